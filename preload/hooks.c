@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where the process and its threads begin and end: the constructor, the exits, thread
+ * starts, library unloads.  Thin calls into session/.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+#include "preload/next_alloc.h"
+#include "session/session.h"
+
+#define HS_EXPORT __attribute__((visibility("default"), used))
+
+HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			     void *(*start)(void *), void *argument);
+HS_EXPORT int dlclose(void *handle);
+HS_EXPORT void _exit(int status) __attribute__((noreturn));
+HS_EXPORT void _Exit(int status) __attribute__((noreturn));
+
+int __cxa_atexit(void (*function)(void *), void *argument, void *object);
+
+static void finish(void *unused)
+{
+	(void)unused;
+	hs_session_finish();
+}
+
+/*
+ * Whether the program's malloc is ours, or another preloaded library's, which passes on to
+ * us; not if the executable defines its own, which comes before every library.
+ */
+static bool is_interposed(void)
+{
+	void *first = dlsym(RTLD_DEFAULT, "malloc");
+
+	return first == (void *)malloc || !hs_next_same_object(first, (void *)getauxval(AT_ENTRY));
+}
+
+/*
+ * Registered here, before the loader's own exit handler is, the final profile is written
+ * after the destructors of every library.  No object: a dlclose() must not call it.
+ */
+__attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
+{
+	struct hs_session_next next;
+	bool interposed = is_interposed();
+
+	(void)argc, (void)argv;
+	hs_next_resolve_all();
+	next.pthread_create = hs_next.pthread_create;
+	hs_session_start(environment, interposed && hs_next.resolved, &next);
+	__cxa_atexit(finish, NULL, NULL);
+	at_quick_exit(hs_session_finish);
+}
+
+/* What a thread of the program starts with; freed by the new thread. */
+struct thread_start {
+	void *(*start)(void *);
+	void *argument;
+	size_t stack_bytes;
+	size_t guard_bytes;
+};
+
+static void thread_ends(void *unused)
+{
+	(void)unused;
+	hs_session_thread_ends();
+}
+
+static void *run_thread(void *memory)
+{
+	struct thread_start start = *(struct thread_start *)memory;
+	void *result;
+
+	hs_next.free(memory);
+	hs_session_thread_begins(start.stack_bytes, start.guard_bytes);
+	pthread_cleanup_push(thread_ends, NULL);
+	result = start.start(start.argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static void read_stack_size(const pthread_attr_t *attributes, struct thread_start *start)
+{
+	pthread_attr_t defaults;
+	bool made = attributes == NULL && pthread_attr_init(&defaults) == 0;
+
+	if (attributes == NULL && !made)
+		return;
+	if (made)
+		attributes = &defaults;
+	if (pthread_attr_getstacksize(attributes, &start->stack_bytes) != 0 ||
+	    pthread_attr_getguardsize(attributes, &start->guard_bytes) != 0)
+		start->stack_bytes = 0;
+	if (made)
+		pthread_attr_destroy(&defaults);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		   void *argument)
+{
+	struct thread_start *memory;
+	int error;
+
+	if (hs_next.pthread_create == NULL)
+		hs_next_resolve_all();
+	memory = hs_next.malloc(sizeof *memory);
+	if (memory == NULL)
+		return hs_next.pthread_create(thread, attributes, start, argument);
+	*memory = (struct thread_start){.start = start, .argument = argument};
+	read_stack_size(attributes, memory);
+	error = hs_next.pthread_create(thread, attributes, run_thread, memory);
+	if (error != 0)
+		hs_next.free(memory);
+	return error;
+}
+
+int dlclose(void *handle)
+{
+	int result;
+
+	if (hs_next.dlclose == NULL)
+		hs_next_resolve_all();
+	result = hs_next.dlclose(handle);
+	hs_session_maps_changed();
+	return result;
+}
+
+static void leave_process(void (*next)(int), int status)
+{
+	hs_session_finish();
+	if (next != NULL)
+		next(status);
+	for (;;)
+		hs_syscall(SYS_exit_group, status, 0, 0, 0, 0, 0);
+}
+
+void _exit(int status)
+{
+	leave_process(hs_next._exit, status);
+	__builtin_unreachable();
+}
+
+void _Exit(int status)
+{
+	leave_process(hs_next._Exit, status);
+	__builtin_unreachable();
+}

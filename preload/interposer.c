@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The interposed allocation functions: their fast paths, and nothing else.
+ *
+ * An allocation that the sampler lets pass is a subtraction and a jump to the next
+ * definition.  A free of an address that is not sampled is a look at one word and a
+ * jump.  Everything else is in slow.c and cxx_new.c.
+ *
+ * The file is compiled with -fno-builtin: the compiler must not see through malloc.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "preload/slow.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "session/session.h"
+
+#define HS_EXPORT __attribute__((visibility("default"), used))
+
+/* Whether a block must not go straight to the next free: a sample, or the arena's. */
+static inline bool is_special(const void *block)
+{
+	return __builtin_expect(hs_live_set_may_hold(block) || hs_arena_owns(block), 0);
+}
+
+#define HS_PROTOTYPE(result, name, arguments) HS_EXPORT result name arguments;
+HS_NEXT_C(HS_PROTOTYPE)
+#undef HS_PROTOTYPE
+#define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void *name arguments;
+HS_NEXT_NEW(HS_PROTOTYPE)
+#undef HS_PROTOTYPE
+#define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void name arguments;
+HS_NEXT_DELETE(HS_PROTOTYPE)
+#undef HS_PROTOTYPE
+HS_EXPORT void *reallocarray(void *block, size_t count, size_t size);
+HS_EXPORT void cfree(void *block);
+
+void *malloc(size_t size)
+{
+	return hs_sampler_passes(size) ? hs_next.malloc(size) : hs_entry_malloc(size);
+}
+
+void free(void *block)
+{
+	if (is_special(block))
+		hs_slow_free(block);
+	else
+		hs_next.free(block);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	size_t bytes;
+
+	/* On overflow the next definition fails as it should, whatever is counted. */
+	if (__builtin_mul_overflow(count, size, &bytes) || !hs_sampler_passes(bytes))
+		return hs_entry_calloc(count, size);
+	return hs_next.calloc(count, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+	if (is_special(block) || !hs_sampler_passes(size))
+		return hs_entry_realloc(block, size);
+	return hs_next.realloc(block, size);
+}
+
+/* glibc's calls realloc; an allocator without its own must not be bypassed by it. */
+void *reallocarray(void *block, size_t count, size_t size)
+{
+	size_t bytes;
+
+	if (__builtin_mul_overflow(count, size, &bytes)) {
+		errno = ENOMEM;
+		return NULL;
+	}
+	if (is_special(block) || !hs_sampler_passes(bytes))
+		return hs_entry_realloc(block, bytes);
+	return hs_next.realloc(block, bytes);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+	if (!hs_sampler_passes(size))
+		return hs_entry_posix_memalign(out, alignment, size);
+	return hs_next.posix_memalign(out, alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	if (!hs_sampler_passes(hs_requested_size(alignment, size)))
+		return hs_entry_aligned_alloc(alignment, size);
+	return hs_next.aligned_alloc(alignment, size);
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+	if (!hs_sampler_passes(hs_requested_size(alignment, size)))
+		return hs_entry_memalign(alignment, size);
+	return hs_next.memalign(alignment, size);
+}
+
+void *valloc(size_t size)
+{
+	return hs_sampler_passes(size) ? hs_next.valloc(size) : hs_entry_valloc(size);
+}
+
+void *pvalloc(size_t size)
+{
+	return hs_sampler_passes(size) ? hs_next.pvalloc(size) : hs_entry_pvalloc(size);
+}
+
+size_t malloc_usable_size(void *block)
+{
+	if (hs_arena_owns(block))
+		return hs_arena_usable_size(block);
+	if (hs_next.malloc_usable_size == NULL)
+		hs_next_resolve_all();
+	return hs_next.malloc_usable_size(block);
+}
+
+/* Removed from glibc 2.26; old programs still call it. */
+void cfree(void *block)
+{
+	free(block);
+}
+
+/* C23.  An allocator that does not have them has free. */
+void free_sized(void *block, size_t size)
+{
+	if (is_special(block))
+		hs_record_free(block);
+	if (hs_next.free_sized != NULL && !hs_arena_owns(block))
+		hs_next.free_sized(block, size);
+	else
+		free(block);
+}
+
+void free_aligned_sized(void *block, size_t alignment, size_t size)
+{
+	if (is_special(block))
+		hs_record_free(block);
+	if (hs_next.free_aligned_sized != NULL && !hs_arena_owns(block))
+		hs_next.free_aligned_sized(block, alignment, size);
+	else
+		free(block);
+}
+
+/* --- jemalloc's own family; without jemalloc nobody calls it ----------------------- */
+
+void *mallocx(size_t size, int flags)
+{
+	if (hs_next.mallocx == NULL || !hs_sampler_passes(size))
+		return hs_entry_mallocx(size, flags);
+	return hs_next.mallocx(size, flags);
+}
+
+void *rallocx(void *block, size_t size, int flags)
+{
+	if (hs_next.rallocx == NULL || is_special(block) || !hs_sampler_passes(size))
+		return hs_entry_rallocx(block, size, flags);
+	return hs_next.rallocx(block, size, flags);
+}
+
+/* Resizes in place, or not at all: a sample keeps its call site and its recorded size. */
+size_t xallocx(void *block, size_t size, size_t extra, int flags)
+{
+	return hs_next.xallocx != NULL ? hs_next.xallocx(block, size, extra, flags) : 0;
+}
+
+void dallocx(void *block, int flags)
+{
+	if (is_special(block))
+		hs_record_free(block);
+	if (hs_next.dallocx != NULL)
+		hs_next.dallocx(block, flags);
+}
+
+void sdallocx(void *block, size_t size, int flags)
+{
+	if (is_special(block))
+		hs_record_free(block);
+	if (hs_next.sdallocx != NULL)
+		hs_next.sdallocx(block, size, flags);
+}
+
+/* --- C++ --------------------------------------------------------------------------- */
+
+/* In HS_NEW_PASSES the next operator new comes back by way of malloc, which counts. */
+#define DEFINE_NEW(name, arguments, names)                                                         \
+	void *name arguments                                                                       \
+	{                                                                                          \
+		if (hs_next.new_mode == HS_NEW_PASSES ||                                           \
+		    (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size)))               \
+			return hs_next.name names;                                                 \
+		return hs_entry_##name names;                                                      \
+	}
+HS_NEXT_PLAIN_NEW(DEFINE_NEW)
+
+/* It comes back by way of aligned_alloc, which needs to know the size before rounding. */
+#define DEFINE_ALIGNED_NEW(name, arguments, names)                                                 \
+	void *name arguments                                                                       \
+	{                                                                                          \
+		void *block;                                                                       \
+												   \
+		if (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size))                 \
+			return hs_next.name names;                                                 \
+		if (hs_next.new_mode != HS_NEW_PASSES)                                             \
+			return hs_entry_##name names;                                              \
+		hs_thread.requested_size = (uint64_t)size + 1;                                     \
+		block = hs_next.name names;                                                        \
+		hs_thread.requested_size = 0;                                                      \
+		return block;                                                                      \
+	}
+HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
+
+#define DEFINE_DELETE(name, arguments, names)                                                      \
+	void name arguments                                                                        \
+	{                                                                                          \
+		if (is_special(block))                                                             \
+			hs_record_free(block);                                                     \
+		if (hs_next.name != NULL)                                                          \
+			hs_next.name names;                                                        \
+		else                                                                               \
+			free(block);                                                               \
+	}
+HS_NEXT_DELETE(DEFINE_DELETE)

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Finding the next definitions.  See next_alloc.h.
+ */
+#include "preload/next_alloc.h"
+
+#include <dlfcn.h>
+
+#include "base/arena.h"
+
+/* For the bootstrap memory if dlsym() allocates before the options are read. */
+#define EARLY_BUDGET_BYTES ((size_t)256 << 20)
+
+static __thread volatile bool resolving;
+
+static void early_free(void *block)
+{
+	hs_next_resolve();
+	/* Without a next free there is nothing that could have allocated block. */
+	if (hs_next.free != early_free)
+		hs_next.free(block);
+}
+
+struct hs_next hs_next = {.free = early_free};
+
+static void *next_symbol(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+bool hs_next_is_resolving(void)
+{
+	return resolving;
+}
+
+/* A cast from void * to a function pointer, as POSIX has it for dlsym(). */
+#define LOOK_UP(name) (*(void **)(void *)&hs_next.name = next_symbol(#name))
+
+void hs_next_resolve(void)
+{
+	void (*found)(void *);
+
+	if (hs_next.resolved || resolving)
+		return;
+	resolving = true;
+	hs_arena_init(EARLY_BUDGET_BYTES);
+	LOOK_UP(malloc);
+	LOOK_UP(calloc);
+	LOOK_UP(realloc);
+	*(void **)(void *)&found = next_symbol("free");
+	if (found != NULL)
+		hs_next.free = found;
+	hs_next.resolved = hs_next.malloc != NULL;
+	resolving = false;
+}
+
+bool hs_next_same_object(const void *one, const void *other)
+{
+	Dl_info first, second;
+
+	return one != NULL && other != NULL && dladdr(one, &first) != 0 &&
+	       dladdr(other, &second) != 0 && first.dli_fbase == second.dli_fbase;
+}
+
+static enum hs_new_mode new_mode(void)
+{
+	if (hs_next._Znwm == NULL)
+		return HS_NEW_FALLBACK;
+	return hs_next_same_object(*(void **)(void *)&hs_next._Znwm, *(void **)(void *)&hs_next.malloc)
+		       ? HS_NEW_SAMPLED
+		       : HS_NEW_PASSES;
+}
+
+void hs_next_resolve_all(void)
+{
+	hs_next_resolve();
+	/* A name that is not there makes dlerror() allocate: malloc is known by now. */
+#define LOOK_UP_C(result, name, arguments) LOOK_UP(name);
+	HS_NEXT_C(LOOK_UP_C)
+#undef LOOK_UP_C
+#define LOOK_UP_CXX(name, arguments, names) LOOK_UP(name);
+	HS_NEXT_NEW(LOOK_UP_CXX)
+	HS_NEXT_DELETE(LOOK_UP_CXX)
+#undef LOOK_UP_CXX
+	hs_next.new_mode = new_mode();
+}

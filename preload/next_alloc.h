@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The next definitions of what we interpose: the allocator that serves the program,
+ * whichever it is.  Found with dlsym(RTLD_NEXT), never by glibc's private names.
+ *
+ * The allocator's own four are looked up at the first allocation, which may come long
+ * before our constructor; the rest in the constructor, or at their first call.
+ */
+#ifndef HS_PRELOAD_NEXT_ALLOC_H
+#define HS_PRELOAD_NEXT_ALLOC_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* X(result, name, arguments).  The first four must exist; others may be NULL. */
+#define HS_NEXT_C(X)                                                                               \
+	X(void *, malloc, (size_t size))                                                           \
+	X(void, free, (void *block))                                                               \
+	X(void *, calloc, (size_t count, size_t size))                                             \
+	X(void *, realloc, (void *block, size_t size))                                             \
+	X(int, posix_memalign, (void **out, size_t alignment, size_t size))                        \
+	X(void *, aligned_alloc, (size_t alignment, size_t size))                                  \
+	X(void *, memalign, (size_t alignment, size_t size))                                       \
+	X(void *, valloc, (size_t size))                                                           \
+	X(void *, pvalloc, (size_t size))                                                          \
+	X(size_t, malloc_usable_size, (void *block))                                               \
+	X(void, free_sized, (void *block, size_t size))                                            \
+	X(void, free_aligned_sized, (void *block, size_t alignment, size_t size))                  \
+	X(void *, mallocx, (size_t size, int flags))                                               \
+	X(void *, rallocx, (void *block, size_t size, int flags))                                  \
+	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))                    \
+	X(void, dallocx, (void *block, int flags))                                                 \
+	X(void, sdallocx, (void *block, size_t size, int flags))                                   \
+	X(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,               \
+				void *(*start)(void *), void *argument))                           \
+	X(int, dlclose, (void *handle))                                                            \
+	X(void, _exit, (int status))                                                               \
+	X(void, _Exit, (int status))
+
+/* operator new and delete by their mangled names (size_t is "m" on LP64). */
+#define HS_NEXT_PLAIN_NEW(X)                                                                       \
+	X(_Znwm, (size_t size), (size))                                                            \
+	X(_Znam, (size_t size), (size))                                                            \
+	X(_ZnwmRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))                \
+	X(_ZnamRKSt9nothrow_t, (size_t size, const void *nothrow), (size, nothrow))
+
+#define HS_NEXT_ALIGNED_NEW(X)                                                                     \
+	X(_ZnwmSt11align_val_t, (size_t size, size_t alignment), (size, alignment))                \
+	X(_ZnamSt11align_val_t, (size_t size, size_t alignment), (size, alignment))                \
+	X(_ZnwmSt11align_val_tRKSt9nothrow_t,                                                      \
+	  (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))        \
+	X(_ZnamSt11align_val_tRKSt9nothrow_t,                                                      \
+	  (size_t size, size_t alignment, const void *nothrow), (size, alignment, nothrow))
+
+#define HS_NEXT_NEW(X) HS_NEXT_PLAIN_NEW(X) HS_NEXT_ALIGNED_NEW(X)
+
+#define HS_NEXT_DELETE(X)                                                                          \
+	X(_ZdlPv, (void *block), (block))                                                          \
+	X(_ZdaPv, (void *block), (block))                                                          \
+	X(_ZdlPvm, (void *block, size_t size), (block, size))                                      \
+	X(_ZdaPvm, (void *block, size_t size), (block, size))                                      \
+	X(_ZdlPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))              \
+	X(_ZdaPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))              \
+	X(_ZdlPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))              \
+	X(_ZdaPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))              \
+	X(_ZdlPvmSt11align_val_t, (void *block, size_t size, size_t alignment),                    \
+	  (block, size, alignment))                                                                \
+	X(_ZdaPvmSt11align_val_t, (void *block, size_t size, size_t alignment),                    \
+	  (block, size, alignment))                                                                \
+	X(_ZdlPvSt11align_val_tRKSt9nothrow_t,                                                     \
+	  (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))       \
+	X(_ZdaPvSt11align_val_tRKSt9nothrow_t,                                                     \
+	  (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
+
+/* How operator new is served; see HS_NEW_* in next_alloc.c. */
+enum hs_new_mode {
+	HS_NEW_UNKNOWN,   /* before the constructor: as HS_NEW_FALLBACK if there is no next one */
+	HS_NEW_PASSES,    /* the next one calls malloc, where it is sampled */
+	HS_NEW_SAMPLED,   /* the allocator defines it itself: sampled here */
+	/*
+	 * There is none in the global scope (a C++ library dlopened by a C program): served
+	 * from malloc, sampled here.
+	 */
+	HS_NEW_FALLBACK,
+};
+
+struct hs_next {
+	enum hs_new_mode new_mode;
+	bool resolved;
+#define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;
+	HS_NEXT_C(HS_NEXT_FIELD)
+#undef HS_NEXT_FIELD
+#define HS_NEXT_FIELD(name, arguments, names) void *(*name) arguments;
+	HS_NEXT_NEW(HS_NEXT_FIELD)
+#undef HS_NEXT_FIELD
+#define HS_NEXT_FIELD(name, arguments, names) void (*name) arguments;
+	HS_NEXT_DELETE(HS_NEXT_FIELD)
+#undef HS_NEXT_FIELD
+};
+
+/*
+ * Written by whichever thread resolves first, which is before there are others in
+ * practice; each value is the same whoever writes it.
+ */
+extern struct hs_next hs_next __attribute__((visibility("hidden")));
+
+/* Look up malloc, free, calloc and realloc if that is not done.  Any thread. */
+void hs_next_resolve(void);
+
+/* Whether this thread is inside hs_next_resolve(): dlsym() allocates, from the bootstrap. */
+bool hs_next_is_resolving(void);
+
+/* Whether two addresses belong to the same object.  Takes the loader's lock. */
+bool hs_next_same_object(const void *one, const void *other);
+
+/* Look up everything.  The constructor. */
+void hs_next_resolve_all(void);
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The slow halves of the interposed C functions.  See slow.h.
+ *
+ * Each calls the next definition first: an allocation's result never depends on us, and
+ * an operator new that throws leaves nothing behind.  On profiler threads memory comes
+ * from the arena.
+ */
+#include "preload/slow.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "sample/recorder.h"
+#include "sample/thread_state.h"
+#include "session/session.h"
+
+/* Memory for a call that cannot reach the program's allocator; NULL: it can. */
+static void *own_memory(size_t size)
+{
+	if (hs_on_profiler_thread())
+		return hs_arena_alloc(size);
+	if (hs_next_is_resolving())
+		return hs_arena_bootstrap_alloc(size);
+	return NULL;
+}
+
+/* True: neither a profiler thread nor inside the first look-up: the next definition is there. */
+static bool can_pass(void)
+{
+	if (hs_on_profiler_thread() || hs_next_is_resolving())
+		return false;
+	hs_next_resolve();
+	return hs_next.resolved;
+}
+
+void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs);
+void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs)
+{
+	void *block;
+
+	(void)b, (void)c;
+	if (!can_pass())
+		return own_memory(size);
+	block = hs_next.malloc(size);
+	hs_session_record(block, size, regs);
+	return block;
+}
+
+void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *regs);
+void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *regs)
+{
+	size_t bytes;
+	void *block;
+
+	(void)c;
+	if (!can_pass()) {
+		if (__builtin_mul_overflow(count, size, &bytes))
+			return NULL;
+		block = own_memory(bytes);
+		return block != NULL ? memset(block, 0, bytes) : NULL;
+	}
+	block = hs_next.calloc(count, size);
+	hs_session_record(block, count * size, regs);
+	return block;
+}
+
+/* A block of the arena in a realloc on any thread: on the program's it moves to its heap. */
+static void *realloc_own(void *block, size_t size)
+{
+	size_t keep = hs_arena_usable_size(block);
+	void *moved;
+
+	if (hs_on_profiler_thread())
+		return hs_arena_realloc(block, size);
+	moved = can_pass() ? hs_next.malloc(size) : own_memory(size);
+	if (moved == NULL)
+		return NULL;
+	memcpy(moved, block, keep < size ? keep : size);
+	hs_arena_free_from_host(block);
+	return moved;
+}
+
+/* Shared by realloc and rallocx.  frees_at_zero: size 0 means free, as in glibc. */
+static void *record_moved(uint32_t token, void *moved, size_t size, bool frees_at_zero,
+			  const struct hs_regs *regs)
+{
+	hs_record_move_end(token, moved != NULL || (size == 0 && frees_at_zero));
+	hs_session_record(moved, size, regs);
+	return moved;
+}
+
+void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs);
+void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs)
+{
+	uint32_t token;
+
+	(void)c;
+	if (hs_arena_owns(block))
+		return realloc_own(block, size);
+	if (!can_pass())
+		return block == NULL ? own_memory(size) : hs_next.realloc(block, size);
+	token = hs_record_move_begin(block);
+	return record_moved(token, hs_next.realloc(block, size), size, block != NULL, regs);
+}
+
+void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs *regs);
+void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs *regs)
+{
+	uint32_t token;
+
+	if (hs_next.rallocx == NULL)
+		return NULL;
+	token = hs_record_move_begin(block);
+	return record_moved(token, hs_next.rallocx(block, size, flags), size, false, regs);
+}
+
+void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *regs);
+void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *regs)
+{
+	void *block;
+
+	(void)c;
+	if (hs_next.mallocx == NULL)
+		return NULL;
+	block = hs_next.mallocx(size, flags);
+	hs_session_record(block, size, regs);
+	return block;
+}
+
+int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const struct hs_regs *regs);
+int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const struct hs_regs *regs)
+{
+	int error;
+
+	if (!can_pass()) {
+		void *block = hs_arena_aligned_alloc(alignment, size);
+
+		if (block != NULL)
+			*out = block;
+		return block != NULL ? 0 : ENOMEM;
+	}
+	if (hs_next.posix_memalign == NULL)
+		hs_next_resolve_all();
+	error = hs_next.posix_memalign(out, alignment, size);
+	if (error == 0)
+		hs_session_record(*out, size, regs);
+	return error;
+}
+
+/* Functions of an alignment and a size, and of a size alone, are alike. */
+#define SLOW_ALIGNED(name)                                                                         \
+	void *hs_slow_##name(size_t alignment, size_t size, void *c, const struct hs_regs *regs);  \
+	void *hs_slow_##name(size_t alignment, size_t size, void *c, const struct hs_regs *regs)   \
+	{                                                                                          \
+		void *block;                                                                       \
+												   \
+		(void)c;                                                                           \
+		if (!can_pass())                                                                   \
+			return hs_arena_aligned_alloc(alignment, size);                            \
+		if (hs_next.name == NULL)                                                          \
+			hs_next_resolve_all();                                                     \
+		block = hs_next.name(alignment, size);                                             \
+		hs_session_record(block, hs_requested_size(alignment, size), regs);                \
+		return block;                                                                      \
+	}
+SLOW_ALIGNED(aligned_alloc)
+SLOW_ALIGNED(memalign)
+
+#define SLOW_PAGES(name)                                                                           \
+	void *hs_slow_##name(size_t size, void *b, void *c, const struct hs_regs *regs);           \
+	void *hs_slow_##name(size_t size, void *b, void *c, const struct hs_regs *regs)            \
+	{                                                                                          \
+		void *block;                                                                       \
+												   \
+		(void)b, (void)c;                                                                  \
+		if (!can_pass())                                                                   \
+			return hs_arena_aligned_alloc(4096, size);                                 \
+		if (hs_next.name == NULL)                                                          \
+			hs_next_resolve_all();                                                     \
+		block = hs_next.name(size);                                                        \
+		hs_session_record(block, size, regs);                                              \
+		return block;                                                                      \
+	}
+SLOW_PAGES(valloc)
+SLOW_PAGES(pvalloc)
+
+void hs_slow_free(void *block)
+{
+	if (!hs_arena_owns(block)) {
+		hs_record_free(block);
+		hs_next.free(block);
+	} else if (hs_on_profiler_thread()) {
+		hs_arena_free(block);
+	} else {
+		hs_arena_free_from_host(block);
+	}
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The slow halves of the interposed functions.
+ *
+ * hs_entry_NAME (entries.S) saves the caller's registers and calls hs_slow_NAME with the
+ * same arguments and the registers as the fourth.  The fast path in interposer.c jumps
+ * there when the sampler did not let an allocation pass.
+ */
+#ifndef HS_PRELOAD_SLOW_H
+#define HS_PRELOAD_SLOW_H
+
+#include <stddef.h>
+
+#include "arch/regs.h"
+#include "preload/next_alloc.h"
+#include "sample/thread_state.h"
+
+/* X(result, name, arguments). */
+#define HS_SLOW_C(X)                                                                               \
+	X(void *, malloc, (size_t size))                                                           \
+	X(void *, calloc, (size_t count, size_t size))                                             \
+	X(void *, realloc, (void *block, size_t size))                                             \
+	X(int, posix_memalign, (void **out, size_t alignment, size_t size))                        \
+	X(void *, aligned_alloc, (size_t alignment, size_t size))                                  \
+	X(void *, memalign, (size_t alignment, size_t size))                                       \
+	X(void *, valloc, (size_t size))                                                           \
+	X(void *, pvalloc, (size_t size))                                                          \
+	X(void *, mallocx, (size_t size, int flags))                                               \
+	X(void *, rallocx, (void *block, size_t size, int flags))
+
+#define HS_ENTRY_PROTOTYPE(result, name, arguments)                                                \
+	result hs_entry_##name arguments __attribute__((visibility("hidden")));
+HS_SLOW_C(HS_ENTRY_PROTOTYPE)
+#undef HS_ENTRY_PROTOTYPE
+
+#define HS_ENTRY_PROTOTYPE(name, arguments, names)                                                 \
+	void *hs_entry_##name arguments __attribute__((visibility("hidden")));
+HS_NEXT_NEW(HS_ENTRY_PROTOTYPE)
+#undef HS_ENTRY_PROTOTYPE
+
+/*
+ * The size that the program asked for, where aligned_alloc(alignment, size) is called by
+ * an operator new of the C++ library: hs_thread.requested_size, if it can be that.
+ */
+static inline size_t hs_requested_size(size_t alignment, size_t size)
+{
+	uint64_t noted = hs_thread.requested_size;
+
+	return noted == 0 || size - (noted - 1) > alignment ? size : noted - 1;
+}
+
+/* free of an address that may be a sample, or is the arena's. */
+void hs_slow_free(void *block);
+
+/* Serve operator new without a next definition: see cxx_new.c. */
+void *hs_new_fallback(size_t size, size_t alignment, bool nothrow, const struct hs_regs *regs);
+
+#endif

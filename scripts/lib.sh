@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
+#
+# Shared by quickstart and run-tests: messages, packages, the build, pprof.
+# The caller sets $program (for messages) and $root (the repository).
+
+say() {
+	printf '%s: %s\n' "$program" "$*"
+}
+
+warn() {
+	printf '%s: %s\n' "$program" "$*" >&2
+}
+
+die() {
+	printf '%s: error: %s\n' "$program" "$*" >&2
+	exit 1
+}
+
+have() {
+	command -v -- "$1" >/dev/null 2>&1
+}
+
+############
+# Packages #
+############
+
+# What apt-get has to install, collected by need*() and installed by install_packages().
+missing_packages=()
+
+# need_package PACKAGE...
+need_package() {
+	local package status
+
+	for package; do
+		status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=
+		[ "$status" = installed ] || missing_packages+=("$package")
+	done
+}
+
+# need_command COMMAND PACKAGE: the command may come from anywhere.
+need_command() {
+	have "$1" || missing_packages+=("$2")
+}
+
+need_build_packages() {
+	local tool
+
+	for tool in gcc g++ make; do
+		have "$tool" || { need_package build-essential; break; }
+	done
+	need_command autoconf autoconf
+	need_command automake automake
+	need_command libtoolize libtool
+	need_command pkg-config pkg-config
+	need_command protoc-c protobuf-c-compiler
+	need_command readelf binutils
+	if have dpkg-query; then
+		need_package libc6-dev libunwind-dev libunwind8 libprotobuf-c-dev zlib1g-dev
+	fi
+}
+
+# redis-server's own package starts a service where no policy-rc.d forbids it, and
+# that file is the administrator's.  The same binary is in redis-tools, where it
+# acts as the server when called by the name redis-server: see provide_redis().
+need_redis() {
+	have redis-server || need_command redis-check-rdb redis-tools
+	need_command redis-benchmark redis-tools
+	need_command redis-cli redis-tools
+}
+
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		sudo -- "$@"
+	fi
+}
+
+apt_get() {
+	# No questions, and no restart of services by needrestart.
+	as_root env DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+		apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" </dev/null
+}
+
+# install_packages [OPTIONAL...]: those collected, and of the optional ones what is
+# missing and can be had.  Returns 1 with one line if something could not be installed.
+install_packages() {
+	local package status optional=() wanted=()
+
+	mapfile -t wanted < <(printf '%s\n' "${missing_packages[@]}" | sort -u | sed '/^$/d')
+	if ! have apt-get || ! have dpkg-query; then
+		[ "${#wanted[@]}" -eq 0 ] && return 0
+		warn "error: apt-get is not here; install what these Debian packages hold: ${wanted[*]}"
+		return 1
+	fi
+	for package; do
+		status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=
+		[ "$status" = installed ] || optional+=("$package")
+	done
+	if [ "${#wanted[@]}" -eq 0 ] && [ "${#optional[@]}" -eq 0 ]; then
+		say "all packages needed are installed"
+		return 0
+	fi
+	if [ "$(id -u)" -ne 0 ] && ! have sudo; then
+		if [ "${#wanted[@]}" -eq 0 ]; then
+			say "going without (not root, no sudo): ${optional[*]}"
+			return 0
+		fi
+		warn "error: not root and no sudo; install first: apt-get install ${wanted[*]} ${optional[*]}"
+		return 1
+	fi
+
+	say "apt-get update"
+	apt_get update || warn "apt-get update failed; trying with the package lists that are here"
+	for package in "${optional[@]}"; do
+		if apt-cache show "$package" >/dev/null 2>&1; then
+			wanted+=("$package")
+		else
+			say "no package $package for this release; going without"
+		fi
+	done
+	[ "${#wanted[@]}" -eq 0 ] && return 0
+	say "apt-get install ${wanted[*]}"
+	if ! apt_get install --no-install-recommends "${wanted[@]}"; then
+		warn "error: apt-get could not install: ${wanted[*]}"
+		return 1
+	fi
+}
+
+# provide_redis DIRECTORY: make `redis-server` a command, if need be by a link in DIRECTORY.
+provide_redis() {
+	local binary
+
+	have redis-server && return 0
+	binary=$(command -v redis-check-rdb) || return 1
+	mkdir -p "$1" && ln -sf "$binary" "$1/redis-server" || return 1
+	"$1/redis-server" --version 2>/dev/null | grep -q '^Redis server' || return 1
+	PATH=$1:$PATH
+}
+
+#########
+# Build #
+#########
+
+# Whether the source tree can be built from; says so in one line if not.
+check_source_tree() {
+	if [ -e "$root/config.status" ]; then
+		warn "error: the source tree is configured in place; run 'make distclean' in $root"
+		return 1
+	fi
+	if [[ $root = *[[:space:]:]* ]]; then
+		warn "error: neither make nor LD_PRELOAD takes a path with a blank or a colon: $root"
+		return 1
+	fi
+}
+
+# The library that was built in DIRECTORY.
+built_library() {
+	printf '%s\n' "$1/.libs/libheapsample.so"
+}
+
+jobs_default() {
+	nproc 2>/dev/null || echo 2
+}

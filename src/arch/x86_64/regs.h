@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The registers of a call site: what an unwinder needs to walk on from it.
+ *
+ * entry.S fills them at the first instruction of an interposed function, so pc
+ * is the return address into the caller, sp the caller's stack pointer after the
+ * return, and the callee-saved registers hold the caller's values.
+ * The layout is known to entry.S.
+ */
+#ifndef HS_ARCH_X86_64_REGS_H
+#define HS_ARCH_X86_64_REGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_regs {
+	uint64_t pc;
+	uint64_t sp;
+	uint64_t bp;
+	uint64_t bx;
+	uint64_t r12;
+	uint64_t r13;
+	uint64_t r14;
+	uint64_t r15;
+};
+
+/*
+ * Copy memory without a call: memcpy may be another library's, and uses vector
+ * registers whose upper halves cost a state transition.
+ */
+static inline void hs_arch_copy(void *to, const void *from, size_t bytes)
+{
+	__asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+}
+
+/* The stack pointer of the caller of this inline function. */
+static inline uintptr_t hs_arch_stack_pointer(void)
+{
+	uintptr_t sp;
+
+	__asm__("mov %%rsp, %0" : "=r"(sp));
+	return sp;
+}
+
+/*
+ * The thread control block of the calling thread.  On glibc it sits at the upper
+ * end of the thread's stack, above everything that the thread pushes.
+ */
+static inline uintptr_t hs_arch_thread_pointer(void)
+{
+	uintptr_t tp;
+
+	__asm__("mov %%fs:0, %0" : "=r"(tp));
+	return tp;
+}
+
+static inline void hs_arch_pause(void)
+{
+	__asm__ volatile("pause");
+}
+
+/*
+ * The registers of the point of this call, for code that unwinds itself (the
+ * worker's check of the unwinder, tests).  Must be inlined.
+ */
+static inline __attribute__((always_inline)) void hs_arch_capture(struct hs_regs *regs)
+{
+	__asm__ volatile("lea 0(%%rip), %%rax\n\t"
+			 "mov %%rax, 0(%0)\n\t"
+			 "mov %%rsp, 8(%0)\n\t"
+			 "mov %%rbp, 16(%0)\n\t"
+			 "mov %%rbx, 24(%0)\n\t"
+			 "mov %%r12, 32(%0)\n\t"
+			 "mov %%r13, 40(%0)\n\t"
+			 "mov %%r14, 48(%0)\n\t"
+			 "mov %%r15, 56(%0)\n\t"
+			 :
+			 : "c"(regs)
+			 : "rax", "memory");
+}
+
+#endif

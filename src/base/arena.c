@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The arena's range of addresses: reservation, budget, bootstrap part and parts
+ * taken for good.  Blocks are in arena_heap.c.  See arena.h for the contract.
+ *
+ * Runs on: profiler threads and start-up; hs_arena_bootstrap_alloc() and the
+ * getters on any thread.
+ */
+#include "base/arena.h"
+
+#include <errno.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "base/arena_internal.h"
+#include "base/sys.h"
+
+#define MIB ((size_t)1 << 20)
+
+/* Addresses cost nothing where they are not limited, so free blocks may lie about. */
+#define RANGE_PER_BUDGET 4
+#define RANGE_MIN_BYTES (256 * MIB)
+/* Room for free blocks where the program's address space is limited. */
+#define RANGE_LIMITED_EXTRA_BYTES (64 * MIB)
+/* Where the kernel refuses, smaller ranges are tried down to this one. */
+#define RANGE_LAST_TRY_BYTES (32 * MIB)
+/* Less is of no use: the bootstrap part and a few blocks. */
+#define RANGE_FLOOR_BYTES MIB
+/* A budget above is cut: keeps the sums below within half the address space. */
+#define BUDGET_CEILING_BYTES ((size_t)1 << 44)
+
+struct hs_arena_range hs_arena_range;
+struct hs_arena hs_arena;
+
+static size_t round_up(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
+
+static size_t wanted_range_bytes(size_t budget)
+{
+	size_t wanted = round_up(budget * RANGE_PER_BUDGET, MIB);
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	if (wanted < RANGE_MIN_BYTES)
+		wanted = RANGE_MIN_BYTES;
+	hs_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+	if (limit.rlim_cur == RLIM_INFINITY)
+		return wanted;
+	if (wanted > budget + RANGE_LIMITED_EXTRA_BYTES)
+		wanted = budget + RANGE_LIMITED_EXTRA_BYTES;
+	if (wanted > limit.rlim_cur / 4)
+		wanted = limit.rlim_cur / 4;
+	return wanted / MIB * MIB;
+}
+
+/* Returns the range's start, and its size in *bytes; NULL when even the smallest is refused. */
+static void *map_range(size_t wanted, size_t *bytes)
+{
+	size_t last = wanted < RANGE_LAST_TRY_BYTES ? wanted : RANGE_LAST_TRY_BYTES;
+	void *start = NULL;
+
+	if (wanted < RANGE_FLOOR_BYTES)
+		return NULL;
+	for (*bytes = wanted; *bytes >= last; *bytes = round_up(*bytes / 2, MIB)) {
+		start = hs_sys_map(*bytes, PROT_NONE);
+		if (start != NULL || *bytes == MIB)
+			break;
+	}
+	return start;
+}
+
+int hs_arena_init(size_t budget_bytes)
+{
+	size_t bytes = 0;
+	void *start;
+	int error;
+
+	if (hs_arena_range.bytes != 0)
+		return 0;
+	if (budget_bytes > BUDGET_CEILING_BYTES)
+		budget_bytes = BUDGET_CEILING_BYTES;
+	start = map_range(wanted_range_bytes(budget_bytes), &bytes);
+	if (start == NULL)
+		return -ENOMEM;
+	error = hs_sys_protect(start, HS_ARENA_BOOTSTRAP_BYTES, PROT_READ | PROT_WRITE);
+	if (error < 0) {
+		hs_sys_unmap(start, bytes);
+		return error;
+	}
+	hs_arena.page_bytes = getauxval(AT_PAGESZ);
+	hs_arena.heap_next = (uintptr_t)start + HS_ARENA_BOOTSTRAP_BYTES;
+	/* Relaxed: single-threaded. */
+	atomic_store_explicit(&hs_arena.heap_end, hs_arena.heap_next, memory_order_relaxed);
+	hs_arena.reserved_start = (uintptr_t)start + bytes;
+	hs_arena_range.start = (uintptr_t)start;
+	hs_arena_range.bytes = bytes;
+	hs_arena_set_budget(budget_bytes);
+	return 0;
+}
+
+void hs_arena_set_budget(size_t budget_bytes)
+{
+	size_t most = hs_arena_range.bytes < HS_ARENA_BOOTSTRAP_BYTES
+			      ? 0
+			      : hs_arena_range.bytes - HS_ARENA_BOOTSTRAP_BYTES;
+
+	/* Relaxed: a number, it publishes nothing. */
+	atomic_store_explicit(&hs_arena.budget, budget_bytes < most ? budget_bytes : most,
+			      memory_order_relaxed);
+}
+
+size_t hs_arena_used(void)
+{
+	/* Relaxed: a number that may be old when the caller looks at it. */
+	return atomic_load_explicit(&hs_arena.used, memory_order_relaxed);
+}
+
+size_t hs_arena_budget(void)
+{
+	return atomic_load_explicit(&hs_arena.budget, memory_order_relaxed);
+}
+
+bool hs_arena_charge_locked(size_t bytes)
+{
+	size_t used = hs_arena_used(), budget = hs_arena_budget();
+
+	if (used > budget || bytes > budget - used)
+		return false;
+	/* Relaxed: written under the lock only; read as a number. */
+	atomic_store_explicit(&hs_arena.used, used + bytes, memory_order_relaxed);
+	return true;
+}
+
+void hs_arena_refund_locked(size_t bytes)
+{
+	atomic_store_explicit(&hs_arena.used, hs_arena_used() - bytes, memory_order_relaxed);
+}
+
+uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment)
+{
+	uintptr_t start = round_up(hs_arena.heap_next, alignment);
+	uintptr_t end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
+
+	if (start > hs_arena.reserved_start || bytes > hs_arena.reserved_start - start)
+		return 0;
+	if (start + bytes > end) {
+		size_t grow = round_up(start + bytes - end, HS_ARENA_STEP_BYTES);
+
+		if (grow > hs_arena.reserved_start - end)
+			grow = hs_arena.reserved_start - end;
+		if (hs_sys_protect((void *)end, grow, PROT_READ | PROT_WRITE) < 0)
+			return 0;
+		/* Release: who loads it (heap_block()) may read up to there. */
+		atomic_store_explicit(&hs_arena.heap_end, end + grow, memory_order_release);
+	}
+	hs_arena.heap_next = start + bytes;
+	return start;
+}
+
+void *hs_arena_bootstrap_alloc(size_t bytes)
+{
+	struct hs_arena_block *block;
+	size_t total, used;
+
+	if (hs_arena_range.bytes == 0 || bytes > HS_ARENA_BOOTSTRAP_BYTES)
+		return NULL;
+	total = sizeof *block + round_up(bytes == 0 ? 1 : bytes, 16);
+	/*
+	 * Relaxed: the part is handed out once, so nothing is published.  The first
+	 * look keeps refused calls from moving the number on without end.
+	 */
+	used = atomic_load_explicit(&hs_arena.bootstrap_used, memory_order_relaxed);
+	if (used > HS_ARENA_BOOTSTRAP_BYTES || total > HS_ARENA_BOOTSTRAP_BYTES - used)
+		return NULL;
+	used = atomic_fetch_add_explicit(&hs_arena.bootstrap_used, total, memory_order_relaxed);
+	if (used > HS_ARENA_BOOTSTRAP_BYTES || total > HS_ARENA_BOOTSTRAP_BYTES - used)
+		return NULL;
+	block = (struct hs_arena_block *)(hs_arena_range.start + used);
+	block->class = HS_ARENA_CLASS_BOOTSTRAP;
+	block->bytes = total - sizeof *block;
+	atomic_store_explicit(&block->mark, hs_arena_mark(block, HS_ARENA_MARK_LIVE),
+			      memory_order_relaxed);
+	return block + 1;
+}
+
+void *hs_arena_reserve(size_t bytes)
+{
+	uintptr_t end, start = 0;
+
+	if (bytes == 0 || bytes > hs_arena_range.bytes)
+		return NULL;
+	bytes = round_up(bytes, hs_arena.page_bytes);
+	hs_lock_acquire(&hs_arena.lock);
+	end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
+	if (bytes <= hs_arena.reserved_start - end) {
+		start = hs_arena.reserved_start - bytes;
+		hs_arena.reserved_start = start;
+	}
+	hs_lock_release(&hs_arena.lock);
+	return (void *)start;
+}
+
+static bool is_reserved_locked(uintptr_t start, size_t bytes)
+{
+	uintptr_t end = hs_arena_range.start + hs_arena_range.bytes;
+
+	return start % hs_arena.page_bytes == 0 && bytes % hs_arena.page_bytes == 0 &&
+	       start >= hs_arena.reserved_start && start <= end && bytes <= end - start;
+}
+
+int hs_arena_commit(void *start, size_t bytes)
+{
+	int error = 0;
+
+	if (bytes == 0)
+		return 0;
+	if (!hs_arena_owns(start))
+		return -EINVAL;
+	hs_lock_acquire(&hs_arena.lock);
+	if (!is_reserved_locked((uintptr_t)start, bytes)) {
+		error = -EINVAL;
+	} else if (!hs_arena_charge_locked(bytes)) {
+		error = -ENOMEM;
+	} else {
+		error = hs_sys_protect(start, bytes, PROT_READ | PROT_WRITE);
+		if (error < 0)
+			hs_arena_refund_locked(bytes);
+	}
+	hs_lock_release(&hs_arena.lock);
+	return error;
+}
+
+void hs_arena_after_fork(void)
+{
+	hs_lock_reset(&hs_arena.lock);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A small lock of one word, for profiler threads among themselves and for
+ * start-up; never for a program's thread.  Not recursive.
+ *
+ * Errno: preserved.  After a fork the child may reset it with hs_lock_reset().
+ */
+#ifndef HS_BASE_LOCK_H
+#define HS_BASE_LOCK_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* 0 free, 1 held, 2 held and perhaps waited for.  All zero is a free lock. */
+struct hs_lock {
+	_Atomic uint32_t state;
+};
+
+void hs_lock_acquire(struct hs_lock *lock);
+
+/* Acquire, but give up after timeout_ns.  The one for a program's thread (fork). */
+bool hs_lock_acquire_within(struct hs_lock *lock, uint64_t timeout_ns);
+
+void hs_lock_release(struct hs_lock *lock);
+
+/* Forget a holder that does not exist (in a forked child, single-threaded). */
+void hs_lock_reset(struct hs_lock *lock);
+
+#endif

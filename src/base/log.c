@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-line messages.  See log.h for the contract.
+ *
+ * Runs on any thread, a program's too: little stack (a line is built in pages
+ * mapped for it), and the write raises no signal in the program.
+ */
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/format.h"
+#include "base/sys.h"
+
+/* The longest line, with the newline.  What is longer is cut. */
+#define LINE_BYTES 2048
+
+/* The longest where no page can be had. */
+#define SPARE_LINE_BYTES 256
+
+/*
+ * Signals that writing a line can raise: SIGPIPE, SIGXFSZ, and SIGTTOU, which
+ * would stop the program.  As the kernel's mask of 64 bits.
+ */
+#define SIGNAL_BIT(number) (UINT64_C(1) << ((number) - 1))
+#define WRITE_SIGNALS (SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGTTOU))
+
+/* Written by hs_log_init() during start-up, constant afterwards. */
+static struct {
+	enum hs_log_level level;
+	const char *logfile;
+	bool has_stderr;
+	dev_t device;
+	ino_t inode;
+} log_state = { .level = HS_LOG_WARN };
+
+void hs_log_init(enum hs_log_level level, const char *logfile)
+{
+	struct stat now;
+
+	log_state.level = level;
+	log_state.logfile = logfile != NULL && *logfile != '\0' ? logfile : NULL;
+	log_state.has_stderr = hs_sys_fstat(STDERR_FILENO, &now) == 0;
+	if (log_state.has_stderr) {
+		log_state.device = now.st_dev;
+		log_state.inode = now.st_ino;
+	}
+}
+
+/* Where no page can be had.  Taken by one thread at a time; another's line is dropped. */
+static char spare_line[SPARE_LINE_BYTES];
+static atomic_flag spare_line_is_taken = ATOMIC_FLAG_INIT;
+
+static const char *level_name(enum hs_log_level level)
+{
+	switch (level) {
+	case HS_LOG_ERROR:
+		return "error";
+	case HS_LOG_WARN:
+		return "warning";
+	case HS_LOG_INFO:
+		return "info";
+	default:
+		return "debug";
+	}
+}
+
+/* Kept out of line, like write_line(): their frames are not there while text is formatted. */
+static __attribute__((noinline)) bool stderr_is_ours(void)
+{
+	struct stat now;
+
+	return log_state.has_stderr && hs_sys_fstat(STDERR_FILENO, &now) == 0 &&
+	       now.st_dev == log_state.device && now.st_ino == log_state.inode;
+}
+
+static uint64_t pending_signals(void)
+{
+	uint64_t pending = 0;
+
+	hs_syscall(SYS_rt_sigpending, (long)&pending, sizeof pending, 0, 0, 0, 0);
+	return pending;
+}
+
+/* Write; of WRITE_SIGNALS, one that the write raised is taken back. */
+static void write_without_signals(int fd, const char *line, size_t bytes)
+{
+	const uint64_t blocked = WRITE_SIGNALS;
+	const struct timespec no_time = { 0, 0 };
+	uint64_t saved, before, raised;
+
+	if (hs_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&blocked, (long)&saved, sizeof saved, 0,
+		       0) < 0)
+		return;
+	before = pending_signals();
+	hs_sys_write_all(fd, line, bytes);
+	raised = pending_signals() & WRITE_SIGNALS & ~before;
+	if (raised != 0)
+		hs_syscall(SYS_rt_sigtimedwait, (long)&raised, 0, (long)&no_time, sizeof raised, 0,
+			   0);
+	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&saved, 0, sizeof saved, 0, 0);
+}
+
+static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
+{
+	/* Not blocking: the file may be a pipe that nobody reads. */
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY;
+	int fd = log_state.logfile == NULL ? -ENOENT : hs_sys_open(log_state.logfile, flags, 0600);
+
+	if (fd >= 0) {
+		write_without_signals(fd, line, bytes);
+		hs_sys_close(fd);
+	} else if (stderr_is_ours()) {
+		write_without_signals(STDERR_FILENO, line, bytes);
+	}
+}
+
+/* A message is one line, whatever is in its arguments.  Bytes of UTF-8 stay. */
+static void replace_control_bytes(char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		unsigned char byte = (unsigned char)text[i];
+
+		if (byte < 0x20 || byte == 0x7f)
+			text[i] = '?';
+	}
+}
+
+static size_t append(char *line, size_t length, const char *text)
+{
+	size_t bytes = strlen(text);
+
+	memcpy(line + length, text, bytes);
+	return length + bytes;
+}
+
+/*
+ * Write "heapsample[PID]: LEVEL: ".  Not by hs_format(): the frame of a function
+ * with variable arguments, below that of hs_log(), is most of what we may use.
+ */
+static size_t put_prefix(char *line, enum hs_log_level level)
+{
+	char digits[12];
+	char *first = digits + sizeof digits - 1;
+	size_t length = append(line, 0, "heapsample[");
+
+	*first = '\0';
+	for (unsigned pid = (unsigned)hs_sys_getpid(); pid != 0; pid /= 10)
+		*--first = (char)('0' + pid % 10);
+	length = append(line, length, first);
+	length = append(line, length, "]: ");
+	length = append(line, length, level_name(level));
+	return append(line, length, ": ");
+}
+
+/* Returns the line's length, with the newline. */
+static size_t format_line(char *line, size_t capacity, enum hs_log_level level, const char *format,
+			  va_list arguments)
+{
+	size_t length = put_prefix(line, level);
+
+	length += hs_vformat(line + length, capacity - length, format, arguments);
+	replace_control_bytes(line, length);
+	line[length] = '\n';
+	return length + 1;
+}
+
+void hs_log(enum hs_log_level level, const char *format, ...)
+{
+	va_list arguments;
+	char *line;
+
+	if (level > log_state.level)
+		return;
+	line = hs_sys_map(LINE_BYTES, PROT_READ | PROT_WRITE);
+	va_start(arguments, format);
+	if (line != NULL) {
+		write_line(line, format_line(line, LINE_BYTES, level, format, arguments));
+		hs_sys_unmap(line, LINE_BYTES);
+	} else if (!atomic_flag_test_and_set_explicit(&spare_line_is_taken, memory_order_acquire)) {
+		/* Acquire and release: the line's bytes go from one thread to the next. */
+		write_line(spare_line,
+			   format_line(spare_line, SPARE_LINE_BYTES, level, format, arguments));
+		atomic_flag_clear_explicit(&spare_line_is_taken, memory_order_release);
+	}
+	va_end(arguments);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One-line messages to the person who runs the program.
+ *
+ * A line is "heapsample[PID]: LEVEL: text\n", formatted without stdio, locale or
+ * allocation and written with one write(2) to stderr, or appended to
+ * HEAPSAMPLE_LOGFILE, which is opened per line: no descriptor is kept.  Where the
+ * program has closed or replaced its stderr since start-up, nothing is written.
+ * Errno: preserved.
+ */
+#ifndef HS_BASE_LOG_H
+#define HS_BASE_LOG_H
+
+enum hs_log_level {
+	HS_LOG_ERROR,
+	HS_LOG_WARN,
+	HS_LOG_INFO,
+	HS_LOG_DEBUG,
+};
+
+/*
+ * Remember what stderr is (device and inode) and where to write.  logfile: NULL
+ * for stderr; must stay valid.  Start-up, single-threaded.
+ */
+void hs_log_init(enum hs_log_level level, const char *logfile);
+
+/* Write one line if level is enabled.  Format as hs_format().  Any thread. */
+void hs_log(enum hs_log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif

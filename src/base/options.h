@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The configuration: HEAPSAMPLE_* environment variables.
+ *
+ * One table (option_table in options.c) names each variable, its default, the
+ * accepted form and the parser; parsing, the start-up line of HEAPSAMPLE_LOG=info,
+ * HEAPSAMPLE=check and the check of the manual page all read it.
+ *
+ * Values are copied: a program may overwrite its environment.
+ */
+#ifndef HS_BASE_OPTIONS_H
+#define HS_BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/log.h"
+
+/* Longest value of a text option, with the NUL.  A longer one is refused. */
+#define HS_OPTION_TEXT_BYTES 1024
+
+enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK };
+enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON, HS_SWITCH_AUTO };
+enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_NAMES_ALWAYS };
+
+/* Bits of hs_options.children: which descendants are profiled. */
+enum hs_children { HS_CHILDREN_FORK = 1, HS_CHILDREN_EXEC = 2 };
+
+/* Bits of hs_options.labels. */
+enum hs_label { HS_LABEL_SIZE = 1, HS_LABEL_THREAD = 2, HS_LABEL_TID = 4 };
+
+/* One field per variable; the variable's name is in the comment. */
+struct hs_options {
+	enum hs_mode mode;         /* HEAPSAMPLE: 0, 1, check */
+	uint64_t interval_bytes;   /* _INTERVAL: mean bytes between samples, 1..256g */
+	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
+	bool final_dump;           /* _FINAL */
+	int signal_number;         /* _SIGNAL: 0 = none */
+	uint64_t time_interval_s;  /* _TIME_INTERVAL: seconds between dumps, 0 = none */
+	uint32_t depth_frames;     /* _DEPTH: innermost frames kept, 1..1024 */
+	uint64_t stack_bytes;      /* _STACK: most stack copied per sample, 8k..256k */
+	uint64_t ring_bytes;       /* _RING: power of two, 0 = by interval */
+	uint64_t memory_bytes;     /* _MEMORY: the profiler's memory budget */
+	enum hs_switch block;      /* _BLOCK: wait for ring space; auto: at interval 1 */
+	enum hs_log_level log_level; /* _LOG */
+	char logfile[HS_OPTION_TEXT_BYTES]; /* _LOGFILE: "" = stderr */
+	uint64_t seed;             /* _SEED: valid if has_seed */
+	bool has_seed;
+	unsigned labels;           /* _LABELS: bits of enum hs_label */
+	char drop_frames[HS_OPTION_TEXT_BYTES]; /* _DROP_FRAMES: "" = none */
+	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, names! */
+	unsigned children;         /* _CHILDREN: bits of enum hs_children */
+	char programs[HS_OPTION_TEXT_BYTES]; /* _PROGRAMS: globs, comma separated; "" = all */
+};
+
+/* The options of this process.  Written during start-up, constant afterwards. */
+extern struct hs_options hs_options;
+
+/*
+ * Set the defaults, then read the environment.  Each unknown HEAPSAMPLE_* variable
+ * and each value that cannot be parsed is reported through report() with one line
+ * that names the variable, the value and the accepted form; the default holds.
+ * HEAPSAMPLE_ROOT is the profiler's own (see session/) and is passed over.
+ *
+ * environment: NULL-terminated "NAME=value" strings; may be NULL.
+ * report: called once per problem; the text is gone when it returns.
+ */
+void hs_options_parse(struct hs_options *options, char *const *environment,
+		      void (*report)(void *context, const char *line), void *context);
+
+/*
+ * Write "NAME=value NAME=value ..." of all options into buffer, for the start-up
+ * line.  Returns the length written.
+ */
+size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity);
+
+/* Name, default and form of entry i, for the manual page check; false past the end. */
+bool hs_options_entry(size_t i, const char **name, const char **default_value, const char **form);
+
+/* Whether name matches one of the comma-separated globs (* and ?).  "" matches all. */
+bool hs_glob_list_matches(const char *globs, const char *name);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The rows of the table of options (options.c) and what their parsers and printers
+ * look like (options_values.c, options_signal.c).
+ *
+ * Runs during start-up, single-threaded.  Nothing here allocates.
+ */
+#ifndef HS_BASE_OPTIONS_TABLE_H
+#define HS_BASE_OPTIONS_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A word that stands for a number.  Lists end with a row without a name. */
+struct hs_option_word {
+	const char *name;
+	uint64_t value;
+};
+
+struct hs_option {
+	const char *name;
+	const char *default_value;
+	const char *form; /* for people: what is accepted */
+
+	/* Write text's meaning into the field.  False, the field untouched, if it has none. */
+	bool (*parse)(const struct hs_option *option, void *field, const char *text);
+
+	/* Write a text with the field's meaning, as hs_format() does. */
+	size_t (*print)(const struct hs_option *option, const void *field, char *buffer,
+			size_t capacity);
+
+	size_t field_offset; /* in struct hs_options */
+	size_t field_bytes;
+	uint64_t minimum; /* of numbers, both allowed */
+	uint64_t maximum;
+	const struct hs_option_word *words; /* of words, lists and units */
+};
+
+/* The row of words whose name is the length bytes at text, or NULL. */
+const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
+						 const char *text, size_t length);
+
+/* An integer field of 1, 4 or 8 bytes. */
+void hs_option_store(const struct hs_option *option, void *field, uint64_t value);
+uint64_t hs_option_load(const struct hs_option *option, const void *field);
+
+/* Digits without sign.  Returns the end of them; NULL if there are none or they exceed 64 bits. */
+const char *hs_option_parse_digits(const char *text, unsigned base, uint64_t *value);
+
+/* Parsers and printers.  A number may be followed by a unit: a row of words. */
+bool hs_option_parse_number(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_number(const struct hs_option *option, const void *field, char *buffer,
+			      size_t capacity);
+bool hs_option_parse_power(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_power(const struct hs_option *option, const void *field, char *buffer,
+			     size_t capacity);
+bool hs_option_parse_word(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_word(const struct hs_option *option, const void *field, char *buffer,
+			    size_t capacity);
+bool hs_option_parse_text(const struct hs_option *option, void *field, const char *text);
+bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
+			    size_t capacity);
+bool hs_option_parse_labels(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_labels(const struct hs_option *option, const void *field, char *buffer,
+			      size_t capacity);
+/* These two take the whole struct hs_options: the value is in two fields. */
+bool hs_option_parse_seed(const struct hs_option *option, void *options, const char *text);
+size_t hs_option_print_seed(const struct hs_option *option, const void *options, char *buffer,
+			    size_t capacity);
+bool hs_option_parse_signal(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_signal(const struct hs_option *option, const void *field, char *buffer,
+			      size_t capacity);
+
+#endif

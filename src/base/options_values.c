@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parsers and printers of the options' values; signals are in options_signal.c.
+ * Runs during start-up, single-threaded.
+ */
+#include "base/options_table.h"
+
+#include <string.h>
+
+#include "base/format.h"
+#include "base/options.h"
+
+void hs_option_store(const struct hs_option *option, void *field, uint64_t value)
+{
+	uint8_t byte = (uint8_t)value;
+	uint32_t word = (uint32_t)value;
+
+	if (option->field_bytes == sizeof byte)
+		memcpy(field, &byte, sizeof byte);
+	else if (option->field_bytes == sizeof word)
+		memcpy(field, &word, sizeof word);
+	else
+		memcpy(field, &value, sizeof value);
+}
+
+uint64_t hs_option_load(const struct hs_option *option, const void *field)
+{
+	uint8_t byte = 0;
+	uint32_t word = 0;
+	uint64_t value = 0;
+
+	if (option->field_bytes == sizeof byte) {
+		memcpy(&byte, field, sizeof byte);
+		return byte;
+	}
+	if (option->field_bytes == sizeof word) {
+		memcpy(&word, field, sizeof word);
+		return word;
+	}
+	memcpy(&value, field, sizeof value);
+	return value;
+}
+
+static unsigned digit_of(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (unsigned)(c - '0');
+	if (c >= 'a' && c <= 'f')
+		return (unsigned)(c - 'a') + 10;
+	if (c >= 'A' && c <= 'F')
+		return (unsigned)(c - 'A') + 10;
+	return 16;
+}
+
+const char *hs_option_parse_digits(const char *text, unsigned base, uint64_t *value)
+{
+	const char *next = text;
+
+	*value = 0;
+	for (; digit_of(*next) < base; next++) {
+		if (__builtin_mul_overflow(*value, base, value) ||
+		    __builtin_add_overflow(*value, digit_of(*next), value))
+			return NULL;
+	}
+	return next == text ? NULL : next;
+}
+
+const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
+						 const char *text, size_t length)
+{
+	for (; words->name != NULL; words++) {
+		if (strlen(words->name) == length && memcmp(words->name, text, length) == 0)
+			return words;
+	}
+	return NULL;
+}
+
+/* A number and, where the option has units, one letter. */
+static bool parse_scaled(const struct hs_option *option, const char *text, uint64_t *value)
+{
+	const char *end = hs_option_parse_digits(text, 10, value);
+	const struct hs_option_word *unit;
+	char letter;
+
+	if (end == NULL)
+		return false;
+	if (*end != '\0') {
+		letter = *end >= 'A' && *end <= 'Z' ? (char)(*end - 'A' + 'a') : *end;
+		unit = option->words != NULL ? hs_option_find_word(option->words, &letter, 1)
+					     : NULL;
+		if (unit == NULL || end[1] != '\0' ||
+		    __builtin_mul_overflow(*value, unit->value, value))
+			return false;
+	}
+	return *value >= option->minimum && *value <= option->maximum;
+}
+
+bool hs_option_parse_number(const struct hs_option *option, void *field, const char *text)
+{
+	uint64_t value;
+
+	if (!parse_scaled(option, text, &value))
+		return false;
+	hs_option_store(option, field, value);
+	return true;
+}
+
+/* With the largest unit that divides it.  Units stand in ascending order. */
+size_t hs_option_print_number(const struct hs_option *option, const void *field, char *buffer,
+			      size_t capacity)
+{
+	uint64_t value = hs_option_load(option, field);
+	const struct hs_option_word *best = NULL;
+
+	for (const struct hs_option_word *unit = option->words;
+	     unit != NULL && unit->name != NULL && value != 0; unit++) {
+		if (value % unit->value == 0)
+			best = unit;
+	}
+	return hs_format(buffer, capacity, "%llu%s",
+			 (unsigned long long)(best == NULL ? value : value / best->value),
+			 best == NULL ? "" : best->name);
+}
+
+/* A size that is rounded up to a power of two; "auto" or nothing is 0. */
+bool hs_option_parse_power(const struct hs_option *option, void *field, const char *text)
+{
+	uint64_t value = 0, power = 1;
+
+	if (*text != '\0' && strcmp(text, "auto") != 0) {
+		if (!parse_scaled(option, text, &value))
+			return false;
+		while (power < value)
+			power *= 2;
+		value = power;
+	}
+	hs_option_store(option, field, value);
+	return true;
+}
+
+size_t hs_option_print_power(const struct hs_option *option, const void *field, char *buffer,
+			     size_t capacity)
+{
+	if (hs_option_load(option, field) == 0)
+		return hs_format(buffer, capacity, "auto");
+	return hs_option_print_number(option, field, buffer, capacity);
+}
+
+bool hs_option_parse_word(const struct hs_option *option, void *field, const char *text)
+{
+	const struct hs_option_word *word = hs_option_find_word(option->words, text, strlen(text));
+
+	if (word == NULL)
+		return false;
+	hs_option_store(option, field, word->value);
+	return true;
+}
+
+size_t hs_option_print_word(const struct hs_option *option, const void *field, char *buffer,
+			    size_t capacity)
+{
+	uint64_t value = hs_option_load(option, field);
+	const struct hs_option_word *word = option->words;
+
+	while (word->name != NULL && word->value != value)
+		word++;
+	return hs_format(buffer, capacity, "%s", word->name != NULL ? word->name : "");
+}
+
+bool hs_option_parse_text(const struct hs_option *option, void *field, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length >= option->field_bytes)
+		return false;
+	memcpy(field, text, length + 1);
+	return true;
+}
+
+/* A name for a file; see output/dump_file.h for the letters' meaning. */
+bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length == 0 || text[length - 1] == '/')
+		return false;
+	for (const char *next = text; *next != '\0'; next++) {
+		if (*next != '%')
+			continue;
+		next++;
+		if (*next == '\0' || strchr("pehtnr%", *next) == NULL)
+			return false;
+	}
+	return hs_option_parse_text(option, field, text);
+}
+
+size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
+			    size_t capacity)
+{
+	(void)option;
+	return hs_format(buffer, capacity, "%s", (const char *)field);
+}
+
+/* Words separated by commas, each a bit; or "none". */
+bool hs_option_parse_labels(const struct hs_option *option, void *field, const char *text)
+{
+	uint64_t bits = 0;
+
+	if (strcmp(text, "none") != 0) {
+		for (;;) {
+			size_t length = strcspn(text, ",");
+			const struct hs_option_word *word =
+				hs_option_find_word(option->words, text, length);
+
+			if (word == NULL)
+				return false;
+			bits |= word->value;
+			if (text[length] == '\0')
+				break;
+			text += length + 1;
+		}
+	}
+	hs_option_store(option, field, bits);
+	return true;
+}
+
+size_t hs_option_print_labels(const struct hs_option *option, const void *field, char *buffer,
+			      size_t capacity)
+{
+	uint64_t bits = hs_option_load(option, field);
+	size_t length = 0;
+
+	if (bits == 0)
+		return hs_format(buffer, capacity, "none");
+	for (const struct hs_option_word *word = option->words; word->name != NULL; word++) {
+		if (bits & word->value)
+			length += hs_format(buffer + length, capacity - length, "%s%s",
+					    length == 0 ? "" : ",", word->name);
+	}
+	return length;
+}
+
+/* Decimal, or hexadecimal after 0x; nothing is no seed. */
+bool hs_option_parse_seed(const struct hs_option *option, void *options, const char *text)
+{
+	struct hs_options *out = options;
+	bool is_hexadecimal = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');
+	uint64_t seed = 0;
+	const char *end = text;
+
+	(void)option;
+	if (*text != '\0')
+		end = is_hexadecimal ? hs_option_parse_digits(text + 2, 16, &seed)
+				     : hs_option_parse_digits(text, 10, &seed);
+	if (end == NULL || *end != '\0')
+		return false;
+	out->has_seed = *text != '\0';
+	out->seed = seed;
+	return true;
+}
+
+size_t hs_option_print_seed(const struct hs_option *option, const void *options, char *buffer,
+			    size_t capacity)
+{
+	const struct hs_options *in = options;
+
+	(void)option;
+	if (!in->has_seed)
+		return hs_format(buffer, capacity, "%s", "");
+	return hs_format(buffer, capacity, "%llu", (unsigned long long)in->seed);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What happened, counted by cause.  Nothing is lost without a count here, and the
+ * counts stand in each profile.
+ *
+ * Written by: any thread, relaxed adds on slow paths only (nothing is published by
+ * them).  Read by: the producer when it writes a profile, relaxed; a count may lag
+ * behind an event of another thread, never the other way round.
+ */
+#ifndef HS_BASE_STATS_H
+#define HS_BASE_STATS_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* X(name, text): the text is what the profile's comment calls it. */
+#define HS_STATS(X) \
+	X(samples, "samples") /* allocations chosen by the sampler */ \
+	X(allocated_bytes, "allocated_bytes") /* exact, see sample/sampler.h */ \
+	X(frees, "frees") /* frees of sampled allocations */ \
+	X(stackless, "stackless") /* recorded with the return address only: ring full */ \
+	X(lost_ring, "lost_ring") /* to [lost]: no ring space even for that */ \
+	X(lost_live_set, "lost_live_set") /* to [lost]: live set full */ \
+	X(lost_memory, "lost_memory") /* to [lost]: the books are out of memory */ \
+	X(abandoned, "abandoned") /* reservations closed for their writer */ \
+	X(sequence_gaps, "sequence_gaps") /* numbers never delivered */ \
+	X(blocked, "blocked") /* waits of a program's thread for ring space */ \
+	X(block_expired, "block_expired") /* such waits that ended without space */ \
+	X(stack_truncated, "stack_truncated") /* stack deeper than the copy */ \
+	X(stack_unknown, "stack_unknown") /* copied by process_vm_readv: bounds unknown */ \
+	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
+	X(unwound, "unwound") /* stacks unwound */ \
+	X(unwind_no_engine, "unwind_no_engine") /* libunwind missing or not usable */ \
+	X(unwind_no_mapping, "unwind_no_mapping") /* pc in no known mapping */ \
+	X(unwind_no_info, "unwind_no_info") /* no unwind information for a pc */ \
+	X(unwind_bad_frame, "unwind_bad_frame") /* other failures of a step */ \
+	X(map_reads, "map_reads") /* /proc/self/maps read */ \
+	X(map_lines_skipped, "map_lines_skipped") /* its lines that made no sense */ \
+	X(map_read_failures, "map_read_failures") /* it could not be read */ \
+	X(interval_raises, "interval_raises") /* memory near the budget */ \
+	X(dumps, "dumps") /* profiles written */ \
+	X(dump_failures, "dump_failures") /* profiles that could not be written */
+
+struct hs_stats {
+#define HS_STATS_FIELD(name, text) _Atomic uint64_t name;
+	HS_STATS(HS_STATS_FIELD)
+#undef HS_STATS_FIELD
+};
+
+extern struct hs_stats hs_stats;
+
+#define hs_stats_add(name, n) \
+	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
+#define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)
+
+#endif

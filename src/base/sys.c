@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The system calls of the profiler.  See sys.h for the contract.
+ */
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <time.h>
+
+#include "arch/syscall.h"
+
+_Atomic(hs_sys_fault_fn) hs_sys_fault;
+
+long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	/* Relaxed: set by a test before the code under test runs. */
+	hs_sys_fault_fn fault = atomic_load_explicit(&hs_sys_fault, memory_order_relaxed);
+
+	if (__builtin_expect(fault != NULL, 0)) {
+		long injected = fault(number);
+		if (injected < 0)
+			return injected;
+	}
+	return hs_arch_syscall(number, a, b, c, d, e, f);
+}
+
+int hs_sys_open(const char *path, int flags, mode_t mode)
+{
+	return (int)hs_syscall(SYS_openat, AT_FDCWD, (long)path, flags | O_CLOEXEC, mode, 0, 0);
+}
+
+int hs_sys_close(int fd)
+{
+	return (int)hs_syscall(SYS_close, fd, 0, 0, 0, 0, 0);
+}
+
+ssize_t hs_sys_read(int fd, void *buffer, size_t bytes)
+{
+	return hs_syscall(SYS_read, fd, (long)buffer, (long)bytes, 0, 0, 0);
+}
+
+ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset)
+{
+	return hs_syscall(SYS_pread64, fd, (long)buffer, (long)bytes, (long)offset, 0, 0);
+}
+
+int hs_sys_stat(const char *path, struct stat *out)
+{
+	return (int)hs_syscall(SYS_newfstatat, AT_FDCWD, (long)path, (long)out, 0, 0, 0);
+}
+
+int hs_sys_fstat(int fd, struct stat *out)
+{
+	return (int)hs_syscall(SYS_newfstatat, fd, (long)"", (long)out, AT_EMPTY_PATH, 0, 0);
+}
+
+int hs_sys_rename(const char *from, const char *to)
+{
+	return (int)hs_syscall(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0, 0);
+}
+
+int hs_sys_unlink(const char *path)
+{
+	return (int)hs_syscall(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
+}
+
+ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes)
+{
+	return hs_syscall(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer, (long)bytes, 0, 0);
+}
+
+int hs_sys_write_all(int fd, const void *buffer, size_t bytes)
+{
+	const char *next = buffer;
+
+	while (bytes > 0) {
+		long written = hs_syscall(SYS_write, fd, (long)next, (long)bytes, 0, 0, 0);
+		if (written == -EINTR)
+			continue;
+		if (written < 0)
+			return (int)written;
+		if (written == 0)
+			return -EIO;
+		next += written;
+		bytes -= (size_t)written;
+	}
+	return 0;
+}
+
+int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
+{
+	char *next = buffer;
+
+	while (bytes > 0) {
+		ssize_t got = hs_sys_pread(fd, next, bytes, offset);
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return -ENODATA;
+		next += got;
+		offset += (uint64_t)got;
+		bytes -= (size_t)got;
+	}
+	return 0;
+}
+
+ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity)
+{
+	int fd = hs_sys_open(path, O_RDONLY, 0);
+	size_t used = 0;
+	ssize_t got = 0;
+
+	if (fd < 0)
+		return fd;
+	while (used + 1 < capacity) {
+		got = hs_sys_read(fd, buffer + used, capacity - 1 - used);
+		if (got == -EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		used += (size_t)got;
+	}
+	hs_sys_close(fd);
+	buffer[used] = '\0';
+	return got < 0 ? got : (ssize_t)used;
+}
+
+void *hs_sys_map(size_t bytes, int protection)
+{
+	long address = hs_syscall(SYS_mmap, 0, (long)bytes, protection,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return address < 0 && address > -4096 ? NULL : (void *)address;
+}
+
+int hs_sys_unmap(void *address, size_t bytes)
+{
+	return (int)hs_syscall(SYS_munmap, (long)address, (long)bytes, 0, 0, 0, 0);
+}
+
+int hs_sys_protect(void *address, size_t bytes, int protection)
+{
+	return (int)hs_syscall(SYS_mprotect, (long)address, (long)bytes, protection, 0, 0, 0);
+}
+
+int hs_sys_advise(void *address, size_t bytes, int advice)
+{
+	return (int)hs_syscall(SYS_madvise, (long)address, (long)bytes, advice, 0, 0, 0);
+}
+
+int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+	struct timespec limit = {
+		.tv_sec = timeout_ns / 1000000000,
+		.tv_nsec = timeout_ns % 1000000000,
+	};
+
+	return (int)hs_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected,
+			       timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
+}
+
+void hs_sys_futex_wake(_Atomic uint32_t *word, int waiters)
+{
+	hs_syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, waiters, 0, 0, 0);
+}
+
+pid_t hs_sys_getpid(void)
+{
+	return (pid_t)hs_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0);
+}
+
+pid_t hs_sys_gettid(void)
+{
+	return (pid_t)hs_syscall(SYS_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+bool hs_sys_thread_is_gone(pid_t tid)
+{
+	return hs_syscall(SYS_tgkill, hs_sys_getpid(), tid, 0, 0, 0, 0) == -ESRCH;
+}
+
+ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes)
+{
+	struct iovec to = { .iov_base = buffer, .iov_len = bytes };
+	struct iovec from = { .iov_base = (void *)address, .iov_len = bytes };
+
+	return hs_syscall(SYS_process_vm_readv, hs_sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+}
+
+ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
+{
+	ssize_t got = hs_sys_process_vm_read(address, buffer, bytes);
+
+	/* Where a seccomp filter refuses it, the same bytes by way of /proc. */
+	if (got == -EPERM || got == -ENOSYS) {
+		int fd = hs_sys_open("/proc/self/mem", O_RDONLY, 0);
+		if (fd < 0)
+			return fd;
+		got = hs_sys_pread(fd, buffer, bytes, address);
+		hs_sys_close(fd);
+		if (got == -EIO)
+			got = -EFAULT;
+	}
+	return got;
+}
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now = { 0, 0 };
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t hs_sys_monotonic_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t hs_sys_realtime_ns(void)
+{
+	return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t hs_sys_random(void)
+{
+	uint64_t value = 0;
+
+	if (hs_syscall(SYS_getrandom, (long)&value, sizeof value, 1 /* GRND_NONBLOCK */, 0, 0, 0) !=
+	    (long)sizeof value)
+		value = hs_sys_monotonic_ns() ^ ((uint64_t)(uintptr_t)&value << 16);
+	return value;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * System calls, raw.  Every call of the profiler into the kernel goes through
+ * hs_syscall(): it never touches errno, never passes through a library function
+ * that the program (or another preloaded library) may have replaced, and is the
+ * one seam where the tests inject failures.
+ *
+ * Errors: a negative errno value, as the kernel returns it.
+ * Called on: any thread, in signal handlers too.  Errno: preserved.
+ */
+#ifndef HS_BASE_SYS_H
+#define HS_BASE_SYS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+/*
+ * Fault injection, for the tests only: when set, it is asked before each system
+ * call and a value below 0 is returned in place of the call's result.
+ */
+typedef long (*hs_sys_fault_fn)(long number);
+extern _Atomic(hs_sys_fault_fn) hs_sys_fault;
+
+long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
+
+int hs_sys_open(const char *path, int flags, mode_t mode);
+int hs_sys_close(int fd);
+ssize_t hs_sys_read(int fd, void *buffer, size_t bytes);
+ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
+int hs_sys_stat(const char *path, struct stat *out);
+int hs_sys_fstat(int fd, struct stat *out);
+int hs_sys_rename(const char *from, const char *to);
+int hs_sys_unlink(const char *path);
+ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);
+
+/* Write all of it, going on after short writes and EINTR.  0 or -errno. */
+int hs_sys_write_all(int fd, const void *buffer, size_t bytes);
+
+/*
+ * Read exactly bytes at offset, going on after short reads and EINTR.
+ * Returns 0, -errno, or -ENODATA when the file ends before.
+ */
+int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset);
+
+/*
+ * Read a whole small file (of /proc, whose size is not known before) into a
+ * buffer, NUL-terminated.  Returns the bytes read (at most capacity - 1, the
+ * rest is cut), or -errno.
+ */
+ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity);
+
+/* Private anonymous memory.  NULL on failure. */
+void *hs_sys_map(size_t bytes, int protection);
+int hs_sys_unmap(void *address, size_t bytes);
+int hs_sys_protect(void *address, size_t bytes, int protection);
+int hs_sys_advise(void *address, size_t bytes, int advice);
+
+/*
+ * Sleep while *word equals expected, at most timeout_ns (below 0: no limit).
+ * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT.
+ */
+int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
+void hs_sys_futex_wake(_Atomic uint32_t *word, int waiters);
+
+pid_t hs_sys_getpid(void);
+pid_t hs_sys_gettid(void);
+
+/* Whether thread tid of this process is gone (ESRCH). */
+bool hs_sys_thread_is_gone(pid_t tid);
+
+/*
+ * Copy bytes of this process's own memory from an address that may not be
+ * mapped.  Never faults.  Returns the bytes copied, which is less than asked
+ * for where the mapping ends, or -errno (-EFAULT: nothing mapped there).
+ */
+ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes);
+
+/*
+ * The same with one system call (process_vm_readv) and no fall-back: for the program's
+ * threads.  -EPERM or -ENOSYS where a seccomp filter refuses it.
+ */
+ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes);
+
+/* CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds (vDSO, no system call). */
+uint64_t hs_sys_monotonic_ns(void);
+uint64_t hs_sys_realtime_ns(void);
+
+/* Fill with random bytes of the kernel; falls back to clock and address bits. */
+uint64_t hs_sys_random(void);
+
+#endif

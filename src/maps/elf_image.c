@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads ELF objects from memory.  Run by the unwinding worker. */
+#include "maps/elf_image.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <link.h>
+#include <string.h>
+
+#include "arch/unwind.h"
+#include "base/sys.h"
+
+/* Bounds on what a damaged header can make us do. */
+#define MAX_HEADERS 64
+#define MAX_NOTES 64
+/* Segments are rounded to this: the page the object's addresses are congruent to. */
+#define PAGE 4096u
+
+static uint64_t page_down(uint64_t value)
+{
+	return value & ~(uint64_t)(PAGE - 1);
+}
+
+static uint64_t page_up(uint64_t value)
+{
+	return page_down(value + PAGE - 1);
+}
+
+static int read_exactly(uint64_t address, void *buffer, size_t bytes)
+{
+	ssize_t got = hs_sys_read_memory(address, buffer, bytes);
+
+	if (got < 0)
+		return (int)got;
+	return (size_t)got == bytes ? 0 : -EFAULT;
+}
+
+static int read_header(uint64_t base, uint64_t limit, ElfW(Ehdr) *header)
+{
+	uint64_t bytes = limit - base;
+	int error;
+
+	if (limit <= base || bytes < sizeof *header)
+		return -ENOEXEC;
+	error = read_exactly(base, header, sizeof *header);
+	if (error < 0)
+		return error;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+	    (header->e_type != ET_DYN && header->e_type != ET_EXEC) ||
+	    header->e_machine != HS_ARCH_ELF_MACHINE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
+	    header->e_phnum == 0 || header->e_phnum > MAX_HEADERS)
+		return -ENOEXEC;
+	if (header->e_phoff > bytes ||
+	    header->e_phnum * sizeof(ElfW(Phdr)) > bytes - header->e_phoff)
+		return -ENOEXEC;
+	return 0;
+}
+
+/* Run-time address of what a header describes, if a segment holds all of it; else 0. */
+static uint64_t locate(const struct hs_elf_image *image, const ElfW(Phdr) *header)
+{
+	uint64_t address = image->load_bias + header->p_vaddr;
+
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct hs_elf_segment *segment = &image->segments[i];
+		if (address >= segment->start && address < segment->end)
+			return header->p_memsz <= segment->end - address ? address : 0;
+	}
+	return 0;
+}
+
+static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
+{
+	uint64_t start = page_down(header->p_vaddr);
+	uint64_t bytes = header->p_vaddr - start + header->p_memsz;
+	struct hs_elf_segment *segment = &image->segments[image->segment_count];
+
+	if (header->p_memsz == 0 || header->p_memsz > INT64_MAX - PAGE ||
+	    header->p_vaddr > INT64_MAX - header->p_memsz || header->p_offset > INT64_MAX ||
+	    image->segment_count == HS_ELF_SEGMENTS)
+		return;
+	*segment = (struct hs_elf_segment){
+		.start = image->load_bias + start,
+		.end = image->load_bias + start + page_up(bytes),
+		.offset = page_down(header->p_offset),
+		.executable = (header->p_flags & PF_X) != 0,
+	};
+	if (segment->start < segment->end)
+		image->segment_count++;
+}
+
+static void set_build_id(struct hs_elf_image *image, uint64_t address, uint32_t bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	uint8_t id[(HS_BUILD_ID_HEX_BYTES - 1) / 2];
+	char *out = image->build_id;
+
+	if (bytes > sizeof id)
+		bytes = sizeof id;
+	if (read_exactly(address, id, bytes) < 0)
+		return;
+	for (uint32_t i = 0; i < bytes; i++) {
+		*out++ = digits[id[i] >> 4];
+		*out++ = digits[id[i] & 15];
+	}
+	*out = '\0';
+}
+
+/* One step through a note segment: address of the next note, 0 at the end. */
+static uint64_t read_note(struct hs_elf_image *image, uint64_t address, uint64_t end,
+			  uint64_t align)
+{
+	struct {
+		ElfW(Nhdr) header;
+		char name[4];
+	} note;
+	uint64_t name_bytes, description;
+
+	if (end - address < sizeof note || read_exactly(address, &note, sizeof note) < 0)
+		return 0;
+	name_bytes = (note.header.n_namesz + sizeof note.header + align - 1) & ~(align - 1);
+	if (name_bytes > end - address)
+		return 0;
+	description = address + name_bytes;
+	if (note.header.n_descsz > end - description)
+		return 0;
+	if (note.header.n_type == NT_GNU_BUILD_ID && note.header.n_namesz == sizeof note.name &&
+	    memcmp(note.name, ELF_NOTE_GNU, sizeof note.name) == 0) {
+		set_build_id(image, description, note.header.n_descsz);
+		return 0;
+	}
+	return description + ((note.header.n_descsz + align - 1) & ~(align - 1));
+}
+
+static void read_notes(struct hs_elf_image *image, const ElfW(Phdr) *header)
+{
+	uint64_t align = header->p_align == 8 ? 8 : 4;
+	uint64_t address = locate(image, header);
+	uint64_t end = address + header->p_memsz;
+
+	for (int i = 0; i < MAX_NOTES && address != 0 && address < end; i++)
+		address = read_note(image, address, end, align);
+}
+
+static bool find_bias(const ElfW(Phdr) *headers, unsigned count, uint64_t base, uint64_t *bias)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (headers[i].p_type == PT_LOAD && page_down(headers[i].p_offset) == 0) {
+			*bias = base - page_down(headers[i].p_vaddr);
+			return true;
+		}
+	}
+	return false;
+}
+
+int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
+{
+	ElfW(Phdr) headers[MAX_HEADERS];
+	ElfW(Ehdr) header;
+	int error = read_header(base, limit, &header);
+
+	memset(image, 0, sizeof *image);
+	if (error < 0)
+		return error;
+	error = read_exactly(base + header.e_phoff, headers, header.e_phnum * sizeof headers[0]);
+	if (error < 0)
+		return error;
+	if (!find_bias(headers, header.e_phnum, base, &image->load_bias))
+		return -ENOEXEC;
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		if (headers[i].p_type == PT_LOAD)
+			add_segment(image, &headers[i]);
+	}
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		if (headers[i].p_type == PT_NOTE && image->build_id[0] == '\0')
+			read_notes(image, &headers[i]);
+		if (headers[i].p_type == PT_GNU_EH_FRAME) {
+			image->eh_frame_hdr = locate(image, &headers[i]);
+			if (image->eh_frame_hdr != 0)
+				image->eh_frame_hdr_bytes = headers[i].p_memsz;
+		}
+	}
+	return 0;
+}
+
+/* Whether segment `upper` follows `lower` without a gap, in memory and in the file. */
+static bool is_contiguous(const struct hs_elf_segment *lower, const struct hs_elf_segment *upper)
+{
+	return lower->end == upper->start && lower->offset <= upper->offset &&
+	       upper->start - lower->start == upper->offset - lower->offset;
+}
+
+bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,
+			    uint64_t offset, struct hs_elf_segment *span)
+{
+	const struct hs_elf_segment *segments = image->segments;
+	uint32_t code = 0, first;
+
+	for (; code < image->segment_count; code++) {
+		const struct hs_elf_segment *segment = &segments[code];
+		if (segment->executable && start < segment->end && end > segment->start &&
+		    start - offset == segment->start - segment->offset)
+			break;
+	}
+	if (code == image->segment_count)
+		return false;
+	*span = segments[code];
+	for (first = code; first > 0; first--) {
+		if (segments[first - 1].executable ||
+		    !is_contiguous(&segments[first - 1], &segments[first]))
+			break;
+	}
+	if (segments[first].offset == 0) {
+		span->start = segments[first].start;
+		span->offset = 0;
+	}
+	return true;
+}

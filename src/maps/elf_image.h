@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An ELF object as it stands in memory: its segments, build id and unwind table.
+ *
+ * Read from the process's memory (hs_sys_read_memory), not from the file, which may
+ * have been replaced since; nothing is dereferenced, so an object that is unmapped
+ * meanwhile is an error.  All of it is untrusted: each address is checked to lie in
+ * one of the object's segments.
+ *
+ * Threads: any.  Allocates: never.  Errno: preserved.
+ */
+#ifndef HS_MAPS_ELF_IMAGE_H
+#define HS_MAPS_ELF_IMAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_BUILD_ID_HEX_BYTES 65 /* 32 bytes in hex and a NUL; longer ids are cut */
+
+/* PT_LOADs kept; linkers make at most a dozen.  What is past that has no names or unwinding. */
+#define HS_ELF_SEGMENTS 32
+
+/* A PT_LOAD: whole pages, run-time addresses. */
+struct hs_elf_segment {
+	uint64_t start;
+	uint64_t end;
+	uint64_t offset; /* file offset of start */
+	bool executable;
+};
+
+struct hs_elf_image {
+	uint64_t load_bias;    /* run-time address - ELF virtual address; modulo 2^64 */
+	uint64_t eh_frame_hdr; /* run-time address, 0 = none */
+	uint64_t eh_frame_hdr_bytes;
+	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
+	uint32_t segment_count;
+	struct hs_elf_segment segments[HS_ELF_SEGMENTS]; /* ascending, as in the file */
+};
+
+/*
+ * Read the object whose file offset 0 is mapped at [base, limit).
+ * Returns 0, -ENOEXEC (not an ELF object of this machine) or -errno.
+ */
+int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit);
+
+/*
+ * The span of addresses that stands for the code mapped at [start, end) from
+ * file offset `offset`: its executable segment, extended down to file offset 0 if
+ * the segments before it are contiguous in address and offset.
+ * Returns false if no executable segment lies there as the file says.
+ */
+bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,
+			    uint64_t offset, struct hs_elf_segment *span);
+
+#endif

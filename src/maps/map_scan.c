@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Builds a mapping table's index.  Run by the unwinding worker. */
+#include "maps/map_scan.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "maps/proc_maps.h"
+
+/*
+ * The lines of one object follow each other: anonymous lines (.bss) may lie
+ * between them, lines of another file end it.
+ */
+struct object {
+	uint64_t device;
+	uint64_t inode; /* 0 = no object yet */
+	bool has_code;  /* some line of it is executable */
+	bool has_image;
+	struct hs_elf_image image;
+};
+
+struct scan {
+	struct hs_map_index *index;
+	const struct hs_map_index *current;
+	struct hs_mapping_store *store;
+	const struct hs_map_program *program;
+	struct object object;
+	char *name; /* of the current line, NUL-terminated */
+	size_t name_capacity;
+};
+
+void hs_map_index_fini(struct hs_map_index *index)
+{
+	hs_range_list_fini(&index->code);
+	hs_range_list_fini(&index->readable);
+}
+
+bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b)
+{
+	return hs_range_list_equal(&a->code, &b->code) &&
+	       hs_range_list_equal(&a->readable, &b->readable);
+}
+
+static bool starts_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* Opening or reading a device may do anything. */
+static bool is_device(const char *name)
+{
+	return starts_with(name, "/dev/") && !starts_with(name, "/dev/shm/") &&
+	       strcmp(name, "/dev/zero") != 0;
+}
+
+static bool same_file(const struct object *object, const struct hs_proc_maps_line *line)
+{
+	return object->inode == line->inode && object->device == line->device;
+}
+
+/* Whether this line or one that follows of the same object is executable. */
+static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line line,
+			    const struct object *object)
+{
+	do {
+		if (line.inode != 0 && !same_file(object, &line))
+			return false;
+		if (line.inode != 0 && (line.permissions & HS_PROC_MAPS_EXECUTE) != 0)
+			return true;
+	} while (hs_proc_maps_next(&rest, &line));
+	return false;
+}
+
+/* The data segment of a small object is mapped from file offset 0 once more. */
+static bool is_in_image(const struct object *object, uint64_t address)
+{
+	for (uint32_t i = 0; object->has_image && i < object->image.segment_count; i++) {
+		if (address >= object->image.segments[i].start &&
+		    address < object->image.segments[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* Follow which object the line belongs to. */
+static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
+		       const struct hs_proc_maps_line *line)
+{
+	struct object *object = &scan->object;
+
+	if (line->inode == 0)
+		return;
+	if (!same_file(object, line)) {
+		object->device = line->device;
+		object->inode = line->inode;
+		object->has_image = false;
+		object->has_code = !is_device(scan->name) && object_has_code(*rest, *line, object);
+	} else if (is_in_image(object, line->start)) {
+		return;
+	}
+	if (object->has_code && line->offset == 0)
+		object->has_image = hs_elf_image_read(&object->image, line->start, line->end) == 0;
+}
+
+static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line *line,
+			 const char *path, bool has_image)
+{
+	const struct hs_map_program *program = scan->program;
+	bool is_memfd = starts_with(path, "/memfd:");
+	unsigned flags = 0;
+
+	if (line->inode != 0 && path[0] == '/' && !is_memfd && !is_device(path) &&
+	    strcmp(path, "/dev/zero") != 0)
+		flags |= HS_MAPPING_FILE;
+	else if (!has_image && (line->inode == 0 || is_memfd || strcmp(path, "/dev/zero") == 0))
+		flags |= HS_MAPPING_ANONYMOUS;
+	if ((flags & HS_MAPPING_FILE) != 0 && line->inode == program->inode &&
+	    (line->device == program->device || strcmp(path, program->path) == 0))
+		flags |= HS_MAPPING_MAIN;
+	return flags;
+}
+
+/* Fill in what the line and the object's ELF image say. */
+static void describe(const struct scan *scan, const struct hs_proc_maps_line *line,
+		     const struct hs_elf_image *image, struct hs_mapping *mapping)
+{
+	struct hs_elf_segment span;
+	uint64_t own = scan->program->own_address;
+
+	*mapping = (struct hs_mapping){
+		.start = line->start,
+		.end = line->end,
+		.offset = line->offset,
+		.load_bias = line->start - line->offset,
+		.inode = line->inode,
+		.device = line->device,
+		.path = scan->name[0] != '\0' ? scan->name : "//anon",
+	};
+	if (image != NULL && hs_elf_image_code_span(image, line->start, line->end, line->offset,
+						    &span)) {
+		if (span.start < line->start) {
+			mapping->start = span.start;
+			mapping->offset = span.offset;
+		}
+		if (span.end > line->end)
+			mapping->end = span.end;
+		mapping->load_bias = image->load_bias;
+		mapping->eh_frame_hdr = image->eh_frame_hdr;
+		mapping->eh_frame_hdr_bytes = image->eh_frame_hdr_bytes;
+		memcpy(mapping->build_id, image->build_id, sizeof mapping->build_id);
+	} else {
+		image = NULL;
+	}
+	mapping->flags = flags_of(scan, line, mapping->path, image != NULL);
+	if (own != 0 && own >= mapping->start && own < mapping->end)
+		mapping->flags |= HS_MAPPING_OWN;
+}
+
+static uint32_t find_id(const struct scan *scan, const struct hs_proc_maps_line *line,
+			const struct hs_mapping *mapping)
+{
+	const struct hs_range *known = hs_range_list_find(&scan->current->code, line->start);
+
+	if (known != NULL &&
+	    hs_mapping_store_is_same(hs_mapping_store_get(scan->store, known->value), mapping))
+		return known->value;
+	return hs_mapping_store_intern(scan->store, mapping);
+}
+
+static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
+{
+	const struct object *object = &scan->object;
+	const struct hs_elf_image *image = NULL;
+	struct hs_elf_image vdso;
+	struct hs_mapping mapping;
+	uint32_t id;
+
+	if (line->inode != 0 && object->has_image && same_file(object, line))
+		image = &object->image;
+	else if (strcmp(scan->name, "[vdso]") == 0 &&
+		 hs_elf_image_read(&vdso, line->start, line->end) == 0)
+		image = &vdso;
+	describe(scan, line, image, &mapping);
+	id = find_id(scan, line, &mapping);
+	if (id == HS_MAPPING_NONE)
+		return -ENOMEM;
+	return hs_range_list_append(&scan->index->code, line->start, line->end, id);
+}
+
+static bool is_readable(const struct scan *scan, const struct hs_proc_maps_line *line)
+{
+	if ((line->permissions & HS_PROC_MAPS_READ) == 0)
+		return false;
+	if (line->inode != 0)
+		return scan->object.has_code;
+	return (line->permissions & HS_PROC_MAPS_EXECUTE) != 0;
+}
+
+static int copy_name(struct scan *scan, const struct hs_proc_maps_line *line)
+{
+	if (line->name_bytes >= scan->name_capacity) {
+		size_t capacity = line->name_bytes + 4096;
+		char *name = hs_arena_realloc(scan->name, capacity);
+		if (name == NULL)
+			return -ENOMEM;
+		scan->name = name;
+		scan->name_capacity = capacity;
+	}
+	hs_proc_maps_copy_name(line, scan->name, scan->name_capacity);
+	return 0;
+}
+
+static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
+		     const struct hs_proc_maps_line *line)
+{
+	int error = copy_name(scan, line);
+
+	if (error < 0)
+		return error;
+	enter_line(scan, rest, line);
+	if (is_readable(scan, line))
+		error = hs_range_list_append(&scan->index->readable, line->start, line->end, 0);
+	if (error == 0 && (line->permissions & HS_PROC_MAPS_EXECUTE) != 0)
+		error = add_code(scan, line);
+	return error;
+}
+
+int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
+		const struct hs_map_index *current, struct hs_mapping_store *store,
+		const struct hs_map_program *program, uint64_t *skipped)
+{
+	struct scan scan = {
+		.index = index,
+		.current = current,
+		.store = store,
+		.program = program,
+	};
+	struct hs_proc_maps_line line;
+	struct hs_proc_maps maps;
+	int error = 0;
+
+	index->code.count = 0;
+	index->readable.count = 0;
+	*skipped = 0;
+	hs_proc_maps_begin(&maps, text, bytes);
+	while (error != -ENOMEM && hs_proc_maps_next(&maps, &line)) {
+		error = scan_line(&scan, &maps, &line);
+		/* Out of order: the file changed between two reads of it. */
+		if (error == -EINVAL)
+			++*skipped;
+	}
+	*skipped += maps.skipped;
+	hs_arena_free(scan.name);
+	return error == -ENOMEM ? error : 0;
+}

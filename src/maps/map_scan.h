@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the text of /proc/self/maps to the index of a mapping table.
+ *
+ * Threads: the unwinding worker.  Memory: the arena.
+ */
+#ifndef HS_MAPS_MAP_SCAN_H
+#define HS_MAPS_MAP_SCAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maps/mapping_store.h"
+#include "maps/range_list.h"
+
+struct hs_map_index {
+	struct hs_range_list code;     /* executable; the value is a mapping's id */
+	struct hs_range_list readable; /* see hs_mapping_table_is_readable() */
+};
+
+void hs_map_index_fini(struct hs_map_index *index);
+bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b);
+
+/* What marks a mapping as the program's or as ours. */
+struct hs_map_program {
+	const char *path; /* of /proc/self/exe, "" = unknown */
+	uint64_t device;
+	uint64_t inode; /* 0 = unknown */
+	uintptr_t own_address;
+};
+
+/*
+ * Build index (its old contents are dropped) from text; new mappings go into store,
+ * known ones are looked for in the current index first.  *skipped: lines passed over.
+ * Returns 0 or -ENOMEM (index is then of no use).
+ */
+int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
+		const struct hs_map_index *current, struct hs_mapping_store *store,
+		const struct hs_map_program *program, uint64_t *skipped);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Every mapping that was ever seen, by id; entries are never changed or moved.
+ *
+ * Threads: the unwinding worker adds; any thread reads entries below the count.
+ * Memory: the arena.
+ */
+#ifndef HS_MAPS_MAPPING_STORE_H
+#define HS_MAPS_MAPPING_STORE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "maps/mapping_table.h"
+
+/* Block k holds HS_MAPPING_BLOCK << k entries: 16 blocks are 4 million. */
+#define HS_MAPPING_BLOCK 64u
+#define HS_MAPPING_BLOCKS 16u
+#define HS_MAPPING_BUCKETS 1024u
+
+struct hs_mapping_entry {
+	struct hs_mapping mapping;
+	uint32_t next; /* older entry of the same bucket, HS_MAPPING_NONE = none */
+};
+
+struct hs_mapping_store {
+	/* Written by: the worker.  Read by: any thread, for ids below count. */
+	struct hs_mapping_entry *blocks[HS_MAPPING_BLOCKS];
+	_Atomic uint32_t count;
+	uint32_t buckets[HS_MAPPING_BUCKETS]; /* by start address; the worker's */
+};
+
+void hs_mapping_store_init(struct hs_mapping_store *store);
+void hs_mapping_store_fini(struct hs_mapping_store *store);
+
+/*
+ * The id of an entry equal to mapping, or of a new copy of it (its path too).  An
+ * anonymous mapping is also taken for one of the same path and start that holds it.
+ * Returns HS_MAPPING_NONE when the arena or the store is full.
+ */
+uint32_t hs_mapping_store_intern(struct hs_mapping_store *store, const struct hs_mapping *mapping);
+
+const struct hs_mapping *hs_mapping_store_get(const struct hs_mapping_store *store, uint32_t id);
+
+/* Whether entry `known` may go on standing for what is mapped now. */
+bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_mapping *now);
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The mapping table: reads /proc/self/maps and keeps the index from addresses to
+ * mappings.  Run by the unwinding worker.
+ */
+#include "maps/mapping_table.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "maps/map_scan.h"
+#include "maps/mapping_store.h"
+#include "maps/proc_maps.h"
+#include "maps/range_list.h"
+
+#define FIRST_TEXT_BYTES ((size_t)64 << 10)
+/* Far above what vm.max_map_count lets a process have; past it something is wrong. */
+#define MOST_TEXT_BYTES ((size_t)256 << 20)
+
+struct hs_mapping_table {
+	struct hs_mapping_store store;
+	struct hs_map_index index;
+	struct hs_map_index spare; /* the next index is built here */
+	uint64_t generation;
+	struct hs_map_program program;
+	char exe_path[PATH_MAX];
+	char *text; /* /proc/self/maps, kept for the next read */
+	size_t text_capacity;
+};
+
+static void find_program(struct hs_mapping_table *table)
+{
+	static const char deleted[] = " (deleted)";
+	ssize_t bytes = hs_sys_readlink("/proc/self/exe", table->exe_path,
+					sizeof table->exe_path - 1);
+	size_t suffix = sizeof deleted - 1;
+	struct stat file;
+
+	if (bytes < 0)
+		bytes = 0;
+	table->exe_path[bytes] = '\0';
+	if ((size_t)bytes > suffix &&
+	    memcmp(table->exe_path + bytes - suffix, deleted, suffix) == 0)
+		table->exe_path[(size_t)bytes - suffix] = '\0';
+	table->program.path = table->exe_path;
+	if (hs_sys_stat("/proc/self/exe", &file) == 0) {
+		table->program.device = file.st_dev;
+		table->program.inode = file.st_ino;
+	}
+}
+
+struct hs_mapping_table *hs_mapping_table_create(void)
+{
+	struct hs_mapping_table *table = hs_arena_zalloc(sizeof *table);
+
+	if (table == NULL)
+		return NULL;
+	hs_mapping_store_init(&table->store);
+	find_program(table);
+	return table;
+}
+
+void hs_mapping_table_destroy(struct hs_mapping_table *table)
+{
+	if (table == NULL)
+		return;
+	hs_map_index_fini(&table->index);
+	hs_map_index_fini(&table->spare);
+	hs_mapping_store_fini(&table->store);
+	hs_arena_free(table->text);
+	hs_arena_free(table);
+}
+
+void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address)
+{
+	table->program.own_address = address;
+}
+
+static int grow_text(struct hs_mapping_table *table)
+{
+	size_t capacity = table->text_capacity == 0 ? FIRST_TEXT_BYTES : table->text_capacity * 2;
+	char *text;
+
+	if (capacity > MOST_TEXT_BYTES)
+		return -EFBIG;
+	text = hs_arena_realloc(table->text, capacity);
+	if (text == NULL)
+		return -ENOMEM;
+	table->text = text;
+	table->text_capacity = capacity;
+	return 0;
+}
+
+/* Read to the end of the file.  Returns the bytes or -errno. */
+static ssize_t read_all(struct hs_mapping_table *table, int fd)
+{
+	size_t used = 0;
+
+	for (;;) {
+		ssize_t got;
+
+		if (used == table->text_capacity) {
+			int error = grow_text(table);
+			if (error < 0)
+				return error;
+		}
+		got = hs_sys_read(fd, table->text + used, table->text_capacity - used);
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			return got;
+		if (got == 0)
+			return (ssize_t)used;
+		used += (size_t)got;
+	}
+}
+
+static ssize_t read_maps(struct hs_mapping_table *table)
+{
+	int fd = hs_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	ssize_t bytes;
+
+	if (fd < 0)
+		return fd;
+	bytes = read_all(table, fd);
+	hs_sys_close(fd);
+	return bytes == 0 ? -ENODATA : bytes;
+}
+
+static void adopt_index(struct hs_mapping_table *table)
+{
+	struct hs_map_index old = table->index;
+
+	if (table->generation == 0 || !hs_map_index_equal(&table->spare, &table->index))
+		table->generation++;
+	table->index = table->spare;
+	table->spare = old;
+}
+
+int hs_mapping_table_refresh(struct hs_mapping_table *table)
+{
+	ssize_t bytes = read_maps(table);
+	uint64_t skipped = 0;
+	int error;
+
+	if (bytes < 0) {
+		hs_stats_add(map_read_failures, 1);
+		return (int)bytes;
+	}
+	error = hs_map_scan(&table->spare, table->text, (size_t)bytes, &table->index,
+			    &table->store, &table->program, &skipped);
+	if (error < 0) {
+		hs_stats_add(map_read_failures, 1);
+		return error;
+	}
+	adopt_index(table);
+	hs_stats_add(map_reads, 1);
+	hs_stats_add(map_lines_skipped, skipped);
+	return 0;
+}
+
+uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table)
+{
+	return table->generation;
+}
+
+uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc)
+{
+	const struct hs_range *range = hs_range_list_find(&table->index.code, pc);
+
+	return range != NULL ? range->value : HS_MAPPING_NONE;
+}
+
+bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,
+				  size_t bytes)
+{
+	const struct hs_range *range = hs_range_list_find(&table->index.readable, address);
+
+	return range != NULL && bytes <= range->end - address;
+}
+
+const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *table, uint32_t id)
+{
+	return hs_mapping_store_get(&table->store, id);
+}
+
+uint32_t hs_mapping_table_count(const struct hs_mapping_table *table)
+{
+	/* Pairs with the release store of the mapping store's add(). */
+	return atomic_load_explicit(&table->store.count, memory_order_acquire);
+}

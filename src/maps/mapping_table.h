@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is mapped where: executable mappings of the process, resolved by pc.
+ *
+ * A mapping, once made, keeps its id and never changes: samples taken while it was
+ * there keep their names after it is gone.  What changes with each re-read of
+ * /proc/self/maps is the index from addresses to mappings, and the generation.
+ *
+ * Mappings of ELF files cover the executable segment, extended down to file offset
+ * 0 where the segments before it are contiguous in address and file offset (as
+ * GNU ld lays them out), else the segment alone (lld, mold).  That span does not
+ * change from dump to dump, and pprof resolves it rightly for both.
+ *
+ * Threads: the unwinding worker owns the table.  hs_mapping_table_get() and _count()
+ * may be called from the producer: entries are published with a release store of
+ * the count and are immutable afterwards.
+ * Memory: the arena.  Blocks: the arena's lock; reads /proc.
+ */
+#ifndef HS_MAPS_MAPPING_TABLE_H
+#define HS_MAPS_MAPPING_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maps/elf_image.h"
+
+/* No mapping; a frame with this mapping is a pseudo frame (see unwind/frame.h). */
+#define HS_MAPPING_NONE UINT32_MAX
+
+enum hs_mapping_flags {
+	HS_MAPPING_MAIN = 1,      /* the program's executable: first in a profile */
+	HS_MAPPING_FILE = 2,      /* backed by a file that may be opened by path */
+	HS_MAPPING_ANONYMOUS = 4, /* no file, or a memfd that is no ELF object: JIT code */
+	HS_MAPPING_OWN = 8,       /* this library */
+};
+
+struct hs_mapping {
+	uint64_t start;          /* first address */
+	uint64_t end;            /* first address past it */
+	uint64_t offset;         /* file offset of start, bytes */
+	uint64_t load_bias;      /* run-time address - ELF virtual address; modulo 2^64 */
+	uint64_t inode;
+	uint64_t device;         /* as st_dev, but stat(2) of some file systems differs */
+	uint64_t eh_frame_hdr;   /* run-time address of .eh_frame_hdr, 0 = none */
+	uint64_t eh_frame_hdr_bytes;
+	const char *path;        /* "//anon", "[vdso]", "[anon:NAME]", "/memfd:NAME" */
+	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex, read from memory; "" = none */
+	unsigned flags;          /* enum hs_mapping_flags */
+};
+
+struct hs_mapping_table;
+
+/* Make an empty table.  Returns NULL when the arena is used up. */
+struct hs_mapping_table *hs_mapping_table_create(void);
+void hs_mapping_table_destroy(struct hs_mapping_table *table);
+
+/*
+ * Say which mapping is this library's: the one that holds address (0 = none).
+ * Mappings are immutable, so this is done before the first refresh.
+ */
+void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address);
+
+/*
+ * Read /proc/self/maps again and rebuild the index.  A mapping that is already known
+ * (same span, file offset, device, inode, path, build id) keeps its id; an anonymous
+ * one keeps it while it does not outgrow it (a JIT flips the protection of single
+ * pages).  The generation goes up if anything executable changed.  Counted: map_reads,
+ * map_lines_skipped, map_read_failures.  On failure the old index stays.
+ * Returns 0 or -errno.
+ */
+int hs_mapping_table_refresh(struct hs_mapping_table *table);
+
+/* Changes whenever an address may mean something else than before.  Starts at 0: never read. */
+uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table);
+
+/* The id of the mapping that holds pc now, or HS_MAPPING_NONE.  O(log n). */
+uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc);
+
+/*
+ * Whether [address, address + bytes) may be read for unwinding: lies in a readable
+ * mapping of an ELF file, the vDSO or anonymous executable memory, not in a device
+ * mapping, a stack or a heap (whose contents have changed since the sample).
+ */
+bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,
+				  size_t bytes);
+
+/* Entry id, immutable, valid as long as the table; NULL if id is not in the table. */
+const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *table, uint32_t id);
+uint32_t hs_mapping_table_count(const struct hs_mapping_table *table);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names and files of profiles.  Runs on the producer; hs_dump_pattern_is_valid() at
+ * start-up too.
+ */
+#include "output/dump_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#include "base/format.h"
+#include "base/sys.h"
+
+static const char temporary_suffix[] = ".tmp";
+
+/* Text being built; full once something did not fit. */
+struct text {
+	char *bytes;
+	size_t capacity;
+	size_t length;
+	bool full;
+};
+
+static void put(struct text *text, const char *bytes, size_t count)
+{
+	if (text->full || count >= text->capacity - text->length) {
+		text->full = true;
+		return;
+	}
+	memcpy(text->bytes + text->length, bytes, count);
+	text->length += count;
+	text->bytes[text->length] = '\0';
+}
+
+static void put_number(struct text *text, uint64_t number, bool four_digits)
+{
+	char digits[24];
+
+	put(text, digits,
+	    hs_format(digits, sizeof digits, four_digits ? "%04lu" : "%lu", (unsigned long)number));
+}
+
+/* A text from outside the pattern: it must not leave the directory or upset a terminal. */
+static void put_name(struct text *text, const char *name)
+{
+	for (; *name != '\0'; name++) {
+		unsigned char byte = (unsigned char)*name;
+		bool harmless = byte >= 0x20 && byte != 0x7f && byte != '/';
+
+		put(text, harmless ? name : "_", 1);
+	}
+}
+
+static void put_host(struct text *text)
+{
+	struct utsname system;
+
+	if (hs_syscall(SYS_uname, (long)&system, 0, 0, 0, 0, 0) == 0)
+		put_name(text, system.nodename);
+	else
+		put_name(text, "unknown");
+}
+
+static void put_pid(struct text *text, pid_t pid)
+{
+	put_number(text, (uint64_t)pid, false);
+}
+
+/* letter is one that hs_dump_pattern_is_valid() knows. */
+static void put_letter(struct text *text, char letter, const struct hs_dump_name *name)
+{
+	switch (letter) {
+	case 'p':
+		put_pid(text, name->pid);
+		break;
+	case 'e':
+		put_name(text, name->program);
+		break;
+	case 'h':
+		put_host(text);
+		break;
+	case 't':
+		put_number(text, name->time_s, false);
+		break;
+	case 'n':
+		put_number(text, name->number, true);
+		break;
+	case 'r':
+		put_name(text, name->reason);
+		break;
+	default:
+		put(text, "%", 1);
+		break;
+	}
+}
+
+static bool has_pid(const char *pattern)
+{
+	for (; *pattern != '\0'; pattern++) {
+		if (pattern[0] != '%')
+			continue;
+		if (pattern[1] == 'p')
+			return true;
+		if (pattern[1] != '\0')
+			pattern++;
+	}
+	return false;
+}
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+bool hs_dump_pattern_is_valid(const char *pattern)
+{
+	if (*last_component(pattern) == '\0')
+		return false;
+	for (; *pattern != '\0'; pattern++) {
+		if (*pattern != '%')
+			continue;
+		pattern++;
+		if (*pattern == '\0' || strchr("pehtnr%", *pattern) == NULL)
+			return false;
+	}
+	return true;
+}
+
+int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
+			size_t capacity)
+{
+	struct text text = { .bytes = path, .capacity = capacity };
+	const char *pid_at = NULL;
+
+	if (!hs_dump_pattern_is_valid(pattern))
+		return -EINVAL;
+	if (name->inherited && !has_pid(pattern)) {
+		const char *last = last_component(pattern);
+		pid_at = last + strcspn(last, ".");
+	}
+	for (;; pattern++) {
+		if (pattern == pid_at) {
+			put(&text, ".", 1);
+			put_pid(&text, name->pid);
+		}
+		if (*pattern == '\0')
+			break;
+		if (*pattern != '%')
+			put(&text, pattern, 1);
+		else
+			put_letter(&text, *++pattern, name);
+	}
+	return text.full ? -ENAMETOOLONG : 0;
+}
+
+/*
+ * The directory that a relative path starts from, with a '/' at its end.  Nothing
+ * where it has no name (it was removed, or is outside the root directory).
+ */
+static void put_working_directory(struct text *text)
+{
+	long bytes = hs_syscall(SYS_getcwd, (long)text->bytes, (long)text->capacity, 0, 0, 0, 0);
+
+	if (bytes <= 1 || text->bytes[0] != '/')
+		return;
+	text->length = (size_t)bytes - 1;
+	if (text->bytes[text->length - 1] != '/')
+		put(text, "/", 1);
+}
+
+static int make_names(struct hs_dump_file *file, const char *path)
+{
+	struct text full = { .bytes = file->path, .capacity = sizeof file->path };
+	struct text temporary = { .bytes = file->temporary, .capacity = sizeof file->temporary };
+	const char *last;
+
+	if (path[0] != '/')
+		put_working_directory(&full);
+	put(&full, path, strlen(path));
+	if (full.full)
+		return -ENAMETOOLONG;
+	last = last_component(file->path);
+	if (*last == '\0')
+		return -EISDIR;
+	put(&temporary, file->path, (size_t)(last - file->path));
+	put(&temporary, ".", 1);
+	put(&temporary, last, strlen(last));
+	put(&temporary, temporary_suffix, sizeof temporary_suffix - 1);
+	return temporary.full ? -ENAMETOOLONG : 0;
+}
+
+int hs_dump_file_open(struct hs_dump_file *file, const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+	int error = make_names(file, path);
+
+	file->fd = -1;
+	if (error != 0)
+		return error;
+	file->fd = hs_sys_open(file->temporary, flags, 0600);
+	if (file->fd == -EEXIST && hs_sys_unlink(file->temporary) == 0)
+		file->fd = hs_sys_open(file->temporary, flags, 0600);
+	if (file->fd < 0) {
+		error = file->fd;
+		file->fd = -1;
+	}
+	return error;
+}
+
+int hs_dump_file_commit(struct hs_dump_file *file)
+{
+	int error = hs_sys_close(file->fd);
+
+	file->fd = -1;
+	if (error == 0)
+		error = hs_sys_rename(file->temporary, file->path);
+	if (error != 0)
+		hs_sys_unlink(file->temporary);
+	return error;
+}
+
+void hs_dump_file_discard(struct hs_dump_file *file)
+{
+	if (file->fd < 0)
+		return;
+	hs_sys_close(file->fd);
+	file->fd = -1;
+	hs_sys_unlink(file->temporary);
+}

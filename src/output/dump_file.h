@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files of profiles: a name from a pattern, and a file that is whole or absent.
+ *
+ * The file is written under a temporary name in its own directory (".NAME.tmp",
+ * created with O_EXCL, mode 0600; one left by a killed process of the same name is
+ * replaced) and renamed when it is complete.
+ *
+ * Threads: the producer.  Memory: none.  Descriptors: one while open.
+ */
+#ifndef HS_OUTPUT_DUMP_FILE_H
+#define HS_OUTPUT_DUMP_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define HS_PATH_BYTES 4096
+
+/*
+ * What stands for the letters of a pattern:
+ *   %p pid  %e program  %h host  %t seconds since 1970  %n number, 4 digits or more
+ *   %r reason  %% a percent sign
+ */
+struct hs_dump_name {
+	const char *program;
+	const char *reason;
+	pid_t pid;
+	uint32_t number; /* 1 for the first profile of a process */
+	uint64_t time_s;
+	/*
+	 * The pattern came from a parent process: without %p in it, ".PID" is put before
+	 * the first dot of the pattern's last component, or at its end if it has none.
+	 */
+	bool inherited;
+};
+
+/*
+ * Expand pattern into path.  '/' and control bytes in a substituted text become '_'.
+ * Returns 0, -ENAMETOOLONG, or -EINVAL for an unknown letter (options refuse such a
+ * pattern at start-up with hs_dump_pattern_is_valid()).
+ */
+int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
+			size_t capacity);
+
+/* Whether all letters are known, and the pattern names a file: not "" and no '/' at its end. */
+bool hs_dump_pattern_is_valid(const char *pattern);
+
+struct hs_dump_file {
+	int fd;                   /* -1: closed */
+	char path[HS_PATH_BYTES]; /* absolute, so that a chdir() of the program does no harm */
+	char temporary[HS_PATH_BYTES];
+};
+
+/* Create the temporary file for path.  Returns 0 or -errno (nothing is left then). */
+int hs_dump_file_open(struct hs_dump_file *file, const char *path);
+
+/* Complete: close and rename.  On failure the temporary file is removed.  0 or -errno. */
+int hs_dump_file_commit(struct hs_dump_file *file);
+
+/* Give up: close and remove the temporary file.  Does nothing to a file that is closed. */
+void hs_dump_file_discard(struct hs_dump_file *file);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Encodes a view as perftools.profiles.Profile.  Runs on the producer.
+ *
+ * A message is the concatenation of its fields in any order, so the profile is
+ * written piece by piece: a Profile that holds the header fields alone, then each
+ * element of the repeated fields behind its tag.  Text numbers are given out on
+ * the way; the texts themselves come last.
+ */
+#include "output/pprof_encoder.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "output/function_table.h"
+#include "output/proto/profile.pb-c.h"
+#include "output/string_table.h"
+
+/* Field numbers of Profile that are written apart (profile.proto). */
+enum field {
+	FIELD_SAMPLE = 2,
+	FIELD_MAPPING = 3,
+	FIELD_LOCATION = 4,
+	FIELD_FUNCTION = 5,
+	FIELD_STRING_TABLE = 6,
+};
+
+enum {
+	ITEMS_PER_PAUSE = 256,
+	FRAME_BYTES = 11, /* a tag of one byte, a length of at most ten */
+	LABELS = 3,       /* bytes, tid, thread */
+};
+
+struct encoder {
+	const struct hs_view *view;
+	const struct hs_byte_sink *sink;
+	struct hs_string_table strings;
+	struct hs_function_table functions;
+	uint32_t text_bytes; /* numbers of the labels' keys */
+	uint32_t text_tid;
+	uint32_t text_thread;
+	uint32_t *stack;        /* one stack as the view gives it, */
+	uint64_t *location_ids; /* and as the profile names it */
+	uint8_t *buffer;        /* one packed message */
+	size_t capacity;
+	uint32_t items_since_pause;
+};
+
+static int intern(struct encoder *encoder, const char *text, int64_t *number)
+{
+	uint32_t result;
+	int error = hs_string_table_intern(&encoder->strings, text, &result);
+
+	*number = result;
+	return error;
+}
+
+static void end_item(struct encoder *encoder)
+{
+	if (++encoder->items_since_pause < ITEMS_PER_PAUSE)
+		return;
+	encoder->items_since_pause = 0;
+	if (encoder->view->pause != NULL)
+		encoder->view->pause(encoder->view->pause_context);
+}
+
+static int reserve(struct encoder *encoder, size_t bytes)
+{
+	uint8_t *larger;
+
+	if (bytes <= encoder->capacity)
+		return 0;
+	larger = hs_arena_realloc(encoder->buffer, bytes + bytes / 2);
+	if (larger == NULL)
+		return -ENOMEM;
+	encoder->buffer = larger;
+	encoder->capacity = bytes + bytes / 2;
+	return 0;
+}
+
+/* The tag and length before a length-delimited field.  Returns the bytes written. */
+static size_t put_frame(uint8_t *out, enum field field, size_t bytes)
+{
+	size_t used = 0;
+
+	out[used++] = (uint8_t)(field << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
+	for (; bytes >= 0x80; bytes >>= 7)
+		out[used++] = (uint8_t)(bytes | 0x80);
+	out[used++] = (uint8_t)bytes;
+	return used;
+}
+
+static int write_message(struct encoder *encoder, enum field field, const ProtobufCMessage *message)
+{
+	size_t bytes = protobuf_c_message_get_packed_size(message);
+	size_t used;
+	int error;
+
+	if (reserve(encoder, FRAME_BYTES + bytes) != 0)
+		return -ENOMEM;
+	used = put_frame(encoder->buffer, field, bytes);
+	used += protobuf_c_message_pack(message, encoder->buffer + used);
+	error = encoder->sink->write(encoder->sink->context, encoder->buffer, used);
+	end_item(encoder);
+	return error;
+}
+
+static int value_type(struct encoder *encoder, const char *type, const char *unit,
+		      Perftools__Profiles__ValueType *out)
+{
+	perftools__profiles__value_type__init(out);
+	if (intern(encoder, type, &out->type) != 0 || intern(encoder, unit, &out->unit) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+static int fill_texts(struct encoder *encoder, Perftools__Profiles__Profile *profile)
+{
+	const struct hs_view *view = encoder->view;
+
+	if (intern(encoder, view->drop_frames, &profile->drop_frames) != 0 ||
+	    intern(encoder, "inuse_space", &profile->default_sample_type) != 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < HS_VIEW_COMMENTS; i++) {
+		if (view->comments[i] == NULL)
+			continue;
+		if (intern(encoder, view->comments[i], &profile->comment[profile->n_comment]) != 0)
+			return -ENOMEM;
+		profile->n_comment++;
+	}
+	return 0;
+}
+
+/* All fields that come once, packed without a frame: they are the profile's own. */
+static int write_header(struct encoder *encoder)
+{
+	static const char *const types[HS_VIEW_VALUES][2] = {
+		{ "alloc_objects", "count" },
+		{ "alloc_space", "bytes" },
+		{ "inuse_objects", "count" },
+		{ "inuse_space", "bytes" },
+	};
+	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
+	Perftools__Profiles__ValueType sample_types[HS_VIEW_VALUES];
+	Perftools__Profiles__ValueType *sample_type_list[HS_VIEW_VALUES];
+	Perftools__Profiles__ValueType period_type;
+	int64_t comments[HS_VIEW_COMMENTS];
+	size_t bytes;
+
+	for (size_t i = 0; i < HS_VIEW_VALUES; i++) {
+		if (value_type(encoder, types[i][0], types[i][1], &sample_types[i]) != 0)
+			return -ENOMEM;
+		sample_type_list[i] = &sample_types[i];
+	}
+	profile.n_sample_type = HS_VIEW_VALUES;
+	profile.sample_type = sample_type_list;
+	profile.comment = comments;
+	if (value_type(encoder, "space", "bytes", &period_type) != 0 ||
+	    fill_texts(encoder, &profile) != 0)
+		return -ENOMEM;
+	profile.period_type = &period_type;
+	profile.period = (int64_t)encoder->view->period_bytes;
+	profile.time_nanos = encoder->view->time_ns;
+	profile.duration_nanos = encoder->view->duration_ns;
+
+	bytes = protobuf_c_message_get_packed_size(&profile.base);
+	if (reserve(encoder, bytes) != 0)
+		return -ENOMEM;
+	protobuf_c_message_pack(&profile.base, encoder->buffer);
+	return encoder->sink->write(encoder->sink->context, encoder->buffer, bytes);
+}
+
+static Perftools__Profiles__Label *add_label(Perftools__Profiles__Label *labels,
+					     Perftools__Profiles__Sample *sample, uint32_t key)
+{
+	Perftools__Profiles__Label *label = &labels[sample->n_label];
+
+	perftools__profiles__label__init(label);
+	label->key = key;
+	sample->label[sample->n_label++] = label;
+	return label;
+}
+
+/* A number without a unit would be lost where it is 0: proto3 does not write it. */
+static int fill_labels(struct encoder *encoder, const struct hs_view_row *row,
+		       Perftools__Profiles__Label *labels, Perftools__Profiles__Sample *sample)
+{
+	Perftools__Profiles__Label *label;
+
+	if (row->has_size) {
+		label = add_label(labels, sample, encoder->text_bytes);
+		label->num = (int64_t)row->size;
+		label->num_unit = encoder->text_bytes;
+	}
+	if (row->has_tid) {
+		label = add_label(labels, sample, encoder->text_tid);
+		label->num = row->tid;
+		label->num_unit = encoder->text_tid;
+	}
+	if (row->thread != NULL && row->thread[0] != '\0') {
+		label = add_label(labels, sample, encoder->text_thread);
+		return intern(encoder, row->thread, &label->str);
+	}
+	return 0;
+}
+
+static int write_row(struct encoder *encoder, const struct hs_view_row *row)
+{
+	const struct hs_view *view = encoder->view;
+	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
+	Perftools__Profiles__Label labels[LABELS];
+	Perftools__Profiles__Label *label_list[LABELS];
+	int64_t values[HS_VIEW_VALUES];
+
+	sample.n_location_id = view->stack(view->stack_context, row->callsite, encoder->stack,
+					   view->deepest_stack);
+	for (size_t i = 0; i < sample.n_location_id; i++)
+		encoder->location_ids[i] = (uint64_t)encoder->stack[i] + 1;
+	sample.location_id = encoder->location_ids;
+	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
+		values[i] = row->values[i];
+	sample.n_value = HS_VIEW_VALUES;
+	sample.value = values;
+	sample.label = label_list;
+	if (fill_labels(encoder, row, labels, &sample) != 0)
+		return -ENOMEM;
+	return write_message(encoder, FIELD_SAMPLE, &sample.base);
+}
+
+static int write_rows(struct encoder *encoder)
+{
+	const struct hs_view *view = encoder->view;
+	int error = 0;
+
+	if (view->row_count == 0)
+		return 0;
+	encoder->stack = hs_arena_alloc(view->deepest_stack * sizeof *encoder->stack);
+	encoder->location_ids = hs_arena_alloc(view->deepest_stack * sizeof *encoder->location_ids);
+	if (encoder->stack == NULL || encoder->location_ids == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < view->row_count && error == 0; i++)
+		error = write_row(encoder, &view->rows[i]);
+	return error;
+}
+
+static int write_mappings(struct encoder *encoder)
+{
+	const struct hs_view *view = encoder->view;
+	int error = 0;
+
+	for (size_t i = 0; i < view->mapping_count && error == 0; i++) {
+		const struct hs_view_mapping *from = &view->mappings[i];
+		Perftools__Profiles__Mapping mapping = PERFTOOLS__PROFILES__MAPPING__INIT;
+
+		mapping.id = i + 1;
+		mapping.memory_start = from->start;
+		mapping.memory_limit = from->limit;
+		mapping.file_offset = from->offset;
+		mapping.has_functions = from->has_functions;
+		if (intern(encoder, from->filename, &mapping.filename) != 0 ||
+		    intern(encoder, from->build_id, &mapping.build_id) != 0)
+			return -ENOMEM;
+		error = write_message(encoder, FIELD_MAPPING, &mapping.base);
+	}
+	return error;
+}
+
+/* The function of a location that has a name. */
+static int function_number(struct encoder *encoder, const struct hs_view_location *location,
+			   uint32_t *number)
+{
+	const char *system_name = location->system_name ? location->system_name : location->name;
+	struct hs_function function;
+
+	if (hs_string_table_intern(&encoder->strings, location->name, &function.name) != 0 ||
+	    hs_string_table_intern(&encoder->strings, system_name, &function.system_name) != 0)
+		return -ENOMEM;
+	return hs_function_table_intern(&encoder->functions, function, number);
+}
+
+static int write_location(struct encoder *encoder, size_t i)
+{
+	const struct hs_view_location *from = &encoder->view->locations[i];
+	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
+	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
+	Perftools__Profiles__Line *lines[1] = { &line };
+	uint32_t function = 0;
+
+	location.id = i + 1;
+	location.mapping_id = (uint64_t)from->mapping + 1;
+	location.address = from->address;
+	if (from->name != NULL) {
+		if (function_number(encoder, from, &function) != 0)
+			return -ENOMEM;
+		line.function_id = function;
+		location.n_line = 1;
+		location.line = lines;
+	}
+	return write_message(encoder, FIELD_LOCATION, &location.base);
+}
+
+static int write_locations(struct encoder *encoder)
+{
+	int error = 0;
+
+	for (size_t i = 0; i < encoder->view->location_count && error == 0; i++)
+		error = write_location(encoder, i);
+	return error;
+}
+
+static int write_functions(struct encoder *encoder)
+{
+	int error = 0;
+
+	for (uint32_t i = 0; i < encoder->functions.count && error == 0; i++) {
+		Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT;
+
+		function.id = (uint64_t)i + 1;
+		function.name = encoder->functions.functions[i].name;
+		function.system_name = encoder->functions.functions[i].system_name;
+		error = write_message(encoder, FIELD_FUNCTION, &function.base);
+	}
+	return error;
+}
+
+/* Element by element, for a repeated string field of protobuf-c is NUL-terminated. */
+static int write_strings(struct encoder *encoder)
+{
+	const struct hs_byte_sink *sink = encoder->sink;
+
+	for (uint32_t i = 0; i < encoder->strings.count; i++) {
+		const struct hs_string *string = &encoder->strings.strings[i];
+		uint8_t frame[FRAME_BYTES];
+		size_t used = put_frame(frame, FIELD_STRING_TABLE, string->length);
+		int error = sink->write(sink->context, frame, used);
+
+		if (error == 0 && string->length > 0)
+			error = sink->write(sink->context, string->bytes, string->length);
+		if (error != 0)
+			return error;
+		end_item(encoder);
+	}
+	return 0;
+}
+
+static int start(struct encoder *encoder)
+{
+	struct hs_string_table *strings = &encoder->strings;
+
+	if (hs_string_table_init(strings) != 0 ||
+	    hs_function_table_init(&encoder->functions) != 0 ||
+	    hs_string_table_intern(strings, "bytes", &encoder->text_bytes) != 0 ||
+	    hs_string_table_intern(strings, "tid", &encoder->text_tid) != 0 ||
+	    hs_string_table_intern(strings, "thread", &encoder->text_thread) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink)
+{
+	static int (*const steps[])(struct encoder *encoder) = {
+		start,          write_header,    write_rows,    write_mappings,
+		write_locations, write_functions, write_strings,
+	};
+	struct encoder encoder = { .view = view, .sink = sink };
+	int error = 0;
+
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && error == 0; i++)
+		error = steps[i](&encoder);
+	hs_arena_free(encoder.stack);
+	hs_arena_free(encoder.location_ids);
+	hs_arena_free(encoder.buffer);
+	hs_function_table_fini(&encoder.functions);
+	hs_string_table_fini(&encoder.strings);
+	return error;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Encodes a view as perftools.profiles.Profile, the format that pprof reads.
+ *
+ * Each Sample, Location, Function and Mapping is packed on its own with protobuf-c
+ * and written at once behind its field tag and length; the string table comes last.
+ * So there is never a second copy of the profile in memory.
+ * Equal views give equal bytes.
+ *
+ * Text that is not UTF-8 is escaped as %XX; a name longer than 4096 bytes is cut at
+ * a character's boundary.
+ *
+ * Threads: the producer.  Memory: the arena.
+ */
+#ifndef HS_OUTPUT_PPROF_ENCODER_H
+#define HS_OUTPUT_PPROF_ENCODER_H
+
+#include <stddef.h>
+
+#include "output/profile_view.h"
+
+/* Takes the encoded bytes in order.  Returns 0 or -errno, which ends the encoding. */
+struct hs_byte_sink {
+	int (*write)(void *context, const void *bytes, size_t count);
+	void *context;
+};
+
+/* Returns 0, -ENOMEM (arena used up) or the sink's error. */
+int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink);
+
+#endif

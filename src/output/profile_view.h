@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A profile as the encoder sees it: a frozen view of the books, laid out by the
+ * producer.  All pointers belong to the producer and outlive the encoding.
+ */
+#ifndef HS_OUTPUT_PROFILE_VIEW_H
+#define HS_OUTPUT_PROFILE_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Written in this order with ids 1..n; the main binary is the first. */
+struct hs_view_mapping {
+	uint64_t start;
+	uint64_t limit;
+	uint64_t offset;
+	const char *filename;
+	const char *build_id;
+	bool has_functions;
+};
+
+/* Written in this order with ids 1..n: sorted by (mapping, address). */
+struct hs_view_location {
+	uint32_t mapping;        /* index into mappings */
+	uint64_t address;        /* call site */
+	const char *name;        /* NULL: no line is written */
+	const char *system_name; /* linkage name; NULL: as name */
+};
+
+enum { HS_VIEW_VALUES = 4 };
+
+/* values: alloc_objects, alloc_space, inuse_objects, inuse_space. */
+struct hs_view_row {
+	int64_t values[HS_VIEW_VALUES];
+	uint32_t callsite; /* key for the view's stack function */
+	bool has_size;
+	bool has_tid;
+	uint64_t size;      /* label "bytes" if has_size */
+	int64_t tid;        /* label "tid" if has_tid */
+	const char *thread; /* label "thread"; NULL or "": none */
+};
+
+#define HS_VIEW_COMMENTS 4
+
+struct hs_view {
+	const struct hs_view_mapping *mappings;
+	size_t mapping_count;
+	const struct hs_view_location *locations;
+	size_t location_count;
+	const struct hs_view_row *rows; /* no two with the same stack and labels; none all zero */
+	size_t row_count;
+
+	/*
+	 * The stack of a call site: writes the location indexes, leaf first, and returns
+	 * how many (at most capacity).  At least 1.
+	 */
+	size_t (*stack)(const void *context, uint32_t callsite, uint32_t *locations,
+			size_t capacity);
+	const void *stack_context;
+	size_t deepest_stack; /* the most that stack() returns */
+
+	const char *comments[HS_VIEW_COMMENTS]; /* NULL: not written */
+	const char *drop_frames;                /* "" = none */
+	uint64_t period_bytes;                  /* mean sampling interval */
+	int64_t time_ns;                        /* wall clock of the dump */
+	int64_t duration_ns;                    /* since the start of the session */
+
+	/*
+	 * Called between pieces of work so that the producer can go on with its
+	 * records meanwhile.  NULL: not called.
+	 */
+	void (*pause)(void *context);
+	void *pause_context;
+};
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the producer consists of; for producer.c, which writes it, and snapshot.c, which
+ * reads it.
+ */
+#ifndef HS_PROFILE_BOOKS_H
+#define HS_PROFILE_BOOKS_H
+
+#include "profile/callsite_trie.h"
+#include "profile/commit_order.h"
+#include "profile/heap_tracker.h"
+#include "profile/location_table.h"
+#include "profile/names.h"
+#include "profile/thread_names.h"
+
+struct hs_producer {
+	struct hs_commit_order order;
+	struct hs_heap_tracker tracker;
+	struct hs_callsite_trie trie;
+	struct hs_location_table locations;
+	struct hs_thread_names threads;
+	struct hs_names names;
+	unsigned labels;        /* bits of enum hs_label */
+	uint32_t lost_callsite; /* the stack of the [lost] row */
+};
+
+#endif

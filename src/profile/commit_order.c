@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The window of events that wait for their turn.  Runs on the producer. */
+#include "profile/commit_order.h"
+
+#include <errno.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+
+enum { FIRST_CAPACITY = 256 };
+
+static struct hs_event *place(const struct hs_commit_order *order, uint64_t number)
+{
+	return &order->window[number & (order->capacity - 1)];
+}
+
+int hs_commit_order_init(struct hs_commit_order *order)
+{
+	*order = (struct hs_commit_order){ .next = 1, .capacity = FIRST_CAPACITY };
+	order->window = hs_arena_zalloc(FIRST_CAPACITY * sizeof *order->window);
+	return order->window == NULL ? -ENOMEM : 0;
+}
+
+void hs_commit_order_fini(struct hs_commit_order *order)
+{
+	hs_arena_free(order->window);
+	*order = (struct hs_commit_order){ 0 };
+}
+
+/* Make room for number, which is not late. */
+static bool grow_for(struct hs_commit_order *order, uint64_t number)
+{
+	struct hs_commit_order larger = *order;
+
+	if (number - order->next >= HS_COMMIT_WINDOW_MAX)
+		return false;
+	while (number - order->next >= larger.capacity)
+		larger.capacity *= 2;
+	larger.window = hs_arena_zalloc((size_t)larger.capacity * sizeof *larger.window);
+	if (larger.window == NULL)
+		return false;
+	for (uint64_t i = order->next; i - order->next < order->capacity; i++)
+		*place(&larger, i) = *place(order, i);
+	hs_arena_free(order->window);
+	*order = larger;
+	return true;
+}
+
+enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t number,
+				    const struct hs_event *event)
+{
+	if (number < order->next)
+		return HS_ARRIVAL_LATE;
+	if (number - order->next >= order->capacity && !grow_for(order, number))
+		return HS_ARRIVAL_NO_ROOM;
+	if (place(order, number)->kind != HS_EVENT_NONE)
+		return HS_ARRIVAL_DUPLICATE;
+	*place(order, number) = *event;
+	order->waiting++;
+	return HS_ARRIVAL_KEPT;
+}
+
+bool hs_commit_order_take(struct hs_commit_order *order, struct hs_event *event)
+{
+	struct hs_event *next = place(order, order->next);
+
+	if (next->kind == HS_EVENT_NONE)
+		return false;
+	*event = *next;
+	next->kind = HS_EVENT_NONE;
+	order->next++;
+	order->waiting--;
+	return true;
+}
+
+uint64_t hs_commit_order_first(const struct hs_commit_order *order)
+{
+	uint64_t number = order->next;
+
+	if (order->waiting == 0)
+		return 0;
+	while (place(order, number)->kind == HS_EVENT_NONE)
+		number++;
+	return number;
+}
+
+uint64_t hs_commit_order_skip_to(struct hs_commit_order *order, uint64_t number)
+{
+	uint64_t skipped = number - order->next;
+
+	order->next = number;
+	return skipped;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Puts events in the order of their numbers: a window of those that came before their
+ * turn.  Starts at number 1.  Threads: the producer.  Memory: the arena.
+ */
+#ifndef HS_PROFILE_COMMIT_ORDER_H
+#define HS_PROFILE_COMMIT_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The widest window, in numbers; further ahead there is no room. */
+#define HS_COMMIT_WINDOW_MAX (1u << 20)
+
+enum hs_event_kind {
+	HS_EVENT_NONE,       /* a place of the window that is empty */
+	HS_EVENT_ALLOCATION,
+	HS_EVENT_FREE,       /* slot and generation only */
+	HS_EVENT_NOTHING,    /* a number without an effect */
+};
+
+/* A sample or its free, on its way to heap_tracker.h. */
+struct hs_event {
+	uint64_t size;      /* requested bytes */
+	uint64_t weight;    /* units of 1 / HS_WEIGHT_ONE */
+	uint32_t kind;      /* enum hs_event_kind */
+	uint32_t slot;      /* of the live set */
+	uint32_t generation;
+	uint32_t callsite;  /* node of callsite_trie.h */
+	uint32_t tid;       /* 0: no label */
+	uint32_t thread;    /* of thread_names.h, 0: no label */
+};
+
+struct hs_commit_order {
+	struct hs_event *window; /* number n is at n modulo capacity; NULL if capacity is 0 */
+	uint64_t next;           /* number waited for */
+	uint32_t capacity;       /* a power of two */
+	uint32_t waiting;        /* events in the window */
+};
+
+enum hs_arrival {
+	HS_ARRIVAL_KEPT,      /* in the window now */
+	HS_ARRIVAL_LATE,      /* its turn has passed: the caller applies it */
+	HS_ARRIVAL_DUPLICATE, /* the number is there already */
+	HS_ARRIVAL_NO_ROOM,   /* too far ahead, or out of memory */
+};
+
+/* Returns 0 or -ENOMEM. */
+int hs_commit_order_init(struct hs_commit_order *order);
+void hs_commit_order_fini(struct hs_commit_order *order);
+
+enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t number,
+				    const struct hs_event *event);
+
+/* Take the event whose turn it is.  False if it has not arrived. */
+bool hs_commit_order_take(struct hs_commit_order *order, struct hs_event *event);
+
+/* The lowest number in the window; 0 if it is empty. */
+uint64_t hs_commit_order_first(const struct hs_commit_order *order);
+
+/*
+ * Wait no longer for the numbers below number, none of which has arrived.  Returns how
+ * many those are.
+ */
+uint64_t hs_commit_order_skip_to(struct hs_commit_order *order, uint64_t number);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The books: rows and live samples.  Runs on the producer. */
+#include "profile/heap_tracker.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+
+enum { PIECE_BOOKS = 1024, EXACT_SIZE_MAX = 128 };
+
+/* The sample that a slot stands for. */
+struct hs_book {
+	uint64_t size;
+	uint64_t weight;
+	uint32_t generation;
+	uint32_t row; /* number + 1; 0: no sample */
+};
+
+int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
+{
+	*tracker = (struct hs_heap_tracker){ .label_sizes = label_sizes };
+	return hs_interner_init(&tracker->rows, sizeof(struct hs_row), sizeof(struct hs_row_key));
+}
+
+void hs_heap_tracker_fini(struct hs_heap_tracker *tracker)
+{
+	for (uint32_t i = 0; i < tracker->piece_count; i++)
+		hs_arena_free(tracker->books[i]);
+	hs_arena_free(tracker->books);
+	hs_interner_fini(&tracker->rows);
+	*tracker = (struct hs_heap_tracker){ 0 };
+}
+
+uint64_t hs_heap_tracker_size_bucket(uint64_t size)
+{
+	if (size <= EXACT_SIZE_MAX)
+		return size;
+	return size & ~(((uint64_t)1 << (61 - __builtin_clzll(size))) - 1);
+}
+
+void hs_heap_tracker_lose(uint64_t size, uint64_t weight)
+{
+	unsigned __int128 bytes = (unsigned __int128)weight * size >> HS_WEIGHT_SHIFT;
+
+	/* Relaxed: sums, as in sample/recorder.c; they publish nothing. */
+	atomic_fetch_add_explicit(&hs_lost.objects_weight, weight, memory_order_relaxed);
+	atomic_fetch_add_explicit(&hs_lost.bytes, (uint64_t)bytes, memory_order_relaxed);
+	hs_stats_add(lost_memory, 1);
+}
+
+/* The book of a slot, or NULL if its piece is not there. */
+static struct hs_book *find_book(const struct hs_heap_tracker *tracker, uint32_t slot)
+{
+	uint32_t piece = slot / PIECE_BOOKS;
+
+	if (piece >= tracker->piece_count || tracker->books[piece] == NULL)
+		return NULL;
+	return &tracker->books[piece][slot % PIECE_BOOKS];
+}
+
+static bool grow_pieces(struct hs_heap_tracker *tracker, uint32_t piece)
+{
+	uint32_t count = tracker->piece_count == 0 ? 64 : tracker->piece_count;
+	struct hs_book **books;
+
+	if (piece < tracker->piece_count)
+		return true;
+	while (count <= piece)
+		count *= 2;
+	books = hs_arena_realloc(tracker->books, count * sizeof *books);
+	if (books == NULL)
+		return false;
+	memset(books + tracker->piece_count, 0, (count - tracker->piece_count) * sizeof *books);
+	tracker->books = books;
+	tracker->piece_count = count;
+	return true;
+}
+
+/* The book of a slot, made if need be; NULL when out of memory. */
+static struct hs_book *make_book(struct hs_heap_tracker *tracker, uint32_t slot)
+{
+	uint32_t piece = slot / PIECE_BOOKS;
+
+	if (!grow_pieces(tracker, piece))
+		return NULL;
+	if (tracker->books[piece] == NULL)
+		tracker->books[piece] = hs_arena_zalloc(PIECE_BOOKS * sizeof(struct hs_book));
+	return find_book(tracker, slot);
+}
+
+static void add(struct hs_totals *totals, uint64_t size, uint64_t weight)
+{
+	totals->objects += weight;
+	totals->bytes += (unsigned __int128)weight * size;
+}
+
+static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row)
+{
+	return hs_interner_item(&tracker->rows, row);
+}
+
+/* Add a sample to its row.  Returns the row, HS_INTERNER_NONE when out of memory. */
+static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event)
+{
+	struct hs_row row = { .key = {
+		.size = tracker->label_sizes ? hs_heap_tracker_size_bucket(event->size) : 0,
+		.callsite = event->callsite,
+		.tid = event->tid,
+		.thread = event->thread,
+	} };
+	uint32_t number = hs_interner_add(&tracker->rows, &row);
+
+	if (number != HS_INTERNER_NONE)
+		add(&row_of(tracker, number)->allocated, event->size, event->weight);
+	return number;
+}
+
+/* The sample of a book is gone. */
+static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
+{
+	add(&row_of(tracker, book->row - 1)->freed, book->size, book->weight);
+	book->row = 0;
+}
+
+static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
+		      const struct hs_event *event)
+{
+	uint32_t row = add_to_row(tracker, event);
+
+	if (row == HS_INTERNER_NONE) {
+		hs_heap_tracker_lose(event->size, event->weight);
+		return;
+	}
+	*book = (struct hs_book){
+		.size = event->size,
+		.weight = event->weight,
+		.generation = event->generation,
+		.row = row + 1,
+	};
+}
+
+/* The free came first, or cannot come. */
+static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_event *event)
+{
+	uint32_t row = add_to_row(tracker, event);
+
+	if (row == HS_INTERNER_NONE)
+		hs_heap_tracker_lose(event->size, event->weight);
+	else
+		add(&row_of(tracker, row)->freed, event->size, event->weight);
+}
+
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event)
+{
+	struct hs_book *book;
+
+	if (event->slot >= hs_live_set_capacity() ||
+	    hs_live_set_generation(event->slot) != event->generation) {
+		add_and_take_off(tracker, event);
+		return;
+	}
+	book = make_book(tracker, event->slot);
+	if (book == NULL) {
+		hs_heap_tracker_lose(event->size, event->weight);
+		return;
+	}
+	if (book->row != 0) {
+		if (book->generation == event->generation)
+			return; /* the record came twice */
+		close_book(tracker, book);
+	}
+	open_book(tracker, book, event);
+}
+
+void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event)
+{
+	struct hs_book *book = find_book(tracker, event->slot);
+
+	if (book != NULL && book->row != 0 && book->generation == event->generation)
+		close_book(tracker, book);
+	hs_live_set_recycle(event->slot, event->generation);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The books proper: totals per row, and for each slot of the live set the sample that
+ * it stands for.  Called in the order of the events' numbers, or later than that for
+ * an event that was given up and came after all.
+ *
+ * A slot goes back to the live set only here, when its free is applied.  So a sample
+ * that arrives when its slot is of another generation already was freed before:
+ * it is added and taken off at once.
+ *
+ * Threads: the producer.  Memory: the arena; books are kept in pieces, so that they grow
+ * with the slots used, without moving.
+ */
+#ifndef HS_PROFILE_HEAP_TRACKER_H
+#define HS_PROFILE_HEAP_TRACKER_H
+
+#include "profile/commit_order.h"
+#include "profile/interner.h"
+
+/* Sums of weights; bytes are weight * size.  Units of 1 / HS_WEIGHT_ONE. */
+struct hs_totals {
+	unsigned __int128 objects;
+	unsigned __int128 bytes;
+};
+
+struct hs_row_key {
+	uint64_t size;     /* size bucket; 0 without the label */
+	uint32_t callsite;
+	uint32_t tid;
+	uint32_t thread;
+	uint32_t unused;   /* 0; fills up the key */
+};
+
+struct hs_row {
+	struct hs_row_key key;
+	struct hs_totals allocated;
+	struct hs_totals freed;
+};
+
+struct hs_book;
+
+struct hs_heap_tracker {
+	struct hs_interner rows;
+	struct hs_book **books; /* pieces, NULL where no slot was used */
+	uint32_t piece_count;
+	bool label_sizes;
+};
+
+/* Returns 0 or -ENOMEM. */
+int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
+void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
+
+/* A sample that does not fit into memory goes to hs_lost, counted. */
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event);
+
+/* Takes off exactly what was added, and gives the slot back to the live set. */
+void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event);
+
+/* Add a sample to hs_lost (sample/recorder.h), counted as lost_memory. */
+void hs_heap_tracker_lose(uint64_t size, uint64_t weight);
+
+/* The size label: exact up to 128, then rounded down to a quarter of its octave. */
+uint64_t hs_heap_tracker_size_bucket(uint64_t size);
+
+static inline uint32_t hs_heap_tracker_row_count(const struct hs_heap_tracker *tracker)
+{
+	return tracker->rows.count;
+}
+
+/* Valid until the next allocation is applied. */
+static inline const struct hs_row *hs_heap_tracker_row(const struct hs_heap_tracker *tracker,
+						       uint32_t row)
+{
+	return hs_interner_item(&tracker->rows, row);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A table of items of one size, each found by the key it begins with, numbered from 0
+ * in the order of their arrival.  It only grows.
+ *
+ * Items move when the table grows: hold numbers, not pointers, over an add.
+ * Threads: the producer.  Memory: the arena.
+ */
+#ifndef HS_PROFILE_INTERNER_H
+#define HS_PROFILE_INTERNER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_INTERNER_NONE UINT32_MAX
+
+struct hs_interner {
+	unsigned char *items;
+	uint32_t *slots;      /* open addressing: number + 1; 0 = empty; twice capacity */
+	uint32_t count;
+	uint32_t capacity;    /* a power of two */
+	uint32_t item_bytes;
+	uint32_t key_bytes;   /* a multiple of 4, no padding in it */
+};
+
+/* Returns 0 or -ENOMEM; then there is nothing to give back. */
+int hs_interner_init(struct hs_interner *interner, uint32_t item_bytes, uint32_t key_bytes);
+void hs_interner_fini(struct hs_interner *interner);
+
+/* The number of the item with this key, or HS_INTERNER_NONE. */
+uint32_t hs_interner_find(const struct hs_interner *interner, const void *key);
+
+/*
+ * As above; a copy of item is added if there is none.  HS_INTERNER_NONE: out of
+ * memory, the table is as before.
+ */
+uint32_t hs_interner_add(struct hs_interner *interner, const void *item);
+
+static inline void *hs_interner_item(const struct hs_interner *interner, uint32_t number)
+{
+	return interner->items + (uint64_t)number * interner->item_bytes;
+}
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Merge sort of locations, from the bottom up.  Runs on the producer. */
+#include "profile/location_sort.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct sort {
+	const struct hs_location_table *locations;
+	const struct hs_mapping_table *table;
+};
+
+uint32_t hs_location_mapping(const struct hs_mapping_table *table,
+			     const struct hs_location *location)
+{
+	if (location->mapping != HS_MAPPING_NONE &&
+	    hs_mapping_table_get(table, location->mapping) == NULL)
+		return HS_MAPPING_NONE;
+	return location->mapping;
+}
+
+/* Main binaries before all others; HS_MAPPING_NONE is the highest id. */
+static uint64_t rank(const struct sort *sort, const struct hs_location *location)
+{
+	uint32_t id = hs_location_mapping(sort->table, location);
+	const struct hs_mapping *mapping = hs_mapping_table_get(sort->table, id);
+	bool is_main = mapping != NULL && (mapping->flags & HS_MAPPING_MAIN) != 0;
+
+	return (uint64_t)!is_main << 32 | id;
+}
+
+static bool is_after(const struct sort *sort, uint32_t a, uint32_t b)
+{
+	const struct hs_location *first = hs_location_table_get(sort->locations, a);
+	const struct hs_location *second = hs_location_table_get(sort->locations, b);
+	uint64_t first_rank = rank(sort, first), second_rank = rank(sort, second);
+
+	if (first_rank != second_rank)
+		return first_rank > second_rank;
+	if (first->address != second->address)
+		return first->address > second->address;
+	return a > b;
+}
+
+/* Merge from[0, middle) and from[middle, end) into to. */
+static void merge(const struct sort *sort, const uint32_t *from, uint32_t *to, uint32_t middle,
+		  uint32_t end)
+{
+	uint32_t left = 0, right = middle;
+
+	for (uint32_t i = 0; i < end; i++) {
+		bool take_right = left == middle ||
+				  (right < end && is_after(sort, from[left], from[right]));
+
+		to[i] = take_right ? from[right++] : from[left++];
+	}
+}
+
+static uint32_t at_most(uint64_t value, uint32_t limit)
+{
+	return value < limit ? (uint32_t)value : limit;
+}
+
+void hs_location_sort(uint32_t *ids, uint32_t *spare, uint32_t count,
+		      const struct hs_location_table *locations,
+		      const struct hs_mapping_table *table, struct hs_pauses *pauses)
+{
+	struct sort sort = { locations, table };
+
+	for (uint64_t run = 1; run < count; run *= 2) {
+		for (uint64_t start = 0; start < count; start += 2 * run) {
+			uint32_t middle = at_most(run, count - (uint32_t)start);
+			uint32_t end = at_most(2 * run, count - (uint32_t)start);
+
+			merge(&sort, ids + start, spare + start, middle, end);
+		}
+		memcpy(ids, spare, count * sizeof *ids);
+		hs_pauses_take(pauses);
+	}
+}

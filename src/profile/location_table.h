@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Locations: the distinct (mapping, address) of all frames, numbered from 0.
+ *
+ * Names, once set, stay for the life of the process; their text is the arena's.
+ * Threads: the producer.
+ */
+#ifndef HS_PROFILE_LOCATION_TABLE_H
+#define HS_PROFILE_LOCATION_TABLE_H
+
+#include "profile/interner.h"
+#include "unwind/frame.h"
+
+#define HS_LOCATION_NONE HS_INTERNER_NONE
+
+struct hs_location {
+	uint64_t address; /* call site; of a pseudo frame: enum hs_pseudo_frame */
+	uint32_t mapping; /* HS_MAPPING_NONE: pseudo frame */
+	uint32_t unused;  /* 0; fills up the key */
+	const char *name; /* NULL: not named yet */
+};
+
+struct hs_location_table {
+	struct hs_interner interner;
+};
+
+int hs_location_table_init(struct hs_location_table *table);
+void hs_location_table_fini(struct hs_location_table *table);
+
+/* The location of a frame, or HS_LOCATION_NONE when out of memory. */
+uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame);
+
+/* Valid until the next intern. */
+static inline struct hs_location *hs_location_table_get(const struct hs_location_table *table,
+							uint32_t location)
+{
+	return hs_interner_item(&table->interner, location);
+}
+
+#endif

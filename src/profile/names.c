@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of locations.  Runs on the producer, while it makes a snapshot. */
+#include "profile/names.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/format.h"
+#include "symbolize/elf_file.h"
+#include "symbolize/symbols.h"
+
+_Static_assert(HS_BUILD_ID_HEX_BYTES == HS_ELF_BUILD_ID_HEX_BYTES,
+	       "build ids of memory and of files are cut alike, for they are compared");
+
+enum { PIECES_PER_PAUSE = 1000, OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
+
+void hs_pauses_take(struct hs_pauses *pauses)
+{
+	pauses->pieces = 0;
+	if (pauses->pause != NULL)
+		pauses->pause(pauses->context);
+}
+
+void hs_pauses_count(struct hs_pauses *pauses)
+{
+	if (++pauses->pieces >= PIECES_PER_PAUSE)
+		hs_pauses_take(pauses);
+}
+
+static bool is_vdso(const struct hs_mapping *mapping)
+{
+	return strcmp(mapping->path, "[vdso]") == 0;
+}
+
+/* NULL: there are none to be had. */
+static struct hs_symbols *load(const struct hs_mapping *mapping)
+{
+	struct hs_symbols *symbols = NULL;
+	int result = 0;
+
+	if (is_vdso(mapping))
+		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
+						&symbols);
+	else if ((mapping->flags & HS_MAPPING_FILE) != 0)
+		result = hs_symbols_load(mapping->path, mapping->build_id, &symbols);
+	return result == 0 ? symbols : NULL;
+}
+
+/* Best effort: without memory for the note the object counts as one without DWARF. */
+static void note_dwarf(struct hs_names *names, uint32_t id)
+{
+	bool *larger;
+
+	if (id >= names->count) {
+		larger = hs_arena_realloc(names->has_dwarf, (size_t)id + 1);
+		if (larger == NULL)
+			return;
+		memset(larger + names->count, 0, (size_t)id + 1 - names->count);
+		names->has_dwarf = larger;
+		names->count = id + 1;
+	}
+	names->has_dwarf[id] = true;
+}
+
+/* "FILE+0xADDRESS", as the object's own tables count; of memory without a file, the offset. */
+static const char *make_offset_name(const struct hs_mapping *mapping, uint64_t address)
+{
+	const char *path = mapping->path, *slash = strrchr(path, '/');
+	bool anonymous = (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+	size_t capacity;
+	char *text;
+
+	if (!anonymous && slash != NULL)
+		path = slash + 1;
+	capacity = strlen(path) + OFFSET_BYTES;
+	text = hs_arena_alloc(capacity);
+	if (text != NULL)
+		hs_format(text, capacity, "%s+0x%llx", path,
+			  (unsigned long long)(address -
+					       (anonymous ? mapping->start : mapping->load_bias)));
+	return text;
+}
+
+/* last: the name given before; used again if it is the same. */
+static const char *make_name(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
+			     uint64_t address, const char *last)
+{
+	const char *found = NULL;
+	size_t bytes;
+	char *text;
+
+	if (symbols != NULL)
+		found = hs_symbols_find(symbols, address - mapping->load_bias);
+	if (found == NULL || found[0] == '\0')
+		return make_offset_name(mapping, address);
+	if (last != NULL && strcmp(last, found) == 0)
+		return last;
+	bytes = strlen(found) + 1;
+	text = hs_arena_alloc(bytes);
+	if (text != NULL)
+		memcpy(text, found, bytes);
+	return text;
+}
+
+static bool any_unnamed(const struct hs_location_table *locations, const uint32_t *ids,
+			uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (hs_location_table_get(locations, ids[i])->name == NULL)
+			return true;
+	}
+	return false;
+}
+
+void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
+		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
+		   uint32_t id, struct hs_pauses *pauses)
+{
+	struct hs_symbols *symbols;
+	const char *last = NULL;
+
+	if (!any_unnamed(locations, ids, count))
+		return;
+	symbols = load(mapping);
+	if (symbols != NULL && !is_vdso(mapping) && hs_symbols_object_has_dwarf(symbols))
+		note_dwarf(names, id);
+	for (uint32_t i = 0; i < count; i++) {
+		/* A pause may move the table: looked up each time. */
+		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+
+		if (location->name == NULL)
+			location->name = make_name(symbols, mapping, location->address, last);
+		last = location->name;
+		hs_pauses_count(pauses);
+	}
+	hs_symbols_free(symbols);
+	hs_pauses_take(pauses);
+}
+
+bool hs_names_has_dwarf(const struct hs_names *names, uint32_t id)
+{
+	return id < names->count && names->has_dwarf[id];
+}
+
+void hs_names_fini(struct hs_names *names)
+{
+	hs_arena_free(names->has_dwarf);
+	*names = (struct hs_names){ 0 };
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes records and frees, and commits them in order.  Runs on the producer. */
+#include "profile/producer.h"
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "profile/books.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+
+/* Intern a stack: its leaf's node, or HS_CALLSITE_NONE when out of memory. */
+static uint32_t intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
+			     uint32_t count)
+{
+	uint32_t node = HS_CALLSITE_ROOT;
+
+	while (count > 0 && node != HS_CALLSITE_NONE) {
+		uint32_t location = hs_location_table_intern(&producer->locations, frames[--count]);
+
+		if (location == HS_LOCATION_NONE)
+			return HS_CALLSITE_NONE;
+		node = hs_callsite_trie_child(&producer->trie, node, location);
+	}
+	return node;
+}
+
+static uint32_t intern_pseudo(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
+{
+	struct hs_frame frame = { .address = pseudo, .mapping = HS_MAPPING_NONE };
+
+	return intern_stack(producer, &frame, 1);
+}
+
+static int init_tables(struct hs_producer *producer, unsigned labels)
+{
+	int error = hs_commit_order_init(&producer->order);
+
+	if (error == 0)
+		error = hs_heap_tracker_init(&producer->tracker, (labels & HS_LABEL_SIZE) != 0);
+	if (error == 0)
+		error = hs_callsite_trie_init(&producer->trie);
+	if (error == 0)
+		error = hs_location_table_init(&producer->locations);
+	if (error == 0)
+		error = hs_thread_names_init(&producer->threads);
+	return error;
+}
+
+/* All of it may be zero yet. */
+static void destroy(struct hs_producer *producer)
+{
+	hs_commit_order_fini(&producer->order);
+	hs_heap_tracker_fini(&producer->tracker);
+	hs_callsite_trie_fini(&producer->trie);
+	hs_location_table_fini(&producer->locations);
+	hs_thread_names_fini(&producer->threads);
+	hs_names_fini(&producer->names);
+	hs_arena_free(producer);
+}
+
+struct hs_producer *hs_producer_create(unsigned labels)
+{
+	struct hs_producer *producer = hs_arena_zalloc(sizeof *producer);
+
+	if (producer == NULL)
+		return NULL;
+	if (init_tables(producer, labels) != 0) {
+		destroy(producer);
+		return NULL;
+	}
+	producer->labels = labels;
+	/* The tables' first capacity is not used up. */
+	producer->lost_callsite = intern_pseudo(producer, HS_PSEUDO_LOST);
+	return producer;
+}
+
+static void apply(struct hs_producer *producer, const struct hs_event *event)
+{
+	if (event->kind == HS_EVENT_ALLOCATION)
+		hs_heap_tracker_allocated(&producer->tracker, event);
+	else if (event->kind == HS_EVENT_FREE)
+		hs_heap_tracker_freed(&producer->tracker, event);
+}
+
+bool hs_producer_commit(struct hs_producer *producer)
+{
+	struct hs_event event;
+
+	while (hs_commit_order_take(&producer->order, &event))
+		apply(producer, &event);
+	return producer->order.waiting > 0;
+}
+
+static void skip_to(struct hs_producer *producer, uint64_t number)
+{
+	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
+	hs_producer_commit(producer);
+}
+
+/* Whether a number has been given out.  Its delivery orders this after its being taken. */
+static bool is_number(uint64_t number)
+{
+	return number != 0 && number < atomic_load_explicit(&hs_sequence, memory_order_relaxed);
+}
+
+static void put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+{
+	enum hs_arrival arrival;
+
+	if (!is_number(number)) {
+		apply(producer, event); /* nothing waits for it, and it must not make a gap */
+		return;
+	}
+	/* Each round empties a part of the window; an empty one has room for any number. */
+	while ((arrival = hs_commit_order_put(&producer->order, number, event)) ==
+	       HS_ARRIVAL_NO_ROOM) {
+		uint64_t first = hs_commit_order_first(&producer->order);
+
+		skip_to(producer, first != 0 ? first : number);
+	}
+	if (arrival == HS_ARRIVAL_LATE)
+		apply(producer, event);
+}
+
+/*
+ * An abandoned record's sample is given up.  If the program has freed its address
+ * nevertheless, the slot is on the freed list, or soon will be, and comes back from there.
+ */
+static void give_up_slot(uint32_t slot, uint32_t generation)
+{
+	if (slot < hs_live_set_capacity() && !is_number(hs_live_set_free_sequence(slot)))
+		hs_live_set_recycle(slot, generation);
+}
+
+static void fill_labels(struct hs_producer *producer, const struct hs_unwound *record,
+			struct hs_event *event)
+{
+	if ((producer->labels & HS_LABEL_TID) != 0)
+		event->tid = record->tid;
+	if ((producer->labels & HS_LABEL_THREAD) != 0)
+		event->thread = hs_thread_names_read(&producer->threads, record->tid);
+}
+
+static void take_allocation(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	struct hs_event event = {
+		.kind = HS_EVENT_ALLOCATION,
+		.size = record->size,
+		.weight = hs_sampler_weight(record->size, record->interval_bytes),
+		.slot = record->slot,
+		.generation = record->generation,
+	};
+
+	if (record->frame_count > 0)
+		event.callsite = intern_stack(producer, record->frames, record->frame_count);
+	else
+		event.callsite = intern_pseudo(producer, HS_PSEUDO_UNKNOWN);
+	if (event.callsite != HS_CALLSITE_NONE) {
+		fill_labels(producer, record, &event);
+	} else {
+		hs_heap_tracker_lose(event.size, event.weight);
+		event.kind = HS_EVENT_NOTHING;
+	}
+	put(producer, record->sequence, &event);
+}
+
+void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	static const struct hs_event nothing = { .kind = HS_EVENT_NOTHING };
+
+	if (record->kind == HS_RECORD_ALLOCATION && record->sequence != 0) {
+		take_allocation(producer, record);
+		return;
+	}
+	give_up_slot(record->slot, record->generation);
+	if (record->sequence != 0)
+		put(producer, record->sequence, &nothing);
+}
+
+uint32_t hs_producer_take_freed(struct hs_producer *producer)
+{
+	uint32_t slot = hs_live_set_take_freed(), most = hs_live_set_capacity(), count = 0;
+
+	while (slot != HS_SLOT_NONE && count < most) {
+		struct hs_event event = {
+			.kind = HS_EVENT_FREE,
+			.slot = slot,
+			.generation = hs_live_set_generation(slot),
+		};
+		uint64_t number = hs_live_set_free_sequence(slot);
+
+		/* Before the slot can be given back: the link is the free list's then. */
+		slot = hs_live_set_next_freed(slot);
+		put(producer, number, &event);
+		count++;
+	}
+	return count;
+}
+
+uint64_t hs_producer_next_number(const struct hs_producer *producer)
+{
+	return producer->order.next;
+}
+
+void hs_producer_skip_gap(struct hs_producer *producer)
+{
+	uint64_t first = hs_commit_order_first(&producer->order);
+	uint64_t next = producer->order.next;
+
+	if (first == 0)
+		return; /* nothing waits, so no number is known to be missing */
+	/* The number waited for may be that of a free that was not put on the list. */
+	hs_live_set_sweep_freed(first, &hs_sequence);
+	hs_producer_take_freed(producer);
+	hs_producer_commit(producer);
+	if (producer->order.next == next)
+		skip_to(producer, hs_commit_order_first(&producer->order));
+}

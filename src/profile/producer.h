@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The books: takes unwound records and frees in any order, commits them strictly in
+ * the order of their numbers, and keeps the totals per call site.
+ *
+ * Order.  Each event has a number of hs_sequence (sample/recorder.h); the producer
+ * commits 1, 2, 3, ...  What arrives early waits in a window.  A number that does not
+ * arrive is declared a gap (hs_producer_skip_gap) and counted; should it arrive later
+ * it is applied then, so totals stay right and nothing ever stalls.
+ *
+ * Exactness.  Totals are sums of weights in fixed point (units of 1 / HS_WEIGHT_ONE,
+ * 128 bits), so what an allocation adds to the in-use totals its free subtracts to
+ * the last bit.  They are rounded once, when a row is written.
+ *
+ * Rows are keyed by call site and labels.  Totals never go back and rows are never
+ * dropped.
+ *
+ * Threads: one (the producer thread), or none while it is quiesced.  Memory: the
+ * arena; a sample that does not fit goes to the [lost] row, counted (lost_memory).
+ */
+#ifndef HS_PROFILE_PRODUCER_H
+#define HS_PROFILE_PRODUCER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "maps/mapping_table.h"
+#include "unwind/unwound.h"
+
+struct hs_producer;
+
+/* labels: bits of enum hs_label.  NULL when the arena is used up. */
+struct hs_producer *hs_producer_create(unsigned labels);
+
+/* Take a record of the frame queue (its memory is the queue's). */
+void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record);
+
+/* Take all frees that the live set holds.  Returns how many. */
+uint32_t hs_producer_take_freed(struct hs_producer *producer);
+
+/* Commit what is in order.  Returns whether events are left that wait for a number. */
+bool hs_producer_commit(struct hs_producer *producer);
+
+/* The number waited for next. */
+uint64_t hs_producer_next_number(const struct hs_producer *producer);
+
+/*
+ * Declare the number waited for, and those after it that have not arrived before the
+ * first that has, lost; sweep the live set for frees that were never put on the list;
+ * commit on.
+ */
+void hs_producer_skip_gap(struct hs_producer *producer);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Freezes the books and lays them out for the encoder.  Runs on the producer. */
+#include "profile/snapshot.h"
+
+#include "base/arena.h"
+#include "profile/books.h"
+#include "profile/location_sort.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+
+#define PSEUDO_PATH "[heapsample]"
+
+struct hs_snapshot_view {
+	struct hs_producer *producer;
+	const struct hs_mapping_table *table;
+	struct hs_pauses pauses;
+	struct hs_view_row *rows;
+	struct hs_view_mapping *mappings;
+	struct hs_view_location *locations;
+	unsigned char *node_seen; /* by node */
+	uint32_t *index;          /* by location number: its place in the view; UNUSED */
+	uint32_t *order;          /* by place: the location number */
+	uint32_t *spare;
+	uint32_t row_count;
+	uint32_t mapping_count;
+	uint32_t node_count;      /* when the rows were copied; so is the next */
+	uint32_t table_count;     /* of locations in the books */
+	uint32_t location_count;  /* that rows use */
+	uint32_t deepest_stack;
+};
+
+#define UNUSED UINT32_MAX
+
+static int64_t round_weight(unsigned __int128 weight)
+{
+	unsigned __int128 rounded = (weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
+
+	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
+}
+
+static void copy_row(const struct hs_producer *producer, const struct hs_row *row,
+		     struct hs_view_row *out)
+{
+	*out = (struct hs_view_row){
+		.values = {
+			round_weight(row->allocated.objects),
+			round_weight(row->allocated.bytes),
+			round_weight(row->allocated.objects - row->freed.objects),
+			round_weight(row->allocated.bytes - row->freed.bytes),
+		},
+		.callsite = row->key.callsite,
+		.has_size = (producer->labels & HS_LABEL_SIZE) != 0,
+		.has_tid = (producer->labels & HS_LABEL_TID) != 0,
+		.size = row->key.size,
+		.tid = row->key.tid,
+		.thread = hs_thread_names_text(&producer->threads, row->key.thread),
+	};
+}
+
+/* Returns whether anything was lost. */
+static bool make_lost_row(const struct hs_producer *producer, struct hs_view_row *out)
+{
+	/* Relaxed: sums that others go on with. */
+	uint64_t objects = atomic_load_explicit(&hs_lost.objects_weight, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&hs_lost.bytes, memory_order_relaxed);
+
+	*out = (struct hs_view_row){
+		.values = { round_weight(objects), bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes },
+		.callsite = producer->lost_callsite,
+	};
+	return out->values[0] != 0 || out->values[1] != 0;
+}
+
+static bool copy_rows(struct hs_snapshot_view *snapshot)
+{
+	const struct hs_producer *producer = snapshot->producer;
+	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
+
+	snapshot->rows = hs_arena_alloc(((size_t)count + 1) * sizeof *snapshot->rows);
+	if (snapshot->rows == NULL)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
+		copy_row(producer, hs_heap_tracker_row(&producer->tracker, i), &snapshot->rows[i]);
+	snapshot->row_count = count + make_lost_row(producer, &snapshot->rows[count]);
+	snapshot->node_count = hs_callsite_trie_count(&producer->trie);
+	snapshot->table_count = producer->locations.interner.count;
+	return true;
+}
+
+/* Note the locations of a stack, down to what another stack had already. */
+static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
+{
+	const struct hs_callsite_trie *trie = &snapshot->producer->trie;
+	const struct hs_callsite *site = hs_callsite_trie_get(trie, node);
+
+	if (site->depth > snapshot->deepest_stack)
+		snapshot->deepest_stack = site->depth;
+	while (node != HS_CALLSITE_ROOT && !snapshot->node_seen[node]) {
+		snapshot->node_seen[node] = 1;
+		site = hs_callsite_trie_get(trie, node);
+		if (snapshot->index[site->location] == UNUSED) {
+			snapshot->index[site->location] = 0; /* set by put_in_order() */
+			snapshot->order[snapshot->location_count++] = site->location;
+		}
+		node = site->parent;
+	}
+}
+
+static bool find_locations(struct hs_snapshot_view *snapshot)
+{
+	size_t bytes = snapshot->table_count * sizeof *snapshot->index;
+
+	snapshot->node_seen = hs_arena_zalloc(snapshot->node_count);
+	snapshot->index = hs_arena_alloc(bytes);
+	snapshot->order = hs_arena_alloc(bytes);
+	snapshot->spare = hs_arena_alloc(bytes);
+	if (snapshot->node_seen == NULL || snapshot->index == NULL || snapshot->order == NULL ||
+	    snapshot->spare == NULL)
+		return false;
+	for (uint32_t i = 0; i < snapshot->table_count; i++)
+		snapshot->index[i] = UNUSED;
+	for (uint32_t i = 0; i < snapshot->row_count; i++) {
+		use_stack(snapshot, snapshot->rows[i].callsite);
+		hs_pauses_count(&snapshot->pauses);
+	}
+	return true;
+}
+
+static void put_in_order(struct hs_snapshot_view *snapshot)
+{
+	hs_location_sort(snapshot->order, snapshot->spare, snapshot->location_count,
+			 &snapshot->producer->locations, snapshot->table, &snapshot->pauses);
+	for (uint32_t i = 0; i < snapshot->location_count; i++)
+		snapshot->index[snapshot->order[i]] = i;
+}
+
+static const struct hs_location *location_at(const struct hs_snapshot_view *snapshot,
+					     uint32_t place)
+{
+	return hs_location_table_get(&snapshot->producer->locations, snapshot->order[place]);
+}
+
+/* The end of the run of locations from place on that are of one mapping. */
+static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t place)
+{
+	uint32_t id = hs_location_mapping(snapshot->table, location_at(snapshot, place));
+
+	while (place < snapshot->location_count &&
+	       hs_location_mapping(snapshot->table, location_at(snapshot, place)) == id)
+		place++;
+	return place;
+}
+
+/* Add an entry; has_functions is set when its locations are known.  NULL: pseudo frames. */
+static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mapping *mapping)
+{
+	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count++];
+
+	*out = (struct hs_view_mapping){ .filename = PSEUDO_PATH, .build_id = "" };
+	if (mapping != NULL)
+		*out = (struct hs_view_mapping){
+			.start = mapping->start,
+			.limit = mapping->end,
+			.offset = mapping->offset,
+			.filename = mapping->path,
+			.build_id = mapping->build_id,
+		};
+}
+
+/* The main binary is written even if no location is of it. */
+static void add_unused_main(struct hs_snapshot_view *snapshot)
+{
+	uint32_t count = hs_mapping_table_count(snapshot->table);
+	const struct hs_mapping *mapping = NULL;
+
+	if (snapshot->location_count > 0)
+		mapping = hs_mapping_table_get(snapshot->table, location_at(snapshot, 0)->mapping);
+	if (mapping != NULL && (mapping->flags & HS_MAPPING_MAIN) != 0)
+		return;
+	for (uint32_t id = 0; id < count; id++) {
+		mapping = hs_mapping_table_get(snapshot->table, id);
+		if ((mapping->flags & HS_MAPPING_MAIN) != 0) {
+			add_mapping(snapshot, mapping);
+			return;
+		}
+	}
+}
+
+/* Lay out the locations of [from, end), which are of the mapping added last. */
+static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
+			  bool named)
+{
+	struct hs_view_mapping *mapping = &snapshot->mappings[snapshot->mapping_count - 1];
+
+	for (uint32_t i = from; i < end; i++) {
+		const struct hs_location *location = location_at(snapshot, i);
+		const char *name = named ? location->name : NULL;
+
+		snapshot->locations[i] = (struct hs_view_location){
+			.mapping = snapshot->mapping_count - 1,
+			.address = location->address,
+			.name = name,
+		};
+		mapping->has_functions |= name != NULL;
+		hs_pauses_count(&snapshot->pauses);
+	}
+}
+
+/* A mapping and its locations.  The object's own DWARF is better than our names. */
+static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
+		    enum hs_symbolize symbolize)
+{
+	struct hs_names *names = &snapshot->producer->names;
+	uint32_t id = hs_location_mapping(snapshot->table, location_at(snapshot, from));
+	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->table, id);
+
+	if (mapping != NULL && symbolize != HS_SYMBOLIZE_NONE)
+		hs_names_fill(names, &snapshot->producer->locations, snapshot->order + from,
+			      end - from, mapping, id, &snapshot->pauses);
+	add_mapping(snapshot, mapping);
+	add_locations(snapshot, from, end, mapping == NULL || symbolize != HS_SYMBOLIZE_NONE);
+	if (symbolize == HS_SYMBOLIZE_NAMES && hs_names_has_dwarf(names, id))
+		snapshot->mappings[snapshot->mapping_count - 1].has_functions = false;
+}
+
+static bool lay_out(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
+{
+	uint32_t runs = 1; /* for a main binary without locations */
+
+	for (uint32_t i = 0; i < snapshot->location_count; i = end_of_run(snapshot, i))
+		runs++;
+	snapshot->mappings = hs_arena_alloc(runs * sizeof *snapshot->mappings);
+	snapshot->locations =
+		hs_arena_alloc(snapshot->location_count * sizeof *snapshot->locations);
+	if (snapshot->mappings == NULL || snapshot->locations == NULL)
+		return false;
+	add_unused_main(snapshot);
+	for (uint32_t i = 0, end; i < snapshot->location_count; i = end) {
+		end = end_of_run(snapshot, i);
+		add_run(snapshot, i, end, symbolize);
+	}
+	return true;
+}
+
+static size_t stack(const void *context, uint32_t callsite, uint32_t *locations, size_t capacity)
+{
+	const struct hs_snapshot_view *snapshot = context;
+	size_t count = 0;
+
+	while (callsite != HS_CALLSITE_ROOT && count < capacity) {
+		const struct hs_callsite *site =
+			hs_callsite_trie_get(&snapshot->producer->trie, callsite);
+
+		locations[count++] = snapshot->index[site->location];
+		callsite = site->parent;
+	}
+	return count;
+}
+
+static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_options *options,
+		      struct hs_view *view)
+{
+	view->mappings = snapshot->mappings;
+	view->mapping_count = snapshot->mapping_count;
+	view->locations = snapshot->locations;
+	view->location_count = snapshot->location_count;
+	view->rows = snapshot->rows;
+	view->row_count = snapshot->row_count;
+	view->stack = stack;
+	view->stack_context = snapshot;
+	view->deepest_stack = snapshot->deepest_stack;
+	view->drop_frames = options->drop_frames;
+	view->pause = snapshot->pauses.pause;
+	view->pause_context = snapshot->pauses.context;
+}
+
+static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
+{
+	if (!copy_rows(snapshot) || !find_locations(snapshot))
+		return false;
+	hs_pauses_take(&snapshot->pauses);
+	put_in_order(snapshot);
+	if (!lay_out(snapshot, symbolize))
+		return false;
+	/* What is not looked at any more. */
+	hs_arena_free(snapshot->node_seen);
+	hs_arena_free(snapshot->order);
+	hs_arena_free(snapshot->spare);
+	snapshot->node_seen = NULL;
+	snapshot->order = NULL;
+	snapshot->spare = NULL;
+	return true;
+}
+
+struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
+					    const struct hs_mapping_table *table,
+					    const struct hs_options *options,
+					    void (*pause)(void *context), void *pause_context,
+					    struct hs_view *view)
+{
+	struct hs_snapshot_view *snapshot = hs_arena_zalloc(sizeof *snapshot);
+
+	if (snapshot == NULL)
+		return NULL;
+	snapshot->producer = producer;
+	snapshot->table = table;
+	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
+	if (!build(snapshot, options->symbolize)) {
+		hs_snapshot_destroy(snapshot);
+		return NULL;
+	}
+	fill_view(snapshot, options, view);
+	return snapshot;
+}
+
+void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
+{
+	if (snapshot == NULL)
+		return;
+	hs_arena_free(snapshot->rows);
+	hs_arena_free(snapshot->mappings);
+	hs_arena_free(snapshot->locations);
+	hs_arena_free(snapshot->node_seen);
+	hs_arena_free(snapshot->index);
+	hs_arena_free(snapshot->order);
+	hs_arena_free(snapshot->spare);
+	hs_arena_free(snapshot);
+}

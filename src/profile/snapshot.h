@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A frozen copy of the books' rows, with names, laid out for the encoder.
+ *
+ * Rows are copied (one small struct each); stacks and locations are shared with the
+ * books, which only grow.  So the producer can go on with its records while the
+ * snapshot is written.
+ *
+ * Locations are written in the order of (mapping, address), mappings with the main
+ * binary first and then by id, so equal books give equal bytes.
+ *
+ * Threads: the producer's.  Memory: the arena.
+ */
+#ifndef HS_PROFILE_SNAPSHOT_H
+#define HS_PROFILE_SNAPSHOT_H
+
+#include "base/options.h"
+#include "output/profile_view.h"
+#include "profile/producer.h"
+
+struct hs_snapshot_view; /* owns what the view points to */
+
+/*
+ * Freeze and name.  Names of new locations are read from the objects' symbol tables
+ * (symbolize/), once per location for the life of the process: an object is read when it
+ * has locations without a name, then let go.  pause is called between pieces of work,
+ * after the rows have been copied.
+ *
+ * Fills the view's mappings, locations, rows, stack function, drop_frames, pause;
+ * comments, times and the period are the caller's.
+ * Returns NULL when the arena is used up.
+ */
+struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
+					    const struct hs_mapping_table *table,
+					    const struct hs_options *options,
+					    void (*pause)(void *context), void *pause_context,
+					    struct hs_view *view);
+void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of threads.  Runs on the producer. */
+#include "profile/thread_names.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/types.h>
+
+#include "base/arena.h"
+#include "base/format.h"
+#include "base/sys.h"
+
+/* TASK_COMM_LEN of the kernel, with the NUL. */
+enum { NAME_BYTES = 16 };
+
+struct name {
+	char key[NAME_BYTES]; /* zeros after the text */
+	char *text;           /* the same, where it does not move */
+};
+
+struct tid {
+	uint32_t tid;
+	uint32_t name;
+};
+
+int hs_thread_names_init(struct hs_thread_names *names)
+{
+	struct name unknown = { .text = NULL };
+	int error = hs_interner_init(&names->names, sizeof unknown, NAME_BYTES);
+
+	if (error != 0)
+		return error;
+	hs_interner_add(&names->names, &unknown);
+	error = hs_interner_init(&names->tids, sizeof(struct tid), sizeof(uint32_t));
+	if (error != 0)
+		hs_interner_fini(&names->names);
+	return error;
+}
+
+void hs_thread_names_fini(struct hs_thread_names *names)
+{
+	for (uint32_t i = 0; i < names->names.count; i++)
+		hs_arena_free(((struct name *)hs_interner_item(&names->names, i))->text);
+	hs_interner_fini(&names->names);
+	hs_interner_fini(&names->tids);
+}
+
+/* Read what the thread is called now.  False if it is gone, or has an empty name. */
+static bool read_name(uint32_t tid, char key[NAME_BYTES])
+{
+	char path[64], text[64];
+	ssize_t bytes;
+
+	hs_format(path, sizeof path, "/proc/self/task/%u/comm", tid);
+	bytes = hs_sys_read_file(path, text, sizeof text);
+	if (bytes <= 0)
+		return false;
+	if (text[bytes - 1] == '\n')
+		bytes--;
+	memset(key, 0, NAME_BYTES);
+	memcpy(key, text, bytes < NAME_BYTES ? (size_t)bytes : NAME_BYTES - 1);
+	return key[0] != '\0';
+}
+
+static uint32_t intern_name(struct hs_thread_names *names, const char key[NAME_BYTES])
+{
+	struct name name = { .text = NULL };
+	uint32_t number = hs_interner_find(&names->names, key);
+
+	if (number != HS_INTERNER_NONE)
+		return number;
+	memcpy(name.key, key, NAME_BYTES);
+	name.text = hs_arena_alloc(NAME_BYTES);
+	if (name.text == NULL)
+		return 0;
+	memcpy(name.text, key, NAME_BYTES);
+	number = hs_interner_add(&names->names, &name);
+	if (number != HS_INTERNER_NONE)
+		return number;
+	hs_arena_free(name.text);
+	return 0;
+}
+
+uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid)
+{
+	struct tid entry = { .tid = tid };
+	uint32_t number = hs_interner_add(&names->tids, &entry);
+	uint32_t name;
+	char key[NAME_BYTES];
+
+	if (!read_name(tid, key))
+		return number == HS_INTERNER_NONE
+			       ? 0
+			       : ((struct tid *)hs_interner_item(&names->tids, number))->name;
+	name = intern_name(names, key);
+	if (number != HS_INTERNER_NONE && name != 0)
+		((struct tid *)hs_interner_item(&names->tids, number))->name = name;
+	return name;
+}
+
+const char *hs_thread_names_text(const struct hs_thread_names *names, uint32_t number)
+{
+	return ((const struct name *)hs_interner_item(&names->names, number))->text;
+}

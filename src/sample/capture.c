@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stack bounds and the stack copy.  See capture.h.
+ */
+#include "sample/capture.h"
+
+#include <errno.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "arch/regs.h"
+#include "base/stats.h"
+#include "base/sys.h"
+
+#define PAGE_BYTES 4096u
+
+/*
+ * The kernel keeps at least this much address space below the main stack free of
+ * mmap's choices, whatever RLIMIT_STACK says.  Source: MIN_GAP, arch/x86/mm/mmap.c.
+ */
+#define MAIN_STACK_GAP ((uintptr_t)128 << 20)
+
+void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *thread, uintptr_t sp,
+		     size_t limit)
+{
+	capture->sp = sp;
+	capture->known = hs_thread_on_known_stack(thread, sp);
+	if (capture->known) {
+		size_t used = thread->stack_high - sp;
+
+		capture->cut = used > limit;
+		capture->bytes = capture->cut ? limit : used;
+	} else {
+		capture->cut = true;
+		capture->bytes = HS_CAPTURE_UNKNOWN_BYTES;
+		if (capture->bytes > limit)
+			capture->bytes = limit;
+	}
+}
+
+/* Returns the bytes copied. */
+static size_t copy_unknown(unsigned char *to, uintptr_t sp, size_t bytes)
+{
+	ssize_t got = hs_sys_process_vm_read(sp, to, bytes);
+	size_t mapped;
+
+	if (got >= 0)
+		return (size_t)got;
+	if (got == -EFAULT)
+		return 0; /* the stack ends at the stack pointer */
+	/*
+	 * Refused by a seccomp filter: the page of the return address, just below the
+	 * stack pointer, is mapped; nothing is known of the next.
+	 */
+	mapped = -sp % PAGE_BYTES;
+	if (bytes > mapped)
+		bytes = mapped;
+	hs_arch_copy(to, (const void *)sp, bytes);
+	return bytes;
+}
+
+void hs_capture_copy(const struct hs_capture *capture, struct hs_record *record)
+{
+	size_t bytes = capture->bytes;
+
+	if (capture->known) {
+		hs_arch_copy(record->stack, (const void *)capture->sp, bytes);
+		if (capture->cut)
+			hs_stats_add(stack_truncated, 1);
+	} else {
+		bytes = copy_unknown(record->stack, capture->sp, bytes);
+		hs_stats_add(stack_unknown, 1);
+	}
+	record->stack_bytes = (uint32_t)bytes;
+	if (capture->cut)
+		record->flags |= HS_RECORD_STACK_CUT;
+}
+
+void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)
+{
+	struct rlimit limit = { 0, 0 };
+	uintptr_t room = MAIN_STACK_GAP;
+
+	if (hs_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit, 0, 0) == 0 &&
+	    limit.rlim_cur < room)
+		room = limit.rlim_cur;
+	thread->stack_high = end;
+	thread->stack_low = end - room;
+}
+
+void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes)
+{
+	/*
+	 * glibc puts the thread control block at the upper end of the block of stack_bytes,
+	 * guard and static TLS inside it, so the stack proper is smaller than what is taken
+	 * here from the control block downwards; a page covers the block's own part.
+	 */
+	uintptr_t high = hs_arch_thread_pointer();
+	size_t unusable = guard_bytes + PAGE_BYTES;
+
+	if (stack_bytes <= unusable)
+		return;
+	thread->stack_high = high;
+	thread->stack_low = high - (stack_bytes - unusable);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The hash table of the live set.  See live_set.h for the layout and live_index.h.
+ */
+#include "sample/live_index.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+
+/* Grow past this many entries per bucket of six, on average: two full neighbours are
+ * then a matter of one in five million inserts. */
+#define ENTRIES_PER_BUCKET 1
+
+/* Bound on retries of a compare-and-swap that others keep winning. */
+#define LANE_TRIES 1000
+
+/* Doublings tried on top of the first, where a copy finds a bucket full. */
+#define GROW_TRIES 2
+
+#define OVERFLOW_ONE ((uint64_t)1 << 56)
+
+/* Before hs_live_index_init(): two empty buckets, and the shift that leaves one bit. */
+static _Alignas(64) struct hs_live_bucket no_buckets[2];
+
+_Atomic uint64_t hs_live_index = (uintptr_t)no_buckets + 63;
+static _Atomic uint64_t growing; /* the next table while entries are copied; 0 = none */
+static _Atomic uint32_t refused; /* inserts without room since the last growth */
+
+static uint64_t tag_of(uint64_t hash)
+{
+	return (hash >> 32 & 0x7f) | 0x80;
+}
+
+static struct hs_live_bucket *buckets_of(uint64_t index)
+{
+	return (struct hs_live_bucket *)(uintptr_t)(index & ~(uint64_t)63);
+}
+
+static uint64_t bucket_count(uint64_t index)
+{
+	return (uint64_t)1 << (64 - (index & 63));
+}
+
+static struct hs_live_bucket *home_of(uint64_t index, uint64_t hash)
+{
+	return buckets_of(index) + (hash >> (index & 63));
+}
+
+/* The other bucket of the same cache line. */
+static struct hs_live_bucket *neighbour_of(struct hs_live_bucket *bucket)
+{
+	return (struct hs_live_bucket *)((uintptr_t)bucket ^ sizeof *bucket);
+}
+
+/* Take a free lane for tag: its number, or -1. */
+static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
+{
+	uint64_t tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
+
+	for (int tries = 0; tries < LANE_TRIES; tries++) {
+		int lane = 0;
+
+		while (lane < HS_BUCKET_LANES && (tags >> (8 * lane) & 0xff) != 0)
+			lane++;
+		if (lane == HS_BUCKET_LANES)
+			return -1;
+		/* Acquire: after the clearing of the lane's slot in empty_lane(). */
+		if (atomic_compare_exchange_weak_explicit(
+			    &bucket->tags, &tags, tags | tag << (8 * lane),
+			    memory_order_acq_rel, memory_order_relaxed))
+			return lane;
+	}
+	return -1;
+}
+
+static bool insert_into(uint64_t index, uint64_t hash, uint32_t slot)
+{
+	struct hs_live_bucket *home = home_of(index, hash), *bucket = home;
+	int lane = take_lane(bucket, tag_of(hash));
+
+	if (lane < 0) {
+		bucket = neighbour_of(home);
+		lane = take_lane(bucket, tag_of(hash));
+		if (lane < 0)
+			return false;
+		atomic_fetch_add_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+	}
+	/*
+	 * Release: the slot's fields, for searches on other threads.  Sequentially
+	 * consistent for the sake of hs_live_index_insert().
+	 */
+	atomic_store(&bucket->slots[lane], slot + 1);
+	return true;
+}
+
+bool hs_live_index_insert(uint64_t address, uint32_t slot)
+{
+	uint64_t hash = address * HS_LIVE_HASH;
+	uint64_t index = atomic_load(&hs_live_index), next;
+
+	for (;;) {
+		if (!insert_into(index, hash, slot)) {
+			atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+			return false;
+		}
+		/*
+		 * The store of the entry and this load, grow()'s store and the copy's loads are
+		 * sequentially consistent: either this sees the new table, or the copy sees
+		 * the entry.
+		 */
+		next = atomic_load(&growing);
+		if (next != 0 && next != index && !insert_into(next, hash, slot)) {
+			atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+			return false;
+		}
+		/* The switch happened in between: the entry may be in the old table alone. */
+		next = atomic_load(&hs_live_index);
+		if (next == index)
+			return true;
+		index = next;
+	}
+}
+
+/* Empty a lane if it holds slot; of several threads that try, one succeeds. */
+static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
+{
+	uint32_t held = slot + 1;
+
+	if (!atomic_compare_exchange_strong_explicit(&bucket->slots[lane], &held, 0,
+						     memory_order_relaxed, memory_order_relaxed))
+		return false;
+	/* Release: the store before, for the next owner of the lane. */
+	atomic_fetch_and_explicit(&bucket->tags, ~((uint64_t)0xff << (8 * lane)),
+				  memory_order_release);
+	return true;
+}
+
+static void remove_from(uint64_t index, uint64_t hash, uint32_t slot)
+{
+	struct hs_live_bucket *home = home_of(index, hash), *neighbour = neighbour_of(home);
+
+	for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
+		empty_lane(home, lane, slot);
+		if (empty_lane(neighbour, lane, slot))
+			atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+	}
+}
+
+void hs_live_index_remove(uint64_t address, uint32_t slot)
+{
+	remove_from(atomic_load(&hs_live_index), address * HS_LIVE_HASH, slot);
+}
+
+void hs_live_search_start(struct hs_live_search *search, uint64_t address)
+{
+	uint64_t hash = address * HS_LIVE_HASH;
+
+	search->bucket = home_of(atomic_load(&hs_live_index), hash);
+	search->tag = tag_of(hash);
+	search->lane = 0;
+	search->buckets_left = 1;
+	if (atomic_load_explicit(&search->bucket->tags, memory_order_relaxed) >> 56 != 0)
+		search->buckets_left = 2;
+}
+
+uint32_t hs_live_search_next(struct hs_live_search *search)
+{
+	for (; search->buckets_left > 0; search->buckets_left--) {
+		uint64_t tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
+
+		while (search->lane < HS_BUCKET_LANES) {
+			unsigned lane = search->lane++;
+			uint32_t slot;
+
+			if ((tags >> (8 * lane) & 0xff) != search->tag)
+				continue;
+			slot = atomic_load_explicit(&search->bucket->slots[lane],
+						    memory_order_acquire);
+			if (slot != 0)
+				return slot - 1;
+		}
+		search->lane = 0;
+		search->bucket = neighbour_of(search->bucket);
+	}
+	return HS_SLOT_NONE;
+}
+
+static uint64_t make_table(uint64_t buckets)
+{
+	size_t bytes = buckets * sizeof(struct hs_live_bucket);
+	void *memory;
+
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	memory = hs_arena_reserve(bytes);
+	if (memory == NULL || hs_arena_commit(memory, bytes) != 0)
+		return 0;
+	return (uint64_t)(uintptr_t)memory | (uint64_t)(64 - __builtin_ctzll(buckets));
+}
+
+int hs_live_index_init(uint32_t expected)
+{
+	uint64_t buckets = 128, index;
+
+	while (buckets * ENTRIES_PER_BUCKET < expected)
+		buckets *= 2;
+	index = make_table(buckets);
+	if (index == 0)
+		return -ENOMEM;
+	atomic_store(&hs_live_index, index);
+	return 0;
+}
+
+static bool copy_entry(uint64_t to, uint32_t slot)
+{
+	return insert_into(to, hs_live_set_address(slot) * HS_LIVE_HASH, slot);
+}
+
+/* Copy all entries; false when the new table has no room for one. */
+static bool copy_table(uint64_t from, uint64_t to)
+{
+	struct hs_live_bucket *bucket = buckets_of(from);
+
+	for (uint64_t n = bucket_count(from); n > 0; n--, bucket++) {
+		for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
+			/* Sequentially consistent: see hs_live_index_insert(). */
+			uint32_t slot = atomic_load(&bucket->slots[lane]);
+
+			if (slot != 0 && !copy_entry(to, slot - 1))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* Go over to a table of that many buckets.  0, -ENOMEM, or -EAGAIN: they are too few. */
+static int grow_to(uint64_t buckets)
+{
+	uint64_t old = atomic_load(&hs_live_index);
+	uint64_t next = make_table(buckets);
+
+	if (next == 0)
+		return -ENOMEM;
+	/* Before the copy's loads: see hs_live_index_insert(). */
+	atomic_store(&growing, next);
+	if (!copy_table(old, next)) {
+		/* Inserts may still be writing to it: the memory is not used again. */
+		atomic_store(&growing, 0);
+		return -EAGAIN;
+	}
+	/* In this order: an insert that no longer sees growing sees the new table. */
+	atomic_store(&hs_live_index, next);
+	atomic_store(&growing, 0);
+	atomic_store_explicit(&refused, 0, memory_order_relaxed);
+	return 0;
+}
+
+int hs_live_index_maintain(uint32_t entries)
+{
+	uint64_t buckets = bucket_count(atomic_load(&hs_live_index));
+	uint64_t room = buckets * ENTRIES_PER_BUCKET;
+	bool crowded = atomic_load_explicit(&refused, memory_order_relaxed) != 0;
+	int error;
+
+	/* A refusal in a table that is far from full is chance: a larger one has it too. */
+	if (entries <= room && !(crowded && entries > room / 4))
+		return 0;
+	/* Not by one doubling: where the program was much faster, that is still too full. */
+	do
+		buckets *= 2;
+	while (buckets * ENTRIES_PER_BUCKET < entries);
+	for (int tries = 0; (error = grow_to(buckets)) == -EAGAIN && tries < GROW_TRIES; tries++)
+		buckets *= 2;
+	return error == -EAGAIN ? -ENOMEM : error;
+}

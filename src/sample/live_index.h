@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The index of the live set: address -> slots.  Entries are hints: the slot itself
+ * says whether it is live and for which address.  Used by live_set.c only; the fast
+ * path's look is in live_set.h, where the bucket's layout is.
+ */
+#ifndef HS_SAMPLE_LIVE_INDEX_H
+#define HS_SAMPLE_LIVE_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sample/live_set.h"
+
+/* A table for about expected entries.  Start-up.  0 or -ENOMEM. */
+int hs_live_index_init(uint32_t expected);
+
+/* Any thread, lock-free.  False when both buckets of the address are full. */
+bool hs_live_index_insert(uint64_t address, uint32_t slot);
+
+/*
+ * Take out the entries for slot under address.  Any thread, lock-free: by whoever frees, so
+ * that an address used again and again does not crowd its bucket, and once more by the
+ * producer, for an entry copied into a larger table meanwhile.
+ */
+void hs_live_index_remove(uint64_t address, uint32_t slot);
+
+/* Walk the slots entered under an address's tag.  Any thread, lock-free. */
+struct hs_live_search {
+	struct hs_live_bucket *bucket;
+	uint64_t tag;
+	unsigned lane;
+	unsigned buckets_left;
+};
+
+void hs_live_search_start(struct hs_live_search *search, uint64_t address);
+uint32_t hs_live_search_next(struct hs_live_search *search);
+
+/*
+ * The producer: grow if entries are too many for the table, or an insert was refused.
+ * 0 or -ENOMEM.
+ */
+int hs_live_index_maintain(uint32_t entries);
+
+/* The address a slot stands for; from live_set.c, for the copy into a larger table. */
+uint64_t hs_live_set_address(uint32_t slot);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The live set: which addresses hold a sampled allocation.
+ *
+ * Two parts.  Slots: one per live sample, found by index, never moved.  The slot is
+ * also the record of the sample's free: freeing takes no ring space, so a free is
+ * never lost.  Index: a hash table from address to slot, made of 32-byte buckets; a
+ * free of an address that was not sampled looks at one word of one bucket.
+ *
+ * Life of a slot (who moves it):
+ *
+ *   EMPTY -> FILLING   allocating thread: takes it from the free list
+ *   FILLING -> LIVE    allocating thread: address is in the index, before malloc returns
+ *   LIVE -> FREED      freeing thread: takes a number, puts it on the freed list, and only
+ *                      then gives the memory back, so the address cannot be sampled
+ *                      again under a lower number
+ *   LIVE -> MOVING     thread inside realloc: takes the number before the call
+ *   MOVING -> FREED    realloc succeeded
+ *   MOVING -> LIVE     realloc failed: the caller delivers the number as a tombstone
+ *   any -> EMPTY       producer: when the free is in the books, or the sample is given up
+ *
+ * Two slots may hold one address (one MOVING or FREED, one LIVE); a look-up matches LIVE
+ * only.  A slot's state word carries a generation that goes up with each reuse.
+ *
+ *                    take, insert      free, move       recycle, maintain
+ *   take, insert     any number        any              any
+ *   free, move       any               any (one wins)   any
+ *   recycle,maintain any               any              one thread (the producer)
+ *
+ * The index grows by a new table twice the size: inserts go into both while the
+ * producer copies, then the new one becomes current.  Old tables stay mapped, for a
+ * thread may still be looking at one; all of them together are no larger than the
+ * current one.
+ */
+#ifndef HS_SAMPLE_LIVE_SET_H
+#define HS_SAMPLE_LIVE_SET_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_SLOT_NONE UINT32_MAX
+#define HS_BUCKET_LANES 6
+
+/*
+ * tags: bytes 0..5 the tag of each lane (0 = lane free), byte 7 how many entries of
+ * this bucket were put into its neighbour (bucket number ^ 1, in the same cache line).
+ * slots: slot number + 1; 0 while a lane is being filled or emptied.
+ */
+struct hs_live_bucket {
+	_Atomic uint64_t tags;
+	_Atomic uint32_t slots[HS_BUCKET_LANES];
+};
+
+/* The current table: address of its buckets | the shift that makes a bucket number of a hash. */
+extern _Atomic uint64_t hs_live_index;
+
+/* Multiplier of the hash: 2^64 / golden ratio. */
+#define HS_LIVE_HASH 0x9e3779b97f4a7c15u
+
+/*
+ * Whether an address may hold a live sample.  False is certain.
+ *
+ * Called on: the program's threads, before each free.  Blocks: never.
+ * Ordering: relaxed.  Whoever frees an address has got it, by whatever means, from the
+ * thread that allocated it; that hand-over orders the insert before this look.
+ */
+static inline bool hs_live_set_may_hold(const void *address)
+{
+	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
+	uint64_t hash = (uint64_t)(uintptr_t)address * HS_LIVE_HASH;
+	const struct hs_live_bucket *buckets =
+		(const struct hs_live_bucket *)(uintptr_t)(index & ~(uint64_t)63);
+	uint64_t tags = atomic_load_explicit(&buckets[hash >> (index & 63)].tags,
+					     memory_order_relaxed);
+	uint64_t differ = tags ^ ((hash >> 32 & 0x7f) | 0x80) * 0x0000010101010101u;
+
+	/* Any zero byte of the lower six (the tag is there), or an overflow into the neighbour. */
+	return (((differ - 0x0000010101010101u) & ~differ & 0x0000808080808080u) | tags >> 56) != 0;
+}
+
+/*
+ * Make the set: slots for at most slot_limit live samples, an index for about
+ * expected live samples at first.  Takes arena memory.  Start-up.  0 or -errno.
+ */
+int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
+
+/* What hs_live_set_take() gives out. */
+struct hs_live_ticket {
+	uint32_t slot;
+	uint32_t generation;
+};
+
+/*
+ * Take an empty slot, in state FILLING.
+ * Called on: the program's threads.  Blocks: never.  False when there is none.
+ */
+bool hs_live_set_take(struct hs_live_ticket *ticket);
+
+/*
+ * Enter the address and make the slot LIVE.  False when the index has no room there (the
+ * slot stays FILLING).
+ */
+bool hs_live_set_insert(struct hs_live_ticket ticket, const void *address);
+
+/* Give back a slot that was taken and not inserted. */
+void hs_live_set_cancel(struct hs_live_ticket ticket);
+
+/*
+ * The program frees address: if it is a live sample, record that with the next number
+ * of sequence.  Returns whether it was one.
+ * Called on: any thread, signal handlers too.  Blocks: never.
+ */
+bool hs_live_set_free(const void *address, _Atomic uint64_t *sequence);
+
+/*
+ * realloc of address begins: if it is a live sample, make it MOVING, with a number.
+ * Returns the slot, or HS_SLOT_NONE.  Then exactly one of _end_move (the block is gone:
+ * freed or moved) and _cancel_move (realloc failed: the sample lives on; returns the
+ * number, which the caller has to deliver as a tombstone).
+ */
+uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence);
+void hs_live_set_end_move(uint32_t slot);
+uint64_t hs_live_set_cancel_move(uint32_t slot);
+
+/* --- the producer's side ------------------------------------------------------- */
+
+/*
+ * Take all slots of the freed list: returns the first, or HS_SLOT_NONE; the next one by
+ * hs_live_set_next_freed() before the slot is recycled.  In no certain order.
+ */
+uint32_t hs_live_set_take_freed(void);
+uint32_t hs_live_set_next_freed(uint32_t slot);
+uint64_t hs_live_set_free_sequence(uint32_t slot);
+uint32_t hs_live_set_generation(uint32_t slot);
+
+/*
+ * Make a slot EMPTY for reuse: its free is in the books, or its sample was given up (an
+ * abandoned record).  Returns false, and does nothing, if generation is not the slot's.
+ */
+bool hs_live_set_recycle(uint32_t slot, uint32_t generation);
+
+/*
+ * Find slots that are FREED but were never put on the list (their thread died in
+ * between): puts them there.  stuck_before: only those whose number is lower, or not
+ * yet taken: those get one.  Should such a thread go on after all, the slot is on the list
+ * once, and a number that it takes late is delivered by nobody.  Slow: walks all slots.
+ */
+void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
+
+/*
+ * Keep ahead of the program: grow the index and make slots usable where few are left.
+ * headroom: slots that should be free.  0 or -ENOMEM (go on with what there is).
+ */
+int hs_live_set_maintain(uint32_t headroom);
+
+/* Slots in use (taken, live or freed and not recycled), and made usable so far.  Any thread. */
+uint32_t hs_live_set_used(void);
+uint32_t hs_live_set_capacity(void);
+
+#endif

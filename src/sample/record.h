@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A ring record: one sampled allocation, or a number that stands for nothing.
+ * Written by the thread that allocates; read by the unwinding worker.
+ */
+#ifndef HS_SAMPLE_RECORD_H
+#define HS_SAMPLE_RECORD_H
+
+#include <stdint.h>
+
+#include "arch/regs.h"
+
+enum hs_record_kind {
+	HS_RECORD_ALLOCATION,
+	HS_RECORD_TOMBSTONE, /* a number without an effect: a failed realloc, an abandoned record */
+};
+
+enum hs_record_flags {
+	HS_RECORD_STACK_CUT = 1,  /* the stack goes on past the copy */
+	HS_RECORD_STACKLESS = 2,  /* registers only: there was no room for the stack */
+};
+
+struct hs_record {
+	uint64_t address;
+	uint64_t size;           /* requested bytes */
+	uint64_t interval_bytes; /* the countdown was drawn with it: gives the weight */
+	uint32_t slot;           /* of the live set */
+	uint32_t generation;     /* of the slot */
+	uint32_t tid;
+	uint16_t kind;           /* enum hs_record_kind */
+	uint16_t flags;          /* enum hs_record_flags */
+	uint32_t stack_bytes;
+	uint32_t unused;
+	struct hs_regs regs;     /* of the call site */
+	unsigned char stack[];   /* stack_bytes bytes from regs.sp upwards */
+};
+
+_Static_assert(sizeof(struct hs_record) % 16 == 0, "the stack copy is 16-byte aligned");
+
+#endif

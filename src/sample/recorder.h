@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The sample path on the program's threads: what happens to an allocation that the fast
+ * path did not let pass, and to the free of an address that may be a sample.
+ *
+ * A sampled allocation takes a slot of the live set, copies its stack into the ring,
+ * becomes LIVE, takes a number, and commits; in that order, so that every number is
+ * in a record and every free finds its slot.  Where there is no room for the stack the
+ * sample is recorded without it; where there is none at all its weight is added to the
+ * lost totals.
+ *
+ * Called on: the program's threads, around an allocator call, never inside it.
+ * Allocates: never.  Blocks: never, but where hs_recorder.block asks for it.
+ * Errno: not touched (system calls are raw).
+ * Signals: safe.  A handler that interrupts the slow path and allocates is passed through
+ * unsampled; one that leaves it by siglongjmp leaves an open reservation and a guard, and
+ * the next entry from further up the stack closes both.
+ */
+#ifndef HS_SAMPLE_RECORDER_H
+#define HS_SAMPLE_RECORDER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+#include "sample/ring.h"
+
+/* Where samples go.  Written before sampling starts; then constant but for reader_runs. */
+struct hs_recorder {
+	struct hs_ring *ring;
+	size_t stack_limit_bytes;
+	bool block;                  /* wait for room instead of losing stacks */
+	_Atomic bool reader_runs;    /* there is a worker that will make room */
+	_Atomic int64_t process_id;  /* of the process whose worker that is */
+};
+extern struct hs_recorder hs_recorder;
+
+/* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
+extern _Atomic uint64_t hs_sequence;
+
+/* Samples that nothing could be recorded of: sums of their weights. */
+struct hs_lost {
+	_Atomic uint64_t objects_weight; /* units of 1 / HS_WEIGHT_ONE */
+	_Atomic uint64_t bytes;
+};
+extern struct hs_lost hs_lost;
+
+/*
+ * An allocation returned address (NULL: it failed, and nothing happens).  Decides
+ * whether it is sampled and records it.  regs: the call site.
+ * Returns true if a sample was put into the ring.
+ */
+bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs);
+
+/* The program is about to free address.  Must come before the real free. */
+void hs_record_free(const void *address);
+
+/*
+ * realloc: before the call and after it.  The token says which slot moves.
+ * moved: the old block is gone (freed, moved or grown in place).
+ */
+uint32_t hs_record_move_begin(const void *address);
+void hs_record_move_end(uint32_t token, bool moved);
+
+/* Add this thread's countdown to the exact total: the thread ends, or a dump is due. */
+void hs_record_settle(void);
+
+/* In a forked child, on the thread that forked: it has another tid. */
+void hs_record_after_fork(void);
+
+#endif

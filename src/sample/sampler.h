@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which allocations are sampled.
+ *
+ * Each byte allocated is chosen with probability 1 / interval, independently; an
+ * allocation is sampled if one of its bytes is.  So the number of bytes up to and
+ * including the next chosen one has a geometric distribution: it is drawn once per
+ * sample and counted down by the size of each allocation.  malloc(0) counts as one
+ * byte.  An allocation of n bytes is sampled with probability
+ *
+ *     p(n) = 1 - (1 - 1/interval)^max(n, 1)
+ *
+ * and its weight 1 / p(n) makes sums over samples unbiased estimates of sums over
+ * allocations: objects += weight, bytes += weight * n.  With interval 1 all of it is
+ * exact.  After a sample the countdown is drawn anew; what other bytes of the sampled
+ * allocation were chosen does not matter, since the distribution has no memory.
+ *
+ * The draw and the weight use integer arithmetic only: a program may have changed
+ * the floating-point environment, or unmasked its exceptions.
+ *
+ * The exact number of bytes allocated falls out of the countdowns: settling adds what
+ * a thread has counted down since the last settling to hs_stats.allocated_bytes (on
+ * each sample and at the end of a thread).  Short of the truth by what live threads
+ * have allocated since their last sample.
+ */
+#ifndef HS_SAMPLE_SAMPLER_H
+#define HS_SAMPLE_SAMPLER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sample/thread_state.h"
+
+/* Weights are fixed-point numbers with this many fractional bits. */
+#define HS_WEIGHT_SHIFT 24
+#define HS_WEIGHT_ONE ((uint64_t)1 << HS_WEIGHT_SHIFT)
+
+/* Largest interval: the weight of one byte still fits 64 bits. */
+#define HS_INTERVAL_MAX ((uint64_t)1 << 38)
+
+/*
+ * The interval for countdowns drawn from now on; 0 = sampling is off.
+ * Written by: session (start, stop) and producer (memory budget), relaxed; a thread
+ * that still sees the old value draws one more countdown with it, and its weight
+ * follows that countdown.
+ */
+extern _Atomic uint64_t hs_sampler_interval;
+
+/* Changes when sampling starts anew: countdowns of an older epoch are thrown away. */
+extern _Atomic uint32_t hs_sampler_epoch;
+
+/*
+ * Set what the threads' random generators start from; the n-th thread to allocate
+ * gets the n-th stream.  Start-up.
+ */
+void hs_sampler_seed(uint64_t seed);
+
+/* A thread's generator state, for its first draw.  Any thread. */
+uint64_t hs_sampler_next_stream(void);
+
+/*
+ * The fast path: count an allocation down.  True: not sampled, done.  False: the
+ * slow path decides; the countdown is untouched.
+ * Called on: the program's threads, before the allocation.  Never blocks.
+ */
+static inline bool hs_sampler_passes(size_t size)
+{
+	uint64_t left = hs_thread.bytes_until_sample;
+	uint64_t bytes = size + (size == 0);
+
+	if (__builtin_expect(bytes >= left, 0))
+		return false;
+	hs_thread.bytes_until_sample = left - bytes;
+	return true;
+}
+
+/*
+ * Draw a countdown: the number of bytes up to and including the next sampled one,
+ * at least 1.  random: generator state, advanced.
+ */
+uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes);
+
+/* 1 / p(size) in units of 1 / HS_WEIGHT_ONE. */
+uint64_t hs_sampler_weight(uint64_t size, uint64_t interval_bytes);
+
+/* Add what thread has counted down since the last time to the exact total. */
+void hs_sampler_settle(struct hs_thread_state *thread, uint64_t countdown);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the profiler keeps per thread: all of it in initial-exec TLS, zeroed by the
+ * loader.  No key, no destructor, no registry; a thread that never allocates costs
+ * nothing.
+ *
+ * Written and read by the owning thread only, including its signal handlers; the
+ * slow path orders its stores against its own handlers with signal fences.
+ */
+#ifndef HS_SAMPLE_THREAD_STATE_H
+#define HS_SAMPLE_THREAD_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What kind of thread this is; decides before anything else in the slow path. */
+enum hs_thread_kind {
+	HS_THREAD_NEW = 0,  /* of the program, first allocation still to come */
+	HS_THREAD_PROGRAM,
+	HS_THREAD_PROFILER, /* ours: allocates from the arena, is never sampled */
+};
+
+struct hs_thread_state {
+	/*
+	 * Bytes until the next sampled byte.  0 sends every allocation to the slow path:
+	 * the first one of a thread, those of profiler threads, and those made while
+	 * this thread is inside the slow path (a signal handler).
+	 */
+	uint64_t bytes_until_sample;
+	uint64_t drawn;          /* bytes_until_sample when last settled: gives the exact total */
+	uint64_t interval_bytes; /* the interval the countdown was drawn with */
+	uint64_t random;         /* generator state */
+
+	uintptr_t guard_sp;        /* stack pointer of the slow path that is running; 0 = none */
+	uint64_t guarded_countdown; /* bytes_until_sample, while guard_sp is set */
+	uint64_t reservation;      /* the open ring reservation: ticket + 1; 0 = none */
+
+	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
+	uintptr_t stack_high;
+	uint64_t block_after_ns; /* monotonic time before which this thread does not wait again */
+
+	/*
+	 * Inside an aligned operator new: the size asked for, plus 1 (0: not inside).  The
+	 * C++ library rounds it up before it calls aligned_alloc().
+	 */
+	uint64_t requested_size;
+
+	uint32_t tid;
+	uint32_t kind;  /* enum hs_thread_kind */
+	uint32_t epoch; /* of the session that the countdown belongs to */
+	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
+};
+
+extern __thread struct hs_thread_state hs_thread __attribute__((visibility("hidden")));
+
+_Static_assert(sizeof(struct hs_thread_state) <= 256, "static TLS is scarce: at most 256 bytes");
+
+static inline bool hs_on_profiler_thread(void)
+{
+	return __builtin_expect(hs_thread.kind == HS_THREAD_PROFILER, 0);
+}
+
+/* Whether an address lies on the thread's known stack. */
+static inline bool hs_thread_on_known_stack(const struct hs_thread_state *thread, uintptr_t sp)
+{
+	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
+}
+
+#endif

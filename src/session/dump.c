@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes one profile: freezes the books, encodes, compresses, names the file.
+ *
+ * Runs on the producer's thread with producer_batch held; lets go of it for each write
+ * and between pieces of work, so that a fork or a full queue never waits for a file.
+ */
+#include <errno.h>
+#include <heapsample/heapsample.h>
+
+#include "base/arena.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "output/dump_file.h"
+#include "output/gzip_writer.h"
+#include "output/pprof_encoder.h"
+#include "profile/snapshot.h"
+#include "sample/sampler.h"
+#include "session/session_state.h"
+
+struct comments {
+	char session[160];
+	char process[256];
+	char counts[1024];
+	char memory[256];
+};
+
+/* "name=count" of every count that is not 0; samples always. */
+static void describe_counts(char *text, size_t capacity)
+{
+	size_t used = hs_format(text, capacity, "samples=%llu",
+				(unsigned long long)hs_stats_get(samples));
+
+#define DESCRIBE(name, label)                                                                      \
+	if (&hs_stats.name != &hs_stats.samples && hs_stats_get(name) != 0)                        \
+		used += hs_format(text + used, capacity - used, " " label "=%llu",                 \
+				  (unsigned long long)hs_stats_get(name));
+	HS_STATS(DESCRIBE)
+#undef DESCRIBE
+}
+
+/* Resident bytes of the process, from /proc/self/statm. */
+static uint64_t resident_bytes(void)
+{
+	char text[128];
+	uint64_t pages = 0;
+	const char *next = text;
+
+	if (hs_sys_read_file("/proc/self/statm", text, sizeof text) <= 0)
+		return 0;
+	while (*next >= '0' && *next <= '9')
+		next++;
+	for (next += *next == ' '; *next >= '0' && *next <= '9'; next++)
+		pages = pages * 10 + (uint64_t)(*next - '0');
+	return pages * 4096;
+}
+
+static void describe(struct comments *comments, struct hs_view *view,
+		     const struct hs_dump_name *name)
+{
+	hs_format(comments->session, sizeof comments->session,
+		  "libheapsample %s interval=%llu unwinder=libunwind", heapsample_version(),
+		  (unsigned long long)hs_options.interval_bytes);
+	hs_format(comments->process, sizeof comments->process, "exe=%s pid=%d reason=%s number=%u",
+		  name->program, (int)name->pid, name->reason, name->number);
+	describe_counts(comments->counts, sizeof comments->counts);
+	if (view->row_count == 0)
+		hs_format(comments->memory, sizeof comments->memory,
+			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
+			  "average",
+			  (unsigned long long)hs_stats_get(allocated_bytes),
+			  (unsigned long long)hs_options.interval_bytes);
+	else
+		hs_format(comments->memory, sizeof comments->memory,
+			  "profiler_memory=%zu resident=%llu current_interval=%llu",
+			  hs_arena_used(), (unsigned long long)resident_bytes(),
+			  (unsigned long long)atomic_load_explicit(&hs_sampler_interval,
+								   memory_order_relaxed));
+	view->comments[0] = comments->session;
+	view->comments[1] = comments->process;
+	view->comments[2] = comments->counts;
+	view->comments[3] = comments->memory;
+}
+
+static int write_unlocked(void *writer, const void *bytes, size_t count)
+{
+	int error;
+
+	hs_lock_release(&hs_session.producer_batch);
+	error = hs_gzip_writer_write(writer, bytes, count);
+	hs_lock_acquire(&hs_session.producer_batch);
+	return error;
+}
+
+static int write_file(const struct hs_view *view, int fd)
+{
+	struct hs_byte_sink sink = {.write = write_unlocked};
+	struct hs_gzip_writer *writer;
+	int error = hs_gzip_writer_open(fd, &writer);
+
+	if (error != 0)
+		return error;
+	sink.context = writer;
+	error = hs_pprof_encode(view, &sink);
+	if (error == 0)
+		error = hs_gzip_writer_finish(writer);
+	hs_gzip_writer_close(writer);
+	return error;
+}
+
+static int write_named(const struct hs_view *view, const struct hs_dump_name *name,
+		       struct hs_dump_file *file, char *path)
+{
+	int error = hs_dump_name_expand(hs_options.output, name, path, HS_PATH_BYTES);
+
+	if (error == 0)
+		error = hs_dump_file_open(file, path);
+	if (error != 0)
+		return error;
+	error = write_file(view, file->fd);
+	if (error == 0)
+		error = hs_dump_file_commit(file);
+	else
+		hs_dump_file_discard(file);
+	return error;
+}
+
+static const char *reason_of(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "no such directory";
+	case -EACCES:
+	case -EPERM:
+		return "permission denied";
+	case -EROFS:
+		return "read-only file system";
+	case -ENOSPC:
+		return "no space left on the device";
+	case -EDQUOT:
+		return "disk quota exceeded";
+	case -EFBIG:
+		return "file size limit exceeded";
+	case -ENAMETOOLONG:
+		return "name too long";
+	case -ENOTDIR:
+		return "a part of the path is not a directory";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files";
+	case -ENOMEM:
+		return "out of HEAPSAMPLE_MEMORY";
+	default:
+		return "error";
+	}
+}
+
+void hs_dump_write(const char *reason)
+{
+	/* The paths are too large for a stack of ours; one profile is written at a time. */
+	static struct hs_dump_file file;
+	static char path[HS_PATH_BYTES];
+	static struct comments comments;
+	struct hs_session *session = &hs_session;
+	struct hs_dump_name name = {
+		.program = session->program,
+		.reason = reason,
+		.pid = (pid_t)session->process_id,
+		.number = session->dump_number + 1,
+		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.inherited = session->forked || session->descendant,
+	};
+	struct hs_view view = {.period_bytes = hs_options.interval_bytes};
+	struct hs_snapshot_view *snapshot;
+	int error = -ENOMEM;
+
+	view.time_ns = (int64_t)hs_sys_realtime_ns();
+	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns);
+	path[0] = '\0';
+	hs_session_set_budget(true);
+	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options,
+				      hs_threads_pause, NULL, &view);
+	if (snapshot != NULL) {
+		describe(&comments, &view, &name);
+		error = write_named(&view, &name, &file, path);
+		hs_snapshot_destroy(snapshot);
+	}
+	hs_session_set_budget(false);
+	if (error == 0) {
+		session->dump_number++;
+		hs_stats_add(dumps, 1);
+		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", file.path, reason, view.row_count);
+	} else {
+		hs_stats_add(dump_failures, 1);
+		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
+		       path[0] != '\0' ? path : "file", hs_options.output, reason_of(error),
+		       -error);
+	}
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When profiles are written: on a signal, every so many seconds, at the end.
+ */
+#include <signal.h>
+#include <stddef.h>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "session/session_state.h"
+
+#define SECOND_NS 1000000000u
+
+/* Whether our handler was installed and is, as far as we know, still there. */
+static bool signal_is_ours;
+static uint64_t next_signal_look_ns;
+
+/* Runs on any of the program's threads.  Async-signal-safe: an atomic and a futex. */
+static void on_signal(int number)
+{
+	(void)number;
+	atomic_fetch_or_explicit(&hs_session.requests, HS_REQUEST_SIGNAL, memory_order_release);
+	hs_event_signal(&hs_session.producer_event);
+}
+
+static void install_signal(int number)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
+	struct sigaction old;
+
+	sigfillset(&action.sa_mask);
+	if (sigaction(number, NULL, &old) != 0 || old.sa_handler != SIG_DFL) {
+		hs_log(HS_LOG_WARN,
+		       "HEAPSAMPLE_SIGNAL: signal %d is taken already: no profile on it", number);
+		return;
+	}
+	signal_is_ours = sigaction(number, &action, NULL) == 0;
+}
+
+/* A program may install its own handler over ours: say so, once. */
+static void look_at_signal(void)
+{
+	struct sigaction now;
+
+	next_signal_look_ns = hs_sys_monotonic_ns() + SECOND_NS;
+	if (!signal_is_ours || sigaction(hs_options.signal_number, NULL, &now) != 0 ||
+	    now.sa_handler == on_signal)
+		return;
+	signal_is_ours = false;
+	hs_log(HS_LOG_WARN,
+	       "HEAPSAMPLE_SIGNAL: %s has taken signal %d over: no more profiles on it",
+	       hs_session.program, hs_options.signal_number);
+}
+
+void hs_schedule_start(void)
+{
+	if (hs_options.signal_number != 0)
+		install_signal(hs_options.signal_number);
+	if (hs_options.time_interval_s != 0)
+		hs_session.next_dump_ns =
+			hs_sys_monotonic_ns() + hs_options.time_interval_s * SECOND_NS;
+}
+
+/* Nanoseconds until the producer has to wake by itself; below 0: never. */
+int64_t hs_schedule_sleep_ns(void)
+{
+	uint64_t due_ns = hs_session.next_dump_ns, now_ns;
+
+	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0)
+		return 1;
+	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns < due_ns))
+		due_ns = next_signal_look_ns;
+	if (due_ns == 0)
+		return -1;
+	now_ns = hs_sys_monotonic_ns();
+	return due_ns > now_ns ? (int64_t)(due_ns - now_ns) : 1;
+}
+
+/* Process what was recorded before the fence, as long as there is time. */
+static void drain_to_fence(void)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t fence = atomic_load_explicit(&session->final_fence, memory_order_relaxed);
+	uint64_t end_ns = atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed);
+	uint32_t left;
+
+	do {
+		left = hs_ring_unread_before(&session->ring, fence);
+		/* After the ring: what the worker took out of it is in the queue by then. */
+		while (hs_threads_produce()) {
+		}
+		if (left == 0)
+			break;
+		hs_lock_release(&session->producer_batch);
+		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
+		hs_lock_acquire(&session->producer_batch);
+	} while (hs_sys_monotonic_ns() < end_ns);
+	if (left > 0)
+		hs_log(HS_LOG_WARN,
+		       "%u samples were not processed in time and are not in the profile", left);
+	while (hs_producer_commit(session->producer))
+		hs_producer_skip_gap(session->producer);
+}
+
+void hs_schedule_run_due(void)
+{
+	struct hs_session *session = &hs_session;
+	/* Acquire: the fence of a final request. */
+	uint32_t requests = atomic_exchange_explicit(&session->requests, 0, memory_order_acquire);
+	uint64_t now_ns = hs_sys_monotonic_ns();
+
+	if (signal_is_ours && (now_ns >= next_signal_look_ns || requests != 0))
+		look_at_signal();
+	if (requests & HS_REQUEST_SIGNAL)
+		hs_dump_write("signal");
+	if (session->next_dump_ns != 0 && now_ns >= session->next_dump_ns &&
+	    (requests & HS_REQUEST_FINAL) == 0) {
+		session->next_dump_ns = now_ns + hs_options.time_interval_s * SECOND_NS;
+		hs_dump_write("interval");
+	}
+	if (requests & HS_REQUEST_FINAL) {
+		drain_to_fence();
+		hs_dump_write("exit");
+		/* Release: the file is there. */
+		atomic_store_explicit(&session->finished, 1, memory_order_release);
+		hs_sys_futex_wake(&session->finished, 1 << 30);
+	}
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which process this is, and whether it is to be profiled: HEAPSAMPLE_PROGRAMS,
+ * HEAPSAMPLE_CHILDREN, privileged programs.
+ *
+ * A profiled process carries HEAPSAMPLE_ROOT=PID in its environment.  A program that
+ * finds it there with another pid was started by a profiled process; one that finds
+ * its own pid has been exec'd by it in place (env, nice, a shell's exec) and goes on.
+ *
+ * Start-up, on the main thread.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/format.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "session/session_state.h"
+
+#define ROOT_VARIABLE "HEAPSAMPLE_ROOT"
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash != NULL ? slash + 1 : path;
+}
+
+/* The value of ROOT_VARIABLE as a pid; 0 = not set, or not ours. */
+static int64_t root_of(char **environment)
+{
+	const size_t length = sizeof ROOT_VARIABLE - 1;
+	int64_t pid = 0;
+
+	for (char **entry = environment; entry != NULL && *entry != NULL; entry++) {
+		const char *digits = *entry + length + 1;
+
+		if (strncmp(*entry, ROOT_VARIABLE "=", length + 1) != 0)
+			continue;
+		for (; *digits >= '0' && *digits <= '9' && pid < INT32_MAX; digits++)
+			pid = pid * 10 + (*digits - '0');
+		return *digits == '\0' ? pid : 0;
+	}
+	return 0;
+}
+
+/* The program may be known by its link (redis-server) or by its file (redis-check-rdb). */
+static bool program_is_wanted(void)
+{
+	char target[1024];
+	ssize_t length = hs_sys_readlink("/proc/self/exe", target, sizeof target - 1);
+
+	if (hs_glob_list_matches(hs_options.programs, hs_session.program))
+		return true;
+	if (length <= 0)
+		return false;
+	target[length] = '\0';
+	return hs_glob_list_matches(hs_options.programs, base_name(target));
+}
+
+enum hs_verdict hs_process_decide(char **environment)
+{
+	const char *name = (const char *)getauxval(AT_EXECFN);
+	int64_t root = root_of(environment);
+
+	hs_format(hs_session.program, sizeof hs_session.program, "%s",
+		  name != NULL ? base_name(name) : "unknown");
+	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
+	hs_session.descendant = root != 0 && root != hs_sys_getpid();
+	if (getauxval(AT_SECURE) != 0 || hs_options.mode == HS_MODE_OFF || !program_is_wanted())
+		return HS_VERDICT_PASS;
+	if (hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0)
+		return HS_VERDICT_PASS;
+	return HS_VERDICT_PROFILE;
+}
+
+void hs_process_mark_root(void)
+{
+	char pid[24];
+
+	hs_format(pid, sizeof pid, "%d", (int)hs_sys_getpid());
+	/* Allocates from the program's heap, as the program's own setenv would. */
+	setenv(ROOT_VARIABLE, pid, 1);
+}

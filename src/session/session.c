@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Start, record, finish.  See session.h.
+ */
+#include "session/session.h"
+
+#include <errno.h>
+#include <heapsample/heapsample.h>
+#include <limits.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/arena.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "sample/capture.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "sample/thread_state.h"
+#include "session/session_state.h"
+
+struct hs_session hs_session;
+
+/* Set by the loader before anything runs: where the main thread's stack begins. */
+extern void *__libc_stack_end;
+
+/* From here on samples are frequent and each costs ring space. */
+#define DENSE_INTERVAL_BYTES 4096
+
+/* Share of the memory budget that one live sample takes, for the size of the live set. */
+#define BUDGET_BYTES_PER_SLOT 128
+
+/* This part of the budget is kept for writing profiles. */
+#define WRITING_SHARE 4
+
+#define QUEUE_BYTES ((size_t)1 << 20)
+
+/* How long the end of the process waits for records, and for the file after that. */
+#define DRAIN_LIMIT_NS 2000000000u
+#define WRITE_LIMIT_NS 60000000000u
+
+static void report_problem(void *unused, const char *line)
+{
+	(void)unused;
+	hs_log(HS_LOG_WARN, "%s", line);
+}
+
+static void ignore_problem(void *unused, const char *line)
+{
+	(void)unused;
+	(void)line;
+}
+
+static void read_options(char **environment)
+{
+	hs_options_parse(&hs_options, environment, ignore_problem, NULL);
+	hs_log_init(hs_options.log_level,
+		    hs_options.logfile[0] != '\0' ? hs_options.logfile : NULL);
+}
+
+static size_t ring_bytes(void)
+{
+	size_t bytes = hs_options.ring_bytes;
+
+	if (bytes == 0) {
+		if (hs_options.interval_bytes >= 65536)
+			bytes = (size_t)1 << 20;
+		else
+			bytes = hs_options.interval_bytes >= DENSE_INTERVAL_BYTES
+					? (size_t)4 << 20
+					: (size_t)16 << 20;
+	}
+	/* The largest stack must fit half of it; all of it a quarter of the budget. */
+	while (bytes > hs_options.memory_bytes / 4)
+		bytes /= 2;
+	while (bytes / 4 < hs_options.stack_bytes)
+		bytes *= 2;
+	return bytes;
+}
+
+static int make_ring(struct hs_ring *ring, size_t data_bytes)
+{
+	size_t bytes = hs_ring_memory_bytes(data_bytes);
+	void *memory = hs_arena_reserve(bytes);
+	int error = memory == NULL ? -ENOMEM : hs_arena_commit(memory, bytes);
+
+	if (error == 0) {
+		/* Copies of the program's stacks have no place in a core file. */
+		hs_sys_advise(memory, bytes, MADV_DONTDUMP);
+		hs_ring_init(ring, memory, data_bytes);
+	}
+	return error;
+}
+
+static int make_stages(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
+	bool dense = hs_options.interval_bytes < DENSE_INTERVAL_BYTES;
+	int error = make_ring(&session->ring, ring_bytes());
+
+	if (error == 0)
+		error = make_ring(&session->queue, QUEUE_BYTES);
+	if (error == 0)
+		error = hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
+					 dense ? 65536 : 512);
+	if (error != 0)
+		return error;
+	session->table = hs_mapping_table_create();
+	if (session->table == NULL)
+		return -ENOMEM;
+	hs_mapping_table_set_own(session->table, (uintptr_t)&hs_session_start);
+	session->unwinder = hs_unwinder_create(session->table);
+	session->producer = hs_producer_create(hs_options.labels);
+	if (session->unwinder == NULL || session->producer == NULL)
+		return -ENOMEM;
+	session->worker = hs_worker_create(&session->ring, &session->queue, session->table,
+					   session->unwinder, hs_options.depth_frames);
+	return session->worker != NULL ? 0 : -ENOMEM;
+}
+
+void hs_session_set_budget(bool writing)
+{
+	uint64_t bytes = hs_options.memory_bytes;
+
+	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
+}
+
+static void describe(enum hs_log_level level, const char *what)
+{
+	static char text[1024];
+
+	hs_options_describe(&hs_options, text, sizeof text);
+	hs_log(level, "libheapsample %s: %s %s; %s", heapsample_version(), what, hs_session.program,
+	       text);
+}
+
+static void start_sampling(void)
+{
+	struct hs_session *session = &hs_session;
+
+	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
+	hs_recorder.ring = &session->ring;
+	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
+	hs_recorder.block = hs_options.block == HS_SWITCH_ON ||
+			    (hs_options.block == HS_SWITCH_AUTO && hs_options.interval_bytes == 1);
+	atomic_store_explicit(&hs_recorder.process_id, session->process_id, memory_order_relaxed);
+	session->start_ns = hs_sys_monotonic_ns();
+	atomic_store_explicit(&hs_sampler_interval, hs_options.interval_bytes,
+			      memory_order_relaxed);
+	/* Release: everything above, for the threads that see the phase or the epoch. */
+	atomic_store_explicit(&session->phase, HS_SESSION_ACTIVE, memory_order_release);
+	atomic_store_explicit(&hs_sampler_epoch, 1, memory_order_release);
+}
+
+static void pass_through(void)
+{
+	atomic_store_explicit(&hs_session.phase, HS_SESSION_OFF, memory_order_relaxed);
+	/* An epoch with interval 0: each thread's first allocation switches its countdown off. */
+	atomic_store_explicit(&hs_sampler_epoch, 1, memory_order_release);
+}
+
+static void start_profiling(char **environment)
+{
+	int error;
+
+	hs_options_parse(&hs_options, environment, report_problem, NULL);
+	error = hs_arena_init(hs_options.memory_bytes);
+	hs_session_set_budget(false);
+	if (error == 0)
+		error = make_stages();
+	if (error != 0) {
+		hs_log(HS_LOG_ERROR, "no memory for the profiler (error %d): %s is not profiled",
+		       -error, hs_session.program);
+		pass_through();
+		return;
+	}
+	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
+	hs_session.affinity_bytes = hs_syscall(SYS_sched_getaffinity, 0, sizeof hs_session.affinity,
+					       (long)hs_session.affinity, 0, 0, 0);
+	hs_process_mark_root();
+	hs_fork_install();
+	describe(HS_LOG_INFO, "profiling");
+	hs_schedule_start();
+	start_sampling();
+	if (hs_recorder.block || hs_options.signal_number != 0 || hs_options.time_interval_s != 0)
+		hs_threads_ensure();
+}
+
+void hs_session_start(char **environment, bool interposed, const struct hs_session_next *next)
+{
+	int saved_errno = errno;
+
+	hs_session.next = *next;
+	read_options(environment);
+	if (hs_process_decide(environment) == HS_VERDICT_PASS) {
+		pass_through();
+	} else if (hs_options.mode == HS_MODE_CHECK) {
+		hs_options_parse(&hs_options, environment, report_problem, NULL);
+		describe(HS_LOG_ERROR, interposed ? "check: would profile"
+						  : "check: malloc is not interposed in");
+		pass_through();
+	} else if (!interposed) {
+		hs_log(HS_LOG_ERROR,
+		       "malloc cannot be interposed: %s defines its own; it is not profiled",
+		       hs_session.program);
+		pass_through();
+	} else {
+		start_profiling(environment);
+	}
+	errno = saved_errno;
+}
+
+void hs_session_off(const char *reason)
+{
+	uint32_t active = HS_SESSION_ACTIVE;
+
+	if (!atomic_compare_exchange_strong(&hs_session.phase, &active, HS_SESSION_OFF))
+		return;
+	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
+	hs_log(HS_LOG_ERROR, "%s: profiling is off, %s runs on", reason, hs_session.program);
+}
+
+void hs_session_record(const void *address, size_t size, const struct hs_regs *regs)
+{
+	struct hs_thread_state *thread = &hs_thread;
+
+	if (hs_record_allocation(address, size, regs) &&
+	    atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
+	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))
+		hs_threads_ensure();
+}
+
+/* Ask the producer for the final profile and wait for it. */
+static void final_profile(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
+	uint64_t end_ns = start_ns + DRAIN_LIMIT_NS + WRITE_LIMIT_NS, now_ns;
+
+	atomic_store_explicit(&session->final_fence, hs_ring_head_ticket(&session->ring),
+			      memory_order_relaxed);
+	atomic_store_explicit(&session->drain_end_ns, start_ns + DRAIN_LIMIT_NS,
+			      memory_order_relaxed);
+	/* Release: the fence. */
+	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
+	if (!hs_threads_ensure()) {
+		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
+		       session->program);
+		return;
+	}
+	hs_ring_wake_reader(&session->ring);
+	hs_event_signal(&session->producer_event);
+	while (atomic_load_explicit(&session->finished, memory_order_acquire) == 0) {
+		now_ns = hs_sys_monotonic_ns();
+		if (now_ns >= end_ns) {
+			hs_log(HS_LOG_ERROR, "the profile of %s was not complete after %u s",
+			       session->program, (unsigned)((end_ns - start_ns) / 1000000000u));
+			break;
+		}
+		hs_sys_futex_wait(&session->finished, 0, (int64_t)(end_ns - now_ns));
+	}
+}
+
+void hs_session_finish(void)
+{
+	struct hs_session *session = &hs_session;
+	int saved_errno = errno;
+	uint32_t first = 0;
+
+	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
+	    hs_on_profiler_thread() || hs_sys_getpid() != session->process_id ||
+	    !atomic_compare_exchange_strong(&session->finishing, &first, 1))
+		return;
+	hs_record_settle();
+	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
+	hs_recorder.block = false;
+	if (hs_options.final_dump &&
+	    (!session->forked || hs_stats_get(samples) > session->samples_before))
+		final_profile();
+	errno = saved_errno;
+}
+
+void hs_session_maps_changed(void)
+{
+	/* Release: pairs with the acquire in the worker's follow_map_changes(). */
+	atomic_fetch_add_explicit(&hs_worker_maps_changes, 1, memory_order_release);
+}
+
+void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes)
+{
+	hs_thread.tid = (uint32_t)hs_sys_gettid();
+	hs_capture_init_thread(&hs_thread, stack_bytes, guard_bytes);
+}
+
+void hs_session_thread_ends(void)
+{
+	hs_record_settle();
+}

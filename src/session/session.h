@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The session: puts the stages together, and what the interposer calls.
+ *
+ * States: NEW until the constructor has run (allocations pass through, unsampled),
+ * then ACTIVE or OFF.  OFF is final: not wanted, not possible, or an internal failure.
+ *
+ * Two profiler threads, the unwinding worker and the producer, start at the first
+ * sample (earlier only where something has to be ready before it: a dump signal, timed
+ * dumps, waiting for ring space).
+ */
+#ifndef HS_SESSION_SESSION_H
+#define HS_SESSION_SESSION_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+
+/* What the session needs of the interposer: the next definitions of functions it wraps. */
+struct hs_session_next {
+	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes,
+			      void *(*start)(void *), void *argument);
+};
+
+/*
+ * Start: read the options, decide, prepare.  environment as main() gets it.
+ * interposed: whether the program's malloc is ours.
+ * Called on: the main thread, in the library's constructor.  May allocate and log.
+ */
+void hs_session_start(char **environment, bool interposed, const struct hs_session_next *next);
+
+/*
+ * An allocation that the fast path did not let pass has returned address.
+ * Called on: the program's threads.  Errno: preserved.  Blocks: see sample/recorder.h.
+ */
+void hs_session_record(const void *address, size_t size, const struct hs_regs *regs);
+
+/*
+ * The process ends (or a part of it that will not come back): stop sampling, process what
+ * has been sampled, write the final profile.  Once per process; nothing in a vfork child,
+ * or in a forked child that sampled nothing itself.
+ *
+ * Called on: any of the program's threads.  Waits for the profiler threads, bounded.
+ * Errno: preserved.
+ */
+void hs_session_finish(void);
+
+/* A library was unloaded: addresses may mean something else now.  Any thread. */
+void hs_session_maps_changed(void);
+
+/*
+ * A thread of the program begins, with the stack size and guard size that its
+ * attributes gave it (0: not known); a thread ends.  On that thread.
+ */
+void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes);
+void hs_session_thread_ends(void);
+
+#endif

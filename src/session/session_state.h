@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The session's state, for the files of this folder only.
+ */
+#ifndef HS_SESSION_SESSION_STATE_H
+#define HS_SESSION_SESSION_STATE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/event.h"
+#include "base/lock.h"
+#include "maps/mapping_table.h"
+#include "profile/producer.h"
+#include "sample/ring.h"
+#include "session/session.h"
+#include "unwind/worker.h"
+
+enum hs_session_phase { HS_SESSION_NEW, HS_SESSION_ACTIVE, HS_SESSION_OFF };
+
+enum hs_threads_phase {
+	HS_THREADS_NONE,
+	HS_THREADS_STARTING,
+	HS_THREADS_RUNNING,
+	HS_THREADS_FAILED
+};
+
+/* Bits of hs_session.requests. */
+enum hs_request { HS_REQUEST_SIGNAL = 1, HS_REQUEST_FINAL = 2 };
+
+/*
+ * Fields without a note are written during start-up (or in a forked child, while it is
+ * single-threaded) and constant otherwise.
+ */
+struct hs_session {
+	_Atomic uint32_t phase;   /* enum hs_session_phase */
+	_Atomic uint32_t threads; /* enum hs_threads_phase */
+	_Atomic int64_t process_id;
+	bool forked;             /* this process is a forked child of the profiled one */
+	bool descendant;         /* of a profiled process, by exec */
+	uint64_t samples_before; /* samples counted before the fork */
+	uint64_t start_ns;       /* monotonic */
+	char program[64];        /* for file names */
+	struct hs_session_next next;
+	unsigned char affinity[128]; /* the process's first affinity mask */
+	long affinity_bytes;
+
+	struct hs_ring ring;            /* program's threads -> worker */
+	struct hs_ring queue;           /* worker -> producer */
+	struct hs_mapping_table *table; /* worker's; the producer reads entries */
+	struct hs_unwinder *unwinder;   /* worker's */
+	struct hs_worker *worker;       /* under worker_batch */
+	struct hs_producer *producer;   /* under producer_batch */
+
+	/*
+	 * Held by the worker and by the producer while they work, let go at least every
+	 * few records; fork takes both so that the child finds whole structures.  Order:
+	 * worker_batch, then producer_batch.
+	 */
+	struct hs_lock worker_batch;
+	struct hs_lock producer_batch;
+	struct hs_event producer_event; /* queue filled, or a request */
+	struct hs_event worker_event;   /* queue has room again */
+
+	bool engine_loaded;            /* worker's */
+	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */
+	_Atomic uint32_t finishing;    /* the first hs_session_finish() of this process won */
+	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
+	_Atomic uint32_t final_fence;  /* ring ticket: what came before is in the final profile */
+	_Atomic uint64_t drain_end_ns; /* until when the final profile waits for the fence */
+	uint32_t dump_number;          /* producer's: of the last profile written */
+	uint64_t next_dump_ns;         /* producer's: monotonic; 0 = none due */
+};
+
+extern struct hs_session hs_session;
+
+/* One line, profiling off for good; the program runs on.  Any thread. */
+void hs_session_off(const char *reason);
+
+/*
+ * The arena's budget: HEAPSAMPLE_MEMORY less a part that is kept for writing profiles, or
+ * all of it while one is written.
+ */
+void hs_session_set_budget(bool writing);
+
+/*
+ * Start the profiler threads if they do not run.  Called on the program's threads.
+ * Returns whether they run.
+ */
+bool hs_threads_ensure(void);
+
+/* Write a profile now.  The producer's thread, producer_batch held. */
+void hs_dump_write(const char *reason);
+
+/* Process records for a while; the producer's thread, producer_batch held.  Whether there were any.
+ */
+bool hs_threads_produce(void);
+
+/* Let a fork in between; process records.  The producer's thread, producer_batch held. */
+void hs_threads_pause(void *unused);
+
+/* dump_schedule.c: install the dump signal; when the producer has to wake; what is due. */
+void hs_schedule_start(void);
+int64_t hs_schedule_sleep_ns(void);
+void hs_schedule_run_due(void);
+
+/* process.c: who are we, and are we wanted? */
+enum hs_verdict { HS_VERDICT_PROFILE, HS_VERDICT_PASS };
+enum hs_verdict hs_process_decide(char **environment);
+void hs_process_mark_root(void);
+
+/* fork.c */
+void hs_fork_install(void);
+
+#endif

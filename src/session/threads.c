@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The two profiler threads: starting them, and their loops.
+ *
+ * They run with all signals blocked (by pthread_sigmask, which leaves glibc's own ones
+ * open: setuid() signals every thread), under SCHED_OTHER, on the processors that the
+ * process could use when it began.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "sample/thread_state.h"
+#include "session/session_state.h"
+
+#define THREAD_STACK_BYTES ((size_t)512 << 10)
+
+/* Records and frees between two looks at whether a fork waits. */
+#define BATCH_RECORDS 64
+
+/* After a burst the worker looks again by itself for a while, so that samples in close
+ * succession do not each cost the program a wake. */
+#define NAP_NS 2000000
+#define STALL_NS 1000000
+
+/* A number that has not arrived after this long, with all older records read, is lost. */
+#define GAP_NS 100000000u
+
+/* Slots of the live set to keep ready beyond those in use. */
+#define SLOT_HEADROOM (96u << 10)
+
+/* Time between two changes of the interval. */
+#define BUDGET_RAISE_NS 10000000u
+#define BUDGET_LOWER_NS 1000000000u
+
+static void become_profiler(const char *name)
+{
+	hs_thread.kind = HS_THREAD_PROFILER;
+	hs_thread.bytes_until_sample = 0;
+	hs_syscall(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
+	if (hs_session.affinity_bytes > 0)
+		hs_syscall(SYS_sched_setaffinity, 0, hs_session.affinity_bytes,
+			   (long)hs_session.affinity, 0, 0, 0);
+}
+
+static void load_engine_once(void)
+{
+	if (hs_session.engine_loaded)
+		return;
+	hs_session.engine_loaded = true;
+	hs_unwinder_load_engine(hs_session.unwinder);
+}
+
+static void *worker_main(void *unused)
+{
+	struct hs_session *session = &hs_session;
+	enum hs_worker_result result;
+
+	(void)unused;
+	become_profiler("heapsample-unw");
+	hs_lock_acquire(&session->worker_batch);
+	load_engine_once();
+	hs_lock_release(&session->worker_batch);
+	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
+	for (;;) {
+		int done = 0;
+
+		hs_lock_acquire(&session->worker_batch);
+		do {
+			result = hs_worker_step(session->worker);
+		} while (result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS);
+		if (result == HS_WORKER_STALLED)
+			hs_ring_close_dead(&session->ring);
+		hs_lock_release(&session->worker_batch);
+
+		if (done > 0)
+			hs_event_signal(&session->producer_event);
+		if (result == HS_WORKER_FULL)
+			hs_event_wait(&session->worker_event, NAP_NS);
+		else if (result == HS_WORKER_STALLED)
+			hs_ring_reader_sleep(&session->ring, STALL_NS);
+		else if (result == HS_WORKER_IDLE && done > 0)
+			hs_event_wait(&session->worker_event, NAP_NS);
+		else if (result == HS_WORKER_IDLE)
+			hs_ring_reader_sleep(&session->ring, -1);
+	}
+	return NULL;
+}
+
+/* Memory near the budget: sample less; well below it: go back towards what was asked for. */
+static void follow_budget(void)
+{
+	static uint64_t changed_ns;
+	uint64_t since_ns = hs_sys_monotonic_ns() - changed_ns;
+	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
+	uint64_t wanted = interval;
+
+	if (interval == 0)
+		return;
+	if (hs_arena_used() > hs_arena_budget() / 4 * 3) {
+		if (since_ns > BUDGET_RAISE_NS && interval < HS_INTERVAL_MAX)
+			wanted = interval * 2;
+	} else if (hs_arena_used() < hs_arena_budget() / 2 && since_ns > BUDGET_LOWER_NS &&
+		   interval > hs_options.interval_bytes) {
+		wanted = interval / 2;
+	}
+	/* Not over a switch-off of this moment. */
+	if (wanted == interval ||
+	    !atomic_compare_exchange_strong_explicit(&hs_sampler_interval, &interval, wanted,
+						     memory_order_relaxed, memory_order_relaxed))
+		return;
+	changed_ns = hs_sys_monotonic_ns();
+	if (wanted > interval && hs_stats_add(interval_raises, 1) == 0)
+		hs_log(HS_LOG_WARN,
+		       "the profiler's memory is near HEAPSAMPLE_MEMORY: it samples less, "
+		       "beginning with every %llu bytes",
+		       (unsigned long long)wanted);
+}
+
+/* A number is missing: give it time, then go on without it. */
+static void watch_gap(bool waiting)
+{
+	static uint64_t number, since_ns;
+	static uint32_t fence;
+	struct hs_session *session = &hs_session;
+	uint64_t now_ns;
+
+	if (!waiting) {
+		number = 0;
+		return;
+	}
+	now_ns = hs_sys_monotonic_ns();
+	if (hs_producer_next_number(session->producer) != number) {
+		number = hs_producer_next_number(session->producer);
+		since_ns = now_ns;
+		fence = hs_ring_head_ticket(&session->ring);
+	} else if (now_ns - since_ns > GAP_NS &&
+		   hs_ring_unread_before(&session->ring, fence) == 0) {
+		hs_producer_skip_gap(session->producer);
+		number = 0;
+	}
+}
+
+bool hs_threads_produce(void)
+{
+	struct hs_session *session = &hs_session;
+	struct hs_ring_item item;
+	uint32_t freed;
+	int done = 0;
+
+	/*
+	 * Frees first: the allocation of a free taken here is in the ring or the queue by
+	 * now, the free of an allocation taken below may come later.
+	 */
+	freed = hs_producer_take_freed(session->producer);
+	for (; done < BATCH_RECORDS; done++) {
+		hs_ring_read(&session->queue, &item);
+		if (item.state != HS_RING_COMMITTED)
+			break;
+		hs_producer_take(session->producer, item.data);
+		hs_ring_release(&session->queue);
+	}
+	watch_gap(hs_producer_commit(session->producer));
+	if (done > 0 || freed > 0) {
+		hs_event_signal(&session->worker_event);
+		hs_live_set_maintain(SLOT_HEADROOM);
+		follow_budget();
+	}
+	return done > 0 || freed > 0;
+}
+
+void hs_threads_pause(void *unused)
+{
+	(void)unused;
+	hs_lock_release(&hs_session.producer_batch);
+	hs_lock_acquire(&hs_session.producer_batch);
+	hs_threads_produce();
+}
+
+static void *producer_main(void *unused)
+{
+	struct hs_session *session = &hs_session;
+	int64_t sleep_ns;
+	bool busy;
+
+	(void)unused;
+	become_profiler("heapsample-prod");
+	for (;;) {
+		hs_lock_acquire(&session->producer_batch);
+		busy = hs_threads_produce();
+		hs_schedule_run_due();
+		sleep_ns = hs_schedule_sleep_ns();
+		if (hs_producer_commit(session->producer) &&
+		    (sleep_ns < 0 || sleep_ns > GAP_NS / 10))
+			sleep_ns = GAP_NS / 10;
+		hs_lock_release(&session->producer_batch);
+		if (!busy)
+			hs_event_wait(&session->producer_event, sleep_ns);
+	}
+	return NULL;
+}
+
+static int start_thread(void *(*start)(void *))
+{
+	struct sched_param none = {.sched_priority = 0};
+	pthread_attr_t attributes;
+	pthread_t thread;
+	int error = pthread_attr_init(&attributes);
+
+	if (error != 0)
+		return error;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+	pthread_attr_setschedparam(&attributes, &none);
+	error = hs_session.next.pthread_create(&thread, &attributes, start, NULL);
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+/*
+ * The creating thread allocates from the arena meanwhile: it may be inside an allocation
+ * of the program (or a signal handler that interrupted one), and what pthread_create()
+ * allocates must not be sampled or wait for the program's allocator.
+ */
+static int start_both(void)
+{
+	struct hs_thread_state saved = hs_thread;
+	sigset_t all, mask;
+	int error;
+
+	sigfillset(&all);
+	hs_thread.kind = HS_THREAD_PROFILER;
+	hs_thread.bytes_until_sample = 0;
+	pthread_sigmask(SIG_SETMASK, &all, &mask);
+	error = start_thread(worker_main);
+	if (error == 0)
+		error = start_thread(producer_main);
+	pthread_sigmask(SIG_SETMASK, &mask, NULL);
+	hs_thread.kind = saved.kind;
+	hs_thread.bytes_until_sample = saved.bytes_until_sample;
+	return error;
+}
+
+bool hs_threads_ensure(void)
+{
+	struct hs_session *session = &hs_session;
+	int saved_errno = errno, error;
+	uint32_t none = HS_THREADS_NONE;
+
+	if (atomic_load_explicit(&session->threads, memory_order_acquire) == HS_THREADS_RUNNING)
+		return true;
+	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
+	    hs_sys_getpid() != session->process_id ||
+	    !atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
+		return false;
+	error = start_both();
+	atomic_store_explicit(&session->threads,
+			      error == 0 ? HS_THREADS_RUNNING : HS_THREADS_FAILED,
+			      memory_order_release);
+	if (error != 0)
+		hs_session_off("the profiler's threads cannot be started");
+	errno = saved_errno;
+	return error == 0;
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Function symbols out of ELF symbol tables.  See symbol_list.h for the contract;
+ * symbol_ranges.c resolves what overlaps.
+ * Source: System V ABI, chapter 4 (symbol table); elf(5).
+ */
+#include "symbolize/symbol_list.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+/* A table larger than this is damaged, or no business of a profiler. */
+#define TABLE_MAX_BYTES (1u << 30)
+
+/*
+ * Longer names are taken for damage.  Bounds the time that a file with many long
+ * names at one address can cost.
+ */
+#define NAME_MAX_BYTES (16u << 10)
+
+/* Read at a time: the raw tables are never in memory as a whole. */
+#define CHUNK_SYMBOLS 512
+
+struct chunk {
+	Elf64_Sym symbols[CHUNK_SYMBOLS];
+	uint32_t sections[CHUNK_SYMBOLS]; /* of those with SHN_XINDEX */
+};
+
+struct reader {
+	struct hs_symbol_list *list;
+	const struct hs_elf_file *file;
+	const Elf64_Shdr *table;
+	const Elf64_Shdr *long_sections; /* SHT_SYMTAB_SHNDX of the table, or NULL */
+	char *names;                     /* the part of the list's names of this table */
+	size_t names_bytes;
+	struct chunk *chunk;
+};
+
+static bool is_section_sane(const struct hs_elf_file *file, const Elf64_Shdr *section)
+{
+	return section->sh_type != SHT_NOBITS && section->sh_size > 0 &&
+	       section->sh_size <= TABLE_MAX_BYTES && section->sh_offset <= file->bytes &&
+	       section->sh_size <= file->bytes - section->sh_offset;
+}
+
+bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_file *file,
+			  uint32_t type)
+{
+	uint32_t index = hs_elf_file_find_section(file, type);
+	const Elf64_Shdr *symbols = hs_elf_file_section(file, index);
+	const Elf64_Shdr *names;
+
+	if (index == 0 || !is_section_sane(file, symbols) ||
+	    symbols->sh_entsize != sizeof(Elf64_Sym))
+		return false;
+	names = hs_elf_file_section(file, symbols->sh_link);
+	if (names == NULL || names->sh_type != SHT_STRTAB || !is_section_sane(file, names))
+		return false;
+	*table = (struct hs_symbol_table){ file, index, symbols->sh_size, names->sh_size };
+	return true;
+}
+
+static const Elf64_Shdr *find_long_sections(const struct hs_elf_file *file, uint32_t table)
+{
+	uint32_t i;
+
+	for (i = 1; i < file->section_count; i++) {
+		const Elf64_Shdr *section = &file->sections[i];
+
+		if (section->sh_type == SHT_SYMTAB_SHNDX && section->sh_link == table)
+			return is_section_sane(file, section) ? section : NULL;
+	}
+	return NULL;
+}
+
+/* The section that defines a symbol, or NULL: undefined, absolute, common, damaged. */
+static const Elf64_Shdr *defining_section(const struct reader *reader, const Elf64_Sym *symbol,
+					  uint32_t long_section)
+{
+	uint32_t index = symbol->st_shndx;
+	const Elf64_Shdr *section;
+
+	if (index == SHN_XINDEX)
+		index = long_section;
+	else if (index >= SHN_LORESERVE)
+		return NULL;
+	if (index == SHN_UNDEF)
+		return NULL;
+	section = hs_elf_file_section(reader->file, index);
+	if (section == NULL || section->sh_size > UINT64_MAX - section->sh_addr)
+		return NULL;
+	return section;
+}
+
+/* Assembly written by hand often lacks the type, but then a size tells a function. */
+static bool is_function(const Elf64_Sym *symbol, const Elf64_Shdr *section)
+{
+	switch (ELF64_ST_TYPE(symbol->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return (section->sh_flags & SHF_ALLOC) != 0;
+	case STT_NOTYPE:
+		return (section->sh_flags & SHF_EXECINSTR) != 0 && symbol->st_size > 0;
+	default:
+		return false;
+	}
+}
+
+static unsigned symbol_rank(const Elf64_Sym *symbol)
+{
+	unsigned rank = symbol->st_size > 0 ? HS_SYMBOL_SIZED : 0;
+
+	switch (ELF64_ST_BIND(symbol->st_info)) {
+	case STB_GLOBAL:
+	case STB_GNU_UNIQUE:
+		return rank + HS_SYMBOL_GLOBAL;
+	case STB_WEAK:
+		return rank + HS_SYMBOL_WEAK;
+	default:
+		return rank + HS_SYMBOL_LOCAL;
+	}
+}
+
+/* Whether there is a name; cuts the version from it ("memcpy@@GLIBC_2.14"). */
+static bool prepare_name(const struct reader *reader, uint32_t offset)
+{
+	char *name, *end, *version;
+	size_t left;
+
+	if (offset >= reader->names_bytes)
+		return false;
+	name = reader->names + offset;
+	left = reader->names_bytes - offset;
+	end = memchr(name, '\0', left < NAME_MAX_BYTES ? left : NAME_MAX_BYTES);
+	if (end == NULL)
+		return false;
+	if (reader->table->sh_type == SHT_SYMTAB) {
+		version = memchr(name, '@', (size_t)(end - name));
+		if (version != NULL)
+			*version = '\0';
+	}
+	return name[0] != '\0';
+}
+
+static int grow(struct hs_symbol_list *list)
+{
+	size_t capacity = list->capacity > 0 ? 2 * list->capacity : 256;
+	struct hs_symbol *symbols = hs_arena_realloc(list->symbols, capacity * sizeof *symbols);
+
+	if (symbols == NULL)
+		return -ENOMEM;
+	list->symbols = symbols;
+	list->capacity = capacity;
+	return 0;
+}
+
+static int add_symbol(struct reader *reader, const Elf64_Sym *symbol, uint32_t long_section)
+{
+	struct hs_symbol_list *list = reader->list;
+	const Elf64_Shdr *section = defining_section(reader, symbol, long_section);
+	uint64_t offset, bytes;
+
+	if (section == NULL || !is_function(symbol, section))
+		return 0;
+	/* Wraps to a large value before the section's start. */
+	offset = symbol->st_value - section->sh_addr;
+	if (offset >= section->sh_size || !prepare_name(reader, symbol->st_name))
+		return 0;
+	bytes = symbol->st_size > 0 ? symbol->st_size : 1;
+	if (bytes > section->sh_size - offset)
+		bytes = section->sh_size - offset;
+	if (bytes > HS_SYMBOL_MAX_BYTES)
+		bytes = HS_SYMBOL_MAX_BYTES;
+	if (list->count == list->capacity && grow(list) < 0)
+		return -ENOMEM;
+	list->symbols[list->count++] = (struct hs_symbol){
+		.value = symbol->st_value,
+		.name = (uint32_t)(reader->names - list->names) + symbol->st_name,
+		.bytes = (uint32_t)bytes & HS_SYMBOL_MAX_BYTES,
+		.rank = symbol_rank(symbol) & 7,
+	};
+	return 0;
+}
+
+/* Symbols first .. first + count - 1 into the chunk.  Returns 0 or -errno. */
+static int read_chunk(struct reader *reader, uint64_t first, size_t count)
+{
+	const Elf64_Shdr *table = reader->table, *long_sections = reader->long_sections;
+	struct chunk *chunk = reader->chunk;
+	uint64_t at = first * sizeof(uint32_t);
+	size_t bytes = count * sizeof(uint32_t);
+	int result = 0;
+
+	memset(chunk->sections, 0, sizeof chunk->sections);
+	if (long_sections != NULL && at + bytes <= long_sections->sh_size)
+		result = hs_elf_file_read(reader->file, chunk->sections, bytes,
+					  long_sections->sh_offset + at);
+	if (result < 0)
+		return result;
+	return hs_elf_file_read(reader->file, chunk->symbols, count * sizeof(Elf64_Sym),
+				table->sh_offset + first * sizeof(Elf64_Sym));
+}
+
+/* A table that cannot be read to its end is used up to there. */
+static int read_symbols(struct reader *reader)
+{
+	uint64_t total = reader->table->sh_size / sizeof(Elf64_Sym), first;
+	size_t i;
+
+	for (first = 0; first < total; first += CHUNK_SYMBOLS) {
+		uint64_t left = total - first;
+		size_t count = left < CHUNK_SYMBOLS ? (size_t)left : CHUNK_SYMBOLS;
+
+		if (read_chunk(reader, first, count) < 0)
+			return 0;
+		for (i = 0; i < count; i++) {
+			int result = add_symbol(reader, &reader->chunk->symbols[i],
+						reader->chunk->sections[i]);
+			if (result < 0)
+				return result;
+		}
+	}
+	return 0;
+}
+
+/* There is room for the names. */
+static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table *table,
+		      struct chunk *chunk)
+{
+	const Elf64_Shdr *symbols = hs_elf_file_section(table->file, table->section);
+	const Elf64_Shdr *names = hs_elf_file_section(table->file, symbols->sh_link);
+	struct reader reader = {
+		.list = list,
+		.file = table->file,
+		.table = symbols,
+		.long_sections = find_long_sections(table->file, table->section),
+		.names = list->names + list->names_bytes,
+		.names_bytes = table->names_bytes,
+		.chunk = chunk,
+	};
+
+	if (hs_elf_file_read(table->file, reader.names, reader.names_bytes, names->sh_offset) < 0)
+		return 0;
+	list->names_bytes += reader.names_bytes;
+	return read_symbols(&reader);
+}
+
+int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
+			size_t table_count)
+{
+	struct chunk *chunk = hs_arena_alloc(sizeof *chunk);
+	size_t names_bytes = 0, i;
+	int result = 0;
+
+	for (i = 0; i < table_count; i++)
+		names_bytes += tables[i].names_bytes;
+	list->names = hs_arena_alloc(names_bytes);
+	if (list->names == NULL || chunk == NULL)
+		result = -ENOMEM;
+	for (i = 0; i < table_count && result == 0; i++)
+		result = read_table(list, &tables[i], chunk);
+	hs_arena_free(chunk);
+	return result;
+}
+
+void hs_symbol_list_free(struct hs_symbol_list *list)
+{
+	hs_arena_free(list->symbols);
+	hs_arena_free(list->names);
+	memset(list, 0, sizeof *list);
+}

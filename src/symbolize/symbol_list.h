@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A list of function symbols on its way from ELF symbol tables to ranges of
+ * addresses that do not overlap.
+ *
+ * Threads: the producer.  Memory: the arena.
+ */
+#ifndef HS_SYMBOLIZE_SYMBOL_LIST_H
+#define HS_SYMBOLIZE_SYMBOL_LIST_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolize/elf_file.h"
+
+/* Among aliases the higher rank is chosen. */
+enum hs_symbol_rank {
+	HS_SYMBOL_LOCAL,
+	HS_SYMBOL_WEAK,
+	HS_SYMBOL_GLOBAL,
+	HS_SYMBOL_SIZED, /* added to one of the above: the symbol has a size */
+};
+
+/* Longer functions (512 MiB) are cut. */
+#define HS_SYMBOL_MAX_BYTES ((1u << 29) - 1)
+
+/* A function, or a part of one that no better symbol names.  Small: there may be 10^5. */
+struct hs_symbol {
+	uint64_t value;      /* ELF virtual address */
+	uint32_t name;       /* offset into the list's names */
+	uint32_t bytes : 29; /* at least 1; value + bytes does not wrap */
+	uint32_t rank : 3;   /* of no meaning once resolved */
+};
+
+struct hs_symbol_list {
+	struct hs_symbol *symbols;
+	size_t count;
+	size_t capacity;
+	char *names;         /* each ends in a NUL within names_bytes */
+	size_t names_bytes;  /* at most 2^32 */
+};
+
+/* A symbol table of an object.  Belongs to file. */
+struct hs_symbol_table {
+	const struct hs_elf_file *file;
+	uint32_t section;
+	uint64_t bytes;       /* of the symbols */
+	uint64_t names_bytes;
+};
+
+/*
+ * Look for the table of a type (SHT_SYMTAB or SHT_DYNSYM).  Returns false where
+ * there is none, or a damaged or absurd one.
+ */
+bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_file *file,
+			  uint32_t type);
+
+/*
+ * Fill an empty list from tables: the functions that are defined, with their names.
+ * What is damaged is left out.  Returns 0 or -ENOMEM.
+ */
+int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
+			size_t table_count);
+
+/*
+ * Sort the list and turn it into disjoint ranges: each address keeps the innermost
+ * of the symbols that contain it (the one that starts last), of aliases the one
+ * that symbols.h prefers; a symbol without size where there is no other.  Returns 0
+ * or -ENOMEM (the list is of no use then).
+ */
+int hs_symbol_list_resolve(struct hs_symbol_list *list);
+
+void hs_symbol_list_free(struct hs_symbol_list *list);
+
+#endif

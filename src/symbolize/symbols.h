@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of functions, from an object's ELF symbol tables.
+ *
+ * Read with pread into the arena, never mapped: a file that is truncated while
+ * we read it gives an error, not SIGBUS.  Sources: .symtab of the object or that of
+ * its separate debug file (found by build id under /usr/lib/debug/.build-id), the
+ * larger of them; .dynsym.  Both tables are merged, since a stripped library still
+ * has .dynsym names that a debug file may lack.
+ *
+ * A symbol names an address only if it contains it: value <= address < value +
+ * size; a symbol without a size names only its own address, and only if none with a
+ * size contains that.  The next lower symbol is never taken as a guess.  Of several
+ * that contain it the innermost is taken, the one that starts last.
+ *
+ * Threads: the producer, while it writes a profile.  Memory: the arena.
+ */
+#ifndef HS_SYMBOLIZE_SYMBOLS_H
+#define HS_SYMBOLIZE_SYMBOLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct hs_symbols;
+
+/*
+ * Read the tables of the object at path.  build_id: the id (hex) of the image in
+ * memory, "" = unknown; a file with another id is not used (-ESTALE), since it has
+ * replaced the one that is running.
+ * Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file of this machine;
+ * -ENOMEM; the error of open).  Damaged tables are used as far as they make sense;
+ * no usable one is no error, and nothing is found then.
+ */
+int hs_symbols_load(const char *path, const char *build_id, struct hs_symbols **out);
+
+/*
+ * As above, from an ELF image that is mapped as a whole at [start, start + bytes):
+ * the vDSO, which has no file ("[vdso]").  Read without dereferencing it.
+ */
+int hs_symbols_load_memory(uint64_t start, uint64_t bytes, struct hs_symbols **out);
+
+/* NULL is allowed. */
+void hs_symbols_free(struct hs_symbols *symbols);
+
+/*
+ * The linkage name of the function that contains an ELF virtual address, or NULL.
+ * Among aliases the same one is chosen each time: global before weak before local,
+ * then the one without leading underscores, then the first in the alphabet.
+ * The text lives as long as symbols.  O(log n).
+ */
+const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address);
+
+/*
+ * Whether the object itself (not its debug file) has DWARF line or debug
+ * information: then pprof can do better than our names and should be let to.
+ */
+bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The header of an .eh_frame_hdr section.
+ * Source: Linux Standard Base, Core, "Exception Frame Header".
+ *
+ * Allocates: never.  Errno: preserved.
+ */
+#ifndef HS_UNWIND_EH_FRAME_HDR_H
+#define HS_UNWIND_EH_FRAME_HDR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The longest header: four bytes and two encoded numbers. */
+#define HS_EH_FRAME_HDR_BYTES 20
+
+struct hs_eh_frame_hdr {
+	uint64_t table_offset; /* of the search table, from the section's start */
+	uint64_t fde_count;    /* its entries, 8 bytes each; at least 1 */
+};
+
+/*
+ * Parse the first bytes of a section.  bytes: how many of them are in header;
+ * section_bytes: how long the section is.
+ * Returns 0, or -ENOENT if there is no search table of the usual form (sorted
+ * pairs of 32-bit numbers relative to the section).
+ */
+int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
+			  uint64_t section_bytes);
+
+#endif

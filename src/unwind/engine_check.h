@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Checks an engine against a stack whose return addresses are known.
+ *
+ * Called on: the unwinding worker, at start-up.  Memory: the arena.
+ */
+#ifndef HS_UNWIND_ENGINE_CHECK_H
+#define HS_UNWIND_ENGINE_CHECK_H
+
+#include <stdbool.h>
+
+#include "unwind/libunwind_engine.h"
+
+/* Unwind three calls of the calling thread's own.  The mapping table must have been read. */
+bool hs_engine_check(struct hs_libunwind_engine *engine);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A resolved frame: what the unwinding worker hands to the producer.
+ */
+#ifndef HS_UNWIND_FRAME_H
+#define HS_UNWIND_FRAME_H
+
+#include <stdint.h>
+
+#include "maps/mapping_table.h"
+
+/*
+ * A frame of the program: address is the call site (return address - 1), or the
+ * instruction that a signal interrupted, or the code that the handler returns to;
+ * mapping is its id in the mapping table.  A pseudo frame has mapping
+ * HS_MAPPING_NONE and one of enum hs_pseudo_frame as its address.  A pc outside
+ * every mapping is HS_PSEUDO_UNKNOWN.
+ */
+struct hs_frame {
+	uint64_t address;
+	uint32_t mapping;
+};
+
+/* X(name, text shown in the profile) */
+#define HS_PSEUDO_FRAMES(X)                                                                        \
+	X(HS_PSEUDO_UNKNOWN, "[unknown]")           /* a pc in no mapping */                       \
+	X(HS_PSEUDO_TRUNCATED, "[truncated]")       /* root: the stack copy or the depth ended */  \
+	X(HS_PSEUDO_UNWIND_ERROR, "[unwind error]") /* root: a step failed */                      \
+	X(HS_PSEUDO_STACKLESS, "[no stack]")        /* root: only the return address was kept */   \
+	X(HS_PSEUDO_LOST, "[lost]")                 /* stack and frees not known */
+
+enum hs_pseudo_frame {
+#define HS_PSEUDO_ENUM(name, text) name,
+	HS_PSEUDO_FRAMES(HS_PSEUDO_ENUM)
+#undef HS_PSEUDO_ENUM
+	HS_PSEUDO_COUNT
+};
+
+#endif

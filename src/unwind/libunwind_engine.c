@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Drives libunwind.  Run by the unwinding worker. */
+#include "unwind/libunwind_engine.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <libunwind.h>
+#include <string.h>
+
+#include "arch/unwind.h"
+#include "base/arena.h"
+#include "unwind/eh_frame_hdr.h"
+
+#define STRING_(x) #x
+#define STRING(x) STRING_(x)
+#define LIBRARY "libunwind-" STRING(UNW_TARGET) ".so.8"
+
+/* Register states kept by libunwind (a power of two), for programs with thousands of hot pcs. */
+#define CACHE_ENTRIES 4096
+/* Words that one step may read: a damaged table must not keep us busy. */
+#define READS_PER_STEP (1u << 18)
+/* No frame is larger; an address further above the copied stack is garbage. */
+#define LARGEST_FRAME_BYTES ((uint64_t)64 << 20)
+
+struct entry_points {
+	__typeof__(unw_create_addr_space) *create_addr_space;
+	__typeof__(unw_destroy_addr_space) *destroy_addr_space;
+	__typeof__(unw_init_remote) *init_remote;
+	__typeof__(unw_step) *step;
+	__typeof__(unw_get_reg) *get_reg;
+	__typeof__(unw_set_caching_policy) *set_caching_policy;
+	__typeof__(unw_flush_cache) *flush_cache;
+	__typeof__(unw_set_cache_size) *set_cache_size; /* may be missing */
+	/* Exported, but in no public header. */
+	int (*search_unwind_table)(unw_addr_space_t space, unw_word_t ip, void *dyn_info,
+				   unw_proc_info_t *info, int need_unwind_info, void *arg);
+};
+
+/* unw_dyn_info_t with an unw_dyn_remote_table_info_t, in either layout. */
+struct dyn_info {
+	uint64_t next;
+	uint64_t previous;
+	uint64_t start_ip;
+	uint64_t end_ip;
+	uint64_t gp;
+	int32_t format;
+	int32_t pad;
+	uint64_t rest[8]; /* [load_offset], name, segbase, table_len, table_data */
+};
+
+struct hs_libunwind_engine {
+	const struct hs_mapping_table *table;
+	struct hs_memory_cache *memory;
+	struct entry_points call;
+	enum hs_libunwind_layout layout;
+	unw_addr_space_t space;
+
+	/* The unwind under way. */
+	struct hs_regs regs;
+	struct hs_stack_window window;
+	bool no_info;        /* this step: find_proc_info() found nothing */
+	bool cut;            /* this step: a word past the window was asked for */
+	uint32_t reads_left; /* this step */
+	union {
+		unw_cursor_t cursor;
+		uint64_t room[256]; /* in case the loaded library's is longer */
+	} at;
+};
+
+bool hs_stack_window_read(const struct hs_stack_window *window, uint64_t address, uint64_t *out)
+{
+	uint64_t offset = address - window->start;
+
+	if (window->size < sizeof *out || offset > window->size - sizeof *out)
+		return false;
+	memcpy(out, window->bytes + offset, sizeof *out);
+	return true;
+}
+
+bool hs_stack_window_is_cut_off(const struct hs_stack_window *window, uint64_t address)
+{
+	/* The last word of the copy may be a partial one. */
+	uint64_t past = address + sizeof(uint64_t) - 1 - (window->start + window->size);
+
+	return window->cut && past < LARGEST_FRAME_BYTES;
+}
+
+static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct hs_libunwind_engine *engine = arg;
+
+	(void)space;
+	if (write || engine->reads_left == 0)
+		return -UNW_EINVAL;
+	engine->reads_left--;
+	if (hs_stack_window_read(&engine->window, address, value) ||
+	    hs_memory_cache_read(engine->memory, address, value, sizeof *value) == 0)
+		return 0;
+	if (hs_stack_window_is_cut_off(&engine->window, address))
+		engine->cut = true;
+	return -UNW_EINVAL;
+}
+
+static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *value, int write,
+		      void *arg)
+{
+	struct hs_libunwind_engine *engine = arg;
+	const uint64_t *reg = hs_arch_unwind_register(&engine->regs, number);
+
+	(void)space;
+	if (write || reg == NULL)
+		return -UNW_EBADREG;
+	*value = *reg;
+	return 0;
+}
+
+static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t *value, int write,
+			void *arg)
+{
+	(void)space, (void)number, (void)value, (void)write, (void)arg;
+	return -UNW_EBADREG;
+}
+
+/* Code registered with _U_dyn_register() is looked for in no process: it would be its libunwind. */
+static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *address, void *arg)
+{
+	(void)space, (void)address, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static void put_unwind_info(unw_addr_space_t space, unw_proc_info_t *info, void *arg)
+{
+	(void)space, (void)info, (void)arg;
+}
+
+static int resume(unw_addr_space_t space, unw_cursor_t *cursor, void *arg)
+{
+	(void)space, (void)cursor, (void)arg;
+	return -UNW_EINVAL;
+}
+
+static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *buffer, size_t bytes,
+			 unw_word_t *offset, void *arg)
+{
+	(void)space, (void)address, (void)buffer, (void)bytes, (void)offset, (void)arg;
+	return -UNW_ENOINFO;
+}
+
+static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
+			  struct dyn_info *info)
+{
+	uint64_t bytes = mapping->eh_frame_hdr_bytes;
+	uint8_t text[HS_EH_FRAME_HDR_BYTES];
+	struct hs_eh_frame_hdr header;
+	uint64_t *remote = &info->rest[engine->layout == HS_LIBUNWIND_WITH_LOAD_OFFSET ? 1 : 0];
+
+	if (mapping->eh_frame_hdr == 0)
+		return false;
+	if (bytes > sizeof text)
+		bytes = sizeof text;
+	if (hs_memory_cache_read(engine->memory, mapping->eh_frame_hdr, text, bytes) < 0 ||
+	    hs_eh_frame_hdr_parse(&header, text, bytes, mapping->eh_frame_hdr_bytes) < 0)
+		return false;
+	*info = (struct dyn_info){
+		.start_ip = mapping->start,
+		.end_ip = mapping->end,
+		.format = UNW_INFO_FORMAT_REMOTE_TABLE,
+	};
+	remote[1] = mapping->eh_frame_hdr;
+	remote[2] = header.fde_count; /* in words of 8 bytes, which is one entry */
+	remote[3] = mapping->eh_frame_hdr + header.table_offset;
+	return true;
+}
+
+/*
+ * Without information the step is to end at once (an error other than UNW_ENOINFO
+ * does that), before libunwind guesses: its guesses differ between releases and
+ * some are wrong.  The unwinder follows the frame pointer itself.
+ */
+static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info,
+			  int need_unwind_info, void *arg)
+{
+	struct hs_libunwind_engine *engine = arg;
+	const struct hs_mapping *mapping =
+		hs_mapping_table_get(engine->table, hs_mapping_table_find(engine->table, ip));
+	struct dyn_info dyn_info;
+
+	if (mapping != NULL && ip >= mapping->start && ip < mapping->end &&
+	    fill_dyn_info(engine, mapping, &dyn_info) &&
+	    engine->call.search_unwind_table(space, ip, &dyn_info, info, need_unwind_info,
+					     arg) == 0)
+		return 0;
+	engine->no_info = true;
+	return -UNW_ESTOPUNWIND;
+}
+
+struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_table *table,
+						       struct hs_memory_cache *memory)
+{
+	struct hs_libunwind_engine *engine = hs_arena_zalloc(sizeof *engine);
+
+	if (engine == NULL)
+		return NULL;
+	engine->table = table;
+	engine->memory = memory;
+	return engine;
+}
+
+void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine)
+{
+	if (engine == NULL)
+		return;
+	if (engine->space != NULL)
+		engine->call.destroy_addr_space(engine->space);
+	hs_arena_free(engine);
+}
+
+static int find_entry_points(struct entry_points *call, void *library)
+{
+	/* Where each address goes: POSIX has function pointers fit into void *. */
+	const struct {
+		const char *name;
+		void *to;
+		bool optional;
+	} wanted[] = {
+		{ STRING(unw_create_addr_space), &call->create_addr_space, false },
+		{ STRING(unw_destroy_addr_space), &call->destroy_addr_space, false },
+		{ STRING(unw_init_remote), &call->init_remote, false },
+		{ STRING(unw_step), &call->step, false },
+		{ STRING(unw_get_reg), &call->get_reg, false },
+		{ STRING(unw_set_caching_policy), &call->set_caching_policy, false },
+		{ STRING(unw_flush_cache), &call->flush_cache, false },
+		{ STRING(unw_set_cache_size), &call->set_cache_size, true },
+		{ STRING(UNW_OBJ(dwarf_search_unwind_table)), &call->search_unwind_table, false },
+	};
+
+	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+		void *address = dlsym(library, wanted[i].name);
+		if (address == NULL && !wanted[i].optional)
+			return -ENOSYS;
+		memcpy(wanted[i].to, &address, sizeof address);
+	}
+	return 0;
+}
+
+int hs_libunwind_engine_load(struct hs_libunwind_engine *engine)
+{
+	/* Newer releases have more accessors, optional ones at the end. */
+	union {
+		unw_accessors_t accessors;
+		void *room[32];
+	} own = { .room = { NULL } };
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+	int error;
+
+	if (library == NULL)
+		return -ENOENT;
+	error = find_entry_points(&engine->call, library);
+	if (error < 0)
+		return error;
+	own.accessors.find_proc_info = find_proc_info;
+	own.accessors.put_unwind_info = put_unwind_info;
+	own.accessors.get_dyn_info_list_addr = get_dyn_info_list_addr;
+	own.accessors.access_mem = access_mem;
+	own.accessors.access_reg = access_reg;
+	own.accessors.access_fpreg = access_fpreg;
+	own.accessors.resume = resume;
+	own.accessors.get_proc_name = get_proc_name;
+	engine->space = engine->call.create_addr_space(&own.accessors, 0);
+	if (engine->space == NULL)
+		return -ENOMEM;
+	/* Per address space; a per-thread cache would be shared by all of them on a thread. */
+	engine->call.set_caching_policy(engine->space, UNW_CACHE_GLOBAL);
+	if (engine->call.set_cache_size != NULL)
+		engine->call.set_cache_size(engine->space, CACHE_ENTRIES, 0);
+	return 0;
+}
+
+void hs_libunwind_engine_set_layout(struct hs_libunwind_engine *engine,
+				    enum hs_libunwind_layout layout)
+{
+	engine->layout = layout;
+}
+
+void hs_libunwind_engine_flush(struct hs_libunwind_engine *engine)
+{
+	if (engine->space != NULL)
+		engine->call.flush_cache(engine->space, 0, 0);
+}
+
+int hs_libunwind_engine_begin(struct hs_libunwind_engine *engine, const struct hs_regs *regs,
+			      const struct hs_stack_window *window)
+{
+	engine->regs = *regs;
+	engine->window = *window;
+	engine->reads_left = READS_PER_STEP;
+	if (engine->call.init_remote(&engine->at.cursor, engine->space, engine) < 0)
+		return -EINVAL;
+	return 0;
+}
+
+enum hs_step hs_libunwind_engine_step(struct hs_libunwind_engine *engine, uint64_t *pc,
+				      uint64_t *sp)
+{
+	int result;
+
+	engine->no_info = false;
+	engine->cut = false;
+	engine->reads_left = READS_PER_STEP;
+	result = engine->call.step(&engine->at.cursor);
+	if (engine->no_info)
+		return HS_STEP_NO_INFO;
+	if (result == 0)
+		return HS_STEP_END;
+	if (result > 0 && engine->call.get_reg(&engine->at.cursor, UNW_REG_IP, pc) == 0 &&
+	    engine->call.get_reg(&engine->at.cursor, UNW_REG_SP, sp) == 0)
+		return HS_STEP_FRAME;
+	return engine->cut ? HS_STEP_CUT : HS_STEP_BAD;
+}
+
+void hs_libunwind_engine_get_regs(struct hs_libunwind_engine *engine, struct hs_regs *regs)
+{
+	static const int numbers[] = HS_ARCH_UNWIND_REGISTERS;
+
+	memset(regs, 0, sizeof *regs);
+	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		unw_word_t value;
+		if (engine->call.get_reg(&engine->at.cursor, numbers[i], &value) == 0)
+			*hs_arch_unwind_register(regs, numbers[i]) = value;
+	}
+}

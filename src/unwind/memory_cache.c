@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A two-way page cache of the process's memory.  Run by the unwinding worker. */
+#include "unwind/memory_cache.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/sys.h"
+
+/* What one read takes: the smallest page, so that no read straddles two mappings. */
+#define PAGE_BYTES 4096u
+#define WAYS 2u
+/* 2 MiB of pages: the tables that a large program's hot frames need. */
+#define SETS 256u
+
+/* No page starts here: it is not page-aligned. */
+#define NO_PAGE UINT64_MAX
+
+struct set {
+	uint64_t address[WAYS];
+	uint32_t oldest; /* the way to fill next */
+};
+
+struct hs_memory_cache {
+	const struct hs_mapping_table *table;
+	uint64_t last_address; /* the page of the last read */
+	const uint8_t *last_page;
+	struct set sets[SETS];
+	uint8_t (*pages)[PAGE_BYTES]; /* page of set s, way w: s * WAYS + w */
+};
+
+struct hs_memory_cache *hs_memory_cache_create(const struct hs_mapping_table *table)
+{
+	struct hs_memory_cache *cache = hs_arena_zalloc(sizeof *cache);
+
+	if (cache == NULL)
+		return NULL;
+	cache->pages = hs_arena_aligned_alloc(PAGE_BYTES, (size_t)SETS * WAYS * PAGE_BYTES);
+	if (cache->pages == NULL) {
+		hs_arena_free(cache);
+		return NULL;
+	}
+	cache->table = table;
+	hs_memory_cache_drop(cache);
+	return cache;
+}
+
+void hs_memory_cache_destroy(struct hs_memory_cache *cache)
+{
+	if (cache == NULL)
+		return;
+	hs_arena_free(cache->pages);
+	hs_arena_free(cache);
+}
+
+void hs_memory_cache_drop(struct hs_memory_cache *cache)
+{
+	cache->last_address = NO_PAGE;
+	for (size_t i = 0; i < SETS; i++) {
+		for (size_t way = 0; way < WAYS; way++)
+			cache->sets[i].address[way] = NO_PAGE;
+	}
+}
+
+static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t address)
+{
+	struct set *set = &cache->sets[index];
+	uint32_t way = set->oldest;
+	uint8_t *page = cache->pages[index * WAYS + way];
+
+	if (!hs_mapping_table_is_readable(cache->table, address, PAGE_BYTES))
+		return NULL;
+	set->address[way] = NO_PAGE;
+	if (cache->last_page == page)
+		cache->last_address = NO_PAGE;
+	if (hs_sys_read_memory(address, page, PAGE_BYTES) != (ssize_t)PAGE_BYTES)
+		return NULL;
+	set->address[way] = address;
+	return page;
+}
+
+static const uint8_t *find_page(struct hs_memory_cache *cache, uint64_t address)
+{
+	size_t index = (address / PAGE_BYTES * 0x9e3779b97f4a7c15u >> 32) % SETS;
+	struct set *set = &cache->sets[index];
+	const uint8_t *page = NULL;
+
+	if (address == cache->last_address)
+		return cache->last_page;
+	for (uint32_t way = 0; way < WAYS; way++) {
+		if (set->address[way] == address) {
+			page = cache->pages[index * WAYS + way];
+			set->oldest = (way + 1) % WAYS;
+		}
+	}
+	if (page == NULL) {
+		page = fill(cache, index, address);
+		if (page == NULL)
+			return NULL;
+		set->oldest = (set->oldest + 1) % WAYS;
+	}
+	cache->last_address = address;
+	cache->last_page = page;
+	return page;
+}
+
+int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *buffer,
+			 size_t bytes)
+{
+	uint8_t *out = buffer;
+
+	if (bytes > UINT64_MAX - address)
+		return -EFAULT;
+	while (bytes > 0) {
+		uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1);
+		size_t inside = (size_t)(address - start);
+		size_t part = PAGE_BYTES - inside < bytes ? PAGE_BYTES - inside : bytes;
+		const uint8_t *page = find_page(cache, start);
+
+		if (page == NULL)
+			return -EFAULT;
+		memcpy(out, page + inside, part);
+		out += part;
+		address += part;
+		bytes -= part;
+	}
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pages of the process's own memory, copied with process_vm_readv: the unwind
+ * tables and code that unwinding reads again and again.
+ *
+ * Only what hs_mapping_table_is_readable() allows is read.  A page stays until
+ * hs_memory_cache_drop(), which is due when the mapping table's generation changes.
+ *
+ * Threads: the unwinding worker.  Memory: the arena.
+ */
+#ifndef HS_UNWIND_MEMORY_CACHE_H
+#define HS_UNWIND_MEMORY_CACHE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maps/mapping_table.h"
+
+struct hs_memory_cache;
+
+/* Returns NULL when the arena is used up. */
+struct hs_memory_cache *hs_memory_cache_create(const struct hs_mapping_table *table);
+void hs_memory_cache_destroy(struct hs_memory_cache *cache);
+
+void hs_memory_cache_drop(struct hs_memory_cache *cache);
+
+/* Copy bytes at address, aligned or not.  Returns 0 or -EFAULT. */
+int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *buffer,
+			 size_t bytes);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Walks captured stacks.  Run by the unwinding worker. */
+#include "unwind/unwinder.h"
+
+#include <errno.h>
+
+#include "arch/unwind.h"
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "unwind/engine_check.h"
+#include "unwind/libunwind_engine.h"
+#include "unwind/memory_cache.h"
+#include "unwind/pc_cache.h"
+
+/*
+ * After a re-read of the maps for a pc that is in none, this many times what it took goes
+ * by before the next: code that is in no mapping costs at most a twentieth of the worker.
+ */
+#define REFRESH_REST 20
+/* Frames of this library in one stack; more is a loop. */
+#define MOST_OWN_FRAMES 64u
+
+struct hs_unwinder {
+	struct hs_mapping_table *table;
+	struct hs_memory_cache *memory;
+	struct hs_libunwind_engine *engine;
+	bool engine_ready;
+	uint64_t generation; /* of the table, when the caches were last dropped */
+	uint64_t refresh_again_ns; /* monotonic time before which the maps are not re-read */
+	struct hs_pc_cache pcs;
+};
+
+/* Why a walk ends. */
+enum stop {
+	STOP_NOT, /* it goes on */
+	STOP_COMPLETE,
+	STOP_DEPTH,
+	STOP_CUT,        /* at the end of the copied stack */
+	STOP_SWITCHED,   /* on another stack than the copied one */
+	STOP_NO_MAPPING,
+	STOP_NO_INFO,
+	STOP_BAD_FRAME,
+	STOP_NO_ENGINE,
+};
+
+struct walk {
+	struct hs_unwinder *unwinder;
+	struct hs_stack_window window;
+	struct hs_frame *frames;
+	size_t count;
+	size_t depth;
+	unsigned own_frames;
+	uint64_t pc; /* of the current frame */
+	uint64_t sp;
+	uint32_t mapping;      /* of pc */
+	bool is_call;          /* pc is a return address, not an interrupted instruction */
+	bool is_signal_return; /* pc is what a signal handler returns to */
+	bool is_guess;         /* the frame was found by the frame pointer */
+	bool is_switched;      /* a signal interrupted another stack than the copied one */
+};
+
+struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
+{
+	struct hs_unwinder *unwinder = hs_arena_zalloc(sizeof *unwinder);
+
+	if (unwinder == NULL)
+		return NULL;
+	unwinder->table = table;
+	unwinder->memory = hs_memory_cache_create(table);
+	if (unwinder->memory != NULL)
+		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
+	if (unwinder->engine == NULL) {
+		hs_unwinder_destroy(unwinder);
+		return NULL;
+	}
+	return unwinder;
+}
+
+void hs_unwinder_destroy(struct hs_unwinder *unwinder)
+{
+	if (unwinder == NULL)
+		return;
+	hs_libunwind_engine_destroy(unwinder->engine);
+	hs_memory_cache_destroy(unwinder->memory);
+	hs_arena_free(unwinder);
+}
+
+static void drop_stale_caches(struct hs_unwinder *unwinder)
+{
+	uint64_t generation = hs_mapping_table_generation(unwinder->table);
+
+	if (generation == unwinder->generation)
+		return;
+	unwinder->generation = generation;
+	hs_memory_cache_drop(unwinder->memory);
+	hs_pc_cache_drop(&unwinder->pcs);
+	hs_libunwind_engine_flush(unwinder->engine);
+}
+
+static bool check_engine(struct hs_unwinder *unwinder)
+{
+	drop_stale_caches(unwinder);
+	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
+		hs_libunwind_engine_set_layout(unwinder->engine, (enum hs_libunwind_layout)layout);
+		hs_libunwind_engine_flush(unwinder->engine);
+		if (hs_engine_check(unwinder->engine))
+			return true;
+	}
+	return false;
+}
+
+int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
+{
+	const char *problem = "it is not installed or lacks functions";
+	int error = hs_libunwind_engine_load(unwinder->engine);
+
+	if (error == 0) {
+		/* Also where the table has been read before: libunwind itself is new. */
+		problem = "/proc/self/maps cannot be read";
+		error = hs_mapping_table_refresh(unwinder->table);
+	}
+	if (error == 0 && !check_engine(unwinder)) {
+		problem = "it fails on a known stack";
+		error = -ENOTSUP;
+	}
+	unwinder->engine_ready = error == 0;
+	if (error < 0)
+		hs_log(HS_LOG_WARN, "libunwind is not used: %s (%d); stacks have one frame",
+		       problem, -error);
+	return error;
+}
+
+/* The mapping of an address, re-reading the maps if it is in none and it is time. */
+static uint32_t find_mapping(struct hs_unwinder *unwinder, uint64_t address)
+{
+	uint32_t id = hs_mapping_table_find(unwinder->table, address);
+	uint64_t start_ns, end_ns;
+	int error;
+
+	if (id != HS_MAPPING_NONE)
+		return id;
+	start_ns = hs_sys_monotonic_ns();
+	if (hs_mapping_table_generation(unwinder->table) != 0 &&
+	    start_ns < unwinder->refresh_again_ns)
+		return HS_MAPPING_NONE;
+	error = hs_mapping_table_refresh(unwinder->table);
+	end_ns = hs_sys_monotonic_ns();
+	unwinder->refresh_again_ns = end_ns + (end_ns - start_ns) * REFRESH_REST;
+	if (error < 0)
+		return HS_MAPPING_NONE;
+	drop_stale_caches(unwinder);
+	return hs_mapping_table_find(unwinder->table, address);
+}
+
+static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
+{
+	uint8_t code[HS_ARCH_SIGNAL_RETURN_BYTES];
+
+	return hs_memory_cache_read(unwinder->memory, pc, code, sizeof code) == 0 &&
+	       hs_arch_is_signal_return(code);
+}
+
+/* Set mapping and is_signal_return of the current frame. */
+static void classify(struct walk *walk)
+{
+	struct hs_unwinder *unwinder = walk->unwinder;
+	struct hs_pc *known = hs_pc_cache_entry(&unwinder->pcs, walk->pc, walk->is_call);
+
+	if (known->pc == walk->pc && known->is_call == walk->is_call) {
+		walk->mapping = known->mapping;
+		walk->is_signal_return = known->is_signal_return;
+		return;
+	}
+	/* In this order: code that is newer than the index is not readable before. */
+	walk->mapping = find_mapping(unwinder, walk->pc - walk->is_call);
+	walk->is_signal_return = is_signal_return(unwinder, walk->pc);
+	if (walk->is_signal_return)
+		walk->mapping = hs_mapping_table_find(unwinder->table, walk->pc);
+	if (walk->mapping == HS_MAPPING_NONE)
+		return;
+	*known = (struct hs_pc){
+		.pc = walk->pc,
+		.mapping = walk->mapping,
+		.is_call = walk->is_call,
+		.is_signal_return = walk->is_signal_return,
+	};
+}
+
+static void append(struct walk *walk, uint64_t address, uint32_t mapping)
+{
+	walk->frames[walk->count++] = (struct hs_frame){ address, mapping };
+}
+
+/* Note the current frame. */
+static enum stop record(struct walk *walk)
+{
+	const struct hs_mapping *mapping;
+
+	if (walk->pc == 0)
+		return STOP_COMPLETE;
+	classify(walk);
+	mapping = hs_mapping_table_get(walk->unwinder->table, walk->mapping);
+	if (mapping == NULL && walk->is_guess)
+		return STOP_NO_INFO;
+	if (mapping != NULL && (mapping->flags & HS_MAPPING_OWN) != 0)
+		return walk->own_frames++ < MOST_OWN_FRAMES ? STOP_NOT : STOP_BAD_FRAME;
+	if (walk->count == walk->depth)
+		return STOP_DEPTH;
+	if (mapping == NULL) {
+		append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
+		return STOP_NO_MAPPING;
+	}
+	append(walk, walk->pc - (walk->is_call && !walk->is_signal_return), walk->mapping);
+	return STOP_NOT;
+}
+
+/* Whether the code before a guessed return address is a call. */
+static bool is_after_call(struct hs_unwinder *unwinder, uint64_t pc)
+{
+	uint8_t code[HS_ARCH_CALL_BYTES];
+
+	return pc > sizeof code &&
+	       hs_memory_cache_read(unwinder->memory, pc - sizeof code, code, sizeof code) == 0 &&
+	       hs_arch_is_after_call(code);
+}
+
+/*
+ * Go to the calling frame by the frame pointer: the way through code without unwind
+ * information, such as a JIT compiler's.
+ */
+static enum stop step_by_frame_pointer(struct walk *walk)
+{
+	struct hs_libunwind_engine *engine = walk->unwinder->engine;
+	uint64_t record_address, frame_record[2];
+	struct hs_regs regs;
+
+	hs_libunwind_engine_get_regs(engine, &regs);
+	record_address = hs_arch_frame_pointer(&regs);
+	if (record_address < walk->sp || record_address % sizeof frame_record[0] != 0)
+		return STOP_NO_INFO;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t address = record_address + i * sizeof frame_record[0];
+		if (!hs_stack_window_read(&walk->window, address, &frame_record[i]))
+			return hs_stack_window_is_cut_off(&walk->window, address) ? STOP_CUT :
+										    STOP_NO_INFO;
+	}
+	hs_arch_apply_frame_record(&regs, frame_record);
+	walk->pc = regs.pc;
+	walk->sp = regs.sp;
+	walk->is_call = true;
+	walk->is_guess = true;
+	if (walk->pc == 0)
+		return STOP_COMPLETE;
+	/* The code may be newer than the index: find_mapping() before its bytes are read. */
+	if (find_mapping(walk->unwinder, walk->pc - 1) == HS_MAPPING_NONE ||
+	    !is_after_call(walk->unwinder, walk->pc))
+		return STOP_NO_INFO;
+	regs.pc--;
+	return hs_libunwind_engine_begin(engine, &regs, &walk->window) < 0 ? STOP_BAD_FRAME :
+									     STOP_NOT;
+}
+
+/* Take the frame that the engine found, if it lies above the one before. */
+static enum stop enter_frame(struct walk *walk, uint64_t pc, uint64_t sp)
+{
+	bool interrupted = walk->is_signal_return;
+
+	/* A signal handler may run on a stack of its own, above the interrupted one. */
+	if (!interrupted && sp <= walk->sp)
+		return STOP_BAD_FRAME;
+	if (interrupted && sp - walk->window.start > walk->window.size)
+		walk->is_switched = true;
+	walk->pc = pc;
+	walk->sp = sp;
+	walk->is_call = !interrupted;
+	walk->is_guess = false;
+	return STOP_NOT;
+}
+
+/* Go to the calling frame. */
+static enum stop step(struct walk *walk)
+{
+	uint64_t pc = 0, sp = 0;
+
+	switch (hs_libunwind_engine_step(walk->unwinder->engine, &pc, &sp)) {
+	case HS_STEP_FRAME:
+		return enter_frame(walk, pc, sp);
+	case HS_STEP_END:
+		return STOP_COMPLETE;
+	case HS_STEP_NO_INFO:
+		return walk->is_switched ? STOP_SWITCHED : step_by_frame_pointer(walk);
+	case HS_STEP_CUT:
+		return walk->is_switched ? STOP_SWITCHED : STOP_CUT;
+	default:
+		return walk->is_switched ? STOP_SWITCHED : STOP_BAD_FRAME;
+	}
+}
+
+static enum stop walk_stack(struct walk *walk, const struct hs_regs *regs)
+{
+	struct hs_regs call_site = *regs;
+	enum stop stop = record(walk);
+
+	if (stop != STOP_NOT)
+		return stop;
+	if (!walk->unwinder->engine_ready)
+		return STOP_NO_ENGINE;
+	call_site.pc--;
+	if (hs_libunwind_engine_begin(walk->unwinder->engine, &call_site, &walk->window) < 0)
+		return STOP_BAD_FRAME;
+	while (stop == STOP_NOT) {
+		stop = step(walk);
+		if (stop == STOP_NOT)
+			stop = record(walk);
+	}
+	return stop;
+}
+
+/* Count why the walk ended and say it in a last frame. */
+static void finish(struct walk *walk, enum stop stop)
+{
+	uint64_t pseudo = HS_PSEUDO_UNWIND_ERROR;
+
+	switch (stop) {
+	case STOP_NOT:
+	case STOP_COMPLETE:
+		/* Nothing but frames of this library. */
+		if (walk->count == 0)
+			append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
+		return;
+	case STOP_DEPTH:
+		hs_stats_add(depth_truncated, 1);
+		pseudo = HS_PSEUDO_TRUNCATED;
+		break;
+	case STOP_SWITCHED:
+		hs_stats_add(stack_truncated, 1);
+		pseudo = HS_PSEUDO_TRUNCATED;
+		break;
+	case STOP_CUT: /* counted when the stack was copied */
+		pseudo = HS_PSEUDO_TRUNCATED;
+		break;
+	case STOP_NO_MAPPING:
+		hs_stats_add(unwind_no_mapping, 1);
+		break;
+	case STOP_NO_INFO:
+		hs_stats_add(unwind_no_info, 1);
+		break;
+	case STOP_BAD_FRAME:
+		hs_stats_add(unwind_bad_frame, 1);
+		break;
+	case STOP_NO_ENGINE:
+		hs_stats_add(unwind_no_engine, 1);
+		break;
+	}
+	append(walk, pseudo, HS_MAPPING_NONE);
+}
+
+size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
+		 struct hs_frame *frames, size_t max_frames)
+{
+	struct walk walk = {
+		.unwinder = unwinder,
+		.window = {
+			.start = snapshot->regs.sp,
+			.bytes = snapshot->stack,
+			.size = snapshot->stack_bytes,
+			.cut = snapshot->stack_cut,
+		},
+		.frames = frames,
+		.depth = depth < max_frames ? depth : max_frames - 1,
+		.pc = snapshot->regs.pc,
+		.sp = snapshot->regs.sp,
+		.is_call = true,
+	};
+
+	hs_stats_add(unwound, 1);
+	drop_stale_caches(unwinder);
+	finish(&walk, walk_stack(&walk, &snapshot->regs));
+	return walk.count;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Unwinds a captured stack: registers and a copy of the stack, taken on another
+ * thread some time ago, become resolved frames.
+ *
+ * The engine is libunwind's remote API over accessors of our own: stack words come
+ * from the snapshot, unwind tables from the process's memory by way of a small page
+ * cache filled with process_vm_readv (an unmapped library is an error, never a
+ * fault).  libunwind is loaded with dlopen(RTLD_LOCAL) on first need, so that no
+ * program's backtrace() or C++ exceptions are ever bound to it; before it is trusted
+ * it has to unwind a known stack of the calling thread.  Through code without unwind
+ * information (a JIT compiler's) the frame pointer is followed.
+ *
+ * Threads: one thread (the unwinding worker).  Memory: the arena (libunwind's own
+ * pools come from mmap).  Never dereferences an address of the sample.
+ */
+#ifndef HS_UNWIND_UNWINDER_H
+#define HS_UNWIND_UNWINDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+#include "maps/mapping_table.h"
+#include "unwind/frame.h"
+
+/* A captured stack.  sp = regs.sp; stack holds the bytes from sp upwards. */
+struct hs_snapshot {
+	struct hs_regs regs;
+	const void *stack;
+	size_t stack_bytes;
+	bool stack_cut; /* the real stack goes on past stack_bytes */
+};
+
+struct hs_unwinder;
+
+/*
+ * Make an unwinder over a mapping table.  Does not load libunwind yet.
+ * Returns NULL when the arena is used up.
+ */
+struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table);
+void hs_unwinder_destroy(struct hs_unwinder *unwinder);
+
+/*
+ * Load libunwind and check it.  Called once by the worker before its first unwind,
+ * outside every lock (dlopen takes the loader's).  On failure one line is logged,
+ * stacks have one frame and an HS_PSEUDO_UNWIND_ERROR from then on (unwind_no_engine),
+ * and -errno is returned.
+ * Not in a forked child whose parent was unwinding at that moment: libunwind has
+ * process-wide locks, which would stay taken.
+ */
+int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
+
+/*
+ * Unwind.  frames gets at most max_frames entries, innermost first: call sites,
+ * frames of this library left out, at most depth of the program's own, then possibly
+ * one pseudo frame that says why the stack ends early (max_frames >= depth + 1).
+ * A stack that holds nothing but this library is one HS_PSEUDO_UNKNOWN.
+ * The copy of an alternate signal stack ends with HS_PSEUDO_TRUNCATED above the
+ * interrupted frame (counted as stack_truncated here, for the sampler cannot know).
+ * A pc that is in no mapping makes the table re-read once and be looked up again, if the
+ * last such re-read is twenty times as long ago as it took.
+ *
+ * Counted: unwound, depth_truncated, unwind_*.
+ * Returns the number of frames; at least 1.
+ */
+size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
+		 struct hs_frame *frames, size_t max_frames);
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ring to frame queue.  See worker.h.
+ */
+#include "unwind/worker.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "sample/record.h"
+#include "unwind/unwound.h"
+
+_Atomic uint32_t hs_worker_maps_changes;
+
+struct hs_worker {
+	struct hs_ring *ring;
+	struct hs_ring *queue;
+	struct hs_mapping_table *table;
+	struct hs_unwinder *unwinder;
+	uint32_t depth;
+	uint32_t maps_changes; /* hs_worker_maps_changes when the maps were last read */
+	bool waiting;          /* result is of the ring's next record: only the queue is full */
+	struct hs_unwound result; /* its frames follow: depth + 1 of them */
+};
+
+struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
+				   struct hs_mapping_table *table, struct hs_unwinder *unwinder,
+				   uint32_t depth)
+{
+	struct hs_worker *worker =
+		hs_arena_zalloc(sizeof *worker + (depth + 1) * sizeof(struct hs_frame));
+
+	if (worker == NULL)
+		return NULL;
+	worker->ring = ring;
+	worker->queue = queue;
+	worker->table = table;
+	worker->unwinder = unwinder;
+	worker->depth = depth;
+	return worker;
+}
+
+static void follow_map_changes(struct hs_worker *worker)
+{
+	/* Acquire: the dlclose before it has happened when we read the maps. */
+	uint32_t changes = atomic_load_explicit(&hs_worker_maps_changes, memory_order_acquire);
+
+	if (changes != worker->maps_changes && hs_mapping_table_refresh(worker->table) == 0)
+		worker->maps_changes = changes;
+}
+
+static void unwind_record(struct hs_worker *worker, const struct hs_record *record)
+{
+	struct hs_snapshot snapshot = {
+		.regs = record->regs,
+		.stack = record->stack,
+		.stack_bytes = record->stack_bytes,
+		.stack_cut = (record->flags & HS_RECORD_STACK_CUT) != 0,
+	};
+	struct hs_unwound *result = &worker->result;
+	size_t frames;
+
+	follow_map_changes(worker);
+	result->size = record->size;
+	result->interval_bytes = record->interval_bytes;
+	result->slot = record->slot;
+	result->generation = record->generation;
+	result->tid = record->tid;
+	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
+			   worker->depth + 1);
+	/* Without a stack the end is no failure to unwind, and says so. */
+	if ((record->flags & HS_RECORD_STACKLESS) != 0 && frames > 1 &&
+	    result->frames[frames - 1].mapping == HS_MAPPING_NONE)
+		result->frames[frames - 1].address = HS_PSEUDO_STACKLESS;
+	result->frame_count = (uint16_t)frames;
+}
+
+static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
+{
+	const struct hs_record *record = item->data;
+	struct hs_unwound *result = &worker->result;
+
+	*result = (struct hs_unwound){ .sequence = item->sequence };
+	if (item->state == HS_RING_COMMITTED && record->kind == HS_RECORD_ALLOCATION) {
+		result->kind = HS_RECORD_ALLOCATION;
+		unwind_record(worker, record);
+	} else {
+		result->kind = HS_RECORD_TOMBSTONE;
+		result->slot = (uint32_t)(item->cookie >> 32);
+		result->generation = (uint32_t)item->cookie;
+	}
+}
+
+enum hs_worker_result hs_worker_step(struct hs_worker *worker)
+{
+	struct hs_ring_reservation place;
+	struct hs_ring_item item;
+	size_t bytes;
+
+	hs_ring_read(worker->ring, &item);
+	if (item.state == HS_RING_EMPTY)
+		return HS_WORKER_IDLE;
+	if (item.state == HS_RING_OPEN)
+		return HS_WORKER_STALLED;
+	if (!worker->waiting)
+		work_on(worker, &item);
+
+	bytes = sizeof worker->result + worker->result.frame_count * sizeof(struct hs_frame);
+	worker->waiting = !hs_ring_reserve(worker->queue, bytes, HS_RING_KEPT, 0, 0, &place);
+	if (worker->waiting)
+		return HS_WORKER_FULL;
+	memcpy(place.data, &worker->result, bytes);
+	hs_ring_commit(worker->queue, place.ticket);
+	hs_ring_release(worker->ring);
+	return HS_WORKER_DID_ONE;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The unwinding worker's work: takes records out of the ring, unwinds them, puts the
+ * result into the frame queue.  One record at a time, so that whoever runs it can let
+ * go of its lock in between.
+ *
+ * Threads: the worker thread.  Blocks: never.  Memory: what hs_worker_create() takes.
+ */
+#ifndef HS_UNWIND_WORKER_H
+#define HS_UNWIND_WORKER_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "sample/ring.h"
+#include "unwind/unwinder.h"
+
+struct hs_worker;
+
+/* Goes up when code may have been mapped or unmapped: the worker reads the maps again. */
+extern _Atomic uint32_t hs_worker_maps_changes;
+
+enum hs_worker_result {
+	HS_WORKER_DID_ONE,
+	HS_WORKER_IDLE,    /* the ring is empty */
+	HS_WORKER_STALLED, /* the next record is still being written */
+	HS_WORKER_FULL,    /* the frame queue has no room: try again when it has */
+};
+
+/* depth: the most frames of a stack.  NULL when the arena is used up. */
+struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
+				   struct hs_mapping_table *table, struct hs_unwinder *unwinder,
+				   uint32_t depth);
+enum hs_worker_result hs_worker_step(struct hs_worker *worker);
+
+#endif

@@ -1,0 +1,49 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Simple questions to profiles.
+
+    check_profile.py sampled FILE...            the counter of samples is not 0 in any
+    check_profile.py has FILE NAME...           each function is in some stack
+    check_profile.py site FILE SITE O B O B     the four sums of site_SITE are these
+    check_profile.py least FILE NAME BYTES      stacks with this function have that much in alloc_space
+    check_profile.py lossless FILE...           no sample was lost, none without its stack
+"""
+import sys
+
+from profile_facts import counters, finish, losses, read_profile, sums_by_site
+
+
+def command_sampled(*paths):
+    for path in paths:
+        counts = counters(read_profile(path))
+        if counts.get("samples", 0) == 0:
+            yield "%s: no sample is counted: %s" % (path, counts)
+
+
+def command_has(path, *wanted):
+    names = {frame["name"] for row in read_profile(path).rows() for frame in row["stack"]}
+    for name in wanted:
+        if not any(name in (each or "") for each in names):
+            yield "%s: %s is in no stack" % (path, name)
+
+
+def command_site(path, site, *values):
+    found = sums_by_site([read_profile(path)]).get("site_" + site)
+    if found != [int(value) for value in values]:
+        yield "%s: site_%s has %s, not %s" % (path, site, found, " ".join(values))
+
+
+def command_least(path, name, least):
+    total = sum(row["values"][1] for row in read_profile(path).rows()
+                if any(name in (frame["name"] or "") for frame in row["stack"]))
+    if total < int(least):
+        yield "%s: %s allocated %d bytes, not %s" % (path, name, total, least)
+
+
+def command_lossless(*paths):
+    for path in paths:
+        for line in losses(read_profile(path)):
+            yield "%s: %s" % (path, line)
+
+
+sys.exit(finish(globals()["command_" + sys.argv[1]](*sys.argv[2:])))

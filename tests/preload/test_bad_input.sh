@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Settings and places that are no good: one clear line, the program untouched, nothing
+# half-written.  And the settings that keep the profiler off or make it talk.
+. "$(dirname "$0")/lib.sh"
+
+# try NAME SETTING... : the victim's status is 5, and it prints nothing.
+try() {
+	run_profiled "$@" -- "$victims/victim_process" exit
+	expect_status 5
+	[ ! -s "$out.stdout" ] || fail "$1: stdout: $(cat "$out.stdout")"
+}
+
+nothing_left() {
+	left=$(find "$out" ! -type d 2>/dev/null)
+	[ -z "$left" ] || fail "$(basename "$out"): left behind: $left"
+}
+
+# Places.
+try missing HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/missing/no/such/a.heap.pb.gz"
+expect_one_message /no/such/ HEAPSAMPLE_OUTPUT= 'no such'
+nothing_left
+
+try file_as_directory HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=/dev/null/a.heap.pb.gz"
+expect_one_message /dev/null/ 'not a directory'
+
+if [ "$(id -u)" -ne 0 ]; then
+	mkdir "$directory/locked" && chmod 500 "$directory/locked"
+	try locked HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/locked/a.heap.pb.gz"
+	expect_one_message locked denied
+	nothing_left
+else
+	# Nobody may create files there, root neither.
+	try locked HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_OUTPUT=/proc/self/a.heap.pb.gz
+	expect_one_message /proc/self/
+fi
+
+# A full disk, where one can be had; else a limit to the size of files.
+full=$directory/full
+mkdir "$full"
+if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=4k none "$full" 2>/dev/null; then
+	dd if=/dev/zero of="$full/filler" bs=4k count=1 2>/dev/null
+	try disk HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$full/a.heap.pb.gz"
+	ls -A "$full" | grep -v '^filler$' && fail "left on the full disk"
+	umount "$full"
+	expect_one_message /full/ 'no space'
+else
+	echo "without a full disk" >&2
+fi
+mkdir -p "$directory/limit"
+(
+	ulimit -f 0
+	HEAPSAMPLE_OUTPUT=$directory/limit/a.heap.pb.gz HEAPSAMPLE_INTERVAL=1 LD_PRELOAD=$library \
+		"$victims/victim_process" exit 2>&1 >/dev/null | cat >&3
+) 3>&1 | cat >"$directory/limit.stderr"
+out=$directory/limit
+expect_one_message /limit/ 'file size'
+nothing_left
+# Its own status: a pipe hides it above.
+(
+	ulimit -f 0
+	HEAPSAMPLE_OUTPUT=$directory/limit/a.heap.pb.gz HEAPSAMPLE_INTERVAL=1 LD_PRELOAD=$library \
+		"$victims/victim_process" exit 2>/dev/null
+)
+status=$?
+expect_status 5
+
+# Values.
+try interval HEAPSAMPLE_INTERVAL=12q
+expect_one_message HEAPSAMPLE_INTERVAL=12q expected 512k
+# With the default interval there may be no sample, but there is a profile.
+[ "$(profile_count)" -eq 1 ] || fail "interval: no profile"
+try unknown HEAPSAMPLE_INTERVALL=1 HEAPSAMPLE_INTERVAL=1
+expect_one_message HEAPSAMPLE_INTERVALL 'nearest: HEAPSAMPLE_INTERVAL)'
+expect_profiles 1
+try pattern HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_FINAL=0 HEAPSAMPLE_OUTPUT=%q
+expect_one_message HEAPSAMPLE_OUTPUT=%q expected
+nothing_left
+
+# Off, and only asking.
+try off HEAPSAMPLE=0 HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=debug
+expect_silence
+nothing_left
+try check HEAPSAMPLE=check HEAPSAMPLE_INTERVAL=1
+messages | grep -q -e 'interposed' -e 'would profile' || fail "check does not say whether"
+messages | grep -q 'HEAPSAMPLE_INTERVAL=1 ' || fail "check does not show the settings"
+messages | grep -q "$out/" || fail "check does not show the name of the profile"
+nothing_left
+
+# Programs.
+try programs HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=other,no*pe'
+expect_silence
+nothing_left
+try programs_match HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=other,victim_pr?c*'
+expect_silence
+expect_profiles 1
+
+# Messages.
+try info HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info
+expect_profiles 1
+messages | head -1 | grep -q 'HEAPSAMPLE_INTERVAL=1 ' || fail "info: no line at the start"
+[ "$(messages | grep -c "$out/victim_process.*.0001.heap.pb.gz")" -eq 1 ] ||
+	fail "info: not one line for the profile: $(messages)"
+try logfile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$directory/log"
+expect_silence
+expect_profiles 1
+[ "$(messages "$directory/log" | wc -l)" -ge 2 ] || fail "logfile: $(cat "$directory/log")"
+finish

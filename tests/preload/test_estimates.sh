@@ -1,0 +1,32 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Above interval 1 the totals are unbiased: 20 seeds each, with an interval that samples
+# nearly all, many and few of the allocations.
+. "$(dirname "$0")/lib.sh"
+
+"$victims/victim_estimate" print >"$directory/truth" || fail "the victim fails by itself"
+for interval in 2 512 65536; do
+	for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		# One row per stack: fewer numbers to round.  Waiting for room: no stack,
+		# and so no site, is lost however slow the machine is.
+		run_profiled "interval.$interval" HEAPSAMPLE_INTERVAL=$interval \
+			HEAPSAMPLE_SEED=$seed HEAPSAMPLE_LABELS=none HEAPSAMPLE_BLOCK=1 \
+			-- "$victims/victim_estimate"
+		expect_status 0
+		expect_silence
+	done
+	expect_profiles 20
+	check check_profile.py lossless "$out"/*.heap.pb.gz
+	check check_estimates.py $interval "$directory/truth" "$out"/*.heap.pb.gz
+done
+
+# A seed makes a run reproducible: the same sums again.
+for run in one two; do
+	run_profiled "seed.$run" HEAPSAMPLE_INTERVAL=65536 HEAPSAMPLE_SEED=0x5eed \
+		HEAPSAMPLE_LABELS=none -- "$victims/victim_estimate"
+	"$python" "$source_directory/tests/pprof_read.py" sites "$out"/*.heap.pb.gz |
+		grep site_estimate >"$directory/seed.$run.sites" || fail "no site_estimate"
+done
+cmp "$directory/seed.one.sites" "$directory/seed.two.sites" || fail "the seed makes no difference"
+finish

@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Interval 1 is exact: per call site, the four values are what the program knows that it
+# allocated, through each function, in four threads; nothing in use when all is freed.
+. "$(dirname "$0")/lib.sh"
+
+c_sites='site_malloc site_malloc_zero site_calloc site_realloc_null site_realloc_source
+site_realloc_grow site_realloc_shrink site_realloc_in_place site_reallocarray
+site_posix_memalign site_aligned_alloc site_memalign site_valloc site_pvalloc site_strdup
+site_strndup site_survivor'
+cxx_sites='site_plain site_array site_nothrow site_array_nothrow site_aligned
+site_array_aligned site_aligned_nothrow site_array_aligned_nothrow site_vector'
+
+# exact VICTIM keep|free SITE...
+exact() {
+	victim=$1 mode=$2
+	shift 2
+	run_profiled "$victim.$mode" HEAPSAMPLE_INTERVAL=1 -- "$victims/$victim" "$mode"
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	check check_exact.py "$out"/*.heap.pb.gz "$out.stdout" "$@"
+}
+
+for mode in keep free; do
+	# shellcheck disable=SC2086 # lists of words
+	exact victim_exact $mode $c_sites
+	# shellcheck disable=SC2086
+	exact victim_exact_cxx $mode $cxx_sites
+done
+# Faster than the profiler, and always in the same place of its tables.
+for round in 1 2 3 4 5; do
+	exact victim_same_address "free.$round" site_same_address
+done
+# That the program left nothing is its own word; hold it to that.
+for truth in "$directory"/*.free*.stdout; do
+	if grep -qv -e ', 0, 0\]' -e '^}' "$truth"; then
+		fail "$truth: not everything is freed: $(cat "$truth")"
+	fi
+done
+finish

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What the library is to the loader: the symbols it exports, the libraries it needs, its
+# thread-local storage, and that it binds at load and relocates no code.
+. "$(dirname "$0")/lib.sh"
+need nm
+
+out=$directory/library
+nm -D --defined-only "$library" | awk '{ print $NF }' | LC_ALL=C sort >"$out.exported"
+grep -v '^#' "$tests/exported.txt" | diff - "$out.exported" >&2 || fail "other symbols are exported"
+grep -q '@' "$out.exported" && fail "symbols with a version are not interposed"
+
+readelf -dW "$library" >"$out.dynamic"
+needed=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$out.dynamic" | grep -v -e '^libc\.so\.6$' -e '^ld-linux')
+[ -z "$needed" ] || fail "libraries that every program would have to load: $needed"
+grep -q TEXTREL "$out.dynamic" && fail "TEXTREL"
+grep -q -e BIND_NOW -e 'FLAGS_1.*NOW' "$out.dynamic" || fail "not bound at load"
+grep -q -e RPATH -e RUNPATH "$out.dynamic" && fail "a path to search libraries in"
+grep -q VERDEF "$out.dynamic" && fail "the library has versions"
+
+# Thread-local storage of the initial-exec kind, of at most 256 bytes.
+tls_bytes=$(readelf -lW "$library" | awk '$1 == "TLS" { print $6 }')
+[ -n "$tls_bytes" ] || fail "no thread-local storage"
+[ $((${tls_bytes:-0})) -le 256 ] || fail "$((tls_bytes)) bytes of thread-local storage"
+readelf -rW "$library" >"$out.relocations"
+grep -q R_X86_64_TPOFF64 "$out.relocations" || fail "no initial-exec relocation"
+grep -q -e R_X86_64_DTP -e R_X86_64_TLSDESC "$out.relocations" && fail "TLS that calls the loader"
+
+readelf -lW "$library" | awk '$1 == "GNU_STACK" { print $7 }' | grep -q E && fail "executable stack"
+readelf -lW "$library" | awk '$1 == "LOAD" && /RWE/ { bad = 1 } END { exit bad }' ||
+	fail "memory that is both written and executed"
+finish

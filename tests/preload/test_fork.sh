@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Forked children, executed programs and daemons: who writes a profile, and what is in it.
+. "$(dirname "$0")/lib.sh"
+
+# family NAME SETTING... : run_profiled with interval 1; the mode is the name.
+family() {
+	mode=$1
+	shift
+	run_profiled "$mode.$#" HEAPSAMPLE_INTERVAL=1 "$@" -- "$victims/victim_process" "$mode"
+}
+
+# The profiles whose site_$1 has these four sums: sites SITE O B O B
+profiles_with() {
+	for file in "$out"/*.heap.pb.gz; do
+		"$python" "$tests/check_profile.py" site "$file" "$@" >/dev/null && echo "$file"
+	done | wc -l
+}
+
+expect_with() {
+	want=$1
+	shift
+	found=$(profiles_with "$@")
+	[ "$found" -eq "$want" ] ||
+		fail "$(basename "$out"): site_$1 is right in $found profiles, not $want"
+}
+
+for mode in fork fork-exit-directly daemon; do
+	family $mode
+	expect_status 0
+	expect_silence
+	expect_profiles 2
+	# The child has what it inherited, and its own; the parent only its own.
+	expect_with 2 parent 100 100000 100 100000
+	expect_with 1 child 50 25000 50 25000
+done
+
+family fork-quiet
+expect_status 0
+expect_silence
+expect_profiles 1
+
+# Threads allocate while others fork: nothing hangs.
+need timeout
+run_profiled often HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_CHILDREN=fork -- \
+	timeout 50 "$victims/victim_process" fork-often
+expect_status 0
+run_profiled often_exact HEAPSAMPLE_INTERVAL=64 -- \
+	timeout 50 "$victims/victim_process" fork-often
+expect_status 0
+
+family spawn
+expect_status 0
+expect_silence
+expect_profiles 1
+expect_with 1 parent 200 200000 200 200000
+
+# family: one child is forked and goes on, one is executed.
+family family HEAPSAMPLE_CHILDREN=none
+expect_status 0
+expect_profiles 1
+expect_with 1 parent 100 100000 100 100000
+rm -rf "$out"
+family family HEAPSAMPLE_CHILDREN=fork
+expect_profiles 2
+expect_with 1 child 50 25000 50 25000
+expect_with 2 parent 100 100000 100 100000
+rm -rf "$out"
+family family HEAPSAMPLE_CHILDREN=exec
+expect_profiles 2
+expect_with 1 parent 100 100000 100 100000
+expect_with 1 child 50 25000 50 25000
+rm -rf "$out"
+family family HEAPSAMPLE_CHILDREN=all
+expect_profiles 3
+expect_with 2 parent 100 100000 100 100000
+expect_with 2 child 50 25000 50 25000
+
+# Executing another program in place: the new one is profiled on.  One that does not
+# exist costs nothing.
+family exec
+expect_status 0
+expect_silence
+expect_with 1 child 50 25000 50 25000
+
+# A pattern without %p: the child's id is put in, nothing is overwritten.
+run_profiled pattern HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/pattern/fixed.heap.pb.gz" \
+	-- "$victims/victim_process" fork
+expect_status 0
+expect_profiles 2
+[ -f "$out/fixed.heap.pb.gz" ] || fail "no fixed.heap.pb.gz"
+finish

@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Programs that cannot be profiled run as if nothing was preloaded; where the library is
+# loaded at all, one line says why there is no profile.
+. "$(dirname "$0")/lib.sh"
+
+no_profile() {
+	expect_profiles 0
+	left=$(find "$out" -type f)
+	[ -z "$left" ] || fail "$(basename "$out"): left behind: $left"
+}
+
+run_profiled own_malloc HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_own_malloc"
+expect_status 6
+[ "$(cat "$out.stdout")" = 100000 ] || fail "own malloc: $(cat "$out.stdout")"
+expect_one_message 'interposed'
+no_profile
+
+if build victim_static victim_process.c -static -pthread; then
+	run_profiled static HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_static" exit
+	expect_status 5
+	expect_silence
+	no_profile
+else
+	echo "without static programs" >&2
+fi
+
+# The loader prints its own line.
+if build victim_child32 victim_process.c -m32 -pthread; then
+	run_profiled child32 HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_child32" exit
+	expect_status 5
+	no_profile
+else
+	echo "without 32-bit programs" >&2
+fi
+
+# AddressSanitizer wants to be the first library, and ends the program by itself if it is
+# not, unless told that all is well.  Then its allocator serves the program: either that
+# is profiled, or a line says why not.
+if build victim_asan victim_process.c -fsanitize=address -pthread &&
+	ASAN_OPTIONS=detect_leaks=0 "$directory/victim_asan" return; then
+	run_profiled asan_first HEAPSAMPLE_INTERVAL=1 ASAN_OPTIONS=detect_leaks=0 -- \
+		"$directory/victim_asan" return
+	[ "$status" -lt 128 ] || fail "AddressSanitizer: status $status: $(cat "$out.stderr")"
+	run_profiled asan HEAPSAMPLE_INTERVAL=1 \
+		ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0 -- \
+		"$directory/victim_asan" return
+	expect_status 0
+	if [ -s "$out.stderr" ]; then
+		expect_one_message interposed
+		no_profile
+	else
+		expect_profiles 1
+		check check_profile.py site "$out"/*.heap.pb.gz parent 100 100000 100 100000
+	fi
+else
+	echo "without AddressSanitizer" >&2
+fi
+finish

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# HEAPSAMPLE_SIGNAL: a profile on demand, and what happens when the program wants the
+# signal for itself.
+. "$(dirname "$0")/lib.sh"
+
+# Whether the process handles SIGUSR2 (12), so that it does not die of it.
+handles_usr2() {
+	caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$process/status")
+	[ $((0x${caught:-0} & 0x800)) -ne 0 ]
+}
+
+start_profiled signal HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_service"
+wait_until handles_usr2 || fail "no handler"
+sleep 0.2
+kill -USR2 "$process"
+wait_until has_profiles 1 || fail "no profile on the signal"
+kill -USR2 "$process"
+wait_until has_profiles 2 || fail "no profile on the second signal"
+end_profiled TERM
+expect_status 0
+expect_silence
+expect_profiles 3
+check check_profile.py has "$out"/*.0001.heap.pb.gz site_service
+
+run_profiled unknown HEAPSAMPLE_SIGNAL=USR9 HEAPSAMPLE_INTERVAL=1 -- \
+	"$victims/victim_process" exit
+expect_status 5
+expect_one_message HEAPSAMPLE_SIGNAL=USR9 expected
+expect_profiles 1
+
+# The program takes it over: one line within 3 seconds, no more, and no profile of ours.
+has_message() {
+	[ -s "$out.stderr" ]
+}
+start_profiled takeover HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SIGNAL=USR2 -- \
+	"$victims/victim_service" takeover
+wait_until has_message || fail "no line"
+kill -USR2 "$process"
+sleep 2
+[ "$(profile_count)" -eq 0 ] || fail "a profile on the program's own signal"
+end_profiled TERM
+expect_status 0
+expect_one_message HEAPSAMPLE_SIGNAL
+grep -q '^user signals: 1$' "$out.stdout" || fail "takeover: $(cat "$out.stdout")"
+expect_profiles 1
+
+# It had the signal from the start: not touched, one line.
+start_profiled ignored HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SIGNAL=USR2 -- \
+	sh -c 'trap "" USR2; exec "$0"' "$victims/victim_service"
+wait_until has_message || fail "no line about an ignored signal"
+kill -USR2 "$process"
+end_profiled TERM
+expect_status 0
+expect_one_message HEAPSAMPLE_SIGNAL
+expect_profiles 1
+finish

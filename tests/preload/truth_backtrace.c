@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The stacks as they are: a preloaded library that unwinds each allocation in place with
+ * unw_backtrace(), on the thread itself.  Comes before the library under test, which
+ * then sees the same calls one frame further in.
+ *
+ * Writes to the file TRUTH_FILE, which is mapped, so that what was recorded is there
+ * however the process ends: a word with the bytes used, then per allocation a word with
+ * the number of addresses and that many return addresses, the innermost first.  The
+ * mappings of the process go to TRUTH_FILE.maps.
+ */
+#define UNW_LOCAL_ONLY
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libunwind.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define EXPORT __attribute__((visibility("default")))
+
+#define FILE_BYTES (UINT64_C(512) << 20)
+#define DEPTH 1024
+
+static uint64_t *record_words; /* NULL: not recording */
+static pid_t owner;
+
+/* unw_backtrace() may allocate; what it allocates is nobody's truth. */
+static __thread int busy __attribute__((tls_model("initial-exec")));
+
+static void *(*next_malloc)(size_t);
+static void *(*next_calloc)(size_t, size_t);
+static void *(*next_realloc)(void *, size_t);
+static void *(*next_aligned_alloc)(size_t, size_t);
+static void *(*next_memalign)(size_t, size_t);
+static int (*next_posix_memalign)(void **, size_t, size_t);
+
+static void resolve(void)
+{
+	if (next_malloc != NULL)
+		return;
+	*(void **)&next_calloc = dlsym(RTLD_NEXT, "calloc");
+	*(void **)&next_realloc = dlsym(RTLD_NEXT, "realloc");
+	*(void **)&next_aligned_alloc = dlsym(RTLD_NEXT, "aligned_alloc");
+	*(void **)&next_memalign = dlsym(RTLD_NEXT, "memalign");
+	*(void **)&next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
+	*(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
+}
+
+static void copy_maps(const char *path)
+{
+	static char buffer[1 << 16];
+	char name[4096];
+	ssize_t bytes;
+	int from = open("/proc/self/maps", O_RDONLY), to;
+
+	snprintf(name, sizeof name, "%s.maps", path);
+	to = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+	while ((bytes = read(from, buffer, sizeof buffer)) > 0)
+		if (write(to, buffer, (size_t)bytes) != bytes)
+			_exit(99);
+	close(from);
+	close(to);
+}
+
+__attribute__((constructor)) static void start(void)
+{
+	const char *path = getenv("TRUTH_FILE");
+	void *memory;
+	int fd;
+
+	resolve();
+	if (path == NULL)
+		return;
+	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 || ftruncate(fd, (off_t)FILE_BYTES) != 0)
+		return;
+	memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (memory == MAP_FAILED)
+		_exit(99);
+	copy_maps(path);
+	owner = getpid();
+	record_words = memory;
+	*record_words = sizeof *record_words;
+}
+
+static __attribute__((noinline)) void record(const void *address)
+{
+	void *stack[DEPTH];
+	uint64_t bytes, at;
+	int depth, saved = errno;
+
+	if (address == NULL || record_words == NULL || busy || getpid() != owner)
+		return;
+	busy = 1;
+	depth = unw_backtrace(stack, DEPTH);
+	bytes = (uint64_t)(depth + 1) * sizeof *record_words;
+	at = __atomic_fetch_add(record_words, bytes, __ATOMIC_RELAXED);
+	if (depth < 0 || at + bytes > FILE_BYTES)
+		_exit(99);
+	record_words[at / 8] = (uint64_t)depth;
+	memcpy(&record_words[at / 8 + 1], stack, (size_t)depth * sizeof *stack);
+	busy = 0;
+	errno = saved;
+}
+
+EXPORT void *malloc(size_t size)
+{
+	void *address;
+
+	resolve();
+	address = next_malloc(size);
+	record(address);
+	return address;
+}
+
+EXPORT void *calloc(size_t count, size_t size)
+{
+	void *address;
+
+	resolve();
+	address = next_calloc(count, size);
+	record(address);
+	return address;
+}
+
+EXPORT void *realloc(void *old, size_t size)
+{
+	void *address;
+
+	resolve();
+	address = next_realloc(old, size);
+	record(address);
+	return address;
+}
+
+EXPORT void *aligned_alloc(size_t alignment, size_t size)
+{
+	void *address;
+
+	resolve();
+	address = next_aligned_alloc(alignment, size);
+	record(address);
+	return address;
+}
+
+EXPORT void *memalign(size_t alignment, size_t size)
+{
+	void *address;
+
+	resolve();
+	address = next_memalign(alignment, size);
+	record(address);
+	return address;
+}
+
+EXPORT int posix_memalign(void **address, size_t alignment, size_t size)
+{
+	int result;
+
+	resolve();
+	result = next_posix_memalign(address, alignment, size);
+	record(result == 0 ? *address : NULL);
+	return result;
+}

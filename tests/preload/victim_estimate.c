@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Allocates about 60 MB in 20,000 blocks of mixed sizes, always the same ones, and keeps
+ * each eighth.  One thread.
+ *
+ * usage: victim_estimate [print]     print: "SIZE KEPT" of each block, too
+ */
+#include <string.h>
+
+#include "victim_truth.h"
+
+#define BLOCKS 20000
+#define KEPT_EVERY 8
+
+/* How many blocks live before the oldest is freed. */
+#define YOUNG 64
+
+static size_t sizes[BLOCKS];
+static void *young[YOUNG], *kept[BLOCKS / KEPT_EVERY];
+
+static SITE void *site_estimate(size_t size)
+{
+	void *address = malloc(size);
+
+	USE(address);
+	check(address != NULL, "malloc");
+	return address;
+}
+
+static size_t mixed_size(uint64_t *random)
+{
+	size_t kind = next_size(random, 100);
+
+	if (kind < 40)
+		return next_size(random, 17);
+	if (kind < 70)
+		return 17 + next_size(random, 496);
+	if (kind < 95)
+		return 513 + next_size(random, 7680);
+	return 20000 + next_size(random, 40000);
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t random = 1;
+
+	for (size_t i = 0; i < BLOCKS; i++)
+		sizes[i] = mixed_size(&random);
+	for (size_t i = 0; i < BLOCKS; i++) {
+		void *address = site_estimate(sizes[i]);
+
+		if (i % KEPT_EVERY == 0) {
+			kept[i / KEPT_EVERY] = address;
+		} else {
+			free(young[i % YOUNG]);
+			young[i % YOUNG] = address;
+		}
+	}
+	for (size_t i = 0; i < YOUNG; i++)
+		free(young[i]);
+	for (size_t i = 0; argc > 1 && strcmp(argv[1], "print") == 0 && i < BLOCKS; i++)
+		printf("%zu %d\n", sizes[i], i % KEPT_EVERY == 0);
+	return 0;
+}

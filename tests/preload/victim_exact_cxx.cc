@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Allocates known amounts through each form of operator new, in four threads that free
+ * each other's blocks through each form of operator delete, and prints what it allocated.
+ *
+ * usage: victim_exact_cxx keep|free     whether blocks are left at the end
+ */
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "victim_truth.h"
+
+#define ROUNDS 200
+
+#define SITES(X) X(plain) X(array) X(nothrow) X(array_nothrow) X(aligned) X(array_aligned)         \
+	X(aligned_nothrow) X(array_aligned_nothrow) X(vector)
+
+#define SITE_ENUM(name) AT_##name,
+enum { SITES(SITE_ENUM) SITE_COUNT };
+#define SITE_NAME(name) { #name, 0, 0, 0, 0 },
+static struct truth truths[] = { SITES(SITE_NAME) };
+
+static const std::align_val_t alignment{64};
+
+#define NEW_SITE(name, call)                                                                       \
+	extern "C" SITE struct block site_##name(size_t size)                                      \
+	{                                                                                          \
+		void *address = call;                                                              \
+		USE(address);                                                                      \
+		return born(&truths[AT_##name], address, size);                                    \
+	}
+
+NEW_SITE(plain, ::operator new(size))
+NEW_SITE(array, ::operator new[](size))
+NEW_SITE(nothrow, ::operator new(size, std::nothrow))
+NEW_SITE(array_nothrow, ::operator new[](size, std::nothrow))
+NEW_SITE(aligned, ::operator new(size, alignment))
+NEW_SITE(array_aligned, ::operator new[](size, alignment))
+NEW_SITE(aligned_nothrow, ::operator new(size, alignment, std::nothrow))
+NEW_SITE(array_aligned_nothrow, ::operator new[](size, alignment, std::nothrow))
+
+/* Through the library's templates; freed before it returns. */
+extern "C" SITE void site_vector(size_t size)
+{
+	std::vector<char> bytes(size);
+	struct block block = born(&truths[AT_vector], bytes.data(), size);
+
+	died(&block);
+}
+
+static void free_block(const struct block *block, unsigned way)
+{
+	long site = block->site - truths;
+	bool is_array = site == AT_array || site == AT_array_nothrow || site == AT_array_aligned ||
+			site == AT_array_aligned_nothrow;
+	void *p = block->address;
+	size_t size = block->size;
+
+	died(block);
+	if (site < AT_aligned && is_array) {
+		way % 3 == 0 ? ::operator delete[](p) :
+		way % 3 == 1 ? ::operator delete[](p, size) : ::operator delete[](p, std::nothrow);
+	} else if (site < AT_aligned) {
+		way % 3 == 0 ? ::operator delete(p) :
+		way % 3 == 1 ? ::operator delete(p, size) : ::operator delete(p, std::nothrow);
+	} else if (is_array) {
+		way % 3 == 0 ? ::operator delete[](p, alignment) :
+		way % 3 == 1 ? ::operator delete[](p, size, alignment) :
+			       ::operator delete[](p, alignment, std::nothrow);
+	} else {
+		way % 3 == 0 ? ::operator delete(p, alignment) :
+		way % 3 == 1 ? ::operator delete(p, size, alignment) :
+			       ::operator delete(p, alignment, std::nothrow);
+	}
+}
+
+static struct block (*const makers[])(size_t size) = {
+	site_plain, site_array, site_nothrow, site_array_nothrow, site_aligned, site_array_aligned,
+	site_aligned_nothrow, site_array_aligned_nothrow,
+};
+#define MAKERS (sizeof makers / sizeof makers[0])
+
+static void *work(void *argument)
+{
+	unsigned self = (unsigned)(uintptr_t)argument;
+	uint64_t random = self + 1;
+	struct block block;
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < MAKERS; i++) {
+			block = makers[i](next_size(&random, 3000) + 1);
+			if ((round + i) % 4 == 1)
+				free_block(&block, round);
+			else
+				push(self + round, block);
+		}
+		site_vector(round + 1);
+		while (round % 4 == 2 && next_size(&random, 8) != 0 && pop(self, &block))
+			free_block(&block, round + self);
+	}
+	return NULL;
+}
+
+/* The exception passes through the library's frames. */
+static void failures()
+{
+	volatile size_t most = SIZE_MAX / 2;
+	bool thrown = false;
+
+	try {
+		void *address = ::operator new(most);
+		USE(address);
+	} catch (const std::bad_alloc &) {
+		thrown = true;
+	}
+	check(thrown, "operator new throws");
+	thrown = false;
+	try {
+		void *address = ::operator new[](most, alignment);
+		USE(address);
+	} catch (const std::bad_alloc &) {
+		thrown = true;
+	}
+	check(thrown, "aligned operator new[] throws");
+	check(::operator new(most, std::nothrow) == NULL, "nothrow");
+	::operator delete(NULL);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS];
+	struct block block;
+
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_mutex_init(&queues[i].mutex, NULL);
+	failures();
+	for (unsigned i = 0; i < THREADS; i++)
+		check(pthread_create(&threads[i], NULL, work, (void *)(uintptr_t)i) == 0, "thread");
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; argc > 1 && strcmp(argv[1], "free") == 0 && i < THREADS; i++)
+		while (pop(i, &block))
+			free_block(&block, i);
+	print_truth(truths, SITE_COUNT);
+	return 0;
+}

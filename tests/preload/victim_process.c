@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starts, ends and leaves processes in each way.  See modes[] for the arguments.
+ *
+ * site_parent makes 100 blocks of 1,000 bytes, site_child 50 of 500, none are freed.
+ */
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "victim_truth.h"
+
+extern char **environ;
+
+static const char *self;
+static volatile int stop;
+
+static SITE void site_parent(void)
+{
+	for (int i = 0; i < 100; i++) {
+		void *block = malloc(1000);
+		USE(block);
+	}
+}
+
+static SITE void site_child(void)
+{
+	for (int i = 0; i < 50; i++) {
+		void *block = malloc(500);
+		USE(block);
+	}
+}
+
+static SITE void *site_churn(void *argument)
+{
+	uint64_t random = (uintptr_t)argument;
+
+	while (!stop) {
+		void *block = malloc(next_size(&random, 5000));
+		USE(block);
+		free(block);
+	}
+	return NULL;
+}
+
+static void start_churn(void)
+{
+	pthread_t thread;
+
+	for (uintptr_t i = 1; i <= 4; i++)
+		check(pthread_create(&thread, NULL, site_churn, (void *)i) == 0, "thread");
+	usleep(50000);
+}
+
+static void wait_for(pid_t child, int want)
+{
+	int result = 0;
+
+	check(child > 0 && waitpid(child, &result, 0) == child, "a child");
+	check(WIFEXITED(result) && WEXITSTATUS(result) == want, "how the child ended");
+}
+
+static void mode_fork(void)
+{
+	pid_t child;
+
+	site_parent();
+	child = fork();
+	if (child == 0) {
+		site_child();
+		exit(7);
+	}
+	wait_for(child, 7);
+}
+
+static void mode_fork_exit_directly(void)
+{
+	pid_t child;
+
+	site_parent();
+	child = fork();
+	if (child == 0) {
+		site_child();
+		_exit(7);
+	}
+	wait_for(child, 7);
+}
+
+static void mode_fork_quiet(void)
+{
+	pid_t child;
+
+	site_parent();
+	child = fork();
+	if (child == 0)
+		_exit(7);
+	wait_for(child, 7);
+}
+
+static void mode_fork_often(void)
+{
+	site_parent();
+	start_churn();
+	for (int i = 0; i < 100; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			void *block = malloc(10);
+			USE(block);
+			_exit(7);
+		}
+		wait_for(child, 7);
+	}
+	stop = 1;
+}
+
+/* As a daemon does: the grandchild lives on alone. */
+static void mode_daemon(void)
+{
+	int ends[2];
+	char byte;
+	pid_t child;
+
+	site_parent();
+	check(pipe(ends) == 0, "pipe");
+	child = fork();
+	if (child == 0) {
+		setsid();
+		if (fork() != 0)
+			_exit(7);
+		close(0);
+		site_child();
+		exit(0);
+	}
+	close(ends[1]);
+	wait_for(child, 7);
+	/* Returns when the grandchild's end is closed: it has ended. */
+	check(read(ends[0], &byte, 1) == 0, "the pipe's end");
+}
+
+static void spawn(char *const *arguments, int want)
+{
+	pid_t child;
+
+	check(posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ) == 0, "spawn");
+	wait_for(child, want);
+}
+
+static void mode_spawn(void)
+{
+	char *const truth[] = { (char *)(uintptr_t)"/bin/true", NULL };
+	pid_t child;
+
+	site_parent();
+	for (int i = 0; i < 20; i++)
+		spawn(truth, 0);
+	for (int i = 0; i < 20; i++) {
+		child = vfork();
+		if (child == 0) {
+			execv(truth[0], truth);
+			_exit(9);
+		}
+		wait_for(child, 0);
+	}
+	child = vfork();
+	if (child == 0)
+		_exit(7);
+	wait_for(child, 7);
+	site_parent();
+}
+
+/* A forked child, and a program that is executed. */
+static void mode_family(void)
+{
+	char *const again[] = { (char *)(uintptr_t)self, (char *)(uintptr_t)"leaf", NULL };
+
+	mode_fork();
+	spawn(again, 0);
+}
+
+static void mode_leaf(void)
+{
+	site_child();
+}
+
+/* The same process goes on as another program. */
+static void mode_exec(void)
+{
+	site_parent();
+	execl("/nonexistent/program", "program", (char *)NULL);
+	site_parent();
+	execl(self, self, "leaf", (char *)NULL);
+	_exit(9);
+}
+
+static void mode_exit(void)
+{
+	site_parent();
+	exit(5);
+}
+
+static void mode_exit_directly(void)
+{
+	site_parent();
+	_exit(5);
+}
+
+static void mode_quick_exit(void)
+{
+	site_parent();
+	quick_exit(5);
+}
+
+static void *exit_here(void *argument)
+{
+	(void)argument;
+	site_child();
+	exit(5);
+}
+
+static void mode_exit_thread(void)
+{
+	pthread_t thread;
+
+	site_parent();
+	check(pthread_create(&thread, NULL, exit_here, NULL) == 0, "thread");
+	pthread_join(thread, NULL);
+	_exit(9);
+}
+
+static void mode_exit_busy(void)
+{
+	site_parent();
+	start_churn();
+	exit(5);
+}
+
+static void mode_abort(void)
+{
+	site_parent();
+	abort();
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} modes[] = {
+	{ "fork", mode_fork },
+	{ "fork-exit-directly", mode_fork_exit_directly },
+	{ "fork-quiet", mode_fork_quiet },
+	{ "fork-often", mode_fork_often },
+	{ "daemon", mode_daemon },
+	{ "spawn", mode_spawn },
+	{ "family", mode_family },
+	{ "leaf", mode_leaf },
+	{ "exec", mode_exec },
+	{ "exit", mode_exit },
+	{ "exit-directly", mode_exit_directly },
+	{ "quick-exit", mode_quick_exit },
+	{ "exit-thread", mode_exit_thread },
+	{ "exit-busy", mode_exit_busy },
+	{ "abort", mode_abort },
+	{ "return", site_parent },
+};
+
+int main(int argc, char **argv)
+{
+	self = argv[0];
+	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+		if (argc > 1 && strcmp(argv[1], modes[i].name) == 0) {
+			modes[i].run();
+			return 0;
+		}
+	}
+	return 9;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Four threads allocate, free and move made-up addresses, which they hand to each other,
+ * while a producer recycles slots and grows the tables.  At the end no slot is in use,
+ * each free was delivered once, and the numbers have no gap.
+ */
+#include <pthread.h>
+#include <sched.h>
+
+#include "../unit/check.h"
+#include "base/arena.h"
+#include "base/sys.h"
+#include "sample/live_set.h"
+
+#define THREADS 4
+#define ROUNDS 60000u
+#define PLACES 20000u
+#define NUMBERS (THREADS * (ROUNDS + PLACES) * 4u)
+
+static _Atomic uint64_t sequence = 1;
+static _Atomic uint64_t allocated, tombstones;
+
+/* Addresses handed over: 0 = none.  An address is in one place at a time. */
+static _Atomic uint64_t places[PLACES];
+static _Atomic uint8_t delivered[NUMBERS];
+static _Atomic bool stop;
+
+static uint64_t next_random(uint64_t *random)
+{
+	*random = *random * 6364136223846793005u + 1442695040888963407u;
+	return *random >> 33;
+}
+
+static void deliver(uint64_t number)
+{
+	CHECK(number > 0 && number < NUMBERS);
+	if (number < NUMBERS)
+		CHECK_INT(atomic_fetch_add(&delivered[number], 1), 0);
+}
+
+static bool allocate(uint64_t address)
+{
+	struct hs_live_ticket ticket;
+
+	if (!hs_live_set_take(&ticket))
+		return false;
+	if (!hs_live_set_insert(ticket, (void *)(uintptr_t)address)) {
+		hs_live_set_cancel(ticket);
+		return false;
+	}
+	CHECK(hs_live_set_may_hold((void *)(uintptr_t)address));
+	atomic_fetch_add(&allocated, 1);
+	return true;
+}
+
+static void release(uint64_t address)
+{
+	CHECK(hs_live_set_may_hold((void *)(uintptr_t)address));
+	CHECK(hs_live_set_free((void *)(uintptr_t)address, &sequence));
+}
+
+/* Fails, or moves in place.  False when the new sample found no room. */
+static bool move(uint64_t address, bool fails)
+{
+	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &sequence);
+	bool kept = true;
+
+	CHECK(slot != HS_SLOT_NONE);
+	if (slot == HS_SLOT_NONE)
+		return false;
+	if (fails) {
+		deliver(hs_live_set_cancel_move(slot));
+		atomic_fetch_add(&tombstones, 1);
+		return true;
+	}
+	kept = allocate(address);
+	hs_live_set_end_move(slot);
+	return kept;
+}
+
+static void *churn(void *argument)
+{
+	uint64_t id = (uint64_t)(uintptr_t)argument, random = id + 1;
+
+	for (uint64_t round = 0; round < ROUNDS; round++) {
+		uint64_t address = ((id << 32 | round) + 1) * 16;
+		uint64_t place = next_random(&random) % PLACES, other;
+
+		if (!allocate(address)) {
+			sched_yield(); /* the producer is behind */
+			continue;
+		}
+		other = atomic_exchange(&places[place], address);
+		if (other == 0)
+			continue;
+		if (next_random(&random) % 4 != 0 || move(other, next_random(&random) % 2))
+			release(other);
+	}
+	return NULL;
+}
+
+static uint64_t freed;
+
+static void recycle_freed(void)
+{
+	uint32_t number = hs_live_set_take_freed();
+
+	while (number != HS_SLOT_NONE) {
+		uint32_t next = hs_live_set_next_freed(number);
+
+		deliver(hs_live_set_free_sequence(number));
+		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
+		freed++;
+		number = next;
+	}
+}
+
+static void *produce(void *unused)
+{
+	while (!atomic_load(&stop)) {
+		recycle_freed();
+		CHECK_INT(hs_live_set_maintain(1000), 0);
+	}
+	return unused;
+}
+
+static void test_every_free_is_delivered_once(void)
+{
+	pthread_t threads[THREADS], producer;
+	uint64_t missing = 0;
+
+	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
+	CHECK_INT(hs_live_set_init(100000, 100), 0);
+	CHECK_INT(pthread_create(&producer, NULL, produce, NULL), 0);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		CHECK_INT(pthread_create(&threads[i], NULL, churn, (void *)i), 0);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (unsigned i = 0; i < PLACES; i++) {
+		if (places[i] != 0)
+			release(places[i]);
+	}
+	atomic_store(&stop, true);
+	pthread_join(producer, NULL);
+	recycle_freed();
+
+	CHECK_INT(hs_live_set_used(), 0);
+	CHECK_INT(freed, atomic_load(&allocated));
+	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+		missing += atomic_load(&delivered[number]) != 1;
+	CHECK_INT(missing, 0);
+	CHECK_INT(atomic_load(&sequence) - 1, freed + atomic_load(&tombstones));
+	CHECK(freed > THREADS * ROUNDS / 8);
+	printf("%llu frees, %llu tombstones\n", (unsigned long long)freed,
+	       (unsigned long long)atomic_load(&tombstones));
+}
+
+int main(void)
+{
+	RUN(test_every_free_is_delivered_once);
+	return CHECK_RESULT();
+}

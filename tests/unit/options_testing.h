@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the unit tests of the options have in common. */
+#ifndef HS_TESTS_OPTIONS_TESTING_H
+#define HS_TESTS_OPTIONS_TESTING_H
+
+#include <stdbool.h>
+
+#include "base/options.h"
+#include "check.h"
+
+#define DROP_FRAMES                                                                                \
+	"(__libc_)?(malloc|calloc|realloc|memalign|valloc|pvalloc)|posix_memalign|aligned_alloc|"  \
+	"reallocarray|operator new(\\[\\])?|_Zn[wa][mj].*|__r(ust|dl|g)_(alloc|alloc_zeroed|"      \
+	"realloc)|(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                            \
+	"std::allocator_traits(<.*>)?::allocate"
+
+#define DEFAULTS                                                                                   \
+	"HEAPSAMPLE=1 HEAPSAMPLE_INTERVAL=512k HEAPSAMPLE_OUTPUT=%e.%p.%n.heap.pb.gz "             \
+	"HEAPSAMPLE_FINAL=1 HEAPSAMPLE_SIGNAL= HEAPSAMPLE_TIME_INTERVAL=0 HEAPSAMPLE_DEPTH=128 "   \
+	"HEAPSAMPLE_STACK=64k HEAPSAMPLE_RING=auto HEAPSAMPLE_MEMORY=256m HEAPSAMPLE_BLOCK=auto "  \
+	"HEAPSAMPLE_LOG=warn HEAPSAMPLE_LOGFILE= HEAPSAMPLE_SEED= HEAPSAMPLE_LABELS=size "         \
+	"HEAPSAMPLE_DROP_FRAMES=" DROP_FRAMES " HEAPSAMPLE_SYMBOLIZE=names "                       \
+	"HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
+
+static struct hs_options options;
+static char reported[4096]; /* the lines, each ended by a newline */
+static char described[8192];
+
+static inline void collect(void *context, const char *line)
+{
+	CHECK(context == &options);
+	strcat(reported, line);
+	strcat(reported, "\n");
+}
+
+static inline void parse(char *const *environment)
+{
+	reported[0] = '\0';
+	memset(&options, 0x5a, sizeof options);
+	hs_options_parse(&options, environment, collect, &options);
+	hs_options_describe(&options, described, sizeof described);
+}
+
+static inline void parse_one(const char *variable)
+{
+	char copy[4096];
+	char *environment[] = { copy, NULL };
+
+	snprintf(copy, sizeof copy, "%s", variable);
+	parse(environment);
+	/* Values are copied. */
+	memset(copy, '!', sizeof copy);
+}
+
+/* variable is understood, and described as want; every other option has its default. */
+static inline void good(const char *variable, const char *want)
+{
+	static const char defaults[] = " " DEFAULTS;
+	size_t name_length = strcspn(want, "=") + 1;
+	char expected[8192], name[64];
+	const char *place, *rest;
+
+	snprintf(name, sizeof name, " %.*s", (int)name_length, want);
+	place = strstr(defaults, name);
+	CHECK(place != NULL);
+	if (place == NULL)
+		return;
+	rest = strstr(place + 1, " HEAPSAMPLE_");
+	snprintf(expected, sizeof expected, "%.*s %s%s", (int)(place - defaults), defaults, want,
+		 rest != NULL ? rest : "");
+	parse_one(variable);
+	CHECK_STR(reported, "");
+	CHECK_STR(described, expected + 1);
+}
+
+/* variable is reported as line says; every option has its default. */
+static inline void bad(const char *variable, const char *line)
+{
+	char expected[1024];
+
+	snprintf(expected, sizeof expected, "%s%s", line, *line != '\0' ? "\n" : "");
+	parse_one(variable);
+	CHECK_STR(reported, expected);
+	CHECK_STR(described, DEFAULTS);
+}
+
+#endif

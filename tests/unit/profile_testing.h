@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the tests of the books have in common: samples that live in the real live set. */
+#ifndef HS_TESTS_PROFILE_TESTING_H
+#define HS_TESTS_PROFILE_TESTING_H
+
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "check.h"
+#include "profile/books.h"
+#include "profile/producer.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+
+#define MIB ((size_t)1 << 20)
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+enum { FRAMES_MAX = 8 };
+
+union test_record {
+	struct hs_unwound head;
+	unsigned char room[sizeof(struct hs_unwound) + FRAMES_MAX * sizeof(struct hs_frame)];
+};
+
+static inline void set_up(void)
+{
+	CHECK_INT(hs_arena_init(256 * MIB), 0);
+	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
+}
+
+/* Numbers start anew with each producer. */
+static inline struct hs_producer *new_producer(unsigned labels)
+{
+	struct hs_producer *producer = hs_producer_create(labels);
+
+	hs_sequence = 1;
+	hs_lost.objects_weight = 0;
+	hs_lost.bytes = 0;
+	if (producer == NULL)
+		exit(99);
+	return producer;
+}
+
+/* A sampled allocation at address, from a stack of two frames that site tells apart. */
+static inline union test_record allocate(uint64_t address, uint64_t size, uint64_t interval,
+					  uint64_t site)
+{
+	union test_record record = { .head = {
+		.size = size,
+		.interval_bytes = interval,
+		.kind = HS_RECORD_ALLOCATION,
+		.frame_count = 2,
+	} };
+	struct hs_live_ticket ticket = { 0 };
+
+	CHECK(hs_live_set_take(&ticket));
+	CHECK(hs_live_set_insert(ticket, (void *)(uintptr_t)address));
+	record.head.slot = ticket.slot;
+	record.head.generation = ticket.generation;
+	record.head.sequence = hs_sequence++;
+	record.head.frames[0] = (struct hs_frame){ 0x1000 + site, 0 };
+	record.head.frames[1] = (struct hs_frame){ 0x500, 0 };
+	return record;
+}
+
+static inline void take(struct hs_producer *producer, const union test_record *record)
+{
+	hs_producer_take(producer, &record->head);
+}
+
+static inline void release(uint64_t address)
+{
+	CHECK(hs_live_set_free((void *)(uintptr_t)address, &hs_sequence));
+}
+
+/* Sums of all rows, in units of 1 / HS_WEIGHT_ONE. */
+struct sums {
+	unsigned __int128 objects, bytes, inuse_objects, inuse_bytes;
+};
+
+static inline struct sums sum_rows(const struct hs_producer *producer)
+{
+	struct sums sums = { 0 };
+
+	for (uint32_t i = 0; i < hs_heap_tracker_row_count(&producer->tracker); i++) {
+		const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, i);
+
+		sums.objects += row->allocated.objects;
+		sums.bytes += row->allocated.bytes;
+		sums.inuse_objects += row->allocated.objects - row->freed.objects;
+		sums.inuse_bytes += row->allocated.bytes - row->freed.bytes;
+	}
+	return sums;
+}
+
+static inline void check_sums(const struct hs_producer *producer, uint64_t objects, uint64_t bytes,
+			      uint64_t inuse_objects, uint64_t inuse_bytes)
+{
+	struct sums sums = sum_rows(producer);
+
+	CHECK(sums.objects == (unsigned __int128)objects << HS_WEIGHT_SHIFT);
+	CHECK(sums.bytes == (unsigned __int128)bytes << HS_WEIGHT_SHIFT);
+	CHECK(sums.inuse_objects == (unsigned __int128)inuse_objects << HS_WEIGHT_SHIFT);
+	CHECK(sums.inuse_bytes == (unsigned __int128)inuse_bytes << HS_WEIGHT_SHIFT);
+}
+
+#endif

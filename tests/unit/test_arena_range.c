@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The arena's range: its size, failures, the budget, the bootstrap part, parts taken for good. */
+#include <sys/resource.h>
+#include <sys/syscall.h>
+
+#include "arena_testing.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED 1
+#else
+#define IS_SANITIZED 0
+#endif
+
+static void before_init(void)
+{
+	CHECK(hs_arena_alloc(1) == NULL);
+	CHECK(hs_arena_zalloc(0) == NULL);
+	CHECK(hs_arena_bootstrap_alloc(1) == NULL);
+	CHECK(hs_arena_reserve(1) == NULL);
+	CHECK(!hs_arena_owns(NULL));
+	CHECK(!hs_arena_owns(&fault_number));
+	hs_arena_free(&fault_number);
+	hs_arena_free_from_host(NULL);
+	CHECK_INT(hs_arena_usable_size(&fault_number), 0);
+	CHECK_INT(hs_arena_used(), 0);
+}
+
+static void range_follows_budget(void)
+{
+	CHECK_INT(hs_arena_init(100 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 400 * MIB);
+	CHECK_INT(hs_arena_budget(), 100 * MIB);
+	CHECK_INT(hs_arena_init(MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 400 * MIB);
+	CHECK_INT(hs_arena_budget(), 100 * MIB);
+	hs_arena_set_budget(50 * MIB);
+	CHECK_INT(hs_arena_budget(), 50 * MIB);
+	/* Never more than the range can give. */
+	hs_arena_set_budget(1000 * MIB);
+	CHECK_INT(hs_arena_budget(), 400 * MIB - 256 * KIB);
+}
+
+static void range_has_a_least_size(void)
+{
+	CHECK_INT(hs_arena_init(MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 256 * MIB);
+}
+
+static void range_is_halved_on_failure(void)
+{
+	inject(SYS_mmap, 2);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 64 * MIB);
+	CHECK(hs_arena_alloc(MIB) != NULL);
+}
+
+static unsigned unmaps;
+
+/* The bootstrap part cannot be made usable. */
+static long fail_protect(long number)
+{
+	unmaps += number == SYS_munmap;
+	return number == SYS_mprotect ? -EACCES : 0;
+}
+
+static void range_is_refused(void)
+{
+	inject(SYS_mmap, 100);
+	CHECK_INT(hs_arena_init(64 * MIB), -ENOMEM);
+	/* 256, 128, 64 and 32 MiB were tried. */
+	CHECK_INT(fault_count, 96);
+	before_init();
+	hs_sys_fault = fail_protect;
+	CHECK_INT(hs_arena_init(64 * MIB), -EACCES);
+	hs_sys_fault = NULL;
+	CHECK_INT(unmaps, 1);
+	before_init();
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK(hs_arena_alloc(MIB) != NULL);
+}
+
+static void limit_address_space(size_t bytes)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur = bytes;
+	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static void range_under_a_limit(void)
+{
+	limit_address_space(4096 * MIB);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 128 * MIB);
+}
+
+static void range_is_a_quarter_of_the_limit(void)
+{
+	limit_address_space(160 * MIB);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 40 * MIB);
+	CHECK(hs_arena_budget() < 40 * MIB);
+}
+
+static void test_range(void)
+{
+	in_child(before_init);
+	in_child(range_follows_budget);
+	in_child(range_has_a_least_size);
+	in_child(range_is_halved_on_failure);
+	in_child(range_is_refused);
+	if (!IS_SANITIZED) {
+		in_child(range_under_a_limit);
+		in_child(range_is_a_quarter_of_the_limit);
+	}
+}
+
+static void range_is_used_up(void)
+{
+	unsigned count = 0;
+	void *last = NULL, *block;
+
+	/* The range is as large as the budget here, so free blocks of the wrong size matter. */
+	inject(SYS_mmap, 3);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 32 * MIB);
+	for (; (block = hs_arena_alloc(900 * KIB)) != NULL; count++)
+		last = block;
+	CHECK(count >= 30);
+	CHECK(hs_arena_reserve(2 * MIB) == NULL);
+	while (hs_arena_alloc(10 * KIB) != NULL)
+		;
+	hs_arena_free(last);
+	block = hs_arena_alloc(600 * KIB);
+	CHECK(block == last);
+	CHECK(hs_arena_usable_size(block) >= 900 * KIB);
+	CHECK(hs_arena_alloc(600 * KIB) == NULL);
+}
+
+static void test_larger_blocks_serve_when_the_range_is_used_up(void)
+{
+	in_child(range_is_used_up);
+}
+
+static void test_budget(void)
+{
+	size_t before = hs_arena_used(), count = 0;
+	void *blocks[64];
+
+	while (count < 64 && (blocks[count] = hs_arena_alloc(MIB)) != NULL)
+		count++;
+	CHECK(count >= 40 && count < 64);
+	CHECK(hs_arena_used() <= BUDGET);
+	CHECK(hs_arena_used() > BUDGET - 2 * MIB);
+	/* Free large blocks are not in use, and are counted again when they are taken. */
+	hs_arena_free(blocks[--count]);
+	CHECK(hs_arena_used() <= BUDGET - MIB);
+	blocks[count] = hs_arena_alloc(MIB);
+	CHECK(blocks[count] != NULL);
+	hs_arena_free(blocks[count]);
+	hs_arena_set_budget(hs_arena_used());
+	CHECK(hs_arena_alloc(MIB) == NULL);
+	CHECK(hs_arena_alloc(1) == NULL);
+	hs_arena_set_budget(hs_arena_used() / 2);
+	CHECK(hs_arena_alloc(1) == NULL);
+	hs_arena_set_budget(BUDGET);
+	CHECK((blocks[count] = hs_arena_alloc(MIB)) != NULL);
+	count++;
+	while (count > 0)
+		hs_arena_free(blocks[--count]);
+	CHECK_INT(hs_arena_used(), before);
+}
+
+static void test_growth_refused_by_the_kernel(void)
+{
+	size_t before = hs_arena_used();
+
+	inject(SYS_mprotect, 1);
+	CHECK(hs_arena_alloc(20 * MIB) == NULL);
+	hs_sys_fault = NULL;
+	CHECK_INT(fault_count, 0);
+	CHECK_INT(hs_arena_used(), before);
+	hs_arena_free(hs_arena_alloc(20 * MIB));
+}
+
+static void test_reserve_and_commit(void)
+{
+	size_t before = hs_arena_used();
+	unsigned char *part = hs_arena_reserve(10 * MIB + 1), *other = hs_arena_reserve(MIB);
+
+	CHECK(part != NULL && (uintptr_t)part % 4096 == 0);
+	CHECK(other + MIB <= part || part + 10 * MIB + 4096 <= other);
+	CHECK_INT(hs_arena_used(), before);
+	CHECK_INT(hs_arena_commit(part, 0), 0);
+	CHECK_INT(hs_arena_commit(part, MIB), 0);
+	CHECK_INT(hs_arena_commit(part + MIB, 4096), 0);
+	CHECK_INT(hs_arena_used(), before + MIB + 4096);
+	CHECK(is_filled(part, 0, MIB + 4096));
+	memset(part, 1, MIB + 4096);
+
+	CHECK_INT(hs_arena_commit(part + 1, 4096), -EINVAL);
+	CHECK_INT(hs_arena_commit(part, 100), -EINVAL);
+	CHECK_INT(hs_arena_commit((void *)(hs_arena_range.start + MIB), 4096), -EINVAL);
+	CHECK_INT(hs_arena_commit(&before, 4096), -EINVAL);
+	CHECK_INT(hs_arena_commit(part, SIZE_MAX - 4095), -EINVAL);
+	inject(SYS_mprotect, 1);
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 4096), -ENOMEM);
+	hs_sys_fault = NULL;
+	hs_arena_set_budget(hs_arena_used() + 8192);
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 12288), -ENOMEM);
+	CHECK_INT(hs_arena_used(), before + MIB + 4096);
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 8192), 0);
+	CHECK(hs_arena_alloc(1) == NULL);
+	hs_arena_set_budget(BUDGET);
+
+	/* A part is no block. */
+	hs_arena_free(part + 16);
+	hs_arena_free_from_host(part + 16);
+	CHECK_INT(hs_arena_usable_size(part + 16), 0);
+}
+
+static void bootstrap_part(void)
+{
+	unsigned char *first, *last = NULL, *block;
+	size_t total = 0;
+
+	CHECK_INT(hs_arena_init(BUDGET), 0);
+	first = hs_arena_bootstrap_alloc(0);
+	CHECK(first != NULL && (uintptr_t)first % 16 == 0);
+	CHECK_INT(hs_arena_usable_size(first), 16);
+	for (; (block = hs_arena_bootstrap_alloc(1001)) != NULL; last = block) {
+		CHECK(hs_arena_owns(block) && hs_arena_usable_size(block) == 1008);
+		CHECK(is_filled(block, 0, 1008));
+		memset(block, 0xff, 1008);
+		total += 1024;
+	}
+	CHECK(total > 250 * KIB && total <= 256 * KIB);
+	/* What is left serves smaller ones. */
+	CHECK(hs_arena_bootstrap_alloc(16) != NULL);
+	CHECK_INT(hs_arena_used(), 0);
+	hs_arena_free(last);
+	hs_arena_free_from_host(last);
+	CHECK_INT(hs_arena_usable_size(last), 1008);
+	CHECK(hs_arena_bootstrap_alloc(1001) == NULL);
+	block = hs_arena_realloc(last, 5000);
+	CHECK(block != NULL && block != last && is_filled(block, 0xff, 1008));
+	CHECK_INT(hs_arena_usable_size(last), 1008);
+}
+
+static void test_bootstrap_part(void)
+{
+	in_child(bootstrap_part);
+}
+
+int main(void)
+{
+	RUN(test_range);
+	RUN(test_larger_blocks_serve_when_the_range_is_used_up);
+	RUN(test_bootstrap_part);
+	CHECK_INT(hs_arena_init(BUDGET), 0);
+	RUN(test_budget);
+	RUN(test_growth_refused_by_the_kernel);
+	RUN(test_reserve_and_commit);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stack bounds and the stack copy: known stacks, unknown ones, refused system calls. */
+#include "sample/capture.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+
+#include "arch/regs.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+
+#define PAGE 4096u
+#define LIMIT 65536u
+
+static union {
+	struct hs_record record;
+	unsigned char bytes[sizeof(struct hs_record) + LIMIT + PAGE];
+} out;
+static struct hs_capture capture;
+
+static void run(const struct hs_thread_state *thread, uintptr_t sp, size_t limit)
+{
+	memset(&out, 0xee, sizeof out);
+	out.record.flags = 0;
+	hs_capture_plan(&capture, thread, sp, limit);
+	CHECK(capture.bytes <= limit);
+	hs_capture_copy(&capture, &out.record);
+	CHECK(out.record.stack_bytes <= capture.bytes);
+	CHECK(out.record.stack[capture.bytes] == 0xee); /* nothing past it */
+}
+
+static void test_known_stack(void)
+{
+	static unsigned char stack[20000];
+	struct hs_thread_state thread = {
+		.stack_low = (uintptr_t)stack,
+		.stack_high = (uintptr_t)stack + sizeof stack,
+	};
+
+	for (size_t i = 0; i < sizeof stack; i++)
+		stack[i] = (unsigned char)(i * 7 + i / 256);
+	run(&thread, (uintptr_t)stack + 100, LIMIT);
+	CHECK_INT(out.record.stack_bytes, sizeof stack - 100);
+	CHECK_INT(out.record.flags, 0);
+	CHECK(memcmp(out.record.stack, stack + 100, sizeof stack - 100) == 0);
+	run(&thread, (uintptr_t)stack + sizeof stack - 1, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 1);
+
+	hs_stats.stack_truncated = 0;
+	run(&thread, (uintptr_t)stack + 8, 8192);
+	CHECK_INT(out.record.stack_bytes, 8192);
+	CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
+	CHECK_INT(hs_stats_get(stack_truncated), 1);
+	CHECK(memcmp(out.record.stack, stack + 8, 8192) == 0);
+}
+
+static long refuse_reading(long number)
+{
+	return number == SYS_process_vm_readv ? -EPERM : 0;
+}
+
+static const struct hs_thread_state unknown;
+static ucontext_t back, coroutine;
+static unsigned char *coroutine_end;
+static uintptr_t coroutine_sp;
+
+static void coroutine_body(void)
+{
+	coroutine_sp = hs_arch_stack_pointer();
+	run(&unknown, coroutine_sp, LIMIT);
+}
+
+/* A coroutine's stack: a guard page right above it. */
+static void run_on_coroutine(void)
+{
+	unsigned char *area = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	coroutine_end = area + 4 * PAGE;
+	mprotect(coroutine_end, PAGE, PROT_NONE);
+	getcontext(&coroutine);
+	coroutine.uc_stack.ss_sp = area;
+	coroutine.uc_stack.ss_size = 4 * PAGE;
+	coroutine.uc_link = &back;
+	makecontext(&coroutine, coroutine_body, 0);
+	swapcontext(&back, &coroutine);
+}
+
+static void test_coroutine_stack(void)
+{
+	size_t used;
+
+	hs_stats.stack_unknown = 0;
+	run_on_coroutine();
+	used = (uintptr_t)coroutine_end - coroutine_sp;
+	CHECK_INT(out.record.stack_bytes, used);
+	CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
+	CHECK_INT(hs_stats_get(stack_unknown), 1);
+	/* What lies above the running function is as it was. */
+	CHECK(memcmp(out.record.stack + used - 16, coroutine_end - 16, 16) == 0);
+	munmap(coroutine_end - 4 * PAGE, 5 * PAGE);
+}
+
+static void test_coroutine_stack_read_refused(void)
+{
+	hs_sys_fault = refuse_reading;
+	run_on_coroutine();
+	hs_sys_fault = NULL;
+	CHECK_INT(out.record.stack_bytes, -coroutine_sp % PAGE);
+	munmap(coroutine_end - 4 * PAGE, 5 * PAGE);
+}
+
+/* The caller's stack pointer may be the very end of the stack. */
+static void test_stack_pointer_at_the_end(void)
+{
+	unsigned char *area = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mprotect(area + PAGE, PAGE, PROT_NONE);
+	run(&unknown, (uintptr_t)area + PAGE, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 0);
+	run(&unknown, (uintptr_t)area + PAGE - 24, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 24);
+	hs_sys_fault = refuse_reading;
+	run(&unknown, (uintptr_t)area + PAGE, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 0);
+	run(&unknown, (uintptr_t)area + PAGE - 24, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 24);
+	hs_sys_fault = NULL;
+	munmap(area, 2 * PAGE);
+}
+
+static void test_unknown_is_limited(void)
+{
+	static unsigned char stack[3 * HS_CAPTURE_UNKNOWN_BYTES];
+
+	run(&unknown, (uintptr_t)stack, LIMIT);
+	CHECK_INT(out.record.stack_bytes, HS_CAPTURE_UNKNOWN_BYTES);
+	run(&unknown, (uintptr_t)stack, 100);
+	CHECK_INT(out.record.stack_bytes, 100);
+}
+
+static void test_main_stack(void)
+{
+	extern void *__libc_stack_end;
+	struct hs_thread_state thread = { 0 };
+	uintptr_t here = hs_arch_stack_pointer();
+
+	hs_capture_init_main(&thread, (uintptr_t)__libc_stack_end);
+	CHECK(hs_thread_on_known_stack(&thread, here));
+	CHECK(!hs_thread_on_known_stack(&thread, thread.stack_high));
+	CHECK(!hs_thread_on_known_stack(&thread, thread.stack_low - 1));
+	CHECK(thread.stack_high - thread.stack_low <= (uintptr_t)128 << 20);
+	run(&thread, here, LIMIT);
+	CHECK(out.record.stack_bytes > 0);
+}
+
+static size_t stack_bytes, guard_bytes;
+
+static void *thread_body(void *unused)
+{
+	struct hs_thread_state thread = { 0 };
+	uintptr_t here = hs_arch_stack_pointer();
+	unsigned char byte;
+	pthread_attr_t attributes;
+	void *start;
+	size_t bytes;
+
+	hs_capture_init_thread(&thread, stack_bytes, guard_bytes);
+	CHECK_INT(pthread_getattr_np(pthread_self(), &attributes), 0);
+	CHECK_INT(pthread_attr_getstack(&attributes, &start, &bytes), 0);
+	pthread_attr_destroy(&attributes);
+	if (thread.stack_high == 0) /* the attributes leave no room to be sure of */
+		return unused;
+	CHECK(thread.stack_low >= (uintptr_t)start);
+	CHECK(thread.stack_high <= (uintptr_t)start + bytes);
+	CHECK(hs_thread_on_known_stack(&thread, here));
+	for (uintptr_t at = here; at < thread.stack_high; at++)
+		hs_arch_copy(&byte, (const void *)at, 1); /* not seen by the sanitizer */
+	return &out;
+}
+
+static void test_thread_stacks(void)
+{
+	static const size_t guards[] = { 0, PAGE, 65536 };
+
+	for (stack_bytes = 16384; stack_bytes <= (size_t)8 << 20; stack_bytes *= 2) {
+		for (unsigned i = 0; i < 3; i++) {
+			pthread_attr_t attributes;
+			pthread_t thread;
+			void *known = NULL;
+
+			guard_bytes = guards[i];
+			pthread_attr_init(&attributes);
+			CHECK_INT(pthread_attr_setstacksize(&attributes, stack_bytes), 0);
+			CHECK_INT(pthread_attr_setguardsize(&attributes, guard_bytes), 0);
+			if (pthread_create(&thread, &attributes, thread_body, NULL) == 0)
+				pthread_join(thread, &known);
+			/* Not created: the sanitizer's TLS does not fit the smallest stacks. */
+			CHECK(known != NULL || stack_bytes <= 65536 + PAGE);
+			pthread_attr_destroy(&attributes);
+		}
+	}
+}
+
+int main(void)
+{
+	RUN(test_known_stack);
+	RUN(test_coroutine_stack);
+	RUN(test_coroutine_stack_read_refused);
+	RUN(test_stack_pointer_at_the_end);
+	RUN(test_unknown_is_limited);
+	RUN(test_main_stack);
+	RUN(test_thread_stacks);
+	return CHECK_RESULT();
+}

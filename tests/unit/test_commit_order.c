@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The window: order, lateness, duplicates, growth and gaps. */
+#include "profile/commit_order.h"
+
+#include "base/arena.h"
+#include "check.h"
+
+static struct hs_commit_order order;
+
+static enum hs_arrival put(uint64_t number)
+{
+	struct hs_event event = { .kind = HS_EVENT_FREE, .size = number };
+
+	return hs_commit_order_put(&order, number, &event);
+}
+
+/* The number of the event taken, 0 if there was none. */
+static uint64_t take(void)
+{
+	struct hs_event event;
+
+	return hs_commit_order_take(&order, &event) ? event.size : 0;
+}
+
+static void gives_events_in_order(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	CHECK_INT(take(), 0);
+	CHECK_INT(hs_commit_order_first(&order), 0);
+	CHECK_INT(put(3), HS_ARRIVAL_KEPT);
+	CHECK_INT(put(2), HS_ARRIVAL_KEPT);
+	CHECK_INT(take(), 0);
+	CHECK_INT(hs_commit_order_first(&order), 2);
+	CHECK_INT(put(1), HS_ARRIVAL_KEPT);
+	CHECK_INT(put(3), HS_ARRIVAL_DUPLICATE);
+	for (uint64_t number = 1; number <= 3; number++)
+		CHECK_INT(take(), number);
+	CHECK_INT(take(), 0);
+	CHECK_INT(put(3), HS_ARRIVAL_LATE);
+	CHECK_INT(put(0), HS_ARRIVAL_LATE);
+	CHECK_INT(order.waiting, 0);
+	hs_commit_order_fini(&order);
+}
+
+static void grows_and_keeps_what_waits(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	for (uint64_t number = 1; number <= 200; number++) {
+		put(number);
+		CHECK_INT(take(), number);
+	}
+	/* From the middle upwards: several steps of growth, with events there. */
+	for (uint64_t number = 300; number <= 5000; number++)
+		CHECK_INT(put(number), HS_ARRIVAL_KEPT);
+	for (uint64_t number = 299; number > 201; number--)
+		CHECK_INT(put(number), HS_ARRIVAL_KEPT);
+	CHECK_INT(take(), 0);
+	put(201);
+	for (uint64_t number = 201; number <= 5000; number++)
+		CHECK_INT(take(), number);
+	CHECK_INT(take(), 0);
+	hs_commit_order_fini(&order);
+}
+
+static void skips_gaps(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	put(10);
+	put(12);
+	CHECK_INT(hs_commit_order_skip_to(&order, hs_commit_order_first(&order)), 9);
+	CHECK_INT(take(), 10);
+	CHECK_INT(take(), 0);
+	CHECK_INT(put(4), HS_ARRIVAL_LATE);
+	CHECK_INT(hs_commit_order_skip_to(&order, hs_commit_order_first(&order)), 1);
+	CHECK_INT(take(), 12);
+	hs_commit_order_fini(&order);
+}
+
+static void refuses_what_it_has_no_room_for(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	CHECK_INT(put(UINT64_MAX), HS_ARRIVAL_NO_ROOM);
+	CHECK_INT(put((uint64_t)HS_COMMIT_WINDOW_MAX + 1), HS_ARRIVAL_NO_ROOM);
+	CHECK_INT(put(HS_COMMIT_WINDOW_MAX), HS_ARRIVAL_KEPT);
+	hs_commit_order_fini(&order);
+
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	hs_arena_set_budget(hs_arena_used());
+	CHECK_INT(put(100000), HS_ARRIVAL_NO_ROOM);
+	CHECK_INT(put(1), HS_ARRIVAL_KEPT);
+	hs_arena_set_budget((size_t)256 << 20);
+	CHECK_INT(take(), 1);
+	hs_commit_order_fini(&order);
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
+	RUN(gives_events_in_order);
+	RUN(grows_and_keeps_what_waits);
+	RUN(skips_gaps);
+	RUN(refuses_what_it_has_no_room_for);
+	CHECK_INT(hs_arena_used(), 0);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names and files of profiles, in a scratch directory of the test's own.
+ */
+#include "output/dump_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "check.h"
+
+static char scratch[64];
+
+static const struct hs_dump_name plain = {
+	.program = "server",
+	.reason = "exit",
+	.pid = 1234,
+	.number = 7,
+	.time_s = 1700000000,
+};
+
+static const char *expand(const char *pattern, const struct hs_dump_name *name)
+{
+	static char path[HS_PATH_BYTES];
+	int error = hs_dump_name_expand(pattern, name, path, sizeof path);
+
+	CHECK_INT(error, 0);
+	return path;
+}
+
+static void letters_are_replaced(void)
+{
+	struct utsname system;
+	struct hs_dump_name name = plain;
+
+	CHECK_STR(expand("/tmp/x.pb.gz", &name), "/tmp/x.pb.gz");
+	CHECK_STR(expand("%p", &name), "1234");
+	CHECK_STR(expand("%e", &name), "server");
+	CHECK_STR(expand("%t", &name), "1700000000");
+	CHECK_STR(expand("%n", &name), "0007");
+	CHECK_STR(expand("%r", &name), "exit");
+	CHECK_STR(expand("%%p", &name), "%p");
+	CHECK_STR(expand("d/%e.%p.%n.%r.heap.pb.gz", &name), "d/server.1234.0007.exit.heap.pb.gz");
+	uname(&system);
+	CHECK_STR(expand("%h", &name), system.nodename);
+	name.number = 12345;
+	name.time_s = UINT64_MAX;
+	CHECK_STR(expand("%n-%t", &name), "12345-18446744073709551615");
+}
+
+static void substituted_texts_stay_in_the_directory(void)
+{
+	struct hs_dump_name name = plain;
+
+	name.program = "../a\nb\x7f\x1b";
+	name.reason = "caf\xc3\xa9 %p";
+	CHECK_STR(expand("/d/%e", &name), "/d/.._a_b__");
+	CHECK_STR(expand("%r", &name), "caf\xc3\xa9 %p");
+}
+
+static void inherited_pattern_gets_the_pid(void)
+{
+	struct hs_dump_name name = plain;
+
+	name.inherited = true;
+	CHECK_STR(expand("a.heap.pb.gz", &name), "a.1234.heap.pb.gz");
+	CHECK_STR(expand("/x.d/a.heap.pb.gz", &name), "/x.d/a.1234.heap.pb.gz");
+	CHECK_STR(expand("/x.d/a", &name), "/x.d/a.1234");
+	CHECK_STR(expand(".hidden", &name), ".1234.hidden");
+	CHECK_STR(expand("%e.%n.pb.gz", &name), "server.1234.0007.pb.gz");
+	CHECK_STR(expand("%%p.gz", &name), "%p.1234.gz");
+	name.program = "a.out";
+	CHECK_STR(expand("%e.gz", &name), "a.out.1234.gz");
+	/* The letter is there, wherever: nothing is added. */
+	CHECK_STR(expand("a.%p.gz", &name), "a.1234.gz");
+	CHECK_STR(expand("%p/a.gz", &name), "1234/a.gz");
+	CHECK_STR(expand("%%%p.gz", &name), "%1234.gz");
+	name.inherited = false;
+	CHECK_STR(expand("a.heap.pb.gz", &name), "a.heap.pb.gz");
+}
+
+static void bad_patterns_are_refused(void)
+{
+	static const char *const bad[] = {"",    "%",   "a%", "%x", "%P",
+					  "a.%", "% p", "d/", "/",  "%%%"};
+	static const char *const good[] = {"a", "%%", "%p%e%h%t%n%r", "/d/%e.gz"};
+	char path[64];
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		CHECK(!hs_dump_pattern_is_valid(bad[i]));
+		CHECK_INT(hs_dump_name_expand(bad[i], &plain, path, sizeof path), -EINVAL);
+	}
+	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+		CHECK(hs_dump_pattern_is_valid(good[i]));
+}
+
+static void long_names_are_refused(void)
+{
+	static char pattern[2 * HS_PATH_BYTES];
+	char path[16];
+	struct hs_dump_name name = plain;
+
+	/* Each part may be the one that no longer fits; none writes past the end. */
+	for (size_t capacity = 1; capacity <= sizeof path; capacity++) {
+		static const char *const patterns[] = {"%p.%e.%n.%r", "12345678901234567",
+						       "%e%e%e"};
+		for (size_t i = 0; i < 3; i++) {
+			memset(path, '#', sizeof path);
+			CHECK_INT(hs_dump_name_expand(patterns[i], &name, path, capacity),
+				  -ENAMETOOLONG);
+			for (size_t at = capacity; at < sizeof path; at++)
+				CHECK(path[at] == '#');
+		}
+	}
+	CHECK_INT(hs_dump_name_expand("%e.%p", &name, path, 12), 0);
+	CHECK_INT(hs_dump_name_expand("%e.%p", &name, path, 11), -ENAMETOOLONG);
+	name.inherited = true;
+	CHECK_INT(hs_dump_name_expand("server", &name, path, 12), 0);
+	CHECK_INT(hs_dump_name_expand("server", &name, path, 11), -ENAMETOOLONG);
+	memset(pattern, 'a', sizeof pattern - 1);
+	name.program = pattern;
+	CHECK_INT(hs_dump_name_expand("%e", &name, path, sizeof path), -ENAMETOOLONG);
+}
+
+static int entries(void)
+{
+	DIR *directory = opendir(".");
+	int count = 0;
+
+	while (directory != NULL && readdir(directory) != NULL)
+		count++;
+	closedir(directory);
+	return count - 2; /* "." and ".." */
+}
+
+static const char *content(const char *path)
+{
+	static char bytes[64];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, bytes, sizeof bytes - 1);
+
+	bytes[got < 0 ? 0 : got] = '\0';
+	close(fd);
+	return got < 0 ? NULL : bytes;
+}
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	CHECK_INT(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void file_appears_when_complete(void)
+{
+	struct hs_dump_file file;
+	struct stat status;
+
+	umask(0);
+	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz"), 0);
+	CHECK(access("a.pb.gz", F_OK) != 0);
+	CHECK(access(".a.pb.gz.tmp", F_OK) == 0);
+	CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
+	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(file.fd, -1);
+	CHECK_STR(content("a.pb.gz"), "whole");
+	CHECK_INT(stat("a.pb.gz", &status), 0);
+	CHECK_INT(status.st_mode & 07777, 0600);
+	CHECK_INT(entries(), 1);
+
+	/* Again: the old profile is there until the new one takes its place. */
+	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz"), 0);
+	CHECK_INT(hs_sys_write_all(file.fd, "new", 3), 0);
+	CHECK_STR(content("a.pb.gz"), "whole");
+	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_STR(content("a.pb.gz"), "new");
+	unlink("a.pb.gz");
+}
+
+static void discarded_file_leaves_nothing(void)
+{
+	struct hs_dump_file file;
+	int fd;
+
+	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	fd = file.fd;
+	hs_dump_file_discard(&file);
+	CHECK_INT(fcntl(fd, F_GETFD), -1);
+	CHECK_INT(entries(), 0);
+
+	/* Once closed, a second call does no harm to a descriptor or name of another. */
+	write_text(".a.tmp", "other");
+	hs_dump_file_discard(&file);
+	CHECK_INT(entries(), 1);
+	unlink(".a.tmp");
+}
+
+static void leftover_is_replaced(void)
+{
+	struct hs_dump_file file;
+
+	write_text(".a.tmp", "of a killed process");
+	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
+	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_STR(content("a"), "x");
+	CHECK_INT(entries(), 1);
+	unlink("a");
+}
+
+static void links_are_not_followed(void)
+{
+	struct hs_dump_file file;
+
+	write_text("precious", "kept");
+	CHECK_INT(symlink("precious", ".a.tmp"), 0);
+	CHECK_INT(symlink("precious", "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
+	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_STR(content("precious"), "kept");
+	CHECK_STR(content("a"), "x");
+	unlink("a");
+	unlink("precious");
+}
+
+static void impossible_paths_are_refused(void)
+{
+	static char path[2 * HS_PATH_BYTES];
+	struct hs_dump_file file;
+
+	CHECK_INT(hs_dump_file_open(&file, "missing/a"), -ENOENT);
+	CHECK_INT(file.fd, -1);
+	CHECK_INT(hs_dump_file_open(&file, "/dev/null/a"), -ENOTDIR);
+	CHECK_INT(hs_dump_file_open(&file, "directory/"), -EISDIR);
+	memset(path, 'a', 300);
+	CHECK_INT(hs_dump_file_open(&file, path), -ENAMETOOLONG);
+	memset(path, 'a', sizeof path - 1);
+	CHECK_INT(hs_dump_file_open(&file, path), -ENAMETOOLONG);
+	/* The path fits, the temporary name does not. */
+	memset(path, '/', sizeof path);
+	path[HS_PATH_BYTES - 2] = 'a';
+	path[HS_PATH_BYTES - 1] = '\0';
+	CHECK_INT(hs_dump_file_open(&file, path), -ENAMETOOLONG);
+	CHECK_INT(mkdir(".a.tmp", 0700), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a"), -EEXIST);
+	rmdir(".a.tmp");
+	CHECK_INT(entries(), 0);
+}
+
+static void read_only_directory_is_refused(void)
+{
+	struct hs_dump_file file;
+
+	if (geteuid() == 0) {
+		printf("not run as root: read_only_directory_is_refused\n");
+		return;
+	}
+	CHECK_INT(mkdir("closed", 0500), 0);
+	CHECK_INT(hs_dump_file_open(&file, "closed/a"), -EACCES);
+	rmdir("closed");
+}
+
+static long faulty_call;
+
+static long fail_call(long number)
+{
+	return number == faulty_call ? -EIO : 0;
+}
+
+static int commit_with_fault(struct hs_dump_file *file, long number)
+{
+	int error;
+
+	faulty_call = number;
+	atomic_store(&hs_sys_fault, fail_call);
+	error = hs_dump_file_commit(file);
+	atomic_store(&hs_sys_fault, NULL);
+	return error;
+}
+
+static void failed_commit_leaves_the_old_file(void)
+{
+	struct hs_dump_file file;
+	static const long calls[] = {SYS_renameat2, SYS_close};
+
+	write_text("a", "old");
+	for (size_t i = 0; i < 2; i++) {
+		int fd;
+
+		CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+		fd = file.fd;
+		CHECK_INT(hs_sys_write_all(fd, "new", 3), 0);
+		CHECK_INT(commit_with_fault(&file, calls[i]), -EIO);
+		CHECK_STR(content("a"), "old");
+		CHECK_INT(entries(), 1);
+		CHECK_INT(file.fd, -1);
+		if (calls[i] == SYS_close)
+			close(fd); /* the injected failure kept it open */
+	}
+	unlink("a");
+	/* A directory in the way. */
+	CHECK_INT(mkdir("a", 0700), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_commit(&file), -EISDIR);
+	CHECK_INT(entries(), 1);
+	rmdir("a");
+}
+
+static void change_of_directory_does_no_harm(void)
+{
+	struct hs_dump_file file;
+
+	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK(file.path[0] == '/');
+	CHECK_INT(chdir("/"), 0);
+	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(chdir(scratch), 0);
+	CHECK_STR(content("a"), "");
+	unlink("a");
+	/* No name for the directory: the relative path is used as it is. */
+	faulty_call = SYS_getcwd;
+	atomic_store(&hs_sys_fault, fail_call);
+	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK_STR(file.path, "a");
+	CHECK_STR(file.temporary, ".a.tmp");
+	hs_dump_file_discard(&file);
+	CHECK_INT(chdir("/"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "no-such-directory/a"), -ENOENT);
+	CHECK_STR(file.path, "/no-such-directory/a");
+	CHECK_INT(chdir(scratch), 0);
+	CHECK_INT(entries(), 0);
+}
+
+int main(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	snprintf(scratch, sizeof scratch, "%s/hs_dump_file.XXXXXX",
+		 base != NULL && strlen(base) < 32 ? base : "/tmp");
+	if (mkdtemp(scratch) == NULL || chdir(scratch) != 0)
+		SKIP("no scratch directory");
+	RUN(letters_are_replaced);
+	RUN(substituted_texts_stay_in_the_directory);
+	RUN(inherited_pattern_gets_the_pid);
+	RUN(bad_patterns_are_refused);
+	RUN(long_names_are_refused);
+	RUN(file_appears_when_complete);
+	RUN(discarded_file_leaves_nothing);
+	RUN(leftover_is_replaced);
+	RUN(links_are_not_followed);
+	RUN(impossible_paths_are_refused);
+	RUN(read_only_directory_is_refused);
+	RUN(failed_commit_leaves_the_old_file);
+	RUN(change_of_directory_does_no_harm);
+	CHECK_INT(rmdir(scratch), 0);
+	return CHECK_RESULT();
+}

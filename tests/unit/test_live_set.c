@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The live set: life of a slot, look-ups, growth, colliding addresses, sweeps.
+ * Includes the source, for a thread that dies in the middle of a free.
+ */
+#include "sample/live_set.c"
+
+#include "check.h"
+
+static _Atomic uint64_t sequence = 1;
+
+static void *pointer(uint64_t address)
+{
+	return (void *)(uintptr_t)address;
+}
+
+static struct hs_live_ticket insert(uint64_t address)
+{
+	struct hs_live_ticket ticket = { HS_SLOT_NONE, 0 };
+
+	CHECK(hs_live_set_take(&ticket));
+	CHECK(hs_live_set_insert(ticket, pointer(address)));
+	return ticket;
+}
+
+/* Recycle all that is on the freed list; returns how many. */
+static unsigned recycle_freed(void)
+{
+	unsigned count = 0;
+	uint32_t number = hs_live_set_take_freed();
+
+	while (number != HS_SLOT_NONE) {
+		uint32_t next = hs_live_set_next_freed(number);
+
+		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
+		count++;
+		number = next;
+	}
+	return count;
+}
+
+static void test_insert_free_recycle(void)
+{
+	struct hs_live_ticket ticket, again;
+	uint64_t before = atomic_load(&sequence);
+
+	CHECK(!hs_live_set_may_hold(pointer(0x1000)));
+	CHECK(!hs_live_set_free(pointer(0x1000), &sequence));
+	ticket = insert(0x1000);
+	CHECK(hs_live_set_may_hold(pointer(0x1000)));
+	CHECK_INT(hs_live_set_used(), 1);
+	CHECK(!hs_live_set_free(pointer(0x1010), &sequence));
+	CHECK(hs_live_set_free(pointer(0x1000), &sequence));
+	CHECK(!hs_live_set_free(pointer(0x1000), &sequence));
+	CHECK_INT(atomic_load(&sequence), before + 1);
+	CHECK_INT(hs_live_set_used(), 1);
+	CHECK_INT(hs_live_set_free_sequence(ticket.slot), before);
+	CHECK_INT(recycle_freed(), 1);
+	CHECK_INT(hs_live_set_used(), 0);
+	CHECK(!hs_live_set_may_hold(pointer(0x1000)));
+
+	/* Generations. */
+	CHECK(!hs_live_set_recycle(ticket.slot, ticket.generation)); /* empty */
+	CHECK(hs_live_set_take(&again));
+	CHECK_INT(again.slot, ticket.slot);
+	CHECK_INT(again.generation, ticket.generation + 1);
+	CHECK(!hs_live_set_recycle(ticket.slot, ticket.generation));
+	CHECK_INT(hs_live_set_used(), 1);
+	hs_live_set_cancel(again);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void test_given_up_sample(void)
+{
+	struct hs_live_ticket ticket = insert(0x2000);
+
+	CHECK(hs_live_set_recycle(ticket.slot, ticket.generation));
+	CHECK(!hs_live_set_may_hold(pointer(0x2000)));
+	CHECK(!hs_live_set_free(pointer(0x2000), &sequence));
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void test_move(void)
+{
+	struct hs_live_ticket old = insert(0x3000), new;
+	uint64_t number = atomic_load(&sequence);
+
+	CHECK_INT(hs_live_set_begin_move(pointer(0x3010), &sequence), HS_SLOT_NONE);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
+	CHECK(!hs_live_set_free(pointer(0x3000), &sequence)); /* only LIVE is found */
+	/* Failed: it lives on, and its free takes a number of its own. */
+	CHECK_INT(hs_live_set_cancel_move(old.slot), number);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
+	CHECK_INT(hs_live_set_free_sequence(old.slot), number + 1);
+	/* In place: the address is sampled again while the old slot is still there. */
+	new = insert(0x3000);
+	CHECK(new.slot != old.slot);
+	hs_live_set_end_move(old.slot);
+	CHECK(hs_live_set_free(pointer(0x3000), &sequence));
+	CHECK_INT(hs_live_set_free_sequence(new.slot), number + 2);
+	CHECK(!hs_live_set_free(pointer(0x3000), &sequence));
+	CHECK_INT(recycle_freed(), 2);
+	CHECK_INT(hs_live_set_used(), 0);
+	CHECK(!hs_live_set_may_hold(pointer(0x3000)));
+}
+
+/* The address whose hash is the given one: the multiplier is odd, so it has an inverse. */
+static uint64_t address_of_hash(uint64_t hash)
+{
+	uint64_t inverse = HS_LIVE_HASH;
+
+	for (int i = 0; i < 6; i++)
+		inverse *= 2 - HS_LIVE_HASH * inverse;
+	CHECK(inverse * HS_LIVE_HASH == 1);
+	return hash * inverse;
+}
+
+static void test_bucket_overflow(void)
+{
+	struct hs_live_ticket tickets[13];
+	uint64_t addresses[13];
+	unsigned shift = atomic_load(&hs_live_index) & 63;
+
+	/* Same bucket, and every second one with the same tag. */
+	for (unsigned i = 0; i < 13; i++)
+		addresses[i] = address_of_hash((uint64_t)5 << shift | (uint64_t)(i & 1) << 32 | i);
+	for (unsigned i = 0; i < 12; i++)
+		tickets[i] = insert(addresses[i]);
+	for (unsigned i = 0; i < 12; i++)
+		CHECK(hs_live_set_may_hold(pointer(addresses[i])));
+	/* The neighbour's own entries have no room either. */
+	CHECK(hs_live_set_take(&tickets[12]));
+	CHECK(!hs_live_set_insert(tickets[12], pointer(addresses[12])));
+	hs_live_set_cancel(tickets[12]);
+	for (unsigned i = 12; i-- > 0;)
+		CHECK(hs_live_set_free(pointer(addresses[i]), &sequence));
+	CHECK_INT(recycle_freed(), 12);
+	for (unsigned i = 0; i < 13; i++)
+		CHECK(!hs_live_set_may_hold(pointer(addresses[i])));
+	/* A refusal in a table far from full is no reason to grow. */
+	CHECK_INT(hs_live_set_maintain(0), 0);
+	CHECK_INT(atomic_load(&hs_live_index) & 63, shift);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void test_sweep(void)
+{
+	struct hs_live_ticket early = insert(0x4000), late = insert(0x4010);
+	struct hs_live_ticket listed = insert(0x4020);
+	uint64_t state, other, number = atomic_load(&sequence);
+
+	/* Died before taking a number; after; and not at all. */
+	CHECK_INT(take_live(0x4000, FREED, &state), early.slot);
+	CHECK_INT(take_live(0x4010, FREED, &other), late.slot);
+	take_number(&slots[late.slot], other, &sequence);
+	CHECK(hs_live_set_free(pointer(0x4020), &sequence));
+	hs_live_set_sweep_freed(number, &sequence);
+	CHECK_INT(hs_live_set_free_sequence(early.slot), number + 2);
+	CHECK_INT(recycle_freed(), 2); /* early and listed */
+	hs_live_set_sweep_freed(number + 1, &sequence);
+	hs_live_set_sweep_freed(number + 1, &sequence);
+	CHECK_INT(hs_live_set_free_sequence(late.slot), number);
+	CHECK_INT(recycle_freed(), 1);
+	CHECK_INT(hs_live_set_used(), 0);
+	CHECK_INT(hs_live_set_generation(listed.slot), listed.generation + 1);
+
+	/* The thread was not dead, only slow, and the slot is in use again. */
+	late = insert(0x5000);
+	early = insert(0x5010);
+	listed = insert(0x5020);
+	take_number(&slots[late.slot], other, &sequence);
+	put_on_freed_list(late.slot, other);
+	CHECK_INT(hs_live_set_take_freed(), HS_SLOT_NONE);
+	for (uint64_t address = 0x5000; address < 0x5030; address += 0x10) {
+		number = atomic_load(&sequence);
+		CHECK(hs_live_set_free(pointer(address), &sequence));
+	}
+	CHECK_INT(hs_live_set_free_sequence(listed.slot), number);
+	CHECK_INT(recycle_freed(), 3);
+}
+
+#define MANY 100000u
+
+static uint64_t many_address(uint64_t i)
+{
+	return 0x7f0000000000u + i * 48;
+}
+
+static void test_growth(void)
+{
+	uint64_t random = 1, shift = atomic_load(&hs_live_index) & 63;
+	unsigned passed = 0;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		struct hs_live_ticket ticket;
+
+		CHECK(hs_live_set_take(&ticket));
+		while (!hs_live_set_insert(ticket, pointer(many_address(i))))
+			CHECK_INT(hs_live_set_maintain(0), 0);
+		if (i % 64 == 0)
+			CHECK_INT(hs_live_set_maintain(1000), 0);
+	}
+	CHECK((atomic_load(&hs_live_index) & 63) <= shift - 9);
+	for (unsigned i = 0; i < MANY; i++)
+		CHECK(hs_live_set_may_hold(pointer(many_address(i))));
+	for (unsigned i = 0; i < 1000000; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		/* A live one must always be found; one that is not live, mostly not. */
+		CHECK(hs_live_set_may_hold(pointer(many_address((random >> 33) % MANY))));
+		passed += hs_live_set_may_hold(pointer(random >> 20 << 4));
+	}
+	printf("false positives: %.2f%% with %.2f entries per bucket\n", passed / 1e4,
+	       MANY / (double)((uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63))));
+	CHECK(passed < 50000);
+	for (unsigned i = 0; i < MANY; i++)
+		CHECK(hs_live_set_free(pointer(many_address(i)), &sequence));
+	CHECK_INT(recycle_freed(), MANY);
+	CHECK_INT(hs_live_set_used(), 0);
+	for (unsigned i = 0; i < MANY; i++)
+		CHECK(!hs_live_set_may_hold(pointer(many_address(i))));
+}
+
+static void test_slots_run_out(void)
+{
+	struct hs_live_ticket ticket, last = { 0, 0 };
+	uint32_t taken = 0;
+
+	while (hs_live_set_take(&ticket)) {
+		last = ticket;
+		taken++;
+	}
+	CHECK_INT(taken, hs_live_set_capacity());
+	CHECK_INT(taken, hs_live_set_used());
+	CHECK_INT(hs_live_set_maintain(10), 0); /* at the limit: no error, no more slots */
+	CHECK(!hs_live_set_take(&ticket));
+	hs_live_set_cancel(last);
+	CHECK(hs_live_set_take(&ticket));
+	CHECK_INT(ticket.slot, last.slot);
+}
+
+int main(void)
+{
+	CHECK(!hs_live_set_may_hold(pointer(0x1000))); /* before the start */
+	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
+	CHECK_INT(hs_live_set_init(MANY, 100), 0);
+	RUN(test_insert_free_recycle);
+	RUN(test_given_up_sample);
+	RUN(test_move);
+	RUN(test_bucket_overflow);
+	RUN(test_sweep);
+	RUN(test_growth);
+	RUN(test_slots_run_out);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Messages: their form, where they go, and that writing one never hurts the program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "check.h"
+
+static char captured[8192];
+static char prefix[64]; /* "heapsample[PID]: " */
+static int real_stderr = -1, capture_fd = -1;
+
+/* From here on descriptor 2 is a file of its own. */
+static void capture_start(void)
+{
+	char path[] = "test_log.XXXXXX";
+
+	real_stderr = dup(STDERR_FILENO);
+	capture_fd = mkstemp(path);
+	unlink(path);
+	dup2(capture_fd, STDERR_FILENO);
+}
+
+/* The real stderr is back; what was written is in captured. */
+static void capture_end(void)
+{
+	ssize_t got = pread(capture_fd, captured, sizeof captured - 1, 0);
+
+	captured[got > 0 ? got : 0] = '\0';
+	dup2(real_stderr, STDERR_FILENO);
+	close(real_stderr);
+	close(capture_fd);
+}
+
+static void check_line(const char *line)
+{
+	char want[8192];
+
+	snprintf(want, sizeof want, "%s%s", *line == '\0' ? "" : prefix, line);
+	CHECK_STR(captured, want);
+}
+
+static void test_levels(void)
+{
+	static const char *const lines[] = { "error: e 1\n", "warning: w 2\n", "info: i 3\n",
+					     "debug: d 4\n" };
+
+	for (int level = HS_LOG_ERROR; level <= HS_LOG_DEBUG; level++) {
+		char want[512] = "";
+
+		for (int i = 0; i <= level; i++) {
+			strcat(want, prefix);
+			strcat(want, lines[i]);
+		}
+		capture_start();
+		hs_log_init((enum hs_log_level)level, NULL);
+		errno = 1234;
+		hs_log(HS_LOG_ERROR, "e %d", 1);
+		hs_log(HS_LOG_WARN, "w %d", 2);
+		hs_log(HS_LOG_INFO, "i %d", 3);
+		hs_log(HS_LOG_DEBUG, "d %d", 4);
+		CHECK_INT(errno, 1234);
+		capture_end();
+		CHECK_STR(captured, want);
+	}
+}
+
+static void test_one_message_is_one_line(void)
+{
+	capture_start();
+	hs_log_init(HS_LOG_WARN, "");
+	hs_log(HS_LOG_WARN, "name %s.", "a\nb\tc\x1b[1m\x7f gr\xc3\xbc\xc3\x9f e");
+	capture_end();
+	check_line("warning: name a?b?c?[1m? gr\xc3\xbc\xc3\x9f e.\n");
+}
+
+static void test_long_lines_are_cut(void)
+{
+	char text[5000];
+
+	memset(text, 'x', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	capture_start();
+	hs_log_init(HS_LOG_WARN, NULL);
+	hs_log(HS_LOG_WARN, "%s", text);
+	capture_end();
+	CHECK_INT(strlen(captured), 2048);
+	CHECK_INT(captured[2047], '\n');
+	CHECK_INT(captured[2046], 'x');
+	CHECK(memcmp(captured, prefix, strlen(prefix)) == 0);
+}
+
+static void test_replaced_stderr_is_left_alone(void)
+{
+	int fd;
+
+	capture_start();
+	hs_log_init(HS_LOG_WARN, NULL);
+	fd = dup(STDERR_FILENO);
+	dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+	dup2(capture_fd, STDERR_FILENO);
+	hs_log(HS_LOG_WARN, "back again");
+	close(STDERR_FILENO);
+	hs_log(HS_LOG_WARN, "closed");
+	dup2(fd, STDERR_FILENO);
+	capture_end();
+	check_line("warning: back again\n");
+
+	/* The program's own file on descriptor 2 stays empty. */
+	hs_log_init(HS_LOG_WARN, NULL);
+	capture_start();
+	hs_log(HS_LOG_WARN, "not yours");
+	capture_end();
+	check_line("");
+	close(fd);
+}
+
+static void test_stderr_closed_at_start(void)
+{
+	capture_start();
+	close(STDERR_FILENO);
+	hs_log_init(HS_LOG_WARN, NULL);
+	dup2(capture_fd, STDERR_FILENO);
+	hs_log(HS_LOG_WARN, "nobody asked");
+	capture_end();
+	check_line("");
+}
+
+static void test_logfile(void)
+{
+	const char *path = "test_log.file";
+	struct stat info;
+	FILE *file;
+	int before, after;
+
+	unlink(path);
+	capture_start();
+	hs_log_init(HS_LOG_WARN, path);
+	before = dup(0);
+	close(before);
+	hs_log(HS_LOG_WARN, "one");
+	hs_log(HS_LOG_INFO, "not enabled");
+	hs_log(HS_LOG_ERROR, "two");
+	after = dup(0);
+	close(after);
+	capture_end();
+	check_line("");
+	CHECK_INT(after, before);
+
+	CHECK_INT(stat(path, &info), 0);
+	CHECK_INT(info.st_mode & 0777, 0600);
+	file = fopen(path, "r");
+	captured[fread(captured, 1, sizeof captured - 1, file)] = '\0';
+	fclose(file);
+	unlink(path);
+	CHECK(strstr(captured, "warning: one\n") != NULL);
+	CHECK(strstr(captured, "error: two\n") != NULL);
+	CHECK(strstr(captured, "not enabled") == NULL);
+}
+
+static void test_logfile_that_cannot_be_opened(void)
+{
+	capture_start();
+	hs_log_init(HS_LOG_WARN, "/no/such/folder/log");
+	hs_log(HS_LOG_WARN, "to stderr");
+	capture_end();
+	check_line("warning: to stderr\n");
+}
+
+static void test_logfile_is_a_pipe_nobody_reads(void)
+{
+	const char *path = "test_log.fifo";
+
+	unlink(path);
+	CHECK_INT(mkfifo(path, 0600), 0);
+	capture_start();
+	hs_log_init(HS_LOG_WARN, path);
+	hs_log(HS_LOG_WARN, "does not wait");
+	capture_end();
+	check_line("warning: does not wait\n");
+	unlink(path);
+}
+
+static long fail_mmap(long number)
+{
+	return number == SYS_mmap ? -ENOMEM : 0;
+}
+
+static void test_without_memory(void)
+{
+	char text[1000];
+
+	memset(text, 'y', sizeof text - 1);
+	text[sizeof text - 1] = '\0';
+	capture_start();
+	hs_log_init(HS_LOG_WARN, NULL);
+	hs_sys_fault = fail_mmap;
+	hs_log(HS_LOG_WARN, "short");
+	hs_log(HS_LOG_WARN, "%s", text);
+	hs_sys_fault = NULL;
+	capture_end();
+	CHECK_INT(strlen(captured), strlen(prefix) + strlen("warning: short\n") + 256);
+	CHECK_INT(captured[strlen(captured) - 1], '\n');
+	*(strchr(captured, '\n') + 1) = '\0';
+	check_line("warning: short\n");
+}
+
+static volatile sig_atomic_t signals_seen;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals_seen = signals_seen + 1;
+}
+
+static bool mask_has(int number)
+{
+	sigset_t mask;
+
+	sigprocmask(SIG_SETMASK, NULL, &mask);
+	return sigismember(&mask, number) == 1;
+}
+
+static bool is_pending(int number)
+{
+	sigset_t pending;
+
+	sigpending(&pending);
+	return sigismember(&pending, number) == 1;
+}
+
+/* Descriptor 2 becomes a pipe without a reader while one line is written. */
+static void log_to_broken_pipe(void)
+{
+	int ends[2], saved = dup(STDERR_FILENO);
+
+	CHECK_INT(pipe(ends), 0);
+	dup2(ends[1], STDERR_FILENO);
+	hs_log_init(HS_LOG_WARN, NULL);
+	close(ends[0]);
+	hs_log(HS_LOG_WARN, "into the void");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(ends[1]);
+}
+
+static void test_broken_pipe_raises_no_signal(void)
+{
+	sigset_t set;
+
+	signals_seen = 0;
+	signal(SIGPIPE, count_signal);
+	log_to_broken_pipe();
+	CHECK_INT(signals_seen, 0);
+	CHECK(!is_pending(SIGPIPE));
+	CHECK(!mask_has(SIGPIPE));
+
+	/* One that was pending before is the program's. */
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	raise(SIGPIPE);
+	log_to_broken_pipe();
+	CHECK(is_pending(SIGPIPE));
+	CHECK(mask_has(SIGPIPE));
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	CHECK_INT(signals_seen, 1);
+	signal(SIGPIPE, SIG_DFL);
+}
+
+static void test_file_size_limit_raises_no_signal(void)
+{
+	struct rlimit saved, none;
+
+	signals_seen = 0;
+	signal(SIGXFSZ, count_signal);
+	getrlimit(RLIMIT_FSIZE, &saved);
+	none = saved;
+	none.rlim_cur = 0;
+	setrlimit(RLIMIT_FSIZE, &none);
+	unlink("test_log.limit");
+	hs_log_init(HS_LOG_WARN, "test_log.limit");
+	hs_log(HS_LOG_WARN, "no room");
+	setrlimit(RLIMIT_FSIZE, &saved);
+	CHECK_INT(unlink("test_log.limit"), 0);
+	CHECK_INT(signals_seen, 0);
+	CHECK(!is_pending(SIGXFSZ));
+	signal(SIGXFSZ, SIG_DFL);
+}
+
+int main(void)
+{
+	snprintf(prefix, sizeof prefix, "heapsample[%d]: ", (int)getpid());
+	RUN(test_levels);
+	RUN(test_one_message_is_one_line);
+	RUN(test_long_lines_are_cut);
+	RUN(test_replaced_stderr_is_left_alone);
+	RUN(test_stderr_closed_at_start);
+	RUN(test_logfile);
+	RUN(test_logfile_that_cannot_be_opened);
+	RUN(test_logfile_is_a_pipe_nobody_reads);
+	RUN(test_without_memory);
+	RUN(test_broken_pipe_raises_no_signal);
+	RUN(test_file_size_limit_raises_no_signal);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "maps/mapping_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <link.h>
+#include <stddef.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "arch/unwind.h"
+#include "base/arena.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+
+#define PAGE ((size_t)4096)
+
+static struct hs_mapping_table *table;
+
+static void begin_table(void)
+{
+	table = hs_mapping_table_create();
+	CHECK(table != NULL);
+	CHECK_INT(hs_mapping_table_generation(table), 0);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	CHECK_INT(hs_mapping_table_generation(table), 1);
+}
+
+static void end_table(void)
+{
+	hs_mapping_table_destroy(table);
+}
+
+static void refresh(void)
+{
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+}
+
+static uint32_t id_of(const void *address)
+{
+	return hs_mapping_table_find(table, (uintptr_t)address);
+}
+
+static const struct hs_mapping *mapping_of(const void *address)
+{
+	static const struct hs_mapping none = { .path = "none" };
+	const struct hs_mapping *mapping = hs_mapping_table_get(table, id_of(address));
+
+	return mapping != NULL ? mapping : &none;
+}
+
+/* Three pages of an object with one executable segment; the build id is `letter` eight times. */
+static int make_object(char *path, size_t capacity, const char *name, char letter)
+{
+	static unsigned char page[3 * PAGE];
+	ElfW(Ehdr) *header = (ElfW(Ehdr) *)(void *)page;
+	ElfW(Phdr) *headers = (ElfW(Phdr) *)(void *)(page + sizeof *header);
+	ElfW(Nhdr) *note = (ElfW(Nhdr) *)(void *)(page + 512);
+	const char *directory = getenv("TMPDIR") != NULL ? getenv("TMPDIR") : "/tmp";
+	int fd;
+
+	memset(page, 0, sizeof page);
+	memcpy(header->e_ident, ELFMAG, SELFMAG);
+	header->e_ident[EI_CLASS] = ELFCLASS64;
+	header->e_ident[EI_DATA] = ELFDATA2LSB;
+	header->e_type = ET_DYN;
+	header->e_machine = HS_ARCH_ELF_MACHINE;
+	header->e_phoff = sizeof *header;
+	header->e_phentsize = sizeof *headers;
+	header->e_phnum = 2;
+	headers[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X,
+				   .p_memsz = sizeof page, .p_filesz = sizeof page };
+	headers[1] = (ElfW(Phdr)){ .p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4 };
+	*note = (ElfW(Nhdr)){ 4, 8, NT_GNU_BUILD_ID };
+	memcpy(page + 512 + sizeof *note, "GNU", 4);
+	memset(page + 512 + sizeof *note + 4, letter, 8);
+	snprintf(path, capacity, "%s/%s-%d", directory, name, (int)getpid());
+	fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	CHECK(fd >= 0 && write(fd, page, sizeof page) == (ssize_t)sizeof page);
+	return fd;
+}
+
+static unsigned char *map_at(void *address, int fd, size_t bytes, int protection)
+{
+	int flags = MAP_PRIVATE | (address != NULL ? MAP_FIXED : 0) | (fd < 0 ? MAP_ANONYMOUS : 0);
+	void *mapped = mmap(address, bytes, protection, flags, fd, 0);
+
+	CHECK(mapped != MAP_FAILED);
+	return mapped;
+}
+
+static void test_program_and_libraries(void)
+{
+	char exe[4096] = "";
+	const struct hs_mapping *own, *libc;
+
+	begin_table();
+	CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
+	own = mapping_of((const void *)(uintptr_t)&test_program_and_libraries);
+	CHECK_STR(own->path, exe);
+	CHECK_INT(own->flags, HS_MAPPING_MAIN | HS_MAPPING_FILE);
+	CHECK(own->eh_frame_hdr > own->load_bias && own->eh_frame_hdr_bytes > 8);
+	CHECK_INT(own->start % PAGE, 0);
+	libc = mapping_of((const void *)(uintptr_t)&gnu_get_libc_version);
+	CHECK(strstr(libc->path, "/libc") != NULL);
+	CHECK_INT(libc->flags, HS_MAPPING_FILE);
+	CHECK(strlen(libc->build_id) >= 16);
+	CHECK_INT(id_of(NULL), HS_MAPPING_NONE);
+	CHECK_INT(id_of(exe), HS_MAPPING_NONE);
+	CHECK(hs_mapping_table_get(table, HS_MAPPING_NONE) == NULL);
+	CHECK(hs_mapping_table_get(table, hs_mapping_table_count(table)) == NULL);
+	end_table();
+}
+
+static void test_vdso(void)
+{
+	const unsigned char *base = (const unsigned char *)(uintptr_t)getauxval(AT_SYSINFO_EHDR);
+	const struct hs_mapping *vdso;
+
+	if (base == NULL)
+		return;
+	begin_table();
+	vdso = mapping_of(base + 64);
+	CHECK_STR(vdso->path, "[vdso]");
+	CHECK_INT(vdso->flags, 0);
+	CHECK(vdso->eh_frame_hdr != 0 && vdso->build_id[0] != '\0');
+	CHECK(hs_mapping_table_is_readable(table, vdso->eh_frame_hdr, vdso->eh_frame_hdr_bytes));
+	end_table();
+}
+
+static void test_nothing_changes_without_changes(void)
+{
+	uint64_t reads;
+	uint32_t count, own;
+
+	begin_table();
+	reads = hs_stats_get(map_reads);
+	/* The first refresh may have made the allocator map something. */
+	refresh();
+	count = hs_mapping_table_count(table);
+	own = id_of((const void *)(uintptr_t)&refresh);
+	for (int i = 0; i < 3; i++)
+		refresh();
+	CHECK_INT(hs_mapping_table_generation(table), 1);
+	CHECK_INT(hs_mapping_table_count(table), count);
+	CHECK_INT(id_of((const void *)(uintptr_t)&refresh), own);
+	CHECK_INT(hs_stats_get(map_reads), reads + 4);
+	CHECK_INT(hs_stats_get(map_lines_skipped), 0);
+	end_table();
+}
+
+static void test_own_mapping_is_marked(void)
+{
+	table = hs_mapping_table_create();
+	hs_mapping_table_set_own(table, (uintptr_t)&test_own_mapping_is_marked);
+	refresh();
+	CHECK(mapping_of((const void *)(uintptr_t)&refresh)->flags & HS_MAPPING_OWN);
+	CHECK_INT(mapping_of((const void *)(uintptr_t)&gnu_get_libc_version)->flags,
+		  HS_MAPPING_FILE);
+	end_table();
+}
+
+static void test_other_file_at_the_same_address(void)
+{
+	char path[2][256];
+	int fd[2] = { make_object(path[0], sizeof path[0], "hs\ntest a", 'a'),
+		      make_object(path[1], sizeof path[1], "hs-test-b", 'b') };
+	unsigned char *code = map_at(NULL, fd[0], 3 * PAGE, PROT_READ | PROT_EXEC);
+	const struct hs_mapping *mapping[2];
+	uint32_t id[2];
+
+	begin_table();
+	id[0] = id_of(code);
+	mapping[0] = mapping_of(code);
+	CHECK_STR(mapping[0]->path, path[0]);
+	CHECK_STR(mapping[0]->build_id, "6161616161616161");
+	CHECK_INT(mapping[0]->load_bias, (uintptr_t)code);
+
+	map_at(code, fd[1], 3 * PAGE, PROT_READ | PROT_EXEC);
+	CHECK_INT(id_of(code), id[0]);
+	refresh();
+	CHECK_INT(hs_mapping_table_generation(table), 2);
+	id[1] = id_of(code);
+	mapping[1] = mapping_of(code);
+	CHECK(id[1] != id[0]);
+	CHECK_STR(mapping[1]->path, path[1]);
+	CHECK_STR(mapping[1]->build_id, "6262626262626262");
+	CHECK_STR(hs_mapping_table_get(table, id[0])->path, path[0]);
+
+	/* Gone, then the first one again. */
+	munmap(code, 3 * PAGE);
+	refresh();
+	CHECK_INT(hs_mapping_table_generation(table), 3);
+	CHECK_INT(id_of(code), HS_MAPPING_NONE);
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)code, 1));
+	map_at(code, fd[0], 3 * PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK_INT(hs_mapping_table_generation(table), 4);
+	CHECK_INT(id_of(code), id[0]);
+	munmap(code, 3 * PAGE);
+	for (int i = 0; i < 2; i++) {
+		close(fd[i]);
+		unlink(path[i]);
+	}
+	end_table();
+}
+
+/* The same inode with other contents: only the build id tells. */
+static void test_rewritten_file_at_the_same_address(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-rewritten", 'a');
+	unsigned char *code = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	uint32_t id;
+
+	begin_table();
+	id = id_of(code);
+	close(make_object(path, sizeof path, "hs-test-rewritten", 'b'));
+	refresh();
+	CHECK(id_of(code) != id);
+	CHECK_STR(mapping_of(code)->build_id, "6262626262626262");
+	CHECK_INT(hs_mapping_table_generation(table), 2);
+	munmap(code, 3 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
+static void test_deleted_file_and_split_text(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-deleted", 'd');
+	unsigned char *code = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	uint32_t id;
+
+	begin_table();
+	id = id_of(code);
+	unlink(path);
+	mprotect(code + PAGE, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC);
+	refresh();
+	CHECK_INT(id_of(code), id);
+	CHECK_INT(id_of(code + PAGE), id);
+	CHECK_INT(id_of(code + 2 * PAGE), id);
+	CHECK_STR(mapping_of(code)->path, path);
+	CHECK_INT(hs_mapping_table_generation(table), 1);
+	munmap(code, 3 * PAGE);
+	close(fd);
+	end_table();
+}
+
+/* As lld lays out small objects: the code is in the file's first page, which is mapped twice. */
+static void test_first_page_mapped_twice(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-twice", 't');
+	unsigned char *base = map_at(NULL, -1, 2 * PAGE, PROT_NONE);
+	ElfW(Phdr) code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5c0,
+			    .p_vaddr = PAGE + 0x5c0, .p_memsz = 64, .p_filesz = 64 };
+
+	/* The note's header makes room for the second segment's. */
+	CHECK_INT(pwrite(fd, &code, sizeof code, sizeof(ElfW(Ehdr)) + sizeof code), sizeof code);
+	CHECK_INT(pwrite(fd, &(uint64_t){ 64 }, 8,
+			 sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)), 8);
+	map_at(base, fd, PAGE, PROT_READ);
+	map_at(base + PAGE, fd, PAGE, PROT_READ | PROT_EXEC);
+	begin_table();
+	CHECK_INT(mapping_of(base + PAGE)->load_bias, (uintptr_t)base);
+	CHECK_INT(mapping_of(base + PAGE)->start, (uintptr_t)base + PAGE);
+	CHECK_INT(mapping_of(base + PAGE)->offset, 0);
+	munmap(base, 2 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
+static void test_anonymous_code(void)
+{
+	unsigned char *code = map_at(NULL, -1, 8 * PAGE, PROT_NONE);
+	const struct hs_mapping *mapping;
+	uint32_t id;
+
+	mprotect(code + PAGE, 4 * PAGE, PROT_READ | PROT_EXEC);
+	begin_table();
+	id = id_of(code + PAGE);
+	mapping = mapping_of(code + PAGE);
+	CHECK_STR(mapping->path, "//anon");
+	CHECK_INT(mapping->flags, HS_MAPPING_ANONYMOUS);
+	CHECK_INT(mapping->eh_frame_hdr, 0);
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)code + PAGE, 4 * PAGE));
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)code + PAGE, 4 * PAGE + 1));
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)code, 1));
+
+	/* While a page is being written, the rest keeps its id; the page has none. */
+	mprotect(code + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE);
+	refresh();
+	CHECK_INT(id_of(code + PAGE), id);
+	CHECK_INT(id_of(code + 2 * PAGE), HS_MAPPING_NONE);
+	CHECK_INT(id_of(code + 3 * PAGE), id);
+	mprotect(code + 2 * PAGE, PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK_INT(id_of(code + 2 * PAGE), id);
+	CHECK_INT(hs_mapping_table_generation(table), 3);
+
+	/* Grown, it is another one. */
+	mprotect(code + PAGE, 5 * PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK(id_of(code + PAGE) != id);
+	CHECK_INT(mapping_of(code + PAGE)->end, (uintptr_t)code + 6 * PAGE);
+	CHECK_INT(hs_mapping_table_get(table, id)->end, (uintptr_t)code + 5 * PAGE);
+	munmap(code, 8 * PAGE);
+	end_table();
+}
+
+static void test_memfd_code(void)
+{
+	int fd = memfd_create("jit code", MFD_CLOEXEC);
+	unsigned char *code;
+
+	CHECK_INT(ftruncate(fd, 2 * PAGE), 0);
+	code = map_at(NULL, fd, 2 * PAGE, PROT_READ | PROT_EXEC);
+	begin_table();
+	CHECK_STR(mapping_of(code)->path, "/memfd:jit code");
+	CHECK_INT(mapping_of(code)->flags, HS_MAPPING_ANONYMOUS);
+	/* Truncated under us: no fault. */
+	CHECK_INT(ftruncate(fd, 0), 0);
+	refresh();
+	munmap(code, 2 * PAGE);
+	close(fd);
+	end_table();
+}
+
+static void test_readable(void)
+{
+	static int data = 1;
+	static char zeroed[64 * 4096];
+	int on_stack = 1;
+	int *on_heap = malloc(sizeof *on_heap);
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-data", 'd');
+	unsigned char *file = map_at(NULL, fd, 3 * PAGE, PROT_READ);
+
+	begin_table();
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)&test_readable, 8));
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)&data, sizeof data));
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)"constant", 8));
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&on_stack, sizeof on_stack));
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)on_heap, sizeof *on_heap));
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&zeroed[sizeof zeroed / 2], 1));
+	/* A file that no code comes from may be anything. */
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)file, 1));
+	CHECK(!hs_mapping_table_is_readable(table, 0, 1));
+	CHECK(!hs_mapping_table_is_readable(table, UINT64_MAX, 1));
+	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&test_readable, SIZE_MAX));
+	munmap(file, 3 * PAGE);
+	close(fd);
+	unlink(path);
+	free(on_heap);
+	end_table();
+}
+
+/* Alternating protections: as many lines as pages. */
+static void test_many_lines(void)
+{
+	enum { PAGES = 12000 };
+	unsigned char *pages = map_at(NULL, -1, PAGES * PAGE, PROT_NONE);
+	uint64_t skipped = hs_stats_get(map_lines_skipped);
+
+	for (size_t i = 0; i < PAGES; i += 2)
+		CHECK_INT(mprotect(pages + i * PAGE, PAGE, PROT_READ | PROT_EXEC), 0);
+	begin_table();
+	for (size_t i = 0; i < PAGES; i++) {
+		uint32_t id = id_of(pages + i * PAGE + 5);
+		if (i % 2 == 1)
+			CHECK_INT(id, HS_MAPPING_NONE);
+		else
+			CHECK_INT(hs_mapping_table_get(table, id)->start,
+				  (uintptr_t)pages + i * PAGE);
+	}
+	CHECK(hs_mapping_table_count(table) >= PAGES / 2);
+	CHECK_INT(hs_stats_get(map_lines_skipped), skipped);
+	munmap(pages, PAGES * PAGE);
+	refresh();
+	CHECK_INT(id_of(pages), HS_MAPPING_NONE);
+	end_table();
+}
+
+static long failing_call;
+static long failure;
+static int failures_left;
+
+static long inject(long number)
+{
+	return number == failing_call && failures_left-- > 0 ? failure : 0;
+}
+
+static void fail_next(long number, long error, int times)
+{
+	failing_call = number;
+	failure = error;
+	failures_left = times;
+	atomic_store(&hs_sys_fault, inject);
+}
+
+static void test_failures_keep_the_old_index(void)
+{
+	const void *here = (const void *)(uintptr_t)&test_failures_keep_the_old_index;
+	uint64_t failures = hs_stats_get(map_read_failures);
+	uint32_t id;
+
+	begin_table();
+	id = id_of(here);
+	fail_next(SYS_openat, -EMFILE, 1);
+	CHECK_INT(hs_mapping_table_refresh(table), -EMFILE);
+	fail_next(SYS_read, -EIO, 1);
+	CHECK_INT(hs_mapping_table_refresh(table), -EIO);
+	CHECK_INT(hs_stats_get(map_read_failures), failures + 2);
+	CHECK_INT(id_of(here), id);
+	CHECK_INT(hs_mapping_table_generation(table), 1);
+	fail_next(SYS_read, -EINTR, 3);
+	refresh();
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK_INT(id_of(here), id);
+	end_table();
+}
+
+/* No object can be read: mappings are known, their tables are not. */
+static void test_memory_refused(void)
+{
+	fail_next(SYS_process_vm_readv, -EFAULT, 1 << 30);
+	begin_table();
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK(id_of((const void *)(uintptr_t)&refresh) != HS_MAPPING_NONE);
+	CHECK_INT(mapping_of((const void *)(uintptr_t)&refresh)->eh_frame_hdr, 0);
+	end_table();
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	RUN(test_program_and_libraries);
+	RUN(test_vdso);
+	RUN(test_nothing_changes_without_changes);
+	RUN(test_own_mapping_is_marked);
+	RUN(test_other_file_at_the_same_address);
+	RUN(test_rewritten_file_at_the_same_address);
+	RUN(test_deleted_file_and_split_text);
+	RUN(test_first_page_mapped_twice);
+	RUN(test_anonymous_code);
+	RUN(test_memfd_code);
+	RUN(test_readable);
+	RUN(test_many_lines);
+	RUN(test_failures_keep_the_old_index);
+	RUN(test_memory_refused);
+	return CHECK_RESULT();
+}

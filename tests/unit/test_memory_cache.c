@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/memory_cache.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "unwind/eh_frame_hdr.h"
+
+#define PAGE ((size_t)4096)
+/* More than the cache holds. */
+#define PAGES ((size_t)3000)
+
+static struct hs_mapping_table *table;
+static struct hs_memory_cache *cache;
+static unsigned char *pages;
+
+static void begin(void)
+{
+	pages = mmap(NULL, (PAGES + 1) * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+	CHECK(pages != MAP_FAILED);
+	for (size_t i = 0; i < PAGES * PAGE; i += 8)
+		memcpy(pages + i, &i, sizeof i);
+	CHECK_INT(mprotect(pages, PAGES * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC), 0);
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	cache = hs_memory_cache_create(table);
+	CHECK(cache != NULL);
+}
+
+static void end(void)
+{
+	munmap(pages, (PAGES + 1) * PAGE);
+	hs_memory_cache_destroy(cache);
+	hs_mapping_table_destroy(table);
+}
+
+static void check_read(size_t offset)
+{
+	uint64_t got = 0, want;
+
+	memcpy(&want, pages + offset, sizeof want);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + offset, &got, sizeof got), 0);
+	CHECK_INT(got, want);
+}
+
+static void test_reads(void)
+{
+	unsigned seed = 7;
+
+	begin();
+	for (int i = 0; i < 50000; i++)
+		check_read((size_t)rand_r(&seed) % (PAGES * PAGE - 8));
+	/* Close together, so that pages are found again, and across their ends. */
+	for (size_t offset = 5 * PAGE - 100; offset < 5 * PAGE + 100; offset++)
+		check_read(offset);
+	end();
+}
+
+static void test_refused(void)
+{
+	uint64_t word;
+
+	begin();
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)&word, &word, 8), -EFAULT);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + PAGES * PAGE, &word, 8), -EFAULT);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + PAGES * PAGE - 7, &word, 8),
+		  -EFAULT);
+	CHECK_INT(hs_memory_cache_read(cache, 0, &word, 8), -EFAULT);
+	CHECK_INT(hs_memory_cache_read(cache, UINT64_MAX - 3, &word, 8), -EFAULT);
+	/* Readable by the table, but gone. */
+	munmap(pages + PAGE, PAGE);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + PAGE, &word, 8), -EFAULT);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + PAGE - 4, &word, 8), -EFAULT);
+	end();
+}
+
+static void test_drop(void)
+{
+	uint64_t got = 0, changed = 0x1234567890;
+
+	begin();
+	check_read(64);
+	memcpy(pages + 64, &changed, sizeof changed);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + 64, &got, sizeof got), 0);
+	CHECK_INT(got, 64);
+	hs_memory_cache_drop(cache);
+	check_read(64);
+	end();
+}
+
+static void test_eh_frame_hdr(void)
+{
+	static const unsigned char good[12] = { 1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 5, 0, 0, 0 };
+	unsigned char header[12];
+	struct hs_eh_frame_hdr out;
+
+	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, sizeof good, 12 + 5 * 8), 0);
+	CHECK_INT(out.table_offset, 12);
+	CHECK_INT(out.fde_count, 5);
+	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, sizeof good, 12 + 5 * 8 - 1), -ENOENT);
+	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, 11, 12 + 5 * 8), -ENOENT);
+	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, 3, 3), -ENOENT);
+	for (unsigned i = 0; i < 4; i++) {
+		memcpy(header, good, sizeof header);
+		header[i] = 0xff;
+		CHECK_INT(hs_eh_frame_hdr_parse(&out, header, sizeof header, 1000), -ENOENT);
+	}
+	memcpy(header, good, sizeof header);
+	header[8] = 0;
+	CHECK_INT(hs_eh_frame_hdr_parse(&out, header, sizeof header, 1000), -ENOENT);
+	memset(header + 8, 0xff, 4);
+	CHECK_INT(hs_eh_frame_hdr_parse(&out, header, sizeof header, 1000), -ENOENT);
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	RUN(test_reads);
+	RUN(test_refused);
+	RUN(test_drop);
+	RUN(test_eh_frame_hdr);
+	return CHECK_RESULT();
+}

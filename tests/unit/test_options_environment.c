@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names in the environment, ours and others; what is said of the options as a whole. */
+#include "options_testing.h"
+
+#define UNKNOWN " is not a variable of libheapsample "
+
+static void test_unknown_variables(void)
+{
+	bad("HEAPSAMPLE_INTERVALL=1",
+	    "HEAPSAMPLE_INTERVALL" UNKNOWN "(nearest: HEAPSAMPLE_INTERVAL)");
+	bad("HEAPSAMPLE_OUPTUT=x", "HEAPSAMPLE_OUPTUT" UNKNOWN "(nearest: HEAPSAMPLE_OUTPUT)");
+	bad("HEAPSAMPLE_interval=1",
+	    "HEAPSAMPLE_interval" UNKNOWN "(nearest: HEAPSAMPLE_INTERVAL)");
+	bad("HEAPSAMPLE_DROPFRAME=x",
+	    "HEAPSAMPLE_DROPFRAME" UNKNOWN "(nearest: HEAPSAMPLE_DROP_FRAMES)");
+	bad("HEAPSAMPLE_STACK_=1", "HEAPSAMPLE_STACK_" UNKNOWN "(nearest: HEAPSAMPLE_STACK)");
+	/* Four changes away, or too little in common with a short one. */
+	bad("HEAPSAMPLE_SYMBOLTABLE=x", "HEAPSAMPLE_SYMBOLTABLE" UNKNOWN "(see libheapsample(7))");
+	bad("HEAPSAMPLE_X=1", "HEAPSAMPLE_X" UNKNOWN "(see libheapsample(7))");
+	bad("HEAPSAMPLE_LIG=info", "HEAPSAMPLE_LIG" UNKNOWN "(nearest: HEAPSAMPLE_LOG)");
+	bad("HEAPSAMPLE_=1", "HEAPSAMPLE_" UNKNOWN "(see libheapsample(7))");
+	bad("HEAPSAMPLE_ROOTS=1", "HEAPSAMPLE_ROOTS" UNKNOWN "(see libheapsample(7))");
+	bad("HEAPSAMPLE_AVERYLONGNAMETHATRESEMBLESNOTHINGWEKNOWATALLANDGOESON=1",
+	    "HEAPSAMPLE_AVERYLONGNAMETHATRESEMBLESNOTHINGWEKNOWATALLANDGOESO"
+	    UNKNOWN "(see libheapsample(7))");
+}
+
+static void test_variables_of_others(void)
+{
+	bad("HEAPSAMPLEX=1", "");
+	bad("HEAPSAMPLE", "");
+	bad("HEAPSAMPLE_INTERVAL", "");
+	bad("HEAPSAMPL=1", "");
+	bad("heapsample_interval=x", "");
+	bad("XHEAPSAMPLE_INTERVAL=x", "");
+	bad("PATH=/bin:HEAPSAMPLE_INTERVAL=x", "");
+	bad("HEAPSAMPLE_ROOT=123", "");
+	bad("=", "");
+	bad("", "");
+}
+
+static void test_whole_environment(void)
+{
+	char *environment[] = { (char[]){ "HOME=/" },
+				(char[]){ "HEAPSAMPLE_DEPTH=5" },
+				(char[]){ "HEAPSAMPLE_DEPTH=7" },
+				(char[]){ "HEAPSAMPLE_FOO=1" },
+				(char[]){ "HEAPSAMPLE_STACK=zzz" },
+				(char[]){ "HEAPSAMPLE_STACK=8k" },
+				(char[]){ "HEAPSAMPLE_LOG=debug" },
+				NULL };
+
+	parse(environment);
+	/* The first of a name counts, as with getenv(3). */
+	CHECK_INT(options.depth_frames, 5);
+	CHECK_INT(options.stack_bytes, 65536);
+	CHECK_INT(options.log_level, HS_LOG_DEBUG);
+	CHECK_STR(reported,
+		  "HEAPSAMPLE_FOO" UNKNOWN "(see libheapsample(7))\n"
+		  "HEAPSAMPLE_STACK=zzz is not understood "
+		  "(expected bytes, 8k to 256k, such as 64k); using 64k\n");
+}
+
+static void test_describe_is_cut(void)
+{
+	char text[sizeof DEFAULTS + 1];
+
+	parse(NULL);
+	memset(text, '#', sizeof text);
+	CHECK_INT(hs_options_describe(&options, text, 0), 0);
+	CHECK_INT(text[0], '#');
+	for (size_t capacity = 1; capacity <= sizeof DEFAULTS; capacity++) {
+		memset(text, '#', sizeof text);
+		CHECK_INT(hs_options_describe(&options, text, capacity), capacity - 1);
+		CHECK(memcmp(text, DEFAULTS, capacity - 1) == 0);
+		CHECK(text[capacity - 1] == '\0' && text[capacity] == '#');
+	}
+	CHECK_INT(hs_options_describe(&options, described, sizeof described), strlen(DEFAULTS));
+}
+
+/* What the table says is the default describes itself so. */
+static void test_entries(void)
+{
+	const char *name, *value, *form;
+	char text[2048] = "";
+	size_t i = 0;
+
+	for (; hs_options_entry(i, &name, &value, &form); i++) {
+		CHECK(*form != '\0');
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s=%s",
+			 i == 0 ? "" : " ", name, value);
+	}
+	CHECK_INT(i, 19);
+	CHECK_STR(text, DEFAULTS);
+	CHECK(!hs_options_entry(1000, &name, &value, &form));
+}
+
+int main(void)
+{
+	RUN(test_unknown_variables);
+	RUN(test_variables_of_others);
+	RUN(test_whole_environment);
+	RUN(test_describe_is_cut);
+	RUN(test_entries);
+	return CHECK_RESULT();
+}

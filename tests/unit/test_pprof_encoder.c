@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The encoder: what protobuf-c unpacks, and what the checker of tests/pprof_read.py
+ * accepts, is what the view said.
+ *
+ *   test_pprof_encoder write FILE   writes the sample view as the profiler writes its
+ *                                   profiles, and prints its totals as pprof_read.py does
+ */
+#include "output/pprof_encoder.h"
+
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "output/dump_file.h"
+#include "output/gzip_writer.h"
+#include "output/proto/profile.pb-c.h"
+#include "sample_view.h"
+
+#define BUDGET ((size_t)64 << 20)
+
+static Perftools__Profiles__Profile *decode(const struct hs_view *view)
+{
+	struct memory_sink memory = { 0 };
+	Perftools__Profiles__Profile *profile;
+
+	CHECK_INT(sample_encode(view, &memory), 0);
+	profile = perftools__profiles__profile__unpack(NULL, memory.length, memory.bytes);
+	CHECK(profile != NULL);
+	if (profile == NULL)
+		exit(CHECK_RESULT());
+	free(memory.bytes);
+	return profile;
+}
+
+static void drop(Perftools__Profiles__Profile *profile)
+{
+	perftools__profiles__profile__free_unpacked(profile, NULL);
+}
+
+static const char *text(const Perftools__Profiles__Profile *profile, int64_t index)
+{
+	return index >= 0 && (size_t)index < profile->n_string_table ? profile->string_table[index]
+								      : NULL;
+}
+
+static void header_is_as_the_view_says(void)
+{
+	static const char *const types[][2] = { { "alloc_objects", "count" },
+						{ "alloc_space", "bytes" },
+						{ "inuse_objects", "count" },
+						{ "inuse_space", "bytes" } };
+	struct sample sample;
+	Perftools__Profiles__Profile *profile;
+
+	sample_fill(&sample);
+	profile = decode(&sample.view);
+	CHECK_INT(profile->n_sample_type, 4);
+	for (size_t i = 0; i < profile->n_sample_type; i++) {
+		CHECK_STR(text(profile, profile->sample_type[i]->type), types[i][0]);
+		CHECK_STR(text(profile, profile->sample_type[i]->unit), types[i][1]);
+	}
+	CHECK_STR(text(profile, 0), "");
+	CHECK_STR(text(profile, profile->default_sample_type), "inuse_space");
+	CHECK_STR(text(profile, profile->period_type->type), "space");
+	CHECK_STR(text(profile, profile->period_type->unit), "bytes");
+	CHECK_INT(profile->period, 524288);
+	CHECK_INT(profile->time_nanos, 1700000000000000001);
+	CHECK_INT(profile->duration_nanos, 2000000000);
+	CHECK_STR(text(profile, profile->drop_frames), "malloc|calloc");
+	CHECK_INT(profile->keep_frames, 0);
+	CHECK_INT(profile->doc_url, 0);
+	CHECK_INT(profile->n_comment, 2);
+	CHECK_STR(text(profile, profile->comment[0]), "libheapsample interval=524288B");
+	CHECK_STR(text(profile, profile->comment[1]), "samples=50 lost=0");
+	drop(profile);
+}
+
+static void check_location(const Perftools__Profiles__Profile *profile,
+			   const struct hs_view_location *want, size_t i)
+{
+	const Perftools__Profiles__Location *got = profile->location[i];
+	const Perftools__Profiles__Function *function;
+
+	CHECK_INT(got->id, i + 1);
+	CHECK_INT(got->mapping_id, want->mapping + 1);
+	CHECK_INT(got->address, want->address);
+	CHECK_INT(got->n_line, want->name != NULL);
+	if (want->name == NULL || got->n_line != 1)
+		return;
+	CHECK(got->line[0]->function_id >= 1 && got->line[0]->function_id <= profile->n_function);
+	function = profile->function[got->line[0]->function_id - 1];
+	CHECK_STR(text(profile, function->name), want->name);
+	CHECK_STR(text(profile, function->system_name),
+		  want->system_name != NULL ? want->system_name : want->name);
+	CHECK_INT(function->filename, 0);
+}
+
+static void places_are_as_the_view_says(void)
+{
+	struct sample sample;
+	Perftools__Profiles__Profile *profile;
+
+	sample_fill(&sample);
+	profile = decode(&sample.view);
+	CHECK_INT(profile->n_mapping, MAPPINGS);
+	for (size_t i = 0; i < MAPPINGS; i++) {
+		const Perftools__Profiles__Mapping *got = profile->mapping[i];
+		const struct hs_view_mapping *want = &sample.mappings[i];
+
+		CHECK_INT(got->id, i + 1);
+		CHECK_INT(got->memory_start, want->start);
+		CHECK_INT(got->memory_limit, want->limit);
+		CHECK_INT(got->file_offset, want->offset);
+		CHECK_STR(text(profile, got->filename), want->filename);
+		CHECK_STR(text(profile, got->build_id), want->build_id ? want->build_id : "");
+		CHECK_INT(got->has_functions, want->has_functions);
+		CHECK(!got->has_filenames && !got->has_line_numbers && !got->has_inline_frames);
+	}
+	CHECK_INT(profile->n_location, LOCATIONS);
+	for (size_t i = 0; i < LOCATIONS; i++)
+		check_location(profile, &sample.locations[i], i);
+	/* "malloc" twice, and two locations in each of the other eight. */
+	CHECK_INT(profile->n_function, 9);
+	for (size_t i = 0; i < profile->n_function; i++)
+		CHECK_INT(profile->function[i]->id, i + 1);
+	CHECK_STR(text(profile, profile->function[0]->name), "malloc");
+	drop(profile);
+}
+
+static void check_labels(const Perftools__Profiles__Profile *profile,
+			 const Perftools__Profiles__Sample *got, const struct hs_view_row *want)
+{
+	size_t next = 0;
+
+	CHECK_INT(got->n_label, want->has_size + want->has_tid + (want->thread != NULL));
+	if (got->n_label != (size_t)(want->has_size + want->has_tid + (want->thread != NULL)))
+		return;
+	if (want->has_size) {
+		const Perftools__Profiles__Label *label = got->label[next++];
+		CHECK_STR(text(profile, label->key), "bytes");
+		CHECK_STR(text(profile, label->num_unit), "bytes");
+		CHECK_INT(label->num, want->size);
+		CHECK_INT(label->str, 0);
+	}
+	if (want->has_tid) {
+		const Perftools__Profiles__Label *label = got->label[next++];
+		CHECK_STR(text(profile, label->key), "tid");
+		CHECK_STR(text(profile, label->num_unit), "tid");
+		CHECK_INT(label->num, want->tid);
+		CHECK_INT(label->str, 0);
+	}
+	if (want->thread != NULL) {
+		const Perftools__Profiles__Label *label = got->label[next];
+		CHECK_STR(text(profile, label->key), "thread");
+		CHECK_STR(text(profile, label->str),
+			  strcmp(want->thread, "worker") == 0 ? "worker" : "caf%E9");
+		CHECK(label->num == 0 && label->num_unit == 0);
+	}
+}
+
+static void rows_are_as_the_view_says(void)
+{
+	struct sample sample;
+	Perftools__Profiles__Profile *profile;
+
+	sample_fill(&sample);
+	profile = decode(&sample.view);
+	CHECK_INT(profile->n_sample, ROWS);
+	for (size_t i = 0; i < ROWS; i++) {
+		const Perftools__Profiles__Sample *got = profile->sample[i];
+		uint32_t stack[DEPTH];
+		size_t depth = sample_stack(NULL, sample.rows[i].callsite, stack, DEPTH);
+
+		CHECK_INT(got->n_location_id, depth);
+		for (size_t j = 0; j < depth && j < got->n_location_id; j++)
+			CHECK_INT(got->location_id[j], stack[j] + 1);
+		CHECK_INT(got->n_value, HS_VIEW_VALUES);
+		for (size_t j = 0; j < HS_VIEW_VALUES; j++)
+			CHECK_INT(got->value[j], sample.rows[i].values[j]);
+		check_labels(profile, got, &sample.rows[i]);
+	}
+	drop(profile);
+}
+
+static void empty_view_is_a_profile(void)
+{
+	struct sample sample;
+	Perftools__Profiles__Profile *profile;
+
+	sample_fill(&sample);
+	sample.view.row_count = 0;
+	sample.view.location_count = 0;
+	sample.view.mapping_count = 1;
+	sample.view.deepest_stack = 0;
+	sample.view.drop_frames = "";
+	sample.view.pause = NULL;
+	profile = decode(&sample.view);
+	CHECK_INT(profile->n_sample_type, 4);
+	CHECK_INT(profile->n_sample, 0);
+	CHECK_INT(profile->n_function, 0);
+	CHECK_INT(profile->n_mapping, 1);
+	CHECK_INT(profile->drop_frames, 0);
+	CHECK_INT(profile->n_comment, 2);
+	drop(profile);
+}
+
+/* Lengths about where their encoding gets longer. */
+static void long_names_survive(void)
+{
+	static const size_t lengths[] = { 1, 127, 128, 129, 4095, 4096 };
+	static char names[6][4097];
+	struct sample sample;
+	Perftools__Profiles__Profile *profile;
+
+	sample_fill(&sample);
+	for (size_t i = 0; i < 6; i++) {
+		memset(names[i], 'a' + (int)i, lengths[i]);
+		sample.locations[i].name = names[i];
+		sample.locations[i].system_name = NULL;
+	}
+	profile = decode(&sample.view);
+	for (size_t i = 0; i < LOCATIONS; i++)
+		check_location(profile, &sample.locations[i], i);
+	drop(profile);
+}
+
+static void extreme_values_survive(void)
+{
+	struct sample sample;
+	Perftools__Profiles__Profile *profile;
+	char name[5000];
+
+	sample_fill(&sample);
+	memset(name, 'n', sizeof name - 1);
+	name[sizeof name - 1] = '\0';
+	sample.locations[2].name = sample.locations[2].system_name = name;
+	sample.rows[0].values[1] = INT64_MAX;
+	sample.rows[0].values[3] = 0;
+	sample.rows[0].has_tid = true;
+	sample.rows[0].tid = INT64_MIN;
+	sample.rows[1].thread = "";
+	sample.mappings[2].start = 0xffffffffff600000;
+	sample.mappings[2].limit = UINT64_MAX;
+	profile = decode(&sample.view);
+	CHECK_INT(profile->sample[0]->value[1], INT64_MAX);
+	CHECK_INT(profile->sample[0]->value[3], 0);
+	CHECK_INT(profile->sample[0]->label[0]->num, INT64_MIN);
+	CHECK_INT(profile->sample[1]->n_label, 1); /* an empty thread name is none */
+	CHECK(profile->mapping[2]->memory_limit == UINT64_MAX);
+	CHECK_INT(strlen(text(profile, profile->function[1]->name)), 4096);
+	drop(profile);
+}
+
+static int write_file(const struct hs_view *view, const char *path)
+{
+	static struct hs_dump_file file;
+	struct hs_gzip_writer *writer = NULL;
+	struct hs_byte_sink sink = { .write = hs_gzip_writer_write };
+	int error = hs_dump_file_open(&file, path);
+
+	if (error != 0)
+		return error;
+	error = hs_gzip_writer_open(file.fd, &writer);
+	sink.context = writer;
+	if (error == 0)
+		error = hs_pprof_encode(view, &sink);
+	if (error == 0)
+		error = hs_gzip_writer_finish(writer);
+	hs_gzip_writer_close(writer);
+	if (error == 0)
+		return hs_dump_file_commit(&file);
+	hs_dump_file_discard(&file);
+	return error;
+}
+
+static void independent_reader_accepts_it(void)
+{
+	static struct sample sample;
+	const char *source = getenv("srcdir");
+	char path[] = "/tmp/hs_pprof_encoder.XXXXXX";
+	char command[4096];
+	int fd = mkstemp(path);
+
+	CHECK(fd >= 0);
+	close(fd);
+	sample_fill(&sample);
+	CHECK_INT(write_file(&sample.view, path), 0);
+	snprintf(command, sizeof command, "%s/tests/pprof_read.py", source != NULL ? source : ".");
+	if (access(command, R_OK) != 0 || system("python3 -c '' 2>/dev/null") != 0) {
+		printf("   no python3 or no %s: not checked\n", command);
+	} else {
+		snprintf(command, sizeof command, "python3 '%s/tests/pprof_read.py' check %s",
+			 source != NULL ? source : ".", path);
+		CHECK_INT(system(command), 0);
+	}
+	unlink(path);
+}
+
+static int command_write(const char *path)
+{
+	static const char *const types[] = { "alloc_objects", "alloc_space", "inuse_objects",
+					     "inuse_space" };
+	static struct sample sample;
+	int error;
+
+	sample_fill(&sample);
+	error = write_file(&sample.view, path);
+	if (error != 0) {
+		fprintf(stderr, "%s: %s\n", path, strerror(-error));
+		return 1;
+	}
+	for (size_t type = 0; type < HS_VIEW_VALUES; type++) {
+		long long total = 0;
+		for (size_t i = 0; i < ROWS; i++)
+			total += sample.rows[i].values[type];
+		printf("%s %lld\n", types[type], total);
+	}
+	return CHECK_RESULT();
+}
+
+int main(int argc, char **argv)
+{
+	CHECK_INT(hs_arena_init(BUDGET), 0);
+	if (argc == 3 && strcmp(argv[1], "write") == 0)
+		return command_write(argv[2]);
+	RUN(header_is_as_the_view_says);
+	RUN(places_are_as_the_view_says);
+	RUN(rows_are_as_the_view_says);
+	RUN(empty_view_is_a_profile);
+	RUN(long_names_survive);
+	RUN(extreme_values_survive);
+	RUN(independent_reader_accepts_it);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The encoder's bounds: the same bytes each time, failures at every point, memory.
+ */
+#include "output/pprof_encoder.h"
+
+#include <errno.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "sample_view.h"
+
+#define BUDGET ((size_t)64 << 20)
+
+static void equal_views_give_equal_bytes(void)
+{
+	struct sample *first = malloc(sizeof *first);
+	struct sample *second = malloc(sizeof *second);
+	struct memory_sink a = { 0 };
+	struct memory_sink b = { 0 };
+
+	sample_fill(first);
+	sample_fill(second);
+	CHECK_INT(sample_encode(&first->view, &a), 0);
+	CHECK_INT(sample_encode(&second->view, &b), 0);
+	CHECK_INT(a.length, b.length);
+	CHECK(memcmp(a.bytes, b.bytes, a.length) == 0);
+	second->rows[7].values[3]++;
+	b.length = 0;
+	CHECK_INT(sample_encode(&second->view, &b), 0);
+	CHECK(a.length != b.length || memcmp(a.bytes, b.bytes, a.length) != 0);
+	free(a.bytes);
+	free(b.bytes);
+	free(first);
+	free(second);
+}
+
+static void failure_of_the_sink_ends_it(void)
+{
+	size_t before = hs_arena_used();
+	struct memory_sink whole = { 0 };
+	struct sample sample;
+
+	sample_fill(&sample);
+	CHECK_INT(sample_encode(&sample.view, &whole), 0);
+	free(whole.bytes);
+	for (size_t after = 1; after <= whole.calls; after++) {
+		struct memory_sink memory = { .fail_after = after };
+
+		CHECK_INT(sample_encode(&sample.view, &memory), -ENOSPC);
+		CHECK_INT(memory.calls, after);
+		CHECK_INT(hs_arena_used(), before);
+		free(memory.bytes);
+	}
+}
+
+/* With any budget: success, or -ENOMEM; nothing stays in the arena. */
+static void used_up_memory_is_reported(void)
+{
+	static char names[LOCATIONS][4000];
+	size_t before = hs_arena_used();
+	struct sample sample;
+	int failures = 0;
+	int error = -ENOMEM;
+
+	sample_fill(&sample);
+	for (size_t i = 0; i < LOCATIONS; i++) {
+		/* Not UTF-8, so that they are copied. */
+		memset(names[i], 'a' + (int)i, sizeof names[i] - 1);
+		names[i][0] = '\xff';
+		sample.locations[i].name = names[i];
+	}
+	for (size_t budget = 0; budget < 1 << 20 && error != 0; budget += 64) {
+		struct memory_sink memory = { 0 };
+
+		hs_arena_set_budget(before + budget);
+		error = sample_encode(&sample.view, &memory);
+		CHECK(error == 0 || error == -ENOMEM);
+		CHECK_INT(hs_arena_used(), before);
+		failures += error != 0;
+		free(memory.bytes);
+	}
+	hs_arena_set_budget(BUDGET);
+	CHECK_INT(error, 0);
+	CHECK(failures > 500);
+}
+
+enum { MANY_ROWS = 200000, MANY_LOCATIONS = 4000, MANY_DEPTH = 40 };
+
+static size_t many_stack(const void *context, uint32_t callsite, uint32_t *locations,
+			 size_t capacity)
+{
+	uint32_t state = callsite;
+
+	(void)context;
+	for (size_t i = 0; i < capacity; i++) {
+		locations[i] = state % MANY_LOCATIONS;
+		state = state * 1664525 + 1013904223 + (uint32_t)i;
+	}
+	return capacity;
+}
+
+static void fill_many(struct sample *sample, struct hs_view_row *rows,
+		      struct hs_view_location *locations, char (*names)[40])
+{
+	sample_fill(sample);
+	for (uint32_t i = 0; i < MANY_LOCATIONS; i++) {
+		snprintf(names[i], sizeof names[i], "some::name::space::function_%u", i);
+		locations[i] = (struct hs_view_location){ .name = names[i] };
+		locations[i].address = sample->mappings[0].start + i;
+	}
+	for (uint32_t i = 0; i < MANY_ROWS; i++)
+		rows[i] = (struct hs_view_row){ .callsite = i, .values = { 1, i, 1, i } };
+	sample->view.rows = rows;
+	sample->view.row_count = MANY_ROWS;
+	sample->view.locations = locations;
+	sample->view.location_count = MANY_LOCATIONS;
+	sample->view.stack = many_stack;
+	sample->view.deepest_stack = MANY_DEPTH;
+}
+
+static void large_view_has_no_second_copy(void)
+{
+	static struct hs_view_row rows[MANY_ROWS];
+	static struct hs_view_location locations[MANY_LOCATIONS];
+	static char names[MANY_LOCATIONS][40];
+	static struct sample sample;
+	size_t before = hs_arena_used();
+	struct memory_sink memory = { 0 };
+	unsigned items = MANY_ROWS + MAPPINGS + 2 * MANY_LOCATIONS + MANY_LOCATIONS;
+
+	fill_many(&sample, rows, locations, names);
+	CHECK_INT(sample_encode(&sample.view, &memory), 0);
+	CHECK(memory.length > (size_t)10 << 20);
+	CHECK(memory.arena_peak - before < (size_t)4 << 20);
+	CHECK_INT(hs_arena_used(), before);
+	/* Every 256 items; beside the names there are some twenty texts. */
+	CHECK(sample.pauses >= items / 256 && sample.pauses <= (items + 32) / 256);
+	printf("   %d rows, %zu bytes, %zu bytes of arena\n", MANY_ROWS, memory.length,
+	       memory.arena_peak - before);
+	free(memory.bytes);
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init(BUDGET), 0);
+	RUN(equal_views_give_equal_bytes);
+	RUN(failure_of_the_sink_ends_it);
+	RUN(used_up_memory_is_reported);
+	RUN(large_view_has_no_second_copy);
+	return CHECK_RESULT();
+}

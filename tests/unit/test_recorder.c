@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sample path: what is recorded, what is lost, signal handlers, moves. */
+#include "sample/recorder.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+#include "sample/capture.h"
+#include "sample/live_set.h"
+#include "sample/record.h"
+#include "sample/sampler.h"
+
+#define DATA_BYTES 65536u
+
+static struct hs_ring ring;
+static struct hs_regs here; /* a call site in main() */
+static unsigned char block[64];
+
+static void start(uint64_t interval)
+{
+	static unsigned char *memory;
+
+	if (memory == NULL)
+		memory = hs_sys_map(hs_ring_memory_bytes(DATA_BYTES), 3);
+	memset(memory, 0, hs_ring_memory_bytes(DATA_BYTES));
+	hs_ring_init(&ring, memory, DATA_BYTES);
+	hs_recorder.ring = &ring;
+	hs_recorder.stack_limit_bytes = 1024;
+	hs_lost.objects_weight = hs_lost.bytes = 0;
+	memset(&hs_stats, 0, sizeof hs_stats);
+	atomic_store(&hs_sampler_interval, interval);
+	atomic_fetch_add(&hs_sampler_epoch, 1);
+	/* The first entry draws with the new interval, whatever is left of the old one. */
+	hs_thread.bytes_until_sample = 0;
+}
+
+/* As the interposer does. */
+static bool allocate(const void *address, size_t size)
+{
+	return !hs_sampler_passes(size) && hs_record_allocation(address, size, &here);
+}
+
+/* Take the next record out of the ring; a sample's slot is given back. */
+static struct hs_ring_item next(struct hs_record *record)
+{
+	struct hs_ring_item item;
+
+	memset(record, 0, sizeof *record);
+	hs_ring_read(&ring, &item);
+	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
+		return item;
+	if (item.state == HS_RING_COMMITTED)
+		memcpy(record, item.data, sizeof *record);
+	if ((uint32_t)(item.cookie >> 32) != HS_SLOT_NONE)
+		hs_live_set_recycle((uint32_t)(item.cookie >> 32), (uint32_t)item.cookie);
+	hs_ring_release(&ring);
+	return item;
+}
+
+static void drain(void)
+{
+	struct hs_record record;
+	enum hs_ring_state state;
+
+	do
+		state = next(&record).state;
+	while (state != HS_RING_EMPTY && state != HS_RING_OPEN);
+	CHECK_INT(state, HS_RING_EMPTY);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void test_nothing_before_the_start(void)
+{
+	atomic_store(&hs_sampler_interval, 1);
+	for (int i = 0; i < 10; i++)
+		CHECK(!allocate(block, 100));
+	CHECK_INT(hs_stats_get(samples), 0);
+	CHECK_INT(hs_thread.bytes_until_sample, 0);
+	CHECK_INT(hs_thread.guard_sp, 0);
+}
+
+static void test_interval_1_records_everything(void)
+{
+	struct hs_record record;
+	uint64_t number;
+
+	start(1);
+	number = atomic_load(&hs_sequence);
+	for (size_t i = 0; i < 20; i++) {
+		struct hs_ring_item item;
+
+		errno = 4242;
+		CHECK(allocate(block + i, i * 10));
+		CHECK_INT(errno, 4242);
+		CHECK(hs_live_set_may_hold(block + i));
+		item = next(&record);
+		CHECK_INT(item.state, HS_RING_COMMITTED);
+		CHECK_INT(item.sequence, number + i);
+		CHECK(record.address == (uintptr_t)(block + i));
+		CHECK_INT(record.size, i * 10);
+		CHECK_INT(record.interval_bytes, 1);
+		CHECK_INT(record.kind, HS_RECORD_ALLOCATION);
+		CHECK_INT(record.regs.pc, here.pc);
+		CHECK(record.stack_bytes > 0 && record.stack_bytes <= 1024);
+		CHECK_INT(record.tid, hs_sys_gettid());
+	}
+	CHECK_INT(hs_stats_get(samples), 20);
+	CHECK_INT(hs_stats_get(allocated_bytes), 1 + 10 * 190);
+	drain();
+}
+
+static void test_failed_allocation(void)
+{
+	uint64_t left;
+
+	start(1);
+	CHECK(allocate(block, 1));
+	left = hs_thread.bytes_until_sample;
+	CHECK(!allocate(NULL, 100));
+	CHECK_INT(hs_thread.bytes_until_sample, left);
+	CHECK_INT(hs_stats_get(samples), 1);
+	CHECK_INT(hs_stats_get(allocated_bytes), 1);
+	drain();
+}
+
+static void test_total_is_exact(void)
+{
+	uint64_t total = 0, random = 3;
+
+	start(1000);
+	for (unsigned i = 0; i < 100000; i++) {
+		size_t size = (random = random * 6364136223846793005u + 1) >> 54;
+
+		allocate(block, size);
+		total += size + (size == 0);
+		if (i % 16 == 0)
+			drain();
+	}
+	hs_record_settle();
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), total);
+	CHECK(hs_stats_get(samples) > 30000);
+	drain();
+}
+
+static void test_full_ring(void)
+{
+	uint64_t full = 0, stackless = 0, lost = 0;
+	static unsigned char blocks[16000];
+	struct hs_record record;
+
+	start(1);
+	for (unsigned i = 0; i < 1000; i++)
+		lost += !allocate(blocks + i * 16, 10);
+	CHECK(lost > 0);
+	CHECK_INT(hs_stats_get(lost_ring), lost);
+	CHECK_INT(hs_lost.objects_weight, lost * HS_WEIGHT_ONE);
+	CHECK_INT(hs_lost.bytes, lost * 10);
+	while (next(&record).state == HS_RING_COMMITTED) {
+		if (record.flags & HS_RECORD_STACKLESS) {
+			CHECK_INT(record.stack_bytes, 0);
+			stackless++;
+		} else {
+			CHECK_INT(stackless, 0);
+			full++;
+		}
+	}
+	CHECK(full > 0 && stackless > 0);
+	CHECK_INT(full + stackless + lost, 1000);
+	CHECK_INT(hs_stats_get(stackless), stackless);
+	CHECK_INT(hs_live_set_used(), 0);
+	CHECK(allocate(block, 10));
+	drain();
+}
+
+static void test_interval_0_is_off(void)
+{
+	start(0);
+	for (unsigned i = 0; i < 100; i++)
+		CHECK(!allocate(block, 1 << 20));
+	CHECK_INT(hs_stats_get(samples), 0);
+	/* Switched off with a countdown running: it ends without a sample. */
+	start(1);
+	CHECK(allocate(block, 1));
+	atomic_store(&hs_sampler_interval, 0);
+	CHECK(!allocate(block, 1));
+	CHECK(!allocate(block, 1));
+	CHECK_INT(hs_stats_get(samples), 1);
+	drain();
+}
+
+/* --- signal handlers inside the slow path ---------------------------------------- */
+
+static sigjmp_buf jump;
+static bool jump_out;
+
+static void on_signal(int signal)
+{
+	struct hs_regs regs; /* of a call site further down than what was interrupted */
+
+	(void)signal;
+	hs_arch_capture(&regs);
+	CHECK(!hs_sampler_passes(100));
+	CHECK(!hs_record_allocation(block + 1, 100, &regs));
+	hs_record_move_end(hs_record_move_begin(block + 1), true);
+	if (jump_out)
+		siglongjmp(jump, 1);
+}
+
+static long raise_in_copy(long number)
+{
+	if (number == SYS_process_vm_readv)
+		raise(SIGUSR1);
+	return 0;
+}
+
+/* A sample whose stack is not known: its copy is a system call, and the handler runs there. */
+static bool interrupted_allocation(size_t size)
+{
+	static unsigned char stack[256];
+	struct hs_regs regs = { .sp = (uintptr_t)stack };
+	bool recorded;
+
+	hs_sys_fault = raise_in_copy;
+	recorded = hs_record_allocation(block, size, &regs);
+	hs_sys_fault = NULL;
+	return recorded;
+}
+
+static void test_handler_is_passed_through(void)
+{
+	struct hs_record record;
+
+	start(1);
+	jump_out = false;
+	signal(SIGUSR1, on_signal);
+	CHECK(interrupted_allocation(10));
+	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	CHECK(record.address == (uintptr_t)block);
+	CHECK_INT(hs_stats_get(samples), 1);
+	drain();
+}
+
+static void test_jump_out_of_a_handler(void)
+{
+	struct hs_record record;
+
+	start(1);
+	jump_out = true;
+	signal(SIGUSR1, on_signal);
+	if (sigsetjmp(jump, 1) == 0)
+		interrupted_allocation(10);
+	hs_sys_fault = NULL;
+	CHECK(hs_thread.guard_sp != 0);
+	CHECK(hs_thread.reservation != 0);
+	CHECK_INT(next(&record).state, HS_RING_OPEN);
+
+	CHECK(allocate(block, 20));
+	CHECK_INT(hs_thread.guard_sp, 0);
+	CHECK_INT(hs_thread.reservation, 0);
+	CHECK_INT(hs_stats_get(abandoned), 1);
+	CHECK_INT(hs_stats_get(allocated_bytes), 30);
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	CHECK_INT(record.size, 20);
+	drain();
+}
+
+static void test_guard_is_validated(void)
+{
+	struct hs_ring_reservation place;
+	struct hs_record record;
+
+	start(1);
+	CHECK(allocate(block, 1));
+	drain();
+	/* As enter() leaves it: below the call site on a known stack means that it is gone. */
+	CHECK(hs_ring_reserve(&ring, 64, HS_RING_ORDINARY, 1, (uint64_t)HS_SLOT_NONE << 32,
+			      &place));
+	hs_thread.reservation = (uint64_t)place.ticket + 1;
+	hs_thread.guarded_countdown = hs_thread.bytes_until_sample;
+	hs_thread.bytes_until_sample = 0;
+	hs_thread.guard_sp = here.sp + 64; /* further up: that slow path still runs */
+	CHECK(!allocate(block, 1));
+	hs_thread.guard_sp = (uintptr_t)block; /* another stack: nothing can be said */
+	CHECK(!allocate(block, 1));
+	hs_thread.guard_sp = here.sp - 64;
+	CHECK(allocate(block, 1));
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	CHECK_INT(hs_stats_get(allocated_bytes), 2);
+	drain();
+}
+
+/* --- realloc ----------------------------------------------------------------------- */
+
+static void test_moves(void)
+{
+	struct hs_ring_item item;
+	struct hs_record record;
+	uint32_t token;
+	uint64_t number;
+
+	start(1);
+	CHECK_INT(hs_record_move_begin(block), HS_SLOT_NONE);
+	hs_record_move_end(HS_SLOT_NONE, true);
+	CHECK(allocate(block, 5));
+	number = atomic_load(&hs_sequence);
+	token = hs_record_move_begin(block);
+	CHECK(token != HS_SLOT_NONE);
+	hs_record_move_end(token, false);
+	CHECK_INT(hs_stats_get(frees), 0);
+	token = hs_record_move_begin(block);
+	hs_record_move_end(token, true);
+	CHECK_INT(hs_stats_get(frees), 1);
+	CHECK_INT(hs_live_set_take_freed(), token);
+	CHECK_INT(hs_live_set_free_sequence(token), number + 1);
+	CHECK_INT(next(&record).sequence, number - 1);
+	item = next(&record);
+	CHECK_INT(item.state, HS_RING_COMMITTED);
+	CHECK_INT(item.sequence, number);
+	CHECK_INT(record.kind, HS_RECORD_TOMBSTONE);
+	CHECK_INT(hs_thread.guard_sp, 0);
+	CHECK(allocate(block, 5)); /* the countdown is as before */
+	hs_record_free(block);
+	CHECK_INT(hs_stats_get(frees), 2);
+	hs_live_set_take_freed();
+	drain();
+}
+
+int main(void)
+{
+	extern void *__libc_stack_end;
+
+	hs_arch_capture(&here);
+	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
+	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
+	CHECK_INT(hs_live_set_init(1000, 100), 0);
+	RUN(test_nothing_before_the_start);
+	RUN(test_interval_1_records_everything);
+	RUN(test_failed_allocation);
+	RUN(test_total_is_exact);
+	RUN(test_full_ring);
+	RUN(test_interval_0_is_off);
+	RUN(test_handler_is_passed_through);
+	RUN(test_jump_out_of_a_handler);
+	RUN(test_guard_is_validated);
+	RUN(test_moves);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The ring: order, wrapping, refusals, abandoned records, dead writers, sleeping. */
+#include "sample/ring.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+#include "check.h"
+
+#define DATA_BYTES 4096u
+#define UNITS (DATA_BYTES / HS_RING_UNIT)
+
+static struct hs_ring ring;
+static _Alignas(4096) unsigned char memory[2 * DATA_BYTES];
+
+static void fresh(void)
+{
+	CHECK(hs_ring_memory_bytes(DATA_BYTES) <= sizeof memory);
+	memset(memory, 0, sizeof memory);
+	hs_ring_init(&ring, memory, DATA_BYTES);
+}
+
+static bool reserve(size_t bytes, int kind, struct hs_ring_reservation *out)
+{
+	return hs_ring_reserve(&ring, bytes, kind, (uint32_t)hs_sys_gettid(), bytes * 3, out);
+}
+
+/* Reserve, fill with a byte and commit. */
+static bool put(size_t bytes, int kind, unsigned char fill)
+{
+	struct hs_ring_reservation place;
+
+	if (!reserve(bytes, kind, &place))
+		return false;
+	memset(place.data, fill, bytes);
+	return hs_ring_commit(&ring, place.ticket);
+}
+
+static void expect(size_t bytes, unsigned char fill)
+{
+	struct hs_ring_item item;
+
+	hs_ring_read(&ring, &item);
+	CHECK_INT(item.state, HS_RING_COMMITTED);
+	if (item.state != HS_RING_COMMITTED)
+		return;
+	CHECK_INT(item.bytes, bytes);
+	CHECK_INT(item.cookie, bytes * 3);
+	CHECK_INT(item.tid, hs_sys_gettid());
+	CHECK_INT((uintptr_t)item.data % HS_RING_UNIT, 0);
+	CHECK((unsigned char *)item.data >= memory &&
+	      (unsigned char *)item.data + bytes <= memory + DATA_BYTES);
+	for (size_t i = 0; i < bytes; i++)
+		CHECK(((unsigned char *)item.data)[i] == fill);
+	hs_ring_release(&ring);
+}
+
+static enum hs_ring_state state(void)
+{
+	struct hs_ring_item item;
+
+	hs_ring_read(&ring, &item);
+	return item.state;
+}
+
+static void test_first_in_first_out(void)
+{
+	fresh();
+	CHECK_INT(state(), HS_RING_EMPTY);
+	for (unsigned char i = 1; i <= 10; i++)
+		CHECK(put(i * 7u, HS_RING_ORDINARY, i));
+	for (unsigned char i = 1; i <= 10; i++)
+		expect(i * 7u, i);
+	CHECK_INT(state(), HS_RING_EMPTY);
+}
+
+static void test_wraps_with_padding(void)
+{
+	fresh();
+	/* 1008 is no divisor of the data: each lap ends in a gap. */
+	for (unsigned i = 0; i < 1000; i++) {
+		CHECK(put(1008, HS_RING_ORDINARY, (unsigned char)i));
+		CHECK(put(900, HS_RING_ORDINARY, (unsigned char)(i + 1)));
+		expect(1008, (unsigned char)i);
+		expect(900, (unsigned char)(i + 1));
+	}
+	CHECK_INT(state(), HS_RING_EMPTY);
+}
+
+static void test_exact_fit_and_refusal(void)
+{
+	fresh();
+	for (unsigned char i = 0; i < 16; i++)
+		CHECK(put(256, HS_RING_KEPT, i));
+	CHECK(!put(1, HS_RING_KEPT, 0));
+	expect(256, 0);
+	CHECK(put(256, HS_RING_KEPT, 16));
+	CHECK(!put(1, HS_RING_KEPT, 0));
+	for (unsigned char i = 1; i <= 16; i++)
+		expect(256, i);
+	CHECK_INT(state(), HS_RING_EMPTY);
+	CHECK_INT(atomic_load(&ring.used_units_max), UNITS);
+}
+
+static void test_descriptors_run_out(void)
+{
+	unsigned count = 0;
+
+	fresh();
+	while (put(1, HS_RING_KEPT, 1))
+		count++;
+	CHECK_INT(count, ring.slot_count);
+	for (unsigned i = 0; i < count; i++)
+		expect(1, 1);
+	count = 0;
+	while (put(1, HS_RING_ORDINARY, 1))
+		count++;
+	CHECK_INT(count, ring.slot_count - ring.slot_count / 8);
+}
+
+static void test_an_eighth_is_kept(void)
+{
+	unsigned count = 0;
+
+	fresh();
+	while (put(256, HS_RING_ORDINARY, 1))
+		count++;
+	CHECK_INT(count, 14);
+	CHECK(put(256, HS_RING_KEPT, 2));
+	CHECK(put(256, HS_RING_KEPT, 2));
+	CHECK(!put(256, HS_RING_KEPT, 2));
+}
+
+static void test_oversize(void)
+{
+	fresh();
+	CHECK(!put(DATA_BYTES / 2 + 1, HS_RING_KEPT, 1));
+	CHECK(!put(DATA_BYTES / 16 * 7 + 1, HS_RING_ORDINARY, 1));
+	CHECK(!put(SIZE_MAX, HS_RING_KEPT, 1));
+	/* The largest fits into an empty ring wherever that begins. */
+	for (unsigned i = 0; i < UNITS; i++) {
+		CHECK(put(DATA_BYTES / 16 * 7, HS_RING_ORDINARY, 7));
+		expect(DATA_BYTES / 16 * 7, 7);
+		CHECK(put(1, HS_RING_ORDINARY, 1));
+		expect(1, 1);
+	}
+}
+
+static void test_abandon(void)
+{
+	struct hs_ring_reservation first, second;
+	struct hs_ring_item item;
+
+	fresh();
+	CHECK(reserve(100, HS_RING_ORDINARY, &first));
+	CHECK(reserve(200, HS_RING_ORDINARY, &second));
+	hs_ring_note_sequence(&ring, first.ticket, 4711);
+	CHECK(hs_ring_commit(&ring, second.ticket));
+	CHECK_INT(state(), HS_RING_OPEN);
+	CHECK(hs_ring_abandon(&ring, first.ticket));
+	CHECK(!hs_ring_abandon(&ring, first.ticket));
+	CHECK(!hs_ring_commit(&ring, first.ticket));
+	CHECK(!hs_ring_abandon(&ring, second.ticket));
+	hs_ring_read(&ring, &item);
+	CHECK_INT(item.state, HS_RING_ABANDONED);
+	CHECK_INT(item.sequence, 4711);
+	CHECK_INT(item.cookie, 300);
+	hs_ring_release(&ring);
+	hs_ring_read(&ring, &item);
+	CHECK_INT(item.state, HS_RING_COMMITTED);
+	CHECK_INT(item.sequence, 0);
+	hs_ring_release(&ring);
+	CHECK_INT(state(), HS_RING_EMPTY);
+	/* A lap later the same descriptor does not answer to the old ticket. */
+	for (unsigned i = 0; i < ring.slot_count; i++) {
+		CHECK(put(1, HS_RING_ORDINARY, 1));
+		CHECK(!hs_ring_abandon(&ring, first.ticket));
+		expect(1, 1);
+	}
+}
+
+static void *reserve_and_die(void *out)
+{
+	reserve(64, HS_RING_ORDINARY, out);
+	return NULL;
+}
+
+static void test_close_dead(void)
+{
+	struct hs_ring_reservation place;
+	pthread_t thread;
+
+	fresh();
+	CHECK(!hs_ring_close_dead(&ring)); /* empty */
+	CHECK(reserve(64, HS_RING_ORDINARY, &place));
+	CHECK(!hs_ring_close_dead(&ring)); /* we live */
+	CHECK(hs_ring_commit(&ring, place.ticket));
+	CHECK(!hs_ring_close_dead(&ring)); /* committed */
+	hs_ring_release(&ring);
+
+	CHECK_INT(pthread_create(&thread, NULL, reserve_and_die, &place), 0);
+	pthread_join(thread, NULL);
+	/* The kernel's part of the thread may outlive the join a little. */
+	while (!hs_sys_thread_is_gone((pid_t)ring.slots[place.ticket % ring.slot_count].tid))
+		;
+	CHECK_INT(state(), HS_RING_OPEN);
+	CHECK(hs_ring_close_dead(&ring));
+	CHECK_INT(state(), HS_RING_ABANDONED);
+}
+
+static void test_unread_before(void)
+{
+	uint32_t fence;
+
+	fresh();
+	CHECK_INT(hs_ring_unread_before(&ring, hs_ring_head_ticket(&ring)), 0);
+	for (unsigned i = 0; i < 3; i++)
+		CHECK(put(16, HS_RING_ORDINARY, 1));
+	fence = hs_ring_head_ticket(&ring);
+	CHECK(put(16, HS_RING_ORDINARY, 1));
+	for (unsigned left = 3; left > 0; left--) {
+		CHECK_INT(hs_ring_unread_before(&ring, fence), left);
+		expect(16, 1);
+	}
+	CHECK_INT(hs_ring_unread_before(&ring, fence), 0);
+	expect(16, 1);
+	CHECK_INT(hs_ring_unread_before(&ring, fence), 0);
+}
+
+/* Tickets and positions wrap at 32 bits. */
+static void test_counters_wrap(void)
+{
+	fresh();
+	atomic_store(&ring.head, (uint64_t)(0u - 5) << 32 | (0u - 48u));
+	atomic_store(&ring.tail, (uint64_t)(0u - 5) << 32 | (0u - 48u));
+	for (unsigned i = 0; i < 40; i++) {
+		CHECK(put(500, HS_RING_ORDINARY, (unsigned char)i));
+		CHECK(put(100, HS_RING_ORDINARY, (unsigned char)i));
+		CHECK_INT(hs_ring_unread_before(&ring, hs_ring_head_ticket(&ring)), 2);
+		expect(500, (unsigned char)i);
+		expect(100, (unsigned char)i);
+	}
+	CHECK(hs_ring_head_ticket(&ring) < 100);
+}
+
+static unsigned futex_calls;
+
+static long count_futex(long number)
+{
+	futex_calls += number == SYS_futex;
+	return 0;
+}
+
+static void test_sleep_ends_at_the_timeout(void)
+{
+	fresh();
+	hs_sys_fault = count_futex;
+	futex_calls = 0;
+	hs_ring_reader_sleep(&ring, 1000000);
+	CHECK_INT(futex_calls, 1);
+	CHECK(put(16, HS_RING_ORDINARY, 1));
+	hs_ring_reader_sleep(&ring, -1); /* there is something: no sleep */
+	CHECK_INT(futex_calls, 1);
+	hs_ring_wake_reader(&ring); /* nobody sleeps: no call */
+	CHECK_INT(futex_calls, 1);
+	CHECK(!hs_ring_wait_for_space(&ring, hs_ring_space_counter(&ring), 1000000));
+	CHECK(hs_ring_wait_for_space(&ring, hs_ring_space_counter(&ring) - 1, -1));
+	hs_sys_fault = NULL;
+}
+
+static void *sleep_until_committed(void *unused)
+{
+	(void)unused;
+	while (state() != HS_RING_COMMITTED)
+		hs_ring_reader_sleep(&ring, -1);
+	hs_ring_release(&ring);
+	return NULL;
+}
+
+static void *wait_for_space(void *unused)
+{
+	uint32_t seen = hs_ring_space_counter(&ring);
+
+	while (!put(1024, HS_RING_ORDINARY, 9)) {
+		hs_ring_wait_for_space(&ring, seen, -1);
+		seen = hs_ring_space_counter(&ring);
+	}
+	return unused;
+}
+
+/* Without limits: a wake that is missed hangs. */
+static void test_wakes(void)
+{
+	pthread_t thread;
+
+	for (unsigned i = 0; i < 200; i++) {
+		fresh();
+		CHECK_INT(pthread_create(&thread, NULL, sleep_until_committed, NULL), 0);
+		while (i % 2 && atomic_load(&ring.reader_asleep) == 0)
+			;
+		CHECK(put(16, HS_RING_ORDINARY, 1));
+		hs_ring_wake_reader(&ring);
+		pthread_join(thread, NULL);
+	}
+	for (unsigned i = 0; i < 200; i++) {
+		fresh();
+		for (unsigned n = 0; n < 3; n++)
+			CHECK(put(1024, HS_RING_ORDINARY, 1));
+		CHECK_INT(pthread_create(&thread, NULL, wait_for_space, NULL), 0);
+		while (i % 2 && atomic_load(&ring.space_waiters) == 0)
+			;
+		expect(1024, 1);
+		pthread_join(thread, NULL);
+	}
+}
+
+int main(void)
+{
+	RUN(test_first_in_first_out);
+	RUN(test_wraps_with_padding);
+	RUN(test_exact_fit_and_refusal);
+	RUN(test_descriptors_run_out);
+	RUN(test_an_eighth_is_kept);
+	RUN(test_oversize);
+	RUN(test_abandon);
+	RUN(test_close_dead);
+	RUN(test_unread_before);
+	RUN(test_counters_wrap);
+	RUN(test_sleep_ends_at_the_timeout);
+	RUN(test_wakes);
+	return CHECK_RESULT();
+}

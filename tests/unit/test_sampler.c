@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The sampler's mathematics against theory, at k standard deviations, with fixed seeds. */
+#include "sample/sampler.h"
+
+#include <math.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "check.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+
+#define DRAWS 400000
+#define SIGMAS 4.5L
+
+static const uint64_t intervals[] = {
+	1, 2, 3, 16, 64, 65, 512, 4096, 524288, (uint64_t)1 << 38,
+};
+#define INTERVALS (sizeof intervals / sizeof *intervals)
+
+static void check_near(const char *what, uint64_t interval, long double got, long double want,
+		       long double sigma)
+{
+	if (fabsl(got - want) <= SIGMAS * sigma)
+		return;
+	fprintf(stderr, "interval %llu: %s is %Lg, expected %Lg +- %Lg\n",
+		(unsigned long long)interval, what, got, want, sigma);
+	check_failures++;
+}
+
+/* P(draw > n), without cancellation. */
+static long double survival(uint64_t n, uint64_t interval)
+{
+	return interval == 1 ? (n == 0) : expl((long double)n * log1pl(-1.0L / interval));
+}
+
+/* Mean, variance and the distribution function of a geometric distribution. */
+static void check_draws(uint64_t interval)
+{
+	static const long double points[] = { 0.01L, 0.1L, 0.5L, 1, 2, 5 };
+	enum { POINTS = sizeof points / sizeof *points };
+	uint64_t limits[POINTS + 1], random = 42 + interval;
+	unsigned below[POINTS + 1] = { 0 };
+	long double p = 1.0L / interval, mean = interval, variance = (1 - p) / (p * p);
+	long double sum = 0, squares = 0, kurtosis = 9 + p * p / (1 - p + (p == 1));
+
+	for (unsigned i = 0; i < POINTS; i++)
+		limits[i] = (uint64_t)(points[i] * interval);
+	limits[POINTS] = 1;
+	for (unsigned n = 0; n < DRAWS; n++) {
+		uint64_t drawn = hs_sampler_draw(&random, interval);
+
+		CHECK(drawn >= 1);
+		sum += drawn;
+		squares += (drawn - mean) * (drawn - mean);
+		for (unsigned i = 0; i <= POINTS; i++)
+			below[i] += drawn <= limits[i];
+	}
+	check_near("mean", interval, sum / DRAWS, mean, sqrtl(variance / DRAWS));
+	check_near("variance", interval, squares / DRAWS, variance,
+		   variance * sqrtl((kurtosis - 1) / DRAWS));
+	for (unsigned i = 0; i <= POINTS; i++) {
+		long double want = 1 - survival(limits[i], interval);
+
+		check_near("P(<= n)", interval, (long double)below[i] / DRAWS, want,
+			   sqrtl(want * (1 - want) / DRAWS));
+	}
+}
+
+static void test_draws(void)
+{
+	for (unsigned i = 0; i < INTERVALS; i++)
+		check_draws(intervals[i]);
+}
+
+static void test_weights(void)
+{
+	long double worst = 0;
+
+	for (unsigned i = 0; i < INTERVALS; i++) {
+		uint64_t interval = intervals[i];
+
+		for (uint64_t size = 0; size < (uint64_t)1 << 46; size += size / 7 + 1) {
+			long double log_missed =
+				(long double)(size + (size == 0)) * log1pl(-1.0L / interval);
+			long double want = interval == 1 ? 1 : -1 / expm1l(log_missed);
+			long double got =
+				(long double)hs_sampler_weight(size, interval) / HS_WEIGHT_ONE;
+			long double error = fabsl(got - want) / want;
+
+			worst = error > worst ? error : worst;
+			CHECK(error <= 1e-6L);
+		}
+	}
+	printf("largest relative error of a weight: %Lg\n", worst);
+	CHECK_INT(hs_sampler_weight(0, 4096), hs_sampler_weight(1, 4096));
+	CHECK_INT(hs_sampler_weight(12345, 1), HS_WEIGHT_ONE);
+}
+
+static void test_streams_differ_and_repeat(void)
+{
+	uint64_t first, second;
+
+	hs_sampler_seed(7);
+	first = hs_sampler_next_stream();
+	second = hs_sampler_next_stream();
+	CHECK(first != second);
+	hs_sampler_seed(7);
+	CHECK(hs_sampler_next_stream() == first);
+	CHECK(hs_sampler_next_stream() == second);
+	hs_sampler_seed(8);
+	CHECK(hs_sampler_next_stream() != first);
+}
+
+/*
+ * End to end, as the interposer calls it.  No ring room: all weights go to the lost
+ * totals, which makes them sums over all samples.  Sizes are drawn from a fixed sequence.
+ */
+#define ALLOCATIONS 2000000
+static void check_unbiased(uint64_t interval)
+{
+	const struct hs_regs regs = { .sp = (uintptr_t)__builtin_frame_address(0) };
+	long double bytes = 0, variance_objects = 0, variance_bytes = 0;
+	uint64_t size_random = 99;
+	uint64_t exact = hs_stats_get(allocated_bytes);
+
+	hs_lost.objects_weight = 0;
+	hs_lost.bytes = 0;
+	atomic_store(&hs_sampler_interval, interval);
+	atomic_fetch_add(&hs_sampler_epoch, 1);
+	for (unsigned i = 0; i < ALLOCATIONS; i++) {
+		/* From 1 to 100000 with all magnitudes alike. */
+		uint64_t z = (size_random = size_random * 6364136223846793005u + 1) >> 33;
+		size_t size = (z % 100000 >> z / 100000 % 17) + 1;
+		long double missed = survival(size, interval);
+
+		if (i == 0 || !hs_sampler_passes(size))
+			hs_record_allocation(&size_random, size, &regs);
+		bytes += size;
+		variance_objects += missed / (1 - missed);
+		variance_bytes += missed / (1 - missed) * size * size;
+	}
+	check_near("objects", interval, (long double)hs_lost.objects_weight / HS_WEIGHT_ONE,
+		   ALLOCATIONS, sqrtl(variance_objects) * 4 / SIGMAS + 1e-6L * ALLOCATIONS);
+	check_near("bytes", interval, hs_lost.bytes, bytes,
+		   sqrtl(variance_bytes) * 4 / SIGMAS + 1e-6L * bytes);
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes) - exact, (uint64_t)bytes);
+}
+
+static void test_totals_are_unbiased(void)
+{
+	static _Alignas(4096) unsigned char memory[3 * 4096];
+	static struct hs_ring ring;
+	struct hs_ring_reservation place;
+
+	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
+	CHECK_INT(hs_live_set_init(1000, 100), 0);
+	hs_ring_init(&ring, memory, 4096);
+	hs_recorder.ring = &ring;
+	while (hs_ring_reserve(&ring, 16, HS_RING_KEPT, 1, 0, &place))
+		;
+	hs_sampler_seed(1);
+	check_unbiased(1);
+	check_unbiased(16);
+	check_unbiased(512);
+	check_unbiased(4096);
+	check_unbiased(65536);
+	check_unbiased(524288);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+int main(void)
+{
+	RUN(test_draws);
+	RUN(test_weights);
+	RUN(test_streams_differ_and_repeat);
+	RUN(test_totals_are_unbiased);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Snapshots: rows, stacks, order and names, with this program's own functions. */
+#include "profile/snapshot.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+
+#include "base/sys.h"
+#include "profile_testing.h"
+
+static struct hs_mapping_table *table;
+static struct hs_producer *producer;
+static struct hs_snapshot_view *snapshot;
+static struct hs_view view;
+static uint64_t next_address = 0x100000;
+static unsigned pauses;
+static uint64_t low_code; /* executable memory below the program, so with a lower id */
+
+/* What the symbol tables are to find.  Exported names, for .dynsym has no others. */
+int snapshot_function_one(int value);
+int snapshot_function_two(int value);
+
+__attribute__((noinline)) int snapshot_function_one(int value)
+{
+	return value * 3 + 1;
+}
+
+__attribute__((noinline)) int snapshot_function_two(int value)
+{
+	return value * 5 + 2;
+}
+
+static void count_pause(void *context)
+{
+	CHECK(context == &pauses);
+	pauses++;
+}
+
+static uint64_t address_of(int (*function)(int value))
+{
+	return (uint64_t)(uintptr_t)function;
+}
+
+/* An allocation of size bytes whose stack is the addresses given (leaf first, 0 = none). */
+static void add(uint64_t size, uint64_t interval, uint64_t leaf, uint64_t root)
+{
+	union test_record record = allocate(next_address += 16, size, interval, 0);
+
+	record.head.tid = (uint32_t)hs_sys_gettid();
+	record.head.frames[0] = (struct hs_frame){ leaf, hs_mapping_table_find(table, leaf) };
+	record.head.frames[1] = (struct hs_frame){ root, hs_mapping_table_find(table, root) };
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+}
+
+static void freeze(enum hs_symbolize symbolize)
+{
+	static struct hs_options options = { .drop_frames = "malloc" };
+
+	options.symbolize = symbolize;
+	view = (struct hs_view){ 0 };
+	snapshot = hs_snapshot_create(producer, table, &options, count_pause, &pauses, &view);
+	CHECK(snapshot != NULL);
+	if (snapshot == NULL)
+		exit(99);
+}
+
+static const struct hs_view_location *frame(size_t row, size_t number)
+{
+	uint32_t stack[FRAMES_MAX];
+	size_t count = view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX);
+
+	CHECK(number < count && count <= view.deepest_stack);
+	CHECK(stack[number] < view.location_count);
+	return &view.locations[stack[number]];
+}
+
+static void names_functions_and_puts_main_first(void)
+{
+	uint64_t one = address_of(snapshot_function_one), two = address_of(snapshot_function_two);
+	uint64_t libc = (uint64_t)(uintptr_t)memfd_create;
+
+	producer = new_producer(0);
+	add(10, 1, libc, two);
+	add(20, 1, two + 1, one);
+	freeze(HS_SYMBOLIZE_NAMES_ALWAYS);
+	CHECK_INT(view.row_count, 2);
+	CHECK_INT(view.deepest_stack, 2);
+	CHECK_INT(view.mapping_count, 2);
+	CHECK_INT(view.location_count, 4);
+	CHECK_STR(frame(0, 0)->name, "memfd_create");
+	CHECK_STR(frame(0, 1)->name, "snapshot_function_two");
+	CHECK_STR(frame(1, 0)->name, "snapshot_function_two");
+	CHECK_STR(frame(1, 1)->name, "snapshot_function_one");
+	CHECK(frame(0, 1)->name == frame(1, 0)->name);
+	CHECK_INT(frame(1, 0)->address, two + 1);
+	CHECK_INT(frame(1, 1)->mapping, 0);
+	CHECK_INT(frame(0, 0)->mapping, 1);
+	CHECK(view.mappings[0].start <= one && one < view.mappings[0].limit);
+	CHECK(view.mappings[0].has_functions && view.mappings[1].has_functions);
+	CHECK(pauses > 0);
+	for (size_t i = 1; i < view.location_count; i++) {
+		const struct hs_view_location *a = &view.locations[i - 1], *b = a + 1;
+
+		CHECK(a->mapping < b->mapping ||
+		      (a->mapping == b->mapping && a->address < b->address));
+	}
+	hs_snapshot_destroy(snapshot);
+}
+
+static void main_is_first_whatever_its_id(void)
+{
+	uint64_t one = address_of(snapshot_function_one);
+
+	CHECK(hs_mapping_table_find(table, low_code) < hs_mapping_table_find(table, one));
+	producer = new_producer(0);
+	add(10, 1, low_code, 0);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.mapping_count, 3);
+	CHECK(view.mappings[0].start <= one && one < view.mappings[0].limit);
+	CHECK(!view.mappings[0].has_functions);
+	hs_snapshot_destroy(snapshot);
+	add(10, 1, one, 0);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.mapping_count, 3);
+	CHECK(view.mappings[0].start <= one && one < view.mappings[0].limit);
+	CHECK_INT(frame(0, 0)->mapping, 1);
+	CHECK_INT(frame(0, 1)->mapping, 2);
+	CHECK_INT(frame(1, 0)->mapping, 0);
+	hs_snapshot_destroy(snapshot);
+}
+
+static void symbolize_decides_on_names(void)
+{
+	uint64_t one = address_of(snapshot_function_one);
+
+	producer = new_producer(0);
+	add(10, 1, one, one);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK(view.locations[0].name == NULL);
+	CHECK(!view.mappings[0].has_functions);
+	hs_snapshot_destroy(snapshot);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_STR(view.locations[0].name, "snapshot_function_one");
+	CHECK(view.mappings[0].has_functions == !hs_names_has_dwarf(&producer->names,
+							    hs_mapping_table_find(table, one)));
+	hs_snapshot_destroy(snapshot);
+}
+
+static void equal_books_give_equal_views(void)
+{
+	struct hs_view_location first[8];
+	uint64_t one = address_of(snapshot_function_one);
+	size_t used, count;
+
+	producer = new_producer(0);
+	for (uint64_t i = 0; i < 4; i++)
+		add(10, 1, one + 3 - i, one + 7);
+	freeze(HS_SYMBOLIZE_NAMES);
+	count = view.location_count;
+	CHECK_INT(count, 5);
+	memcpy(first, view.locations, count * sizeof *first);
+	hs_snapshot_destroy(snapshot);
+	used = hs_arena_used();
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.location_count, count);
+	for (size_t i = 0; i < count; i++) {
+		CHECK(first[i].address == view.locations[i].address);
+		CHECK(first[i].name == view.locations[i].name);
+	}
+	hs_snapshot_destroy(snapshot);
+	CHECK_INT(hs_arena_used(), used);
+}
+
+static void an_empty_profile_has_the_main_mapping(void)
+{
+	producer = new_producer(0);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 0);
+	CHECK_INT(view.location_count, 0);
+	CHECK_INT(view.mapping_count, 1);
+	CHECK_STR(view.drop_frames, "malloc");
+	hs_snapshot_destroy(snapshot);
+}
+
+static void what_was_lost_is_a_row(void)
+{
+	producer = new_producer(HS_LABEL_SIZE);
+	add(5, 1, 0, 0);
+	hs_lost.objects_weight = 5 * HS_WEIGHT_ONE / 2;
+	hs_lost.bytes = 1234;
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 2);
+	CHECK_INT(view.mapping_count, 2);
+	CHECK_STR(view.mappings[1].filename, "[heapsample]");
+	CHECK(view.mappings[1].has_functions);
+	CHECK_STR(frame(0, 0)->name, "[unknown]");
+	CHECK_STR(frame(1, 0)->name, "[lost]");
+	CHECK_INT(view.rows[1].values[0], 3);
+	CHECK_INT(view.rows[1].values[1], 1234);
+	CHECK_INT(view.rows[1].values[2], 0);
+	CHECK_INT(view.rows[1].values[3], 0);
+	CHECK(!view.rows[1].has_size);
+	CHECK(view.rows[0].has_size && view.rows[0].size == 5);
+	hs_snapshot_destroy(snapshot);
+}
+
+static void rows_are_rounded_once(void)
+{
+	uint64_t weight = hs_sampler_weight(3, 100);
+
+	producer = new_producer(0);
+	for (int i = 0; i < 7; i++)
+		add(3, 100, 0, 0);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.rows[0].values[0], (7 * weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
+	CHECK_INT(view.rows[0].values[1], (21 * weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
+	hs_snapshot_destroy(snapshot);
+	for (int i = 0; i < 7; i++)
+		release(next_address - 16 * (uint64_t)i);
+	hs_producer_take_freed(producer);
+	hs_producer_commit(producer);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.rows[0].values[2], 0);
+	CHECK_INT(view.rows[0].values[3], 0);
+	CHECK(view.rows[0].values[0] > 0);
+	hs_snapshot_destroy(snapshot);
+}
+
+/* Executable memory without a file is named by its offset. */
+static void anonymous_code_is_named_by_offset(void)
+{
+	void *code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t address = (uint64_t)(uintptr_t)code, start;
+	char want[64];
+
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	start = hs_mapping_table_get(table, hs_mapping_table_find(table, address))->start;
+	producer = new_producer(0);
+	add(1, 1, address + 0x1f, address + 0x1f);
+	freeze(HS_SYMBOLIZE_NAMES);
+	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)(address + 0x1f - start));
+	CHECK_STR(frame(0, 0)->name, want);
+	CHECK(view.mappings[frame(0, 0)->mapping].has_functions);
+	hs_snapshot_destroy(snapshot);
+	munmap(code, 8192);
+}
+
+static void threads_are_labelled(void)
+{
+	char name[16] = "main of test";
+	union test_record record;
+
+	prctl(PR_SET_NAME, name);
+	producer = new_producer(HS_LABEL_THREAD | HS_LABEL_TID);
+	add(1, 1, 0, 0);
+	record = allocate(next_address += 16, 1, 1, 0);
+	record.head.tid = INT32_MAX;
+	record.head.frame_count = 0;
+	take(producer, &record);
+	hs_producer_commit(producer);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 2);
+	CHECK_STR(view.rows[0].thread, name);
+	CHECK(view.rows[0].has_tid && view.rows[0].tid == hs_sys_gettid());
+	CHECK(view.rows[1].thread == NULL);
+	CHECK_STR(frame(1, 0)->name, "[unknown]");
+	hs_snapshot_destroy(snapshot);
+}
+
+/* Fails at each allocation in turn, gives all back, and works with enough. */
+static void without_memory_there_is_no_snapshot(void)
+{
+	struct hs_options options = { .symbolize = HS_SYMBOLIZE_NONE };
+	size_t used, extra = 0;
+
+	producer = new_producer(0);
+	add(1, 1, 0, 0);
+	used = hs_arena_used();
+	do {
+		hs_arena_set_budget(used + extra);
+		snapshot = hs_snapshot_create(producer, table, &options, NULL, NULL, &view);
+		if (snapshot == NULL)
+			CHECK_INT(hs_arena_used(), used);
+		extra += 16;
+	} while (snapshot == NULL && extra < MIB);
+	CHECK(extra > 16 && extra < MIB);
+	hs_arena_set_budget(256 * MIB);
+	hs_snapshot_destroy(snapshot);
+	CHECK_INT(hs_arena_used(), used);
+}
+
+int main(void)
+{
+	set_up();
+	low_code = (uint64_t)(uintptr_t)mmap((void *)0x100000, 4096, PROT_READ | PROT_EXEC,
+					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	RUN(names_functions_and_puts_main_first);
+	RUN(main_is_first_whatever_its_id);
+	RUN(symbolize_decides_on_names);
+	RUN(equal_books_give_equal_views);
+	RUN(an_empty_profile_has_the_main_mapping);
+	RUN(what_was_lost_is_a_row);
+	RUN(rows_are_rounded_once);
+	RUN(anonymous_code_is_named_by_offset);
+	RUN(threads_are_labelled);
+	RUN(without_memory_there_is_no_snapshot);
+	return CHECK_RESULT();
+}

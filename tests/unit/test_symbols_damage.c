@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Damaged objects, failing system calls and short memory: the symbol reader survives them. */
+#include "symbolize/symbols.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/arena.h"
+#include "base/sys.h"
+#include "check.h"
+#include "elf_loader.h"
+#include "symbolize/debug_file.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+#define FUNCTION(name, value, bytes) { name, value, bytes, STB_GLOBAL, STT_FUNC, ELF_TEXT }
+#define MUTATIONS 20000
+
+static const unsigned char id[] = { 0xab, 0xcd, 0xef, 0x01 };
+static const struct elf_symbol plain[] = {
+	FUNCTION("first", 0x1000, 0x20),
+	FUNCTION("second", 0x1020, 0x20),
+	FUNCTION("third@@V1", 0x1100, 0x40),
+};
+static const struct elf_symbol exported[] = {
+	FUNCTION("fourth", 0x1200, 0x40),
+	FUNCTION("outer", 0x1000, 0x400),
+};
+static const struct elf_spec full = {
+	.symbols = plain,
+	.count = COUNT(plain),
+	.dynamic = exported,
+	.dynamic_count = COUNT(exported),
+	.build_id = id,
+	.build_id_bytes = sizeof id,
+	.debug_name = ".debug_info",
+};
+
+static struct elf_image image;
+
+/* Load the image as it is; the name found at address must be name, or nothing be found. */
+static void check_image(uint64_t address, const char *name)
+{
+	struct hs_symbols *symbols;
+	int result;
+
+	symbols = load_image(&image, &result);
+	CHECK_INT(result, 0);
+	if (symbols != NULL && !same_name(hs_symbols_find(symbols, address), name)) {
+		fprintf(stderr, "at %#llx: expected %s\n", (unsigned long long)address,
+			name ? name : "nothing");
+		CHECK(!"name");
+	}
+	hs_symbols_free(symbols);
+}
+
+static void check_refused(void)
+{
+	int result;
+
+	CHECK(load_image(&image, &result) == NULL);
+	CHECK_INT(result, -ENOEXEC);
+}
+
+static void refuses_what_is_no_object_of_this_machine(void)
+{
+	Elf64_Ehdr *header = elf_header(&image);
+	int result;
+
+	elf_write(&image, &full);
+	check_image(0x1000, "first");
+	header->e_machine = EM_NONE;
+	check_refused();
+	elf_write(&image, &full);
+	header->e_ident[EI_CLASS] ^= ELFCLASS32 ^ ELFCLASS64;
+	check_refused();
+	elf_write(&image, &full);
+	header->e_ident[EI_DATA] ^= ELFDATA2LSB ^ ELFDATA2MSB;
+	check_refused();
+	elf_write(&image, &full);
+	header->e_ident[EI_MAG0] = 0;
+	check_refused();
+	elf_write(&image, &full);
+	header->e_type = ET_REL;
+	check_refused();
+	CHECK(load_bytes("", 0, "", &result) == NULL);
+	CHECK_INT(result, -ENOEXEC);
+}
+
+static void refuses_what_is_no_file(void)
+{
+	struct hs_symbols *symbols = NULL;
+	char path[] = "/tmp/test_symbols.XXXXXX";
+
+	CHECK_INT(hs_symbols_load("/nonexistent", "", &symbols), -ENOENT);
+	CHECK_INT(hs_symbols_load("", "", &symbols), -ENOENT);
+	CHECK_INT(hs_symbols_load("/", "", &symbols), -ENOEXEC);
+	CHECK_INT(hs_symbols_load("/dev/zero", "", &symbols), -ENOEXEC);
+	/* A pipe without a writer: to open it would wait. */
+	close(mkstemp(path));
+	unlink(path);
+	CHECK_INT(mkfifo(path, 0600), 0);
+	CHECK_INT(hs_symbols_load(path, "", &symbols), -ENOEXEC);
+	unlink(path);
+	CHECK(symbols == NULL);
+}
+
+static void survives_truncation(void)
+{
+	size_t step, whole;
+	int result;
+
+	elf_write(&image, &full);
+	whole = image.bytes;
+	for (step = 0; step < 64; step++) {
+		struct hs_symbols *symbols;
+
+		symbols = load_bytes(image.data, whole * step / 64, "", &result);
+		CHECK_INT(result, whole * step / 64 < sizeof(Elf64_Ehdr) ? -ENOEXEC : 0);
+		/* The section headers come last: without them nothing has a name. */
+		CHECK(symbols == NULL || hs_symbols_find(symbols, 0x1000) == NULL);
+		hs_symbols_free(symbols);
+	}
+	check_image(0x1000, "first");
+}
+
+static void survives_damaged_section_tables(void)
+{
+	Elf64_Ehdr *header = elf_header(&image);
+
+	elf_write(&image, &full);
+	header->e_shoff = image.bytes;
+	check_image(0x1000, NULL);
+	header->e_shoff = UINT64_MAX - 8;
+	check_image(0x1000, NULL);
+	header->e_shnum = 0;
+	check_image(0x1000, NULL);
+	elf_write(&image, &full);
+	header->e_shentsize = 40;
+	check_image(0x1000, NULL);
+	elf_write(&image, &full);
+	header->e_shnum = UINT16_MAX;
+	check_image(0x1000, NULL);
+	elf_write(&image, &full);
+	header->e_shstrndx = 5000;
+	check_image(0x1000, "first");
+}
+
+static void leaves_out_damaged_tables(void)
+{
+	static const struct {
+		unsigned section;
+		uint64_t offset, size, entry_size;
+		uint32_t link;
+	} cases[] = {
+		{ ELF_SYMTAB, 1 << 30, 96, 24, ELF_STRTAB },
+		{ ELF_SYMTAB, UINT64_MAX - 16, 96, 24, ELF_STRTAB },
+		{ ELF_SYMTAB, 64, UINT64_MAX - 32, 24, ELF_STRTAB },
+		{ ELF_SYMTAB, 64, (1ull << 30) + 24, 24, ELF_STRTAB },
+		{ ELF_SYMTAB, 64, 0, 24, ELF_STRTAB },
+		{ ELF_SYMTAB, 64, 96, 0, ELF_STRTAB },
+		{ ELF_SYMTAB, 64, 96, 16, ELF_STRTAB },
+		{ ELF_SYMTAB, 64, 96, 24, 77 },
+		{ ELF_SYMTAB, 64, 96, 24, UINT32_MAX },
+		{ ELF_SYMTAB, 64, 96, 24, ELF_SYMTAB },
+		{ ELF_STRTAB, 1 << 30, 30, 0, 0 },
+		{ ELF_STRTAB, 64, UINT64_MAX - 64, 0, 0 },
+		{ ELF_STRTAB, 64, 0, 0, 0 },
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT(cases); i++) {
+		Elf64_Shdr *section;
+
+		elf_write(&image, &full);
+		section = elf_section(&image, cases[i].section);
+		section->sh_offset = cases[i].offset;
+		section->sh_size = cases[i].size;
+		section->sh_entsize = cases[i].entry_size;
+		section->sh_link = cases[i].link;
+		/* The other table is used still. */
+		check_image(0x1000, "outer");
+		check_image(0x1210, "fourth");
+	}
+}
+
+static Elf64_Sym *symbol_at(unsigned table, unsigned index)
+{
+	return (Elf64_Sym *)(void *)(image.data + elf_section(&image, table)->sh_offset) + index;
+}
+
+static void leaves_out_damaged_symbols(void)
+{
+	elf_write(&image, &full);
+	symbol_at(ELF_SYMTAB, 1)->st_name = UINT32_MAX;
+	check_image(0x1000, "outer");
+	check_image(0x1020, "second");
+	symbol_at(ELF_SYMTAB, 1)->st_name =
+		(uint32_t)elf_section(&image, ELF_STRTAB)->sh_size;
+	check_image(0x1000, "outer");
+	/* The last name without its end. */
+	elf_write(&image, &full);
+	elf_section(&image, ELF_STRTAB)->sh_size -= 2;
+	check_image(0x1100, "outer");
+	check_image(0x1020, "second");
+	/* A symbol and a half less. */
+	elf_write(&image, &full);
+	elf_section(&image, ELF_SYMTAB)->sh_size -= 36;
+	check_image(0x1000, "first");
+	check_image(0x1020, "outer");
+	/* A section that wraps around the address space. */
+	elf_write(&image, &full);
+	elf_section(&image, ELF_TEXT)->sh_size = UINT64_MAX;
+	check_image(0x1000, NULL);
+	/* The end of the address space itself. */
+	elf_write(&image, &full);
+	elf_section(&image, ELF_TEXT)->sh_size = UINT64_MAX - ELF_TEXT_START;
+	symbol_at(ELF_SYMTAB, 1)->st_value = UINT64_MAX - 1;
+	symbol_at(ELF_SYMTAB, 1)->st_size = UINT64_MAX;
+	check_image(UINT64_MAX - 1, "first");
+	check_image(UINT64_MAX, NULL);
+	/* Larger than any function. */
+	elf_write(&image, &full);
+	elf_section(&image, ELF_TEXT)->sh_size = (uint64_t)1 << 40;
+	symbol_at(ELF_SYMTAB, 3)->st_size = (uint64_t)1 << 33;
+	check_image(0x1100, "third");
+	check_image(0x1100 + (1 << 28), "third");
+}
+
+static void leaves_out_names_too_long(void)
+{
+	static char name[20000];
+	struct elf_symbol symbols[] = { FUNCTION(name, 0x1000, 0x20),
+					FUNCTION("good", 0x1020, 0x20) };
+	struct elf_spec spec = { .symbols = symbols, .count = COUNT(symbols) };
+
+	memset(name, 'a', sizeof name - 1);
+	elf_write(&image, &spec);
+	check_image(0x1000, NULL);
+	check_image(0x1020, "good");
+}
+
+static void survives_damaged_notes(void)
+{
+	static const uint32_t sizes[] = { 0, 3, 5, 1000, UINT32_MAX - 3, UINT32_MAX };
+	struct hs_symbols *symbols;
+	size_t i, field;
+	int result;
+
+	/* Fields 0 and 1 are the sizes of the first note, 5 and 6 those of the second. */
+	for (field = 0; field <= 6; field += field == 1 ? 4 : 1) {
+		for (i = 0; i < COUNT(sizes); i++) {
+			elf_write(&image, &full);
+			memcpy(image.data + elf_section(&image, ELF_NOTE)->sh_offset + 4 * field,
+			       &sizes[i], sizeof sizes[i]);
+			symbols = load_bytes(image.data, image.bytes, "abcdef01", &result);
+			CHECK(result == -ESTALE || result == 0);
+			hs_symbols_free(symbols);
+		}
+	}
+	elf_write(&image, &full);
+	hs_symbols_free(load_bytes(image.data, image.bytes, "abcdef01", &result));
+	CHECK_INT(result, 0);
+	elf_section(&image, ELF_NOTE)->sh_size--;
+	CHECK(load_bytes(image.data, image.bytes, "abcdef01", &result) == NULL);
+	CHECK_INT(result, -ESTALE);
+}
+
+static void reads_build_id_without_section_headers(void)
+{
+	Elf64_Phdr segment = { .p_type = PT_NOTE, .p_align = 4 };
+	int result;
+
+	elf_write(&image, &full);
+	segment.p_offset = elf_section(&image, ELF_NOTE)->sh_offset;
+	segment.p_filesz = elf_section(&image, ELF_NOTE)->sh_size;
+	elf_header(&image)->e_phoff = elf_append(&image, &segment, sizeof segment);
+	elf_header(&image)->e_phnum = 1;
+	elf_header(&image)->e_phentsize = sizeof segment;
+	elf_header(&image)->e_shoff = 0;
+	hs_symbols_free(load_bytes(image.data, image.bytes, "abcdef01", &result));
+	CHECK_INT(result, 0);
+	check_image(0x1000, NULL);
+	elf_header(&image)->e_phoff = UINT64_MAX - 8;
+	CHECK(load_bytes(image.data, image.bytes, "abcdef01", &result) == NULL);
+	CHECK_INT(result, -ESTALE);
+}
+
+static void survives_random_mutations(void)
+{
+	static struct elf_image original;
+	size_t used = hs_arena_used(), count, loaded = 0;
+	struct elf_spec spec = full;
+
+	spec.many_sections = true;
+	srand(2);
+	for (count = 0; count < MUTATIONS; count++) {
+		unsigned changes = 1 + (unsigned)rand() % 8;
+		struct hs_symbols *symbols;
+		uint64_t address;
+		int result;
+
+		elf_write(&original, count % 2 ? &spec : &full);
+		while (changes-- > 0)
+			original.data[(size_t)rand() % original.bytes] = (unsigned char)rand();
+		symbols = load_image(&original, &result);
+		if (symbols == NULL)
+			continue;
+		loaded++;
+		for (address = 0xff0; address < 0x1410; address += 8) {
+			const char *name = hs_symbols_find(symbols, address);
+			CHECK(name == NULL || strlen(name) > 0);
+		}
+		hs_symbols_free(symbols);
+	}
+	CHECK(loaded > MUTATIONS / 2);
+	CHECK_INT(hs_arena_used(), used);
+}
+
+static _Atomic long calls_left;
+
+static long fail_later(long number)
+{
+	/* A descriptor is closed whatever close() returns. */
+	return number != SYS_close && --calls_left < 0 ? -EIO : 0;
+}
+
+static int next_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
+static void survives_failing_system_calls(void)
+{
+	int fd = memfd_create("image", MFD_CLOEXEC), free_fd = next_descriptor(), result;
+	struct hs_symbols *symbols;
+	unsigned named = 0;
+	char path[64];
+	long calls;
+
+	elf_write(&image, &full);
+	CHECK_INT(write(fd, image.data, image.bytes), image.bytes);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	for (calls = 0; calls < 40; calls++) {
+		symbols = NULL;
+		calls_left = calls;
+		hs_sys_fault = fail_later;
+		result = hs_symbols_load(path, "abcdef01", &symbols);
+		hs_sys_fault = NULL;
+		CHECK((result == 0) == (symbols != NULL));
+		if (symbols != NULL && same_name(hs_symbols_find(symbols, 0x1000), "first"))
+			named++;
+		hs_symbols_free(symbols);
+		CHECK_INT(next_descriptor(), free_fd);
+	}
+	CHECK(named > 0 && named < 40);
+	close(fd);
+}
+
+static void survives_short_memory(void)
+{
+	size_t used = hs_arena_used(), budget = hs_arena_budget(), more, partial = 0;
+	int result = -ENOMEM, free_fd = next_descriptor();
+	struct hs_symbols *symbols;
+
+	elf_write(&image, &full);
+	for (more = 0; more < 60000; more += 16) {
+		hs_arena_set_budget(used + more);
+		symbols = load_image(&image, &result);
+		CHECK(result == 0 || result == -ENOMEM);
+		CHECK((result == 0) == (symbols != NULL));
+		if (symbols != NULL && same_name(hs_symbols_find(symbols, 0x1000), "outer"))
+			partial++;
+		hs_symbols_free(symbols);
+		CHECK_INT(hs_arena_used(), used);
+		CHECK_INT(next_descriptor(), free_fd);
+	}
+	CHECK_INT(result, 0);
+	/* Somewhere in between there is room for the smaller table alone. */
+	CHECK(partial > 0);
+	hs_arena_set_budget(budget);
+}
+
+static void reads_no_memory_past_the_image(void)
+{
+	struct hs_symbols *symbols = NULL;
+	uint64_t start = (uintptr_t)image.data;
+
+	elf_write(&image, &full);
+	CHECK_INT(hs_symbols_load_memory(start, image.bytes, &symbols), 0);
+	CHECK_STR(hs_symbols_find(symbols, 0x1000), "first");
+	hs_symbols_free(symbols);
+	CHECK_INT(hs_symbols_load_memory(start, image.bytes - 1, &symbols), 0);
+	CHECK(hs_symbols_find(symbols, 0x1000) == NULL);
+	hs_symbols_free(symbols);
+}
+
+static void leaves_descriptors_alone(void)
+{
+	int free_fd = next_descriptor();
+	struct stat before, after;
+
+	CHECK_INT(fstat(0, &before), 0);
+	elf_write(&image, &full);
+	check_image(0x1000, "first");
+	elf_header(&image)->e_machine = EM_NONE;
+	check_refused();
+	CHECK_INT(next_descriptor(), free_fd);
+	CHECK_INT(fstat(0, &after), 0);
+	CHECK(before.st_ino == after.st_ino && before.st_dev == after.st_dev);
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)64 << 20) < 0)
+		return 1;
+	hs_debug_file_root = "/nonexistent";
+	RUN(leaves_descriptors_alone);
+	RUN(refuses_what_is_no_object_of_this_machine);
+	RUN(refuses_what_is_no_file);
+	RUN(reads_no_memory_past_the_image);
+	RUN(survives_truncation);
+	RUN(survives_damaged_section_tables);
+	RUN(leaves_out_damaged_tables);
+	RUN(leaves_out_damaged_symbols);
+	RUN(leaves_out_names_too_long);
+	RUN(survives_damaged_notes);
+	RUN(reads_build_id_without_section_headers);
+	RUN(survives_random_mutations);
+	RUN(survives_failing_system_calls);
+	RUN(survives_short_memory);
+	return CHECK_RESULT();
+}

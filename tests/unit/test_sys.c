@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The raw system calls: results, the fault seam, and reading memory that may not be there. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "check.h"
+
+static long fault_number;
+static long fault_value;
+static unsigned fault_count; /* how many calls still fail */
+
+static long fail_some(long number)
+{
+	if (number != fault_number || fault_count == 0)
+		return 0;
+	fault_count--;
+	return fault_value;
+}
+
+static void inject(long number, long value, unsigned count)
+{
+	fault_number = number;
+	fault_value = value;
+	fault_count = count;
+	hs_sys_fault = fail_some;
+}
+
+static void test_errors_are_negative_errno(void)
+{
+	errno = 1234;
+	CHECK_INT(hs_sys_open("/no/such/file", O_RDONLY, 0), -ENOENT);
+	CHECK_INT(hs_sys_close(-1), -EBADF);
+	CHECK_INT(errno, 1234);
+}
+
+static void test_fault_replaces_the_call(void)
+{
+	inject(SYS_getpid, -EPERM, 1);
+	CHECK_INT(hs_sys_getpid(), -EPERM);
+	CHECK_INT(hs_sys_getpid(), getpid());
+	inject(SYS_mmap, -ENOMEM, 1);
+	CHECK(hs_sys_map(4096, PROT_NONE) == NULL);
+	hs_sys_fault = NULL;
+}
+
+static void test_map_is_zero_and_unmaps(void)
+{
+	char *memory = hs_sys_map(8192, PROT_READ | PROT_WRITE);
+
+	CHECK(memory != NULL);
+	CHECK(memory[0] == 0 && memory[8191] == 0);
+	memory[8191] = 1;
+	CHECK_INT(hs_sys_advise(memory, 8192, MADV_DONTNEED), 0);
+	CHECK_INT(memory[8191], 0);
+	CHECK_INT(hs_sys_protect(memory, 4096, PROT_NONE), 0);
+	CHECK_INT(hs_sys_unmap(memory, 8192), 0);
+	CHECK(hs_sys_map(0, PROT_NONE) == NULL);
+}
+
+/* A page full of a pattern, with nothing mapped behind it. */
+static unsigned char *map_with_end(void)
+{
+	unsigned char *memory = hs_sys_map(8192, PROT_READ | PROT_WRITE);
+
+	for (int i = 0; i < 4096; i++)
+		memory[i] = (unsigned char)(i * 7 + 1);
+	hs_sys_unmap(memory + 4096, 4096);
+	return memory;
+}
+
+static void check_read_memory(void)
+{
+	unsigned char *memory = map_with_end(), buffer[256];
+	uintptr_t end = (uintptr_t)memory + 4096;
+
+	CHECK_INT(hs_sys_read_memory((uintptr_t)memory, buffer, sizeof buffer), sizeof buffer);
+	CHECK(memcmp(buffer, memory, sizeof buffer) == 0);
+
+	/* 100 bytes before the mapping's end: only these. */
+	memset(buffer, 0, sizeof buffer);
+	CHECK_INT(hs_sys_read_memory(end - 100, buffer, sizeof buffer), 100);
+	CHECK(memcmp(buffer, memory + 4096 - 100, 100) == 0);
+	CHECK_INT(buffer[100], 0);
+
+	CHECK_INT(hs_sys_read_memory(end, buffer, sizeof buffer), -EFAULT);
+	CHECK_INT(hs_sys_read_memory(16, buffer, sizeof buffer), -EFAULT);
+	hs_sys_unmap(memory, 4096);
+	CHECK_INT(hs_sys_read_memory((uintptr_t)memory, buffer, sizeof buffer), -EFAULT);
+}
+
+static void test_read_memory(void)
+{
+	unsigned char *memory = hs_sys_map(4096, PROT_NONE), byte;
+
+	check_read_memory();
+	CHECK_INT(hs_sys_read_memory((uintptr_t)memory, &byte, 1), -EFAULT);
+	hs_sys_unmap(memory, 4096);
+}
+
+static void test_read_memory_where_the_call_is_refused(void)
+{
+	inject(SYS_process_vm_readv, -EPERM, 1000);
+	check_read_memory();
+	CHECK(fault_count < 1000);
+	inject(SYS_process_vm_readv, -ENOSYS, 1000);
+	check_read_memory();
+	hs_sys_fault = NULL;
+}
+
+static void test_write_all_goes_on_after_interrupts(void)
+{
+	int ends[2];
+	char got[16] = "";
+
+	CHECK_INT(pipe(ends), 0);
+	inject(SYS_write, -EINTR, 3);
+	CHECK_INT(hs_sys_write_all(ends[1], "abcdef", 6), 0);
+	CHECK_INT(fault_count, 0);
+	hs_sys_fault = NULL;
+	CHECK_INT(read(ends[0], got, sizeof got), 6);
+	CHECK_STR(got, "abcdef");
+	inject(SYS_write, -ENOSPC, 1);
+	CHECK_INT(hs_sys_write_all(ends[1], "abcdef", 6), -ENOSPC);
+	hs_sys_fault = NULL;
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static int drained_fd;
+static unsigned char drained[300000];
+static size_t drained_bytes;
+static unsigned writes;
+
+/* Called before each system call: makes room in the pipe. */
+static long drain_pipe(long number)
+{
+	ssize_t got = 1;
+
+	if (number == SYS_write) {
+		writes++;
+		while (got > 0) {
+			got = read(drained_fd, drained + drained_bytes,
+				   sizeof drained - drained_bytes);
+			drained_bytes += got > 0 ? (size_t)got : 0;
+		}
+	}
+	return 0;
+}
+
+static void test_write_all_goes_on_after_short_writes(void)
+{
+	static unsigned char sent[sizeof drained];
+	int ends[2];
+
+	for (size_t i = 0; i < sizeof sent; i++)
+		sent[i] = (unsigned char)(i % 251);
+	CHECK_INT(pipe2(ends, O_NONBLOCK), 0);
+	drained_fd = ends[0];
+	hs_sys_fault = drain_pipe;
+	CHECK_INT(hs_sys_write_all(ends[1], sent, sizeof sent), 0);
+	hs_sys_fault = NULL;
+	drain_pipe(SYS_write);
+	CHECK(writes > 2);
+	CHECK_INT(drained_bytes, sizeof sent);
+	CHECK(memcmp(sent, drained, sizeof sent) == 0);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void test_write_all_reports_a_full_file(void)
+{
+	char path[] = "test_sys.XXXXXX", text[1500] = "";
+	int fd = mkstemp(path);
+	struct rlimit saved, limit;
+	struct stat info;
+
+	signal(SIGXFSZ, SIG_IGN);
+	getrlimit(RLIMIT_FSIZE, &saved);
+	limit = saved;
+	limit.rlim_cur = 1000;
+	setrlimit(RLIMIT_FSIZE, &limit);
+	CHECK_INT(hs_sys_write_all(fd, text, sizeof text), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &saved);
+	CHECK_INT(hs_sys_fstat(fd, &info), 0);
+	CHECK_INT(info.st_size, 1000);
+	close(fd);
+	CHECK_INT(hs_sys_unlink(path), 0);
+	CHECK_INT(hs_sys_stat(path, &info), -ENOENT);
+}
+
+static void test_reading_files(void)
+{
+	char path[] = "test_sys.XXXXXX", moved[] = "test_sys.moved", buffer[32];
+	int fd = mkstemp(path);
+
+	CHECK_INT(hs_sys_write_all(fd, "0123456789", 10), 0);
+	inject(SYS_pread64, -EINTR, 2);
+	CHECK_INT(hs_sys_pread_all(fd, buffer, 4, 3), 0);
+	hs_sys_fault = NULL;
+	CHECK(memcmp(buffer, "3456", 4) == 0);
+	CHECK_INT(hs_sys_pread_all(fd, buffer, 4, 7), -ENODATA);
+	close(fd);
+
+	CHECK_INT(hs_sys_rename(path, moved), 0);
+	inject(SYS_read, -EINTR, 2);
+	CHECK_INT(hs_sys_read_file(moved, buffer, sizeof buffer), 10);
+	CHECK_STR(buffer, "0123456789");
+	CHECK_INT(hs_sys_read_file(moved, buffer, 5), 4);
+	CHECK_STR(buffer, "0123");
+	inject(SYS_read, -EIO, 1);
+	CHECK_INT(hs_sys_read_file(moved, buffer, sizeof buffer), -EIO);
+	hs_sys_fault = NULL;
+	CHECK_INT(hs_sys_read_file(path, buffer, sizeof buffer), -ENOENT);
+	CHECK_INT(hs_sys_unlink(moved), 0);
+}
+
+static void test_futex_times_out(void)
+{
+	_Atomic uint32_t word = 5;
+
+	CHECK_INT(hs_sys_futex_wait(&word, 4, -1), -EAGAIN);
+	CHECK_INT(hs_sys_futex_wait(&word, 5, 1000), -ETIMEDOUT);
+}
+
+static void test_threads_that_are_gone(void)
+{
+	CHECK(!hs_sys_thread_is_gone(hs_sys_gettid()));
+	/* Above the largest pid_max of the kernel. */
+	CHECK(hs_sys_thread_is_gone(1 << 23));
+}
+
+static void test_random_without_the_call(void)
+{
+	CHECK(hs_sys_random() != hs_sys_random());
+	inject(SYS_getrandom, -ENOSYS, 1);
+	CHECK(hs_sys_random() != 0);
+	CHECK_INT(fault_count, 0);
+	hs_sys_fault = NULL;
+}
+
+int main(void)
+{
+	RUN(test_errors_are_negative_errno);
+	RUN(test_fault_replaces_the_call);
+	RUN(test_map_is_zero_and_unmaps);
+	RUN(test_read_memory);
+	RUN(test_read_memory_where_the_call_is_refused);
+	RUN(test_write_all_goes_on_after_interrupts);
+	RUN(test_write_all_goes_on_after_short_writes);
+	RUN(test_write_all_reports_a_full_file);
+	RUN(test_reading_files);
+	RUN(test_futex_times_out);
+	RUN(test_threads_that_are_gone);
+	RUN(test_random_without_the_call);
+	return CHECK_RESULT();
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Unwinds through code that is special, new, replaced or gone. */
+#include <dlfcn.h>
+#include <setjmp.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "check.h"
+#include "unwind_fixture.h"
+
+/*
+ * inner(f): push %rbp; mov %rsp, %rbp; call *%rdi; pop %rbp; ret
+ * outer(inner, f): the same around a call of inner(f)
+ */
+static const unsigned char machine_code[] = {
+	0x55, 0x48, 0x89, 0xe5, 0xff, 0xd7, 0x5d, 0xc3,
+	0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0xf8, 0x48, 0x89, 0xf7, 0xff, 0xd0, 0x5d, 0xc3,
+};
+#define INNER_RETURN 6
+#define OUTER 8
+#define OUTER_RETURN 20
+
+static unsigned char *code;
+
+static void capture_leaf(void)
+{
+	capture_here();
+	NO_TAIL_CALL();
+}
+
+/* Make the page executable code; fd: its file, -1 = none. */
+static void map_code(unsigned char *page, int fd)
+{
+	int flags = MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0) | (page != NULL ? MAP_FIXED : 0);
+
+	code = mmap(page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, flags, fd, 0);
+	CHECK(code != MAP_FAILED);
+	memcpy(code, machine_code, sizeof machine_code);
+}
+
+static FRAME void call_machine_code(void)
+{
+	void (*outer)(void *, void (*)(void));
+	unsigned char *address = code + OUTER;
+
+	memcpy(&outer, &address, sizeof outer);
+	outer(code, capture_leaf);
+	NO_TAIL_CALL();
+}
+
+static void test_code_without_unwind_tables(void)
+{
+	begin();
+	/* Newer than the index: it is read again. */
+	map_code(NULL, -1);
+	call_machine_code();
+	unwind();
+	CHECK(is_complete());
+	CHECK(frame_count >= 6);
+	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
+	CHECK_INT(frames[2].address, (uintptr_t)code + OUTER_RETURN - 1);
+	CHECK_STR(path_of(&frames[1]), "//anon");
+	CHECK_INT(frames[3].mapping, frames[0].mapping);
+
+	/* Not after a call: the chain of frame pointers is not believed. */
+	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
+	end();
+	begin();
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	munmap(code, 4096);
+	end();
+}
+
+static void test_replaced_code(void)
+{
+	int fd = memfd_create("other code", MFD_CLOEXEC);
+	uint32_t before;
+
+	CHECK_INT(ftruncate(fd, 4096), 0);
+	begin();
+	map_code(NULL, -1);
+	call_machine_code();
+	unwind();
+	before = frames[1].mapping;
+	map_code(code, fd);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	unwind();
+	CHECK(frames[1].mapping != before);
+	CHECK_STR(path_of(&frames[1]), "/memfd:other code");
+	munmap(code, 4096);
+	close(fd);
+	end();
+}
+
+/* Frames of this function are found by way of the frame pointer. */
+static FRAME uint64_t frame_pointer_frame(size_t bytes)
+{
+	volatile char *room = __builtin_alloca(bytes);
+
+	room[0] = 1;
+	capture_leaf();
+	NO_TAIL_CALL();
+	return (uint64_t)room[0];
+}
+
+/* Two frame records that point at each other. */
+static void test_loop(void)
+{
+	uint64_t words[32] = { 0 };
+	uint64_t start = 0x7000000000;
+	uint64_t errors = hs_stats_get(unwind_bad_frame);
+
+	begin();
+	frame_pointer_frame(100);
+	unwind();
+	words[8] = start + 2 * 8;
+	words[9] = frames[1].address + 1;
+	words[2] = start + 8 * 8;
+	words[3] = frames[1].address + 1;
+	capture.snapshot = (struct hs_snapshot){
+		.regs = { .pc = words[9], .sp = start, .bp = start + 8 * 8 },
+		.stack = words,
+		.stack_bytes = sizeof words,
+	};
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_bad_frame), errors + 1);
+	end();
+}
+
+static jmp_buf after_capture;
+static uint64_t return_of_last_call;
+
+/* Capture the caller's registers, as at the entry of an interposed function. */
+static FRAME __attribute__((noreturn)) void capture_caller(void)
+{
+	const uint64_t *frame = __builtin_frame_address(0);
+	struct hs_snapshot *snapshot = &capture.snapshot;
+	size_t skipped;
+
+	capture_here();
+	skipped = (uintptr_t)(frame + 2) - snapshot->regs.sp;
+	snapshot->regs.pc = (uintptr_t)__builtin_return_address(0);
+	snapshot->regs.sp += skipped;
+	snapshot->stack = capture.bytes + skipped;
+	snapshot->stack_bytes -= skipped;
+	memcpy(&snapshot->regs.bp, capture.bytes + skipped - 16, 8);
+	longjmp(after_capture, 1);
+}
+
+/* Ends with a call: the return address is that of the next function. */
+static FRAME void end_with_call(void)
+{
+	return_of_last_call = (uintptr_t)__builtin_return_address(0);
+	capture_caller();
+}
+
+static void test_return_address_past_the_function(void)
+{
+	begin();
+	if (setjmp(after_capture) == 0)
+		end_with_call();
+	unwind();
+	CHECK(is_complete());
+	CHECK_INT(frames[1].address + 1, return_of_last_call);
+	end();
+}
+
+static void *capture_and_allocate(void *opaque, unsigned count, unsigned bytes)
+{
+	(void)opaque;
+	capture_here();
+	return calloc(count, bytes);
+}
+
+static void free_memory(void *opaque, void *memory)
+{
+	(void)opaque;
+	free(memory);
+}
+
+/* Capture inside a library's call of us, and close the library.  False if it stays loaded. */
+static bool capture_in_closed_library(void)
+{
+	void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
+	z_stream stream = { .zalloc = capture_and_allocate, .zfree = free_memory };
+	__typeof__(inflateInit_) *inflate_init;
+	__typeof__(inflateEnd) *inflate_end;
+	void *address;
+
+	if (library == NULL)
+		return false;
+	address = dlsym(library, "inflateInit_");
+	memcpy(&inflate_init, &address, sizeof address);
+	address = dlsym(library, "inflateEnd");
+	memcpy(&inflate_end, &address, sizeof address);
+	CHECK_INT(inflate_init(&stream, ZLIB_VERSION, (int)sizeof stream), Z_OK);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	unwind();
+	CHECK(is_complete());
+	inflate_end(&stream);
+	dlclose(library);
+	library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+	if (library != NULL)
+		dlclose(library);
+	return library == NULL;
+}
+
+static void test_closed_library(void)
+{
+	uint32_t library;
+
+	begin();
+	if (capture_in_closed_library()) {
+		library = frames[1].mapping;
+		/* Index as before, pages not cached: the tables are gone. */
+		CHECK(strstr(hs_mapping_table_get(table, library)->path, "libz") != NULL);
+		hs_unwinder_destroy(unwinder);
+		unwinder = hs_unwinder_create(table);
+		CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
+		unwind();
+		CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+		CHECK_INT(frames[1].mapping, HS_MAPPING_NONE);
+		CHECK_INT(frames[1].address, HS_PSEUDO_UNKNOWN);
+		CHECK(strstr(hs_mapping_table_get(table, library)->path, "libz") != NULL);
+	} else {
+		printf("skipped: libz.so.1 cannot be loaded and closed\n");
+	}
+	end();
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	RUN(test_code_without_unwind_tables);
+	RUN(test_replaced_code);
+	RUN(test_loop);
+	RUN(test_return_address_past_the_function);
+	RUN(test_closed_library);
+	free(capture.bytes);
+	return CHECK_RESULT();
+}

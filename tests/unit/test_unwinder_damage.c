@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stacks, registers and unwind tables that are wrong or missing. */
+#include <errno.h>
+#include <fcntl.h>
+#include <gnu/libc-version.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/sys.h"
+#include "check.h"
+#include "unwind/engine_check.h"
+#include "unwind_fixture.h"
+
+/* xorshift64: the rounds are the same in each run. */
+static uint64_t random_state = 88172645463325252u;
+
+static uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state;
+}
+
+static FRAME void recurse(unsigned levels)
+{
+	if (levels > 0)
+		recurse(levels - 1);
+	else
+		capture_here();
+	NO_TAIL_CALL();
+}
+
+static int compare_and_capture(const void *a, const void *b)
+{
+	recurse(10);
+	return *(const int *)a - *(const int *)b;
+}
+
+static void capture_through_libc(void)
+{
+	int numbers[] = { 2, 1 };
+
+	qsort(numbers, 2, sizeof numbers[0], compare_and_capture);
+}
+
+/* A value that a stack may hold: noise, a near stack address, or code. */
+static uint64_t random_word(const struct hs_regs *regs)
+{
+	switch (random_number() % 5) {
+	case 0:
+		return random_number();
+	case 1:
+		return regs->sp + random_number() % 8192 - 1024;
+	case 2:
+		return (uintptr_t)&recurse + random_number() % 8192;
+	case 3:
+		return (uintptr_t)&qsort + random_number() % 65536;
+	default:
+		return random_number() % 3 - 1;
+	}
+}
+
+static void test_random_stacks_and_registers(void)
+{
+	struct hs_snapshot whole;
+	unsigned char *bytes;
+	size_t long_ones = 0;
+
+	begin();
+	capture_through_libc();
+	whole = capture.snapshot;
+	if (whole.stack_bytes > 16384)
+		whole.stack_bytes = 16384;
+	bytes = malloc(whole.stack_bytes);
+	for (int round = 0; round < 10000; round++) {
+		uint64_t *registers = &capture.snapshot.regs.pc;
+		size_t words = whole.stack_bytes / 8;
+
+		capture.snapshot = whole;
+		capture.snapshot.stack = bytes;
+		capture.snapshot.stack_cut = random_number() % 2 == 0;
+		memcpy(bytes, whole.stack, whole.stack_bytes);
+		for (uint64_t i = random_number() % 40; i > 0; i--) {
+			uint64_t word = random_word(&whole.regs);
+			memcpy(bytes + random_number() % words * 8, &word, sizeof word);
+		}
+		if (round % 2 == 0)
+			registers[random_number() % 8] = random_word(&whole.regs);
+		if (round % 7 == 0)
+			capture.snapshot.stack_bytes = random_number() % whole.stack_bytes;
+		unwind();
+		long_ones += frame_count > 8;
+	}
+	CHECK(long_ones > 1000);
+	free(bytes);
+	end();
+}
+
+static size_t failing_reads_after;
+
+static long fail_reads(long number)
+{
+	if (number != SYS_process_vm_readv)
+		return 0;
+	if (failing_reads_after > 0) {
+		failing_reads_after--;
+		return 0;
+	}
+	return -EFAULT;
+}
+
+static void test_memory_that_cannot_be_read(void)
+{
+	begin();
+	capture_through_libc();
+	end();
+	for (size_t after = 0; after < 200; after++) {
+		table = hs_mapping_table_create();
+		unwinder = hs_unwinder_create(table);
+		failing_reads_after = after;
+		atomic_store(&hs_sys_fault, fail_reads);
+		hs_unwinder_load_engine(unwinder);
+		unwind();
+		atomic_store(&hs_sys_fault, NULL);
+		end();
+	}
+}
+
+static void test_layout_of_another_release(void)
+{
+	struct hs_libunwind_engine *engine;
+	struct hs_memory_cache *memory;
+	int good = 0;
+
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	memory = hs_memory_cache_create(table);
+	engine = hs_libunwind_engine_create(table, memory);
+	CHECK_INT(hs_libunwind_engine_load(engine), 0);
+	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
+		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
+		hs_libunwind_engine_flush(engine);
+		good += hs_engine_check(engine);
+	}
+	CHECK_INT(good, 1);
+	hs_libunwind_engine_destroy(engine);
+	hs_memory_cache_destroy(memory);
+	hs_mapping_table_destroy(table);
+}
+
+/* A writable copy of libc's file in memory that the captured stack is moved into. */
+static unsigned char *copy_libc(const struct hs_mapping *libc, size_t *bytes)
+{
+	int fd = open(libc->path, O_RDONLY | O_CLOEXEC);
+	struct stat file = { .st_size = 0 };
+	unsigned char *copy;
+
+	CHECK(fd >= 0 && fstat(fd, &file) == 0);
+	*bytes = (size_t)file.st_size;
+	copy = mmap(NULL, *bytes, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	return copy != MAP_FAILED ? copy : NULL;
+}
+
+static void move_stack(const struct hs_mapping *libc, const unsigned char *copy)
+{
+	for (size_t at = 0; at + 8 <= capture.snapshot.stack_bytes; at += 8) {
+		uint64_t word;
+		memcpy(&word, capture.bytes + at, sizeof word);
+		if (word < libc->start || word >= libc->end)
+			continue;
+		word = word - libc->load_bias + (uintptr_t)copy;
+		memcpy(capture.bytes + at, &word, sizeof word);
+	}
+}
+
+/* One byte in `rarity` changes, from `start` on. */
+static void damage(unsigned char *tables, size_t start, size_t bytes, uint64_t rarity)
+{
+	for (size_t i = start; i < bytes; i++) {
+		uint64_t number = random_number();
+		if (number % rarity == 0)
+			tables[i] = (unsigned char)(number >> 32);
+	}
+}
+
+static void unwind_anew(void)
+{
+	begin();
+	unwind();
+	end();
+}
+
+static void test_damaged_unwind_tables(void)
+{
+	static const uint64_t rarities[] = { 2, 8, 32, 128 };
+	const struct hs_mapping *libc;
+	unsigned char *copy, *tables, *good;
+	size_t copy_bytes, header_bytes, bytes, broken = 0;
+
+	begin();
+	capture_through_libc();
+	libc = hs_mapping_table_get(
+		table, hs_mapping_table_find(table, (uintptr_t)&gnu_get_libc_version));
+	copy = copy_libc(libc, &copy_bytes);
+	CHECK(copy != NULL);
+	tables = copy + (libc->eh_frame_hdr - libc->load_bias);
+	header_bytes = libc->eh_frame_hdr_bytes;
+	bytes = header_bytes * 4; /* .eh_frame follows its header and is longer */
+	CHECK((size_t)(tables - copy) + bytes < copy_bytes);
+	good = malloc(bytes);
+	memcpy(good, tables, bytes);
+	move_stack(libc, copy);
+	end();
+	unwind_anew();
+	CHECK(is_complete());
+	for (int round = 0; round < 400; round++) {
+		/* In every other round the right entries are still found. */
+		damage(tables, round % 2 == 0 ? 4 : header_bytes, bytes, rarities[round % 4]);
+		unwind_anew();
+		broken += !is_complete();
+		memcpy(tables, good, bytes);
+	}
+	CHECK(broken > 200);
+	free(good);
+	munmap(copy, copy_bytes);
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	RUN(test_random_stacks_and_registers);
+	RUN(test_memory_that_cannot_be_read);
+	RUN(test_layout_of_another_release);
+	RUN(test_damaged_unwind_tables);
+	free(capture.bytes);
+	return CHECK_RESULT();
+}

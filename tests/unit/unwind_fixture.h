@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * For tests of the unwinder: one of it, a captured stack of the test itself (taken as
+ * the sampler takes it), and the frames that came of it.
+ */
+#ifndef HS_TESTS_UNWIND_FIXTURE_H
+#define HS_TESTS_UNWIND_FIXTURE_H
+
+#include <stdlib.h>
+
+#include "arch/regs.h"
+#include "check.h"
+#include "unwind/unwinder.h"
+
+#define CAPTURE_BYTES ((size_t)1 << 20)
+#define DEPTH 512
+
+/* A function that is a frame of its own, and a call that is not turned into a jump. */
+#define FRAME __attribute__((noinline))
+#define NO_TAIL_CALL() __asm__ volatile("" : : : "memory")
+
+extern void *__libc_stack_end;
+
+struct capture {
+	struct hs_snapshot snapshot;
+	uintptr_t top;        /* the stack is copied up to here */
+	unsigned char *bytes; /* CAPTURE_BYTES */
+};
+
+static struct hs_mapping_table *table;
+static struct hs_unwinder *unwinder;
+static struct capture capture;
+static struct hs_frame frames[DEPTH + 1];
+static size_t frame_count;
+
+/* The stack from here to capture.top.  Copied by assembly: sanitizers guard parts of it. */
+static inline __attribute__((always_inline)) void capture_here(void)
+{
+	struct hs_snapshot *snapshot = &capture.snapshot;
+
+	hs_arch_capture(&snapshot->regs);
+	if (capture.bytes == NULL)
+		capture.bytes = malloc(CAPTURE_BYTES);
+	snapshot->stack = capture.bytes;
+	snapshot->stack_bytes = capture.top - snapshot->regs.sp;
+	snapshot->stack_cut = false;
+	if (snapshot->stack_bytes > CAPTURE_BYTES)
+		abort();
+	hs_arch_copy(capture.bytes, (const void *)(uintptr_t)snapshot->regs.sp,
+		     snapshot->stack_bytes);
+}
+
+static inline void begin_with_own(uintptr_t own)
+{
+	table = hs_mapping_table_create();
+	hs_mapping_table_set_own(table, own);
+	unwinder = hs_unwinder_create(table);
+	CHECK(unwinder != NULL);
+	CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
+	capture.top = (uintptr_t)__libc_stack_end;
+}
+
+static inline void begin(void)
+{
+	begin_with_own(0);
+}
+
+static inline void end(void)
+{
+	hs_unwinder_destroy(unwinder);
+	hs_mapping_table_destroy(table);
+}
+
+static inline void unwind_to_depth(size_t depth)
+{
+	frame_count = hs_unwind(unwinder, &capture.snapshot, depth, frames, depth + 1);
+	CHECK(frame_count >= 1 && frame_count <= depth + 1);
+}
+
+static inline void unwind(void)
+{
+	unwind_to_depth(DEPTH);
+}
+
+/* The stack ends with a frame of the program: nothing is missing. */
+static inline bool is_complete(void)
+{
+	return frames[frame_count - 1].mapping != HS_MAPPING_NONE;
+}
+
+static inline bool ends_with(enum hs_pseudo_frame pseudo)
+{
+	return !is_complete() && frames[frame_count - 1].address == pseudo;
+}
+
+/* "" for a pseudo frame. */
+static inline const char *path_of(const struct hs_frame *frame)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(table, frame->mapping);
+
+	return mapping != NULL ? mapping->path : "";
+}
+
+#endif
