@@ -66,7 +66,8 @@ static enum hs_new_mode new_mode(void)
 {
 	if (hs_next._Znwm == NULL)
 		return HS_NEW_FALLBACK;
-	return hs_next_same_object(*(void **)(void *)&hs_next._Znwm, *(void **)(void *)&hs_next.malloc)
+	return hs_next_same_object(*(void **)(void *)&hs_next._Znwm,
+				   *(void **)(void *)&hs_next.malloc)
 		       ? HS_NEW_SAMPLED
 		       : HS_NEW_PASSES;
 }
