@@ -14,6 +14,7 @@ HS_ENTRY(hs_entry_valloc, hs_slow_valloc)
 HS_ENTRY(hs_entry_pvalloc, hs_slow_pvalloc)
 HS_ENTRY(hs_entry_mallocx, hs_slow_mallocx)
 HS_ENTRY(hs_entry_rallocx, hs_slow_rallocx)
+HS_ENTRY_4(hs_entry_xallocx, hs_slow_xallocx)
 
 HS_ENTRY(hs_entry__Znwm, hs_slow__Znwm)
 HS_ENTRY(hs_entry__Znam, hs_slow__Znam)

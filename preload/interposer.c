@@ -165,10 +165,10 @@ void *rallocx(void *block, size_t size, int flags)
 	return hs_next.rallocx(block, size, flags);
 }
 
-/* Resizes in place, or not at all: a sample keeps its call site and its recorded size. */
+/* Always the slow half: whether it is an allocation is known only when it has been tried. */
 size_t xallocx(void *block, size_t size, size_t extra, int flags)
 {
-	return hs_next.xallocx != NULL ? hs_next.xallocx(block, size, extra, flags) : 0;
+	return hs_entry_xallocx(block, size, extra, flags);
 }
 
 void dallocx(void *block, int flags)

@@ -117,6 +117,33 @@ void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs 
 	return record_moved(token, hs_next.rallocx(block, size, flags), size, false, regs);
 }
 
+/*
+ * Resizes in place or not at all.  In place counts as freed and allocated, as in realloc.
+ * Apart from the slow half, so that its frame is gone before the stack is captured.
+ */
+static __attribute__((noinline)) size_t resize(void *block, size_t size, size_t extra, int flags)
+{
+	uint32_t token = hs_record_move_begin(block);
+	size_t result = hs_next.xallocx(block, size, extra, flags);
+
+	hs_record_move_end(token, result >= size);
+	return result;
+}
+
+size_t hs_slow_xallocx(void *block, size_t size, size_t extra, int flags,
+		       const struct hs_regs *regs);
+size_t hs_slow_xallocx(void *block, size_t size, size_t extra, int flags,
+		       const struct hs_regs *regs)
+{
+	size_t result;
+
+	if (hs_next.xallocx == NULL)
+		return 0;
+	result = resize(block, size, extra, flags);
+	hs_session_record(result >= size ? block : NULL, size, regs);
+	return result;
+}
+
 void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *regs);
 void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *regs)
 {

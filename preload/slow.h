@@ -3,8 +3,8 @@
  * The slow halves of the interposed functions.
  *
  * hs_entry_NAME (entries.S) saves the caller's registers and calls hs_slow_NAME with the
- * same arguments and the registers as the fourth.  The fast path in interposer.c jumps
- * there when the sampler did not let an allocation pass.
+ * same arguments and the registers after them (see arch/x86_64/entry.h).  The fast path in
+ * interposer.c jumps there when the sampler did not let an allocation pass.
  */
 #ifndef HS_PRELOAD_SLOW_H
 #define HS_PRELOAD_SLOW_H
@@ -26,7 +26,8 @@
 	X(void *, valloc, (size_t size))                                                           \
 	X(void *, pvalloc, (size_t size))                                                          \
 	X(void *, mallocx, (size_t size, int flags))                                               \
-	X(void *, rallocx, (void *block, size_t size, int flags))
+	X(void *, rallocx, (void *block, size_t size, int flags))                                  \
+	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))
 
 #define HS_ENTRY_PROTOTYPE(result, name, arguments)                                                \
 	result hs_entry_##name arguments __attribute__((visibility("hidden")));

@@ -77,4 +77,15 @@ for allocator in jemalloc tcmalloc mimalloc; do
 	expect_profiles 1
 	check check_profile.py site "$out"/*.heap.pb.gz allocator 20000 20000000 10000 10000000
 done
+
+# jemalloc's own functions: of 1000 kept blocks each is last resized by xallocx.
+if build victim_mallocx victim_mallocx.c -ljemalloc; then
+	run_profiled mallocx HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_mallocx"
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	check check_profile.py site "$out"/*.heap.pb.gz mallocx 2000 1300000 0 0
+	check check_profile.py site "$out"/*.heap.pb.gz rallocx 1000 5000000 0 0
+	check check_profile.py site "$out"/*.heap.pb.gz xallocx 1000 5100000 1000 5100000
+fi
 finish

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HS_ENTRY(name, target): the entry of a sampled call, for assembly files.
+ * HS_ENTRY(name, target), HS_ENTRY_4(name, target): the entry of a sampled call of at
+ * most three, or of four, arguments, for assembly files.
  *
  * The compiled fast path jumps here with the stack pointer, the argument
  * registers and the callee-saved registers as the program's call left them.  The
  * stub saves the caller's registers as a struct hs_regs on the stack and calls
- * target with the same first three arguments and the struct's address as the
- * fourth.  Unwinding (exceptions of operator new, debuggers) works through it.
+ * target with the same arguments and the struct's address as the fourth, or fifth.  Unwinding (exceptions of operator new, debuggers) works through it.
  */
 #ifndef HS_ARCH_X86_64_ENTRY_H
 #define HS_ARCH_X86_64_ENTRY_H
 
 /* 64 bytes of struct hs_regs and 8 that align the stack for the call. */
-#define HS_ENTRY(name, target)                                                                     \
+#define HS_ENTRY(name, target) HS_ENTRY_(name, target, %rcx)
+#define HS_ENTRY_4(name, target) HS_ENTRY_(name, target, %r8)
+
+#define HS_ENTRY_(name, target, regs_argument)                                                     \
 	.text;                                                                                     \
 	.p2align 4;                                                                                \
 	.globl name;                                                                               \
@@ -34,7 +37,7 @@ name:;                                                                          
 	movq %r13, 40(%rsp);                                                                       \
 	movq %r14, 48(%rsp);                                                                       \
 	movq %r15, 56(%rsp);                                                                       \
-	movq %rsp, %rcx;                                                                           \
+	movq %rsp, regs_argument;                                                                  \
 	call target;                                                                               \
 	addq $72, %rsp;                                                                            \
 	.cfi_adjust_cfa_offset -72;                                                                \
