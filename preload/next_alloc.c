@@ -6,11 +6,6 @@
 
 #include <dlfcn.h>
 
-#include "base/arena.h"
-
-/* For the bootstrap memory if dlsym() allocates before the options are read. */
-#define EARLY_BUDGET_BYTES ((size_t)256 << 20)
-
 static __thread volatile bool resolving;
 
 static void early_free(void *block)
@@ -43,7 +38,6 @@ void hs_next_resolve(void)
 	if (hs_next.resolved || resolving)
 		return;
 	resolving = true;
-	hs_arena_init(EARLY_BUDGET_BYTES);
 	LOOK_UP(malloc);
 	LOOK_UP(calloc);
 	LOOK_UP(realloc);

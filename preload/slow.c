@@ -17,12 +17,18 @@
 #include "sample/thread_state.h"
 #include "session/session.h"
 
+/*
+ * For the bootstrap memory, where dlsym() allocates before the options are read (glibc
+ * before 2.34).
+ */
+#define EARLY_BUDGET_BYTES ((size_t)256 << 20)
+
 /* Memory for a call that cannot reach the program's allocator; NULL: it can. */
 static void *own_memory(size_t size)
 {
 	if (hs_on_profiler_thread())
 		return hs_arena_alloc(size);
-	if (hs_next_is_resolving())
+	if (hs_next_is_resolving() && hs_arena_init(EARLY_BUDGET_BYTES) == 0)
 		return hs_arena_bootstrap_alloc(size);
 	return NULL;
 }

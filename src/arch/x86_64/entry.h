@@ -6,7 +6,8 @@
  * The compiled fast path jumps here with the stack pointer, the argument
  * registers and the callee-saved registers as the program's call left them.  The
  * stub saves the caller's registers as a struct hs_regs on the stack and calls
- * target with the same arguments and the struct's address as the fourth, or fifth.  Unwinding (exceptions of operator new, debuggers) works through it.
+ * target with the same arguments and the struct's address as the fourth, or fifth.
+ * Unwinding (exceptions of operator new, debuggers) works through it.
  */
 #ifndef HS_ARCH_X86_64_ENTRY_H
 #define HS_ARCH_X86_64_ENTRY_H
