@@ -25,7 +25,7 @@ _Atomic uint64_t hs_sequence = 1;
 
 /* The longest a program's thread waits for room, and the rest after a wait in vain. */
 #define BLOCK_LIMIT_NS 10000000000u
-#define BLOCK_SLICE_NS 100000000
+#define BLOCK_SLICE_NS 1000000
 #define BLOCK_PAUSE_NS 1000000000u
 
 /*
@@ -34,7 +34,7 @@ _Atomic uint64_t hs_sequence = 1;
 static void close_abandoned(struct hs_thread_state *thread)
 {
 	if (thread->reservation != 0 &&
-	    hs_ring_abandon(hs_recorder.ring, (uint32_t)(thread->reservation - 1))) {
+	    hs_ring_abandon(hs_recorder.ring, hs_ring_ticket(thread->reservation), thread->tid)) {
 		hs_stats_add(abandoned, 1);
 		hs_ring_wake_reader(hs_recorder.ring);
 	}
@@ -125,23 +125,26 @@ static void count_lost(struct hs_thread_state *thread, size_t size)
 	atomic_fetch_add_explicit(&hs_lost.bytes, (uint64_t)bytes, memory_order_relaxed);
 }
 
-/* Reserve room: with the stack, else (where that is allowed) without it. */
-static bool reserve(struct hs_thread_state *thread, struct hs_capture *capture, uint64_t cookie,
-		    bool stackless, struct hs_ring_reservation *reservation)
+/*
+ * Reserve room: with the stack, else (where that is allowed) without it.  Not inlined: its
+ * frame is to be gone when the stack is captured.
+ */
+static __attribute__((noinline)) struct hs_record *
+reserve(struct hs_thread_state *thread, struct hs_capture *capture, uint64_t cookie, bool stackless)
 {
 	uint32_t tid = tid_of(thread);
+	struct hs_record *record;
 
-	if (hs_ring_reserve(hs_recorder.ring, sizeof(struct hs_record) + capture->bytes,
-			    HS_RING_ORDINARY, tid, cookie, reservation))
-		return true;
-	if (!stackless)
-		return false;
+	record = hs_ring_reserve(hs_recorder.ring, sizeof *record + capture->bytes,
+				 HS_RING_ORDINARY, tid, cookie, &thread->reservation);
+	if (record != NULL || !stackless)
+		return record;
 	capture->bytes = 0;
-	if (!hs_ring_reserve(hs_recorder.ring, sizeof(struct hs_record), HS_RING_KEPT, tid, cookie,
-			     reservation))
-		return false;
-	hs_stats_add(stackless, 1);
-	return true;
+	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid, cookie,
+				 &thread->reservation);
+	if (record != NULL)
+		hs_stats_add(stackless, 1);
+	return record;
 }
 
 enum outcome { RECORDED, NO_SLOT, NO_ROOM };
@@ -149,24 +152,22 @@ enum outcome { RECORDED, NO_SLOT, NO_ROOM };
 static enum outcome try_record(struct hs_thread_state *thread, const void *address, size_t size,
 			       const struct hs_regs *regs, bool stackless)
 {
-	struct hs_ring_reservation reservation;
 	struct hs_live_ticket ticket;
 	struct hs_capture capture;
 	struct hs_record *record;
 	uint64_t number;
+	uint32_t place;
 
 	if (!hs_live_set_take(&ticket))
 		return NO_SLOT;
 	hs_capture_plan(&capture, thread, regs->sp, hs_recorder.stack_limit_bytes);
-	if (!reserve(thread, &capture, (uint64_t)ticket.slot << 32 | ticket.generation, stackless,
-		     &reservation)) {
+	record = reserve(thread, &capture, ((uint64_t)ticket.slot + 1) << 32 | ticket.generation,
+			 stackless);
+	if (record == NULL) {
 		hs_live_set_cancel(ticket);
 		return NO_ROOM;
 	}
-	thread->reservation = (uint64_t)reservation.ticket + 1;
-	atomic_signal_fence(memory_order_seq_cst);
-
-	record = reservation.data;
+	place = hs_ring_ticket(thread->reservation);
 	*record = (struct hs_record){
 		.address = (uint64_t)(uintptr_t)address,
 		.size = size,
@@ -183,14 +184,14 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 		record->flags = HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
 
 	if (!hs_live_set_insert(ticket, address)) {
-		hs_ring_abandon(hs_recorder.ring, reservation.ticket);
+		hs_ring_abandon(hs_recorder.ring, place, thread->tid);
 		thread->reservation = 0;
 		hs_ring_wake_reader(hs_recorder.ring);
 		return NO_SLOT;
 	}
 	number = atomic_fetch_add_explicit(&hs_sequence, 1, memory_order_acq_rel);
-	hs_ring_note_sequence(hs_recorder.ring, reservation.ticket, number);
-	hs_ring_commit(hs_recorder.ring, reservation.ticket);
+	hs_ring_note_sequence(hs_recorder.ring, place, number);
+	hs_ring_commit(hs_recorder.ring, place);
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->reservation = 0;
 	hs_ring_wake_reader(hs_recorder.ring);
@@ -226,7 +227,7 @@ static bool record_waiting(struct hs_thread_state *thread, const void *address, 
 			return true;
 		hs_ring_wake_reader(hs_recorder.ring);
 		/* A short slice: a slot of the live set comes free without a wake. */
-		hs_ring_wait_for_space(hs_recorder.ring, space, BLOCK_SLICE_NS / 100);
+		hs_ring_wait_for_space(hs_recorder.ring, space, BLOCK_SLICE_NS);
 		if (hs_sys_monotonic_ns() > end_ns) {
 			thread->block_after_ns = hs_sys_monotonic_ns() + BLOCK_PAUSE_NS;
 			hs_stats_add(block_expired, 1);
@@ -305,18 +306,19 @@ uint32_t hs_record_move_begin(const void *address)
 static void record_tombstone(uint64_t number)
 {
 	struct hs_thread_state *thread = &hs_thread;
-	struct hs_ring_reservation reservation;
+	struct hs_record *record;
+	uint32_t place;
 
 	/* The guard, so that a reservation that a handler jumps out of is found. */
 	if (!enter(thread, (uintptr_t)__builtin_frame_address(0)))
 		return;
-	if (hs_ring_reserve(hs_recorder.ring, sizeof(struct hs_record), HS_RING_KEPT,
-			    tid_of(thread), (uint64_t)HS_SLOT_NONE << 32, &reservation)) {
-		thread->reservation = (uint64_t)reservation.ticket + 1;
-		hs_ring_note_sequence(hs_recorder.ring, reservation.ticket, number);
-		*(struct hs_record *)reservation.data =
-			(struct hs_record){ .kind = HS_RECORD_TOMBSTONE };
-		hs_ring_commit(hs_recorder.ring, reservation.ticket);
+	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid_of(thread), 0,
+				 &thread->reservation);
+	if (record != NULL) {
+		place = hs_ring_ticket(thread->reservation);
+		hs_ring_note_sequence(hs_recorder.ring, place, number);
+		*record = (struct hs_record){.kind = HS_RECORD_TOMBSTONE};
+		hs_ring_commit(hs_recorder.ring, place);
 		atomic_signal_fence(memory_order_seq_cst);
 		thread->reservation = 0;
 		hs_ring_wake_reader(hs_recorder.ring);
@@ -344,8 +346,8 @@ void hs_record_settle(void)
 		hs_sampler_settle(thread, thread->bytes_until_sample);
 }
 
-void hs_record_after_fork(void)
+bool hs_record_after_fork(void)
 {
 	hs_thread.tid = 0;
-	close_abandoned(&hs_thread);
+	return hs_thread.guard_sp == 0;
 }

@@ -67,7 +67,11 @@ void hs_record_move_end(uint32_t token, bool moved);
 /* Add this thread's countdown to the exact total: the thread ends, or a dump is due. */
 void hs_record_settle(void);
 
-/* In a forked child, on the thread that forked: it has another tid. */
-void hs_record_after_fork(void);
+/*
+ * In a forked child, on the thread that forked: it has another tid.  False if the fork
+ * happened in a handler that had interrupted the slow path: that goes on with a
+ * reservation in its old thread's name, and nobody must read the ring.
+ */
+bool hs_record_after_fork(void);
 
 #endif

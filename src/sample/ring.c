@@ -30,9 +30,40 @@ static uint64_t pack(uint32_t ticket, uint32_t position)
 	return (uint64_t)ticket << 32 | position;
 }
 
-static uint64_t word_of(uint32_t ticket, enum hs_ring_state state)
+#define TID_SHIFT 2
+#define UNITS_SHIFT 24
+#define LAP_SHIFT 40
+#define LAP_MASK 0xffffffu
+
+static uint32_t lap_of(const struct hs_ring *ring, uint32_t ticket)
 {
-	return (uint64_t)ticket << 2 | (uint64_t)state;
+	return ticket >> ring->slot_lg & LAP_MASK;
+}
+
+static uint64_t word_of(const struct hs_ring *ring, uint32_t ticket, uint32_t units, uint32_t tid)
+{
+	return (uint64_t)lap_of(ring, ticket) << LAP_SHIFT | (uint64_t)units << UNITS_SHIFT |
+	       (uint64_t)tid << TID_SHIFT | HS_RING_OPEN;
+}
+
+static bool word_is_of(const struct hs_ring *ring, uint64_t word, uint32_t ticket)
+{
+	return word >> LAP_SHIFT == lap_of(ring, ticket);
+}
+
+static uint32_t word_units(uint64_t word)
+{
+	return word >> UNITS_SHIFT & HS_RING_UNITS_MAX;
+}
+
+static uint32_t word_tid(uint64_t word)
+{
+	return word >> TID_SHIFT & HS_RING_TID_MAX;
+}
+
+static enum hs_ring_state word_state(uint64_t word)
+{
+	return (enum hs_ring_state)(word & 3);
 }
 
 static struct hs_ring_slot *slot_of(const struct hs_ring *ring, uint32_t ticket)
@@ -53,8 +84,9 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	ring->slots = (struct hs_ring_slot *)(void *)(ring->data + data_bytes);
 	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
 	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
+	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
 
-	/* Ticket 0 must not look open in fresh, zeroed descriptors: start a lap later. */
+	/* The descriptors are zeroed, which is lap 0. */
 	atomic_store_explicit(&ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
 	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
 	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
@@ -78,61 +110,86 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 		atomic_store_explicit(&ring->used_units_max, used, memory_order_relaxed);
 }
 
-bool hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid, uint64_t cookie,
-		     struct hs_ring_reservation *out)
+/*
+ * The descriptor of head's ticket is claimed: move the head on behind it.  Anybody may;
+ * one succeeds.  Relaxed: the head publishes nothing, the descriptor's word does.
+ */
+static void move_head(struct hs_ring *ring, uint64_t head, uint64_t word)
+{
+	uint32_t needed = units_needed(ring, position_of(head), word_units(word));
+
+	atomic_compare_exchange_strong_explicit(
+		&ring->head, &head, pack(ticket_of(head) + 1, position_of(head) + needed),
+		memory_order_relaxed, memory_order_relaxed);
+}
+
+enum claim { CLAIMED, BEHIND, FULL };
+
+/* Try to claim the descriptor at head.  BEHIND: the head was not the newest. */
+static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uint32_t tid, int kind)
 {
 	uint32_t kept = kind == HS_RING_KEPT ? 0 : ring->units / 8;
 	uint32_t kept_slots = kind == HS_RING_KEPT ? 0 : ring->slot_count / 8;
-	uint32_t units, needed, used;
-	uint64_t head, tail;
+	uint32_t ticket = ticket_of(head), used;
+	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	/* Acquire: after the reader's clearing of the slot, should its tail be seen late. */
+	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
+	uint64_t tail, ours = word_of(ring, ticket, units, tid);
 
-	if (bytes > (size_t)(ring->units - kept) * HS_RING_UNIT / 2)
-		return false;
-	units = (uint32_t)((bytes + HS_RING_UNIT - 1) / HS_RING_UNIT);
-
-	head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	for (int tries = 0; tries < RESERVE_TRIES; tries++) {
-		/*
-		 * Acquire: pairs with the release in hs_ring_release(); the reader is done
-		 * with what lies before the tail.  A tail older than the head makes the ring
-		 * look fuller than it is, never emptier.
-		 */
-		tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-		needed = units_needed(ring, position_of(head), units);
-		used = position_of(head) - position_of(tail) + needed;
-		if (used > ring->units - kept ||
-		    ticket_of(head) - ticket_of(tail) >= ring->slot_count - kept_slots) {
-			uint64_t now = atomic_load_explicit(&ring->head, memory_order_relaxed);
-			if (now == head)
-				return false;
-			head = now;
-			continue;
-		}
-		/* Relaxed: a reservation publishes nothing; its descriptor's word does. */
-		if (atomic_compare_exchange_weak_explicit(
-			    &ring->head, &head,
-			    pack(ticket_of(head) + 1, position_of(head) + needed),
-			    memory_order_relaxed, memory_order_relaxed)) {
-			uint32_t ticket = ticket_of(head);
-			uint32_t end = position_of(head) + needed;
-			struct hs_ring_slot *slot = slot_of(ring, ticket);
-
-			slot->offset = (end - units) & (ring->units - 1);
-			slot->end = end;
-			slot->bytes = (uint32_t)bytes;
-			slot->tid = tid;
-			slot->cookie = cookie;
-			atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
-			/* Release: the fields above, for the reader's acquire of word. */
-			atomic_store_explicit(&slot->word, word_of(ticket, HS_RING_OPEN),
-					      memory_order_release);
-			note_high_water(ring, used);
-			out->data = ring->data + (size_t)slot->offset * HS_RING_UNIT;
-			out->ticket = ticket;
-			return true;
-		}
+	if (word_is_of(ring, word, ticket)) {
+		move_head(ring, head, word);
+		return BEHIND;
 	}
-	return false;
+	/*
+	 * Acquire: pairs with the release in hs_ring_release(); the reader is done with
+	 * what lies before the tail.  A tail older than the head makes the ring look fuller
+	 * than it is, never emptier.
+	 */
+	tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	used = position_of(head) - position_of(tail) + units_needed(ring, position_of(head), units);
+	if (used > ring->units - kept || ticket - ticket_of(tail) >= ring->slot_count - kept_slots)
+		return atomic_load_explicit(&ring->head, memory_order_relaxed) == head ? FULL
+										       : BEHIND;
+	/*
+	 * The word is of the lap before, or the head is stale.  Release is not needed: the
+	 * word is all there is yet.
+	 */
+	if (!word_is_of(ring, word, ticket - ring->slot_count) ||
+	    !atomic_compare_exchange_strong_explicit(&slot->word, &word, ours, memory_order_acquire,
+						     memory_order_relaxed))
+		return BEHIND;
+	move_head(ring, head, ours);
+	note_high_water(ring, used);
+	return CLAIMED;
+}
+
+void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid, uint64_t cookie,
+		      uint64_t *open)
+{
+	size_t usable = kind == HS_RING_KEPT ? ring->units : ring->units - ring->units / 8;
+	size_t units = bytes / HS_RING_UNIT + (bytes % HS_RING_UNIT != 0);
+	enum claim result = BEHIND;
+	uint64_t head = 0;
+
+	if (units > usable / 2 || units > HS_RING_UNITS_MAX || tid > HS_RING_TID_MAX)
+		return NULL;
+	for (int tries = 0; tries < RESERVE_TRIES && result == BEHIND; tries++) {
+		head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+		*open = (uint64_t)ticket_of(head) + 1;
+		atomic_signal_fence(memory_order_seq_cst);
+		result = claim(ring, head, (uint32_t)units, tid, kind);
+	}
+	if (result != CLAIMED) {
+		*open = 0;
+		return NULL;
+	}
+	struct hs_ring_slot *slot = slot_of(ring, ticket_of(head));
+	uint32_t end = position_of(head) + units_needed(ring, position_of(head), (uint32_t)units);
+
+	/* Relaxed: published by the compare-and-swap of commit or abandon. */
+	atomic_store_explicit(&slot->bytes, (uint32_t)bytes, memory_order_relaxed);
+	atomic_store_explicit(&slot->cookie, cookie, memory_order_relaxed);
+	return ring->data + (size_t)((end - units) & (ring->units - 1)) * HS_RING_UNIT;
 }
 
 void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence)
@@ -141,26 +198,33 @@ void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t seque
 	atomic_store_explicit(&slot_of(ring, ticket)->sequence, sequence, memory_order_relaxed);
 }
 
-static bool close_open(struct hs_ring *ring, uint32_t ticket, enum hs_ring_state state)
+static bool close_word(struct hs_ring *ring, uint32_t ticket, uint64_t word,
+		       enum hs_ring_state state)
 {
-	uint64_t expected = word_of(ticket, HS_RING_OPEN);
-
+	if (!word_is_of(ring, word, ticket) || word_state(word) != HS_RING_OPEN)
+		return false;
 	/*
-	 * Release: the record's bytes and sequence; pairs with hs_ring_read()'s acquire.
-	 * Sequentially consistent for the sake of hs_ring_wake_reader().
+	 * Release: the record's bytes and the descriptor's fields; pairs with
+	 * hs_ring_read()'s acquire.  Sequentially consistent for hs_ring_wake_reader().
 	 */
-	return atomic_compare_exchange_strong(&slot_of(ring, ticket)->word, &expected,
-					      word_of(ticket, state));
+	return atomic_compare_exchange_strong(&slot_of(ring, ticket)->word, &word,
+					      (word & ~(uint64_t)3) | state);
 }
 
 bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket)
 {
-	return close_open(ring, ticket, HS_RING_COMMITTED);
+	struct hs_ring_slot *slot = slot_of(ring, ticket);
+
+	return close_word(ring, ticket, atomic_load_explicit(&slot->word, memory_order_relaxed),
+			  HS_RING_COMMITTED);
 }
 
-bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket)
+bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 {
-	return close_open(ring, ticket, HS_RING_ABANDONED);
+	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+
+	return word_tid(word) == tid && close_word(ring, ticket, word, HS_RING_ABANDONED);
 }
 
 void hs_ring_wake_reader(struct hs_ring *ring)
@@ -194,24 +258,24 @@ bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t t
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 {
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint32_t ticket = ticket_of(tail);
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint32_t ticket = ticket_of(tail), end;
 	struct hs_ring_slot *slot = slot_of(ring, ticket);
 	/* Acquire: the slot's fields and the record.  More for hs_ring_reader_sleep(). */
 	uint64_t word = atomic_load(&slot->word);
 
-	item->state = HS_RING_OPEN;
-	if (word >> 2 != ticket) {
-		/* Not published: either there is nothing, or a writer is just about to. */
-		uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-		if (ticket_of(head) == ticket)
-			item->state = HS_RING_EMPTY;
+	item->state = HS_RING_EMPTY;
+	if (!word_is_of(ring, word, ticket))
 		return;
-	}
-	item->state = (enum hs_ring_state)(word & 3);
-	item->data = ring->data + (size_t)slot->offset * HS_RING_UNIT;
-	item->bytes = slot->bytes;
-	item->tid = slot->tid;
-	item->cookie = slot->cookie;
+	if (ticket_of(head) == ticket)
+		move_head(ring, head, word);
+	end = position_of(tail) + units_needed(ring, position_of(tail), word_units(word));
+	item->state = word_state(word);
+	item->data =
+		ring->data + (size_t)((end - word_units(word)) & (ring->units - 1)) * HS_RING_UNIT;
+	item->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
+	item->tid = word_tid(word);
+	item->cookie = atomic_load_explicit(&slot->cookie, memory_order_relaxed);
 	item->sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
 }
 
@@ -219,13 +283,18 @@ void hs_ring_release(struct hs_ring *ring)
 {
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	struct hs_ring_slot *slot = slot_of(ring, ticket_of(tail));
+	uint32_t units = word_units(atomic_load_explicit(&slot->word, memory_order_relaxed));
+	uint32_t end = position_of(tail) + units_needed(ring, position_of(tail), units);
 
+	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->cookie, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->bytes, 0, memory_order_relaxed);
 	/*
-	 * Release: our reads of the record come before a writer's stores over it; pairs
-	 * with the acquire of tail in hs_ring_reserve().  Sequentially consistent so that
-	 * it comes before the look at the waiters.
+	 * Release: our reads of the record and the stores above come before a writer's
+	 * stores over them; pairs with the acquire of tail in claim().  Sequentially
+	 * consistent so that it comes before the look at the waiters.
 	 */
-	atomic_store(&ring->tail, pack(ticket_of(tail) + 1, slot->end));
+	atomic_store(&ring->tail, pack(ticket_of(tail) + 1, end));
 	if (atomic_load(&ring->space_waiters) != 0) {
 		atomic_fetch_add_explicit(&ring->space, 1, memory_order_release);
 		hs_sys_futex_wake(&ring->space, 1 << 30);
@@ -234,17 +303,12 @@ void hs_ring_release(struct hs_ring *ring)
 
 bool hs_ring_close_dead(struct hs_ring *ring)
 {
+	uint32_t ticket = ticket_of(atomic_load_explicit(&ring->tail, memory_order_relaxed));
 	struct hs_ring_item item;
 
 	hs_ring_read(ring, &item);
-	if (item.state != HS_RING_OPEN)
-		return false;
-	uint32_t ticket = ticket_of(atomic_load_explicit(&ring->tail, memory_order_relaxed));
-	if (atomic_load_explicit(&slot_of(ring, ticket)->word, memory_order_acquire) !=
-	    word_of(ticket, HS_RING_OPEN))
-		return false;
-	return hs_sys_thread_is_gone((pid_t)slot_of(ring, ticket)->tid) &&
-	       hs_ring_abandon(ring, ticket);
+	return item.state == HS_RING_OPEN && item.tid != 0 &&
+	       hs_sys_thread_is_gone((pid_t)item.tid) && hs_ring_abandon(ring, ticket, item.tid);
 }
 
 void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns)

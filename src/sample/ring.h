@@ -10,10 +10,14 @@
  * - The last eighth of the ring is refused to ordinary records and kept for small
  *   ones (HS_RING_KEPT), so that a full ring still takes a sample without its stack.
  *
- * Each reservation has a ticket, counted from 0, and a descriptor apart from the data,
- * at ticket modulo their number.  What a program has on its stack is copied into the
- * data and can never be taken for a descriptor.  The descriptor's word holds the
- * ticket, so one of an earlier lap is not mistaken for the present one.
+ * Each reservation has a ticket, counted up, and a descriptor apart from the data, at
+ * ticket modulo their number.  What a program has on its stack is copied into the data and
+ * can never be taken for a descriptor.
+ *
+ * A reservation is one compare-and-swap of the descriptor's word, which then says all
+ * there is to know of it: its lap, its size, its writer, that it is open.  The head moves
+ * on afterwards, by the writer or by whoever needs it moved, so a writer that is stopped
+ * or killed at any instruction leaves nothing that others cannot complete.
  *
  * Positions and tickets are 32 bits wide and wrap; only differences count.
  *
@@ -41,27 +45,29 @@ enum hs_ring_state {
 };
 
 /*
- * One reservation.  word is written by the reserver (release), then by whoever commits
- * or abandons it (compare-and-swap from open); the other fields are written before
- * word, by the reserver, and read after it.  sequence is written by the reserver
- * between reserve and commit.
+ * One reservation.  word: lap << 40 | units << 24 | tid << 2 | enum hs_ring_state; the lap
+ * is ticket / number of descriptors, so zeroed memory is lap 0, closed, and the first
+ * tickets are lap 1.  The other fields are the writer's between reserve and commit, and
+ * cleared by the reader when it releases: 0 means that the writer did not come so far.
  */
 struct hs_ring_slot {
-	_Atomic uint64_t word; /* ticket << 2 | enum hs_ring_state */
-	_Atomic uint64_t sequence; /* number taken for this record; 0 = none yet */
-	uint32_t offset;       /* of the data, in units */
-	uint32_t end;          /* position after the data */
-	uint32_t bytes;
-	uint32_t tid;          /* writer, to tell when it has died */
-	uint64_t cookie;       /* the writer's, handed to the reader with an abandoned record too */
+	_Atomic uint64_t word;
+	_Atomic uint64_t sequence; /* number taken for this record */
+	_Atomic uint64_t cookie;   /* the writer's, handed out with an abandoned record too */
+	_Atomic uint32_t bytes;
 };
+
+/* What the word's fields hold: larger records are refused, as is a larger tid. */
+#define HS_RING_UNITS_MAX 0xffffu
+#define HS_RING_TID_MAX 0x3fffffu
 
 struct hs_ring {
 	/* Constant after hs_ring_init(). */
 	unsigned char *data;
 	struct hs_ring_slot *slots;
-	uint32_t units;     /* of data, a power of two */
+	uint32_t units;      /* of data, a power of two */
 	uint32_t slot_count; /* a power of two */
+	uint32_t slot_lg;    /* its logarithm */
 
 	/* ticket << 32 | position of the next reservation.  Written by: writers. */
 	_Alignas(64) _Atomic uint64_t head;
@@ -78,13 +84,7 @@ struct hs_ring {
 
 enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
 
-/* A writer's view of its reservation. */
-struct hs_ring_reservation {
-	void *data;
-	uint32_t ticket;
-};
-
-/* What the reader gets. */
+/* What the reader gets.  cookie 0: none was set. */
 struct hs_ring_item {
 	enum hs_ring_state state;
 	void *data;
@@ -102,14 +102,22 @@ size_t hs_ring_memory_bytes(size_t data_bytes);
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes);
 
 /*
- * Reserve bytes (at least 1).  kind: HS_RING_ORDINARY or HS_RING_KEPT.  A record of more
- * than half of what its kind may use is always refused: past that, one that has to skip
- * the end of the data would not fit even into an empty ring.
+ * Reserve bytes (at least 1; at most half of what its kind may use, and 1 MiB).  kind:
+ * HS_RING_ORDINARY or HS_RING_KEPT.  tid: of the caller; 0 for a writer that cannot die.
+ * open: where the caller keeps its open reservation: set to ticket + 1 before the
+ * reservation comes into being, to 0 if it does not; so that a handler which jumps out of
+ * this function leaves what hs_ring_abandon() needs.
  * Called on: any thread, signal handlers too.  Blocks: never.
- * Returns false when there is no room.
+ * Returns where to write, or NULL when there is no room.
  */
-bool hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid, uint64_t cookie,
-		     struct hs_ring_reservation *out);
+void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid,
+		      uint64_t cookie, uint64_t *open);
+
+/* The ticket of an open reservation, as hs_ring_reserve() notes it. */
+static inline uint32_t hs_ring_ticket(uint64_t open)
+{
+	return (uint32_t)(open - 1);
+}
 
 /* Note the number taken for a reservation, so that an abandoned record returns it. */
 void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence);
@@ -121,10 +129,11 @@ void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t seque
 bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket);
 
 /*
- * Close a reservation without contents.  Only for one whose writer will not write
- * to it any more.  Returns false if it was committed or abandoned before.
+ * Close a reservation of thread tid without contents.  Only for one whose writer will not
+ * write to it any more.  Returns false if there is no such open reservation: it was
+ * committed or abandoned before, never came into being, or is another thread's.
  */
-bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket);
+bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid);
 
 /* Wake the reader if it sleeps.  One system call then, none otherwise. */
 void hs_ring_wake_reader(struct hs_ring *ring);

@@ -80,9 +80,8 @@ static void child(void)
 	atomic_store(&session->finishing, 0);
 	atomic_store(&session->finished, 0);
 	forget_threads();
-	hs_record_after_fork();
 	hs_thread.no_wait = false;
-	if (!quiesced)
+	if (!hs_record_after_fork() || !quiesced)
 		hs_session_off("fork met the profiler at work for too long");
 	else if ((hs_options.children & HS_CHILDREN_FORK) == 0) {
 		atomic_store(&session->phase, HS_SESSION_OFF);

@@ -18,8 +18,8 @@ struct hs_worker {
 	struct hs_mapping_table *table;
 	struct hs_unwinder *unwinder;
 	uint32_t depth;
-	uint32_t maps_changes; /* hs_worker_maps_changes when the maps were last read */
-	bool waiting;          /* result is of the ring's next record: only the queue is full */
+	uint32_t maps_changes;    /* hs_worker_maps_changes when the maps were last read */
+	bool waiting;             /* result is of the ring's next record: only the queue is full */
 	struct hs_unwound result; /* its frames follow: depth + 1 of them */
 };
 
@@ -80,22 +80,24 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 	const struct hs_record *record = item->data;
 	struct hs_unwound *result = &worker->result;
 
-	*result = (struct hs_unwound){ .sequence = item->sequence };
+	*result = (struct hs_unwound){.sequence = item->sequence};
 	if (item->state == HS_RING_COMMITTED && record->kind == HS_RECORD_ALLOCATION) {
 		result->kind = HS_RECORD_ALLOCATION;
 		unwind_record(worker, record);
 	} else {
 		result->kind = HS_RECORD_TOMBSTONE;
-		result->slot = (uint32_t)(item->cookie >> 32);
+		/* 0 where the writer did not come so far: HS_SLOT_NONE. */
+		result->slot = (uint32_t)(item->cookie >> 32) - 1;
 		result->generation = (uint32_t)item->cookie;
 	}
 }
 
 enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 {
-	struct hs_ring_reservation place;
 	struct hs_ring_item item;
+	uint64_t open;
 	size_t bytes;
+	void *place;
 
 	hs_ring_read(worker->ring, &item);
 	if (item.state == HS_RING_EMPTY)
@@ -106,11 +108,12 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 		work_on(worker, &item);
 
 	bytes = sizeof worker->result + worker->result.frame_count * sizeof(struct hs_frame);
-	worker->waiting = !hs_ring_reserve(worker->queue, bytes, HS_RING_KEPT, 0, 0, &place);
+	place = hs_ring_reserve(worker->queue, bytes, HS_RING_KEPT, 0, 0, &open);
+	worker->waiting = place == NULL;
 	if (worker->waiting)
 		return HS_WORKER_FULL;
-	memcpy(place.data, &worker->result, bytes);
-	hs_ring_commit(worker->queue, place.ticket);
+	memcpy(place, &worker->result, bytes);
+	hs_ring_commit(worker->queue, hs_ring_ticket(open));
 	hs_ring_release(worker->ring);
 	return HS_WORKER_DID_ONE;
 }

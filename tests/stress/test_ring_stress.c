@@ -50,27 +50,27 @@ static void write_one(struct writer *writer, uint64_t *random)
 	size_t bytes = sizeof(struct message) + next_random(random) % 1500;
 	int kind = next_random(random) % 8 == 0 ? HS_RING_KEPT : HS_RING_ORDINARY;
 	uint32_t space = hs_ring_space_counter(&ring);
-	struct hs_ring_reservation place;
 	struct message *message;
 	unsigned char *body;
+	uint64_t open;
 
-	if (!hs_ring_reserve(&ring, bytes, kind, (uint32_t)writer->id, writer->id, &place)) {
+	message = hs_ring_reserve(&ring, bytes, kind, (uint32_t)writer->id, writer->id, &open);
+	if (message == NULL) {
 		if (writer->refused++ % 4 == 0)
 			hs_ring_wait_for_space(&ring, space, 1000000);
 		return;
 	}
-	message = place.data;
 	body = (unsigned char *)(message + 1);
 	for (size_t i = 0; i < bytes - sizeof *message; i++)
 		body[i] = (unsigned char)(writer->id * 37 + writer->committed + i);
-	*message = (struct message){ writer->id, writer->committed, bytes,
-				     checksum(body, bytes - sizeof *message) };
+	*message = (struct message){writer->id, writer->committed, bytes,
+				    checksum(body, bytes - sizeof *message)};
 	if (next_random(random) % 16 == 0) {
-		CHECK(hs_ring_abandon(&ring, place.ticket));
+		CHECK(hs_ring_abandon(&ring, hs_ring_ticket(open), (uint32_t)writer->id));
 		writer->abandoned++;
 	} else {
-		hs_ring_note_sequence(&ring, place.ticket, writer->committed + 1);
-		CHECK(hs_ring_commit(&ring, place.ticket));
+		hs_ring_note_sequence(&ring, hs_ring_ticket(open), writer->committed + 1);
+		CHECK(hs_ring_commit(&ring, hs_ring_ticket(open)));
 		writer->committed++;
 	}
 	hs_ring_wake_reader(&ring);

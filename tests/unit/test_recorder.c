@@ -57,8 +57,8 @@ static struct hs_ring_item next(struct hs_record *record)
 		return item;
 	if (item.state == HS_RING_COMMITTED)
 		memcpy(record, item.data, sizeof *record);
-	if ((uint32_t)(item.cookie >> 32) != HS_SLOT_NONE)
-		hs_live_set_recycle((uint32_t)(item.cookie >> 32), (uint32_t)item.cookie);
+	if (item.cookie != 0)
+		hs_live_set_recycle((uint32_t)(item.cookie >> 32) - 1, (uint32_t)item.cookie);
 	hs_ring_release(&ring);
 	return item;
 }
@@ -224,7 +224,7 @@ static long raise_in_copy(long number)
 static bool interrupted_allocation(size_t size)
 {
 	static unsigned char stack[256];
-	struct hs_regs regs = { .sp = (uintptr_t)stack };
+	struct hs_regs regs = {.sp = (uintptr_t)stack};
 	bool recorded;
 
 	hs_sys_fault = raise_in_copy;
@@ -274,16 +274,14 @@ static void test_jump_out_of_a_handler(void)
 
 static void test_guard_is_validated(void)
 {
-	struct hs_ring_reservation place;
 	struct hs_record record;
 
 	start(1);
 	CHECK(allocate(block, 1));
 	drain();
 	/* As enter() leaves it: below the call site on a known stack means that it is gone. */
-	CHECK(hs_ring_reserve(&ring, 64, HS_RING_ORDINARY, 1, (uint64_t)HS_SLOT_NONE << 32,
-			      &place));
-	hs_thread.reservation = (uint64_t)place.ticket + 1;
+	CHECK(hs_ring_reserve(&ring, 64, HS_RING_ORDINARY, hs_thread.tid, 0,
+			      &hs_thread.reservation) != NULL);
 	hs_thread.guarded_countdown = hs_thread.bytes_until_sample;
 	hs_thread.bytes_until_sample = 0;
 	hs_thread.guard_sp = here.sp + 64; /* further up: that slow path still runs */

@@ -15,6 +15,19 @@
 static struct hs_ring ring;
 static _Alignas(4096) unsigned char memory[2 * DATA_BYTES];
 
+static uint64_t open;
+
+/* A reservation as the tests keep it. */
+struct place {
+	void *data;
+	uint32_t ticket;
+};
+
+static uint32_t own_tid(void)
+{
+	return (uint32_t)hs_sys_gettid();
+}
+
 static void fresh(void)
 {
 	CHECK(hs_ring_memory_bytes(DATA_BYTES) <= sizeof memory);
@@ -22,15 +35,17 @@ static void fresh(void)
 	hs_ring_init(&ring, memory, DATA_BYTES);
 }
 
-static bool reserve(size_t bytes, int kind, struct hs_ring_reservation *out)
+static bool reserve(size_t bytes, int kind, struct place *out)
 {
-	return hs_ring_reserve(&ring, bytes, kind, (uint32_t)hs_sys_gettid(), bytes * 3, out);
+	out->data = hs_ring_reserve(&ring, bytes, kind, own_tid(), bytes * 3, &open);
+	out->ticket = hs_ring_ticket(open);
+	return out->data != NULL;
 }
 
 /* Reserve, fill with a byte and commit. */
 static bool put(size_t bytes, int kind, unsigned char fill)
 {
-	struct hs_ring_reservation place;
+	struct place place;
 
 	if (!reserve(bytes, kind, &place))
 		return false;
@@ -150,7 +165,7 @@ static void test_oversize(void)
 
 static void test_abandon(void)
 {
-	struct hs_ring_reservation first, second;
+	struct place first, second;
 	struct hs_ring_item item;
 
 	fresh();
@@ -159,10 +174,10 @@ static void test_abandon(void)
 	hs_ring_note_sequence(&ring, first.ticket, 4711);
 	CHECK(hs_ring_commit(&ring, second.ticket));
 	CHECK_INT(state(), HS_RING_OPEN);
-	CHECK(hs_ring_abandon(&ring, first.ticket));
-	CHECK(!hs_ring_abandon(&ring, first.ticket));
+	CHECK(hs_ring_abandon(&ring, first.ticket, own_tid()));
+	CHECK(!hs_ring_abandon(&ring, first.ticket, own_tid()));
 	CHECK(!hs_ring_commit(&ring, first.ticket));
-	CHECK(!hs_ring_abandon(&ring, second.ticket));
+	CHECK(!hs_ring_abandon(&ring, second.ticket, own_tid()));
 	hs_ring_read(&ring, &item);
 	CHECK_INT(item.state, HS_RING_ABANDONED);
 	CHECK_INT(item.sequence, 4711);
@@ -176,7 +191,7 @@ static void test_abandon(void)
 	/* A lap later the same descriptor does not answer to the old ticket. */
 	for (unsigned i = 0; i < ring.slot_count; i++) {
 		CHECK(put(1, HS_RING_ORDINARY, 1));
-		CHECK(!hs_ring_abandon(&ring, first.ticket));
+		CHECK(!hs_ring_abandon(&ring, first.ticket, own_tid()));
 		expect(1, 1);
 	}
 }
@@ -189,7 +204,7 @@ static void *reserve_and_die(void *out)
 
 static void test_close_dead(void)
 {
-	struct hs_ring_reservation place;
+	struct place place;
 	pthread_t thread;
 
 	fresh();
@@ -203,11 +218,64 @@ static void test_close_dead(void)
 	CHECK_INT(pthread_create(&thread, NULL, reserve_and_die, &place), 0);
 	pthread_join(thread, NULL);
 	/* The kernel's part of the thread may outlive the join a little. */
-	while (!hs_sys_thread_is_gone((pid_t)ring.slots[place.ticket % ring.slot_count].tid))
-		;
-	CHECK_INT(state(), HS_RING_OPEN);
-	CHECK(hs_ring_close_dead(&ring));
+	while (!hs_ring_close_dead(&ring))
+		CHECK_INT(state(), HS_RING_OPEN);
 	CHECK_INT(state(), HS_RING_ABANDONED);
+}
+
+/*
+ * A writer is stopped for good between its claim of a descriptor and the step of the head:
+ * others go on behind it, and its record can be closed in its name.
+ */
+static void test_stopped_writer(void)
+{
+	const uint32_t tid = HS_RING_TID_MAX;
+	struct place place;
+	struct hs_ring_item item;
+	uint32_t ticket;
+
+	fresh();
+	CHECK(put(40, HS_RING_ORDINARY, 1));
+	ticket = hs_ring_head_ticket(&ring);
+	/* 3 units, as claim() leaves the word; the head still names its ticket. */
+	ring.slots[ticket & (ring.slot_count - 1)].word = (uint64_t)(ticket >> ring.slot_lg) << 40 |
+							  3 << 24 | (uint64_t)tid << 2 |
+							  HS_RING_OPEN;
+	CHECK_INT(hs_ring_head_ticket(&ring), ticket);
+	CHECK(reserve(50, HS_RING_ORDINARY, &place));
+	CHECK_INT(place.ticket, ticket + 1);
+	CHECK_INT(open, (uint64_t)place.ticket + 1);
+	memset(place.data, 2, 50);
+	CHECK(hs_ring_commit(&ring, place.ticket));
+	expect(40, 1);
+	CHECK_INT(state(), HS_RING_OPEN);
+	CHECK(!hs_ring_abandon(&ring, ticket, own_tid()));
+	CHECK(hs_ring_abandon(&ring, ticket, tid));
+	hs_ring_read(&ring, &item);
+	CHECK_INT(item.state, HS_RING_ABANDONED);
+	CHECK_INT(item.cookie, 0);
+	CHECK_INT(item.sequence, 0);
+	hs_ring_release(&ring);
+	expect(50, 2);
+	CHECK_INT(state(), HS_RING_EMPTY);
+}
+
+/* The same with nobody behind it: the reader moves the head on itself. */
+static void test_stopped_last_writer(void)
+{
+	uint32_t ticket;
+
+	fresh();
+	ticket = hs_ring_head_ticket(&ring);
+	ring.slots[ticket & (ring.slot_count - 1)].word =
+		(uint64_t)(ticket >> ring.slot_lg) << 40 | 3 << 24 | 7 << 2 | HS_RING_OPEN;
+	CHECK_INT(state(), HS_RING_OPEN);
+	CHECK_INT(hs_ring_head_ticket(&ring), ticket + 1);
+	CHECK(hs_ring_abandon(&ring, ticket, 7));
+	hs_ring_release(&ring);
+	CHECK_INT(state(), HS_RING_EMPTY);
+	CHECK(put(10, HS_RING_ORDINARY, 9));
+	expect(10, 9);
 }
 
 static void test_unread_before(void)
@@ -233,6 +301,10 @@ static void test_unread_before(void)
 static void test_counters_wrap(void)
 {
 	fresh();
+	/* Each descriptor as its last reader left it: of the last ticket before, closed. */
+	for (uint32_t n = 6; n < 6 + ring.slot_count; n++)
+		ring.slots[(0u - n) & (ring.slot_count - 1)].word =
+			(uint64_t)((0u - n) >> ring.slot_lg & 0xffffff) << 40;
 	atomic_store(&ring.head, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	atomic_store(&ring.tail, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	for (unsigned i = 0; i < 40; i++) {
@@ -326,6 +398,8 @@ int main(void)
 	RUN(test_oversize);
 	RUN(test_abandon);
 	RUN(test_close_dead);
+	RUN(test_stopped_writer);
+	RUN(test_stopped_last_writer);
 	RUN(test_unread_before);
 	RUN(test_counters_wrap);
 	RUN(test_sleep_ends_at_the_timeout);

@@ -152,13 +152,13 @@ static void test_totals_are_unbiased(void)
 {
 	static _Alignas(4096) unsigned char memory[3 * 4096];
 	static struct hs_ring ring;
-	struct hs_ring_reservation place;
+	uint64_t open;
 
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	CHECK_INT(hs_live_set_init(1000, 100), 0);
 	hs_ring_init(&ring, memory, 4096);
 	hs_recorder.ring = &ring;
-	while (hs_ring_reserve(&ring, 16, HS_RING_KEPT, 1, 0, &place))
+	while (hs_ring_reserve(&ring, 16, HS_RING_KEPT, 1, 0, &open) != NULL)
 		;
 	hs_sampler_seed(1);
 	check_unbiased(1);
