@@ -37,7 +37,9 @@ static bool is_interposed(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "malloc");
 
-	return first == (void *)malloc || !hs_next_same_object(first, (void *)getauxval(AT_ENTRY));
+	return first == (void *)malloc ||
+	       !hs_next_same_object(first, (void *)getauxval(AT_ENTRY)) ||
+	       !hs_next_is_defined_at(first);
 }
 
 /*

@@ -5,6 +5,7 @@
 #include "preload/next_alloc.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 static __thread volatile bool resolving;
 
@@ -54,6 +55,15 @@ bool hs_next_same_object(const void *one, const void *other)
 
 	return one != NULL && other != NULL && dladdr(one, &first) != 0 &&
 	       dladdr(other, &second) != 0 && first.dli_fbase == second.dli_fbase;
+}
+
+bool hs_next_is_defined_at(const void *address)
+{
+	const ElfW(Sym) *symbol = NULL;
+	Dl_info object;
+
+	return dladdr1(address, &object, (void **)(void *)&symbol, RTLD_DL_SYMENT) == 0 ||
+	       symbol == NULL || symbol->st_shndx != SHN_UNDEF;
 }
 
 static enum hs_new_mode new_mode(void)

@@ -114,6 +114,13 @@ bool hs_next_is_resolving(void);
 /* Whether two addresses belong to the same object.  Takes the loader's lock. */
 bool hs_next_same_object(const void *one, const void *other);
 
+/*
+ * Whether a function's address is its definition.  In an executable that is not
+ * position-independent it may be that of a jump to the real one, elsewhere: the symbol is
+ * undefined there and yet has an address.
+ */
+bool hs_next_is_defined_at(const void *address);
+
 /* Look up everything.  The constructor. */
 void hs_next_resolve_all(void);
 

@@ -78,6 +78,17 @@ for allocator in jemalloc tcmalloc mimalloc; do
 	check check_profile.py site "$out"/*.heap.pb.gz allocator 20000 20000000 10000 10000000
 done
 
+# A program at a fixed address, as node is.
+if build victim_no_pie victim_no_pie.c -fno-pic -no-pie; then
+	run_profiled no_pie HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_no_pie"
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	check check_profile.py site "$out"/*.heap.pb.gz no_pie 100 100000 100 100000
+else
+	fail "victim_no_pie cannot be built"
+fi
+
 # jemalloc's own functions: of 1000 kept blocks each is last resized by xallocx.
 if build victim_mallocx victim_mallocx.c -ljemalloc; then
 	run_profiled mallocx HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_mallocx"
