@@ -32,7 +32,7 @@ def differences(percent, path):
         for frame in row["stack"]:
             if not frame["name"]:
                 yield "%s: a frame without a name: %s" % (path, frame)
-            if "libheapsample" in (frame["mapping"] or ""):
+            if os.path.basename(frame["mapping"] or "").startswith("libheapsample"):
                 yield "%s: a frame of the library's: %s" % (path, frame)
         root = row["stack"][-1]
         objects = row["values"][0]

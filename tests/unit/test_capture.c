@@ -178,7 +178,8 @@ static void *thread_body(void *unused)
 		return unused;
 	CHECK(thread.stack_low >= (uintptr_t)start);
 	CHECK(thread.stack_high <= (uintptr_t)start + bytes);
-	CHECK(hs_thread_on_known_stack(&thread, here));
+	/* ThreadSanitizer makes small stacks larger than it is told, by its own TLS. */
+	CHECK(bytes > stack_bytes || hs_thread_on_known_stack(&thread, here));
 	for (uintptr_t at = here; at < thread.stack_high; at++)
 		hs_arch_copy(&byte, (const void *)at, 1); /* not seen by the sanitizer */
 	return &out;
