@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <heapsample/heapsample.h>
 #include <limits.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -16,6 +17,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "output/dump_file.h"
 #include "sample/capture.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
@@ -130,12 +132,14 @@ void hs_session_set_budget(bool writing)
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
 }
 
-static void describe(enum hs_log_level level, const char *what)
+/* name: of the profile that would be written, NULL to say none. */
+static void describe(enum hs_log_level level, const char *what, const char *name)
 {
-	static char text[1024];
+	static char text[1536];
 
 	hs_options_describe(&hs_options, text, sizeof text);
-	hs_log(level, "libheapsample %s: %s %s; %s", heapsample_version(), what, hs_session.program,
+	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,
+	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "",
 	       text);
 }
 
@@ -184,11 +188,48 @@ static void start_profiling(char **environment)
 					       (long)hs_session.affinity, 0, 0, 0);
 	hs_process_mark_root();
 	hs_fork_install();
-	describe(HS_LOG_INFO, "profiling");
+	describe(HS_LOG_INFO, "profiling", NULL);
 	hs_schedule_start();
 	start_sampling();
 	if (hs_recorder.block || hs_options.signal_number != 0 || hs_options.time_interval_s != 0)
 		hs_threads_ensure();
+}
+
+/* HEAPSAMPLE=check, where the program would be profiled if its malloc can be. */
+static void check(char **environment, bool interposed)
+{
+	static char path[HS_PATH_BYTES];
+	const struct hs_dump_name name = {
+		.program = hs_session.program,
+		.reason = "exit",
+		.pid = (pid_t)hs_session.process_id,
+		.number = 1,
+		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.inherited = hs_session.descendant,
+	};
+
+	hs_options_parse(&hs_options, environment, report_problem, NULL);
+	if (!interposed) {
+		describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);
+		return;
+	}
+	if (hs_dump_name_expand(hs_options.output, &name, path, sizeof path) != 0)
+		hs_format(path, sizeof path, "%s", "a name that is too long");
+	describe(HS_LOG_ERROR, "check: would profile", path);
+	/* As a profiled program would: those that it starts are its descendants. */
+	hs_process_mark_root();
+}
+
+/* HEAPSAMPLE=check, where hs_process_decide() passes the program over. */
+static void explain_pass(void)
+{
+	bool by_children =
+		hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0;
+
+	hs_log(HS_LOG_ERROR, "libheapsample %s: check: would not profile %s: %s",
+	       heapsample_version(), hs_session.program,
+	       by_children ? "a profiled program started it, see HEAPSAMPLE_CHILDREN"
+			   : "HEAPSAMPLE_PROGRAMS does not name it");
 }
 
 void hs_session_start(char **environment, bool interposed, const struct hs_session_next *next)
@@ -198,11 +239,11 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	hs_session.next = *next;
 	read_options(environment);
 	if (hs_process_decide(environment) == HS_VERDICT_PASS) {
+		if (hs_options.mode == HS_MODE_CHECK && getauxval(AT_SECURE) == 0)
+			explain_pass();
 		pass_through();
 	} else if (hs_options.mode == HS_MODE_CHECK) {
-		hs_options_parse(&hs_options, environment, report_problem, NULL);
-		describe(HS_LOG_ERROR, interposed ? "check: would profile"
-						  : "check: malloc is not interposed in");
+		check(environment, interposed);
 		pass_through();
 	} else if (!interposed) {
 		hs_log(HS_LOG_ERROR,
