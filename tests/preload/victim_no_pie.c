@@ -5,9 +5,7 @@
  */
 #include "victim_truth.h"
 
-static void *(*volatile allocate)(size_t) = malloc;
-
-static SITE void site_no_pie(void)
+static SITE void site_no_pie(void *(*allocate)(size_t))
 {
 	for (int i = 0; i < 100; i++) {
 		void *block = allocate(1000);
@@ -18,6 +16,7 @@ static SITE void site_no_pie(void)
 
 int main(void)
 {
-	site_no_pie();
+	/* In code, not in data: an immediate operand that the loader does not fill in. */
+	site_no_pie(malloc);
 	return 0;
 }
