@@ -67,7 +67,7 @@ static const struct hs_option_word label_words[] = {
 static const struct hs_option_word symbolize_words[] = {
 	{ "none", HS_SYMBOLIZE_NONE },
 	{ "names", HS_SYMBOLIZE_NAMES },
-	{ "names!", HS_SYMBOLIZE_NAMES_ALWAYS },
+	{ "lines", HS_SYMBOLIZE_LINES },
 	{ NULL, 0 },
 };
 static const struct hs_option_word children_words[] = {
@@ -124,7 +124,7 @@ static const struct hs_option option_table[] = {
 	  FIELD(labels), VALUE(labels), .words = label_words },
 	{ PREFIX "_DROP_FRAMES", DROP_FRAMES_DEFAULT,
 	  "a regular expression of at most 1023 bytes", FIELD(drop_frames), VALUE(text) },
-	{ PREFIX "_SYMBOLIZE", "names", "none, names or names!", FIELD(symbolize), VALUE(word),
+	{ PREFIX "_SYMBOLIZE", "names", "none, names or lines", FIELD(symbolize), VALUE(word),
 	  .words = symbolize_words },
 	{ PREFIX "_CHILDREN", "fork", "none, fork, exec or all", FIELD(children), VALUE(word),
 	  .words = children_words },

@@ -22,7 +22,7 @@
 
 enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK };
 enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON, HS_SWITCH_AUTO };
-enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_NAMES_ALWAYS };
+enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
 
 /* Bits of hs_options.children: which descendants are profiled. */
 enum hs_children { HS_CHILDREN_FORK = 1, HS_CHILDREN_EXEC = 2 };
@@ -49,7 +49,7 @@ struct hs_options {
 	bool has_seed;
 	unsigned labels;           /* _LABELS: bits of enum hs_label */
 	char drop_frames[HS_OPTION_TEXT_BYTES]; /* _DROP_FRAMES: "" = none */
-	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, names! */
+	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, lines */
 	unsigned children;         /* _CHILDREN: bits of enum hs_children */
 	char programs[HS_OPTION_TEXT_BYTES]; /* _PROGRAMS: globs, comma separated; "" = all */
 };

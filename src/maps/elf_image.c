@@ -184,18 +184,11 @@ int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
 	return 0;
 }
 
-/* Whether segment `upper` follows `lower` without a gap, in memory and in the file. */
-static bool is_contiguous(const struct hs_elf_segment *lower, const struct hs_elf_segment *upper)
-{
-	return lower->end == upper->start && lower->offset <= upper->offset &&
-	       upper->start - lower->start == upper->offset - lower->offset;
-}
-
 bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,
 			    uint64_t offset, struct hs_elf_segment *span)
 {
 	const struct hs_elf_segment *segments = image->segments;
-	uint32_t code = 0, first;
+	uint32_t code = 0;
 
 	for (; code < image->segment_count; code++) {
 		const struct hs_elf_segment *segment = &segments[code];
@@ -206,14 +199,5 @@ bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, ui
 	if (code == image->segment_count)
 		return false;
 	*span = segments[code];
-	for (first = code; first > 0; first--) {
-		if (segments[first - 1].executable ||
-		    !is_contiguous(&segments[first - 1], &segments[first]))
-			break;
-	}
-	if (segments[first].offset == 0) {
-		span->start = segments[first].start;
-		span->offset = 0;
-	}
 	return true;
 }

@@ -46,8 +46,7 @@ int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
 
 /*
  * The span of addresses that stands for the code mapped at [start, end) from
- * file offset `offset`: its executable segment, extended down to file offset 0 if
- * the segments before it are contiguous in address and offset.
+ * file offset `offset`: its executable segment.
  * Returns false if no executable segment lies there as the file says.
  */
 bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,

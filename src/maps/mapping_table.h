@@ -6,10 +6,10 @@
  * there keep their names after it is gone.  What changes with each re-read of
  * /proc/self/maps is the index from addresses to mappings, and the generation.
  *
- * Mappings of ELF files cover the executable segment, extended down to file offset
- * 0 where the segments before it are contiguous in address and file offset (as
- * GNU ld lays them out), else the segment alone (lld, mold).  That span does not
- * change from dump to dump, and pprof resolves it rightly for both.
+ * Mappings of ELF files cover their executable segment, whatever the linker.  That span
+ * does not change from dump to dump, and every pprof resolves it rightly: the one that
+ * comes with Go takes the start of a mapping for the first page of the executable segment,
+ * whatever the offset says (cmd/internal/objfile).
  *
  * Threads: the unwinding worker owns the table.  hs_mapping_table_get() and _count()
  * may be called from the producer: entries are published with a release store of

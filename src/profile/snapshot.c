@@ -219,7 +219,7 @@ static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t e
 			      end - from, mapping, id, &snapshot->pauses);
 	add_mapping(snapshot, mapping);
 	add_locations(snapshot, from, end, mapping == NULL || symbolize != HS_SYMBOLIZE_NONE);
-	if (symbolize == HS_SYMBOLIZE_NAMES && hs_names_has_dwarf(names, id))
+	if (symbolize == HS_SYMBOLIZE_LINES && hs_names_has_dwarf(names, id))
 		snapshot->mappings[snapshot->mapping_count - 1].has_functions = false;
 }
 

@@ -294,9 +294,9 @@ static void test_symbolize(void)
 {
 	good("HEAPSAMPLE_SYMBOLIZE=none", "HEAPSAMPLE_SYMBOLIZE=none");
 	CHECK_INT(options.symbolize, HS_SYMBOLIZE_NONE);
-	good("HEAPSAMPLE_SYMBOLIZE=names!", "HEAPSAMPLE_SYMBOLIZE=names!");
-	CHECK_INT(options.symbolize, HS_SYMBOLIZE_NAMES_ALWAYS);
-	BAD_VALUES("HEAPSAMPLE_SYMBOLIZE", "none, names or names!); using names", "", "name",
+	good("HEAPSAMPLE_SYMBOLIZE=lines", "HEAPSAMPLE_SYMBOLIZE=lines");
+	CHECK_INT(options.symbolize, HS_SYMBOLIZE_LINES);
+	BAD_VALUES("HEAPSAMPLE_SYMBOLIZE", "none, names or lines); using names", "", "name",
 		   "full");
 }
 

@@ -83,7 +83,7 @@ static void names_functions_and_puts_main_first(void)
 	producer = new_producer(0);
 	add(10, 1, libc, two);
 	add(20, 1, two + 1, one);
-	freeze(HS_SYMBOLIZE_NAMES_ALWAYS);
+	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.row_count, 2);
 	CHECK_INT(view.deepest_stack, 2);
 	CHECK_INT(view.mapping_count, 2);
@@ -142,6 +142,9 @@ static void symbolize_decides_on_names(void)
 	hs_snapshot_destroy(snapshot);
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_STR(view.locations[0].name, "snapshot_function_one");
+	CHECK(view.mappings[0].has_functions);
+	hs_snapshot_destroy(snapshot);
+	freeze(HS_SYMBOLIZE_LINES);
 	CHECK(view.mappings[0].has_functions == !hs_names_has_dwarf(&producer->names,
 							    hs_mapping_table_find(table, one)));
 	hs_snapshot_destroy(snapshot);
