@@ -41,10 +41,12 @@ void *hs_new_fallback(size_t size, size_t alignment, bool nothrow, const struct 
 	if (alignment != 0 && hs_next.aligned_alloc == NULL)
 		hs_next_resolve_all();
 	size += size == 0;
-	if (alignment != 0)
-		block = hs_next.aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
-	else
+	if (alignment == 0)
 		block = hs_next.malloc(size);
+	else if (size > SIZE_MAX - (alignment - 1))
+		block = NULL;
+	else
+		block = hs_next.aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
 	if (block == NULL && !nothrow)
 		throw_bad_alloc(regs->pc);
 	return block;
@@ -57,6 +59,7 @@ void *hs_new_fallback(size_t size, size_t alignment, bool nothrow, const struct 
 		void *block;                                                                       \
 												   \
 		(void)b, (void)c;                                                                  \
+		hs_next_resolve_new();                                                             \
 		if (hs_next.name != NULL)                                                          \
 			block = hs_next.name arguments;                                            \
 		else                                                                               \

@@ -149,7 +149,12 @@ void free_aligned_sized(void *block, size_t alignment, size_t size)
 		free(block);
 }
 
-/* --- jemalloc's own family; without jemalloc nobody calls it ----------------------- */
+/*
+ * --- jemalloc's own family --------------------------------------------------------------
+ *
+ * Exported whether or not the program's allocator has it, so a program that looks for it
+ * finds it: without one, malloc serves (slow.c).
+ */
 
 void *mallocx(size_t size, int flags)
 {
@@ -175,16 +180,22 @@ void dallocx(void *block, int flags)
 {
 	if (is_special(block))
 		hs_record_free(block);
+	hs_next_resolve_new();
 	if (hs_next.dallocx != NULL)
 		hs_next.dallocx(block, flags);
+	else
+		free(block);
 }
 
 void sdallocx(void *block, size_t size, int flags)
 {
 	if (is_special(block))
 		hs_record_free(block);
+	hs_next_resolve_new();
 	if (hs_next.sdallocx != NULL)
 		hs_next.sdallocx(block, size, flags);
+	else
+		free(block);
 }
 
 /* --- C++ --------------------------------------------------------------------------- */
@@ -220,6 +231,7 @@ HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
 #define DEFINE_DELETE(name, arguments, names)                                                      \
 	void name arguments                                                                        \
 	{                                                                                          \
+		hs_next_resolve_new();                                                             \
 		if (is_special(block))                                                             \
 			hs_record_free(block);                                                     \
 		if (hs_next.name != NULL)                                                          \

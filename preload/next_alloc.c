@@ -87,5 +87,7 @@ void hs_next_resolve_all(void)
 	HS_NEXT_NEW(LOOK_UP_CXX)
 	HS_NEXT_DELETE(LOOK_UP_CXX)
 #undef LOOK_UP_CXX
+	/* What was not found is not the program's error. */
+	dlerror();
 	hs_next.new_mode = new_mode();
 }

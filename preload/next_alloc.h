@@ -124,4 +124,14 @@ bool hs_next_is_defined_at(const void *address);
 /* Look up everything.  The constructor. */
 void hs_next_resolve_all(void);
 
+/*
+ * Before the first use of operator new or delete, or of a function that may not exist: a
+ * constructor that runs before ours may be the caller.
+ */
+static inline void hs_next_resolve_new(void)
+{
+	if (__builtin_expect(hs_next.new_mode == HS_NEW_UNKNOWN, 0) && !hs_next_is_resolving())
+		hs_next_resolve_all();
+}
+
 #endif

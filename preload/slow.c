@@ -117,10 +117,14 @@ void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs 
 {
 	uint32_t token;
 
-	if (hs_next.rallocx == NULL)
-		return NULL;
+	void *moved;
+
+	hs_next_resolve_new();
 	token = hs_record_move_begin(block);
-	return record_moved(token, hs_next.rallocx(block, size, flags), size, false, regs);
+	/* The flags of an alignment are void where malloc serves: see hs_slow_mallocx(). */
+	moved = hs_next.rallocx != NULL ? hs_next.rallocx(block, size, flags)
+					: hs_next.realloc(block, size);
+	return record_moved(token, moved, size, false, regs);
 }
 
 /*
@@ -143,11 +147,25 @@ size_t hs_slow_xallocx(void *block, size_t size, size_t extra, int flags,
 {
 	size_t result;
 
+	hs_next_resolve_new();
 	if (hs_next.xallocx == NULL)
-		return 0;
+		return hs_next.malloc_usable_size(block);
 	result = resize(block, size, extra, flags);
 	hs_session_record(result >= size ? block : NULL, size, regs);
 	return result;
+}
+
+/* mallocx without jemalloc.  Flags: log2 of the alignment in bits 0..5, bit 6: zeroed. */
+static void *serve_mallocx(size_t size, int flags)
+{
+	size_t alignment = (size_t)1 << (flags & 63);
+	void *block;
+
+	if (alignment > 16)
+		block = hs_next.memalign(alignment, size);
+	else
+		block = hs_next.malloc(size);
+	return block != NULL && (flags & 64) != 0 ? memset(block, 0, size) : block;
 }
 
 void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *regs);
@@ -156,9 +174,11 @@ void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *reg
 	void *block;
 
 	(void)c;
-	if (hs_next.mallocx == NULL)
-		return NULL;
-	block = hs_next.mallocx(size, flags);
+	hs_next_resolve_new();
+	if (hs_next.mallocx != NULL)
+		block = hs_next.mallocx(size, flags);
+	else
+		block = serve_mallocx(size, flags);
 	hs_session_record(block, size, regs);
 	return block;
 }

@@ -194,6 +194,17 @@ static int make_names(struct hs_dump_file *file, const char *path)
 	return temporary.full ? -ENAMETOOLONG : 0;
 }
 
+/* Remember which file was opened.  0 or -errno. */
+static int identify(struct hs_dump_file *file)
+{
+	struct stat opened;
+	int error = hs_sys_fstat(file->fd, &opened);
+
+	file->device = opened.st_dev;
+	file->inode = opened.st_ino;
+	return error;
+}
+
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
@@ -208,13 +219,35 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	if (file->fd < 0) {
 		error = file->fd;
 		file->fd = -1;
+		return error;
+	}
+	error = identify(file);
+	if (error != 0) {
+		hs_sys_close(file->fd);
+		hs_sys_unlink(file->temporary);
+		file->fd = -1;
 	}
 	return error;
 }
 
+bool hs_dump_file_is_ours(const struct hs_dump_file *file)
+{
+	struct stat now;
+
+	return file->fd >= 0 && hs_sys_fstat(file->fd, &now) == 0 &&
+	       now.st_dev == file->device && now.st_ino == file->inode;
+}
+
+void hs_dump_file_forget(struct hs_dump_file *file)
+{
+	if (hs_dump_file_is_ours(file))
+		hs_sys_close(file->fd);
+	file->fd = -1;
+}
+
 int hs_dump_file_commit(struct hs_dump_file *file)
 {
-	int error = hs_sys_close(file->fd);
+	int error = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
 
 	file->fd = -1;
 	if (error == 0)
@@ -228,7 +261,6 @@ void hs_dump_file_discard(struct hs_dump_file *file)
 {
 	if (file->fd < 0)
 		return;
-	hs_sys_close(file->fd);
-	file->fd = -1;
+	hs_dump_file_forget(file);
 	hs_sys_unlink(file->temporary);
 }

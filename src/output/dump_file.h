@@ -48,7 +48,9 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
 bool hs_dump_pattern_is_valid(const char *pattern);
 
 struct hs_dump_file {
-	int fd;                   /* -1: closed */
+	int fd;       /* -1: closed */
+	dev_t device; /* of the file, with inode */
+	ino_t inode;
 	char path[HS_PATH_BYTES]; /* absolute, so that a chdir() of the program does no harm */
 	char temporary[HS_PATH_BYTES];
 };
@@ -56,7 +58,19 @@ struct hs_dump_file {
 /* Create the temporary file for path.  Returns 0 or -errno (nothing is left then). */
 int hs_dump_file_open(struct hs_dump_file *file, const char *path);
 
-/* Complete: close and rename.  On failure the temporary file is removed.  0 or -errno. */
+/*
+ * Whether fd still is the file: a program may close all descriptors and open its own under
+ * the same number.  To be asked before each write; commit and discard ask themselves.
+ */
+bool hs_dump_file_is_ours(const struct hs_dump_file *file);
+
+/* Let go of the descriptor only: in a forked child, the file is the parent's. */
+void hs_dump_file_forget(struct hs_dump_file *file);
+
+/*
+ * Complete: close and rename.  On failure the temporary file is removed.  0 or -errno
+ * (-EBADF: it is not ours any more).
+ */
 int hs_dump_file_commit(struct hs_dump_file *file);
 
 /* Give up: close and remove the temporary file.  Does nothing to a file that is closed. */

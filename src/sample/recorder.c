@@ -28,13 +28,28 @@ _Atomic uint64_t hs_sequence = 1;
 #define BLOCK_SLICE_NS 1000000
 #define BLOCK_PAUSE_NS 1000000000u
 
+static uint32_t tid_of(struct hs_thread_state *thread)
+{
+	uint32_t tid = thread->tid;
+
+	if (tid == 0) {
+		tid = (uint32_t)hs_sys_gettid();
+		/* A vfork child runs on this thread's memory, with a tid of its own. */
+		if (hs_sys_getpid() ==
+		    atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
+			thread->tid = tid;
+	}
+	return tid;
+}
+
 /*
  * Close what a slow path left open that will never return: a handler jumped out of it.
  */
 static void close_abandoned(struct hs_thread_state *thread)
 {
 	if (thread->reservation != 0 &&
-	    hs_ring_abandon(hs_recorder.ring, hs_ring_ticket(thread->reservation), thread->tid)) {
+	    hs_ring_abandon(hs_recorder.ring, hs_ring_ticket(thread->reservation),
+			    tid_of(thread))) {
 		hs_stats_add(abandoned, 1);
 		hs_ring_wake_reader(hs_recorder.ring);
 	}
@@ -107,13 +122,6 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
 	return draw(thread);
 }
 
-static uint32_t tid_of(struct hs_thread_state *thread)
-{
-	if (thread->tid == 0)
-		thread->tid = (uint32_t)hs_sys_gettid();
-	return thread->tid;
-}
-
 static void count_lost(struct hs_thread_state *thread, size_t size)
 {
 	uint64_t weight = hs_sampler_weight(size, thread->interval_bytes);
@@ -174,7 +182,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 		.interval_bytes = thread->interval_bytes,
 		.slot = ticket.slot,
 		.generation = ticket.generation,
-		.tid = thread->tid,
+		.tid = tid_of(thread),
 		.kind = HS_RECORD_ALLOCATION,
 		.regs = *regs,
 	};
@@ -184,7 +192,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 		record->flags = HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
 
 	if (!hs_live_set_insert(ticket, address)) {
-		hs_ring_abandon(hs_recorder.ring, place, thread->tid);
+		hs_ring_abandon(hs_recorder.ring, place, tid_of(thread));
 		thread->reservation = 0;
 		hs_ring_wake_reader(hs_recorder.ring);
 		return NO_SLOT;
@@ -344,6 +352,12 @@ void hs_record_settle(void)
 
 	if (thread->guard_sp == 0 && thread->interval_bytes != 0)
 		hs_sampler_settle(thread, thread->bytes_until_sample);
+}
+
+void hs_record_stop_thread(void)
+{
+	close_abandoned(&hs_thread);
+	hs_record_settle();
 }
 
 bool hs_record_after_fork(void)

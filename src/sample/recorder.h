@@ -68,6 +68,12 @@ void hs_record_move_end(uint32_t token, bool moved);
 void hs_record_settle(void);
 
 /*
+ * The process ends on this thread, which will not come back to a slow path that it may be
+ * in (a handler calls _exit): close what that left open, and settle.
+ */
+void hs_record_stop_thread(void);
+
+/*
  * In a forked child, on the thread that forked: it has another tid.  False if the fork
  * happened in a handler that had interrupted the slow path: that goes on with a
  * reservation in its old thread's name, and nobody must read the ring.

@@ -21,6 +21,9 @@
 #include "sample/sampler.h"
 #include "session/session_state.h"
 
+/* One profile is written at a time; the paths are too large for a stack of ours. */
+static struct hs_dump_file dump_file = {.fd = -1};
+
 struct comments {
 	char session[160];
 	char process[256];
@@ -85,47 +88,53 @@ static void describe(struct comments *comments, struct hs_view *view,
 	view->comments[3] = comments->memory;
 }
 
-static int write_unlocked(void *writer, const void *bytes, size_t count)
+static int write_unlocked(void *context, const void *bytes, size_t count)
 {
-	int error;
+	int error = -EBADF;
 
 	hs_lock_release(&hs_session.producer_batch);
-	error = hs_gzip_writer_write(writer, bytes, count);
+	if (hs_dump_file_is_ours(&dump_file))
+		error = hs_gzip_writer_write(context, bytes, count);
 	hs_lock_acquire(&hs_session.producer_batch);
 	return error;
 }
 
-static int write_file(const struct hs_view *view, int fd)
+static int write_file(const struct hs_view *view)
 {
 	struct hs_byte_sink sink = {.write = write_unlocked};
 	struct hs_gzip_writer *writer;
-	int error = hs_gzip_writer_open(fd, &writer);
+	int error = hs_gzip_writer_open(dump_file.fd, &writer);
 
 	if (error != 0)
 		return error;
 	sink.context = writer;
 	error = hs_pprof_encode(view, &sink);
 	if (error == 0)
-		error = hs_gzip_writer_finish(writer);
+		error = hs_dump_file_is_ours(&dump_file) ? hs_gzip_writer_finish(writer) : -EBADF;
 	hs_gzip_writer_close(writer);
 	return error;
 }
 
-static int write_named(const struct hs_view *view, const struct hs_dump_name *name,
-		       struct hs_dump_file *file, char *path)
+static int write_named(const struct hs_view *view, const struct hs_dump_name *name, char *path)
 {
 	int error = hs_dump_name_expand(hs_options.output, name, path, HS_PATH_BYTES);
 
 	if (error == 0)
-		error = hs_dump_file_open(file, path);
+		error = hs_dump_file_open(&dump_file, path);
 	if (error != 0)
 		return error;
-	error = write_file(view, file->fd);
+	error = write_file(view);
 	if (error == 0)
-		error = hs_dump_file_commit(file);
+		error = hs_dump_file_commit(&dump_file);
 	else
-		hs_dump_file_discard(file);
+		hs_dump_file_discard(&dump_file);
 	return error;
+}
+
+void hs_dump_after_fork(void)
+{
+	hs_dump_file_forget(&dump_file);
+	hs_session_set_budget(false);
 }
 
 static const char *reason_of(int error)
@@ -148,6 +157,8 @@ static const char *reason_of(int error)
 		return "name too long";
 	case -ENOTDIR:
 		return "a part of the path is not a directory";
+	case -EBADF:
+		return "the program closed its descriptor";
 	case -EMFILE:
 	case -ENFILE:
 		return "too many open files";
@@ -160,8 +171,6 @@ static const char *reason_of(int error)
 
 void hs_dump_write(const char *reason)
 {
-	/* The paths are too large for a stack of ours; one profile is written at a time. */
-	static struct hs_dump_file file;
 	static char path[HS_PATH_BYTES];
 	static struct comments comments;
 	struct hs_session *session = &hs_session;
@@ -185,14 +194,15 @@ void hs_dump_write(const char *reason)
 				      hs_threads_pause, NULL, &view);
 	if (snapshot != NULL) {
 		describe(&comments, &view, &name);
-		error = write_named(&view, &name, &file, path);
+		error = write_named(&view, &name, path);
 		hs_snapshot_destroy(snapshot);
 	}
 	hs_session_set_budget(false);
 	if (error == 0) {
 		session->dump_number++;
 		hs_stats_add(dumps, 1);
-		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", file.path, reason, view.row_count);
+		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, reason,
+		       view.row_count);
 	} else {
 		hs_stats_add(dump_failures, 1);
 		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",

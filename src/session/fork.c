@@ -22,18 +22,43 @@
 /* The longest that a fork waits for the profiler threads. */
 #define QUIESCE_LIMIT_NS 50000000u
 
-static bool quiesced; /* written by prepare, read by parent and child: the forking thread */
+/*
+ * Several threads may fork at once (glibc runs the handlers without a lock of its own): the
+ * first takes the batch locks for all, the last gives them back.  gate protects holders.
+ */
+static struct hs_lock gate;
+static uint32_t holders;
+
+/*
+ * Of the forking thread: how many forks it is in (a signal handler may fork inside of one),
+ * and whether the locks are held for the outermost.
+ */
+static __thread uint32_t depth;
+static __thread bool quiesced;
+
+static bool take_batch_locks(void)
+{
+	struct hs_session *session = &hs_session;
+
+	if (!hs_lock_acquire_within(&session->worker_batch, QUIESCE_LIMIT_NS))
+		return false;
+	if (hs_lock_acquire_within(&session->producer_batch, QUIESCE_LIMIT_NS))
+		return true;
+	hs_lock_release(&session->worker_batch);
+	return false;
+}
 
 static void prepare(void)
 {
-	struct hs_session *session = &hs_session;
 	int saved_errno = errno;
 
 	hs_thread.no_wait = true;
-	quiesced = hs_lock_acquire_within(&session->worker_batch, QUIESCE_LIMIT_NS);
-	if (quiesced && !hs_lock_acquire_within(&session->producer_batch, QUIESCE_LIMIT_NS)) {
-		hs_lock_release(&session->worker_batch);
-		quiesced = false;
+	if (depth++ == 0 && hs_lock_acquire_within(&gate, 2 * QUIESCE_LIMIT_NS)) {
+		if (holders > 0 || take_batch_locks()) {
+			holders++;
+			quiesced = true;
+		}
+		hs_lock_release(&gate);
 	}
 	errno = saved_errno;
 }
@@ -42,11 +67,19 @@ static void parent(void)
 {
 	int saved_errno = errno;
 
-	if (quiesced) {
-		hs_lock_release(&hs_session.producer_batch);
-		hs_lock_release(&hs_session.worker_batch);
+	if (--depth == 0) {
+		if (quiesced) {
+			/* Held for moments only, but by a thread that takes the batch locks. */
+			hs_lock_acquire(&gate);
+			if (--holders == 0) {
+				hs_lock_release(&hs_session.producer_batch);
+				hs_lock_release(&hs_session.worker_batch);
+			}
+			hs_lock_release(&gate);
+		}
+		quiesced = false;
+		hs_thread.no_wait = false;
 	}
-	hs_thread.no_wait = false;
 	errno = saved_errno;
 }
 
@@ -63,6 +96,8 @@ static void forget_threads(void)
 	atomic_store(&session->worker_event.state, 0);
 	hs_lock_reset(&session->worker_batch);
 	hs_lock_reset(&session->producer_batch);
+	hs_lock_reset(&gate);
+	holders = 0;
 	hs_arena_after_fork();
 }
 
@@ -74,6 +109,7 @@ static void child(void)
 	atomic_store(&session->process_id, hs_sys_getpid());
 	atomic_store(&hs_recorder.process_id, session->process_id);
 	session->forked = true;
+	hs_dump_after_fork();
 	session->samples_before = hs_stats_get(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);
@@ -81,12 +117,14 @@ static void child(void)
 	atomic_store(&session->finished, 0);
 	forget_threads();
 	hs_thread.no_wait = false;
+	depth = 0;
 	if (!hs_record_after_fork() || !quiesced)
 		hs_session_off("fork met the profiler at work for too long");
 	else if ((hs_options.children & HS_CHILDREN_FORK) == 0) {
 		atomic_store(&session->phase, HS_SESSION_OFF);
 		atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
 	}
+	quiesced = false;
 	errno = saved_errno;
 }
 

@@ -183,6 +183,7 @@ static void start_profiling(char **environment)
 		pass_through();
 		return;
 	}
+	hs_thread.tid = (uint32_t)hs_sys_gettid();
 	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
 	hs_session.affinity_bytes = hs_syscall(SYS_sched_getaffinity, 0, sizeof hs_session.affinity,
 					       (long)hs_session.affinity, 0, 0, 0);
@@ -276,26 +277,12 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 		hs_threads_ensure();
 }
 
-/* Ask the producer for the final profile and wait for it. */
-static void final_profile(void)
+/* Wait until the final profile is written, bounded.  start_ns: since when. */
+static void wait_until_finished(uint64_t start_ns)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t start_ns = hs_sys_monotonic_ns();
 	uint64_t end_ns = start_ns + DRAIN_LIMIT_NS + WRITE_LIMIT_NS, now_ns;
 
-	atomic_store_explicit(&session->final_fence, hs_ring_head_ticket(&session->ring),
-			      memory_order_relaxed);
-	atomic_store_explicit(&session->drain_end_ns, start_ns + DRAIN_LIMIT_NS,
-			      memory_order_relaxed);
-	/* Release: the fence. */
-	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
-	if (!hs_threads_ensure()) {
-		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
-		       session->program);
-		return;
-	}
-	hs_ring_wake_reader(&session->ring);
-	hs_event_signal(&session->producer_event);
 	while (atomic_load_explicit(&session->finished, memory_order_acquire) == 0) {
 		now_ns = hs_sys_monotonic_ns();
 		if (now_ns >= end_ns) {
@@ -307,6 +294,35 @@ static void final_profile(void)
 	}
 }
 
+static void mark_finished(void)
+{
+	atomic_store_explicit(&hs_session.finished, 1, memory_order_release);
+	hs_sys_futex_wake(&hs_session.finished, INT_MAX);
+}
+
+/* Ask the producer for the final profile and wait for it. */
+static void final_profile(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
+
+	atomic_store_explicit(&session->final_fence, hs_ring_head_ticket(&session->ring),
+			      memory_order_relaxed);
+	atomic_store_explicit(&session->drain_end_ns, start_ns + DRAIN_LIMIT_NS,
+			      memory_order_relaxed);
+	/* Release: the fence. */
+	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
+	if (!hs_threads_ensure() && !hs_threads_wait_started(DRAIN_LIMIT_NS)) {
+		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
+		       session->program);
+		mark_finished();
+		return;
+	}
+	hs_ring_wake_reader(&session->ring);
+	hs_event_signal(&session->producer_event);
+	wait_until_finished(start_ns);
+}
+
 void hs_session_finish(void)
 {
 	struct hs_session *session = &hs_session;
@@ -314,15 +330,22 @@ void hs_session_finish(void)
 	uint32_t first = 0;
 
 	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
-	    hs_on_profiler_thread() || hs_sys_getpid() != session->process_id ||
-	    !atomic_compare_exchange_strong(&session->finishing, &first, 1))
+	    hs_on_profiler_thread() || hs_sys_getpid() != session->process_id)
 		return;
-	hs_record_settle();
+	if (!atomic_compare_exchange_strong(&session->finishing, &first, 1)) {
+		/* Another thread (or the call that a handler interrupted) is at it. */
+		wait_until_finished(hs_sys_monotonic_ns());
+		errno = saved_errno;
+		return;
+	}
+	hs_record_stop_thread();
 	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
 	hs_recorder.block = false;
 	if (hs_options.final_dump &&
 	    (!session->forked || hs_stats_get(samples) > session->samples_before))
 		final_profile();
+	else
+		mark_finished();
 	errno = saved_errno;
 }
 

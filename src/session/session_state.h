@@ -37,6 +37,7 @@ enum hs_request { HS_REQUEST_SIGNAL = 1, HS_REQUEST_FINAL = 2 };
 struct hs_session {
 	_Atomic uint32_t phase;   /* enum hs_session_phase */
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
+	_Atomic int32_t starter;  /* tid of who starts them */
 	_Atomic int64_t process_id;
 	bool forked;             /* this process is a forked child of the profiled one */
 	bool descendant;         /* of a profiled process, by exec */
@@ -91,8 +92,14 @@ void hs_session_set_budget(bool writing);
  */
 bool hs_threads_ensure(void);
 
+/* Wait while another thread starts them.  Returns whether they run. */
+bool hs_threads_wait_started(uint64_t timeout_ns);
+
 /* Write a profile now.  The producer's thread, producer_batch held. */
 void hs_dump_write(const char *reason);
+
+/* In a forked child: close what the parent was writing. */
+void hs_dump_after_fork(void);
 
 /* Process records for a while; the producer's thread, producer_batch held.  Whether there were any.
  */

@@ -227,6 +227,11 @@ static int start_thread(void *(*start)(void *))
 	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
 	pthread_attr_setschedparam(&attributes, &none);
 	error = hs_session.next.pthread_create(&thread, &attributes, start, NULL);
+	if (error != 0) {
+		/* Not every thread may choose (SCHED_IDLE without privilege): as its creator. */
+		pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
+		error = hs_session.next.pthread_create(&thread, &attributes, start, NULL);
+	}
 	pthread_attr_destroy(&attributes);
 	return error;
 }
@@ -267,6 +272,7 @@ bool hs_threads_ensure(void)
 	    hs_sys_getpid() != session->process_id ||
 	    !atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
 		return false;
+	atomic_store_explicit(&session->starter, hs_sys_gettid(), memory_order_relaxed);
 	error = start_both();
 	atomic_store_explicit(&session->threads,
 			      error == 0 ? HS_THREADS_RUNNING : HS_THREADS_FAILED,
@@ -275,4 +281,18 @@ bool hs_threads_ensure(void)
 		hs_session_off("the profiler's threads cannot be started");
 	errno = saved_errno;
 	return error == 0;
+}
+
+bool hs_threads_wait_started(uint64_t timeout_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+	uint32_t phase;
+
+	/* In a handler over the starting thread there is nothing to wait for. */
+	while ((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
+		       HS_THREADS_STARTING &&
+	       session->starter != hs_sys_gettid() && hs_sys_monotonic_ns() < end_ns)
+		hs_sys_futex_wait(&session->threads, phase, STALL_NS);
+	return phase == HS_THREADS_RUNNING;
 }

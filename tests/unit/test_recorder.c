@@ -30,6 +30,7 @@ static void start(uint64_t interval)
 		memory = hs_sys_map(hs_ring_memory_bytes(DATA_BYTES), 3);
 	memset(memory, 0, hs_ring_memory_bytes(DATA_BYTES));
 	hs_ring_init(&ring, memory, DATA_BYTES);
+	hs_recorder.process_id = hs_sys_getpid();
 	hs_recorder.ring = &ring;
 	hs_recorder.stack_limit_bytes = 1024;
 	hs_lost.objects_weight = hs_lost.bytes = 0;
