@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 
 #include "base/stats.h"
@@ -22,6 +23,9 @@ _Atomic uint64_t hs_sequence = 1;
 
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)
+
+/* Two stack pointers this near are on the same coroutine's stack. */
+#define NEAR_BYTES ((uintptr_t)256 << 10)
 
 /* The longest a program's thread waits for room, and the rest after a wait in vain. */
 #define BLOCK_LIMIT_NS 10000000000u
@@ -56,6 +60,29 @@ static void close_abandoned(struct hs_thread_state *thread)
 	thread->reservation = 0;
 }
 
+static bool on_alternate_stack(void)
+{
+	stack_t now = {.ss_flags = 0};
+
+	return hs_syscall(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) == 0 &&
+	       (now.ss_flags & SS_ONSTACK) != 0;
+}
+
+/*
+ * Whether the slow path that set the guard will never return: a call from further up the
+ * same stack shows that a handler has jumped out of it.  On the thread's own stack that is
+ * certain; on another (a coroutine's) calls near each other are on the same one, but for
+ * a handler on the alternate stack.
+ */
+static bool is_gone(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t caller_sp)
+{
+	bool guard_known = hs_thread_on_known_stack(thread, guard);
+
+	if (caller_sp <= guard || guard_known != hs_thread_on_known_stack(thread, caller_sp))
+		return false;
+	return guard_known || (caller_sp - guard < NEAR_BYTES && !on_alternate_stack());
+}
+
 /*
  * Enter the slow path: from here on this thread's allocations (of signal handlers) come
  * back at once.  False if this is one of them.
@@ -65,12 +92,7 @@ static bool enter(struct hs_thread_state *thread, uintptr_t caller_sp)
 	uintptr_t guard = thread->guard_sp;
 
 	if (guard != 0) {
-		/*
-		 * Further up the same stack than the slow path that is "running": that one is
-		 * gone.  On any other stack (an alternate one) nothing can be said.
-		 */
-		if (caller_sp <= guard || !hs_thread_on_known_stack(thread, caller_sp) ||
-		    !hs_thread_on_known_stack(thread, guard))
+		if (!is_gone(thread, guard, caller_sp))
 			return false;
 		close_abandoned(thread);
 	}

@@ -273,6 +273,15 @@ static void test_jump_out_of_a_handler(void)
 	drain();
 }
 
+/* As enter() and a reservation leave it. */
+static void leave_open(void)
+{
+	CHECK(hs_ring_reserve(&ring, 64, HS_RING_ORDINARY, hs_thread.tid, 0,
+			      &hs_thread.reservation) != NULL);
+	hs_thread.guarded_countdown = hs_thread.bytes_until_sample;
+	hs_thread.bytes_until_sample = 0;
+}
+
 static void test_guard_is_validated(void)
 {
 	struct hs_record record;
@@ -280,11 +289,8 @@ static void test_guard_is_validated(void)
 	start(1);
 	CHECK(allocate(block, 1));
 	drain();
-	/* As enter() leaves it: below the call site on a known stack means that it is gone. */
-	CHECK(hs_ring_reserve(&ring, 64, HS_RING_ORDINARY, hs_thread.tid, 0,
-			      &hs_thread.reservation) != NULL);
-	hs_thread.guarded_countdown = hs_thread.bytes_until_sample;
-	hs_thread.bytes_until_sample = 0;
+	leave_open();
+	/* Below the call site on a known stack means that it is gone. */
 	hs_thread.guard_sp = here.sp + 64; /* further up: that slow path still runs */
 	CHECK(!allocate(block, 1));
 	hs_thread.guard_sp = (uintptr_t)block; /* another stack: nothing can be said */
@@ -293,6 +299,23 @@ static void test_guard_is_validated(void)
 	CHECK(allocate(block, 1));
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	CHECK_INT(hs_stats_get(allocated_bytes), 2);
+	drain();
+}
+
+static void test_guard_on_a_coroutine(void)
+{
+	struct hs_record record;
+
+	start(1);
+	CHECK(allocate(block, 1));
+	drain();
+	leave_open();
+	hs_thread.stack_low = hs_thread.stack_high = 0; /* neither is on a known stack */
+	hs_thread.guard_sp = here.sp - ((uintptr_t)1 << 30); /* far away: another coroutine */
+	CHECK(!allocate(block, 1));
+	hs_thread.guard_sp = here.sp - 64;
+	CHECK(allocate(block, 1));
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	drain();
 }
 
@@ -349,6 +372,7 @@ int main(void)
 	RUN(test_handler_is_passed_through);
 	RUN(test_jump_out_of_a_handler);
 	RUN(test_guard_is_validated);
+	RUN(test_guard_on_a_coroutine);
 	RUN(test_moves);
 	return CHECK_RESULT();
 }
