@@ -194,6 +194,8 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		/* Before the slot can be given back: the link is the free list's then. */
 		slot = hs_live_set_next_freed(slot);
 		put(producer, number, &event);
+		/* At once: the window need not span all frees since the last look. */
+		hs_producer_commit(producer);
 		count++;
 	}
 	return count;

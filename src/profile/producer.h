@@ -35,7 +35,7 @@ struct hs_producer *hs_producer_create(unsigned labels);
 /* Take a record of the frame queue (its memory is the queue's). */
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record);
 
-/* Take all frees that the live set holds.  Returns how many. */
+/* Take all frees that the live set holds, committing what is in order.  Returns how many. */
 uint32_t hs_producer_take_freed(struct hs_producer *producer);
 
 /* Commit what is in order.  Returns whether events are left that wait for a number. */

@@ -276,12 +276,28 @@ uint64_t hs_live_set_cancel_move(uint32_t number)
 
 /* --- the producer's side ------------------------------------------------------- */
 
+/* Turn a chain of links round; it is the caller's alone.  Returns the link of its new head. */
+static uint32_t reverse(uint32_t link)
+{
+	uint32_t reversed = 0;
+
+	while (link != 0) {
+		struct slot *slot = &slots[link - 1];
+		uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
+
+		atomic_store_explicit(&slot->next, reversed, memory_order_relaxed);
+		reversed = link;
+		link = next;
+	}
+	return reversed;
+}
+
 uint32_t hs_live_set_take_freed(void)
 {
 	/* Acquire: pairs with push().  The tag need not go on: the list is emptied at once. */
 	uint64_t head = atomic_exchange_explicit(&freed_list, 0, memory_order_acquire);
 
-	return (uint32_t)head - 1; /* 0 becomes HS_SLOT_NONE */
+	return reverse((uint32_t)head) - 1; /* 0 becomes HS_SLOT_NONE */
 }
 
 uint32_t hs_live_set_next_freed(uint32_t number)

@@ -128,7 +128,8 @@ uint64_t hs_live_set_cancel_move(uint32_t slot);
 
 /*
  * Take all slots of the freed list: returns the first, or HS_SLOT_NONE; the next one by
- * hs_live_set_next_freed() before the slot is recycled.  In no certain order.
+ * hs_live_set_next_freed() before the slot is recycled.  The one freed first comes first,
+ * so their numbers go up but for threads that raced.
  */
 uint32_t hs_live_set_take_freed(void);
 uint32_t hs_live_set_next_freed(uint32_t slot);
