@@ -23,6 +23,7 @@
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
+#include "session/budget.h"
 #include "session/session_state.h"
 
 #define THREAD_STACK_BYTES ((size_t)512 << 10)
@@ -40,10 +41,6 @@
 
 /* Slots of the live set to keep ready beyond those in use. */
 #define SLOT_HEADROOM (96u << 10)
-
-/* Time between two changes of the interval. */
-#define BUDGET_RAISE_NS 10000000u
-#define BUDGET_LOWER_NS 1000000000u
 
 static void become_profiler(const char *name)
 {
@@ -67,6 +64,7 @@ static void *worker_main(void *unused)
 {
 	struct hs_session *session = &hs_session;
 	enum hs_worker_result result;
+	bool slept = false;
 
 	(void)unused;
 	become_profiler("heapsample-unw");
@@ -85,48 +83,21 @@ static void *worker_main(void *unused)
 			hs_ring_close_dead(&session->ring);
 		hs_lock_release(&session->worker_batch);
 
-		if (done > 0)
+		/* Woken for nothing here: the live set is full, and frees wait for the producer. */
+		if (done > 0 || slept)
 			hs_event_signal(&session->producer_event);
+		slept = false;
 		if (result == HS_WORKER_FULL)
 			hs_event_wait(&session->worker_event, NAP_NS);
-		else if (result == HS_WORKER_STALLED)
-			hs_ring_reader_sleep(&session->ring, STALL_NS);
 		else if (result == HS_WORKER_IDLE && done > 0)
 			hs_event_wait(&session->worker_event, NAP_NS);
-		else if (result == HS_WORKER_IDLE)
-			hs_ring_reader_sleep(&session->ring, -1);
+		else if (result == HS_WORKER_STALLED || result == HS_WORKER_IDLE) {
+			hs_ring_reader_sleep(&session->ring,
+					     result == HS_WORKER_STALLED ? STALL_NS : -1);
+			slept = true;
+		}
 	}
 	return NULL;
-}
-
-/* Memory near the budget: sample less; well below it: go back towards what was asked for. */
-static void follow_budget(void)
-{
-	static uint64_t changed_ns;
-	uint64_t since_ns = hs_sys_monotonic_ns() - changed_ns;
-	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
-	uint64_t wanted = interval;
-
-	if (interval == 0)
-		return;
-	if (hs_arena_used() > hs_arena_budget() / 4 * 3) {
-		if (since_ns > BUDGET_RAISE_NS && interval < HS_INTERVAL_MAX)
-			wanted = interval * 2;
-	} else if (hs_arena_used() < hs_arena_budget() / 2 && since_ns > BUDGET_LOWER_NS &&
-		   interval > hs_options.interval_bytes) {
-		wanted = interval / 2;
-	}
-	/* Not over a switch-off of this moment. */
-	if (wanted == interval ||
-	    !atomic_compare_exchange_strong_explicit(&hs_sampler_interval, &interval, wanted,
-						     memory_order_relaxed, memory_order_relaxed))
-		return;
-	changed_ns = hs_sys_monotonic_ns();
-	if (wanted > interval && hs_stats_add(interval_raises, 1) == 0)
-		hs_log(HS_LOG_WARN,
-		       "the profiler's memory is near HEAPSAMPLE_MEMORY: it samples less, "
-		       "beginning with every %llu bytes",
-		       (unsigned long long)wanted);
 }
 
 /* A number is missing: give it time, then go on without it. */
@@ -176,7 +147,7 @@ bool hs_threads_produce(void)
 	if (done > 0 || freed > 0) {
 		hs_event_signal(&session->worker_event);
 		hs_live_set_maintain(SLOT_HEADROOM);
-		follow_budget();
+		hs_budget_follow();
 	}
 	return done > 0 || freed > 0;
 }

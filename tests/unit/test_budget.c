@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The interval against the memory in use: when it goes up, and that it comes back. */
+#include "session/budget.h"
+
+#include "check.h"
+
+#define MIB ((size_t)1 << 20)
+#define ASKED 16u
+
+static struct hs_budget_state state;
+static struct hs_budget_view view;
+
+static void start(void)
+{
+	state = (struct hs_budget_state){ 0 };
+	view = (struct hs_budget_view){
+		.now_ns = 1000000000000u,
+		.budget_bytes = 64 * MIB,
+		.interval = ASKED,
+		.asked = ASKED,
+	};
+}
+
+/* Time goes on by steps of 20 ms. */
+static void pass(unsigned seconds)
+{
+	for (unsigned i = 0; i < 50 * seconds; i++) {
+		view.now_ns += 20000000u;
+		view.interval = hs_budget_interval(&state, &view);
+	}
+}
+
+static void use(size_t used_bytes, uint32_t slots_used)
+{
+	view.used_bytes = used_bytes;
+	view.slots_used = slots_used;
+}
+
+static void nothing_happens_below_the_mark(void)
+{
+	start();
+	use(48 * MIB, 100000);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+}
+
+static void what_does_not_grow_raises_once(void)
+{
+	start();
+	use(50 * MIB, 100000);
+	pass(100);
+	CHECK_INT(view.interval, 2 * ASKED);
+	use(52 * MIB - 1, 100000);
+	pass(10);
+	CHECK_INT(view.interval, 2 * ASKED);
+	use(52 * MIB, 100000);
+	pass(10);
+	CHECK_INT(view.interval, 4 * ASKED);
+}
+
+/* Slots stay the arena's when their samples are freed; that they are empty counts. */
+static void an_empty_live_set_brings_it_back(void)
+{
+	start();
+	for (size_t used = 49; used <= 63; used += 2) {
+		use(used * MIB, 400000);
+		pass(1);
+	}
+	CHECK_INT(view.interval, 256 * ASKED);
+	use(63 * MIB, 300000);
+	pass(10);
+	CHECK_INT(view.interval, 256 * ASKED);
+	use(63 * MIB, 1000);
+	pass(4);
+	CHECK_INT(view.interval, 16 * ASKED);
+	pass(100);
+	CHECK_INT(view.interval, ASKED);
+}
+
+/* Slots that have never held a sample cost next to nothing, so they are no room. */
+static void less_memory_brings_it_back(void)
+{
+	start();
+	use(50 * MIB, 0);
+	pass(1);
+	use(32 * MIB, 0);
+	pass(10);
+	CHECK_INT(view.interval, 2 * ASKED);
+	use(32 * MIB - 1, 0);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+	use(50 * MIB, 0);
+	pass(10);
+	CHECK_INT(view.interval, 2 * ASKED);
+}
+
+int main(void)
+{
+	RUN(nothing_happens_below_the_mark);
+	RUN(what_does_not_grow_raises_once);
+	RUN(an_empty_live_set_brings_it_back);
+	RUN(less_memory_brings_it_back);
+	return CHECK_RESULT();
+}
