@@ -281,10 +281,13 @@ static bool record_sample(struct hs_thread_state *thread, const void *address, s
 	outcome = try_record(thread, address, size, regs, true);
 	if (outcome == RECORDED)
 		return true;
-	if (outcome == NO_SLOT)
+	if (outcome == NO_SLOT) {
 		hs_stats_add(lost_live_set, 1);
-	else
+		/* Slots may be free for long, but not given back: frees alone wake nobody. */
+		hs_ring_wake_reader(hs_recorder.ring);
+	} else {
 		hs_stats_add(lost_ring, 1);
+	}
 	count_lost(thread, size);
 	return false;
 }

@@ -180,6 +180,26 @@ static void test_full_ring(void)
 	drain();
 }
 
+/* Slots are given back by threads that sleep while nothing is recorded. */
+static void test_full_live_set_wakes_the_reader(void)
+{
+	uint32_t slots = hs_live_set_capacity();
+	struct hs_live_ticket *tickets = calloc(slots, sizeof *tickets);
+
+	start(1);
+	for (uint32_t i = 0; i < slots; i++)
+		CHECK(hs_live_set_take(&tickets[i]));
+	atomic_store(&ring.reader_asleep, 1);
+	CHECK(!allocate(block, 8));
+	CHECK_INT(atomic_load(&ring.reader_asleep), 0);
+	CHECK_INT(hs_stats_get(lost_live_set), 1);
+	for (uint32_t i = 0; i < slots; i++)
+		hs_live_set_cancel(tickets[i]);
+	free(tickets);
+	CHECK(allocate(block, 8));
+	drain();
+}
+
 static void test_interval_0_is_off(void)
 {
 	start(0);
@@ -368,6 +388,7 @@ int main(void)
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);
+	RUN(test_full_live_set_wakes_the_reader);
 	RUN(test_interval_0_is_off);
 	RUN(test_handler_is_passed_through);
 	RUN(test_jump_out_of_a_handler);
