@@ -39,7 +39,13 @@ extern void *__libc_stack_end;
 /* This part of the budget is kept for writing profiles. */
 #define WRITING_SHARE 4
 
+/* The ring's part of the budget, descriptors included, unless stacks need more. */
+#define RING_SHARE 8
+
 #define QUEUE_BYTES ((size_t)1 << 20)
+
+/* Below this budget the queue, and the live set's first index, are a quarter as large. */
+#define SMALL_MEMORY_BYTES ((uint64_t)64 << 20)
 
 /* How long the end of the process waits for records, and for the file after that. */
 #define DRAIN_LIMIT_NS 2000000000u
@@ -76,8 +82,8 @@ static size_t ring_bytes(void)
 					? (size_t)4 << 20
 					: (size_t)16 << 20;
 	}
-	/* The largest stack must fit half of it; all of it a quarter of the budget. */
-	while (bytes > hs_options.memory_bytes / 4)
+	/* The largest stack must fit half of it. */
+	while (hs_ring_memory_bytes(bytes) > hs_options.memory_bytes / RING_SHARE)
 		bytes /= 2;
 	while (bytes / 4 < hs_options.stack_bytes)
 		bytes *= 2;
@@ -103,13 +109,15 @@ static int make_stages(void)
 	struct hs_session *session = &hs_session;
 	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
 	bool dense = hs_options.interval_bytes < DENSE_INTERVAL_BYTES;
+	bool small = hs_options.memory_bytes < SMALL_MEMORY_BYTES;
+	uint32_t expected = small ? 16384 : 65536; /* live samples, at a dense interval */
 	int error = make_ring(&session->ring, ring_bytes());
 
 	if (error == 0)
-		error = make_ring(&session->queue, QUEUE_BYTES);
+		error = make_ring(&session->queue, small ? QUEUE_BYTES / 4 : QUEUE_BYTES);
 	if (error == 0)
 		error = hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
-					 dense ? 65536 : 512);
+					 dense ? expected : 512);
 	if (error != 0)
 		return error;
 	session->table = hs_mapping_table_create();

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Little memory: the least that HEAPSAMPLE_MEMORY takes is enough at every interval, and a
+# live set that was full takes samples again when the program has freed its blocks.
+. "$(dirname "$0")/lib.sh"
+
+for interval in 1 16 4k 64k 512k; do
+	run_profiled "least.$interval" HEAPSAMPLE_MEMORY=16m HEAPSAMPLE_INTERVAL=$interval \
+		HEAPSAMPLE_LOG=error -- "$victims/victim_process" exit
+	expect_status 5
+	expect_silence
+	[ "$(profile_count)" -eq 1 ] || fail "16m at $interval: no profile"
+	"$python" "$source_directory/tests/pprof_read.py" check "$out"/*.heap.pb.gz >&2 ||
+		fail "16m at $interval: the profile breaks the rules"
+done
+
+run_profiled full HEAPSAMPLE_MEMORY=32m HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=0 \
+	HEAPSAMPLE_LOG=error -- "$victims/victim_live_set" 2
+expect_status 0
+expect_silence
+expect_profiles 1
+check check_profile.py has "$out"/*.heap.pb.gz site_after
+finish
