@@ -49,6 +49,16 @@ extern "C" SITE void site_vector(size_t size)
 	died(&block);
 }
 
+#define DELETE(way, plain, sized, nothrow)                                                         \
+	do {                                                                                       \
+		if ((way) % 3 == 0)                                                                \
+			plain;                                                                     \
+		else if ((way) % 3 == 1)                                                           \
+			sized;                                                                     \
+		else                                                                               \
+			nothrow;                                                                   \
+	} while (0)
+
 static void free_block(const struct block *block, unsigned way)
 {
 	long site = block->site - truths;
@@ -58,21 +68,19 @@ static void free_block(const struct block *block, unsigned way)
 	size_t size = block->size;
 
 	died(block);
-	if (site < AT_aligned && is_array) {
-		way % 3 == 0 ? ::operator delete[](p) :
-		way % 3 == 1 ? ::operator delete[](p, size) : ::operator delete[](p, std::nothrow);
-	} else if (site < AT_aligned) {
-		way % 3 == 0 ? ::operator delete(p) :
-		way % 3 == 1 ? ::operator delete(p, size) : ::operator delete(p, std::nothrow);
-	} else if (is_array) {
-		way % 3 == 0 ? ::operator delete[](p, alignment) :
-		way % 3 == 1 ? ::operator delete[](p, size, alignment) :
-			       ::operator delete[](p, alignment, std::nothrow);
-	} else {
-		way % 3 == 0 ? ::operator delete(p, alignment) :
-		way % 3 == 1 ? ::operator delete(p, size, alignment) :
-			       ::operator delete(p, alignment, std::nothrow);
-	}
+	if (site < AT_aligned && is_array)
+		DELETE(way, ::operator delete[](p), ::operator delete[](p, size),
+		       ::operator delete[](p, std::nothrow));
+	else if (site < AT_aligned)
+		DELETE(way, ::operator delete(p), ::operator delete(p, size),
+		       ::operator delete(p, std::nothrow));
+	else if (is_array)
+		DELETE(way, ::operator delete[](p, alignment),
+		       ::operator delete[](p, size, alignment),
+		       ::operator delete[](p, alignment, std::nothrow));
+	else
+		DELETE(way, ::operator delete(p, alignment), ::operator delete(p, size, alignment),
+		       ::operator delete(p, alignment, std::nothrow));
 }
 
 static struct block (*const makers[])(size_t size) = {

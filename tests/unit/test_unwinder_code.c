@@ -25,7 +25,7 @@ static const unsigned char machine_code[] = {
 
 static unsigned char *code;
 
-static void capture_leaf(void)
+static FRAME void capture_leaf(void)
 {
 	capture_here();
 	NO_TAIL_CALL();
@@ -114,9 +114,10 @@ static void test_loop(void)
 	uint64_t words[32] = { 0 };
 	uint64_t start = 0x7000000000;
 	uint64_t errors = hs_stats_get(unwind_bad_frame);
+	volatile size_t bytes = 100; /* a constant would make the frame one without alloca */
 
 	begin();
-	frame_pointer_frame(100);
+	frame_pointer_frame(bytes);
 	unwind();
 	words[8] = start + 2 * 8;
 	words[9] = frames[1].address + 1;
