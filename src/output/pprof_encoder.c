@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
-#include "output/function_table.h"
+#include "base/interner.h"
 #include "output/proto/profile.pb-c.h"
 #include "output/string_table.h"
 
@@ -31,12 +31,18 @@ enum {
 	LABELS = 3,       /* bytes, tid, thread */
 };
 
+/* Numbers of texts.  Functions are numbered in order of first use. */
+struct function {
+	uint32_t name;
+	uint32_t system_name;
+};
+
 struct encoder {
 	const struct hs_view *view;
 	const struct hs_byte_sink *sink;
 	struct hs_string_table strings;
-	struct hs_function_table functions;
-	uint32_t text_bytes; /* numbers of the labels' keys */
+	struct hs_interner functions; /* of struct function; ids are numbers + 1 */
+	uint32_t text_bytes;          /* numbers of the labels' keys */
 	uint32_t text_tid;
 	uint32_t text_thread;
 	uint32_t *stack;        /* one stack as the view gives it, */
@@ -135,10 +141,10 @@ static int fill_texts(struct encoder *encoder, Perftools__Profiles__Profile *pro
 static int write_header(struct encoder *encoder)
 {
 	static const char *const types[HS_VIEW_VALUES][2] = {
-		{ "alloc_objects", "count" },
-		{ "alloc_space", "bytes" },
-		{ "inuse_objects", "count" },
-		{ "inuse_space", "bytes" },
+		{"alloc_objects", "count"},
+		{"alloc_space", "bytes"},
+		{"inuse_objects", "count"},
+		{"inuse_space", "bytes"},
 	};
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType sample_types[HS_VIEW_VALUES];
@@ -265,17 +271,20 @@ static int write_mappings(struct encoder *encoder)
 	return error;
 }
 
-/* The function of a location that has a name. */
-static int function_number(struct encoder *encoder, const struct hs_view_location *location,
-			   uint32_t *number)
+/* The id of the function of a location that has a name. */
+static int function_id(struct encoder *encoder, const struct hs_view_location *location,
+		       uint32_t *id)
 {
 	const char *system_name = location->system_name ? location->system_name : location->name;
-	struct hs_function function;
+	struct function function;
+	uint32_t number;
 
 	if (hs_string_table_intern(&encoder->strings, location->name, &function.name) != 0 ||
 	    hs_string_table_intern(&encoder->strings, system_name, &function.system_name) != 0)
 		return -ENOMEM;
-	return hs_function_table_intern(&encoder->functions, function, number);
+	number = hs_interner_add(&encoder->functions, &function);
+	*id = number + 1;
+	return number == HS_INTERNER_NONE ? -ENOMEM : 0;
 }
 
 static int write_location(struct encoder *encoder, size_t i)
@@ -283,14 +292,14 @@ static int write_location(struct encoder *encoder, size_t i)
 	const struct hs_view_location *from = &encoder->view->locations[i];
 	Perftools__Profiles__Location location = PERFTOOLS__PROFILES__LOCATION__INIT;
 	Perftools__Profiles__Line line = PERFTOOLS__PROFILES__LINE__INIT;
-	Perftools__Profiles__Line *lines[1] = { &line };
+	Perftools__Profiles__Line *lines[1] = {&line};
 	uint32_t function = 0;
 
 	location.id = i + 1;
 	location.mapping_id = (uint64_t)from->mapping + 1;
 	location.address = from->address;
 	if (from->name != NULL) {
-		if (function_number(encoder, from, &function) != 0)
+		if (function_id(encoder, from, &function) != 0)
 			return -ENOMEM;
 		line.function_id = function;
 		location.n_line = 1;
@@ -314,10 +323,11 @@ static int write_functions(struct encoder *encoder)
 
 	for (uint32_t i = 0; i < encoder->functions.count && error == 0; i++) {
 		Perftools__Profiles__Function function = PERFTOOLS__PROFILES__FUNCTION__INIT;
+		const struct function *from = hs_interner_item(&encoder->functions, i);
 
 		function.id = (uint64_t)i + 1;
-		function.name = encoder->functions.functions[i].name;
-		function.system_name = encoder->functions.functions[i].system_name;
+		function.name = from->name;
+		function.system_name = from->system_name;
 		error = write_message(encoder, FIELD_FUNCTION, &function.base);
 	}
 	return error;
@@ -348,7 +358,8 @@ static int start(struct encoder *encoder)
 	struct hs_string_table *strings = &encoder->strings;
 
 	if (hs_string_table_init(strings) != 0 ||
-	    hs_function_table_init(&encoder->functions) != 0 ||
+	    hs_interner_init(&encoder->functions, sizeof(struct function),
+			     sizeof(struct function)) != 0 ||
 	    hs_string_table_intern(strings, "bytes", &encoder->text_bytes) != 0 ||
 	    hs_string_table_intern(strings, "tid", &encoder->text_tid) != 0 ||
 	    hs_string_table_intern(strings, "thread", &encoder->text_thread) != 0)
@@ -358,11 +369,11 @@ static int start(struct encoder *encoder)
 
 int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink)
 {
-	static int (*const steps[])(struct encoder *encoder) = {
-		start,          write_header,    write_rows,    write_mappings,
+	static int (*const steps[])(struct encoder * encoder) = {
+		start,           write_header,    write_rows,    write_mappings,
 		write_locations, write_functions, write_strings,
 	};
-	struct encoder encoder = { .view = view, .sink = sink };
+	struct encoder encoder = {.view = view, .sink = sink};
 	int error = 0;
 
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && error == 0; i++)
@@ -370,7 +381,7 @@ int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink)
 	hs_arena_free(encoder.stack);
 	hs_arena_free(encoder.location_ids);
 	hs_arena_free(encoder.buffer);
-	hs_function_table_fini(&encoder.functions);
+	hs_interner_fini(&encoder.functions);
 	hs_string_table_fini(&encoder.strings);
 	return error;
 }

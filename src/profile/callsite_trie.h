@@ -7,7 +7,7 @@
 #ifndef HS_PROFILE_CALLSITE_TRIE_H
 #define HS_PROFILE_CALLSITE_TRIE_H
 
-#include "profile/interner.h"
+#include "base/interner.h"
 
 #define HS_CALLSITE_ROOT 0
 #define HS_CALLSITE_NONE HS_INTERNER_NONE

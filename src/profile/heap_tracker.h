@@ -15,7 +15,7 @@
 #define HS_PROFILE_HEAP_TRACKER_H
 
 #include "profile/commit_order.h"
-#include "profile/interner.h"
+#include "base/interner.h"
 
 /* Sums of weights; bytes are weight * size.  Units of 1 / HS_WEIGHT_ONE. */
 struct hs_totals {

@@ -8,7 +8,7 @@
 #ifndef HS_PROFILE_LOCATION_TABLE_H
 #define HS_PROFILE_LOCATION_TABLE_H
 
-#include "profile/interner.h"
+#include "base/interner.h"
 #include "unwind/frame.h"
 
 #define HS_LOCATION_NONE HS_INTERNER_NONE

@@ -7,7 +7,7 @@
 #ifndef HS_PROFILE_THREAD_NAMES_H
 #define HS_PROFILE_THREAD_NAMES_H
 
-#include "profile/interner.h"
+#include "base/interner.h"
 
 struct hs_thread_names {
 	struct hs_interner names; /* number 0: not known */

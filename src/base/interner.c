@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Interning of fixed-size items.  Runs on the producer. */
-#include "profile/interner.h"
+#include "base/interner.h"
 
 #include <errno.h>
 #include <stddef.h>

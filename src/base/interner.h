@@ -6,8 +6,8 @@
  * Items move when the table grows: hold numbers, not pointers, over an add.
  * Threads: the producer.  Memory: the arena.
  */
-#ifndef HS_PROFILE_INTERNER_H
-#define HS_PROFILE_INTERNER_H
+#ifndef HS_BASE_INTERNER_H
+#define HS_BASE_INTERNER_H
 
 #include <stdbool.h>
 #include <stdint.h>
