@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The end of a program at an awkward moment: its profile is whole all the same, and nothing
+# is said about it.
+. "$(dirname "$0")/lib.sh"
+
+# awkward NAME MODE NUMBER SETTING...
+awkward() {
+	name=$1 mode=$2 number=$3
+	shift 3
+	run_profiled "$name" "$@" -- "$victims/victim_end" "$mode" "$number"
+}
+
+# Threads that fork at the same time, slowly: the parent ends at once, children write theirs.
+# Where a fork takes too long, a child may say that it is not profiled.
+awkward forks forks-at-once 600 HEAPSAMPLE_INTERVAL=1
+expect_status 0
+if grep -v 'fork met the profiler at work' "$out.stderr" >&2; then
+	fail "forks: the parent's stderr"
+fi
+count=$(profile_count)
+[ "$count" -ge 2 ] || fail "forks: no child's profile"
+expect_profiles "$count"
+children=0 parents=0
+for file in "$out"/*.heap.pb.gz; do
+	if "$python" "$tests/check_profile.py" has "$file" site_child >/dev/null; then
+		children=$((children + 1))
+	else
+		parents=$((parents + 1))
+	fi
+done
+[ "$parents" -eq 1 ] && [ "$children" -ge 1 ] ||
+	fail "forks: profiles of $parents parents, $children children"
+
+# In a handler that has interrupted a sample being taken, more often than not.
+for run in 1 2 3 4 5 6 7 8; do
+	awkward "handler.$run" handler $((1500 + run * 100)) HEAPSAMPLE_INTERVAL=1
+	expect_status 5
+	expect_silence
+	expect_profiles 1
+done
+
+# While exit() in another thread writes the profile.
+for delay in 1 300 1000 3000 10000; do
+	awkward "second.$delay" second $delay HEAPSAMPLE_INTERVAL=1
+	expect_status 5
+	expect_silence
+	expect_profiles 1
+	check check_profile.py site "$out"/*.heap.pb.gz kept 20000 20000000 20000 20000000
+done
+
+# While the first sample, in another thread, starts the profiler's threads.
+run=0
+while [ $run -lt 20 ]; do
+	awkward "starting.$run" starting $((run * run)) HEAPSAMPLE_INTERVAL=16k
+	expect_status 5
+	expect_silence
+	# Maybe without a sample.
+	[ "$(profile_count)" -eq 1 ] || fail "starting.$run: no profile"
+	check ../pprof_read.py check "$out"/*.heap.pb.gz
+	run=$((run + 1))
+done
+
+# In the lowest scheduling class, without the right to leave it.
+mkdir "$directory/idle"
+chmod 755 "$directory"
+chmod 777 "$directory/idle"
+awkward idle idle 65534 HEAPSAMPLE_INTERVAL=1
+expect_status 5
+expect_silence
+expect_profiles 1
+check check_profile.py site "$out"/*.heap.pb.gz child 50 25000 50 25000
+finish

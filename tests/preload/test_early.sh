@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Functions that are looked up late or may not exist: an operator new that is called before
+# the library's constructor, jemalloc's own family without jemalloc.
+. "$(dirname "$0")/lib.sh"
+
+# -fPIC: an undefined weak symbol is left to the dynamic linker.
+if build libearly.so victim_early_new.cc -DLIBRARY -shared -fPIC &&
+	build victim_early victim_early_new.cc "-L$directory" -learly "-Wl,-rpath,$directory" &&
+	build victim_weak victim_weak_mallocx.c -fPIC -ldl; then
+	:
+else
+	cat "$directory"/*.build >&2
+	fail "the programs cannot be built"
+	finish
+fi
+
+[ "$("$directory/victim_early")" = ok ] || fail "early: the program fails by itself"
+run_profiled early HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_early"
+expect_status 0
+expect_silence
+[ "$(cat "$out.stdout")" = ok ] || fail "early: it prints '$(cat "$out.stdout")'"
+expect_profiles 1
+
+[ "$("$directory/victim_weak")" = none ] || fail "weak: the program fails by itself"
+run_profiled weak HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_weak"
+expect_status 0
+expect_silence
+[ "$(cat "$out.stdout")" = found ] || fail "weak: it prints '$(cat "$out.stdout")'"
+expect_profiles 1
+# 100, 100, 2 of 500, 1000 and 64 bytes.
+check check_profile.py site "$out"/*.heap.pb.gz mallocx 6 2264 0 0
+check check_profile.py site "$out"/*.heap.pb.gz rallocx 1 50000 0 0
+finish
