@@ -62,13 +62,14 @@ while [ $run -lt 20 ]; do
 	run=$((run + 1))
 done
 
-# In the lowest scheduling class, without the right to leave it.
+# In the lowest scheduling class, without the right to leave it.  The interval: what is
+# allocated before main starts no threads yet, as a rule.
 mkdir "$directory/idle"
 chmod 755 "$directory"
 chmod 777 "$directory/idle"
-awkward idle idle 65534 HEAPSAMPLE_INTERVAL=1
+awkward idle idle 65534 HEAPSAMPLE_INTERVAL=1M
 expect_status 5
 expect_silence
 expect_profiles 1
-check check_profile.py site "$out"/*.heap.pb.gz child 50 25000 50 25000
+check check_profile.py has "$out"/*.heap.pb.gz site_block
 finish

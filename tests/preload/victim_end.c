@@ -189,7 +189,7 @@ static void mode_idle(void)
 		check(prctl(PR_SET_DUMPABLE, 1) == 0, "prctl");
 	}
 	check(sched_setscheduler(0, SCHED_IDLE, &parameter) == 0, "SCHED_IDLE");
-	site_child();
+	site_block(100 << 20);
 	exit(5);
 }
 
