@@ -25,8 +25,10 @@ uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_fra
 {
 	struct hs_location location = { .address = frame.address, .mapping = frame.mapping };
 
-	if (frame.mapping == HS_MAPPING_NONE) {
-		if (frame.address >= HS_PSEUDO_COUNT)
+	if (frame.mapping == HS_MAPPING_UNKNOWN)
+		location = (struct hs_location){ HS_PSEUDO_UNKNOWN, .mapping = HS_MAPPING_NONE };
+	if (location.mapping == HS_MAPPING_NONE) {
+		if (location.address >= HS_PSEUDO_COUNT)
 			location.address = HS_PSEUDO_UNKNOWN;
 		location.name = pseudo_names[location.address];
 	}

@@ -9,12 +9,14 @@
 
 #include "maps/mapping_table.h"
 
+/* The mapping of a frame whose address is in none: generated code may have been there. */
+#define HS_MAPPING_UNKNOWN (HS_MAPPING_NONE - 1)
+
 /*
  * A frame of the program: address is the call site (return address - 1), or the
  * instruction that a signal interrupted, or the code that the handler returns to;
- * mapping is its id in the mapping table.  A pseudo frame has mapping
- * HS_MAPPING_NONE and one of enum hs_pseudo_frame as its address.  A pc outside
- * every mapping is HS_PSEUDO_UNKNOWN.
+ * mapping is its id in the mapping table, or HS_MAPPING_UNKNOWN.  A pseudo frame has
+ * mapping HS_MAPPING_NONE and one of enum hs_pseudo_frame as its address.
  */
 struct hs_frame {
 	uint64_t address;

@@ -209,7 +209,7 @@ static enum stop record(struct walk *walk)
 	if (walk->count == walk->depth)
 		return STOP_DEPTH;
 	if (mapping == NULL) {
-		append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
+		append(walk, walk->pc - walk->is_call, HS_MAPPING_UNKNOWN);
 		return STOP_NO_MAPPING;
 	}
 	append(walk, walk->pc - (walk->is_call && !walk->is_signal_return), walk->mapping);

@@ -79,6 +79,7 @@ static void locations_are_told_apart_by_mapping_and_address(void)
 	lost = locate(HS_MAPPING_NONE, HS_PSEUDO_LOST);
 	CHECK_STR(hs_location_table_get(&locations, lost)->name, "[lost]");
 	CHECK_INT(locate(HS_MAPPING_NONE, 99), locate(HS_MAPPING_NONE, HS_PSEUDO_UNKNOWN));
+	CHECK_INT(locate(HS_MAPPING_UNKNOWN, 0x1234), locate(HS_MAPPING_NONE, HS_PSEUDO_UNKNOWN));
 	hs_location_table_fini(&locations);
 }
 

@@ -297,8 +297,8 @@ static void test_program_counters_of_nowhere(void)
 	capture.snapshot.regs.pc = 0x1234;
 	unwind();
 	CHECK_INT(frame_count, 2);
-	CHECK_INT(frames[0].mapping, HS_MAPPING_NONE);
-	CHECK_INT(frames[0].address, HS_PSEUDO_UNKNOWN);
+	CHECK_INT(frames[0].mapping, HS_MAPPING_UNKNOWN);
+	CHECK_INT(frames[0].address, 0x1234 - 1);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 	CHECK_INT(hs_stats_get(unwind_no_mapping), errors + 1);
 	CHECK_INT(hs_stats_get(map_reads), reads + 1);

@@ -227,8 +227,7 @@ static void test_closed_library(void)
 		CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
 		unwind();
 		CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
-		CHECK_INT(frames[1].mapping, HS_MAPPING_NONE);
-		CHECK_INT(frames[1].address, HS_PSEUDO_UNKNOWN);
+		CHECK_INT(frames[1].mapping, HS_MAPPING_UNKNOWN);
 		CHECK(strstr(hs_mapping_table_get(table, library)->path, "libz") != NULL);
 	} else {
 		printf("skipped: libz.so.1 cannot be loaded and closed\n");
