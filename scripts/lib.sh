@@ -56,7 +56,8 @@ need_build_packages() {
 	need_command protoc-c protobuf-c-compiler
 	need_command readelf binutils
 	if have dpkg-query; then
-		need_package libc6-dev libunwind-dev libunwind8 libprotobuf-c-dev zlib1g-dev
+		need_package libc6-dev libunwind-dev libunwind8 libprotobuf-c-dev zlib1g-dev \
+			libelf-dev liblzma-dev libiberty-dev
 	fi
 }
 

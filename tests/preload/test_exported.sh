@@ -11,6 +11,10 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | LC_ALL=C sort >"$out.exp
 grep -v '^#' "$tests/exported.txt" | diff - "$out.exported" >&2 || fail "other symbols are exported"
 grep -q '@' "$out.exported" && fail "symbols with a version are not interposed"
 
+# What the archives that are linked into it would end the program with.
+nm -D --undefined-only "$library" | grep -w -e abort -e __assert_fail >&2 &&
+	fail "the library can end the program"
+
 readelf -dW "$library" >"$out.dynamic"
 needed=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$out.dynamic" | grep -v -e '^libc\.so\.6$' -e '^ld-linux')
 [ -z "$needed" ] || fail "libraries that every program would have to load: $needed"
