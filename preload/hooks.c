@@ -4,6 +4,7 @@
  * starts, library unloads.  Thin calls into session/.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -18,6 +19,8 @@
 HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			     void *(*start)(void *), void *argument);
 HS_EXPORT int dlclose(void *handle);
+HS_EXPORT void *dlopen(const char *file, int mode);
+HS_EXPORT void *dlmopen(Lmid_t namespace, const char *file, int mode);
 HS_EXPORT void _exit(int status) __attribute__((noreturn));
 HS_EXPORT void _Exit(int status) __attribute__((noreturn));
 
@@ -121,14 +124,55 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return error;
 }
 
+/*
+ * The real function must see the program's return address, by which it finds the RUNPATH of
+ * the calling object: these two end in a jump (-foptimize-sibling-calls), with no frame left.
+ */
+void *dlopen(const char *file, int mode)
+{
+	if (hs_next.dlopen == NULL)
+		hs_next_resolve_all();
+	hs_session_library_opens();
+	return hs_next.dlopen(file, mode);
+}
+
+void *dlmopen(Lmid_t namespace, const char *file, int mode)
+{
+	if (hs_next.dlmopen == NULL)
+		hs_next_resolve_all();
+	hs_session_library_opens();
+	return hs_next.dlmopen(namespace, file, mode);
+}
+
+/* The first object will do: each has the counts of all. */
+static int read_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
+{
+	(void)bytes;
+	*(unsigned long long *)unloads = info->dlpi_subs;
+	return 1;
+}
+
+static unsigned long long count_unloads(void)
+{
+	unsigned long long unloads = 0;
+
+	dl_iterate_phdr(read_unloads, &unloads);
+	return unloads;
+}
+
 int dlclose(void *handle)
 {
+	unsigned long long unloads;
+	bool counted;
 	int result;
 
 	if (hs_next.dlclose == NULL)
 		hs_next_resolve_all();
+	counted = hs_session_close_begins();
+	unloads = counted ? count_unloads() : 0;
 	result = hs_next.dlclose(handle);
-	hs_session_maps_changed();
+	if (counted)
+		hs_session_close_ends(count_unloads() != unloads);
 	return result;
 }
 

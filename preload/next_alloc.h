@@ -9,6 +9,7 @@
 #ifndef HS_PRELOAD_NEXT_ALLOC_H
 #define HS_PRELOAD_NEXT_ALLOC_H
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,6 +35,8 @@
 	X(void, sdallocx, (void *block, size_t size, int flags))                                   \
 	X(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,               \
 				void *(*start)(void *), void *argument))                           \
+	X(void *, dlopen, (const char *file, int mode))                                            \
+	X(void *, dlmopen, (Lmid_t namespace, const char *file, int mode))                         \
 	X(int, dlclose, (void *handle))                                                            \
 	X(void, _exit, (int status))                                                               \
 	X(void, _Exit, (int status))

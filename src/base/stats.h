@@ -34,9 +34,12 @@
 	X(unwind_no_mapping, "unwind_no_mapping") /* pc in no known mapping */ \
 	X(unwind_no_info, "unwind_no_info") /* no unwind information for a pc */ \
 	X(unwind_bad_frame, "unwind_bad_frame") /* other failures of a step */ \
+	X(unwind_late, "unwind_late") /* pc whose library may have been replaced since */ \
+	X(close_waits_expired, "close_waits_expired") /* waits at dlclose() given up */ \
 	X(map_reads, "map_reads") /* /proc/self/maps read */ \
 	X(map_lines_skipped, "map_lines_skipped") /* its lines that made no sense */ \
 	X(map_read_failures, "map_read_failures") /* it could not be read */ \
+	X(maps_made_up, "maps_made_up") /* never yet: one mapping stands for all */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
 	X(dumps, "dumps") /* profiles written */ \
 	X(dump_failures, "dump_failures") /* profiles that could not be written */

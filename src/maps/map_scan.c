@@ -25,6 +25,7 @@ struct scan {
 	const struct hs_map_index *current;
 	struct hs_mapping_store *store;
 	const struct hs_map_program *program;
+	uint32_t closes;
 	struct object object;
 	char *name; /* of the current line, NUL-terminated */
 	size_t name_capacity;
@@ -161,11 +162,15 @@ static uint32_t find_id(const struct scan *scan, const struct hs_proc_maps_line 
 			const struct hs_mapping *mapping)
 {
 	const struct hs_range *known = hs_range_list_find(&scan->current->code, line->start);
+	uint32_t id;
 
 	if (known != NULL &&
 	    hs_mapping_store_is_same(hs_mapping_store_get(scan->store, known->value), mapping))
 		return known->value;
-	return hs_mapping_store_intern(scan->store, mapping);
+	id = hs_mapping_store_intern(scan->store, mapping);
+	if (id != HS_MAPPING_NONE)
+		hs_mapping_store_set_since(scan->store, id, scan->closes);
+	return id;
 }
 
 static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
@@ -186,6 +191,19 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	if (id == HS_MAPPING_NONE)
 		return -ENOMEM;
 	return hs_range_list_append(&scan->index->code, line->start, line->end, id);
+}
+
+/* Tells an object's pages from another's at the same address; 0 for memory that changes. */
+static uint32_t object_tag(const struct scan *scan, const struct hs_proc_maps_line *line)
+{
+	const struct object *object = &scan->object;
+	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start);
+
+	if (line->inode == 0)
+		return 0;
+	for (const char *id = object->has_image ? object->image.build_id : ""; *id != '\0'; id++)
+		hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+	return (uint32_t)((hash * 0x9e3779b97f4a7c15u) >> 32) | 1;
 }
 
 static bool is_readable(const struct scan *scan, const struct hs_proc_maps_line *line)
@@ -220,7 +238,8 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 		return error;
 	enter_line(scan, rest, line);
 	if (is_readable(scan, line))
-		error = hs_range_list_append(&scan->index->readable, line->start, line->end, 0);
+		error = hs_range_list_append(&scan->index->readable, line->start, line->end,
+					     object_tag(scan, line));
 	if (error == 0 && (line->permissions & HS_PROC_MAPS_EXECUTE) != 0)
 		error = add_code(scan, line);
 	return error;
@@ -228,13 +247,14 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 
 int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 		const struct hs_map_index *current, struct hs_mapping_store *store,
-		const struct hs_map_program *program, uint64_t *skipped)
+		const struct hs_map_program *program, uint32_t closes, uint64_t *skipped)
 {
 	struct scan scan = {
 		.index = index,
 		.current = current,
 		.store = store,
 		.program = program,
+		.closes = closes,
 	};
 	struct hs_proc_maps_line line;
 	struct hs_proc_maps maps;

@@ -16,7 +16,7 @@
 
 struct hs_map_index {
 	struct hs_range_list code;     /* executable; the value is a mapping's id */
-	struct hs_range_list readable; /* see hs_mapping_table_is_readable() */
+	struct hs_range_list readable; /* the value is as of hs_mapping_table_page_tag() */
 };
 
 void hs_map_index_fini(struct hs_map_index *index);
@@ -32,11 +32,12 @@ struct hs_map_program {
 
 /*
  * Build index (its old contents are dropped) from text; new mappings go into store,
- * known ones are looked for in the current index first.  *skipped: lines passed over.
+ * known ones are looked for in the current index first; those not in it are there since
+ * `closes` (hs_mapping_table_since()).  *skipped: lines passed over.
  * Returns 0 or -ENOMEM (index is then of no use).
  */
 int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 		const struct hs_map_index *current, struct hs_mapping_store *store,
-		const struct hs_map_program *program, uint64_t *skipped);
+		const struct hs_map_program *program, uint32_t closes, uint64_t *skipped);
 
 #endif

@@ -82,7 +82,7 @@ static uint32_t add(struct hs_mapping_store *store, const struct hs_mapping *map
 	}
 	memcpy(path, mapping->path, path_bytes);
 	entry = &store->blocks[block][index];
-	*entry = (struct hs_mapping_entry){ *mapping, *bucket };
+	*entry = (struct hs_mapping_entry){ .mapping = *mapping, .next = *bucket };
 	entry->mapping.path = path;
 	*bucket = id;
 	/* The entry and its block first; pairs with the load in hs_mapping_store_get(). */
@@ -110,4 +110,14 @@ const struct hs_mapping *hs_mapping_store_get(const struct hs_mapping_store *sto
 	if (id >= atomic_load_explicit(&store->count, memory_order_acquire))
 		return NULL;
 	return &entry_at(store, id)->mapping;
+}
+
+void hs_mapping_store_set_since(struct hs_mapping_store *store, uint32_t id, uint32_t closes)
+{
+	entry_at(store, id)->since = closes;
+}
+
+uint32_t hs_mapping_store_since(const struct hs_mapping_store *store, uint32_t id)
+{
+	return entry_at(store, id)->since;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every mapping that was ever seen, by id; entries are never changed or moved.
+ * Every mapping that was ever seen, by id; entries are never moved, nor is the mapping in
+ * them ever changed.
  *
  * Threads: the unwinding worker adds; any thread reads entries below the count.
  * Memory: the arena.
@@ -20,7 +21,8 @@
 
 struct hs_mapping_entry {
 	struct hs_mapping mapping;
-	uint32_t next; /* older entry of the same bucket, HS_MAPPING_NONE = none */
+	uint32_t next;  /* older entry of the same bucket, HS_MAPPING_NONE = none */
+	uint32_t since; /* see hs_mapping_table_since(); the worker's, changes */
 };
 
 struct hs_mapping_store {
@@ -41,6 +43,10 @@ void hs_mapping_store_fini(struct hs_mapping_store *store);
 uint32_t hs_mapping_store_intern(struct hs_mapping_store *store, const struct hs_mapping *mapping);
 
 const struct hs_mapping *hs_mapping_store_get(const struct hs_mapping_store *store, uint32_t id);
+
+/* See hs_mapping_table_since().  id is below the count. */
+void hs_mapping_store_set_since(struct hs_mapping_store *store, uint32_t id, uint32_t closes);
+uint32_t hs_mapping_store_since(const struct hs_mapping_store *store, uint32_t id);
 
 /* Whether entry `known` may go on standing for what is mapped now. */
 bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_mapping *now);

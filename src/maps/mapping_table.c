@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "maps/map_scan.h"
@@ -27,6 +28,9 @@ struct hs_mapping_table {
 	struct hs_map_index index;
 	struct hs_map_index spare; /* the next index is built here */
 	uint64_t generation;
+	uint32_t closes; /* see hs_mapping_table_closes() */
+	uint64_t opens;
+	bool is_made_up; /* the index holds one mapping for all that could not be read */
 	struct hs_map_program program;
 	char exe_path[PATH_MAX];
 	char *text; /* /proc/self/maps, kept for the next read */
@@ -36,8 +40,8 @@ struct hs_mapping_table {
 static void find_program(struct hs_mapping_table *table)
 {
 	static const char deleted[] = " (deleted)";
-	ssize_t bytes = hs_sys_readlink("/proc/self/exe", table->exe_path,
-					sizeof table->exe_path - 1);
+	ssize_t bytes =
+		hs_sys_readlink("/proc/self/exe", table->exe_path, sizeof table->exe_path - 1);
 	size_t suffix = sizeof deleted - 1;
 	struct stat file;
 
@@ -142,26 +146,85 @@ static void adopt_index(struct hs_mapping_table *table)
 	table->spare = old;
 }
 
-int hs_mapping_table_refresh(struct hs_mapping_table *table)
+/*
+ * Never read yet, and there are records to resolve: one mapping stands for all there may
+ * be, so that their addresses are kept.
+ */
+static void make_up(struct hs_mapping_table *table)
+{
+	const struct hs_mapping all = {
+		.end = UINT64_MAX,
+		.path = "[unreadable maps]",
+		.flags = HS_MAPPING_ANONYMOUS,
+	};
+	uint32_t id = hs_mapping_store_intern(&table->store, &all);
+
+	table->spare.code.count = 0;
+	table->spare.readable.count = 0;
+	if (id != HS_MAPPING_NONE &&
+	    hs_range_list_append(&table->spare.code, all.start, all.end, id) == 0) {
+		table->is_made_up = true;
+		hs_stats_add(maps_made_up, 1);
+		adopt_index(table);
+	}
+}
+
+/* Returns 0 or -errno. */
+static int read_index(struct hs_mapping_table *table, uint32_t closes)
 {
 	ssize_t bytes = read_maps(table);
 	uint64_t skipped = 0;
 	int error;
 
-	if (bytes < 0) {
-		hs_stats_add(map_read_failures, 1);
+	if (bytes < 0)
 		return (int)bytes;
+	error = hs_map_scan(&table->spare, table->text, (size_t)bytes, &table->index, &table->store,
+			    &table->program, closes, &skipped);
+	if (error == 0) {
+		hs_stats_add(map_reads, 1);
+		hs_stats_add(map_lines_skipped, skipped);
 	}
-	error = hs_map_scan(&table->spare, table->text, (size_t)bytes, &table->index,
-			    &table->store, &table->program, &skipped);
+	return error;
+}
+
+int hs_mapping_table_refresh(struct hs_mapping_table *table)
+{
+	/* Before the maps: what is closed or opened meanwhile counts as later. */
+	uint32_t closes = hs_closes_over(hs_closes_now());
+	uint64_t opens = atomic_load_explicit(&hs_library_opens, memory_order_acquire);
+	int error = read_index(table, closes);
+
 	if (error < 0) {
 		hs_stats_add(map_read_failures, 1);
+		if (table->generation == 0)
+			make_up(table);
 		return error;
 	}
+	table->is_made_up = false;
+	table->closes = closes;
+	table->opens = opens;
 	adopt_index(table);
-	hs_stats_add(map_reads, 1);
-	hs_stats_add(map_lines_skipped, skipped);
 	return 0;
+}
+
+uint32_t hs_mapping_table_closes(const struct hs_mapping_table *table)
+{
+	return table->closes;
+}
+
+uint64_t hs_mapping_table_opens(const struct hs_mapping_table *table)
+{
+	return table->opens;
+}
+
+uint32_t hs_mapping_table_since(const struct hs_mapping_table *table, uint32_t id)
+{
+	return hs_mapping_store_since(&table->store, id);
+}
+
+bool hs_mapping_table_is_made_up(const struct hs_mapping_table *table)
+{
+	return table->is_made_up;
 }
 
 uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table)
@@ -182,6 +245,13 @@ bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t
 	const struct hs_range *range = hs_range_list_find(&table->index.readable, address);
 
 	return range != NULL && bytes <= range->end - address;
+}
+
+uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_t address)
+{
+	const struct hs_range *range = hs_range_list_find(&table->index.readable, address);
+
+	return range != NULL ? range->value : 0;
 }
 
 const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *table, uint32_t id)

@@ -66,10 +66,23 @@ void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address)
  * (same span, file offset, device, inode, path, build id) keeps its id; an anonymous
  * one keeps it while it does not outgrow it (a JIT flips the protection of single
  * pages).  The generation goes up if anything executable changed.  Counted: map_reads,
- * map_lines_skipped, map_read_failures.  On failure the old index stays.
+ * map_lines_skipped, map_read_failures.  On failure the old index stays; if there is none
+ * yet, one mapping "[unreadable maps]" stands for all addresses (maps_made_up) until a
+ * refresh succeeds.
  * Returns 0 or -errno.
  */
 int hs_mapping_table_refresh(struct hs_mapping_table *table);
+bool hs_mapping_table_is_made_up(const struct hs_mapping_table *table);
+
+/* As in base/libraries.h: closes that were over, and opens begun, before the last refresh. */
+uint32_t hs_mapping_table_closes(const struct hs_mapping_table *table);
+uint64_t hs_mapping_table_opens(const struct hs_mapping_table *table);
+
+/*
+ * The closes that were over at the first refresh that found mapping id, which is in the
+ * index, and since which it has been there.
+ */
+uint32_t hs_mapping_table_since(const struct hs_mapping_table *table, uint32_t id);
 
 /* Changes whenever an address may mean something else than before.  Starts at 0: never read. */
 uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table);
@@ -84,6 +97,12 @@ uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc
  */
 bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,
 				  size_t bytes);
+
+/*
+ * What is mapped at a readable address: the same file at the same offset has the same tag
+ * before and after a refresh.  0: not readable, or memory whose contents change (JIT code).
+ */
+uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_t address);
 
 /* Entry id, immutable, valid as long as the table; NULL if id is not in the table. */
 const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *table, uint32_t id);

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "base/libraries.h"
 
 enum hs_record_kind {
 	HS_RECORD_ALLOCATION,
@@ -31,6 +32,8 @@ struct hs_record {
 	uint16_t flags;          /* enum hs_record_flags */
 	uint32_t stack_bytes;
 	uint32_t unused;
+	hs_closes closes;        /* which libraries were there, see base/libraries.h */
+	uint64_t unused_too;     /* aligns the stack copy */
 	struct hs_regs regs;     /* of the call site */
 	unsigned char stack[];   /* stack_bytes bytes from regs.sp upwards */
 };

@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/capture.h"
@@ -206,6 +207,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 		.generation = ticket.generation,
 		.tid = tid_of(thread),
 		.kind = HS_RECORD_ALLOCATION,
+		.closes = hs_closes_now(),
 		.regs = *regs,
 	};
 	if (capture.bytes > 0)
@@ -228,14 +230,13 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 	return RECORDED;
 }
 
-/* Whether this thread may wait for the worker here and now. */
-static bool may_wait(const struct hs_thread_state *thread, uintptr_t sp)
+bool hs_record_may_wait(uintptr_t sp)
 {
+	const struct hs_thread_state *thread = &hs_thread;
 	long policy;
 
-	if (!hs_recorder.block || thread->no_wait || !hs_thread_on_known_stack(thread, sp) ||
-	    !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire) ||
-	    hs_sys_monotonic_ns() < thread->block_after_ns)
+	if (thread->no_wait || !hs_thread_on_known_stack(thread, sp) ||
+	    !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire))
 		return false;
 	/* A vfork child shares our memory but must not hold up its parent. */
 	if (hs_sys_getpid() != atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
@@ -274,8 +275,10 @@ static bool record_sample(struct hs_thread_state *thread, const void *address, s
 
 	hs_stats_add(samples, 1);
 	if (hs_recorder.block) {
-		if (try_record(thread, address, size, regs, false) == RECORDED ||
-		    (may_wait(thread, regs->sp) && record_waiting(thread, address, size, regs)))
+		if (try_record(thread, address, size, regs, false) == RECORDED)
+			return true;
+		if (hs_sys_monotonic_ns() >= thread->block_after_ns &&
+		    hs_record_may_wait(regs->sp) && record_waiting(thread, address, size, regs))
 			return true;
 	}
 	outcome = try_record(thread, address, size, regs, true);

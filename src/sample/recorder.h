@@ -54,6 +54,12 @@ extern struct hs_lost hs_lost;
  */
 bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs);
 
+/*
+ * Whether this thread may wait for the worker: there is one, and the thread is in no signal
+ * handler, hook, vfork child or real-time policy.  sp: of the caller.  A few system calls.
+ */
+bool hs_record_may_wait(uintptr_t sp);
+
 /* The program is about to free address.  Must come before the real free. */
 void hs_record_free(const void *address);
 

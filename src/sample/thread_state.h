@@ -40,6 +40,7 @@ struct hs_thread_state {
 	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
 	uintptr_t stack_high;
 	uint64_t block_after_ns; /* monotonic time before which this thread does not wait again */
+	uint64_t close_end_ns;   /* monotonic time until which it waits inside dlclose() */
 
 	/*
 	 * Inside an aligned operator new: the size asked for, plus 1 (0: not inside).  The
@@ -51,6 +52,7 @@ struct hs_thread_state {
 	uint32_t kind;  /* enum hs_thread_kind */
 	uint32_t epoch; /* of the session that the countdown belongs to */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
+	uint8_t closing; /* how many dlclose() calls the thread is in */
 };
 
 extern __thread struct hs_thread_state hs_thread __attribute__((visibility("hidden")));

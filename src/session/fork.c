@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "base/arena.h"
+#include "base/libraries.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
@@ -116,6 +117,7 @@ static void child(void)
 	atomic_store(&session->finishing, 0);
 	atomic_store(&session->finished, 0);
 	forget_threads();
+	hs_closes_after_fork(hs_thread.closing != 0);
 	hs_thread.no_wait = false;
 	depth = 0;
 	if (!hs_record_after_fork() || !quiesced)

@@ -128,8 +128,8 @@ static int make_stages(void)
 	session->producer = hs_producer_create(hs_options.labels);
 	if (session->unwinder == NULL || session->producer == NULL)
 		return -ENOMEM;
-	session->worker = hs_worker_create(&session->ring, &session->queue, session->table,
-					   session->unwinder, hs_options.depth_frames);
+	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
+					   hs_options.depth_frames);
 	return session->worker != NULL ? 0 : -ENOMEM;
 }
 
@@ -279,10 +279,13 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 {
 	struct hs_thread_state *thread = &hs_thread;
 
-	if (hs_record_allocation(address, size, regs) &&
-	    atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
+	if (!hs_record_allocation(address, size, regs))
+		return;
+	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
 	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))
 		hs_threads_ensure();
+	if (__builtin_expect(thread->closing != 0, 0))
+		hs_close_wait();
 }
 
 /* Wait until the final profile is written, bounded.  start_ns: since when. */
@@ -355,12 +358,6 @@ void hs_session_finish(void)
 	else
 		mark_finished();
 	errno = saved_errno;
-}
-
-void hs_session_maps_changed(void)
-{
-	/* Release: pairs with the acquire in the worker's follow_map_changes(). */
-	atomic_fetch_add_explicit(&hs_worker_maps_changes, 1, memory_order_release);
 }
 
 void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes)

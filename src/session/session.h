@@ -48,8 +48,19 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
  */
 void hs_session_finish(void);
 
-/* A library was unloaded: addresses may mean something else now.  Any thread. */
-void hs_session_maps_changed(void);
+/* dlopen() begins.  The program's threads. */
+void hs_session_library_opens(void);
+
+/*
+ * dlclose() begins: what was sampled before is unwound first, while the libraries are still
+ * there; so is, until it ends, what this thread samples (their destructors).  A call that
+ * returns true is followed by the other when the real dlclose() has returned; unloaded:
+ * whether it may have unloaded anything.
+ * Called on: the program's threads.  Errno: preserved.  Waits for the worker: 100 ms at most
+ * in all (with HEAPSAMPLE_BLOCK 10 s), not where hs_record_may_wait() forbids it.
+ */
+bool hs_session_close_begins(void);
+void hs_session_close_ends(bool unloaded);
 
 /*
  * A thread of the program begins, with the stack size and guard size that its

@@ -118,6 +118,9 @@ enum hs_verdict { HS_VERDICT_PROFILE, HS_VERDICT_PASS };
 enum hs_verdict hs_process_decide(char **environment);
 void hs_process_mark_root(void);
 
+/* close.c: inside dlclose(), wait until the worker has unwound what this thread sampled. */
+void hs_close_wait(void);
+
 /* fork.c */
 void hs_fork_install(void);
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/libraries.h"
 #include "base/sys.h"
 
 /* What one read takes: the smallest page, so that no read straddles two mappings. */
@@ -20,18 +21,19 @@
 
 struct set {
 	uint64_t address[WAYS];
+	uint32_t tag[WAYS]; /* hs_mapping_table_page_tag() */
 	uint32_t oldest; /* the way to fill next */
 };
 
 struct hs_memory_cache {
-	const struct hs_mapping_table *table;
+	struct hs_mapping_table *table;
 	uint64_t last_address; /* the page of the last read */
 	const uint8_t *last_page;
 	struct set sets[SETS];
 	uint8_t (*pages)[PAGE_BYTES]; /* page of set s, way w: s * WAYS + w */
 };
 
-struct hs_memory_cache *hs_memory_cache_create(const struct hs_mapping_table *table)
+struct hs_memory_cache *hs_memory_cache_create(struct hs_mapping_table *table)
 {
 	struct hs_memory_cache *cache = hs_arena_zalloc(sizeof *cache);
 
@@ -43,7 +45,11 @@ struct hs_memory_cache *hs_memory_cache_create(const struct hs_mapping_table *ta
 		return NULL;
 	}
 	cache->table = table;
-	hs_memory_cache_drop(cache);
+	cache->last_address = NO_PAGE;
+	for (size_t i = 0; i < SETS; i++) {
+		for (size_t way = 0; way < WAYS; way++)
+			cache->sets[i].address[way] = NO_PAGE;
+	}
 	return cache;
 }
 
@@ -55,13 +61,38 @@ void hs_memory_cache_destroy(struct hs_memory_cache *cache)
 	hs_arena_free(cache);
 }
 
-void hs_memory_cache_drop(struct hs_memory_cache *cache)
+void hs_memory_cache_drop_stale(struct hs_memory_cache *cache)
 {
 	cache->last_address = NO_PAGE;
 	for (size_t i = 0; i < SETS; i++) {
-		for (size_t way = 0; way < WAYS; way++)
-			cache->sets[i].address[way] = NO_PAGE;
+		struct set *set = &cache->sets[i];
+
+		for (size_t way = 0; way < WAYS; way++) {
+			if (set->address[way] != NO_PAGE &&
+			    (set->tag[way] == 0 ||
+			     set->tag[way] !=
+				     hs_mapping_table_page_tag(cache->table, set->address[way])))
+				set->address[way] = NO_PAGE;
+		}
 	}
+}
+
+static bool is_up_to_date(const struct hs_memory_cache *cache)
+{
+	return hs_closes_over(hs_closes_now()) == hs_mapping_table_closes(cache->table);
+}
+
+/*
+ * A library was closed since the maps were read: whether it was the page's is seen only by
+ * reading them again.  Returns whether they are up to date, and the page is of the same file.
+ */
+static bool catch_up(struct hs_memory_cache *cache, uint64_t address)
+{
+	uint32_t tag = hs_mapping_table_page_tag(cache->table, address);
+
+	return is_up_to_date(cache) ||
+	       (tag != 0 && hs_mapping_table_refresh(cache->table) == 0 &&
+		hs_mapping_table_page_tag(cache->table, address) == tag);
 }
 
 static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t address)
@@ -70,13 +101,18 @@ static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t
 	uint32_t way = set->oldest;
 	uint8_t *page = cache->pages[index * WAYS + way];
 
-	if (!hs_mapping_table_is_readable(cache->table, address, PAGE_BYTES))
+	if (!catch_up(cache, address) ||
+	    !hs_mapping_table_is_readable(cache->table, address, PAGE_BYTES))
 		return NULL;
 	set->address[way] = NO_PAGE;
 	if (cache->last_page == page)
 		cache->last_address = NO_PAGE;
 	if (hs_sys_read_memory(address, page, PAGE_BYTES) != (ssize_t)PAGE_BYTES)
 		return NULL;
+	/* Closed in between: it may have been this page's. */
+	if (!is_up_to_date(cache))
+		return NULL;
+	set->tag[way] = hs_mapping_table_page_tag(cache->table, address);
 	set->address[way] = address;
 	return page;
 }

@@ -3,8 +3,10 @@
  * Pages of the process's own memory, copied with process_vm_readv: the unwind
  * tables and code that unwinding reads again and again.
  *
- * Only what hs_mapping_table_is_readable() allows is read.  A page stays until
- * hs_memory_cache_drop(), which is due when the mapping table's generation changes.
+ * Only what hs_mapping_table_is_readable() allows is read.  When a library was closed since
+ * the table was refreshed, that is done again before a page is read, so that none is taken
+ * for another library's.  hs_memory_cache_drop_stale() is due when the table's generation
+ * has changed.
  *
  * Threads: the unwinding worker.  Memory: the arena.
  */
@@ -19,10 +21,14 @@
 struct hs_memory_cache;
 
 /* Returns NULL when the arena is used up. */
-struct hs_memory_cache *hs_memory_cache_create(const struct hs_mapping_table *table);
+struct hs_memory_cache *hs_memory_cache_create(struct hs_mapping_table *table);
 void hs_memory_cache_destroy(struct hs_memory_cache *cache);
 
-void hs_memory_cache_drop(struct hs_memory_cache *cache);
+/*
+ * The table was refreshed: drop the pages of objects that are not there any more, and those
+ * of memory that changes.
+ */
+void hs_memory_cache_drop_stale(struct hs_memory_cache *cache);
 
 /* Copy bytes at address, aligned or not.  Returns 0 or -EFAULT. */
 int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *buffer,

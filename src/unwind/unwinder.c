@@ -11,14 +11,10 @@
 #include "base/sys.h"
 #include "unwind/engine_check.h"
 #include "unwind/libunwind_engine.h"
+#include "unwind/map_watch.h"
 #include "unwind/memory_cache.h"
 #include "unwind/pc_cache.h"
 
-/*
- * After a re-read of the maps for a pc that is in none, this many times what it took goes
- * by before the next: code that is in no mapping costs at most a twentieth of the worker.
- */
-#define REFRESH_REST 20
 /* Frames of this library in one stack; more is a loop. */
 #define MOST_OWN_FRAMES 64u
 
@@ -28,7 +24,7 @@ struct hs_unwinder {
 	struct hs_libunwind_engine *engine;
 	bool engine_ready;
 	uint64_t generation; /* of the table, when the caches were last dropped */
-	uint64_t refresh_again_ns; /* monotonic time before which the maps are not re-read */
+	struct hs_map_watch maps;
 	struct hs_pc_cache pcs;
 };
 
@@ -37,8 +33,8 @@ enum stop {
 	STOP_NOT, /* it goes on */
 	STOP_COMPLETE,
 	STOP_DEPTH,
-	STOP_CUT,        /* at the end of the copied stack */
-	STOP_SWITCHED,   /* on another stack than the copied one */
+	STOP_CUT,      /* at the end of the copied stack */
+	STOP_SWITCHED, /* on another stack than the copied one */
 	STOP_NO_MAPPING,
 	STOP_NO_INFO,
 	STOP_BAD_FRAME,
@@ -68,6 +64,7 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
 	if (unwinder == NULL)
 		return NULL;
 	unwinder->table = table;
+	unwinder->maps.table = table;
 	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
 		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
@@ -94,7 +91,7 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 	if (generation == unwinder->generation)
 		return;
 	unwinder->generation = generation;
-	hs_memory_cache_drop(unwinder->memory);
+	hs_memory_cache_drop_stale(unwinder->memory);
 	hs_pc_cache_drop(&unwinder->pcs);
 	hs_libunwind_engine_flush(unwinder->engine);
 }
@@ -132,26 +129,13 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 	return error;
 }
 
-/* The mapping of an address, re-reading the maps if it is in none and it is time. */
+/* The mapping of an address, re-reading the maps if need be. */
 static uint32_t find_mapping(struct hs_unwinder *unwinder, uint64_t address)
 {
-	uint32_t id = hs_mapping_table_find(unwinder->table, address);
-	uint64_t start_ns, end_ns;
-	int error;
+	uint32_t id = hs_map_watch_find(&unwinder->maps, address);
 
-	if (id != HS_MAPPING_NONE)
-		return id;
-	start_ns = hs_sys_monotonic_ns();
-	if (hs_mapping_table_generation(unwinder->table) != 0 &&
-	    start_ns < unwinder->refresh_again_ns)
-		return HS_MAPPING_NONE;
-	error = hs_mapping_table_refresh(unwinder->table);
-	end_ns = hs_sys_monotonic_ns();
-	unwinder->refresh_again_ns = end_ns + (end_ns - start_ns) * REFRESH_REST;
-	if (error < 0)
-		return HS_MAPPING_NONE;
 	drop_stale_caches(unwinder);
-	return hs_mapping_table_find(unwinder->table, address);
+	return id;
 }
 
 static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
@@ -190,7 +174,7 @@ static void classify(struct walk *walk)
 
 static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 {
-	walk->frames[walk->count++] = (struct hs_frame){ address, mapping };
+	walk->frames[walk->count++] = (struct hs_frame){address, mapping};
 }
 
 /* Note the current frame. */
@@ -201,6 +185,11 @@ static enum stop record(struct walk *walk)
 	if (walk->pc == 0)
 		return STOP_COMPLETE;
 	classify(walk);
+	if (walk->mapping != HS_MAPPING_NONE &&
+	    !hs_map_watch_is_of_snapshot(&walk->unwinder->maps, walk->mapping)) {
+		hs_stats_add(unwind_late, 1);
+		walk->mapping = HS_MAPPING_NONE;
+	}
 	mapping = hs_mapping_table_get(walk->unwinder->table, walk->mapping);
 	if (mapping == NULL && walk->is_guess)
 		return STOP_NO_INFO;
@@ -243,8 +232,8 @@ static enum stop step_by_frame_pointer(struct walk *walk)
 	for (size_t i = 0; i < 2; i++) {
 		uint64_t address = record_address + i * sizeof frame_record[0];
 		if (!hs_stack_window_read(&walk->window, address, &frame_record[i]))
-			return hs_stack_window_is_cut_off(&walk->window, address) ? STOP_CUT :
-										    STOP_NO_INFO;
+			return hs_stack_window_is_cut_off(&walk->window, address) ? STOP_CUT
+										  : STOP_NO_INFO;
 	}
 	hs_arch_apply_frame_record(&regs, frame_record);
 	walk->pc = regs.pc;
@@ -258,8 +247,8 @@ static enum stop step_by_frame_pointer(struct walk *walk)
 	    !is_after_call(walk->unwinder, walk->pc))
 		return STOP_NO_INFO;
 	regs.pc--;
-	return hs_libunwind_engine_begin(engine, &regs, &walk->window) < 0 ? STOP_BAD_FRAME :
-									     STOP_NOT;
+	return hs_libunwind_engine_begin(engine, &regs, &walk->window) < 0 ? STOP_BAD_FRAME
+									   : STOP_NOT;
 }
 
 /* Take the frame that the engine found, if it lies above the one before. */
@@ -362,12 +351,13 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 {
 	struct walk walk = {
 		.unwinder = unwinder,
-		.window = {
-			.start = snapshot->regs.sp,
-			.bytes = snapshot->stack,
-			.size = snapshot->stack_bytes,
-			.cut = snapshot->stack_cut,
-		},
+		.window =
+			{
+				.start = snapshot->regs.sp,
+				.bytes = snapshot->stack,
+				.size = snapshot->stack_bytes,
+				.cut = snapshot->stack_cut,
+			},
 		.frames = frames,
 		.depth = depth < max_frames ? depth : max_frames - 1,
 		.pc = snapshot->regs.pc,
@@ -376,6 +366,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 	};
 
 	hs_stats_add(unwound, 1);
+	hs_map_watch_follow(&unwinder->maps, snapshot->closes);
 	drop_stale_caches(unwinder);
 	finish(&walk, walk_stack(&walk, &snapshot->regs));
 	return walk.count;

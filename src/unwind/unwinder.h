@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "base/libraries.h"
 #include "maps/mapping_table.h"
 #include "unwind/frame.h"
 
@@ -30,7 +31,8 @@ struct hs_snapshot {
 	struct hs_regs regs;
 	const void *stack;
 	size_t stack_bytes;
-	bool stack_cut; /* the real stack goes on past stack_bytes */
+	bool stack_cut;   /* the real stack goes on past stack_bytes */
+	hs_closes closes; /* hs_closes_now() when it was taken */
 };
 
 struct hs_unwinder;
@@ -59,8 +61,9 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
  * A stack that holds nothing but this library is one HS_PSEUDO_UNKNOWN.
  * The copy of an alternate signal stack ends with HS_PSEUDO_TRUNCATED above the
  * interrupted frame (counted as stack_truncated here, for the sampler cannot know).
- * A pc that is in no mapping makes the table re-read once and be looked up again, if the
- * last such re-read is twenty times as long ago as it took.
+ *
+ * The maps are kept up to the snapshot (unwind/map_watch.h); a pc whose library may have
+ * been replaced since is HS_PSEUDO_UNKNOWN (unwind_late).
  *
  * Counted: unwound, depth_truncated, unwind_*.
  * Returns the number of frames; at least 1.

@@ -10,22 +10,17 @@
 #include "sample/record.h"
 #include "unwind/unwound.h"
 
-_Atomic uint32_t hs_worker_maps_changes;
-
 struct hs_worker {
 	struct hs_ring *ring;
 	struct hs_ring *queue;
-	struct hs_mapping_table *table;
 	struct hs_unwinder *unwinder;
 	uint32_t depth;
-	uint32_t maps_changes;    /* hs_worker_maps_changes when the maps were last read */
 	bool waiting;             /* result is of the ring's next record: only the queue is full */
 	struct hs_unwound result; /* its frames follow: depth + 1 of them */
 };
 
 struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
-				   struct hs_mapping_table *table, struct hs_unwinder *unwinder,
-				   uint32_t depth)
+				   struct hs_unwinder *unwinder, uint32_t depth)
 {
 	struct hs_worker *worker =
 		hs_arena_zalloc(sizeof *worker + (depth + 1) * sizeof(struct hs_frame));
@@ -34,19 +29,9 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 		return NULL;
 	worker->ring = ring;
 	worker->queue = queue;
-	worker->table = table;
 	worker->unwinder = unwinder;
 	worker->depth = depth;
 	return worker;
-}
-
-static void follow_map_changes(struct hs_worker *worker)
-{
-	/* Acquire: the dlclose before it has happened when we read the maps. */
-	uint32_t changes = atomic_load_explicit(&hs_worker_maps_changes, memory_order_acquire);
-
-	if (changes != worker->maps_changes && hs_mapping_table_refresh(worker->table) == 0)
-		worker->maps_changes = changes;
 }
 
 static void unwind_record(struct hs_worker *worker, const struct hs_record *record)
@@ -56,11 +41,11 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 		.stack = record->stack,
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = (record->flags & HS_RECORD_STACK_CUT) != 0,
+		.closes = record->closes,
 	};
 	struct hs_unwound *result = &worker->result;
 	size_t frames;
 
-	follow_map_changes(worker);
 	result->size = record->size;
 	result->interval_bytes = record->interval_bytes;
 	result->slot = record->slot;

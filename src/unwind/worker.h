@@ -9,16 +9,12 @@
 #ifndef HS_UNWIND_WORKER_H
 #define HS_UNWIND_WORKER_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "sample/ring.h"
 #include "unwind/unwinder.h"
 
 struct hs_worker;
-
-/* Goes up when code may have been mapped or unmapped: the worker reads the maps again. */
-extern _Atomic uint32_t hs_worker_maps_changes;
 
 enum hs_worker_result {
 	HS_WORKER_DID_ONE,
@@ -29,8 +25,7 @@ enum hs_worker_result {
 
 /* depth: the most frames of a stack.  NULL when the arena is used up. */
 struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
-				   struct hs_mapping_table *table, struct hs_unwinder *unwinder,
-				   uint32_t depth);
+				   struct hs_unwinder *unwinder, uint32_t depth);
 enum hs_worker_result hs_worker_step(struct hs_worker *worker);
 
 #endif

@@ -87,7 +87,7 @@ static void test_drop(void)
 	memcpy(pages + 64, &changed, sizeof changed);
 	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + 64, &got, sizeof got), 0);
 	CHECK_INT(got, 64);
-	hs_memory_cache_drop(cache);
+	hs_memory_cache_drop_stale(cache);
 	check_read(64);
 	end();
 }

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Libraries come and go: what the hooks of dlopen() and dlclose() count, so that a pc is
+ * never resolved against what was mapped at another time.
+ *
+ * A close is under way from before the real dlclose() until after it; meanwhile libraries
+ * may be unmapped, and others mapped in their place by another thread.  A record notes the
+ * state when it is taken (sample/recorder.c); the worker compares it with the state at
+ * which it read the maps (unwind/worker.c).
+ *
+ * Written by: the hooks, on the program's threads.  Read by: any thread.
+ */
+#ifndef HS_BASE_LIBRARIES_H
+#define HS_BASE_LIBRARIES_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Closes under way in the upper half, closes that are over in the lower. */
+typedef uint64_t hs_closes;
+
+extern _Atomic hs_closes hs_library_closes;
+
+/* dlopen() calls begun: something may have been mapped where nothing was. */
+extern _Atomic uint64_t hs_library_opens;
+
+static inline hs_closes hs_closes_now(void)
+{
+	/* Acquire: pairs with the release in hs_close_ends(): the unmapping has happened. */
+	return atomic_load_explicit(&hs_library_closes, memory_order_acquire);
+}
+
+/* How many are over: goes up when addresses may mean something else; wraps. */
+static inline uint32_t hs_closes_over(hs_closes closes)
+{
+	return (uint32_t)closes;
+}
+
+static inline bool hs_closes_under_way(hs_closes closes)
+{
+	return closes >> 32 != 0;
+}
+
+static inline void hs_close_begins(void)
+{
+	atomic_fetch_add_explicit(&hs_library_closes, (hs_closes)1 << 32, memory_order_acq_rel);
+}
+
+/* unloaded: whether anything was. */
+void hs_close_ends(bool unloaded);
+
+/* In a forked child: the closes of threads that it does not have are not under way. */
+void hs_closes_after_fork(bool this_thread);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * dlclose(): no sample outlives the code that its stack is in.
+ *
+ * Both the symbols and the unwind tables of a library are looked up by address, some time
+ * after the sample was taken.  So the thread that closes a library waits until the worker is
+ * past all samples so far, and the same for each sample that the destructors cause.  Those
+ * taken by other threads while the real dlclose() runs are resolved against maps that are
+ * read again for each (base/libraries.h).
+ */
+#include <errno.h>
+
+#include "base/libraries.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "sample/recorder.h"
+#include "sample/ring.h"
+#include "sample/thread_state.h"
+#include "session/session_state.h"
+
+/* The longest that one dlclose() waits; where the program waits for ring space, that long. */
+#define CLOSE_LIMIT_NS 100000000u
+#define CLOSE_BLOCK_LIMIT_NS 10000000000u
+
+/* Between two looks; the worker wakes us in between. */
+#define SLICE_NS 1000000
+
+static void wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_ns)
+{
+	while (hs_ring_unread_before(ring, ticket) > 0) {
+		uint32_t space = hs_ring_space_counter(ring);
+
+		if (hs_ring_unread_before(ring, ticket) == 0)
+			return;
+		if (hs_sys_monotonic_ns() >= end_ns) {
+			hs_stats_add(close_waits_expired, 1);
+			return;
+		}
+		hs_ring_wake_reader(ring);
+		hs_ring_wait_for_space(ring, space, SLICE_NS);
+	}
+}
+
+void hs_close_wait(void)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t ticket = hs_ring_head_ticket(&session->ring);
+	int saved_errno = errno;
+
+	if (hs_ring_unread_before(&session->ring, ticket) > 0 &&
+	    hs_record_may_wait((uintptr_t)__builtin_frame_address(0)))
+		wait_until_read(&session->ring, ticket, hs_thread.close_end_ns);
+	errno = saved_errno;
+}
+
+void hs_session_library_opens(void)
+{
+	atomic_fetch_add_explicit(&hs_library_opens, 1, memory_order_release);
+}
+
+bool hs_session_close_begins(void)
+{
+	struct hs_session *session = &hs_session;
+	struct hs_thread_state *thread = &hs_thread;
+
+	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
+	    hs_on_profiler_thread() || thread->closing == UINT8_MAX ||
+	    hs_sys_getpid() != session->process_id)
+		return false;
+	if (thread->closing++ == 0)
+		thread->close_end_ns = hs_sys_monotonic_ns() +
+				       (hs_recorder.block ? CLOSE_BLOCK_LIMIT_NS : CLOSE_LIMIT_NS);
+	hs_close_wait();
+	hs_close_begins();
+	return true;
+}
+
+void hs_session_close_ends(bool unloaded)
+{
+	hs_close_ends(unloaded);
+	hs_thread.closing--;
+}

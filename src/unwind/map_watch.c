@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* When to read the maps again.  Run by the unwinding worker. */
+#include "unwind/map_watch.h"
+
+#include "base/sys.h"
+
+/* Refreshes on a miss cost at most a twentieth of the worker, after so many in vain. */
+#define REFRESHES_IN_VAIN 8u
+#define REFRESH_REST 20
+
+/* How much older the snapshot is than the maps, in libraries closed; negative: newer. */
+static int32_t snapshot_lag(const struct hs_map_watch *watch)
+{
+	return (int32_t)(hs_mapping_table_closes(watch->table) - watch->closes_over);
+}
+
+static int refresh(struct hs_map_watch *watch)
+{
+	uint64_t start_ns = hs_sys_monotonic_ns(), end_ns;
+	int error = hs_mapping_table_refresh(watch->table);
+
+	end_ns = hs_sys_monotonic_ns();
+	watch->refresh_again_ns = end_ns + (end_ns - start_ns) * REFRESH_REST;
+	return error;
+}
+
+void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes)
+{
+	watch->closes_over = hs_closes_over(closes);
+	if (hs_mapping_table_generation(watch->table) == 0)
+		return;
+	if (hs_closes_under_way(closes) || snapshot_lag(watch) < 0)
+		refresh(watch);
+}
+
+static bool may_refresh(const struct hs_map_watch *watch)
+{
+	return hs_mapping_table_generation(watch->table) == 0 ||
+	       watch->refreshes_in_vain < REFRESHES_IN_VAIN ||
+	       hs_mapping_table_opens(watch->table) !=
+		       atomic_load_explicit(&hs_library_opens, memory_order_relaxed) ||
+	       hs_sys_monotonic_ns() >= watch->refresh_again_ns;
+}
+
+uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
+{
+	uint32_t id = hs_mapping_table_find(watch->table, address);
+
+	if (id != HS_MAPPING_NONE && !hs_mapping_table_is_made_up(watch->table))
+		return id;
+	if (!may_refresh(watch))
+		return id;
+	watch->refreshes_in_vain++;
+	if (refresh(watch) == 0 && hs_mapping_table_find(watch->table, address) != HS_MAPPING_NONE)
+		watch->refreshes_in_vain = 0;
+	return hs_mapping_table_find(watch->table, address);
+}
+
+bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id)
+{
+	int32_t lag = snapshot_lag(watch);
+
+	if (lag <= 0)
+		return lag == 0;
+	return (int32_t)(hs_mapping_table_since(watch->table, id) - watch->closes_over) <= 0;
+}

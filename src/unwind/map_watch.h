@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Keeps the mapping table up to the snapshots that are unwound: no pc is resolved against
+ * what was mapped before or after its snapshot was taken.
+ *
+ * The maps are read again before a snapshot is looked at that was taken while a library was
+ * being closed, or after one was since they were read; and when a pc is in no mapping, unless
+ * that has been in vain several times in a row: then not before twenty times as long has gone
+ * by as it took, or a library has been opened.
+ *
+ * Threads: the unwinding worker.  Memory: the table's.  Reads /proc/self/maps.
+ */
+#ifndef HS_UNWIND_MAP_WATCH_H
+#define HS_UNWIND_MAP_WATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/libraries.h"
+#include "maps/mapping_table.h"
+
+/* All zero but for the table. */
+struct hs_map_watch {
+	struct hs_mapping_table *table;
+	uint64_t refresh_again_ns;  /* monotonic time before which a miss does not refresh */
+	unsigned refreshes_in_vain; /* on a miss, in a row */
+	uint32_t closes_over;       /* of the snapshot that is unwound */
+};
+
+/* A snapshot is looked at, taken at `closes`. */
+void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes);
+
+/* The id of the mapping of an address of the snapshot, or HS_MAPPING_NONE. */
+uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address);
+
+/*
+ * Whether mapping id, found by hs_map_watch_find() or before, is what was there when the
+ * snapshot was taken: not if the maps could not be read since a library was closed, or if
+ * they were read after a close that came after the snapshot (which was waited for too long
+ * at the dlclose()), and the mapping has come only then.
+ */
+bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id);
+
+#endif

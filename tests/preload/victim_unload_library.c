@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A library that allocates when it is called and when it is closed, built several times: N
+ * is the first letter of its functions, SIZE tells its allocations from another's.
+ */
+#include <stdlib.h>
+
+#define PASTE_(a, b) a##b
+#define PASTE(a, b) PASTE_(a, b)
+#define USE(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
+
+extern long destructor_allocations[];
+
+static __attribute__((noinline)) void PASTE(N, _allocates)(size_t size)
+{
+	void *block = malloc(size);
+
+	USE(block);
+	free(block);
+}
+
+void library_call(void);
+void library_call(void)
+{
+	PASTE(N, _allocates)(SIZE);
+	__asm__ volatile("");
+}
+
+static __attribute__((noinline)) void PASTE(N, _ends)(void)
+{
+	void *block = malloc(SIZE + 1);
+
+	USE(block);
+	free(block);
+}
+
+__attribute__((destructor)) static void library_ends(void)
+{
+	PASTE(N, _ends)();
+	__atomic_fetch_add(&destructor_allocations[SIZE], 1, __ATOMIC_RELAXED);
+}
