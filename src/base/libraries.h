@@ -47,8 +47,17 @@ static inline void hs_close_begins(void)
 	atomic_fetch_add_explicit(&hs_library_closes, (hs_closes)1 << 32, memory_order_acq_rel);
 }
 
-/* unloaded: whether anything was. */
-void hs_close_ends(bool unloaded);
+/*
+ * unloaded: whether anything was.  waited: whether no sample was left that was taken before
+ * and not yet unwound.
+ */
+void hs_close_ends(bool unloaded, bool waited);
+
+/*
+ * Whether a library was unloaded that a record taken when `over` closes were over may have
+ * its stack in.
+ */
+bool hs_closes_may_concern(uint32_t over);
 
 /* In a forked child: the closes of threads that it does not have are not under way. */
 void hs_closes_after_fork(bool this_thread);

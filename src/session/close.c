@@ -25,20 +25,21 @@
 /* Between two looks; the worker wakes us in between. */
 #define SLICE_NS 1000000
 
-static void wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_ns)
+static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_ns)
 {
 	while (hs_ring_unread_before(ring, ticket) > 0) {
 		uint32_t space = hs_ring_space_counter(ring);
 
 		if (hs_ring_unread_before(ring, ticket) == 0)
-			return;
+			return true;
 		if (hs_sys_monotonic_ns() >= end_ns) {
 			hs_stats_add(close_waits_expired, 1);
-			return;
+			return false;
 		}
 		hs_ring_wake_reader(ring);
 		hs_ring_wait_for_space(ring, space, SLICE_NS);
 	}
+	return true;
 }
 
 void hs_close_wait(void)
@@ -48,8 +49,9 @@ void hs_close_wait(void)
 	int saved_errno = errno;
 
 	if (hs_ring_unread_before(&session->ring, ticket) > 0 &&
-	    hs_record_may_wait((uintptr_t)__builtin_frame_address(0)))
-		wait_until_read(&session->ring, ticket, hs_thread.close_end_ns);
+	    (!hs_record_may_wait((uintptr_t)__builtin_frame_address(0)) ||
+	     !wait_until_read(&session->ring, ticket, hs_thread.close_end_ns)))
+		hs_thread.close_unwaited = true;
 	errno = saved_errno;
 }
 
@@ -77,6 +79,9 @@ bool hs_session_close_begins(void)
 
 void hs_session_close_ends(bool unloaded)
 {
-	hs_close_ends(unloaded);
-	hs_thread.closing--;
+	struct hs_thread_state *thread = &hs_thread;
+
+	hs_close_ends(unloaded, !thread->close_unwaited);
+	if (--thread->closing == 0)
+		thread->close_unwaited = false;
 }

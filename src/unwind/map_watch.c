@@ -60,7 +60,9 @@ bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id)
 {
 	int32_t lag = snapshot_lag(watch);
 
-	if (lag <= 0)
-		return lag == 0;
+	if (lag < 0)
+		return false;
+	if (lag == 0 || !hs_closes_may_concern(watch->closes_over))
+		return true;
 	return (int32_t)(hs_mapping_table_since(watch->table, id) - watch->closes_over) <= 0;
 }

@@ -36,8 +36,8 @@ uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address);
 /*
  * Whether mapping id, found by hs_map_watch_find() or before, is what was there when the
  * snapshot was taken: not if the maps could not be read since a library was closed, or if
- * they were read after a close that came after the snapshot (which was waited for too long
- * at the dlclose()), and the mapping has come only then.
+ * they were read after a close that did not wait for the snapshot, and the mapping has come
+ * only then.
  */
 bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id);
 

@@ -8,13 +8,15 @@
 
 TURNS=1000
 
+need "${CC:-cc}"
+
 for letter in a b c; do
 	case $letter in a) size=40 ;; b) size=80 ;; c) size=120 ;; esac
-	build lib$letter.so victim_unload_library.c -shared -fPIC -DN=$letter -DSIZE=$size ||
-		skip "no library can be built: $(cat "$directory/lib$letter.so.build")"
+	build "lib$letter.so" victim_unload_library.c -shared -fPIC -DN="$letter" -DSIZE="$size" ||
+		fail "lib$letter.so is not built: $(cat "$directory/lib$letter.so.build")"
 done
 build unload victim_unload.c -rdynamic -pthread ||
-	skip "no program can be built: $(cat "$directory/unload.build")"
+	fail "unload is not built: $(cat "$directory/unload.build")"
 run_profiled turns HEAPSAMPLE_INTERVAL=1 -- \
 	"$directory/unload" $TURNS "$directory/liba.so" "$directory/libb.so" "$directory/libc.so"
 expect_status 0
@@ -22,4 +24,49 @@ expect_silence
 expect_profiles 1
 check check_profile.py lossless "$out"/*.heap.pb.gz
 check check_unload.py "$out"/*.heap.pb.gz "$out.stdout" $TURNS
+
+# The RUNPATH of the library that calls dlopen(), not ours, finds the library.
+mkdir "$directory/inner"
+cat >"$directory/inner.c" <<'END'
+int inner(void);
+int inner(void) { return 42; }
+END
+cat >"$directory/outer.c" <<'END'
+#include <dlfcn.h>
+#include <stddef.h>
+int outer(void);
+int outer(void)
+{
+	void *base = dlopen("libinner.so", RTLD_NOW), *other;
+	int (*inner)(void);
+
+	if (base == NULL)
+		return 1;
+	*(void **)&inner = dlsym(base, "inner");
+	if (inner() != 42 || dlclose(base) != 0)
+		return 2;
+	other = dlmopen(LM_ID_NEWLM, "libinner.so", RTLD_NOW);
+	if (other == NULL)
+		return 3;
+	return dlopen("libnowhere.so", RTLD_NOW) == NULL && dlerror() != NULL ? 0 : 4;
+}
+END
+cat >"$directory/runpath.c" <<'END'
+int outer(void);
+int main(void) { return outer(); }
+END
+compile() {
+	output=$1
+	shift
+	${CC:-cc} -D_GNU_SOURCE -Wl,--enable-new-dtags -o "$directory/$output" "$@" ||
+		fail "$output is not built"
+}
+compile inner/libinner.so -shared -fPIC "$directory/inner.c"
+# shellcheck disable=SC2016 # the loader expands it
+compile libouter.so -shared -fPIC "$directory/outer.c" -Wl,-rpath,'$ORIGIN/inner' -ldl
+compile runpath "$directory/runpath.c" "$directory/libouter.so"
+"$directory/runpath" || fail "without the library: $?"
+run_profiled found HEAPSAMPLE_INTERVAL=1 -- "$directory/runpath"
+expect_status 0
+expect_silence
 finish

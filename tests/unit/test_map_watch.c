@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "unwind/map_watch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/libraries.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+#include "unwind/memory_cache.h"
+
+#define PAGE ((size_t)4096)
+
+static struct hs_map_watch watch;
+
+static void begin(void)
+{
+	atomic_store(&hs_library_closes, 0);
+	watch = (struct hs_map_watch){.table = hs_mapping_table_create()};
+	CHECK(watch.table != NULL);
+}
+
+static void end(void)
+{
+	hs_mapping_table_destroy(watch.table);
+}
+
+static uint64_t reads(void)
+{
+	return hs_stats_get(map_reads);
+}
+
+/* A page of code from a file of its own, at address if that is not NULL. */
+static unsigned char *map_file(void *address, char letter)
+{
+	char path[] = "/tmp/test_map_watch.XXXXXX", page[PAGE];
+	int fd = mkstemp(path);
+	void *mapped;
+
+	memset(page, letter, sizeof page);
+	CHECK(fd >= 0 && write(fd, page, sizeof page) == (ssize_t)sizeof page);
+	mapped = mmap(address, PAGE, PROT_READ | PROT_EXEC,
+		      MAP_PRIVATE | (address != NULL ? MAP_FIXED : 0), fd, 0);
+	CHECK(mapped != MAP_FAILED);
+	unlink(path);
+	close(fd);
+	return mapped;
+}
+
+static uint32_t find(const void *address)
+{
+	return hs_map_watch_find(&watch, (uintptr_t)address);
+}
+
+static void test_miss(void)
+{
+	unsigned char *code;
+	uint32_t id;
+
+	begin();
+	CHECK(find((const void *)(uintptr_t)&test_miss) != HS_MAPPING_NONE);
+	code = map_file(NULL, 'a');
+	id = find(code);
+	CHECK(id != HS_MAPPING_NONE);
+	CHECK_INT(find(code + PAGE - 1), id);
+	munmap(code, PAGE);
+	end();
+}
+
+/* An address that is in no mapping does not keep the worker busy; an opened library counts. */
+static void test_misses_in_vain(void)
+{
+	static unsigned char data[1];
+	uint64_t before;
+
+	begin();
+	CHECK_INT(find(data), HS_MAPPING_NONE);
+	before = reads();
+	for (int i = 0; i < 2000; i++)
+		CHECK_INT(find(data), HS_MAPPING_NONE);
+	CHECK(reads() > before && reads() - before < 200);
+	before = reads();
+	watch.refresh_again_ns = UINT64_MAX;
+	CHECK_INT(find(data), HS_MAPPING_NONE);
+	CHECK_INT(reads(), before);
+	atomic_fetch_add(&hs_library_opens, 1);
+	CHECK_INT(find(data), HS_MAPPING_NONE);
+	CHECK_INT(reads(), before + 1);
+	end();
+}
+
+static void test_newer_snapshot(void)
+{
+	unsigned char *code;
+	uint64_t before;
+	uint32_t id;
+
+	begin();
+	code = map_file(NULL, 'a');
+	id = find(code);
+	map_file(code, 'b');
+	hs_map_watch_follow(&watch, 0);
+	CHECK_INT(find(code), id);
+	hs_close_begins();
+	hs_close_ends(true, true);
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK(find(code) != HS_MAPPING_NONE && find(code) != id);
+	CHECK(hs_map_watch_is_of_snapshot(&watch, find(code)));
+	before = reads();
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK_INT(reads(), before);
+	munmap(code, PAGE);
+	end();
+}
+
+static void test_while_closing(void)
+{
+	unsigned char *code;
+	uint64_t before;
+	uint32_t id;
+
+	begin();
+	code = map_file(NULL, 'a');
+	id = find(code);
+	hs_close_begins();
+	hs_close_begins();
+	hs_close_ends(false, true);
+	map_file(code, 'b');
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK(find(code) != id);
+	CHECK(hs_map_watch_is_of_snapshot(&watch, find(code)));
+	before = reads();
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK_INT(reads(), before + 1);
+	hs_close_ends(false, true);
+	CHECK_INT(hs_closes_now(), 0);
+	munmap(code, PAGE);
+	end();
+}
+
+/* A close that did not wait for a snapshot: what has come since is not what that saw. */
+static void check_older_snapshot(bool waited)
+{
+	unsigned char *old, *new;
+	hs_closes before;
+
+	begin();
+	before = hs_closes_now();
+	old = map_file(NULL, 'a');
+	CHECK(find(old) != HS_MAPPING_NONE);
+	hs_close_begins();
+	hs_close_ends(true, waited);
+	new = map_file(NULL, 'b');
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK(hs_map_watch_is_of_snapshot(&watch, find(new)));
+	hs_map_watch_follow(&watch, before);
+	CHECK(hs_map_watch_is_of_snapshot(&watch, find(old)));
+	CHECK_INT(hs_map_watch_is_of_snapshot(&watch, find(new)), waited);
+	/* Gone and come again is not there since. */
+	munmap(old, PAGE);
+	CHECK_INT(hs_mapping_table_refresh(watch.table), 0);
+	CHECK_INT(hs_map_watch_is_of_snapshot(&watch, find(map_file(old, 'c'))), waited);
+	munmap(old, PAGE);
+	munmap(new, PAGE);
+	end();
+}
+
+static void test_older_snapshot(void)
+{
+	check_older_snapshot(true);
+	check_older_snapshot(false);
+}
+
+static bool maps_are_readable = true;
+
+static long refuse_open(long number)
+{
+	return number == SYS_openat && !maps_are_readable ? -EACCES : 0;
+}
+
+static void refuse_maps(bool refuse)
+{
+	maps_are_readable = !refuse;
+	atomic_store(&hs_sys_fault, refuse ? refuse_open : NULL);
+}
+
+/* No name is better than that of another library. */
+static void test_unreadable_after_close(void)
+{
+	uint32_t id;
+
+	begin();
+	id = find((const void *)(uintptr_t)&test_miss);
+	hs_close_begins();
+	hs_close_ends(true, true);
+	refuse_maps(true);
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK(!hs_map_watch_is_of_snapshot(&watch, id));
+	refuse_maps(false);
+	hs_map_watch_follow(&watch, hs_closes_now());
+	CHECK(hs_map_watch_is_of_snapshot(&watch, id));
+	end();
+}
+
+static void test_made_up(void)
+{
+	const void *code = (const void *)(uintptr_t)&test_made_up;
+	uint64_t made_up = hs_stats_get(maps_made_up);
+	uint32_t id;
+
+	begin();
+	refuse_maps(true);
+	id = find(code);
+	CHECK_STR(hs_mapping_table_get(watch.table, id)->path, "[unreadable maps]");
+	CHECK_INT(find((const void *)1), id);
+	CHECK(hs_mapping_table_is_made_up(watch.table));
+	CHECK(hs_stats_get(maps_made_up) > made_up);
+	CHECK(!hs_mapping_table_is_readable(watch.table, (uintptr_t)code, 1));
+	refuse_maps(false);
+	CHECK(find(code) != id && find(code) != HS_MAPPING_NONE);
+	CHECK(!hs_mapping_table_is_made_up(watch.table));
+	end();
+}
+
+static void check_byte(struct hs_memory_cache *cache, const unsigned char *code, char letter)
+{
+	char got = 0;
+
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)code, &got, 1), 0);
+	CHECK_INT(got, letter);
+}
+
+/* A page is kept over a refresh if its file is still there, and never read from another. */
+static void test_pages(void)
+{
+	struct hs_memory_cache *cache;
+	unsigned char *kept, *gone, *unread;
+	char got;
+
+	begin();
+	kept = map_file(NULL, 'k');
+	gone = map_file(NULL, 'g');
+	unread = map_file(NULL, 'u');
+	CHECK_INT(hs_mapping_table_refresh(watch.table), 0);
+	cache = hs_memory_cache_create(watch.table);
+	check_byte(cache, kept, 'k');
+	check_byte(cache, gone, 'g');
+	map_file(gone, 'x');
+	map_file(unread, 'y');
+	hs_close_begins();
+	hs_close_ends(true, true);
+	/* In the cache, from before the close; not there, and another file's now. */
+	check_byte(cache, gone, 'g');
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)unread, &got, 1), -EFAULT);
+	CHECK_INT(hs_mapping_table_closes(watch.table), 1);
+	hs_memory_cache_drop_stale(cache);
+	check_byte(cache, gone, 'x');
+	check_byte(cache, unread, 'y');
+	munmap(kept, PAGE);
+	check_byte(cache, kept, 'k');
+	hs_memory_cache_destroy(cache);
+	munmap(gone, PAGE);
+	munmap(unread, PAGE);
+	end();
+}
+
+static void test_after_fork(void)
+{
+	atomic_store(&hs_library_closes, 0);
+	hs_close_begins();
+	hs_close_begins();
+	hs_close_begins();
+	hs_close_ends(true, true);
+	hs_closes_after_fork(true);
+	CHECK(hs_closes_under_way(hs_closes_now()));
+	CHECK_INT(hs_closes_over(hs_closes_now()), 1);
+	hs_close_ends(true, true);
+	CHECK(!hs_closes_under_way(hs_closes_now()));
+	CHECK_INT(hs_closes_over(hs_closes_now()), 2);
+	hs_close_begins();
+	hs_closes_after_fork(false);
+	CHECK(!hs_closes_under_way(hs_closes_now()));
+	/* The count wraps without touching the other. */
+	atomic_store(&hs_library_closes, UINT32_MAX);
+	hs_close_begins();
+	hs_close_ends(true, true);
+	CHECK_INT(hs_closes_now(), 0);
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)64 << 20) < 0)
+		return 99;
+	RUN(test_miss);
+	RUN(test_misses_in_vain);
+	RUN(test_newer_snapshot);
+	RUN(test_while_closing);
+	RUN(test_older_snapshot);
+	RUN(test_unreadable_after_close);
+	RUN(test_made_up);
+	RUN(test_pages);
+	RUN(test_after_fork);
+	return CHECK_RESULT();
+}
