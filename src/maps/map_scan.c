@@ -33,14 +33,23 @@ struct scan {
 
 void hs_map_index_fini(struct hs_map_index *index)
 {
-	hs_range_list_fini(&index->code);
-	hs_range_list_fini(&index->readable);
+	hs_address_range_map_fini(&index->code);
+	hs_address_range_map_fini(&index->files);
+	hs_address_set_fini(&index->readable);
+}
+
+void hs_map_index_clear(struct hs_map_index *index)
+{
+	hs_address_range_map_clear(&index->code);
+	hs_address_range_map_clear(&index->files);
+	hs_address_set_clear(&index->readable);
 }
 
 bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b)
 {
-	return hs_range_list_equal(&a->code, &b->code) &&
-	       hs_range_list_equal(&a->readable, &b->readable);
+	return hs_address_range_map_equal(&a->code, &b->code) &&
+	       hs_address_range_map_equal(&a->files, &b->files) &&
+	       hs_address_set_equal(&a->readable, &b->readable);
 }
 
 static bool starts_with(const char *text, const char *prefix)
@@ -138,8 +147,8 @@ static void describe(const struct scan *scan, const struct hs_proc_maps_line *li
 		.device = line->device,
 		.path = scan->name[0] != '\0' ? scan->name : "//anon",
 	};
-	if (image != NULL && hs_elf_image_code_span(image, line->start, line->end, line->offset,
-						    &span)) {
+	if (image != NULL &&
+	    hs_elf_image_code_span(image, line->start, line->end, line->offset, &span)) {
 		if (span.start < line->start) {
 			mapping->start = span.start;
 			mapping->offset = span.offset;
@@ -158,10 +167,26 @@ static void describe(const struct scan *scan, const struct hs_proc_maps_line *li
 		mapping->flags |= HS_MAPPING_OWN;
 }
 
+/*
+ * Add a line's range, joined with the one below if that is the same thing, so that changes
+ * of protection do not show.  A later line is newer, should the maps have changed meanwhile.
+ */
+static int add_range(struct hs_address_range_map *map, const struct hs_proc_maps_line *line,
+		     uint32_t value)
+{
+	const struct hs_address_range *below = hs_address_range_map_find(map, line->start - 1);
+	uint64_t start = line->start;
+
+	if (below != NULL && below->value == value)
+		start = below->start;
+	return hs_address_range_map_trim_overlaps_and_emplace(map, start, line->end, value);
+}
+
 static uint32_t find_id(const struct scan *scan, const struct hs_proc_maps_line *line,
 			const struct hs_mapping *mapping)
 {
-	const struct hs_range *known = hs_range_list_find(&scan->current->code, line->start);
+	const struct hs_address_range *known =
+		hs_address_range_map_find(&scan->current->code, line->start);
 	uint32_t id;
 
 	if (known != NULL &&
@@ -190,17 +215,15 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	id = find_id(scan, line, &mapping);
 	if (id == HS_MAPPING_NONE)
 		return -ENOMEM;
-	return hs_range_list_append(&scan->index->code, line->start, line->end, id);
+	return add_range(&scan->index->code, line, id);
 }
 
-/* Tells an object's pages from another's at the same address; 0 for memory that changes. */
+/* Tells an object's pages from another's at the same address. */
 static uint32_t object_tag(const struct scan *scan, const struct hs_proc_maps_line *line)
 {
 	const struct object *object = &scan->object;
 	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start);
 
-	if (line->inode == 0)
-		return 0;
 	for (const char *id = object->has_image ? object->image.build_id : ""; *id != '\0'; id++)
 		hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
 	return (uint32_t)((hash * 0x9e3779b97f4a7c15u) >> 32) | 1;
@@ -213,6 +236,15 @@ static bool is_readable(const struct scan *scan, const struct hs_proc_maps_line 
 	if (line->inode != 0)
 		return scan->object.has_code;
 	return (line->permissions & HS_PROC_MAPS_EXECUTE) != 0;
+}
+
+static int add_readable(struct scan *scan, const struct hs_proc_maps_line *line)
+{
+	int error = hs_address_set_add(&scan->index->readable, line->start, line->end);
+
+	if (error == 0 && line->inode != 0)
+		error = add_range(&scan->index->files, line, object_tag(scan, line));
+	return error;
 }
 
 static int copy_name(struct scan *scan, const struct hs_proc_maps_line *line)
@@ -238,8 +270,7 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 		return error;
 	enter_line(scan, rest, line);
 	if (is_readable(scan, line))
-		error = hs_range_list_append(&scan->index->readable, line->start, line->end,
-					     object_tag(scan, line));
+		error = add_readable(scan, line);
 	if (error == 0 && (line->permissions & HS_PROC_MAPS_EXECUTE) != 0)
 		error = add_code(scan, line);
 	return error;
@@ -260,17 +291,11 @@ int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 	struct hs_proc_maps maps;
 	int error = 0;
 
-	index->code.count = 0;
-	index->readable.count = 0;
-	*skipped = 0;
+	hs_map_index_clear(index);
 	hs_proc_maps_begin(&maps, text, bytes);
-	while (error != -ENOMEM && hs_proc_maps_next(&maps, &line)) {
+	while (error == 0 && hs_proc_maps_next(&maps, &line))
 		error = scan_line(&scan, &maps, &line);
-		/* Out of order: the file changed between two reads of it. */
-		if (error == -EINVAL)
-			++*skipped;
-	}
-	*skipped += maps.skipped;
+	*skipped = maps.skipped;
 	hs_arena_free(scan.name);
-	return error == -ENOMEM ? error : 0;
+	return error;
 }

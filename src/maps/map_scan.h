@@ -11,14 +11,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maps/address_range_map.h"
+#include "maps/address_set.h"
 #include "maps/mapping_store.h"
-#include "maps/range_list.h"
 
 struct hs_map_index {
-	struct hs_range_list code;     /* executable; the value is a mapping's id */
-	struct hs_range_list readable; /* the value is as of hs_mapping_table_page_tag() */
+	struct hs_address_range_map code;  /* executable; the value is a mapping's id */
+	struct hs_address_range_map files; /* the value is as of hs_mapping_table_page_tag() */
+	struct hs_address_set readable;    /* see hs_mapping_table_is_readable() */
 };
 
+void hs_map_index_clear(struct hs_map_index *index);
 void hs_map_index_fini(struct hs_map_index *index);
 bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b);
 

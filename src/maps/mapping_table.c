@@ -17,7 +17,6 @@
 #include "maps/map_scan.h"
 #include "maps/mapping_store.h"
 #include "maps/proc_maps.h"
-#include "maps/range_list.h"
 
 #define FIRST_TEXT_BYTES ((size_t)64 << 10)
 /* Far above what vm.max_map_count lets a process have; past it something is wrong. */
@@ -159,10 +158,9 @@ static void make_up(struct hs_mapping_table *table)
 	};
 	uint32_t id = hs_mapping_store_intern(&table->store, &all);
 
-	table->spare.code.count = 0;
-	table->spare.readable.count = 0;
+	hs_map_index_clear(&table->spare);
 	if (id != HS_MAPPING_NONE &&
-	    hs_range_list_append(&table->spare.code, all.start, all.end, id) == 0) {
+	    hs_address_range_map_emplace(&table->spare.code, all.start, all.end, id) == 0) {
 		table->is_made_up = true;
 		hs_stats_add(maps_made_up, 1);
 		adopt_index(table);
@@ -234,7 +232,7 @@ uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table)
 
 uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc)
 {
-	const struct hs_range *range = hs_range_list_find(&table->index.code, pc);
+	const struct hs_address_range *range = hs_address_range_map_find(&table->index.code, pc);
 
 	return range != NULL ? range->value : HS_MAPPING_NONE;
 }
@@ -242,14 +240,13 @@ uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc
 bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,
 				  size_t bytes)
 {
-	const struct hs_range *range = hs_range_list_find(&table->index.readable, address);
-
-	return range != NULL && bytes <= range->end - address;
+	return hs_address_set_contains(&table->index.readable, address, bytes);
 }
 
 uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_t address)
 {
-	const struct hs_range *range = hs_range_list_find(&table->index.readable, address);
+	const struct hs_address_range *range =
+		hs_address_range_map_find(&table->index.files, address);
 
 	return range != NULL ? range->value : 0;
 }

@@ -16,13 +16,16 @@
 /* 2 MiB of pages: the tables that a large program's hot frames need. */
 #define SETS 256u
 
+/* Libraries may be closed as fast as a page is read. */
+#define READ_TRIES 16
+
 /* No page starts here: it is not page-aligned. */
 #define NO_PAGE UINT64_MAX
 
 struct set {
 	uint64_t address[WAYS];
 	uint32_t tag[WAYS]; /* hs_mapping_table_page_tag() */
-	uint32_t oldest; /* the way to fill next */
+	uint32_t oldest;    /* the way to fill next */
 };
 
 struct hs_memory_cache {
@@ -90,9 +93,22 @@ static bool catch_up(struct hs_memory_cache *cache, uint64_t address)
 {
 	uint32_t tag = hs_mapping_table_page_tag(cache->table, address);
 
-	return is_up_to_date(cache) ||
-	       (tag != 0 && hs_mapping_table_refresh(cache->table) == 0 &&
-		hs_mapping_table_page_tag(cache->table, address) == tag);
+	return is_up_to_date(cache) || (tag != 0 && hs_mapping_table_refresh(cache->table) == 0 &&
+					hs_mapping_table_page_tag(cache->table, address) == tag);
+}
+
+/* Whether the page was read while the maps said what it is. */
+static bool read_page(struct hs_memory_cache *cache, uint64_t address, uint8_t *page)
+{
+	for (int tries = 0; tries < READ_TRIES; tries++) {
+		if (!catch_up(cache, address) ||
+		    !hs_mapping_table_is_readable(cache->table, address, PAGE_BYTES) ||
+		    hs_sys_read_memory(address, page, PAGE_BYTES) != (ssize_t)PAGE_BYTES)
+			return false;
+		if (is_up_to_date(cache))
+			return true;
+	}
+	return false;
 }
 
 static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t address)
@@ -101,16 +117,10 @@ static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t
 	uint32_t way = set->oldest;
 	uint8_t *page = cache->pages[index * WAYS + way];
 
-	if (!catch_up(cache, address) ||
-	    !hs_mapping_table_is_readable(cache->table, address, PAGE_BYTES))
-		return NULL;
 	set->address[way] = NO_PAGE;
 	if (cache->last_page == page)
 		cache->last_address = NO_PAGE;
-	if (hs_sys_read_memory(address, page, PAGE_BYTES) != (ssize_t)PAGE_BYTES)
-		return NULL;
-	/* Closed in between: it may have been this page's. */
-	if (!is_up_to_date(cache))
+	if (!read_page(cache, address, page))
 		return NULL;
 	set->tag[way] = hs_mapping_table_page_tag(cache->table, address);
 	set->address[way] = address;

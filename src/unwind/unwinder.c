@@ -15,6 +15,8 @@
 #include "unwind/memory_cache.h"
 #include "unwind/pc_cache.h"
 
+#define CHECK_TRIES 100
+
 /* Frames of this library in one stack; more is a loop. */
 #define MOST_OWN_FRAMES 64u
 
@@ -96,7 +98,7 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 	hs_libunwind_engine_flush(unwinder->engine);
 }
 
-static bool check_engine(struct hs_unwinder *unwinder)
+static bool check_once(struct hs_unwinder *unwinder)
 {
 	drop_stale_caches(unwinder);
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
@@ -104,6 +106,20 @@ static bool check_engine(struct hs_unwinder *unwinder)
 		hs_libunwind_engine_flush(unwinder->engine);
 		if (hs_engine_check(unwinder->engine))
 			return true;
+	}
+	return false;
+}
+
+/* A check that a dlclose() got in the way of says nothing. */
+static bool check_engine(struct hs_unwinder *unwinder)
+{
+	for (int tries = 0; tries < CHECK_TRIES; tries++) {
+		hs_closes closes = hs_closes_now();
+
+		if (check_once(unwinder))
+			return true;
+		if (hs_closes_over(hs_closes_now()) == hs_closes_over(closes))
+			return false;
 	}
 	return false;
 }
