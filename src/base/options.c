@@ -70,6 +70,10 @@ static const struct hs_option_word symbolize_words[] = {
 	{ "lines", HS_SYMBOLIZE_LINES },
 	{ NULL, 0 },
 };
+static const struct hs_option_word jit_words[] = {
+	{ "perfmap", HS_JIT_SOURCE_PERF_MAP },
+	{ NULL, 0 },
+};
 static const struct hs_option_word children_words[] = {
 	{ "none", 0 },
 	{ "fork", HS_CHILDREN_FORK },
@@ -126,6 +130,8 @@ static const struct hs_option option_table[] = {
 	  "a regular expression of at most 1023 bytes", FIELD(drop_frames), VALUE(text) },
 	{ PREFIX "_SYMBOLIZE", "names", "none, names or lines", FIELD(symbolize), VALUE(word),
 	  .words = symbolize_words },
+	{ PREFIX "_JIT", "perfmap", "none or perfmap", FIELD(jit), VALUE(labels),
+	  .words = jit_words },
 	{ PREFIX "_CHILDREN", "fork", "none, fork, exec or all", FIELD(children), VALUE(word),
 	  .words = children_words },
 	{ PREFIX "_PROGRAMS", "", "globs of program names, separated by commas, at most 1023 bytes",

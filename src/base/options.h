@@ -30,6 +30,9 @@ enum hs_children { HS_CHILDREN_FORK = 1, HS_CHILDREN_EXEC = 2 };
 /* Bits of hs_options.labels. */
 enum hs_label { HS_LABEL_SIZE = 1, HS_LABEL_THREAD = 2, HS_LABEL_TID = 4 };
 
+/* Bits of hs_options.jit: where the names of generated code come from. */
+enum hs_jit_source { HS_JIT_SOURCE_PERF_MAP = 1, HS_JIT_SOURCE_GDB = 2 };
+
 /* One field per variable; the variable's name is in the comment. */
 struct hs_options {
 	enum hs_mode mode;         /* HEAPSAMPLE: 0, 1, check */
@@ -50,6 +53,7 @@ struct hs_options {
 	unsigned labels;           /* _LABELS: bits of enum hs_label */
 	char drop_frames[HS_OPTION_TEXT_BYTES]; /* _DROP_FRAMES: "" = none */
 	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, lines */
+	unsigned jit;              /* _JIT: bits of enum hs_jit_source */
 	unsigned children;         /* _CHILDREN: bits of enum hs_children */
 	char programs[HS_OPTION_TEXT_BYTES]; /* _PROGRAMS: globs, comma separated; "" = all */
 };

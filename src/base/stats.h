@@ -40,6 +40,8 @@
 	X(map_lines_skipped, "map_lines_skipped") /* its lines that made no sense */ \
 	X(map_read_failures, "map_read_failures") /* it could not be read */ \
 	X(maps_made_up, "maps_made_up") /* never yet: one mapping stands for all */ \
+	X(jit_unknown_frames, "jit_unknown_frames") /* locations of generated code without name */ \
+	X(jit_skipped, "jit_skipped") /* of what JIT compilers said: no sense, or no memory */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
 	X(dumps, "dumps") /* profiles written */ \
 	X(dump_failures, "dump_failures") /* profiles that could not be written */

@@ -35,6 +35,8 @@ enum {
 struct function {
 	uint32_t name;
 	uint32_t system_name;
+	uint32_t filename;
+	uint32_t start_line; /* no text: a line */
 };
 
 struct encoder {
@@ -276,11 +278,12 @@ static int function_id(struct encoder *encoder, const struct hs_view_location *l
 		       uint32_t *id)
 {
 	const char *system_name = location->system_name ? location->system_name : location->name;
-	struct function function;
+	struct function function = { .start_line = location->start_line };
 	uint32_t number;
 
 	if (hs_string_table_intern(&encoder->strings, location->name, &function.name) != 0 ||
-	    hs_string_table_intern(&encoder->strings, system_name, &function.system_name) != 0)
+	    hs_string_table_intern(&encoder->strings, system_name, &function.system_name) != 0 ||
+	    hs_string_table_intern(&encoder->strings, location->filename, &function.filename) != 0)
 		return -ENOMEM;
 	number = hs_interner_add(&encoder->functions, &function);
 	*id = number + 1;
@@ -328,6 +331,8 @@ static int write_functions(struct encoder *encoder)
 		function.id = (uint64_t)i + 1;
 		function.name = from->name;
 		function.system_name = from->system_name;
+		function.filename = from->filename;
+		function.start_line = from->start_line;
 		error = write_message(encoder, FIELD_FUNCTION, &function.base);
 	}
 	return error;

@@ -26,6 +26,8 @@ struct hs_view_location {
 	uint64_t address;        /* call site */
 	const char *name;        /* NULL: no line is written */
 	const char *system_name; /* linkage name; NULL: as name */
+	const char *filename;    /* of the function's source; NULL or "": not known */
+	uint32_t start_line;     /* of the function; 0: not known */
 };
 
 enum { HS_VIEW_VALUES = 4 };

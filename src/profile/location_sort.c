@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "profile/jit_frames.h"
+
 struct sort {
 	const struct hs_location_table *locations;
 	const struct hs_mapping_table *table;
@@ -13,10 +15,10 @@ struct sort {
 uint32_t hs_location_mapping(const struct hs_mapping_table *table,
 			     const struct hs_location *location)
 {
-	if (location->mapping != HS_MAPPING_NONE &&
-	    hs_mapping_table_get(table, location->mapping) == NULL)
-		return HS_MAPPING_NONE;
-	return location->mapping;
+	if (hs_jit_frames_path(location->mapping) != NULL ||
+	    hs_mapping_table_get(table, location->mapping) != NULL)
+		return location->mapping;
+	return HS_MAPPING_NONE;
 }
 
 /* Main binaries before all others; HS_MAPPING_NONE is the highest id. */

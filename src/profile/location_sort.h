@@ -12,8 +12,8 @@
 #include "profile/names.h"
 
 /*
- * The mapping that a location is written under: its own, or HS_MAPPING_NONE (pseudo
- * frames; one that the table does not know).
+ * The mapping that a location is written under: its own (it may be one made up for
+ * generated code), or HS_MAPPING_NONE (pseudo frames; one that the table does not know).
  */
 uint32_t hs_location_mapping(const struct hs_mapping_table *table,
 			     const struct hs_location *location);

@@ -21,9 +21,14 @@ void hs_location_table_fini(struct hs_location_table *table)
 	hs_interner_fini(&table->interner);
 }
 
-uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame)
+uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame,
+				  uint32_t code)
 {
-	struct hs_location location = { .address = frame.address, .mapping = frame.mapping };
+	struct hs_location location = {
+		.address = frame.address,
+		.mapping = frame.mapping,
+		.code = code,
+	};
 
 	if (frame.mapping == HS_MAPPING_UNKNOWN)
 		location = (struct hs_location){ HS_PSEUDO_UNKNOWN, .mapping = HS_MAPPING_NONE };

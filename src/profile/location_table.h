@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locations: the distinct (mapping, address) of all frames, numbered from 0.
+ * Locations: the distinct (mapping, address, code) of all frames, numbered from 0.
  *
  * Names, once set, stay for the life of the process; their text is the arena's.
  * Threads: the producer.
@@ -13,11 +13,16 @@
 
 #define HS_LOCATION_NONE HS_INTERNER_NONE
 
+/* Mappings made up for generated code that is in none: where it is known from. */
+#define HS_MAPPING_JIT_PERF_MAP (HS_MAPPING_NONE - 2)
+#define HS_MAPPING_JIT_GDB (HS_MAPPING_NONE - 3)
+
 struct hs_location {
 	uint64_t address; /* call site; of a pseudo frame: enum hs_pseudo_frame */
 	uint32_t mapping; /* HS_MAPPING_NONE: pseudo frame */
-	uint32_t unused;  /* 0; fills up the key */
+	uint32_t code;    /* of generated code: see profile/jit_frames.h; else 0 */
 	const char *name; /* NULL: not named yet */
+	uint32_t later_code; /* known after the frame was met; not part of the key */
 };
 
 struct hs_location_table {
@@ -28,7 +33,8 @@ int hs_location_table_init(struct hs_location_table *table);
 void hs_location_table_fini(struct hs_location_table *table);
 
 /* The location of a frame, or HS_LOCATION_NONE when out of memory. */
-uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame);
+uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame,
+				  uint32_t code);
 
 /* Valid until the next intern. */
 static inline struct hs_location *hs_location_table_get(const struct hs_location_table *table,

@@ -14,10 +14,14 @@
 static uint32_t intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
 			     uint32_t count)
 {
+	struct hs_jit_frames *jit = producer->jit_frames;
+	bool generated = jit != NULL && hs_jit_frames_follow(jit, frames, count);
 	uint32_t node = HS_CALLSITE_ROOT;
 
 	while (count > 0 && node != HS_CALLSITE_NONE) {
-		uint32_t location = hs_location_table_intern(&producer->locations, frames[--count]);
+		struct hs_frame frame = frames[--count];
+		uint32_t code = generated ? hs_jit_frames_code(jit, &frame) : 0;
+		uint32_t location = hs_location_table_intern(&producer->locations, frame, code);
 
 		if (location == HS_LOCATION_NONE)
 			return HS_CALLSITE_NONE;
@@ -57,6 +61,7 @@ static void destroy(struct hs_producer *producer)
 	hs_location_table_fini(&producer->locations);
 	hs_thread_names_fini(&producer->threads);
 	hs_names_fini(&producer->names);
+	hs_jit_frames_destroy(producer->jit_frames);
 	hs_arena_free(producer);
 }
 
@@ -74,6 +79,13 @@ struct hs_producer *hs_producer_create(unsigned labels)
 	/* The tables' first capacity is not used up. */
 	producer->lost_callsite = intern_pseudo(producer, HS_PSEUDO_LOST);
 	return producer;
+}
+
+bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
+			     unsigned sources, size_t most_bytes)
+{
+	producer->jit_frames = hs_jit_frames_create(table, sources, most_bytes);
+	return producer->jit_frames != NULL;
 }
 
 static void apply(struct hs_producer *producer, const struct hs_event *event)

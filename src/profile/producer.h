@@ -32,6 +32,14 @@ struct hs_producer;
 /* labels: bits of enum hs_label.  NULL when the arena is used up. */
 struct hs_producer *hs_producer_create(unsigned labels);
 
+/*
+ * Tell generated code apart (see profile/jit_frames.h): once, before the first record.
+ * Without it, a frame there is known by its address alone.  Returns false when the arena
+ * is used up.
+ */
+bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
+			     unsigned sources, size_t most_bytes);
+
 /* Take a record of the frame queue (its memory is the queue's). */
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record);
 

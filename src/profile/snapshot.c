@@ -151,12 +151,16 @@ static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t pla
 	return place;
 }
 
-/* Add an entry; has_functions is set when its locations are known.  NULL: pseudo frames. */
-static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mapping *mapping)
+/*
+ * Add an entry; has_functions is set when its locations are known.  mapping: NULL if it is
+ * a made-up one; path is that one's.
+ */
+static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mapping *mapping,
+			const char *path)
 {
 	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count++];
 
-	*out = (struct hs_view_mapping){ .filename = PSEUDO_PATH, .build_id = "" };
+	*out = (struct hs_view_mapping){ .filename = path, .build_id = "" };
 	if (mapping != NULL)
 		*out = (struct hs_view_mapping){
 			.start = mapping->start,
@@ -180,7 +184,7 @@ static void add_unused_main(struct hs_snapshot_view *snapshot)
 	for (uint32_t id = 0; id < count; id++) {
 		mapping = hs_mapping_table_get(snapshot->table, id);
 		if ((mapping->flags & HS_MAPPING_MAIN) != 0) {
-			add_mapping(snapshot, mapping);
+			add_mapping(snapshot, mapping, mapping->path);
 			return;
 		}
 	}
@@ -191,6 +195,8 @@ static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint
 			  bool named)
 {
 	struct hs_view_mapping *mapping = &snapshot->mappings[snapshot->mapping_count - 1];
+	const struct hs_jit_frames *jit = snapshot->producer->jit_frames;
+	struct hs_jit_name code;
 
 	for (uint32_t i = from; i < end; i++) {
 		const struct hs_location *location = location_at(snapshot, i);
@@ -201,6 +207,11 @@ static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint
 			.address = location->address,
 			.name = name,
 		};
+		if (name != NULL && jit != NULL && hs_jit_frames_name_of(jit, location, &code)) {
+			snapshot->locations[i].system_name = code.system_name;
+			snapshot->locations[i].filename = code.file;
+			snapshot->locations[i].start_line = code.start_line;
+		}
 		mapping->has_functions |= name != NULL;
 		hs_pauses_count(&snapshot->pauses);
 	}
@@ -210,14 +221,19 @@ static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint
 static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
 		    enum hs_symbolize symbolize)
 {
-	struct hs_names *names = &snapshot->producer->names;
+	struct hs_producer *producer = snapshot->producer;
+	struct hs_names *names = &producer->names;
 	uint32_t id = hs_location_mapping(snapshot->table, location_at(snapshot, from));
 	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->table, id);
+	const char *jit_path = hs_jit_frames_path(id);
 
+	if (producer->jit_frames != NULL)
+		hs_jit_frames_name(producer->jit_frames, &producer->locations,
+				   snapshot->order + from, end - from, &snapshot->pauses);
 	if (mapping != NULL && symbolize != HS_SYMBOLIZE_NONE)
-		hs_names_fill(names, &snapshot->producer->locations, snapshot->order + from,
-			      end - from, mapping, id, &snapshot->pauses);
-	add_mapping(snapshot, mapping);
+		hs_names_fill(names, &producer->locations, snapshot->order + from, end - from,
+			      mapping, id, &snapshot->pauses);
+	add_mapping(snapshot, mapping, jit_path != NULL ? jit_path : PSEUDO_PATH);
 	add_locations(snapshot, from, end, mapping == NULL || symbolize != HS_SYMBOLIZE_NONE);
 	if (symbolize == HS_SYMBOLIZE_LINES && hs_names_has_dwarf(names, id))
 		snapshot->mappings[snapshot->mapping_count - 1].has_functions = false;

@@ -42,6 +42,9 @@ extern void *__libc_stack_end;
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8
 
+/* The part of the budget that the table of generated code may take. */
+#define JIT_SHARE 8
+
 #define QUEUE_BYTES ((size_t)1 << 20)
 
 /* Below this budget the queue, and the live set's first index, are a quarter as large. */
@@ -127,6 +130,10 @@ static int make_stages(void)
 	session->unwinder = hs_unwinder_create(session->table);
 	session->producer = hs_producer_create(hs_options.labels);
 	if (session->unwinder == NULL || session->producer == NULL)
+		return -ENOMEM;
+	if (hs_options.symbolize != HS_SYMBOLIZE_NONE && hs_options.jit != 0 &&
+	    !hs_producer_follow_code(session->producer, session->table, hs_options.jit,
+				     hs_options.memory_bytes / JIT_SHARE))
 		return -ENOMEM;
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
 					   hs_options.depth_frames);

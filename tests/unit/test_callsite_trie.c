@@ -62,7 +62,7 @@ static void stays_as_it_was_without_memory(void)
 
 static uint32_t locate(uint32_t mapping, uint64_t address)
 {
-	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping });
+	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping }, 0);
 }
 
 static void locations_are_told_apart_by_mapping_and_address(void)

@@ -300,6 +300,15 @@ static void test_symbolize(void)
 		   "full");
 }
 
+static void test_jit(void)
+{
+	good("HEAPSAMPLE_JIT=none", "HEAPSAMPLE_JIT=none");
+	CHECK_INT(options.jit, 0);
+	good("HEAPSAMPLE_JIT=perfmap", "HEAPSAMPLE_JIT=perfmap");
+	CHECK_INT(options.jit, HS_JIT_SOURCE_PERF_MAP);
+	BAD_VALUES("HEAPSAMPLE_JIT", "none or perfmap); using perfmap", "", "perf", "perfmap,none");
+}
+
 static void test_children(void)
 {
 	good("HEAPSAMPLE_CHILDREN=none", "HEAPSAMPLE_CHILDREN=none");
@@ -338,6 +347,7 @@ int main(void)
 	RUN(test_drop_frames);
 	RUN(test_texts_that_are_too_long);
 	RUN(test_symbolize);
+	RUN(test_jit);
 	RUN(test_children);
 	RUN(test_programs);
 	return CHECK_RESULT();

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames in generated code.  Runs on the producer. */
+#include "profile/jit_frames.h"
+
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "symbolize/perf_map.h"
+
+/* Read of a perf map at a time: some 20,000 lines, which take about ten milliseconds. */
+#define READ_BYTES ((uint64_t)1 << 20)
+
+struct hs_jit_frames {
+	const struct hs_mapping_table *table;
+	unsigned sources; /* bits of enum hs_jit_source */
+	struct hs_jit_map map;
+	struct hs_perf_map perf_map;
+};
+
+struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table, unsigned sources,
+					   size_t most_bytes)
+{
+	struct hs_jit_frames *jit = hs_arena_zalloc(sizeof *jit);
+
+	if (jit == NULL)
+		return NULL;
+	jit->table = table;
+	jit->sources = sources;
+	if (hs_jit_map_init(&jit->map, most_bytes) != 0) {
+		hs_arena_free(jit);
+		return NULL;
+	}
+	return jit;
+}
+
+void hs_jit_frames_destroy(struct hs_jit_frames *jit)
+{
+	if (jit == NULL)
+		return;
+	hs_jit_map_fini(&jit->map);
+	hs_perf_map_fini(&jit->perf_map);
+	hs_arena_free(jit);
+}
+
+static bool may_be_generated(const struct hs_jit_frames *jit, uint32_t mapping)
+{
+	const struct hs_mapping *known = hs_mapping_table_get(jit->table, mapping);
+
+	return mapping == HS_MAPPING_UNKNOWN ||
+	       (known != NULL && (known->flags & HS_MAPPING_ANONYMOUS) != 0);
+}
+
+/* Returns whether there is more to read. */
+static bool read_sources(struct hs_jit_frames *jit)
+{
+	return (jit->sources & HS_JIT_SOURCE_PERF_MAP) != 0 &&
+	       hs_perf_map_read(&jit->perf_map, &jit->map, READ_BYTES);
+}
+
+bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (may_be_generated(jit, frames[i].mapping)) {
+			read_sources(jit);
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t hs_jit_frames_code(struct hs_jit_frames *jit, struct hs_frame *frame)
+{
+	uint32_t object, code;
+
+	if (!may_be_generated(jit, frame->mapping))
+		return 0;
+	code = hs_jit_map_find(&jit->map, frame->address, &object);
+	if (code != 0 && frame->mapping == HS_MAPPING_UNKNOWN)
+		frame->mapping =
+			object == HS_JIT_PERF_MAP ? HS_MAPPING_JIT_PERF_MAP : HS_MAPPING_JIT_GDB;
+	return code;
+}
+
+static uint32_t code_of(const struct hs_location *location)
+{
+	return location->code != 0 ? location->code : location->later_code;
+}
+
+/* Returns whether the code of a location is known now. */
+static bool find_code(struct hs_jit_frames *jit, struct hs_location *location)
+{
+	uint32_t object;
+
+	if (code_of(location) == 0)
+		location->later_code = hs_jit_map_find(&jit->map, location->address, &object);
+	return code_of(location) != 0;
+}
+
+void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_table *locations,
+			const uint32_t *ids, uint32_t count, struct hs_pauses *pauses)
+{
+	struct hs_jit_name name;
+
+	if (count == 0 ||
+	    (!may_be_generated(jit, hs_location_table_get(locations, ids[0])->mapping) &&
+	     hs_jit_frames_path(hs_location_table_get(locations, ids[0])->mapping) == NULL))
+		return;
+	while (read_sources(jit))
+		hs_pauses_take(pauses);
+	for (uint32_t i = 0; i < count; i++) {
+		/* A pause may move the table: looked up each time. */
+		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+
+		if (find_code(jit, location)) {
+			hs_jit_frames_name_of(jit, location, &name);
+			location->name = name.name;
+		} else if (location->name == NULL) {
+			hs_stats_add(jit_unknown_frames, 1);
+		}
+		hs_pauses_count(pauses);
+	}
+}
+
+bool hs_jit_frames_name_of(const struct hs_jit_frames *jit, const struct hs_location *location,
+			   struct hs_jit_name *out)
+{
+	uint32_t code = code_of(location);
+
+	if (code != 0)
+		hs_jit_map_name(&jit->map, code, out);
+	return code != 0;
+}
+
+const char *hs_jit_frames_path(uint32_t mapping)
+{
+	if (mapping == HS_MAPPING_JIT_PERF_MAP)
+		return "[jit: perf-map]";
+	return mapping == HS_MAPPING_JIT_GDB ? "[jit: gdb]" : NULL;
+}

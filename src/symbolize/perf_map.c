@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reads perf maps.  Runs on the producer. */
+#include "symbolize/perf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/arena.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "base/sys.h"
+
+enum { PATH_BYTES = 32 };
+
+void hs_perf_map_fini(struct hs_perf_map *perf)
+{
+	hs_arena_free(perf->buffer);
+	*perf = (struct hs_perf_map){0};
+}
+
+/* Digits at *next, and the blank behind them. */
+static bool parse_number(const char **next, const char *end, uint64_t *value)
+{
+	const char *start = *next;
+	unsigned digit;
+
+	for (*value = 0; *next < end; ++*next) {
+		char c = **next;
+
+		if (c >= '0' && c <= '9')
+			digit = (unsigned)(c - '0');
+		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+			digit = (unsigned)((c | 0x20) - 'a' + 10);
+		else
+			break;
+		if (*value >> 60 != 0)
+			return false;
+		*value = *value << 4 | digit;
+	}
+	if (*next == start || *next == end || **next != ' ')
+		return false;
+	++*next;
+	return true;
+}
+
+/* A line without its newline. */
+static void take_line(struct hs_jit_map *map, const char *line, const char *end)
+{
+	uint64_t start, bytes;
+
+	if (!parse_number(&line, end, &start) || !parse_number(&line, end, &bytes) ||
+	    bytes > UINT64_MAX - start || memchr(line, '\0', (size_t)(end - line)) != NULL ||
+	    hs_jit_map_add(map, start, start + bytes, line, (size_t)(end - line),
+			   HS_JIT_PERF_MAP) != 0)
+		hs_stats_add(jit_skipped, 1);
+}
+
+/* Take the whole lines of the buffer.  Returns the bytes that they have. */
+static size_t take_lines(struct hs_perf_map *perf, struct hs_jit_map *map, size_t bytes)
+{
+	const char *line = perf->buffer, *end = line + bytes, *newline;
+
+	while ((newline = memchr(line, '\n', (size_t)(end - line))) != NULL) {
+		if (perf->in_line)
+			perf->in_line = false;
+		else
+			take_line(map, line, newline);
+		line = newline + 1;
+	}
+	if (line == perf->buffer && bytes == HS_PERF_MAP_LINE_BYTES) {
+		if (!perf->in_line)
+			hs_stats_add(jit_skipped, 1);
+		perf->in_line = true;
+		line = end;
+	}
+	return (size_t)(line - perf->buffer);
+}
+
+static const char *kind_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFDIR:
+		return "a directory";
+	case S_IFIFO:
+		return "a pipe";
+	case S_IFSOCK:
+		return "a socket";
+	case S_IFREG:
+		return "a file";
+	default:
+		return "a device";
+	}
+}
+
+static bool refuse(struct hs_perf_map *perf, const char *path, const char *what, unsigned owner,
+		   unsigned user)
+{
+	if (!perf->refused)
+		hs_log(HS_LOG_WARN,
+		       "%s is %s of user %u: not used (expected a regular file of user %u)", path,
+		       what, owner, user);
+	perf->refused = true;
+	return false;
+}
+
+static bool is_usable(struct hs_perf_map *perf, const char *path, const struct stat *file)
+{
+	unsigned user = (unsigned)hs_syscall(SYS_geteuid, 0, 0, 0, 0, 0, 0);
+
+	if (S_ISREG(file->st_mode) && file->st_uid == user)
+		return true;
+	return refuse(perf, path, kind_of(file->st_mode), file->st_uid, user);
+}
+
+/* Begin anew if the file is another one than before, or is shorter than what was read. */
+static void follow_file(struct hs_perf_map *perf, const struct stat *file)
+{
+	if (file->st_dev == perf->device && file->st_ino == perf->inode &&
+	    (uint64_t)file->st_size >= perf->offset)
+		return;
+	perf->device = file->st_dev;
+	perf->inode = file->st_ino;
+	perf->offset = 0;
+	perf->in_line = false;
+}
+
+/* Returns whether most_bytes were the end of it. */
+static bool read_lines(struct hs_perf_map *perf, struct hs_jit_map *map, int fd,
+		       uint64_t most_bytes)
+{
+	uint64_t taken = 0;
+	ssize_t got;
+
+	while (taken < most_bytes) {
+		size_t used;
+
+		got = hs_sys_pread(fd, perf->buffer, HS_PERF_MAP_LINE_BYTES, perf->offset);
+		if (got == -EINTR)
+			continue;
+		if (got <= 0)
+			return false;
+		used = take_lines(perf, map, (size_t)got);
+		if (used == 0)
+			return false; /* a half line: the rest comes later */
+		perf->offset += used;
+		taken += used;
+	}
+	return true;
+}
+
+static int open_file(struct hs_perf_map *perf, const char *path, const struct stat *expected)
+{
+	/* Should it be a pipe by now, the open does not wait for a writer. */
+	int fd = hs_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
+	struct stat file;
+
+	if (fd == -ELOOP)
+		refuse(perf, path, "a symbolic link to a file", expected->st_uid, expected->st_uid);
+	if (fd < 0)
+		return fd;
+	if (hs_sys_fstat(fd, &file) != 0 || !is_usable(perf, path, &file)) {
+		hs_sys_close(fd);
+		return -EACCES;
+	}
+	follow_file(perf, &file);
+	return fd;
+}
+
+bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t most_bytes)
+{
+	pid_t process_id = hs_sys_getpid();
+	char path[PATH_BYTES];
+	struct stat file;
+	bool more;
+	int fd;
+
+	if (process_id != perf->process_id) {
+		perf->process_id = process_id;
+		perf->inode = 0;
+		perf->offset = 0;
+		perf->refused = false;
+	}
+	hs_format(path, sizeof path, "/tmp/perf-%d.map", (int)process_id);
+	if (hs_sys_stat(path, &file) != 0)
+		return false;
+	if (file.st_dev == perf->device && file.st_ino == perf->inode &&
+	    (uint64_t)file.st_size == perf->offset)
+		return false;
+	if (perf->buffer == NULL)
+		perf->buffer = hs_arena_alloc(HS_PERF_MAP_LINE_BYTES);
+	if (perf->buffer == NULL || !is_usable(perf, path, &file))
+		return false;
+	fd = open_file(perf, path, &file);
+	if (fd < 0)
+		return false;
+	more = read_lines(perf, map, fd, most_bytes);
+	hs_sys_close(fd);
+	return more;
+}

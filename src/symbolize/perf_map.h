@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * /tmp/perf-PID.map: the text file in which JIT compilers say what they have compiled.
+ *
+ * A line is "START SIZE NAME": two hexadecimal numbers without 0x, and the rest of the
+ * line (tools/perf/Documentation/jit-interface.txt of the kernel).  The file only grows;
+ * it is read as far as it has whole lines, and on from there when it has grown.  One that
+ * has been replaced or has become shorter is read from its beginning.
+ *
+ * Anyone may put a file there, so it is used only if it is a regular file that belongs to
+ * the effective user; else one line says so.
+ *
+ * Threads: the producer.  Memory: the arena (a buffer; what is read goes into the map).
+ */
+#ifndef HS_SYMBOLIZE_PERF_MAP_H
+#define HS_SYMBOLIZE_PERF_MAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "symbolize/jit_map.h"
+
+/* The longest line that is understood, with its newline; and what one read takes. */
+#define HS_PERF_MAP_LINE_BYTES 65536
+
+/* All zero: nothing read yet. */
+struct hs_perf_map {
+	char *buffer;
+	pid_t process_id; /* whose file it is */
+	uint64_t device;
+	uint64_t inode;
+	uint64_t offset; /* up to here the file has been read */
+	bool in_line;    /* offset is inside of a line that is too long */
+	bool refused;    /* a file was not used, and the line is written */
+};
+
+void hs_perf_map_fini(struct hs_perf_map *perf);
+
+/*
+ * Read on, at most most_bytes, if the file has grown: a stat(2) where it has not.  In a
+ * forked child the file is another one.  Counted: jit_skipped.
+ * Returns whether there is more to read.
+ */
+bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t most_bytes);
+
+#endif

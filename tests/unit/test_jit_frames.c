@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Frames in generated code, from records to the view of a profile: the code is a page of
+ * this process, and the perf map is its own.
+ */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "profile/snapshot.h"
+#include "profile_testing.h"
+
+enum { PAGE = 4096 };
+
+static struct hs_mapping_table *table;
+static struct hs_producer *producer;
+static struct hs_snapshot_view *snapshot;
+static struct hs_view view;
+static uint64_t next_address = 0x100000;
+static char path[64];
+static void *page;    /* generated code */
+static uint64_t code; /* its address, */
+static uint32_t in;   /* and its mapping */
+
+static void say(uint64_t start, uint64_t bytes, const char *name)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	CHECK(dprintf(fd, "%llx %llx %s\n", (unsigned long long)start, (unsigned long long)bytes,
+		      name) > 0);
+	close(fd);
+}
+
+static void begin(void)
+{
+	CHECK_INT(unlink(path) == 0 || access(path, F_OK) != 0, 1);
+	page = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	code = (uint64_t)(uintptr_t)page;
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	in = hs_mapping_table_find(table, code);
+	producer = new_producer(0);
+	CHECK(hs_producer_follow_code(producer, table, HS_JIT_SOURCE_PERF_MAP, MIB));
+}
+
+static void end(void)
+{
+	hs_snapshot_destroy(snapshot);
+	snapshot = NULL;
+	munmap(page, PAGE);
+	unlink(path);
+}
+
+/* An allocation from the code at address, called by this program. */
+static void sample(uint64_t address, uint32_t mapping)
+{
+	union test_record record = allocate(next_address += 16, 1, 1, 0);
+	uint64_t caller = (uint64_t)(uintptr_t)say;
+
+	record.head.frames[0] = (struct hs_frame){address, mapping};
+	record.head.frames[1] = (struct hs_frame){caller, hs_mapping_table_find(table, caller)};
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+}
+
+static void freeze(void)
+{
+	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
+
+	hs_snapshot_destroy(snapshot);
+	view = (struct hs_view){0};
+	snapshot = hs_snapshot_create(producer, table, &options, NULL, NULL, &view);
+	CHECK(snapshot != NULL);
+	if (snapshot == NULL)
+		exit(99);
+}
+
+/* The innermost frame of the stack of a row, and how many samples it has. */
+static const struct hs_view_location *leaf(size_t row, int samples)
+{
+	uint32_t stack[FRAMES_MAX];
+
+	CHECK(row < view.row_count);
+	if (row >= view.row_count)
+		exit(99);
+	CHECK_INT(view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX), 2);
+	CHECK_INT(view.rows[row].values[0], samples);
+	return &view.locations[stack[0]];
+}
+
+static void code_has_its_function_s_name(void)
+{
+	uint64_t unknown = hs_stats_get(jit_unknown_frames);
+
+	begin();
+	say(code, 0x100, "JS:*resolve /srv/app/router.js:12:17");
+	sample(code + 0x10, in);
+	sample(code + 0x20, in);
+	freeze();
+	CHECK_INT(view.row_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_STR(leaf(i, 1)->name, "resolve");
+		CHECK_STR(leaf(i, 1)->system_name, "JS:*resolve /srv/app/router.js:12:17");
+		CHECK_STR(leaf(i, 1)->filename, "/srv/app/router.js");
+		CHECK_INT(leaf(i, 1)->start_line, 12);
+		CHECK_INT(leaf(i, 1)->address, code + 0x10 + 0x10 * i);
+		CHECK_STR(view.mappings[leaf(i, 1)->mapping].filename, "//anon");
+	}
+	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown);
+	end();
+}
+
+/* The mapping is larger than what is known of it, and has two functions in it. */
+static void code_beside_functions_has_none_of_their_names(void)
+{
+	static const char *const names[] = {NULL, "one", NULL, "two", NULL};
+	uint64_t unknown = hs_stats_get(jit_unknown_frames);
+	char expected[64];
+
+	begin();
+	say(code + 0x100, 0x100, "one");
+	say(code + 0x300, 0x100, "two");
+	for (uint64_t i = 0; i < 5; i++)
+		sample(code + i * 0x100 + 0xff, in);
+	freeze();
+	for (uint64_t i = 0; i < 5; i++) {
+		uint64_t start = hs_mapping_table_get(table, in)->start;
+
+		snprintf(expected, sizeof expected, "//anon+0x%llx",
+			 (unsigned long long)(code + i * 0x100 + 0xff - start));
+		CHECK_STR(leaf(i, 1)->name, names[i] != NULL ? names[i] : expected);
+	}
+	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown + 3);
+	freeze();
+	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown + 3); /* once each */
+	end();
+}
+
+static void an_address_used_again_is_another_frame(void)
+{
+	begin();
+	say(code, 0x100, "first");
+	sample(code + 0x10, in);
+	say(code + 8, 0x100, "second");
+	sample(code + 0x10, in);
+	sample(code + 0x10, in);
+	say(code, 0x100, "first");
+	sample(code + 0x10, in);
+	freeze();
+	CHECK_INT(view.row_count, 2);
+	CHECK_STR(leaf(0, 2)->name, "first");
+	CHECK_STR(leaf(1, 2)->name, "second");
+	CHECK(leaf(0, 2) != leaf(1, 2));
+	CHECK_INT(leaf(0, 2)->address, leaf(1, 2)->address);
+	end();
+}
+
+static void moved_code_keeps_its_name(void)
+{
+	begin();
+	say(code, 0x80, "moves");
+	say(code + 0x100, 0x80, "is overwritten");
+	sample(code + 0x10, in);
+	sample(code + 0x110, in);
+	say(code + 0x100, 0x80, "moves");
+	sample(code + 0x110, in);
+	say(code, 0x80, "has come");
+	sample(code + 0x10, in);
+	freeze();
+	CHECK_INT(view.row_count, 4);
+	CHECK_STR(leaf(0, 1)->name, "moves");
+	CHECK_STR(leaf(1, 1)->name, "is overwritten");
+	CHECK_STR(leaf(2, 1)->name, "moves");
+	CHECK_STR(leaf(3, 1)->name, "has come");
+	end();
+}
+
+static void names_that_come_late_are_filled_in(void)
+{
+	uint64_t unknown = hs_stats_get(jit_unknown_frames);
+
+	begin();
+	sample(code + 0x10, in);
+	sample(code + 0x210, in);
+	freeze();
+	CHECK(strncmp(leaf(0, 1)->name, "//anon+0x", 9) == 0);
+	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown + 2);
+	say(code, 0x100, "py::late:/srv/late.py");
+	freeze();
+	CHECK_STR(leaf(0, 1)->name, "late");
+	CHECK_STR(leaf(0, 1)->system_name, "py::late:/srv/late.py");
+	CHECK_STR(leaf(0, 1)->filename, "/srv/late.py");
+	CHECK(strncmp(leaf(1, 1)->name, "//anon+0x", 9) == 0);
+	say(code, 0x100, "another since");
+	freeze();
+	CHECK_STR(leaf(0, 1)->name, "late");
+	sample(code + 0x10, in);
+	freeze();
+	CHECK_INT(view.row_count, 3);
+	CHECK_STR(leaf(2, 1)->name, "another since");
+	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown + 2);
+	end();
+}
+
+static void code_in_no_mapping_has_one_made_up(void)
+{
+	const struct hs_view_location *location;
+
+	begin();
+	say(code, 0x100, "gone since");
+	sample(code + 0x10, HS_MAPPING_UNKNOWN);
+	sample(code + 0x800, HS_MAPPING_UNKNOWN);
+	freeze();
+	location = leaf(0, 1);
+	CHECK_STR(location->name, "gone since");
+	CHECK_INT(location->address, code + 0x10);
+	CHECK_STR(view.mappings[location->mapping].filename, "[jit: perf-map]");
+	CHECK(view.mappings[location->mapping].has_functions);
+	location = leaf(1, 1);
+	CHECK_STR(location->name, "[unknown]");
+	CHECK_STR(view.mappings[location->mapping].filename, "[heapsample]");
+	end();
+}
+
+/* A stale line does not rename a library that has been mapped since. */
+static void files_keep_their_own_names(void)
+{
+	uint64_t function = (uint64_t)(uintptr_t)memfd_create;
+
+	begin();
+	say(code, 0x100, "code");
+	say(function, 0x100, "stale");
+	sample(code, in);
+	sample(function, hs_mapping_table_find(table, function));
+	freeze();
+	CHECK_STR(leaf(0, 1)->name, "code");
+	CHECK_STR(leaf(1, 1)->name, "memfd_create");
+	end();
+}
+
+static unsigned calls;
+
+static long count_calls(long number)
+{
+	(void)number;
+	calls++;
+	return 0;
+}
+
+static void without_generated_code_nothing_is_looked_at(void)
+{
+	uint64_t function = (uint64_t)(uintptr_t)memfd_create;
+
+	begin();
+	hs_sys_fault = count_calls;
+	calls = 0;
+	sample(function, hs_mapping_table_find(table, function));
+	CHECK_INT(calls, 0);
+	sample(code, in);
+	CHECK(calls > 0);
+	hs_sys_fault = NULL;
+	end();
+}
+
+int main(void)
+{
+	set_up();
+	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	table = hs_mapping_table_create();
+	RUN(code_has_its_function_s_name);
+	RUN(code_beside_functions_has_none_of_their_names);
+	RUN(an_address_used_again_is_another_frame);
+	RUN(moved_code_keeps_its_name);
+	RUN(names_that_come_late_are_filled_in);
+	RUN(code_in_no_mapping_has_one_made_up);
+	RUN(files_keep_their_own_names);
+	RUN(without_generated_code_nothing_is_looked_at);
+	return CHECK_RESULT();
+}

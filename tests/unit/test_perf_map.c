@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Reading /tmp/perf-PID.map: this process's own, which the test writes. */
+#include "symbolize/perf_map.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+
+#define MIB ((size_t)1 << 20)
+
+static struct hs_jit_map map;
+static struct hs_perf_map perf;
+static char path[64];
+static char log_path[] = "/tmp/test_perf_map.XXXXXX";
+static uint64_t skipped; /* before the case */
+static unsigned opens;
+
+static const char *name_at(uint64_t address)
+{
+	struct hs_jit_name name;
+	uint32_t object, number = hs_jit_map_find(&map, address, &object);
+
+	if (number == 0)
+		return "";
+	hs_jit_map_name(&map, number, &name);
+	return name.system_name;
+}
+
+static void write_to(const char *file, int flags, const char *text, size_t bytes)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | flags, 0600);
+
+	CHECK(fd >= 0);
+	CHECK_INT(write(fd, text, bytes), bytes);
+	close(fd);
+}
+
+static void append(const char *text)
+{
+	write_to(path, O_APPEND, text, strlen(text));
+}
+
+static bool read_on(void)
+{
+	return hs_perf_map_read(&perf, &map, UINT64_MAX);
+}
+
+/* What was logged since the case began. */
+static const char *messages(void)
+{
+	static char text[1024];
+	int fd = open(log_path, O_RDONLY);
+	ssize_t got = read(fd, text, sizeof text - 1);
+
+	text[got > 0 ? got : 0] = '\0';
+	close(fd);
+	return text;
+}
+
+static void begin(void)
+{
+	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	unlink(path);
+	CHECK_INT(truncate(log_path, 0), 0);
+	CHECK_INT(hs_jit_map_init(&map, 16 * MIB), 0);
+	perf = (struct hs_perf_map){0};
+	skipped = hs_stats_get(jit_skipped);
+}
+
+static void end(void)
+{
+	unlink(path);
+	hs_perf_map_fini(&perf);
+	hs_jit_map_fini(&map);
+	CHECK_INT(hs_arena_used(), 0);
+}
+
+static void reads_on_as_the_file_grows(void)
+{
+	begin();
+	CHECK(!read_on()); /* there is none yet */
+	append("1000 80 first one\n2000 10 ");
+	CHECK(!read_on());
+	CHECK_STR(name_at(0x1000), "first one");
+	CHECK_STR(name_at(0x107f), "first one");
+	CHECK_STR(name_at(0x1080), "");
+	CHECK_STR(name_at(0x2000), ""); /* half a line */
+	append("sec");
+	read_on();
+	CHECK_STR(name_at(0x2000), "");
+	append("ond\n");
+	read_on();
+	CHECK_STR(name_at(0x2000), "second");
+	append("1000 10 later line wins\nABCdef 1 upper\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "later line wins");
+	CHECK_STR(name_at(0x1010), "");
+	CHECK_STR(name_at(0xabcdef), "upper");
+	CHECK_INT(hs_stats_get(jit_skipped), skipped);
+	CHECK_STR(messages(), "");
+	end();
+}
+
+static void begins_anew_with_another_file(void)
+{
+	char other[80];
+
+	begin();
+	append("1000 80 old\n2000 80 old two\n");
+	read_on();
+	CHECK_INT(truncate(path, 0), 0);
+	append("3000 80 truncated\n");
+	read_on();
+	CHECK_STR(name_at(0x3000), "truncated");
+	CHECK_STR(name_at(0x1000), "old"); /* nobody says that it is gone */
+	snprintf(other, sizeof other, "%s.new", path);
+	write_to(other, 0, "4000 80 replaced by a longer file\n", 34);
+	CHECK_INT(rename(other, path), 0);
+	read_on();
+	CHECK_STR(name_at(0x4000), "replaced by a longer file");
+	end();
+}
+
+static void bad_lines_are_passed_over(void)
+{
+	static const char *const lines[] = {
+		"",
+		" ",
+		"garbage",
+		"1000",
+		"1000 ",
+		"1000 10",
+		"1000 10 ",
+		"1000  10 two blanks",
+		" 1000 10 blank first",
+		"0x1000 10 prefix",
+		"1000 0x10 prefix",
+		"-1000 10 sign",
+		"1000 0 no size",
+		"1000 -1 sign",
+		"g000 10 no digit",
+		"1000\t10\ttabs",
+		"10000000000000000 10 too many digits",
+		"ffffffffffffffff 10 overflow",
+		"1000 ffffffffffffffff overflow",
+		"1000 7fffffffffff too large",
+	};
+	size_t count = sizeof lines / sizeof *lines;
+
+	begin();
+	for (size_t i = 0; i < count; i++) {
+		append(lines[i]);
+		append("\n");
+	}
+	write_to(path, O_APPEND, "1000 10 NUL\0 in it\n", 19);
+	append("2000 10 good\n");
+	read_on();
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + count + 1);
+	CHECK_INT(map.ranges.count, 1);
+	CHECK_STR(name_at(0x2000), "good");
+	end();
+}
+
+static void lines_may_be_long_but_not_too_long(void)
+{
+	static char line[3 * HS_PERF_MAP_LINE_BYTES];
+
+	begin();
+	memset(line, 'x', sizeof line);
+	memcpy(line, "1000 10 ", 8);
+	write_to(path, O_APPEND, line, HS_PERF_MAP_LINE_BYTES - 1);
+	append("\n");
+	read_on();
+	CHECK_INT(strlen(name_at(0x1000)), HS_PERF_MAP_LINE_BYTES - 1 - 8);
+	memcpy(line, "2000 10 ", 8);
+	write_to(path, O_APPEND, line, sizeof line);
+	read_on();
+	append("still the same line\n3000 10 good\n");
+	read_on();
+	CHECK_STR(name_at(0x2000), "");
+	CHECK_STR(name_at(0x3000), "good");
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 1);
+	end();
+}
+
+static void reads_no_more_than_asked_at_a_time(void)
+{
+	char line[64];
+
+	begin();
+	for (unsigned i = 0; i < 10000; i++) {
+		snprintf(line, sizeof line, "%x 10 function %u\n", 0x1000 + i * 16, i);
+		append(line);
+	}
+	CHECK(hs_perf_map_read(&perf, &map, 1));
+	CHECK(map.ranges.count > 1000 && map.ranges.count < 9000);
+	while (hs_perf_map_read(&perf, &map, 1)) {
+	}
+	CHECK_INT(map.ranges.count, 10000);
+	CHECK_STR(name_at(0x1000 + 9999 * 16), "function 9999");
+	end();
+}
+
+static long count_opens(long number)
+{
+	opens += number == SYS_openat;
+	return 0;
+}
+
+static void a_file_that_has_not_grown_is_not_opened(void)
+{
+	begin();
+	append("1000 10 code\n");
+	read_on();
+	opens = 0;
+	hs_sys_fault = count_opens;
+	read_on();
+	CHECK_INT(opens, 0);
+	append("2000 10 code\n");
+	read_on();
+	CHECK_INT(opens, 1);
+	hs_sys_fault = NULL;
+	end();
+}
+
+/* One line that names the file, what it is, and what was expected. */
+static void check_refused(const char *what)
+{
+	char expected[256];
+	const char *got;
+
+	read_on();
+	read_on();
+	CHECK_INT(map.ranges.count, 0);
+	snprintf(expected, sizeof expected,
+		 "%s is %s: not used (expected a regular file of user %u)\n", path, what,
+		 (unsigned)geteuid());
+	got = strstr(messages(), path);
+	CHECK_STR(got != NULL ? got : messages(), expected);
+}
+
+static void only_a_regular_file_is_used(void)
+{
+	char what[80], target[80];
+	unsigned user = geteuid();
+
+	begin();
+	CHECK_INT(mkdir(path, 0700), 0);
+	snprintf(what, sizeof what, "a directory of user %u", user);
+	check_refused(what);
+	rmdir(path);
+	end();
+
+	begin();
+	CHECK_INT(mkfifo(path, 0600), 0);
+	snprintf(what, sizeof what, "a pipe of user %u", user);
+	check_refused(what);
+	end();
+
+	begin();
+	snprintf(target, sizeof target, "%s.target", path);
+	write_to(target, 0, "1000 10 code\n", 13);
+	CHECK_INT(symlink(target, path), 0);
+	snprintf(what, sizeof what, "a symbolic link to a file of user %u", user);
+	check_refused(what);
+	unlink(target);
+	end();
+}
+
+static void only_the_user_s_own_file_is_used(void)
+{
+	if (geteuid() != 0) {
+		printf("skipped: only root can give a file away\n");
+		return;
+	}
+	begin();
+	append("1000 10 code\n");
+	CHECK_INT(chown(path, 12345, 0), 0);
+	check_refused("a file of user 12345");
+	CHECK_INT(chown(path, 0, 0), 0);
+	read_on();
+	CHECK_STR(name_at(0x1000), "code");
+	end();
+}
+
+static void a_forked_child_has_its_own_file(void)
+{
+	int status = 0;
+	pid_t child;
+
+	begin();
+	append("1000 10 parent's\n2000 10 parent's two\n");
+	read_on();
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		CHECK_STR(name_at(0x1000), "parent's");
+		snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+		append("1000 10 child's\n");
+		read_on();
+		CHECK_STR(name_at(0x1000), "child's");
+		CHECK_STR(name_at(0x2000), "parent's two");
+		unlink(path);
+		_exit(check_failures != 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	append("3000 10 parent's three\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "parent's");
+	CHECK_STR(name_at(0x3000), "parent's three");
+	end();
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	close(mkstemp(log_path));
+	hs_log_init(HS_LOG_WARN, log_path);
+	RUN(reads_on_as_the_file_grows);
+	RUN(begins_anew_with_another_file);
+	RUN(bad_lines_are_passed_over);
+	RUN(lines_may_be_long_but_not_too_long);
+	RUN(reads_no_more_than_asked_at_a_time);
+	RUN(a_file_that_has_not_grown_is_not_opened);
+	RUN(only_a_regular_file_is_used);
+	RUN(only_the_user_s_own_file_is_used);
+	RUN(a_forked_child_has_its_own_file);
+	unlink(log_path);
+	return CHECK_RESULT();
+}
