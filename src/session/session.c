@@ -50,6 +50,9 @@ extern void *__libc_stack_end;
 /* Below this budget the queue, and the live set's first index, are a quarter as large. */
 #define SMALL_MEMORY_BYTES ((uint64_t)64 << 20)
 
+/* How long a program that waits for ring space waits at its start for who makes some. */
+#define START_LIMIT_NS 5000000000u
+
 /* How long the end of the process waits for records, and for the file after that. */
 #define DRAIN_LIMIT_NS 2000000000u
 #define WRITE_LIMIT_NS 60000000000u
@@ -209,6 +212,9 @@ static void start_profiling(char **environment)
 	start_sampling();
 	if (hs_recorder.block || hs_options.signal_number != 0 || hs_options.time_interval_s != 0)
 		hs_threads_ensure();
+	/* The loader's lock is free here: the worker can load libunwind. */
+	if (hs_recorder.block)
+		hs_threads_wait_reader(START_LIMIT_NS);
 }
 
 /* HEAPSAMPLE=check, where the program would be profiled if its malloc can be. */

@@ -95,6 +95,9 @@ bool hs_threads_ensure(void);
 /* Wait while another thread starts them.  Returns whether they run. */
 bool hs_threads_wait_started(uint64_t timeout_ns);
 
+/* Wait until the worker reads the ring, if the threads run.  Start-up. */
+void hs_threads_wait_reader(uint64_t timeout_ns);
+
 /* Write a profile now.  The producer's thread, producer_batch held. */
 void hs_dump_write(const char *reason);
 

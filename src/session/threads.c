@@ -267,3 +267,15 @@ bool hs_threads_wait_started(uint64_t timeout_ns)
 		hs_sys_futex_wait(&session->threads, phase, STALL_NS);
 	return phase == HS_THREADS_RUNNING;
 }
+
+void hs_threads_wait_reader(uint64_t timeout_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+
+	while (atomic_load_explicit(&session->threads, memory_order_relaxed) ==
+		       HS_THREADS_RUNNING &&
+	       !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire) &&
+	       hs_sys_monotonic_ns() < end_ns)
+		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, STALL_NS);
+}
