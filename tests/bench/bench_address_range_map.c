@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the map of address ranges costs at 10, 1,000 and 100,000 ranges: nanoseconds per
+ * call in random places, and levels of the tree that a look-up visits.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "maps/address_range_map.h"
+
+/* Ranges of four pages with a gap of one, as libraries lie. */
+#define PAGE UINT64_C(4096)
+#define STRIDE (5 * PAGE)
+#define FIRST UINT64_C(0x7f0000000000)
+
+#define CALLS 2000000u
+
+static struct hs_address_range_map map;
+static uint64_t random_state = 88172645463325252u;
+static volatile uint64_t sink;
+
+static uint64_t random_below(uint64_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % limit;
+}
+
+static double now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void check(int result)
+{
+	if (result < 0) {
+		fprintf(stderr, "bench_address_range_map: error %d\n", result);
+		exit(1);
+	}
+}
+
+static void fill(uint32_t count)
+{
+	hs_address_range_map_clear(&map);
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t start = FIRST + i * STRIDE;
+		check(hs_address_range_map_emplace(&map, start, start + 4 * PAGE, i));
+	}
+}
+
+static unsigned levels_of(uint64_t address)
+{
+	unsigned levels = 0;
+
+	for (uint32_t node = map.root; node != 0; levels++)
+		node = map.nodes[node].child[address >= map.nodes[node].range.end];
+	return levels;
+}
+
+static double append_ns(uint32_t count)
+{
+	uint32_t rounds = CALLS / count;
+	double start;
+
+	fill(count);
+	start = now_ns();
+	for (uint32_t i = 0; i < rounds; i++)
+		fill(count);
+	return (now_ns() - start) / rounds / count;
+}
+
+/* An address depends on the last answer: look-ups do not overlap in the processor. */
+static double find_ns(uint32_t count)
+{
+	uint64_t found = 0;
+	double start = now_ns();
+
+	for (uint32_t i = 0; i < CALLS; i++) {
+		const struct hs_address_range *range = hs_address_range_map_find(
+			&map, FIRST + random_below(count * STRIDE) + (found >> 63));
+		found += range != NULL ? range->value : 0;
+	}
+	sink = found;
+	return (now_ns() - start) / CALLS;
+}
+
+/* Three pages in a random place: a split, a cut on one side, or over a gap. */
+static double trim_ns(uint32_t count)
+{
+	double start = now_ns();
+
+	for (uint32_t i = 0; i < CALLS; i++) {
+		uint64_t at = FIRST + random_below(count * STRIDE / PAGE) * PAGE;
+		check(hs_address_range_map_trim_overlaps_and_emplace(&map, at, at + 3 * PAGE, i));
+	}
+	return (now_ns() - start) / CALLS;
+}
+
+static double random_ns(uint32_t count)
+{
+	uint64_t sum = 0;
+	double start = now_ns();
+
+	for (uint32_t i = 0; i < CALLS; i++)
+		sum += random_below(count * STRIDE);
+	sink = sum;
+	return (now_ns() - start) / CALLS;
+}
+
+static void measure(uint32_t count)
+{
+	double append = append_ns(count), find = find_ns(count), noise = random_ns(count), trim;
+	uint64_t levels = 0;
+	unsigned most = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		unsigned here = levels_of(FIRST + i * STRIDE);
+		levels += here;
+		most = here > most ? here : most;
+	}
+	trim = trim_ns(count);
+	printf("%8" PRIu32 " %14.1f %10.1f %14.1f %10.1f %10u %14" PRIu32 "\n", count, append,
+	       find - noise, trim - noise, (double)levels / count, most, map.count);
+}
+
+int main(void)
+{
+	check(hs_arena_init((size_t)256 << 20));
+	printf("%8s %14s %10s %14s %10s %10s %14s\n", "ranges", "append, ns", "find, ns",
+	       "trim+add, ns", "levels", "most", "ranges after");
+	measure(10);
+	measure(1000);
+	measure(100000);
+	return 0;
+}
