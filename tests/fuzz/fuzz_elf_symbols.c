@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Fuzzer of the symbol reader: any bytes as an object file and as an image in
- * memory.  A libFuzzer entry; with HS_FUZZ_STANDALONE a program that runs the files
- * given as arguments.
- */
+/* The symbol reader: any bytes as an object file and as an image in memory. */
 #include "symbolize/symbols.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/arena.h"
+#include "fuzz.h"
 #include "symbolize/debug_file.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
 /* Each name found must be a text; the addresses looked at are those the input may hold. */
 static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t bytes)
@@ -28,8 +19,7 @@ static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t 
 
 		memcpy(&address, data + i, sizeof address);
 		name = hs_symbols_find(symbols, address);
-		if (name != NULL && (name[0] == '\0' || strlen(name) > bytes))
-			abort();
+		MUST(name == NULL || (name[0] != '\0' && strlen(name) <= bytes));
 	}
 	hs_symbols_object_has_dwarf(symbols);
 	hs_symbols_free(symbols);
@@ -42,54 +32,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	size_t used;
 	int fd;
 
-	if (hs_arena_init((size_t)64 << 20) < 0)
-		abort();
+	hs_arena_init(FUZZ_BUDGET);
 	hs_debug_file_root = "/nonexistent";
 	used = hs_arena_used();
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
-	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
-		abort();
+	MUST(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
 	if (hs_symbols_load(path, "", &symbols) == 0)
 		use_symbols(symbols, data, bytes);
 	close(fd);
 	if (hs_symbols_load_memory((uintptr_t)data, bytes, &symbols) == 0)
 		use_symbols(symbols, data, bytes);
-	if (hs_arena_used() != used)
-		abort();
+	MUST(hs_arena_used() == used);
 	return 0;
 }
-
-#ifdef HS_FUZZ_STANDALONE
-static int run_file(const char *path)
-{
-	FILE *file = fopen(path, "re");
-	uint8_t *data = NULL;
-	size_t bytes = 0, got;
-
-	if (file == NULL) {
-		perror(path);
-		return 1;
-	}
-	do {
-		data = realloc(data, bytes + 65536);
-		if (data == NULL)
-			abort();
-		got = fread(data + bytes, 1, 65536, file);
-		bytes += got;
-	} while (got > 0);
-	fclose(file);
-	LLVMFuzzerTestOneInput(data, bytes);
-	free(data);
-	return 0;
-}
-
-int main(int argc, char **argv)
-{
-	int i, failures = 0;
-
-	for (i = 1; i < argc; i++)
-		failures |= run_file(argv[i]);
-	return failures;
-}
-#endif

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Write the seeds of the fuzz targets: make-corpus.py DIRECTORY (tests/fuzz/corpus).
+
+The seeds stand in the tree; this says where they come from and makes them again.  Other
+files of a corpus are inputs that once made a target fail, named for what they broke.
+Needs gcc, GNU binutils and xz.
+"""
+
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+
+# ------------------------------------------------------------------ proc_maps
+
+MAPS = {
+    'program': b'''\
+55d0c0a00000-55d0c0a01000 r--p 00000000 08:01 7                          /bin/program
+55d0c0a01000-55d0c0a02000 r-xp 00001000 08:01 7                          /bin/program
+55d0c0a02000-55d0c0a03000 rw-p 00002000 08:01 7                          /bin/program
+55d0c1b00000-55d0c1b21000 rw-p 00000000 00:00 0                          [heap]
+7f0000000000-7f0000021000 rw-p 00000000 00:00 0 
+7f0000021000-7f0004000000 ---p 00000000 00:00 0 
+7f00a0000000-7f00a0022000 r--p 00000000 08:01 1234                       /usr/lib/libc.so.6
+7f00a0022000-7f00a017a000 r-xp 00022000 08:01 1234                       /usr/lib/libc.so.6
+7ffc1a000000-7ffc1a021000 rw-p 00000000 00:00 0                          [stack]
+7ffc1a1b0000-7ffc1a1b4000 r--p 00000000 00:00 0                          [vvar]
+7ffc1a1b4000-7ffc1a1b6000 r-xp 00000000 00:00 0                          [vdso]
+ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
+''',
+    'deleted': b'''\
+1000-2000 r-xp 00000000 08:01 7 /tmp/x (deleted)
+2000-3000 r-xp 00000000 08:01 8 /tmp/x (deleted) (deleted)
+3000-4000 r-xp 00000000 08:01 9 (deleted)
+4000-5000 rwxs 00000000 00:05 10 /SYSV00000000 (deleted)
+''',
+    'names': b'''\
+1000-2000 r-xp 00000000 08:01 7    /a b/c  d
+2000-3000 r-xp 00000000 08:01 8    /with\\012newline\\012
+3000-4000 r-xp 00000000 08:01 9    /not\\01an\\0escape\\
+4000-5000 r-xp 00000000 08:01 10   relative
+5000-6000 r-xp 00000000 00:2a 11   anon_inode:[perf_event]
+''',
+    'anonymous': b'''\
+1000-2000 r-xp 00000000 00:00 0
+2000-3000 rwxp 00000000 00:00 0 [anon:v8: code]
+3000-4000 r-xp 00000000 00:00 0 [anon_shmem:jit]
+4000-5000 r-xp 00000000 00:01 1024 /memfd:jit (deleted)
+5000-6000 r-xs 00000000 00:01 1025 /dev/zero (deleted)
+6000-7000 r-xp 00000000 00:00 0 [stack:1234]
+7000-8000 r-xp 00000000 00:00 0 [uprobes]
+''',
+    'devices': b'''\
+1000-2000 rwxs 00000000 00:06 1 /dev/dri/card0
+2000-3000 r-xp 00000000 00:06 2 /dev/mem
+3000-4000 r-xs 00000000 00:19 3 /dev/shm/code
+4000-5000 r-xp 00000000 00:0f 4 /anon_hugepage (deleted)
+200000-400000 r-xp 00000000 00:00 0 /bin/program
+''',
+    'damaged': b'''\
+1000-2000 r-xp 00000000 08:01 7 /first
+
+2000-1000 r-xp 00000000 08:01 7 /upside-down
+3000-4000 r-xp 0000
+zzzz-5000 r-xp 00000000 08:01 7 /not-a-number
+5000-6000 r-xp 00000000 08:01 99999999999999999999 /large
+6000-7000 r-xp fffffffffffff001 08:01 7 /offset
+7000-8000 rwxq 00000000 08:01 7 /permissions
+10000000000000000-20000000000000000 r-xp 00000000 08:01 7 /wide
+8000-9000 r-xp 00000000 08:01 7 /last-without-newline''',
+    'out-of-order': b'''\
+5000-9000 r-xp 00000000 08:01 7 /a
+1000-2000 r-xp 00000000 08:01 8 /below
+8000-a000 r-xp 00000000 08:01 9 /overlaps
+9000-a000 r-xp 00000000 08:01 7 /a
+9000-a000 r-xp 00000000 08:01 7 /a
+''',
+    'highest': b'''\
+0-1 r-xp 00000000 00:00 0
+fffffffffffff000-ffffffffffffffff r-xp 00000000 00:00 0 [top]
+ffffffffffffffff-ffffffffffffffff r-xp 00000000 00:00 0
+''',
+    'empty': b'',
+}
+
+# The object that follows the text lies at 0x10000000: see fuzz_proc_maps.c.
+IMAGE_LINES = b'''\
+10000000-10001000 r-xp 00000000 08:01 7 /lib/object.so
+10001000-10002000 rw-p 00000000 08:01 7 /lib/object.so
+10002000-10003000 rw-p 00000000 00:00 0
+'''
+VDSO_LINES = b'10000000-10002000 r-xp 00000000 00:00 0 [vdso]\n'
+
+# --------------------------------------------------------------- elf_symbols
+
+SOURCE = '''
+#define PUBLIC __attribute__((visibility("default")))
+extern int elsewhere(int);
+static __attribute__((noinline)) int local_function(int x) { return x * 3; }
+PUBLIC int public_function(int x) { return local_function(x) + elsewhere(x); }
+PUBLIC int alias(int x) __attribute__((alias("public_function")));
+static int one(void) { return 1; }
+static int (*choose(void))(void) { return one; }
+PUBLIC int indirect(void) __attribute__((ifunc("choose")));
+PUBLIC int _ZN5space4nameEi(int x) { return x; }
+PUBLIC int data[4] = { 1, 2 };
+'''
+COMPILE = ['gcc', '-O1', '-fPIC', '-ffreestanding', '-fno-asynchronous-unwind-tables',
+           '-fcf-protection=none', '-Wa,-mx86-used-note=no', '-fno-ident', '-fvisibility=hidden']
+LINK = COMPILE + ['-nostdlib', '-shared', '-Wl,-z,noseparate-code', '-Wl,-z,norelro',
+                  '-Wl,--hash-style=gnu', '-Wl,--build-id=sha1', '-Wl,-z,max-page-size=4096']
+
+
+def run(*words):
+    subprocess.run(words, check=True)
+
+
+def elf_seeds(folder, write):
+    def path(name):
+        return os.path.join(folder, name)
+
+    def keep(name):
+        with open(path(name), 'rb') as file:
+            write('elf_symbols', name, file.read())
+
+    with open(path('source.c'), 'w', encoding='utf-8') as file:
+        file.write(SOURCE)
+    with open(path('versions'), 'w', encoding='utf-8') as file:
+        file.write('V1 { public_function; }; V2 { indirect; alias; } V1;\n')
+    run(*COMPILE, '-c', '-o', path('relocatable'), path('source.c'))
+    run(*LINK, '-o', path('shared'), path('source.c'))
+    run('objcopy', '--only-keep-debug', path('shared'), path('debug-file'))
+    run('strip', '-s', '-o', path('stripped'), path('shared'))
+    run('xz', '-k', '-C', 'crc32', path('shared'))
+    run('objcopy', '--add-section', '.gnu_debugdata=' + path('shared.xz'), path('stripped'),
+        path('debugdata'))
+    run('objcopy', '--add-gnu-debuglink=' + path('debug-file'), path('stripped'),
+        path('debuglink'))
+    run(*LINK, '-Wl,-z,now', '-Wl,--version-script=' + path('versions'), '-o',
+        path('versioned'), path('source.c'))
+    run(*LINK, '-g', '-gz=zlib', '-o', path('compressed-dwarf'), path('source.c'))
+    run(*LINK[:-1], '-Wl,--hash-style=sysv', '-o', path('sysv-hash'), path('source.c'))
+    for name in ('relocatable', 'shared', 'debug-file', 'stripped', 'debugdata', 'debuglink',
+                 'versioned', 'compressed-dwarf', 'sysv-hash'):
+        keep(name)
+    with open(path('shared'), 'rb') as file:
+        shared = file.read()
+    write('elf_symbols', 'header-only', shared[:64])
+    write('elf_symbols', 'cut', shared[:len(shared) * 2 // 3])
+    write('elf_symbols', 'empty', b'')
+    write('proc_maps', 'object', IMAGE_LINES + b'\0' + shared)
+    write('proc_maps', 'vdso', VDSO_LINES + b'\0' + shared)
+
+
+# ------------------------------------------------------------------ unwinder
+
+CUT, ZERO = 1, 2
+NOISE, STACK, PROGRAM, LIBC, OWN_WORD = range(5)
+PC, SP, BP = range(3)
+WORDS = 8  # the first word of the stack, as a target of edits
+
+
+def unwinding(*edits, flags=0, words=0, depth=0):
+    return struct.pack('<BHH', flags, words, depth) + b''.join(
+        struct.pack('<HBQ', target, kind, value % 2**64) for target, kind, value in edits)
+
+
+UNWINDINGS = {
+    'real': b'',
+    'depth-1': unwinding(depth=1),
+    'depth-3': unwinding(depth=3),
+    'cut-copy': unwinding(flags=CUT, words=40),
+    'one-word': unwinding(words=1),
+    'all-zero': unwinding(flags=ZERO),
+    'pc-zero': unwinding((PC, NOISE, 0)),
+    'pc-highest': unwinding((PC, NOISE, -1)),
+    'pc-in-stack': unwinding((PC, STACK, 64)),
+    'pc-in-program': unwinding((PC, PROGRAM, 0)),
+    'pc-in-libc': unwinding((PC, LIBC, 0x1234)),
+    'sp-highest': unwinding((SP, NOISE, -8)),
+    'sp-odd': unwinding((SP, STACK, 3)),
+    'bp-below': unwinding((PC, NOISE, 0x1000), (BP, STACK, -4096)),
+    'bp-to-itself': unwinding((PC, STACK, 512), (BP, STACK, 64), (WORDS + 8, STACK, 64),
+                              (WORDS + 9, STACK, 512)),
+    'code-everywhere': unwinding(*[(WORDS + i, (PROGRAM, LIBC)[i % 2], i * 977)
+                                   for i in range(200)]),
+    'words-mixed': unwinding(*[(WORDS + i, OWN_WORD, i * 31) for i in range(200)]),
+}
+
+
+def main():
+    directory = sys.argv[1]
+
+    def write(target, name, data):
+        folder = os.path.join(directory, target)
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, name), 'wb') as file:
+            file.write(data)
+
+    for name, data in MAPS.items():
+        write('proc_maps', name, data)
+    for name, data in UNWINDINGS.items():
+        write('unwinder', name, data)
+    with tempfile.TemporaryDirectory() as folder:
+        elf_seeds(folder, write)
+
+
+if __name__ == '__main__':
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main()

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The arena of base/arena.h over malloc, for the fuzz targets: AddressSanitizer then sees
+ * each access past a block, or to one that was freed.  It stands in for the archive's own,
+ * so it has all functions that the code under test calls.
+ */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+
+struct hs_arena_range hs_arena_range;
+
+static size_t budget, used;
+
+int hs_arena_init(size_t budget_bytes)
+{
+	if (budget == 0)
+		budget = budget_bytes;
+	return 0;
+}
+
+size_t hs_arena_used(void)
+{
+	return used;
+}
+
+size_t hs_arena_budget(void)
+{
+	return budget;
+}
+
+void *hs_arena_aligned_alloc(size_t alignment, size_t bytes)
+{
+	void *block = NULL;
+
+	if (bytes > budget || used > budget - bytes ||
+	    posix_memalign(&block, alignment < 16 ? 16 : alignment, bytes) != 0)
+		return NULL;
+	used += malloc_usable_size(block);
+	return block;
+}
+
+void *hs_arena_alloc(size_t bytes)
+{
+	return hs_arena_aligned_alloc(16, bytes);
+}
+
+void *hs_arena_zalloc(size_t bytes)
+{
+	void *block = hs_arena_alloc(bytes);
+
+	return block != NULL ? memset(block, 0, bytes) : NULL;
+}
+
+void hs_arena_free(void *block)
+{
+	used -= malloc_usable_size(block);
+	free(block);
+}
+
+/* Moves each time: a pointer into the old block is then a bug that shows. */
+void *hs_arena_realloc(void *block, size_t bytes)
+{
+	size_t old_bytes = malloc_usable_size(block);
+	void *moved = hs_arena_alloc(bytes);
+
+	if (moved == NULL || block == NULL)
+		return moved;
+	memcpy(moved, block, old_bytes < bytes ? old_bytes : bytes);
+	hs_arena_free(block);
+	return moved;
+}
+
+size_t hs_arena_usable_size(const void *block)
+{
+	return malloc_usable_size((void *)(uintptr_t)block);
+}

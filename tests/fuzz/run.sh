@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Builds fuzz targets with clang, libFuzzer, AddressSanitizer and
+# UndefinedBehaviorSanitizer, and runs each from its corpus.  `make fuzz` calls it.
+#
+# usage: tests/fuzz/run.sh TARGET...
+#
+# FUZZ_SECONDS: how long each runs (default 60).  FUZZ_CC: the compiler (default clang).
+# Everything goes to the directory fuzz/ below the current one: the build, fuzz/corpus/X
+# (inputs found that reach new code), fuzz/found/ (inputs that make X fail).
+set -u
+
+source_directory=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+seconds=${FUZZ_SECONDS:-60}
+compiler=${FUZZ_CC:-clang}
+
+die() {
+	echo "make fuzz: $*" >&2
+	exit 1
+}
+
+case $seconds in
+'' | *[!0-9]* | 0*) die "FUZZ_SECONDS is '$seconds', not a whole number of seconds above 0" ;;
+esac
+mkdir -p fuzz/found && cd fuzz || exit 1
+
+echo 'int LLVMFuzzerTestOneInput(void); int LLVMFuzzerTestOneInput(void) { return 0; }' >probe.c
+$compiler -fsanitize=fuzzer,address,undefined -o probe probe.c 2>probe.log || {
+	cat probe.log >&2
+	die "'$compiler' cannot build for libFuzzer (Debian: clang and its libclang-rt-dev)"
+}
+[ -f Makefile ] ||
+	"$source_directory/configure" --quiet CC="$compiler" \
+		--enable-sanitizer=fuzzer-no-link,address,undefined || die "configure failed"
+make --no-print-directory -s fuzz-programs || die "make failed"
+
+# The sanitizers of older compilers cannot place their shadow with much address
+# randomization; and without it an input does the same in each run.
+fixed=
+setarch -R true 2>/dev/null && fixed="setarch -R"
+failed=
+for target in "$@"; do
+	name=${target#fuzz_}
+	mkdir -p "corpus/$name"
+	echo "== $target: $seconds seconds"
+	# shellcheck disable=SC2086 # several words
+	$fixed "tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -max_len=16384 \
+		-print_final_stats=1 -artifact_prefix="found/$name-" "corpus/$name" \
+		"$source_directory/tests/fuzz/corpus/$name" >"found/$name.log" 2>&1 ||
+		failed="$failed $target"
+	grep -E '^(Done|stat::(number|peak)|SUMMARY|artifact_prefix)|not so:|==ERROR|runtime error' \
+		"found/$name.log"
+done
+[ -z "$failed" ] || die "failed:$failed; logs and inputs are in $PWD/found"
