@@ -42,7 +42,7 @@ static int compare_and_capture(const void *a, const void *b)
 /* With libunwind's and libc's frames in it. */
 static FRAME void set_up(void)
 {
-	int numbers[] = { 2, 1 };
+	int numbers[] = {2, 1};
 
 	begin();
 	qsort(numbers, 2, sizeof numbers[0], compare_and_capture);
@@ -103,7 +103,7 @@ static void check_frames(size_t depth)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	uint8_t header[HEADER_BYTES] = { 0 };
+	uint8_t header[HEADER_BYTES] = {0};
 	size_t words, depth;
 
 	hs_arena_init(FUZZ_BUDGET);
