@@ -34,6 +34,7 @@
 	X(unwind_no_mapping, "unwind_no_mapping") /* pc in no known mapping */ \
 	X(unwind_no_info, "unwind_no_info") /* no unwind information for a pc */ \
 	X(unwind_bad_frame, "unwind_bad_frame") /* other failures of a step */ \
+	X(empty_stacks, "empty_stacks") /* no frame of the program */ \
 	X(unwind_late, "unwind_late") /* pc whose library may have been replaced since */ \
 	X(close_waits_expired, "close_waits_expired") /* waits at dlclose() given up */ \
 	X(map_reads, "map_reads") /* /proc/self/maps read */ \

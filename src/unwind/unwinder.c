@@ -332,8 +332,10 @@ static void finish(struct walk *walk, enum stop stop)
 	case STOP_NOT:
 	case STOP_COMPLETE:
 		/* Nothing but frames of this library. */
-		if (walk->count == 0)
+		if (walk->count == 0) {
+			hs_stats_add(empty_stacks, 1);
 			append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
+		}
 		return;
 	case STOP_DEPTH:
 		hs_stats_add(depth_truncated, 1);

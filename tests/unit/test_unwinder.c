@@ -302,9 +302,11 @@ static void test_program_counters_of_nowhere(void)
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 	CHECK_INT(hs_stats_get(unwind_no_mapping), errors + 1);
 	CHECK_INT(hs_stats_get(map_reads), reads + 1);
+	errors = hs_stats_get(empty_stacks);
 	capture.snapshot.regs.pc = 0;
 	unwind();
 	CHECK_INT(frame_count, 1);
+	CHECK_INT(hs_stats_get(empty_stacks), errors + 1);
 	CHECK(ends_with(HS_PSEUDO_UNKNOWN));
 	end();
 }
