@@ -54,6 +54,7 @@ struct hs_options {
 	char drop_frames[HS_OPTION_TEXT_BYTES]; /* _DROP_FRAMES: "" = none */
 	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, lines */
 	unsigned jit;              /* _JIT: bits of enum hs_jit_source */
+	char map[HS_OPTION_TEXT_BYTES]; /* _MAP: see maps/map_hints.h; "" = none */
 	unsigned children;         /* _CHILDREN: bits of enum hs_children */
 	char programs[HS_OPTION_TEXT_BYTES]; /* _PROGRAMS: globs, comma separated; "" = all */
 };

@@ -43,6 +43,10 @@
 	X(maps_made_up, "maps_made_up") /* never yet: one mapping stands for all */ \
 	X(jit_unknown_frames, "jit_unknown_frames") /* locations of generated code without name */ \
 	X(jit_skipped, "jit_skipped") /* of what JIT compilers said: no sense, or no memory */ \
+	X(map_hints, "map_hints") /* map hints taken over, again after a change of the file */ \
+	X(map_hints_malformed, "map_hints_malformed") /* not understood */ \
+	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
+	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
 	X(dumps, "dumps") /* profiles written */ \
 	X(dump_failures, "dump_failures") /* profiles that could not be written */

@@ -59,6 +59,20 @@ int hs_sys_fstat(int fd, struct stat *out)
 	return (int)hs_syscall(SYS_newfstatat, fd, (long)"", (long)out, AT_EMPTY_PATH, 0, 0);
 }
 
+int hs_sys_open_regular(const char *path, struct stat *file)
+{
+	int fd = hs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	int error = fd < 0 ? fd : hs_sys_fstat(fd, file);
+
+	if (error == 0 && !S_ISREG(file->st_mode))
+		error = -EINVAL;
+	if (error == 0)
+		return fd;
+	if (fd >= 0)
+		hs_sys_close(fd);
+	return error;
+}
+
 int hs_sys_rename(const char *from, const char *to)
 {
 	return (int)hs_syscall(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0, 0);

@@ -33,6 +33,12 @@ ssize_t hs_sys_read(int fd, void *buffer, size_t bytes);
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
 int hs_sys_stat(const char *path, struct stat *out);
 int hs_sys_fstat(int fd, struct stat *out);
+
+/*
+ * Open a regular file for reading, and what fstat() says of it.  Anything else is -EINVAL,
+ * without waiting (a FIFO) though perhaps with the effect of an open (a device).
+ */
+int hs_sys_open_regular(const char *path, struct stat *file);
 int hs_sys_rename(const char *from, const char *to);
 int hs_sys_unlink(const char *path);
 ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);

@@ -14,6 +14,7 @@
 #include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "maps/map_hints.h"
 #include "maps/map_scan.h"
 #include "maps/mapping_store.h"
 #include "maps/proc_maps.h"
@@ -30,6 +31,7 @@ struct hs_mapping_table {
 	uint32_t closes; /* see hs_mapping_table_closes() */
 	uint64_t opens;
 	bool is_made_up; /* the index holds one mapping for all that could not be read */
+	struct hs_map_hints *hints; /* NULL: none can come */
 	struct hs_map_program program;
 	char exe_path[PATH_MAX];
 	char *text; /* /proc/self/maps, kept for the next read */
@@ -74,6 +76,7 @@ void hs_mapping_table_destroy(struct hs_mapping_table *table)
 		return;
 	hs_map_index_fini(&table->index);
 	hs_map_index_fini(&table->spare);
+	hs_map_hints_destroy(table->hints);
 	hs_mapping_store_fini(&table->store);
 	hs_arena_free(table->text);
 	hs_arena_free(table);
@@ -227,10 +230,25 @@ bool hs_mapping_table_is_made_up(const struct hs_mapping_table *table)
 
 uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table)
 {
-	return table->generation;
+	return table->generation +
+	       (table->hints != NULL ? hs_map_hints_generation(table->hints) : 0);
+}
+
+struct hs_map_hints *hs_mapping_table_add_hints(struct hs_mapping_table *table,
+						const char *setting)
+{
+	table->hints = hs_map_hints_create(&table->store, setting);
+	return table->hints;
 }
 
 uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc)
+{
+	uint32_t id = table->hints != NULL ? hs_map_hints_find(table->hints, pc) : HS_MAPPING_NONE;
+
+	return id != HS_MAPPING_NONE ? id : hs_mapping_table_find_recorded(table, pc);
+}
+
+uint32_t hs_mapping_table_find_recorded(const struct hs_mapping_table *table, uint64_t pc)
 {
 	const struct hs_address_range *range = hs_address_range_map_find(&table->index.code, pc);
 

@@ -33,6 +33,7 @@ enum hs_mapping_flags {
 	HS_MAPPING_FILE = 2,      /* backed by a file that may be opened by path */
 	HS_MAPPING_ANONYMOUS = 4, /* no file, or a memfd that is no ELF object: JIT code */
 	HS_MAPPING_OWN = 8,       /* this library */
+	HS_MAPPING_HINT = 16,     /* said by a hint: see map_hints.h */
 };
 
 struct hs_mapping {
@@ -87,8 +88,21 @@ uint32_t hs_mapping_table_since(const struct hs_mapping_table *table, uint32_t i
 /* Changes whenever an address may mean something else than before.  Starts at 0: never read. */
 uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table);
 
-/* The id of the mapping that holds pc now, or HS_MAPPING_NONE.  O(log n). */
+/*
+ * Let map hints be looked up before the index: see map_hints.h.  They belong to the table
+ * from then on.  setting: HEAPSAMPLE_MAP; must stay.  Returns NULL when the arena is used up.
+ */
+struct hs_map_hints *hs_mapping_table_add_hints(struct hs_mapping_table *table,
+						const char *setting);
+
+/*
+ * The id of the mapping that holds pc now, or HS_MAPPING_NONE: that of a hint, or else what
+ * the maps say.  O(log n).
+ */
 uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc);
+
+/* The same by the maps alone. */
+uint32_t hs_mapping_table_find_recorded(const struct hs_mapping_table *table, uint64_t pc);
 
 /*
  * Whether [address, address + bytes) may be read for unwinding: lies in a readable

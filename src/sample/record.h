@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ring record: one sampled allocation, or a number that stands for nothing.
- * Written by the thread that allocates; read by the unwinding worker.
+ * A ring record: one sampled allocation, a number that stands for nothing, or a map hint.
+ * Written by the thread that allocates, or hints; read by the unwinding worker.
  */
 #ifndef HS_SAMPLE_RECORD_H
 #define HS_SAMPLE_RECORD_H
@@ -14,6 +14,8 @@
 enum hs_record_kind {
 	HS_RECORD_ALLOCATION,
 	HS_RECORD_TOMBSTONE, /* a number without an effect: a failed realloc, an abandoned record */
+	HS_RECORD_MAP_HINT,  /* no sample, see hint_record.h: [address, + size), a path as stack */
+	HS_RECORD_MAP_UNHINT,
 };
 
 enum hs_record_flags {
@@ -33,7 +35,7 @@ struct hs_record {
 	uint32_t stack_bytes;
 	uint32_t unused;
 	hs_closes closes;        /* which libraries were there, see base/libraries.h */
-	uint64_t unused_too;     /* aligns the stack copy */
+	uint64_t file_offset;    /* of a map hint */
 	struct hs_regs regs;     /* of the call site */
 	unsigned char stack[];   /* stack_bytes bytes from regs.sp upwards */
 };

@@ -113,6 +113,7 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 static int make_stages(void)
 {
 	struct hs_session *session = &hs_session;
+	struct hs_map_hints *hints;
 	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
 	bool dense = hs_options.interval_bytes < DENSE_INTERVAL_BYTES;
 	bool small = hs_options.memory_bytes < SMALL_MEMORY_BYTES;
@@ -130,6 +131,9 @@ static int make_stages(void)
 	if (session->table == NULL)
 		return -ENOMEM;
 	hs_mapping_table_set_own(session->table, (uintptr_t)&hs_session_start);
+	hints = hs_mapping_table_add_hints(session->table, hs_options.map);
+	if (hints == NULL || hs_map_setting_init() < 0)
+		return -ENOMEM;
 	session->unwinder = hs_unwinder_create(session->table);
 	session->producer = hs_producer_create(hs_options.labels);
 	if (session->unwinder == NULL || session->producer == NULL)
@@ -139,7 +143,7 @@ static int make_stages(void)
 				     hs_options.memory_bytes / JIT_SHARE))
 		return -ENOMEM;
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
-					   hs_options.depth_frames);
+					   hints, hs_options.depth_frames);
 	return session->worker != NULL ? 0 : -ENOMEM;
 }
 

@@ -10,6 +10,7 @@
 #include "arch/unwind.h"
 #include "base/arena.h"
 #include "unwind/eh_frame_hdr.h"
+#include "unwind/hint_frames.h"
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
@@ -51,6 +52,7 @@ struct dyn_info {
 struct hs_libunwind_engine {
 	const struct hs_mapping_table *table;
 	struct hs_memory_cache *memory;
+	struct hs_hint_frames *hinted;
 	struct entry_points call;
 	enum hs_libunwind_layout layout;
 	unw_addr_space_t space;
@@ -95,6 +97,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 		return -UNW_EINVAL;
 	engine->reads_left--;
 	if (hs_stack_window_read(&engine->window, address, value) ||
+	    hs_hint_frames_read(engine->hinted, address, value) ||
 	    hs_memory_cache_read(engine->memory, address, value, sizeof *value) == 0)
 		return 0;
 	if (hs_stack_window_is_cut_off(&engine->window, address))
@@ -147,13 +150,24 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *buffe
 	return -UNW_ENOINFO;
 }
 
+/* base: what the search table's entries are relative to. */
+static void set_dyn_info(const struct hs_libunwind_engine *engine, struct dyn_info *info,
+			 uint64_t base, uint64_t table, uint64_t count)
+{
+	uint64_t *remote = &info->rest[engine->layout == HS_LIBUNWIND_WITH_LOAD_OFFSET ? 1 : 0];
+
+	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
+	remote[1] = base;
+	remote[2] = count; /* in words of 8 bytes, which is one entry */
+	remote[3] = table;
+}
+
 static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
 			  struct dyn_info *info)
 {
 	uint64_t bytes = mapping->eh_frame_hdr_bytes;
 	uint8_t text[HS_EH_FRAME_HDR_BYTES];
 	struct hs_eh_frame_hdr header;
-	uint64_t *remote = &info->rest[engine->layout == HS_LIBUNWIND_WITH_LOAD_OFFSET ? 1 : 0];
 
 	if (mapping->eh_frame_hdr == 0)
 		return false;
@@ -165,12 +179,44 @@ static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_ma
 	*info = (struct dyn_info){
 		.start_ip = mapping->start,
 		.end_ip = mapping->end,
-		.format = UNW_INFO_FORMAT_REMOTE_TABLE,
 	};
-	remote[1] = mapping->eh_frame_hdr;
-	remote[2] = header.fde_count; /* in words of 8 bytes, which is one entry */
-	remote[3] = mapping->eh_frame_hdr + header.table_offset;
+	set_dyn_info(engine, info, mapping->eh_frame_hdr,
+		     mapping->eh_frame_hdr + header.table_offset, header.fde_count);
 	return true;
+}
+
+/* Of hinted code: its tables are looked up, and read, at its place in the hints' space. */
+static bool find_hinted(struct hs_libunwind_engine *engine, uint32_t id,
+			const struct hs_mapping *mapping, unw_word_t ip, unw_proc_info_t *info,
+			int need_unwind_info)
+{
+	struct hs_hint_tables tables;
+	struct dyn_info dyn_info;
+
+	if (!hs_hint_frames_find(engine->hinted, id, mapping, &tables))
+		return false;
+	dyn_info = (struct dyn_info){
+		.start_ip = mapping->start + tables.shift,
+		.end_ip = mapping->end + tables.shift,
+	};
+	set_dyn_info(engine, &dyn_info, tables.base, tables.table, tables.count);
+	if (engine->call.search_unwind_table(engine->space, ip + tables.shift, &dyn_info, info,
+					     need_unwind_info, engine) != 0)
+		return false;
+	info->start_ip -= tables.shift;
+	info->end_ip -= tables.shift;
+	return true;
+}
+
+static bool find_mapped(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
+			unw_word_t ip, unw_proc_info_t *info, int need_unwind_info)
+{
+	struct dyn_info dyn_info;
+
+	return ip >= mapping->start && ip < mapping->end &&
+	       fill_dyn_info(engine, mapping, &dyn_info) &&
+	       engine->call.search_unwind_table(engine->space, ip, &dyn_info, info,
+						need_unwind_info, engine) == 0;
 }
 
 /*
@@ -182,14 +228,14 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 			  int need_unwind_info, void *arg)
 {
 	struct hs_libunwind_engine *engine = arg;
-	const struct hs_mapping *mapping =
-		hs_mapping_table_get(engine->table, hs_mapping_table_find(engine->table, ip));
-	struct dyn_info dyn_info;
+	uint32_t id = hs_mapping_table_find(engine->table, ip);
+	const struct hs_mapping *mapping = hs_mapping_table_get(engine->table, id);
+	bool is_hinted = mapping != NULL && (mapping->flags & HS_MAPPING_HINT) != 0;
 
-	if (mapping != NULL && ip >= mapping->start && ip < mapping->end &&
-	    fill_dyn_info(engine, mapping, &dyn_info) &&
-	    engine->call.search_unwind_table(space, ip, &dyn_info, info, need_unwind_info,
-					     arg) == 0)
+	(void)space;
+	if (mapping != NULL &&
+	    (is_hinted ? find_hinted(engine, id, mapping, ip, info, need_unwind_info)
+		       : find_mapped(engine, mapping, ip, info, need_unwind_info)))
 		return 0;
 	engine->no_info = true;
 	return -UNW_ESTOPUNWIND;
@@ -204,7 +250,11 @@ struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_t
 		return NULL;
 	engine->table = table;
 	engine->memory = memory;
-	return engine;
+	engine->hinted = hs_hint_frames_create();
+	if (engine->hinted != NULL)
+		return engine;
+	hs_arena_free(engine);
+	return NULL;
 }
 
 void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine)
@@ -213,6 +263,7 @@ void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine)
 		return;
 	if (engine->space != NULL)
 		engine->call.destroy_addr_space(engine->space);
+	hs_hint_frames_destroy(engine->hinted);
 	hs_arena_free(engine);
 }
 
@@ -224,15 +275,15 @@ static int find_entry_points(struct entry_points *call, void *library)
 		void *to;
 		bool optional;
 	} wanted[] = {
-		{ STRING(unw_create_addr_space), &call->create_addr_space, false },
-		{ STRING(unw_destroy_addr_space), &call->destroy_addr_space, false },
-		{ STRING(unw_init_remote), &call->init_remote, false },
-		{ STRING(unw_step), &call->step, false },
-		{ STRING(unw_get_reg), &call->get_reg, false },
-		{ STRING(unw_set_caching_policy), &call->set_caching_policy, false },
-		{ STRING(unw_flush_cache), &call->flush_cache, false },
-		{ STRING(unw_set_cache_size), &call->set_cache_size, true },
-		{ STRING(UNW_OBJ(dwarf_search_unwind_table)), &call->search_unwind_table, false },
+		{STRING(unw_create_addr_space), &call->create_addr_space, false},
+		{STRING(unw_destroy_addr_space), &call->destroy_addr_space, false},
+		{STRING(unw_init_remote), &call->init_remote, false},
+		{STRING(unw_step), &call->step, false},
+		{STRING(unw_get_reg), &call->get_reg, false},
+		{STRING(unw_set_caching_policy), &call->set_caching_policy, false},
+		{STRING(unw_flush_cache), &call->flush_cache, false},
+		{STRING(unw_set_cache_size), &call->set_cache_size, true},
+		{STRING(UNW_OBJ(dwarf_search_unwind_table)), &call->search_unwind_table, false},
 	};
 
 	for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
@@ -250,7 +301,7 @@ int hs_libunwind_engine_load(struct hs_libunwind_engine *engine)
 	union {
 		unw_accessors_t accessors;
 		void *room[32];
-	} own = { .room = { NULL } };
+	} own = {.room = {NULL}};
 	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 	int error;
 
@@ -287,6 +338,7 @@ void hs_libunwind_engine_flush(struct hs_libunwind_engine *engine)
 {
 	if (engine->space != NULL)
 		engine->call.flush_cache(engine->space, 0, 0);
+	hs_hint_frames_trim(engine->hinted);
 }
 
 int hs_libunwind_engine_begin(struct hs_libunwind_engine *engine, const struct hs_regs *regs,

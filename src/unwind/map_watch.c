@@ -44,15 +44,16 @@ static bool may_refresh(const struct hs_map_watch *watch)
 
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
 {
-	uint32_t id = hs_mapping_table_find(watch->table, address);
+	/* Without regard to hints: their code is read too, where the maps allow it. */
+	uint32_t id = hs_mapping_table_find_recorded(watch->table, address);
+	bool is_miss = id == HS_MAPPING_NONE || hs_mapping_table_is_made_up(watch->table);
 
-	if (id != HS_MAPPING_NONE && !hs_mapping_table_is_made_up(watch->table))
-		return id;
-	if (!may_refresh(watch))
-		return id;
-	watch->refreshes_in_vain++;
-	if (refresh(watch) == 0 && hs_mapping_table_find(watch->table, address) != HS_MAPPING_NONE)
-		watch->refreshes_in_vain = 0;
+	if (is_miss && may_refresh(watch)) {
+		watch->refreshes_in_vain++;
+		if (refresh(watch) == 0 && hs_mapping_table_find_recorded(watch->table, address) !=
+						   HS_MAPPING_NONE)
+			watch->refreshes_in_vain = 0;
+	}
 	return hs_mapping_table_find(watch->table, address);
 }
 

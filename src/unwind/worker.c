@@ -14,13 +14,15 @@ struct hs_worker {
 	struct hs_ring *ring;
 	struct hs_ring *queue;
 	struct hs_unwinder *unwinder;
+	struct hs_map_hints *hints;
 	uint32_t depth;
 	bool waiting;             /* result is of the ring's next record: only the queue is full */
 	struct hs_unwound result; /* its frames follow: depth + 1 of them */
 };
 
 struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
-				   struct hs_unwinder *unwinder, uint32_t depth)
+				   struct hs_unwinder *unwinder, struct hs_map_hints *hints,
+				   uint32_t depth)
 {
 	struct hs_worker *worker =
 		hs_arena_zalloc(sizeof *worker + (depth + 1) * sizeof(struct hs_frame));
@@ -30,6 +32,7 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 	worker->ring = ring;
 	worker->queue = queue;
 	worker->unwinder = unwinder;
+	worker->hints = hints;
 	worker->depth = depth;
 	return worker;
 }
@@ -51,6 +54,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	result->slot = record->slot;
 	result->generation = record->generation;
 	result->tid = record->tid;
+	hs_map_hints_follow(worker->hints);
 	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
 			   worker->depth + 1);
 	/* Without a stack the end is no failure to unwind, and says so. */
@@ -77,6 +81,22 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 	}
 }
 
+/* Whether the record is a map hint; then it is done with. */
+static bool take_hint(struct hs_worker *worker, const struct hs_ring_item *item)
+{
+	const struct hs_record *record = item->data;
+
+	if (item->state != HS_RING_COMMITTED || record->kind < HS_RECORD_MAP_HINT)
+		return false;
+	/* Without memory for it the hint has no effect. */
+	if (record->kind == HS_RECORD_MAP_HINT)
+		(void)hs_map_hints_add(worker->hints, (const char *)record->stack, record->address,
+				       record->size, record->file_offset);
+	else
+		(void)hs_map_hints_remove(worker->hints, record->address, record->size);
+	return true;
+}
+
 enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 {
 	struct hs_ring_item item;
@@ -89,6 +109,10 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 		return HS_WORKER_IDLE;
 	if (item.state == HS_RING_OPEN)
 		return HS_WORKER_STALLED;
+	if (take_hint(worker, &item)) {
+		hs_ring_release(worker->ring);
+		return HS_WORKER_DID_ONE;
+	}
 	if (!worker->waiting)
 		work_on(worker, &item);
 

@@ -11,6 +11,7 @@
 
 #include <stdint.h>
 
+#include "maps/map_hints.h"
 #include "sample/ring.h"
 #include "unwind/unwinder.h"
 
@@ -23,9 +24,13 @@ enum hs_worker_result {
 	HS_WORKER_FULL,    /* the frame queue has no room: try again when it has */
 };
 
-/* depth: the most frames of a stack.  NULL when the arena is used up. */
+/*
+ * hints: the table's, see hs_mapping_table_add_hints().  depth: the most frames of a stack.
+ * NULL when the arena is used up.
+ */
 struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
-				   struct hs_unwinder *unwinder, uint32_t depth);
+				   struct hs_unwinder *unwinder, struct hs_map_hints *hints,
+				   uint32_t depth);
 enum hs_worker_result hs_worker_step(struct hs_worker *worker);
 
 #endif

@@ -20,7 +20,8 @@
 	"HEAPSAMPLE_STACK=64k HEAPSAMPLE_RING=auto HEAPSAMPLE_MEMORY=256m HEAPSAMPLE_BLOCK=auto "  \
 	"HEAPSAMPLE_LOG=warn HEAPSAMPLE_LOGFILE= HEAPSAMPLE_SEED= HEAPSAMPLE_LABELS=size "         \
 	"HEAPSAMPLE_DROP_FRAMES=" DROP_FRAMES " HEAPSAMPLE_SYMBOLIZE=names "                       \
-	"HEAPSAMPLE_JIT=perfmap HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
+	"HEAPSAMPLE_JIT=perfmap HEAPSAMPLE_MAP= "                                                  \
+	"HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
 
 static struct hs_options options;
 static char reported[4096]; /* the lines, each ended by a newline */

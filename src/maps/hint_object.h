@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The object file of a map hint: where in the file its code is, and at which ELF virtual
+ * address.
+ *
+ * Read with libelf by pread, never mapped: a file that is truncated meanwhile gives an
+ * error.  Only regular files are opened.
+ *
+ * Threads: the unwinding worker; the producer.  Memory: malloc(), which is the arena there.
+ */
+#ifndef HS_MAPS_HINT_OBJECT_H
+#define HS_MAPS_HINT_OBJECT_H
+
+#include <libelf.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/* Executable segments kept; linkers make one, rarely two. */
+#define HS_HINT_OBJECT_SEGMENTS 4
+
+struct hs_hint_segment {
+	uint64_t offset; /* in the file */
+	uint64_t bytes;  /* in the file */
+	uint64_t address;
+};
+
+struct hs_hint_object {
+	uint64_t device; /* as of stat(2) */
+	uint64_t inode;
+	uint32_t segment_count; /* 0: an ET_REL object, or one without code */
+	struct hs_hint_segment segments[HS_HINT_OBJECT_SEGMENTS];
+};
+
+/*
+ * Read the program headers.  Returns 0 or -errno (-ENOEXEC: no ELF object of this
+ * machine); *object then says what is known of the file: nothing, or device and inode.
+ */
+int hs_hint_object_read(const char *path, struct hs_hint_object *object);
+
+/*
+ * Call use() for an ELF object of this machine, of type ET_REL, ET_DYN or ET_EXEC, that is
+ * open meanwhile.  *file: what stat() says of it, all 0 if it cannot be opened.
+ * Returns what use() returns, or -errno: -ENOEXEC; -EIO, a failed assertion of libelf's.
+ */
+int hs_hint_object_use(const char *path, struct stat *file, int (*use)(void *context, Elf *elf),
+		       void *context);
+
+#endif

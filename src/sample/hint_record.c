@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Puts map hints into the ring.  See hint_record.h. */
+#include "sample/hint_record.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+
+/* What the kernel takes for a set of signals. */
+#define KERNEL_MASK_BYTES 8
+
+static void set_signal_mask(const uint64_t *mask, uint64_t *old)
+{
+	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)mask, (long)old, KERNEL_MASK_BYTES, 0, 0);
+}
+
+int hs_hint_record_put(struct hs_ring *ring, enum hs_record_kind kind, uint64_t start,
+		       uint64_t length, uint64_t offset, const char *path, size_t path_bytes)
+{
+	const uint64_t all = UINT64_MAX;
+	uint64_t mask = 0, open = 0;
+	struct hs_record *record;
+
+	set_signal_mask(&all, &mask);
+	/* With its tid, should the thread be killed before it commits. */
+	record = hs_ring_reserve(ring, sizeof *record + path_bytes + 1, HS_RING_KEPT,
+				 (uint32_t)hs_sys_gettid(), 0, &open);
+	if (record != NULL) {
+		*record = (struct hs_record){
+			.address = start,
+			.size = length,
+			.file_offset = offset,
+			.kind = (uint16_t)kind,
+			.stack_bytes = (uint32_t)path_bytes + 1,
+		};
+		memcpy(record->stack, path, path_bytes);
+		record->stack[path_bytes] = '\0';
+		hs_ring_commit(ring, hs_ring_ticket(open));
+	}
+	set_signal_mask(&mask, NULL);
+	if (record == NULL)
+		return -EAGAIN;
+	hs_ring_wake_reader(ring);
+	return 0;
+}

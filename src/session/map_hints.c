@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Map hints: by calls of the program (session.h); what is wrong in HEAPSAMPLE_MAP. */
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/options.h"
+#include "base/stats.h"
+#include "maps/map_hint_text.h"
+#include "sample/capture.h"
+#include "sample/hint_record.h"
+#include "sample/thread_state.h"
+#include "session/session_state.h"
+
+static void pass_over(void *unused, const struct hs_map_hint *hint)
+{
+	(void)unused, (void)hint;
+}
+
+void hs_map_setting_check(void)
+{
+	struct hs_hint_setting *setting = &hs_session.map_setting;
+
+	if (hs_hint_setting_refresh(setting))
+		hs_hint_setting_each(setting, pass_over, NULL);
+}
+
+int hs_map_setting_init(void)
+{
+	struct hs_hint_setting *setting = &hs_session.map_setting;
+	int error = hs_hint_setting_init(setting, hs_options.map, true);
+
+	/* A file may be written later. */
+	if (error == 0 && setting->path == NULL)
+		hs_map_setting_check();
+	return error;
+}
+
+static int put(enum hs_record_kind kind, uint64_t start, uint64_t length, uint64_t offset,
+	       const char *path, size_t path_bytes)
+{
+	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+	int error =
+		hs_hint_record_put(&hs_session.ring, kind, start, length, offset, path, path_bytes);
+
+	if (error < 0) {
+		hs_stats_add(map_hints_refused, 1);
+		/* Nothing may have been sampled yet, and the ring be full of hints. */
+		if (!hs_thread.no_wait && hs_thread_on_known_stack(&hs_thread, here))
+			hs_threads_ensure();
+	}
+	return error;
+}
+
+static bool is_active(void)
+{
+	return atomic_load_explicit(&hs_session.phase, memory_order_acquire) == HS_SESSION_ACTIVE;
+}
+
+int hs_session_map_hint(const char *objfile, uint64_t start, uint64_t length, uint64_t offset)
+{
+	struct hs_map_hint_problem problem;
+	size_t bytes;
+
+	if (!is_active())
+		return -ENOSYS;
+	if (objfile == NULL || objfile[0] == '\0' ||
+	    !hs_map_hint_check_range(start, length, offset, &problem))
+		return -EINVAL;
+	bytes = strnlen(objfile, PATH_MAX);
+	if (bytes == PATH_MAX)
+		return -ENAMETOOLONG;
+	return put(HS_RECORD_MAP_HINT, start, length, offset, objfile, bytes);
+}
+
+int hs_session_unmap_hint(uint64_t start, uint64_t length)
+{
+	struct hs_map_hint_problem problem;
+
+	if (!is_active())
+		return -ENOSYS;
+	if (!hs_map_hint_check_range(start, length, 0, &problem))
+		return -EINVAL;
+	return put(HS_RECORD_MAP_UNHINT, start, length, 0, "", 0);
+}

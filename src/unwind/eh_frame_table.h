@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A search table for an .eh_frame section that has none in memory: what a linker puts
+ * into .eh_frame_hdr, made of the section's entries.
+ * Source: Linux Standard Base, Core, "Exception Frames".
+ *
+ * The section is untrusted: an entry that makes no sense is left out, and one that does
+ * not end in it ends the reading.
+ *
+ * Allocates: never.  Errno: preserved.
+ */
+#ifndef HS_UNWIND_EH_FRAME_TABLE_H
+#define HS_UNWIND_EH_FRAME_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hs_eh_frame {
+	const uint8_t *bytes;
+	size_t size;
+	uint64_t address; /* where its pointers expect it to be */
+};
+
+/* As in .eh_frame_hdr; both relative to the section's address. */
+struct hs_eh_frame_entry {
+	int32_t start; /* of the function */
+	int32_t fde;   /* what describes it */
+};
+
+/*
+ * Write the entries of the functions that begin in [code_start, code_end), sorted, at most
+ * capacity of them.  Returns how many there are.
+ */
+size_t hs_eh_frame_table_make(const struct hs_eh_frame *section, uint64_t code_start,
+			      uint64_t code_end, struct hs_eh_frame_entry *entries,
+			      size_t capacity);
+
+#endif
