@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The section headers of an ELF object of this machine, and bounds-checked reads
- * of its contents: from a file with pread, or from an image in memory.
+ * An ELF object of this machine: its sections, by libelf, and bounds-checked reads of
+ * its contents.
  *
- * Nothing is mapped or dereferenced, so that an object that shrinks or goes away
- * meanwhile gives an error.  Every value of the object is untrusted; what section
- * headers say is checked against the object's size by the reads.
+ * A file is read with pread, in the pieces that are asked for: nothing is mapped, so
+ * that a file that shrinks or goes away meanwhile gives an error.  An image in memory is
+ * copied first.  libelf keeps what it has read until the end, so it is asked for headers,
+ * notes and names of sections; the large tables are read with hs_elf_file_read().
+ * Every value of the object is untrusted.
  *
+ * libelf has assertions: call all of this inside hs_assertion_catch().
  * Threads: the producer.  Memory: the arena.
  */
 #ifndef HS_SYMBOLIZE_ELF_FILE_H
 #define HS_SYMBOLIZE_ELF_FILE_H
 
 #include <elf.h>
+#include <libelf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -21,32 +25,50 @@
 #define HS_ELF_BUILD_ID_HEX_BYTES 65
 
 struct hs_elf_file {
-	int fd;               /* owned; -1: an image in memory */
-	uint64_t memory;      /* address of the image, if fd is -1 */
-	uint64_t bytes;       /* size of the object */
-	Elf64_Shdr *sections; /* owned; NULL: none, or not readable */
-	uint32_t section_count;
-	uint32_t name_section; /* index of the section names; may be out of range */
+	int fd;         /* owned; -1: an image in memory */
+	char *image;    /* owned; NULL: a file */
+	uint64_t bytes; /* size of the object */
+	Elf *elf;       /* owned */
+	uint16_t type;  /* ET_EXEC, ET_DYN or ET_REL */
+	uint64_t inode; /* of the file; 0: an image */
 	char build_id[HS_ELF_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
 };
 
+/* Nothing is open: may be closed. */
+#define HS_ELF_FILE_CLOSED { .fd = -1 }
+
 /*
- * Open an executable or shared object.  Returns 0 or -errno (-ENOEXEC: not such a
- * file of this machine; -ENOMEM; the error of open).  Damaged section headers: 0,
- * and no sections.  On failure there is nothing to close, but closing does no harm.
+ * Open an executable, a shared object or a relocatable object.  Returns 0 or -errno
+ * (-ENOEXEC: not such a file of this machine; -ENOMEM; the error of open).  Damaged
+ * section headers: 0, and no sections.  On failure nothing is open.
  */
 int hs_elf_file_open(struct hs_elf_file *file, const char *path);
+
+/* The same of an image in the arena, which is file's from now on, even on failure. */
+int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes);
+
+/* The same of memory of this process, by a copy.  -EINVAL: no object is that large. */
 int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t bytes);
+
 void hs_elf_file_close(struct hs_elf_file *file);
+
+/*
+ * After a failed assertion: close the descriptor, and leave alone what libelf held.
+ */
+void hs_elf_file_abandon(struct hs_elf_file *file);
 
 /* Read exactly bytes at offset.  Returns 0 or -errno (-ENODATA: past the end). */
 int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes, uint64_t offset);
 
-/* Section index, or NULL if there is none of this index. */
-const Elf64_Shdr *hs_elf_file_section(const struct hs_elf_file *file, uint32_t index);
+/* The header of section index.  false: there is none. */
+bool hs_elf_file_section(const struct hs_elf_file *file, size_t index, Elf64_Shdr *out);
 
-/* Index of the first section of a type (SHT_*), or 0 if there is none. */
-uint32_t hs_elf_file_find_section(const struct hs_elf_file *file, uint32_t type);
+/* Whether what the header says lies in the file, and is not larger than 1 GiB. */
+bool hs_elf_file_has_contents(const struct hs_elf_file *file, const Elf64_Shdr *section);
+
+/* The index of the first section of a type (SHT_*), or of a name.  0: there is none. */
+size_t hs_elf_file_find_type(const struct hs_elf_file *file, uint32_t type);
+size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name);
 
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);

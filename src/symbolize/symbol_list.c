@@ -11,9 +11,6 @@
 
 #include "base/arena.h"
 
-/* A table larger than this is damaged, or no business of a profiler. */
-#define TABLE_MAX_BYTES (1u << 30)
-
 /*
  * Longer names are taken for damage.  Bounds the time that a file with many long
  * names at one address can cost.
@@ -31,67 +28,54 @@ struct chunk {
 struct reader {
 	struct hs_symbol_list *list;
 	const struct hs_elf_file *file;
-	const Elf64_Shdr *table;
-	const Elf64_Shdr *long_sections; /* SHT_SYMTAB_SHNDX of the table, or NULL */
+	Elf64_Shdr table;
+	Elf64_Shdr long_sections;        /* SHT_SYMTAB_SHNDX of the table; of size 0: none */
 	char *names;                     /* the part of the list's names of this table */
 	size_t names_bytes;
 	struct chunk *chunk;
 };
 
-static bool is_section_sane(const struct hs_elf_file *file, const Elf64_Shdr *section)
-{
-	return section->sh_type != SHT_NOBITS && section->sh_size > 0 &&
-	       section->sh_size <= TABLE_MAX_BYTES && section->sh_offset <= file->bytes &&
-	       section->sh_size <= file->bytes - section->sh_offset;
-}
-
 bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_file *file,
 			  uint32_t type)
 {
-	uint32_t index = hs_elf_file_find_section(file, type);
-	const Elf64_Shdr *symbols = hs_elf_file_section(file, index);
-	const Elf64_Shdr *names;
+	size_t index = hs_elf_file_find_type(file, type);
+	Elf64_Shdr symbols, names;
 
-	if (index == 0 || !is_section_sane(file, symbols) ||
-	    symbols->sh_entsize != sizeof(Elf64_Sym))
+	if (index == 0 || !hs_elf_file_section(file, index, &symbols) ||
+	    !hs_elf_file_has_contents(file, &symbols) || symbols.sh_entsize != sizeof(Elf64_Sym))
 		return false;
-	names = hs_elf_file_section(file, symbols->sh_link);
-	if (names == NULL || names->sh_type != SHT_STRTAB || !is_section_sane(file, names))
+	if (!hs_elf_file_section(file, symbols.sh_link, &names) || names.sh_type != SHT_STRTAB ||
+	    !hs_elf_file_has_contents(file, &names))
 		return false;
-	*table = (struct hs_symbol_table){ file, index, symbols->sh_size, names->sh_size };
+	*table = (struct hs_symbol_table){ file, index, symbols, names };
 	return true;
 }
 
-static const Elf64_Shdr *find_long_sections(const struct hs_elf_file *file, uint32_t table)
+static Elf64_Shdr find_long_sections(const struct hs_elf_file *file, size_t table)
 {
-	uint32_t i;
+	Elf64_Shdr section;
+	size_t i;
 
-	for (i = 1; i < file->section_count; i++) {
-		const Elf64_Shdr *section = &file->sections[i];
-
-		if (section->sh_type == SHT_SYMTAB_SHNDX && section->sh_link == table)
-			return is_section_sane(file, section) ? section : NULL;
+	for (i = 1; hs_elf_file_section(file, i, &section); i++) {
+		if (section.sh_type == SHT_SYMTAB_SHNDX && section.sh_link == table &&
+		    hs_elf_file_has_contents(file, &section))
+			return section;
 	}
-	return NULL;
+	return (Elf64_Shdr){ 0 };
 }
 
-/* The section that defines a symbol, or NULL: undefined, absolute, common, damaged. */
-static const Elf64_Shdr *defining_section(const struct reader *reader, const Elf64_Sym *symbol,
-					  uint32_t long_section)
+/* Whether a section defines a symbol: it is not undefined, absolute, common or damaged. */
+static bool defining_section(const struct reader *reader, const Elf64_Sym *symbol,
+			     uint32_t long_section, Elf64_Shdr *section)
 {
 	uint32_t index = symbol->st_shndx;
-	const Elf64_Shdr *section;
 
 	if (index == SHN_XINDEX)
 		index = long_section;
 	else if (index >= SHN_LORESERVE)
-		return NULL;
-	if (index == SHN_UNDEF)
-		return NULL;
-	section = hs_elf_file_section(reader->file, index);
-	if (section == NULL || section->sh_size > UINT64_MAX - section->sh_addr)
-		return NULL;
-	return section;
+		return false;
+	return index != SHN_UNDEF && hs_elf_file_section(reader->file, index, section) &&
+	       section->sh_size <= UINT64_MAX - section->sh_addr;
 }
 
 /* Assembly written by hand often lacks the type, but then a size tells a function. */
@@ -136,7 +120,7 @@ static bool prepare_name(const struct reader *reader, uint32_t offset)
 	end = memchr(name, '\0', left < NAME_MAX_BYTES ? left : NAME_MAX_BYTES);
 	if (end == NULL)
 		return false;
-	if (reader->table->sh_type == SHT_SYMTAB) {
+	if (reader->table.sh_type == SHT_SYMTAB) {
 		version = memchr(name, '@', (size_t)(end - name));
 		if (version != NULL)
 			*version = '\0';
@@ -159,18 +143,19 @@ static int grow(struct hs_symbol_list *list)
 static int add_symbol(struct reader *reader, const Elf64_Sym *symbol, uint32_t long_section)
 {
 	struct hs_symbol_list *list = reader->list;
-	const Elf64_Shdr *section = defining_section(reader, symbol, long_section);
 	uint64_t offset, bytes;
+	Elf64_Shdr section;
 
-	if (section == NULL || !is_function(symbol, section))
+	if (!defining_section(reader, symbol, long_section, &section) ||
+	    !is_function(symbol, &section))
 		return 0;
 	/* Wraps to a large value before the section's start. */
-	offset = symbol->st_value - section->sh_addr;
-	if (offset >= section->sh_size || !prepare_name(reader, symbol->st_name))
+	offset = symbol->st_value - section.sh_addr;
+	if (offset >= section.sh_size || !prepare_name(reader, symbol->st_name))
 		return 0;
 	bytes = symbol->st_size > 0 ? symbol->st_size : 1;
-	if (bytes > section->sh_size - offset)
-		bytes = section->sh_size - offset;
+	if (bytes > section.sh_size - offset)
+		bytes = section.sh_size - offset;
 	if (bytes > HS_SYMBOL_MAX_BYTES)
 		bytes = HS_SYMBOL_MAX_BYTES;
 	if (list->count == list->capacity && grow(list) < 0)
@@ -187,26 +172,25 @@ static int add_symbol(struct reader *reader, const Elf64_Sym *symbol, uint32_t l
 /* Symbols first .. first + count - 1 into the chunk.  Returns 0 or -errno. */
 static int read_chunk(struct reader *reader, uint64_t first, size_t count)
 {
-	const Elf64_Shdr *table = reader->table, *long_sections = reader->long_sections;
 	struct chunk *chunk = reader->chunk;
 	uint64_t at = first * sizeof(uint32_t);
 	size_t bytes = count * sizeof(uint32_t);
 	int result = 0;
 
 	memset(chunk->sections, 0, sizeof chunk->sections);
-	if (long_sections != NULL && at + bytes <= long_sections->sh_size)
+	if (at + bytes <= reader->long_sections.sh_size)
 		result = hs_elf_file_read(reader->file, chunk->sections, bytes,
-					  long_sections->sh_offset + at);
+					  reader->long_sections.sh_offset + at);
 	if (result < 0)
 		return result;
 	return hs_elf_file_read(reader->file, chunk->symbols, count * sizeof(Elf64_Sym),
-				table->sh_offset + first * sizeof(Elf64_Sym));
+				reader->table.sh_offset + first * sizeof(Elf64_Sym));
 }
 
 /* A table that cannot be read to its end is used up to there. */
 static int read_symbols(struct reader *reader)
 {
-	uint64_t total = reader->table->sh_size / sizeof(Elf64_Sym), first;
+	uint64_t total = reader->table.sh_size / sizeof(Elf64_Sym), first;
 	size_t i;
 
 	for (first = 0; first < total; first += CHUNK_SYMBOLS) {
@@ -229,19 +213,18 @@ static int read_symbols(struct reader *reader)
 static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 		      struct chunk *chunk)
 {
-	const Elf64_Shdr *symbols = hs_elf_file_section(table->file, table->section);
-	const Elf64_Shdr *names = hs_elf_file_section(table->file, symbols->sh_link);
 	struct reader reader = {
 		.list = list,
 		.file = table->file,
-		.table = symbols,
+		.table = table->symbols,
 		.long_sections = find_long_sections(table->file, table->section),
 		.names = list->names + list->names_bytes,
-		.names_bytes = table->names_bytes,
+		.names_bytes = table->names.sh_size,
 		.chunk = chunk,
 	};
 
-	if (hs_elf_file_read(table->file, reader.names, reader.names_bytes, names->sh_offset) < 0)
+	if (hs_elf_file_read(table->file, reader.names, reader.names_bytes,
+			     table->names.sh_offset) < 0)
 		return 0;
 	list->names_bytes += reader.names_bytes;
 	return read_symbols(&reader);
@@ -255,7 +238,7 @@ int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_tabl
 	int result = 0;
 
 	for (i = 0; i < table_count; i++)
-		names_bytes += tables[i].names_bytes;
+		names_bytes += tables[i].names.sh_size;
 	list->names = hs_arena_alloc(names_bytes);
 	if (list->names == NULL || chunk == NULL)
 		result = -ENOMEM;

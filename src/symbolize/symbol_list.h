@@ -43,9 +43,9 @@ struct hs_symbol_list {
 /* A symbol table of an object.  Belongs to file. */
 struct hs_symbol_table {
 	const struct hs_elf_file *file;
-	uint32_t section;
-	uint64_t bytes;       /* of the symbols */
-	uint64_t names_bytes;
+	size_t section;
+	Elf64_Shdr symbols;
+	Elf64_Shdr names;
 };
 
 /*

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/assertion.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/symbol_list.h"
@@ -13,6 +14,17 @@
 struct hs_symbols {
 	struct hs_symbol_list list; /* resolved: sorted and disjoint */
 	bool has_dwarf;
+};
+
+/* What is being loaded; all that is to be given back when libelf fails an assertion. */
+struct load {
+	const char *path; /* NULL: the memory [start, start + bytes) */
+	const char *build_id;
+	uint64_t start;
+	uint64_t bytes;
+	struct hs_elf_file object;
+	struct hs_elf_file debug;
+	struct hs_symbols *symbols;
 };
 
 /*
@@ -29,7 +41,7 @@ static size_t find_tables(const struct hs_elf_file *object, struct hs_elf_file *
 		count = 1;
 	if (hs_debug_file_open(debug, object->build_id) == 0 &&
 	    hs_symbol_table_find(&separate, debug, SHT_SYMTAB) &&
-	    (count == 0 || separate.bytes > tables[0].bytes)) {
+	    (count == 0 || separate.symbols.sh_size > tables[0].symbols.sh_size)) {
 		tables[0] = separate;
 		count = 1;
 	}
@@ -50,64 +62,81 @@ static int read_tables(struct hs_symbol_list *list, const struct hs_symbol_table
 	return result;
 }
 
-static int read_object(struct hs_symbols *symbols, const struct hs_elf_file *object)
+static int read_symbols(struct load *load)
 {
-	struct hs_elf_file debug = { .fd = -1 };
 	struct hs_symbol_table tables[2];
-	size_t count = find_tables(object, &debug, tables), first = 0;
+	size_t count = find_tables(&load->object, &load->debug, tables), first;
 	int result = 0;
 
-	symbols->has_dwarf = hs_elf_file_has_dwarf(object);
+	load->symbols->has_dwarf = hs_elf_file_has_dwarf(&load->object);
 	/* Where memory is short, the names of the smaller table alone. */
 	for (first = 0; first < count; first++) {
-		result = read_tables(&symbols->list, tables + first, count - first);
+		result = read_tables(&load->symbols->list, tables + first, count - first);
 		if (result != -ENOMEM)
 			break;
 	}
-	hs_elf_file_close(&debug);
 	return result;
 }
 
-static int make_symbols(const struct hs_elf_file *object, struct hs_symbols **out)
+static int open_object(struct load *load)
 {
-	struct hs_symbols *symbols = hs_arena_zalloc(sizeof *symbols);
+	struct hs_elf_file *object = &load->object;
 	int result;
 
-	if (symbols == NULL)
+	if (load->path == NULL)
+		return hs_elf_file_open_memory(object, load->start, load->bytes);
+	result = hs_elf_file_open(object, load->path);
+	if (result == 0 && load->build_id[0] != '\0' &&
+	    strcmp(load->build_id, object->build_id) != 0)
+		result = -ESTALE;
+	return result;
+}
+
+static int read_object(void *context)
+{
+	struct load *load = context;
+	int result = open_object(load);
+
+	if (result == 0 && load->object.type == ET_REL)
+		result = -ENOEXEC;
+	if (result == 0)
+		result = read_symbols(load);
+	hs_elf_file_close(&load->debug);
+	hs_elf_file_close(&load->object);
+	return result;
+}
+
+static int run(struct load *load, struct hs_symbols **out)
+{
+	int result;
+
+	load->object = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	load->debug = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	load->symbols = hs_arena_zalloc(sizeof *load->symbols);
+	if (load->symbols == NULL)
 		return -ENOMEM;
-	result = read_object(symbols, object);
+	result = hs_assertion_catch(read_object, load);
+	hs_elf_file_abandon(&load->debug);
+	hs_elf_file_abandon(&load->object);
 	if (result < 0)
-		hs_symbols_free(symbols);
+		hs_symbols_free(load->symbols);
 	else
-		*out = symbols;
+		*out = load->symbols;
 	return result;
 }
 
 int hs_symbols_load(const char *path, const char *build_id, struct hs_symbols **out)
 {
-	struct hs_elf_file object;
-	int result = hs_elf_file_open(&object, path);
+	struct load load = { .path = path, .build_id = build_id };
 
-	if (result < 0)
-		return result;
-	if (build_id[0] != '\0' && strcmp(build_id, object.build_id) != 0)
-		result = -ESTALE;
-	else
-		result = make_symbols(&object, out);
-	hs_elf_file_close(&object);
-	return result;
+	return run(&load, out);
 }
 
 int hs_symbols_load_memory(uint64_t start, uint64_t bytes, struct hs_symbols **out)
 {
-	struct hs_elf_file object;
-	int result = hs_elf_file_open_memory(&object, start, bytes);
+	struct load load = { .start = start, .bytes = bytes };
 
-	if (result < 0)
-		return result;
-	result = make_symbols(&object, out);
-	hs_elf_file_close(&object);
-	return result;
+	return run(&load, out);
 }
 
 void hs_symbols_free(struct hs_symbols *symbols)

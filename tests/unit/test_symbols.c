@@ -215,8 +215,11 @@ static void reads_long_section_numbers(void)
 	CHECK_STR(hs_symbols_find(symbols, 0x1100), "third");
 	CHECK(hs_symbols_object_has_dwarf(symbols));
 	hs_symbols_free(symbols);
-	/* A number that no file of this size has. */
+	/* Numbers that no file, and no file of this size, has. */
 	elf_section(&image, ELF_NULL)->sh_size = UINT64_MAX / 2;
+	CHECK(load_image(&image, &result) == NULL);
+	CHECK_INT(result, -ENOEXEC);
+	elf_section(&image, ELF_NULL)->sh_size = UINT16_MAX;
 	symbols = load_image(&image, &result);
 	CHECK_INT(result, 0);
 	CHECK(hs_symbols_find(symbols, 0x1100) == NULL);
