@@ -14,8 +14,9 @@
  */
 struct object {
 	uint64_t device;
-	uint64_t inode; /* 0 = no object yet */
-	bool has_code;  /* some line of it is executable */
+	uint64_t inode;                 /* 0 = no object yet */
+	bool has_code;                  /* some line of it is executable */
+	struct hs_proc_maps_line first; /* its first line */
 	bool has_image;
 	struct hs_elf_image image;
 };
@@ -69,6 +70,17 @@ static bool same_file(const struct object *object, const struct hs_proc_maps_lin
 	return object->inode == line->inode && object->device == line->device;
 }
 
+/* Memory that was put where a file's pages were, as programs move their text to huge pages. */
+static bool may_be_moved_text(const struct hs_proc_maps_line *line)
+{
+	static const char hugetlb[] = "/anon_hugepage";
+	size_t bytes = sizeof hugetlb - 1;
+
+	return (line->permissions & HS_PROC_MAPS_EXECUTE) != 0 &&
+	       (line->inode == 0 ||
+		(line->name_bytes >= bytes && memcmp(line->name, hugetlb, bytes) == 0));
+}
+
 /* Whether this line or one that follows of the same object is executable. */
 static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line line,
 			    const struct object *object)
@@ -104,6 +116,7 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 	if (!same_file(object, line)) {
 		object->device = line->device;
 		object->inode = line->inode;
+		object->first = *line;
 		object->has_image = false;
 		object->has_code = !is_device(scan->name) && object_has_code(*rest, *line, object);
 	} else if (is_in_image(object, line->start)) {
@@ -111,6 +124,24 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 	}
 	if (object->has_code && line->offset == 0)
 		object->has_image = hs_elf_image_read(&object->image, line->start, line->end) == 0;
+}
+
+/* Make of a line that took the place of the object's code one of the object. */
+static void put_back_text(const struct object *object, struct hs_proc_maps_line *line)
+{
+	struct hs_proc_maps_line whole = object->first;
+
+	for (uint32_t i = 0; object->has_image && i < object->image.segment_count; i++) {
+		const struct hs_elf_segment *segment = &object->image.segments[i];
+		if (!segment->executable || line->start < segment->start ||
+		    line->end > segment->end)
+			continue;
+		whole.start = line->start;
+		whole.end = line->end;
+		whole.permissions = line->permissions;
+		whole.offset = segment->offset + (line->start - segment->start);
+		*line = whole;
+	}
 }
 
 static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line *line,
@@ -262,10 +293,13 @@ static int copy_name(struct scan *scan, const struct hs_proc_maps_line *line)
 }
 
 static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
-		     const struct hs_proc_maps_line *line)
+		     struct hs_proc_maps_line *line)
 {
-	int error = copy_name(scan, line);
+	int error;
 
+	if (may_be_moved_text(line))
+		put_back_text(&scan->object, line);
+	error = copy_name(scan, line);
 	if (error < 0)
 		return error;
 	enter_line(scan, rest, line);

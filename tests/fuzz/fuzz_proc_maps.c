@@ -27,19 +27,25 @@ static void check_line(const struct hs_proc_maps_line *line, const char *text, s
 	free(name);
 }
 
-static void read_lines(const char *text, size_t bytes)
+/* Returns whether the lines are in order, as the kernel writes them in one go. */
+static bool read_lines(const char *text, size_t bytes)
 {
 	struct hs_proc_maps maps;
 	struct hs_proc_maps_line line;
-	uint64_t lines = 0, newlines = 0;
+	uint64_t lines = 0, newlines = 0, last_end = 0;
+	bool in_order = true;
 
 	hs_proc_maps_begin(&maps, text, bytes);
-	for (; hs_proc_maps_next(&maps, &line); lines++)
+	for (; hs_proc_maps_next(&maps, &line); lines++) {
 		check_line(&line, text, bytes);
+		in_order = in_order && line.start >= last_end;
+		last_end = line.end;
+	}
 	for (size_t i = 0; i < bytes && text[i] != '\0'; i++)
 		newlines += text[i] == '\n';
 	MUST(lines + maps.skipped >= newlines && lines + maps.skipped <= newlines + 1);
 	MUST(!hs_proc_maps_next(&maps, &line));
+	return in_order;
 }
 
 /* Each range lies in the mapping that it is of. */
@@ -59,8 +65,8 @@ static void check_index(const struct hs_map_index *index, const struct hs_mappin
 	MUST(count == index->code.count);
 }
 
-/* Twice: the same text again must give the same index, and no new mapping. */
-static void scan(const char *text, size_t bytes)
+/* Twice: the same text in order must give the same index again, and no new mapping. */
+static void scan(const char *text, size_t bytes, bool in_order)
 {
 	static const struct hs_map_program program = {.path = "/bin/program", .inode = 7};
 	struct hs_map_index first = {.code = {.nodes = NULL}}, second = {.code = {.nodes = NULL}};
@@ -73,8 +79,9 @@ static void scan(const char *text, size_t bytes)
 	check_index(&first, &store);
 	count = store.count;
 	MUST(hs_map_scan(&second, text, bytes, &first, &store, &program, 0, &skipped_again) == 0);
-	MUST(store.count == count && skipped == skipped_again);
-	MUST(hs_map_index_equal(&first, &second));
+	check_index(&second, &store);
+	MUST(skipped == skipped_again);
+	MUST(!in_order || (store.count == count && hs_map_index_equal(&first, &second)));
 	hs_map_index_fini(&first);
 	hs_map_index_fini(&second);
 	hs_mapping_store_fini(&store);
@@ -98,8 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (image_bytes > 0)
 		memcpy(image, end + 1, image_bytes);
 	used = hs_arena_used();
-	read_lines((const char *)data, bytes);
-	scan((const char *)data, bytes);
+	scan((const char *)data, bytes, read_lines((const char *)data, bytes));
 	MUST(hs_arena_used() == used);
 	return 0;
 }

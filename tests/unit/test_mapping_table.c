@@ -48,7 +48,7 @@ static uint32_t id_of(const void *address)
 
 static const struct hs_mapping *mapping_of(const void *address)
 {
-	static const struct hs_mapping none = { .path = "none" };
+	static const struct hs_mapping none = {.path = "none"};
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id_of(address));
 
 	return mapping != NULL ? mapping : &none;
@@ -73,10 +73,12 @@ static int make_object(char *path, size_t capacity, const char *name, char lette
 	header->e_phoff = sizeof *header;
 	header->e_phentsize = sizeof *headers;
 	header->e_phnum = 2;
-	headers[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X,
-				   .p_memsz = sizeof page, .p_filesz = sizeof page };
-	headers[1] = (ElfW(Phdr)){ .p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4 };
-	*note = (ElfW(Nhdr)){ 4, 8, NT_GNU_BUILD_ID };
+	headers[0] = (ElfW(Phdr)){.p_type = PT_LOAD,
+				  .p_flags = PF_R | PF_X,
+				  .p_memsz = sizeof page,
+				  .p_filesz = sizeof page};
+	headers[1] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4};
+	*note = (ElfW(Nhdr)){4, 8, NT_GNU_BUILD_ID};
 	memcpy(page + 512 + sizeof *note, "GNU", 4);
 	memset(page + 512 + sizeof *note + 4, letter, 8);
 	snprintf(path, capacity, "%s/%s-%d", directory, name, (int)getpid());
@@ -168,8 +170,8 @@ static void test_own_mapping_is_marked(void)
 static void test_other_file_at_the_same_address(void)
 {
 	char path[2][256];
-	int fd[2] = { make_object(path[0], sizeof path[0], "hs\ntest a", 'a'),
-		      make_object(path[1], sizeof path[1], "hs-test-b", 'b') };
+	int fd[2] = {make_object(path[0], sizeof path[0], "hs\ntest a", 'a'),
+		     make_object(path[1], sizeof path[1], "hs-test-b", 'b')};
 	unsigned char *code = map_at(NULL, fd[0], 3 * PAGE, PROT_READ | PROT_EXEC);
 	const struct hs_mapping *mapping[2];
 	uint32_t id[2];
@@ -259,13 +261,18 @@ static void test_first_page_mapped_twice(void)
 	char path[256];
 	int fd = make_object(path, sizeof path, "hs-test-twice", 't');
 	unsigned char *base = map_at(NULL, -1, 2 * PAGE, PROT_NONE);
-	ElfW(Phdr) code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5c0,
-			    .p_vaddr = PAGE + 0x5c0, .p_memsz = 64, .p_filesz = 64 };
+	ElfW(Phdr) code = {.p_type = PT_LOAD,
+			   .p_flags = PF_R | PF_X,
+			   .p_offset = 0x5c0,
+			   .p_vaddr = PAGE + 0x5c0,
+			   .p_memsz = 64,
+			   .p_filesz = 64};
 
 	/* The note's header makes room for the second segment's. */
 	CHECK_INT(pwrite(fd, &code, sizeof code, sizeof(ElfW(Ehdr)) + sizeof code), sizeof code);
-	CHECK_INT(pwrite(fd, &(uint64_t){ 64 }, 8,
-			 sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)), 8);
+	CHECK_INT(
+		pwrite(fd, &(uint64_t){64}, 8, sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)),
+		8);
 	map_at(base, fd, PAGE, PROT_READ);
 	map_at(base + PAGE, fd, PAGE, PROT_READ | PROT_EXEC);
 	begin_table();
@@ -273,6 +280,51 @@ static void test_first_page_mapped_twice(void)
 	CHECK_INT(mapping_of(base + PAGE)->start, (uintptr_t)base + PAGE);
 	CHECK_INT(mapping_of(base + PAGE)->offset, 0);
 	munmap(base, 2 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
+/* Programs copy their text to huge pages, and put these in its place. */
+static void test_text_moved_to_anonymous_memory(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-moved", 'm');
+	unsigned char *code = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	uint32_t id;
+
+	begin_table();
+	id = id_of(code);
+	map_at(code + PAGE, -1, PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK_INT(id_of(code + PAGE), id);
+	CHECK_INT(id_of(code + 2 * PAGE), id);
+	CHECK_STR(mapping_of(code + PAGE)->path, path);
+	CHECK_INT(mapping_of(code + PAGE)->load_bias, (uintptr_t)code);
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)code, 3 * PAGE));
+	munmap(code, 3 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
+/* Memory that is executable behind an object that has no code is none of the object's. */
+static void test_anonymous_code_behind_an_object(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-behind", 'b');
+	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+
+	map_at(base + 2 * PAGE, -1, PAGE, PROT_READ | PROT_EXEC);
+	/* The segment ends where the file's pages do. */
+	CHECK_INT(pwrite(fd, &(uint64_t){2 * PAGE}, 8,
+			 sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)),
+		  8);
+	begin_table();
+	CHECK_STR(mapping_of(base)->path, path);
+	CHECK_STR(mapping_of(base + 2 * PAGE)->path, "//anon");
+	CHECK_INT(mapping_of(base + 2 * PAGE)->flags, HS_MAPPING_ANONYMOUS);
+	munmap(base, 3 * PAGE);
 	close(fd);
 	unlink(path);
 	end_table();
@@ -347,7 +399,7 @@ static void test_readable(void)
 	begin_table();
 	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)&test_readable, 8));
 	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)&data, sizeof data));
-	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)"constant", 8));
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t) "constant", 8));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&on_stack, sizeof on_stack));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)on_heap, sizeof *on_heap));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&zeroed[sizeof zeroed / 2], 1));
@@ -451,6 +503,8 @@ int main(void)
 	RUN(test_rewritten_file_at_the_same_address);
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
+	RUN(test_text_moved_to_anonymous_memory);
+	RUN(test_anonymous_code_behind_an_object);
 	RUN(test_anonymous_code);
 	RUN(test_memfd_code);
 	RUN(test_readable);

@@ -83,6 +83,52 @@ static void test_deleted(void)
 	CHECK_STR(name_of_line(), "[anon:x (deleted)");
 }
 
+/* What follows the permissions of each kind of line that the kernel writes. */
+static void test_kinds_of_lines(void)
+{
+	static const struct {
+		const char *text;
+		const char *name;
+		uint64_t inode;
+		bool deleted;
+	} kinds[] = {
+		{"00000000 00:00 0                          [vdso]", "[vdso]", 0, false},
+		{"00000000 00:00 0                          [vvar]", "[vvar]", 0, false},
+		{"00000000 00:00 0                          [vsyscall]", "[vsyscall]", 0, false},
+		{"00000000 00:00 0                          [stack]", "[stack]", 0, false},
+		{"00000000 00:00 0                          [heap]", "[heap]", 0, false},
+		{"00000000 00:00 0                          [uprobes]", "[uprobes]", 0, false},
+		{"00000000 00:00 0                          [anon:v8: code]", "[anon:v8: code]", 0,
+		 false},
+		{"00000000 00:01 7                          [anon_shmem:jit]", "[anon_shmem:jit]",
+		 7, false},
+		{"00000000 00:01 8                          /memfd:jit code (deleted)",
+		 "/memfd:jit code", 8, true},
+		{"00000000 00:01 9                          /dev/zero (deleted)", "/dev/zero", 9,
+		 true},
+		{"00000000 00:06 10                         /dev/dri/card0", "/dev/dri/card0", 10,
+		 false},
+		{"00000000 00:01 11                         /SYSV00000000 (deleted)",
+		 "/SYSV00000000", 11, true},
+		{"00000000 00:0f 12                         /anon_hugepage (deleted)",
+		 "/anon_hugepage", 12, true},
+		{"00000000 00:0e 13                         anon_inode:[perf_event]",
+		 "anon_inode:[perf_event]", 13, false},
+		{"00200000 00:00 0 ", "", 0, false},
+		{"ffffff000 103:02 18446744073709551615     /a", "/a", UINT64_MAX, false},
+	};
+	char text[256];
+
+	for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+		snprintf(text, sizeof text, "7f0000000000-7f0000200000 r-xp %s\n", kinds[i].text);
+		CHECK(first_line(text));
+		CHECK_STR(name_of_line(), kinds[i].name);
+		CHECK_INT(line.inode, kinds[i].inode);
+		CHECK_INT(line.deleted, kinds[i].deleted);
+		CHECK_INT(line.end, 0x7f0000200000);
+	}
+}
+
 static void test_short_buffer_cuts_the_name(void)
 {
 	char name[4];
@@ -97,13 +143,28 @@ static void test_short_buffer_cuts_the_name(void)
 static void test_bad_lines_are_skipped(void)
 {
 	static const char *const bad[] = {
-		"", "x", "1000", "1000-", "1000-2000", "1000-2000 ", "1000-2000 r--",
-		"1000-2000 r--p", "1000-2000 r--p 0 08:01", "1000-2000 r--p 0 08:01 ",
-		"1000-2000 r--p 0 0801 7", "1000-2000 r--p 0 08:01 7x", "1000 2000 r--p 0 08:01 7",
-		"2000-1000 r--p 0 08:01 7", "1000-1000 r--p 0 08:01 7", "1000-2000 q--p 0 08:01 7",
-		"1000-2000 r--? 0 08:01 7", "10000000000000000-2 r--p 0 08:01 7",
-		"1000-2000 r--p 0 08:01 99999999999999999999", "-2000 r--p 0 08:01 7",
-		"1000-2000 r--p fffffffffffffffe 08:01 7", "1000-2000 r--p 0 100000000:01 7",
+		"",
+		"x",
+		"1000",
+		"1000-",
+		"1000-2000",
+		"1000-2000 ",
+		"1000-2000 r--",
+		"1000-2000 r--p",
+		"1000-2000 r--p 0 08:01",
+		"1000-2000 r--p 0 08:01 ",
+		"1000-2000 r--p 0 0801 7",
+		"1000-2000 r--p 0 08:01 7x",
+		"1000 2000 r--p 0 08:01 7",
+		"2000-1000 r--p 0 08:01 7",
+		"1000-1000 r--p 0 08:01 7",
+		"1000-2000 q--p 0 08:01 7",
+		"1000-2000 r--? 0 08:01 7",
+		"10000000000000000-2 r--p 0 08:01 7",
+		"1000-2000 r--p 0 08:01 99999999999999999999",
+		"-2000 r--p 0 08:01 7",
+		"1000-2000 r--p fffffffffffffffe 08:01 7",
+		"1000-2000 r--p 0 100000000:01 7",
 	};
 	char text[256];
 
@@ -181,6 +242,7 @@ int main(void)
 	RUN(test_permissions);
 	RUN(test_names);
 	RUN(test_deleted);
+	RUN(test_kinds_of_lines);
 	RUN(test_short_buffer_cuts_the_name);
 	RUN(test_bad_lines_are_skipped);
 	RUN(test_a_nul_ends_the_text);
