@@ -72,9 +72,8 @@ void hs_memory_cache_drop_stale(struct hs_memory_cache *cache)
 
 		for (size_t way = 0; way < WAYS; way++) {
 			if (set->address[way] != NO_PAGE &&
-			    (set->tag[way] == 0 ||
-			     set->tag[way] !=
-				     hs_mapping_table_page_tag(cache->table, set->address[way])))
+			    set->tag[way] !=
+				    hs_mapping_table_page_tag(cache->table, set->address[way]))
 				set->address[way] = NO_PAGE;
 		}
 	}
@@ -123,7 +122,13 @@ static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t
 	if (!read_page(cache, address, page))
 		return NULL;
 	set->tag[way] = hs_mapping_table_page_tag(cache->table, address);
-	set->address[way] = address;
+	/* A JIT compiler writes more into its page, and the maps do not change. */
+	if (set->tag[way] != 0) {
+		set->address[way] = address;
+		set->oldest = (way + 1) % WAYS;
+		cache->last_address = address;
+		cache->last_page = page;
+	}
 	return page;
 }
 
@@ -131,25 +136,18 @@ static const uint8_t *find_page(struct hs_memory_cache *cache, uint64_t address)
 {
 	size_t index = (address / PAGE_BYTES * 0x9e3779b97f4a7c15u >> 32) % SETS;
 	struct set *set = &cache->sets[index];
-	const uint8_t *page = NULL;
 
 	if (address == cache->last_address)
 		return cache->last_page;
 	for (uint32_t way = 0; way < WAYS; way++) {
 		if (set->address[way] == address) {
-			page = cache->pages[index * WAYS + way];
 			set->oldest = (way + 1) % WAYS;
+			cache->last_address = address;
+			cache->last_page = cache->pages[index * WAYS + way];
+			return cache->last_page;
 		}
 	}
-	if (page == NULL) {
-		page = fill(cache, index, address);
-		if (page == NULL)
-			return NULL;
-		set->oldest = (set->oldest + 1) % WAYS;
-	}
-	cache->last_address = address;
-	cache->last_page = page;
-	return page;
+	return fill(cache, index, address);
 }
 
 int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *buffer,

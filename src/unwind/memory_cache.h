@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Pages of the process's own memory, copied with process_vm_readv: the unwind
- * tables and code that unwinding reads again and again.
+ * tables and code that unwinding reads again and again.  Memory whose contents change
+ * (JIT code) is read anew each time.
  *
  * Only what hs_mapping_table_is_readable() allows is read.  When a library was closed since
  * the table was refreshed, that is done again before a page is read, so that none is taken
@@ -25,8 +26,7 @@ struct hs_memory_cache *hs_memory_cache_create(struct hs_mapping_table *table);
 void hs_memory_cache_destroy(struct hs_memory_cache *cache);
 
 /*
- * The table was refreshed: drop the pages of objects that are not there any more, and those
- * of memory that changes.
+ * The table was refreshed: drop the pages of objects that are not there any more.
  */
 void hs_memory_cache_drop_stale(struct hs_memory_cache *cache);
 

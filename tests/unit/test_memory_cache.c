@@ -78,16 +78,14 @@ static void test_refused(void)
 	end();
 }
 
-static void test_drop(void)
+/* A JIT compiler writes into its pages without the maps' changing. */
+static void test_changing_memory(void)
 {
-	uint64_t got = 0, changed = 0x1234567890;
+	uint64_t changed = 0x1234567890;
 
 	begin();
 	check_read(64);
 	memcpy(pages + 64, &changed, sizeof changed);
-	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)pages + 64, &got, sizeof got), 0);
-	CHECK_INT(got, 64);
-	hs_memory_cache_drop_stale(cache);
 	check_read(64);
 	end();
 }
@@ -122,7 +120,7 @@ int main(void)
 		return 99;
 	RUN(test_reads);
 	RUN(test_refused);
-	RUN(test_drop);
+	RUN(test_changing_memory);
 	RUN(test_eh_frame_hdr);
 	return CHECK_RESULT();
 }

@@ -67,12 +67,26 @@ static void test_code_without_unwind_tables(void)
 
 	/* Not after a call: the chain of frame pointers is not believed. */
 	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
-	end();
-	begin();
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 	munmap(code, 4096);
+	end();
+}
+
+/* A JIT compiler's code is unmapped before the last samples are unwound. */
+static void test_code_that_is_gone(void)
+{
+	begin();
+	map_code(NULL, -1);
+	call_machine_code();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	munmap(code, 4096);
+	unwind();
+	CHECK(is_complete());
+	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
+	CHECK_INT(frames[2].address, (uintptr_t)code + OUTER_RETURN - 1);
+	CHECK_INT(frames[3].mapping, frames[0].mapping);
 	end();
 }
 
@@ -240,6 +254,7 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_code_without_unwind_tables);
+	RUN(test_code_that_is_gone);
 	RUN(test_replaced_code);
 	RUN(test_loop);
 	RUN(test_return_address_past_the_function);
