@@ -15,6 +15,10 @@
 /* Lines about malformed hints; a file that is none at all is no reason for more. */
 #define MOST_PROBLEMS 20u
 
+/* Times of files advance in steps, of a tick of the kernel or of a file system: 10 ms at most. */
+#define SETTLED_NS 20000000u
+#define NEVER_NS INT64_MIN
+
 /* What is shown of a hint, or of a part of it. */
 #define SHOWN_BYTES 81
 
@@ -107,6 +111,7 @@ static bool refresh_file(struct hs_hint_setting *setting)
 	struct hs_hint_file_state state;
 	char *contents = NULL;
 	struct stat file;
+	bool is_new;
 	int fd;
 
 	if (hs_sys_stat(setting->path, &file) == 0) {
@@ -128,10 +133,15 @@ static bool refresh_file(struct hs_hint_setting *setting)
 	hs_sys_close(fd);
 	if (contents == NULL)
 		return false;
+	/* A change that follows at once may leave the times as they are: not to be relied on yet.
+	 */
+	if (hs_sys_realtime_ns() < (uint64_t)state.changed_ns + SETTLED_NS)
+		state.changed_ns = NEVER_NS;
+	setting->file = state;
+	is_new = setting->contents == NULL || strcmp(contents, setting->contents) != 0;
 	hs_arena_free(setting->contents);
 	setting->contents = contents;
-	setting->file = state;
-	return true;
+	return is_new;
 }
 
 bool hs_hint_setting_refresh(struct hs_hint_setting *setting)

@@ -154,6 +154,41 @@ def elf_seeds(folder, write):
     write('proc_maps', 'vdso', VDSO_LINES + b'\0' + shared)
 
 
+# ----------------------------------------------------------------- map_hints
+
+HINTS = {
+    'usual': b'./libtesta.o@257,0x7f864c0000,0x60,0;lib.so,4096,96\n',
+    'file': b'# where the plugins are\nplugin.o,0x1000,0x60\n\n plugin.so , 0X2000,1,2\r\n#',
+    'paths': b'a,b@c,1.so@12,3,4;a@1@2,3,4;a@1.so,3,4;@1,2,3',
+    'limits': b'a,0xfffffffffffffffe,1;a,1,4294967296;a,1,1,0x7ffffffffffffffe;a@2147483647,1,1',
+    'wrong': b'@12,3,4;a@0,3,4;a,;a,0x,4;a,3,0;a,3,4,5,6;a,0xffffffffffffffff,1;;,,,',
+    'empty': b'',
+}
+
+HINTED_SOURCE = '''
+extern int elsewhere(int);
+int function(int x) { return elsewhere(x) + 1; }
+int leaf(int x) { volatile char room[200]; room[0] = x; return elsewhere(room[0]); }
+'''
+HINTED_COMPILE = ['gcc', '-O1', '-fPIC', '-ffreestanding', '-fasynchronous-unwind-tables',
+                  '-fcf-protection=none', '-Wa,-mx86-used-note=no', '-fno-ident']
+HINTED_LINK = HINTED_COMPILE + ['-nostdlib', '-shared', '-Wl,-z,norelro', '-Wl,--build-id=none',
+                                '-Wl,-z,max-page-size=4096', '-Wl,-z,noseparate-code', '-s']
+
+
+def hint_seeds(folder, write):
+    source, output = os.path.join(folder, 'hinted.c'), os.path.join(folder, 'hinted')
+    with open(source, 'w', encoding='utf-8') as file:
+        file.write(HINTED_SOURCE)
+    for name, words in (('relocatable', HINTED_COMPILE + ['-c']),
+                        ('relocatable-large', HINTED_COMPILE + ['-c', '-mcmodel=large']),
+                        ('sections', HINTED_COMPILE + ['-c', '-ffunction-sections']),
+                        ('shared', HINTED_LINK)):
+        run(*words, '-o', output, source)
+        with open(output, 'rb') as file:
+            write('map_hints', name, b'\0' + file.read())
+
+
 # ------------------------------------------------------------------ unwinder
 
 CUT, ZERO = 1, 2
@@ -201,10 +236,13 @@ def main():
 
     for name, data in MAPS.items():
         write('proc_maps', name, data)
+    for name, data in HINTS.items():
+        write('map_hints', name, data)
     for name, data in UNWINDINGS.items():
         write('unwinder', name, data)
     with tempfile.TemporaryDirectory() as folder:
         elf_seeds(folder, write)
+        hint_seeds(folder, write)
 
 
 if __name__ == '__main__':
