@@ -201,7 +201,8 @@ class Profile(Message):
                      "address": location.address}
             lines = [functions.get(line.function_id) for line in location.line]
             frames[location.id] = [
-                dict(place, name=self.text(f.name), system_name=self.text(f.system_name))
+                dict(place, name=self.text(f.name), system_name=self.text(f.system_name),
+                     file=self.text(f.filename), start_line=f.start_line)
                 for f in lines if f] or [place]
         return frames
 

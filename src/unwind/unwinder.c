@@ -221,14 +221,6 @@ static enum stop record(struct walk *walk)
 	return STOP_NOT;
 }
 
-static bool is_generated(struct hs_unwinder *unwinder, uint64_t address)
-{
-	uint32_t id = hs_mapping_table_find(unwinder->table, address);
-	const struct hs_mapping *mapping = hs_mapping_table_get(unwinder->table, id);
-
-	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
-}
-
 /*
  * Whether the code before a guessed return address is a call.  Generated code that is gone
  * since is taken to have been right: a process that ends unmaps it before its last samples
@@ -236,13 +228,16 @@ static bool is_generated(struct hs_unwinder *unwinder, uint64_t address)
  */
 static bool is_after_call(struct hs_unwinder *unwinder, uint64_t pc)
 {
+	const struct hs_mapping *mapping;
 	uint8_t code[HS_ARCH_CALL_BYTES];
 
 	if (pc <= sizeof code)
 		return false;
 	if (hs_memory_cache_read(unwinder->memory, pc - sizeof code, code, sizeof code) == 0)
 		return hs_arch_is_after_call(code);
-	return is_generated(unwinder, pc - 1);
+	mapping = hs_mapping_table_get(unwinder->table,
+				       hs_mapping_table_find(unwinder->table, pc - 1));
+	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 }
 
 /*

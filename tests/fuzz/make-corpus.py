@@ -189,6 +189,42 @@ def hint_seeds(folder, write):
             write('map_hints', name, b'\0' + file.read())
 
 
+# ------------------------------------------------------------------ perf_map
+
+# Behind a byte that says where the file is cut for the first look.
+PERF_MAPS = {
+    'v8': b'\x80' + b'''\
+c68fafca6b6 5 Eval:~ /srv/a.js:1:1
+c68fafcaade 75 JS:~ /srv/a.js:1:1
+c68fafcbac6 8 JS:~get size /srv/my files/a.js:4:16
+7fbda4006980 a8 JS:^allocate /srv/a.js:3:24
+7fbda4007240 238 JS:*allocate file:///srv/a.mjs:3:24
+7fbda4006990 10 LazyCompile:+short node:internal/url:12
+18c5880 100 Builtin:CallFunction_ReceiverIsAny
+''',
+    'python': b'\xff' + b'''\
+7f0000001000 b py::Router.resolve:/srv/router.py
+7f000000100b b py::<module>:<string>
+7f0000001016 b py:::
+''',
+    'overlaps': b'\x30' + b'1000 100 a\n1080 10 b\n10ff 2 c\n0 ffff d\n1000 100 a\n1000 100 a\n',
+    'damaged': b'\xc0' + b'''\
+1000
+
+1000 10
+ 1000 10 x
+0x10 10 x
+10000000000000000 10 x
+ffffffffffffffff 10 x
+fffffffffffffff0 f highest
+1000 ffffffffffffffff x
+1000 0 x
+1000 10 nul\0nul
+JS:* :1:1
+2000 10 half a line''',
+    'empty': b'\0',
+}
+
 # ------------------------------------------------------------------ unwinder
 
 CUT, ZERO = 1, 2
@@ -238,6 +274,8 @@ def main():
         write('proc_maps', name, data)
     for name, data in HINTS.items():
         write('map_hints', name, data)
+    for name, data in PERF_MAPS.items():
+        write('perf_map', name, data)
     for name, data in UNWINDINGS.items():
         write('unwinder', name, data)
     with tempfile.TemporaryDirectory() as folder:

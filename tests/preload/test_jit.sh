@@ -1,0 +1,109 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Generated code: each sample has the name of the function that was there when it was
+# taken, in our reader and in pprof; and with a real compiler, node's.
+. "$(dirname "$0")/lib.sh"
+
+export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=
+
+last_profile() {
+	find "$out" -name '*.heap.pb.gz' | sort | tail -n 1
+}
+
+has_output() {
+	[ "$(grep -c "$1" "$out.stdout")" -ge "$2" ]
+}
+
+# All samples of a size are in a profile by now: is_seen SIZE.  Asks for one profile a time.
+is_seen() {
+	count=$(profile_count)
+	kill -USR2 "$process"
+	wait_until has_profiles $((count + 1)) || return 1
+	"$python" "$tests/check_jit.py" "$(last_profile)" "$1" 10 >/dev/null
+}
+
+# The program's step with this size is done and seen; on to the next.
+next_step() {
+	wait_until has_output step "$1" || fail "step $1 is not done"
+	wait_until is_seen "$2" || fail "step $1 is in no profile"
+	echo >&3
+}
+
+mkfifo "$directory/steps"
+exec 3<>"$directory/steps"
+start_profiled jit HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SIGNAL=USR2 -- \
+	"$victims/victim_jit" "$directory/steps"
+map=/tmp/perf-$process.map
+next_step 1 1024
+next_step 2 1280
+next_step 3 1536
+next_step 4 1792
+wait "$process"
+status=$?
+background=
+rm -f "$map"
+if [ "$status" -eq 77 ]; then
+	echo "without victim_jit: it makes code for other machines" >&2
+else
+	expect_status 0
+	expect_silence
+	expect_profiles "$(profile_count)"
+	profile=$(last_profile)
+	check check_jit.py "$profile" 1024 10 first@/srv/app.js:3 'caller of first@/srv/app.js:1' run
+	check check_jit.py "$profile" 1280 10 first@/srv/app.js:3 run main
+	check check_jit.py "$profile" 1536 10 second@/srv/app.js:20 'caller of first@/srv/app.js:1' run
+	check check_jit.py "$profile" 1792 10 Late.named@/srv/late.py:0 run main
+	if command -v go >/dev/null; then
+		go tool pprof -top -sample_index=alloc_space -unit=B "$profile" \
+			>"$directory/top" 2>/dev/null
+		# In the first column is what each function allocated itself.
+		for function in '23040B first' '15360B second' '17920B Late.named'; do
+			grep -q "^ *${function% *} .* ${function#* }\$" "$directory/top" ||
+				fail "pprof does not show $function: $(cat "$directory/top")"
+		done
+	fi
+fi
+
+# Buffers allocated from compiled JavaScript.
+if command -v node >/dev/null; then
+	cat >"$directory/buffers.js" <<-'END'
+	'use strict';
+	const kept = [];
+	function allocateBuffer(i) {
+		return Buffer.allocUnsafeSlow(16384 + i % 7);
+	}
+	function keepSome(i) {
+		const buffer = allocateBuffer(i);
+		if (i % 100 === 0)
+			kept.push(buffer);
+	}
+	const work = { rounds(n) { for (let i = 0; i < n; i++) keepSome(i); } };
+	for (let round = 0; round < 20; round++)
+		work.rounds(1000);
+	console.log(kept.length, process.pid);
+	END
+	# node_profile NAME FLAG...
+	node_profile() {
+		name=$1
+		shift
+		run_profiled "$name" HEAPSAMPLE_INTERVAL=256k HEAPSAMPLE_RING=16m -- \
+			env -u NODE_EXTRA_CA_CERTS -u NODE_OPTIONS \
+			node --perf-basic-prof "$@" "$directory/buffers.js"
+		expect_status 0
+		rm -f "/tmp/perf-$(cut -d' ' -f2 "$out.stdout").map"
+		expect_profiles 1
+		profile=$(last_profile)
+	}
+	# Buffers of 328 MB in all.  Each function is compiled when it is first called; in the
+	# second run the hot ones are, and are inlined into their callers.
+	node_profile baseline --always-sparkplug --no-opt
+	for function in allocateBuffer keepSome rounds; do
+		check check_profile.py least "$profile" "$function" 250000000
+	done
+	node_profile optimized
+	check check_profile.py least "$profile" rounds 150000000
+else
+	echo "without node" >&2
+fi
+finish

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A JIT compiler: puts functions that allocate into anonymous memory, says so in its perf
+ * map, moves one, and uses the memory again.
+ *
+ *     victim_jit PIPE      reads a line of the pipe between its steps
+ *
+ * Each step allocates ALLOCATIONS times; its size says which step it was.  Before the
+ * memory changes, the test lets the profiler see the samples so far.
+ */
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+
+enum { ALLOCATIONS = 10, PAGE = 4096, FUNCTION_BYTES = 18 };
+
+typedef void *(*allocator)(size_t size);
+
+static FILE *steps;
+
+static void check(int holds, const char *what)
+{
+	if (!holds) {
+		perror(what);
+		exit(3);
+	}
+}
+
+/* At code: a function with a frame pointer that hands its arguments on to another. */
+static void compile(unsigned char *code, allocator next)
+{
+	unsigned char bytes[FUNCTION_BYTES] = {
+		0x55,                          /* push %rbp */
+		0x48, 0x89, 0xe5,              /* mov %rsp, %rbp */
+		0x48, 0xb8, [14] = 0xff, 0xd0, /* mov $next, %rax; call *%rax */
+		0x5d,                          /* pop %rbp */
+		0xc3,                          /* ret */
+	};
+	uintptr_t address = (uintptr_t)next;
+
+	memcpy(bytes + 6, &address, sizeof address);
+	check(mprotect(code, PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
+	memcpy(code, bytes, sizeof bytes);
+	check(mprotect(code, PAGE, PROT_READ | PROT_EXEC) == 0, "mprotect");
+}
+
+static void say(const unsigned char *code, const char *name)
+{
+	char path[64];
+	FILE *map;
+
+	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
+	map = fopen(path, "a");
+	check(map != NULL, path);
+	fprintf(map, "%lx %x %s\n", (unsigned long)(uintptr_t)code, FUNCTION_BYTES, name);
+	fclose(map);
+}
+
+static void run(const unsigned char *code, size_t size)
+{
+	allocator function = (allocator)(uintptr_t)code;
+
+	for (int i = 0; i < ALLOCATIONS; i++)
+		check(function(size) != NULL, "allocate");
+}
+
+static void end_step(void)
+{
+	char line[16];
+
+	puts("step");
+	fflush(stdout);
+	check(fgets(line, sizeof line, steps) != NULL, "pipe");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned char *pages =
+		mmap(NULL, 8 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *a = pages, *b = pages + 2 * PAGE, *c = pages + 4 * PAGE;
+	unsigned char *caller = pages + 6 * PAGE;
+
+	check(argc == 2 && pages != MAP_FAILED, "usage");
+	steps = fopen(argv[1], "r");
+	check(steps != NULL, argv[1]);
+
+	compile(a, malloc);
+	say(a, "JS:*first /srv/app.js:3:7");
+	compile(caller, (allocator)(uintptr_t)a);
+	say(caller, "JS:~caller of first /srv/app.js:1:1");
+	run(caller, 1024);
+	end_step();
+
+	compile(b, malloc); /* has moved */
+	say(b, "JS:*first /srv/app.js:3:7");
+	run(b, 1280);
+	end_step();
+
+	compile(a, malloc); /* another function where it was */
+	say(a, "JS:^second /srv/app.js:20:7");
+	run(caller, 1536);
+	end_step();
+
+	compile(c, malloc);
+	run(c, 1792);
+	end_step();
+	say(c, "py::Late.named:/srv/late.py");
+	return 0;
+}
+
+#else
+
+int main(void)
+{
+	return 77;
+}
+
+#endif
