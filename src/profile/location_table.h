@@ -22,6 +22,7 @@ struct hs_location {
 	uint32_t mapping; /* HS_MAPPING_NONE: pseudo frame */
 	uint32_t code;    /* of generated code: see profile/jit_frames.h; else 0 */
 	const char *name; /* NULL: not named yet */
+	const char *system_name; /* linkage name; NULL: as name, or not known by a symbol */
 	uint32_t later_code; /* known after the frame was met; not part of the key */
 };
 

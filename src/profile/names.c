@@ -7,11 +7,18 @@
 
 #include "base/arena.h"
 #include "base/format.h"
+#include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/symbols.h"
 
 _Static_assert(HS_BUILD_ID_HEX_BYTES == HS_ELF_BUILD_ID_HEX_BYTES,
 	       "build ids of memory and of files are cut alike, for they are compared");
+
+/* The texts given last, to be shared by the locations of one function. */
+struct last_name {
+	const char *name;
+	const char *system_name;
+};
 
 enum { PIECES_PER_PAUSE = 1000, OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
 
@@ -82,25 +89,39 @@ static const char *make_offset_name(const struct hs_mapping *mapping, uint64_t a
 	return text;
 }
 
-/* last: the name given before; used again if it is the same. */
-static const char *make_name(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
-			     uint64_t address, const char *last)
+static const char *copy_text(const char *text, size_t bytes)
 {
-	const char *found = NULL;
-	size_t bytes;
-	char *text;
+	char *copy = hs_arena_alloc(bytes + 1);
 
-	if (symbols != NULL)
-		found = hs_symbols_find(symbols, address - mapping->load_bias);
-	if (found == NULL || found[0] == '\0')
-		return make_offset_name(mapping, address);
-	if (last != NULL && strcmp(last, found) == 0)
-		return last;
-	bytes = strlen(found) + 1;
-	text = hs_arena_alloc(bytes);
-	if (text != NULL)
-		memcpy(text, found, bytes);
-	return text;
+	if (copy != NULL) {
+		memcpy(copy, text, bytes);
+		copy[bytes] = '\0';
+	}
+	return copy;
+}
+
+/* Name a location by the symbol that contains it.  Returns whether there is one. */
+static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
+			   struct hs_location *location, struct last_name *last)
+{
+	const char *found = hs_symbols_find(symbols, location->address - mapping->load_bias);
+	char text[HS_DEMANGLED_BYTES];
+	size_t length;
+
+	if (found == NULL)
+		return false;
+	if (last->system_name == NULL || strcmp(last->system_name, found) != 0) {
+		last->system_name = copy_text(found, strlen(found));
+		last->name = last->system_name;
+		length = hs_demangle(found, text);
+		if (length > 0)
+			last->name = copy_text(text, length);
+	}
+	if (last->name != NULL) {
+		location->name = last->name;
+		location->system_name = last->system_name;
+	}
+	return true;
 }
 
 static bool any_unnamed(const struct hs_location_table *locations, const uint32_t *ids,
@@ -118,7 +139,7 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		   uint32_t id, struct hs_pauses *pauses)
 {
 	struct hs_symbols *symbols;
-	const char *last = NULL;
+	struct last_name last = { NULL, NULL };
 
 	if (!any_unnamed(locations, ids, count))
 		return;
@@ -129,9 +150,9 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);
 
-		if (location->name == NULL)
-			location->name = make_name(symbols, mapping, location->address, last);
-		last = location->name;
+		if (location->name == NULL &&
+		    (symbols == NULL || !name_by_symbol(symbols, mapping, location, &last)))
+			location->name = make_offset_name(mapping, location->address);
 		hs_pauses_count(pauses);
 	}
 	hs_symbols_free(symbols);

@@ -206,6 +206,7 @@ static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint
 			.mapping = snapshot->mapping_count - 1,
 			.address = location->address,
 			.name = name,
+			.system_name = location->system_name,
 		};
 		if (name != NULL && jit != NULL && hs_jit_frames_name_of(jit, location, &code)) {
 			snapshot->locations[i].system_name = code.system_name;

@@ -26,7 +26,8 @@
 #include "session/budget.h"
 #include "session/session_state.h"
 
-#define THREAD_STACK_BYTES ((size_t)512 << 10)
+/* Room for the demangler with names that were made to exhaust it. */
+#define THREAD_STACK_BYTES ((size_t)4 << 20)
 
 /* Records and frees between two looks at whether a fork waits. */
 #define BATCH_RECORDS 64

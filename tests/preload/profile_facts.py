@@ -30,8 +30,8 @@ def losses(profile):
 def site_of(stack, prefix="site_"):
     """The innermost frame of a function called site_..., or None."""
     for frame in stack:
-        # A local function may carry the compiler's suffix; C++ names are mangled.
-        match = re.match(r"(?:_ZL?\d+)?(%s\w+)" % prefix, frame["name"] or "")
+        # A local function may carry the compiler's suffix.
+        match = re.match(r"(%s\w+)" % prefix, frame["name"] or "")
         if match:
             return match.group(1)
     return None

@@ -108,6 +108,38 @@ static void names_functions_and_puts_main_first(void)
 	hs_snapshot_destroy(snapshot);
 }
 
+/* Two C++ functions of one name, one of them met twice, and a Rust one. */
+__asm__(".pushsection .text\n"
+	".irp name, _ZN6Record4saveEi, _ZN6Record4saveEd, _RNvCs1234_6record4save\n"
+	".globl \\name\n"
+	".type \\name, %function\n"
+	"\\name: .skip 16\n"
+	".size \\name, 16\n"
+	".endr\n"
+	".popsection\n");
+extern const char cxx_one[] __asm__("_ZN6Record4saveEi");
+extern const char cxx_two[] __asm__("_ZN6Record4saveEd");
+extern const char rust[] __asm__("_RNvCs1234_6record4save");
+
+static void cxx_and_rust_names_are_those_of_the_source(void)
+{
+	uint64_t one = (uint64_t)(uintptr_t)cxx_one;
+
+	producer = new_producer(0);
+	add(10, 1, one, (uint64_t)(uintptr_t)cxx_two);
+	add(20, 1, one + 8, (uint64_t)(uintptr_t)rust);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_STR(frame(0, 0)->name, "Record::save");
+	CHECK_STR(frame(0, 0)->system_name, "_ZN6Record4saveEi");
+	CHECK_STR(frame(0, 1)->name, "Record::save");
+	CHECK_STR(frame(0, 1)->system_name, "_ZN6Record4saveEd");
+	CHECK(frame(1, 0)->name == frame(0, 0)->name);
+	CHECK(frame(1, 0)->system_name == frame(0, 0)->system_name);
+	CHECK_STR(frame(1, 1)->name, "record::save");
+	CHECK_STR(frame(1, 1)->system_name, "_RNvCs1234_6record4save");
+	hs_snapshot_destroy(snapshot);
+}
+
 static void main_is_first_whatever_its_id(void)
 {
 	uint64_t one = address_of(snapshot_function_one);
@@ -301,6 +333,7 @@ int main(void)
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	RUN(names_functions_and_puts_main_first);
+	RUN(cxx_and_rust_names_are_those_of_the_source);
 	RUN(main_is_first_whatever_its_id);
 	RUN(symbolize_decides_on_names);
 	RUN(equal_books_give_equal_views);

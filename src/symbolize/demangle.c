@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Demangling.  See demangle.h for the contract.
+ *
+ * libiberty's variants with a callback allocate nothing (the others build the text in
+ * malloc()ed memory however long it becomes).  A name of some hundred bytes can stand for
+ * a text of 2^100, so the callback leaves by longjmp() when it has enough.
+ */
+#include "symbolize/demangle.h"
+
+#include <libiberty/demangle.h>
+#include <setjmp.h>
+#include <stdbool.h>
+#include <string.h>
+
+static const char plt_mark[] = "@plt";
+static const char cut_mark[] = "...";
+
+struct output {
+	char *text;
+	size_t used;
+	jmp_buf full;
+};
+
+static void append(const char *part, size_t bytes, void *context)
+{
+	struct output *output = context;
+	size_t room = HS_DEMANGLED_BYTES - output->used;
+
+	if (bytes > room)
+		bytes = room;
+	memcpy(output->text + output->used, part, bytes);
+	output->used += bytes;
+	if (output->used == HS_DEMANGLED_BYTES)
+		longjmp(output->full, 1);
+}
+
+/* Put an end to a text that is too long, not inside a character. */
+static void cut(struct output *output)
+{
+	size_t end = HS_DEMANGLED_BYTES - sizeof plt_mark - sizeof cut_mark;
+
+	while (end > 0 && ((unsigned char)output->text[end] & 0xc0) == 0x80)
+		end--;
+	memcpy(output->text + end, cut_mark, sizeof cut_mark - 1);
+	output->used = end + sizeof cut_mark - 1;
+}
+
+static bool is_mangled(const char *name)
+{
+	return name[0] == '_' && (name[1] == 'Z' || name[1] == 'R');
+}
+
+size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
+{
+	struct output output = {.text = text};
+	size_t length = strlen(linkage_name);
+	bool is_plt = length >= sizeof plt_mark &&
+		      strcmp(linkage_name + length - (sizeof plt_mark - 1), plt_mark) == 0;
+
+	if (!is_mangled(linkage_name))
+		return 0;
+	if (setjmp(output.full) == 0) {
+		/* What is Rust's is a C++ name too, of less sense; what fails may have begun. */
+		if (!rust_demangle_callback(linkage_name, 0, append, &output)) {
+			output.used = 0;
+			if (!cplus_demangle_v3_callback(linkage_name, 0, append, &output))
+				return 0;
+		}
+	}
+	if (output.used > HS_DEMANGLED_BYTES - sizeof plt_mark)
+		cut(&output);
+	if (output.used == 0)
+		return 0;
+	if (is_plt) {
+		memcpy(text + output.used, plt_mark, sizeof plt_mark - 1);
+		output.used += sizeof plt_mark - 1;
+	}
+	text[output.used] = '\0';
+	return output.used;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of C++ (Itanium ABI) and Rust (legacy and v0) functions as their source has them,
+ * by libiberty: with template arguments, without parameters and return type.
+ *
+ * A name is untrusted and may stand for a text of any length: work ends with the text that
+ * fits.  libiberty refuses what nests too deeply, and names longer than some 1000 bytes.
+ *
+ * Stack: up to 1 MiB, for names that were made to that end.  Threads: profiler threads.
+ * Memory: none, but for Rust identifiers that are not ASCII (a moment, the arena).
+ */
+#ifndef HS_SYMBOLIZE_DEMANGLE_H
+#define HS_SYMBOLIZE_DEMANGLE_H
+
+#include <stddef.h>
+
+/* The longest text with its NUL.  A longer one is cut and ends in "...". */
+#define HS_DEMANGLED_BYTES 4096
+
+/*
+ * Write the text that a linkage name stands for, with a NUL, and return its length; 0 if
+ * the linkage name is not a mangled one, or cannot be read, and so is the name itself.
+ * The mark of a PLT entry, "@plt", is kept.
+ */
+size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Demangled names: what they are, what stays as it is, hostile ones. */
+#include "symbolize/demangle.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "check.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* As threads.c gives its threads. */
+#define STACK_BYTES ((size_t)4 << 20)
+
+static char text[HS_DEMANGLED_BYTES];
+
+static void names_are_those_of_the_source(void)
+{
+	static const char *const cases[][2] = {
+		{ "_Znwm", "operator new" },
+		{ "_Znam", "operator new[]" },
+		{ "_ZN7Service6Handle4openEiPKc", "Service::Handle::open" },
+		{ "_Z3fooIiEvT_", "foo<int>" },
+		{ "_ZNSt6vectorIiSaIiEE9push_backERKi",
+		  "std::vector<int, std::allocator<int> >::push_back" },
+		{ "_ZN12_GLOBAL__N_15localEv", "(anonymous namespace)::local" },
+		{ "_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()" },
+		{ "_ZN1AC2Ev", "A::A" },
+		{ "_ZN1AD0Ev", "A::~A" },
+		{ "_ZN1AcvbEv", "A::operator bool" },
+		{ "_ZN1A1fEv.part.0", "A::f" },
+		{ "_ZN1A1fEv@plt", "A::f@plt" },
+		/* Rust: legacy, whose hash goes, and v0. */
+		{ "_ZN4core3fmt5write17h0123456789abcdefE", "core::fmt::write" },
+		{ "_ZN60_$LT$alloc..string..String$u20$as$u20$core..fmt..Display$GT$3fmt"
+		  "17h0123456789abcdefE",
+		  "<alloc::string::String as core::fmt::Display>::fmt" },
+		{ "_RNvCs1234_7mycrate3foo", "mycrate::foo" },
+		{ "_RINvCs1234_7mycrate3fooRlE", "mycrate::foo::<&i32>" },
+		{ "_RNvC7mycrateu8gdel_5qa", "mycrate::g\xc3\xb6" "del" },
+	};
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		CHECK_INT(hs_demangle(cases[i][0], text), strlen(cases[i][1]));
+		CHECK_STR(text, cases[i][1]);
+	}
+}
+
+static void others_are_no_mangled_names(void)
+{
+	static const char *const names[] = { "", "_", "main", "_start", "_Z", "_ZN", "_Zzz", "_R",
+					     "_RN", "malloc@plt", "@plt", "Z3foov", "_Z@plt" };
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		CHECK_INT(hs_demangle(names[i], text), 0);
+}
+
+/* before, then middle as often as said, then after. */
+static char *repeat(const char *before, const char *middle, unsigned times, const char *after)
+{
+	size_t bytes = strlen(before) + times * strlen(middle) + strlen(after) + 1;
+	char *name = malloc(bytes);
+
+	strcpy(name, before);
+	while (times-- > 0)
+		strcat(name, middle);
+	return strcat(name, after);
+}
+
+static void long_names_are_cut(void)
+{
+	static const char ids[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+	char name[1000] = "_Z1fI1aIiiE";
+	size_t length;
+
+	/* S0_ is "a", S1_ a<int, int>, S2_ a<S1_, S1_>, each twice the one before. */
+	for (size_t i = 0; i < 30; i++)
+		sprintf(name + strlen(name), "S0_IS%c_S%c_E", ids[i + 1], ids[i + 1]);
+	strcat(name, "Evv");
+	length = hs_demangle(name, text);
+	CHECK(length > HS_DEMANGLED_BYTES - 32 && length < HS_DEMANGLED_BYTES);
+	CHECK_INT(strlen(text), length);
+	CHECK_STR(text + length - 3, "...");
+	CHECK(strncmp(text, "f<a<int, int>, a<a<int, int>, a<int, int> >, a<", 46) == 0);
+	strcat(name, "@plt");
+	length = hs_demangle(name, text);
+	CHECK(length < HS_DEMANGLED_BYTES);
+	CHECK_STR(text + length - 7, "...@plt");
+}
+
+/* Nothing but that they end, on a stack like the profiler's. */
+static void *demangle_hostile(void *unused)
+{
+	static const char *const middles[] = { "P", "R", "F", "T_", "I", "N", "1a", "1aI", "RT_",
+					       "PFv", "S_", "ng", "Dp", "XL", "cv", "B_", "K" };
+	static const char *const before[] = { "_Z1fI", "_ZN", "_Z", "_Z1fIX", "_R", "_RINvC1a1b" };
+	static const unsigned times[] = { 10, 100, 300, 500, 900, 5000, 100000 };
+
+	for (size_t i = 0; i < COUNT(middles) * COUNT(before) * COUNT(times); i++) {
+		char *name = repeat(before[i / COUNT(middles) % COUNT(before)],
+				    middles[i % COUNT(middles)],
+				    times[i / COUNT(middles) / COUNT(before)], "iEEvv");
+		size_t length = hs_demangle(name, text);
+
+		CHECK(length < HS_DEMANGLED_BYTES && (length == 0 || strlen(text) == length));
+		free(name);
+	}
+	return unused;
+}
+
+static void *demangle_random(void *unused)
+{
+	static const char *const parts[] = { "1a", "I", "E", "N", "S_", "S0_", "T_", "R", "P", "F",
+					     "v", "i", "X", "L", "J", "Dp", "cl", "ng", "St", "K",
+					     "O", "B_", "1", "_", "u", "C", "Dt", "sr", "Ul", "Z" };
+	char name[1100];
+
+	srand(5);
+	for (unsigned run = 0; run < 200000; run++) {
+		unsigned count = 1 + (unsigned)rand() % (run % 10 == 0 ? 400 : 40);
+		size_t length;
+
+		strcpy(name, run % 4 == 0 ? "_R" : "_Z1fI");
+		while (count-- > 0)
+			strcat(name, parts[(size_t)rand() % COUNT(parts)]);
+		length = hs_demangle(name, text);
+		CHECK(length < HS_DEMANGLED_BYTES && (length == 0 || strlen(text) == length));
+	}
+	return unused;
+}
+
+static void run_on_small_stack(void *(*function)(void *unused))
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	CHECK_INT(pthread_create(&thread, &attributes, function, NULL), 0);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	pthread_attr_destroy(&attributes);
+}
+
+static void hostile_names_end(void)
+{
+	run_on_small_stack(demangle_hostile);
+}
+
+static void random_names_end(void)
+{
+	run_on_small_stack(demangle_random);
+}
+
+int main(void)
+{
+	RUN(names_are_those_of_the_source);
+	RUN(others_are_no_mangled_names);
+	RUN(long_names_are_cut);
+	RUN(hostile_names_end);
+	RUN(random_names_end);
+	return CHECK_RESULT();
+}
