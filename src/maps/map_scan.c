@@ -162,6 +162,30 @@ static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line
 	return flags;
 }
 
+/*
+ * Code of a file that is mapped once more elsewhere, as V8 does with its builtins, has the
+ * symbols of the mapping that lies where the ELF image says.
+ */
+static void describe_copy(const struct scan *scan, struct hs_mapping *copy)
+{
+	const struct hs_address_range *range = NULL;
+	uint64_t from = 0;
+
+	while ((range = hs_address_range_map_from(&scan->index->code, from)) != NULL) {
+		const struct hs_mapping *known = hs_mapping_store_get(scan->store, range->value);
+
+		if (known->inode == copy->inode && known->device == copy->device &&
+		    copy->offset >= known->offset &&
+		    copy->offset - known->offset < known->end - known->start) {
+			copy->load_bias = known->load_bias + (copy->start - known->start) -
+					  (copy->offset - known->offset);
+			memcpy(copy->build_id, known->build_id, sizeof copy->build_id);
+			return;
+		}
+		from = range->end;
+	}
+}
+
 /* Fill in what the line and the object's ELF image say. */
 static void describe(const struct scan *scan, const struct hs_proc_maps_line *line,
 		     const struct hs_elf_image *image, struct hs_mapping *mapping)
@@ -192,6 +216,8 @@ static void describe(const struct scan *scan, const struct hs_proc_maps_line *li
 		memcpy(mapping->build_id, image->build_id, sizeof mapping->build_id);
 	} else {
 		image = NULL;
+		if (line->inode != 0)
+			describe_copy(scan, mapping);
 	}
 	mapping->flags = flags_of(scan, line, mapping->path, image != NULL);
 	if (own != 0 && own >= mapping->start && own < mapping->end)

@@ -330,6 +330,46 @@ static void test_anonymous_code_behind_an_object(void)
 	end_table();
 }
 
+/* As V8 maps its builtins once more near the code that it generates. */
+static void test_code_mapped_elsewhere_too(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-elsewhere", 'e');
+	unsigned char *base = map_at(NULL, -1, 8 * PAGE, PROT_NONE), *copy = base + 6 * PAGE;
+	const ElfW(Phdr) headers[] = {
+		{.p_type = PT_LOAD, .p_flags = PF_R, .p_memsz = PAGE, .p_filesz = PAGE},
+		{.p_type = PT_LOAD,
+		 .p_flags = PF_R | PF_X,
+		 .p_offset = PAGE,
+		 .p_vaddr = 3 * PAGE,
+		 .p_memsz = 2 * PAGE,
+		 .p_filesz = 2 * PAGE},
+		{.p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4},
+	};
+	int other = make_object(path + 128, sizeof path - 128, "hs-test-between", 'b');
+
+	CHECK_INT(pwrite(fd, headers, sizeof headers, sizeof(ElfW(Ehdr))), sizeof headers);
+	CHECK_INT(pwrite(fd, &(uint16_t){3}, 2, offsetof(ElfW(Ehdr), e_phnum)), 2);
+	map_at(base, fd, PAGE, PROT_READ);
+	CHECK(mmap(base + 3 * PAGE, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+		   PAGE) != MAP_FAILED);
+	map_at(base + 5 * PAGE, other, PAGE, PROT_READ);
+	CHECK(mmap(copy, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 2 * PAGE) !=
+	      MAP_FAILED);
+	begin_table();
+	CHECK_INT(mapping_of(base + 3 * PAGE)->load_bias, (uintptr_t)base);
+	CHECK(id_of(copy) != id_of(base + 3 * PAGE));
+	CHECK_INT(mapping_of(copy)->start, (uintptr_t)copy);
+	CHECK_INT(mapping_of(copy)->load_bias, (uintptr_t)copy - 4 * PAGE);
+	CHECK_STR(mapping_of(copy)->build_id, "6565656565656565");
+	munmap(base, 8 * PAGE);
+	close(fd);
+	close(other);
+	unlink(path);
+	unlink(path + 128);
+	end_table();
+}
+
 static void test_anonymous_code(void)
 {
 	unsigned char *code = map_at(NULL, -1, 8 * PAGE, PROT_NONE);
@@ -505,6 +545,7 @@ int main(void)
 	RUN(test_first_page_mapped_twice);
 	RUN(test_text_moved_to_anonymous_memory);
 	RUN(test_anonymous_code_behind_an_object);
+	RUN(test_code_mapped_elsewhere_too);
 	RUN(test_anonymous_code);
 	RUN(test_memfd_code);
 	RUN(test_readable);
