@@ -271,6 +271,26 @@ size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name)
 	return 0;
 }
 
+size_t hs_elf_file_find_text(const struct hs_elf_file *file)
+{
+	size_t found = hs_elf_file_find_name(file, ".text");
+	Elf_Scn *section = NULL;
+
+	if (found != 0)
+		return found;
+	while ((section = elf_nextscn(file->elf, section)) != NULL) {
+		const Elf64_Shdr *header = elf64_getshdr(section);
+
+		if (header == NULL || (header->sh_flags & SHF_EXECINSTR) == 0 ||
+		    header->sh_size == 0)
+			continue;
+		if (found != 0)
+			return 0;
+		found = elf_ndxscn(section);
+	}
+	return found;
+}
+
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file)
 {
 	/* .zdebug_*: compressed the old GNU way. */

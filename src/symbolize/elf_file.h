@@ -70,6 +70,12 @@ bool hs_elf_file_has_contents(const struct hs_elf_file *file, const Elf64_Shdr *
 size_t hs_elf_file_find_type(const struct hs_elf_file *file, uint32_t type);
 size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name);
 
+/*
+ * The text section of an ET_REL object, whose addresses are relative to it: .text, or if that
+ * is missing or empty, the only section with code.  0: there is none, or several.
+ */
+size_t hs_elf_file_find_text(const struct hs_elf_file *file);
+
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);
 

@@ -33,6 +33,7 @@ struct reader {
 	char *names;                     /* the part of the list's names of this table */
 	size_t names_bytes;
 	struct chunk *chunk;
+	size_t text; /* of an ET_REL object: the section whose symbols count */
 };
 
 bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_file *file,
@@ -73,6 +74,8 @@ static bool defining_section(const struct reader *reader, const Elf64_Sym *symbo
 	if (index == SHN_XINDEX)
 		index = long_section;
 	else if (index >= SHN_LORESERVE)
+		return false;
+	if (reader->file->type == ET_REL && index != reader->text)
 		return false;
 	return index != SHN_UNDEF && hs_elf_file_section(reader->file, index, section) &&
 	       section->sh_size <= UINT64_MAX - section->sh_addr;
@@ -221,6 +224,7 @@ static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table 
 		.names = list->names + list->names_bytes,
 		.names_bytes = table->names.sh_size,
 		.chunk = chunk,
+		.text = table->file->type == ET_REL ? hs_elf_file_find_text(table->file) : 0,
 	};
 
 	if (hs_elf_file_read(table->file, reader.names, reader.names_bytes,

@@ -97,8 +97,6 @@ static int read_object(void *context)
 	struct load *load = context;
 	int result = open_object(load);
 
-	if (result == 0 && load->object.type == ET_REL)
-		result = -ENOEXEC;
 	if (result == 0)
 		result = read_symbols(load);
 	hs_elf_file_close(&load->debug);

@@ -13,6 +13,8 @@
  * size contains that.  The next lower symbol is never taken as a guess.  Of several
  * that contain it the innermost is taken, the one that starts last.
  *
+ * The addresses of an ET_REL object (a .o file) are relative to its text section.
+ *
  * Threads: the producer, while it writes a profile.  Memory: the arena.
  */
 #ifndef HS_SYMBOLIZE_SYMBOLS_H

@@ -82,10 +82,32 @@ static void refuses_what_is_no_object_of_this_machine(void)
 	header->e_ident[EI_MAG0] = 0;
 	check_refused();
 	elf_write(&image, &full);
-	header->e_type = ET_REL;
+	header->e_type = ET_CORE;
 	check_refused();
 	CHECK(load_bytes("", 0, "", &result) == NULL);
 	CHECK_INT(result, -ENOEXEC);
+}
+
+/* Only the symbols of its text section; of two sections none is it. */
+static void reads_relocatable_objects(void)
+{
+	static const struct elf_symbol symbols[] = {
+		{"in_text", 0x1010, 16, STB_GLOBAL, STT_FUNC, ELF_TEXT},
+		{"in_data", 0x4010, 16, STB_GLOBAL, STT_FUNC, ELF_DATA},
+	};
+	const struct elf_spec spec = {.symbols = symbols, .count = 2};
+	Elf64_Shdr *sections;
+
+	elf_write(&image, &spec);
+	check_image(0x1010, "in_text");
+	check_image(0x4010, "in_data");
+	elf_header(&image)->e_type = ET_REL;
+	check_image(0x1010, "in_text");
+	check_image(0x4010, NULL);
+	sections = (void *)(image.data + elf_header(&image)->e_shoff);
+	sections[ELF_DATA].sh_flags |= SHF_EXECINSTR;
+	check_image(0x1010, NULL);
+	check_image(0x4010, NULL);
 }
 
 static void refuses_what_is_no_file(void)
@@ -422,6 +444,7 @@ int main(void)
 	hs_debug_file_root = "/nonexistent";
 	RUN(leaves_descriptors_alone);
 	RUN(refuses_what_is_no_object_of_this_machine);
+	RUN(reads_relocatable_objects);
 	RUN(refuses_what_is_no_file);
 	RUN(reads_no_memory_past_the_image);
 	RUN(survives_truncation);
