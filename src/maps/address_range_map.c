@@ -124,7 +124,7 @@ static void insert(struct hs_address_range_map *map, uint64_t start, uint64_t en
 
 	while (*link != 0 && priority(*link) > priority(new))
 		link = &nodes[*link].child[start > nodes[*link].range.start ? ABOVE : BELOW];
-	nodes[new].range = (struct hs_address_range){start, end, value};
+	nodes[new].range = (struct hs_address_range){ start, end, value };
 	split(nodes, *link, start, &nodes[new].child[BELOW], &nodes[new].child[ABOVE]);
 	*link = new;
 }

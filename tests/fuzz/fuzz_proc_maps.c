@@ -68,8 +68,8 @@ static void check_index(const struct hs_map_index *index, const struct hs_mappin
 /* Twice: the same text in order must give the same index again, and no new mapping. */
 static void scan(const char *text, size_t bytes, bool in_order)
 {
-	static const struct hs_map_program program = {.path = "/bin/program", .inode = 7};
-	struct hs_map_index first = {.code = {.nodes = NULL}}, second = {.code = {.nodes = NULL}};
+	static const struct hs_map_program program = { .path = "/bin/program", .inode = 7 };
+	struct hs_map_index first = { .code = { .nodes = NULL } }, second = first;
 	static struct hs_mapping_store store;
 	uint64_t skipped, skipped_again;
 	uint32_t count;

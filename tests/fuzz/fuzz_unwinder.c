@@ -10,6 +10,7 @@
  * edits is the real stack, and must be unwound to its end.
  */
 #include <gnu/libc-version.h>
+#include <signal.h>
 
 #include "fuzz.h"
 
@@ -32,20 +33,29 @@ static uint64_t number_at(const uint8_t *data, unsigned bytes)
 	return number;
 }
 
+static void capture_in_handler(int signal_number)
+{
+	(void)signal_number;
+	capture_here();
+	NO_TAIL_CALL();
+}
+
 static int compare_and_capture(const void *a, const void *b)
 {
-	capture_here();
+	raise(SIGUSR1);
 	NO_TAIL_CALL();
 	return *(const int *)a - *(const int *)b;
 }
 
-/* With libunwind's and libc's frames in it. */
+/* With frames of libc and of a signal in it. */
 static FRAME void set_up(void)
 {
-	int numbers[] = {2, 1};
+	int numbers[] = { 2, 1 };
 
 	begin();
+	signal(SIGUSR1, capture_in_handler);
 	qsort(numbers, 2, sizeof numbers[0], compare_and_capture);
+	signal(SIGUSR1, SIG_DFL);
 	real = capture.snapshot;
 	damaged = malloc(real.stack_bytes);
 }
@@ -103,7 +113,7 @@ static void check_frames(size_t depth)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	uint8_t header[HEADER_BYTES] = {0};
+	uint8_t header[HEADER_BYTES] = { 0 };
 	size_t words, depth;
 
 	hs_arena_init(FUZZ_BUDGET);

@@ -107,46 +107,40 @@ PUBLIC int indirect(void) __attribute__((ifunc("choose")));
 PUBLIC int _ZN5space4nameEi(int x) { return x; }
 PUBLIC int data[4] = { 1, 2 };
 '''
+VERSIONS = 'V1 { public_function; }; V2 { indirect; alias; } V1;\n'
 COMPILE = ['gcc', '-O1', '-fPIC', '-ffreestanding', '-fno-asynchronous-unwind-tables',
            '-fcf-protection=none', '-Wa,-mx86-used-note=no', '-fno-ident', '-fvisibility=hidden']
 LINK = COMPILE + ['-nostdlib', '-shared', '-Wl,-z,noseparate-code', '-Wl,-z,norelro',
                   '-Wl,--hash-style=gnu', '-Wl,--build-id=sha1', '-Wl,-z,max-page-size=4096']
 
 
-def run(*words):
-    subprocess.run(words, check=True)
-
-
 def elf_seeds(folder, write):
-    def path(name):
-        return os.path.join(folder, name)
+    # Relative names: no path of this machine gets into a seed.
+    def run(*words):
+        subprocess.run(words, check=True, cwd=folder)
 
-    def keep(name):
-        with open(path(name), 'rb') as file:
-            write('elf_symbols', name, file.read())
+    def read(name):
+        with open(os.path.join(folder, name), 'rb') as file:
+            return file.read()
 
-    with open(path('source.c'), 'w', encoding='utf-8') as file:
-        file.write(SOURCE)
-    with open(path('versions'), 'w', encoding='utf-8') as file:
-        file.write('V1 { public_function; }; V2 { indirect; alias; } V1;\n')
-    run(*COMPILE, '-c', '-o', path('relocatable'), path('source.c'))
-    run(*LINK, '-o', path('shared'), path('source.c'))
-    run('objcopy', '--only-keep-debug', path('shared'), path('debug-file'))
-    run('strip', '-s', '-o', path('stripped'), path('shared'))
-    run('xz', '-k', '-C', 'crc32', path('shared'))
-    run('objcopy', '--add-section', '.gnu_debugdata=' + path('shared.xz'), path('stripped'),
-        path('debugdata'))
-    run('objcopy', '--add-gnu-debuglink=' + path('debug-file'), path('stripped'),
-        path('debuglink'))
-    run(*LINK, '-Wl,-z,now', '-Wl,--version-script=' + path('versions'), '-o',
-        path('versioned'), path('source.c'))
-    run(*LINK, '-g', '-gz=zlib', '-o', path('compressed-dwarf'), path('source.c'))
-    run(*LINK[:-1], '-Wl,--hash-style=sysv', '-o', path('sysv-hash'), path('source.c'))
+    for name, text in (('source.c', SOURCE), ('versions', VERSIONS)):
+        with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+            file.write(text)
+    run(*COMPILE, '-c', '-o', 'relocatable', 'source.c')
+    run(*LINK, '-o', 'shared', 'source.c')
+    run('objcopy', '--only-keep-debug', 'shared', 'debug-file')
+    run('strip', '-s', '-o', 'stripped', 'shared')
+    run('xz', '-k', '-C', 'crc32', 'shared')
+    run('objcopy', '--add-section', '.gnu_debugdata=shared.xz', 'stripped', 'debugdata')
+    run('objcopy', '--add-gnu-debuglink=debug-file', 'stripped', 'debuglink')
+    run(*LINK, '-Wl,-z,now', '-Wl,--version-script=versions', '-o', 'versioned', 'source.c')
+    run(*LINK, '-g', '-gz=zlib', f'-ffile-prefix-map={folder}=.', '-o', 'compressed-dwarf',
+        'source.c')
+    run(*LINK, '-Wl,--hash-style=sysv', '-o', 'sysv-hash', 'source.c')
     for name in ('relocatable', 'shared', 'debug-file', 'stripped', 'debugdata', 'debuglink',
                  'versioned', 'compressed-dwarf', 'sysv-hash'):
-        keep(name)
-    with open(path('shared'), 'rb') as file:
-        shared = file.read()
+        write('elf_symbols', name, read(name))
+    shared = read('shared')
     write('elf_symbols', 'header-only', shared[:64])
     write('elf_symbols', 'cut', shared[:len(shared) * 2 // 3])
     write('elf_symbols', 'empty', b'')
@@ -257,6 +251,7 @@ UNWINDINGS = {
                               (WORDS + 9, STACK, 512)),
     'code-everywhere': unwinding(*[(WORDS + i, (PROGRAM, LIBC)[i % 2], i * 977)
                                    for i in range(200)]),
+    'signal-context': unwinding(*[(WORDS + i, STACK, i * 8 - 64) for i in range(24, 60)]),
     'words-mixed': unwinding(*[(WORDS + i, OWN_WORD, i * 31) for i in range(200)]),
 }
 

@@ -10,7 +10,7 @@ static char visited[512]; /* what a visitor saw, as text_of() has it */
 
 static void note_visit(void *context, const struct hs_address_range *range)
 {
-	struct hs_address_range_map one = {.nodes = NULL};
+	struct hs_address_range_map one = { .nodes = NULL };
 
 	CHECK(context == &map);
 	CHECK_INT(hs_address_range_map_emplace(&one, range->start, range->end, range->value), 0);
@@ -47,8 +47,9 @@ static void test_empty_map(void)
 static void test_emplace_refuses_overlaps(void)
 {
 	static const uint64_t overlaps[][2] = {
-		{0, 10},  {10, 20}, {11, 19}, {9, 11},  {19, 21}, {24, 26},         {29, 31},
-		{20, 26}, {0, 100}, {25, 26}, {29, 30}, {20, 31}, {29, UINT64_MAX},
+		{ 0, 10 },  { 10, 20 }, { 11, 19 }, { 9, 11 },  { 19, 21 },
+		{ 24, 26 }, { 29, 31 }, { 20, 26 }, { 0, 100 }, { 25, 26 },
+		{ 29, 30 }, { 20, 31 }, { 29, UINT64_MAX },
 	};
 
 	begin();
@@ -69,9 +70,11 @@ static void test_emplace_takes_what_touches(void)
 
 static void test_empty_ranges_are_refused(void)
 {
-	static const uint64_t empty[][2] = {{0, 0},         {5, 5},   {10, 10},
-					    {22, 22},       {22, 21}, {UINT64_MAX, UINT64_MAX},
-					    {UINT64_MAX, 0}};
+	static const uint64_t empty[][2] = {
+		{ 0, 0 },   { 5, 5 },   { 10, 10 },
+		{ 22, 22 }, { 22, 21 }, { UINT64_MAX, UINT64_MAX },
+		{ UINT64_MAX, 0 },
+	};
 
 	begin();
 	visited[0] = '\0';
@@ -162,28 +165,28 @@ struct change {
 };
 
 static const struct change changes[] = {
-	{30, 100, "0-10=1 10-20=2 25-30=3", "0-10=1 10-20=2 25-30=3 30-100=9", "",
-	 "0-10=1 10-20=2 25-30=3 30-100=9"},
-	{9, 10, "0-9=1 10-20=2 25-30=3", "0-9=1 9-10=9 10-20=2 25-30=3", "0-10=1",
-	 "9-10=9 10-20=2 25-30=3"},
-	{5, 11, "0-5=1 11-20=2 25-30=3", "0-5=1 5-11=9 11-20=2 25-30=3", "0-10=1 10-20=2",
-	 "5-11=9 25-30=3"},
-	{5, 25, "0-5=1 25-30=3", "0-5=1 5-25=9 25-30=3", "0-10=1 10-20=2", "5-25=9 25-30=3"},
-	{5, 31, "0-5=1", "0-5=1 5-31=9", "0-10=1 10-20=2 25-30=3", "5-31=9"},
-	{0, 100, "", "0-100=9", "0-10=1 10-20=2 25-30=3", "0-100=9"},
-	{3, 7, "0-3=1 7-10=1 10-20=2 25-30=3", "0-3=1 3-7=9 7-10=1 10-20=2 25-30=3", "0-10=1",
-	 "3-7=9 10-20=2 25-30=3"},
-	{10, 20, "0-10=1 25-30=3", "0-10=1 10-20=9 25-30=3", "10-20=2", "0-10=1 10-20=9 25-30=3"},
-	{10, 11, "0-10=1 11-20=2 25-30=3", "0-10=1 10-11=9 11-20=2 25-30=3", "10-20=2",
-	 "0-10=1 10-11=9 25-30=3"},
-	{20, 25, "0-10=1 10-20=2 25-30=3", "0-10=1 10-20=2 20-25=9 25-30=3", "",
-	 "0-10=1 10-20=2 20-25=9 25-30=3"},
-	{22, 26, "0-10=1 10-20=2 26-30=3", "0-10=1 10-20=2 22-26=9 26-30=3", "25-30=3",
-	 "0-10=1 10-20=2 22-26=9"},
-	{15, 22, "0-10=1 10-15=2 25-30=3", "0-10=1 10-15=2 15-22=9 25-30=3", "10-20=2",
-	 "0-10=1 15-22=9 25-30=3"},
-	{0, UINT64_MAX, "", "0-18446744073709551615=9", "0-10=1 10-20=2 25-30=3",
-	 "0-18446744073709551615=9"},
+	{ 30, 100, "0-10=1 10-20=2 25-30=3", "0-10=1 10-20=2 25-30=3 30-100=9", "",
+	  "0-10=1 10-20=2 25-30=3 30-100=9" },
+	{ 9, 10, "0-9=1 10-20=2 25-30=3", "0-9=1 9-10=9 10-20=2 25-30=3", "0-10=1",
+	  "9-10=9 10-20=2 25-30=3" },
+	{ 5, 11, "0-5=1 11-20=2 25-30=3", "0-5=1 5-11=9 11-20=2 25-30=3", "0-10=1 10-20=2",
+	  "5-11=9 25-30=3" },
+	{ 5, 25, "0-5=1 25-30=3", "0-5=1 5-25=9 25-30=3", "0-10=1 10-20=2", "5-25=9 25-30=3" },
+	{ 5, 31, "0-5=1", "0-5=1 5-31=9", "0-10=1 10-20=2 25-30=3", "5-31=9" },
+	{ 0, 100, "", "0-100=9", "0-10=1 10-20=2 25-30=3", "0-100=9" },
+	{ 3, 7, "0-3=1 7-10=1 10-20=2 25-30=3", "0-3=1 3-7=9 7-10=1 10-20=2 25-30=3", "0-10=1",
+	  "3-7=9 10-20=2 25-30=3" },
+	{ 10, 20, "0-10=1 25-30=3", "0-10=1 10-20=9 25-30=3", "10-20=2", "0-10=1 10-20=9 25-30=3" },
+	{ 10, 11, "0-10=1 11-20=2 25-30=3", "0-10=1 10-11=9 11-20=2 25-30=3", "10-20=2",
+	  "0-10=1 10-11=9 25-30=3" },
+	{ 20, 25, "0-10=1 10-20=2 25-30=3", "0-10=1 10-20=2 20-25=9 25-30=3", "",
+	  "0-10=1 10-20=2 20-25=9 25-30=3" },
+	{ 22, 26, "0-10=1 10-20=2 26-30=3", "0-10=1 10-20=2 22-26=9 26-30=3", "25-30=3",
+	  "0-10=1 10-20=2 22-26=9" },
+	{ 15, 22, "0-10=1 10-15=2 25-30=3", "0-10=1 10-15=2 15-22=9 25-30=3", "10-20=2",
+	  "0-10=1 15-22=9 25-30=3" },
+	{ 0, UINT64_MAX, "", "0-18446744073709551615=9", "0-10=1 10-20=2 25-30=3",
+	  "0-18446744073709551615=9" },
 };
 
 static void test_changes_of_overlaps(void)
@@ -228,7 +231,7 @@ static void test_for_overlaps_visits_only_those(void)
 
 static void test_equality(void)
 {
-	struct hs_address_range_map other = {.nodes = NULL};
+	struct hs_address_range_map other = { .nodes = NULL };
 
 	begin();
 	CHECK(!hs_address_range_map_equal(&map, &other));
@@ -327,7 +330,7 @@ static void try_trim(uint64_t start, uint64_t end, uint32_t value)
 
 static void try_delete(uint64_t start, uint64_t end, uint32_t value)
 {
-	struct expected_visits expected = {start, end};
+	struct expected_visits expected = { start, end };
 	int result = hs_address_range_map_delete_overlaps_and_emplace(
 		&map, oracle_base + start, oracle_base + end, value, check_visit, &expected);
 
@@ -358,7 +361,7 @@ static void try_remove(uint64_t start, uint64_t end)
 
 static void try_look_ups(uint64_t start, uint64_t end)
 {
-	struct expected_visits expected = {start, end};
+	struct expected_visits expected = { start, end };
 	bool contained = start < end && oracle[start] != 0 && run_end(start) >= end;
 
 	if (start < ORACLE_ADDRESSES)

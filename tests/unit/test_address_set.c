@@ -136,7 +136,7 @@ static void test_contains(void)
 
 static void test_equality(void)
 {
-	struct hs_address_set other = {{.nodes = NULL}};
+	struct hs_address_set other = { { .nodes = NULL } };
 
 	begin();
 	CHECK(!hs_address_set_equal(&set, &other));

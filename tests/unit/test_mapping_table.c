@@ -48,7 +48,7 @@ static uint32_t id_of(const void *address)
 
 static const struct hs_mapping *mapping_of(const void *address)
 {
-	static const struct hs_mapping none = {.path = "none"};
+	static const struct hs_mapping none = { .path = "none" };
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id_of(address));
 
 	return mapping != NULL ? mapping : &none;
@@ -73,12 +73,10 @@ static int make_object(char *path, size_t capacity, const char *name, char lette
 	header->e_phoff = sizeof *header;
 	header->e_phentsize = sizeof *headers;
 	header->e_phnum = 2;
-	headers[0] = (ElfW(Phdr)){.p_type = PT_LOAD,
-				  .p_flags = PF_R | PF_X,
-				  .p_memsz = sizeof page,
-				  .p_filesz = sizeof page};
-	headers[1] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4};
-	*note = (ElfW(Nhdr)){4, 8, NT_GNU_BUILD_ID};
+	headers[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X,
+				   .p_memsz = sizeof page, .p_filesz = sizeof page };
+	headers[1] = (ElfW(Phdr)){ .p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4 };
+	*note = (ElfW(Nhdr)){ 4, 8, NT_GNU_BUILD_ID };
 	memcpy(page + 512 + sizeof *note, "GNU", 4);
 	memset(page + 512 + sizeof *note + 4, letter, 8);
 	snprintf(path, capacity, "%s/%s-%d", directory, name, (int)getpid());
@@ -170,8 +168,8 @@ static void test_own_mapping_is_marked(void)
 static void test_other_file_at_the_same_address(void)
 {
 	char path[2][256];
-	int fd[2] = {make_object(path[0], sizeof path[0], "hs\ntest a", 'a'),
-		     make_object(path[1], sizeof path[1], "hs-test-b", 'b')};
+	int fd[2] = { make_object(path[0], sizeof path[0], "hs\ntest a", 'a'),
+		      make_object(path[1], sizeof path[1], "hs-test-b", 'b') };
 	unsigned char *code = map_at(NULL, fd[0], 3 * PAGE, PROT_READ | PROT_EXEC);
 	const struct hs_mapping *mapping[2];
 	uint32_t id[2];
@@ -261,18 +259,13 @@ static void test_first_page_mapped_twice(void)
 	char path[256];
 	int fd = make_object(path, sizeof path, "hs-test-twice", 't');
 	unsigned char *base = map_at(NULL, -1, 2 * PAGE, PROT_NONE);
-	ElfW(Phdr) code = {.p_type = PT_LOAD,
-			   .p_flags = PF_R | PF_X,
-			   .p_offset = 0x5c0,
-			   .p_vaddr = PAGE + 0x5c0,
-			   .p_memsz = 64,
-			   .p_filesz = 64};
+	ElfW(Phdr) code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5c0,
+			    .p_vaddr = PAGE + 0x5c0, .p_memsz = 64, .p_filesz = 64 };
 
 	/* The note's header makes room for the second segment's. */
 	CHECK_INT(pwrite(fd, &code, sizeof code, sizeof(ElfW(Ehdr)) + sizeof code), sizeof code);
-	CHECK_INT(
-		pwrite(fd, &(uint64_t){64}, 8, sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)),
-		8);
+	CHECK_INT(pwrite(fd, &(uint64_t){ 64 }, 8,
+			 sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)), 8);
 	map_at(base, fd, PAGE, PROT_READ);
 	map_at(base + PAGE, fd, PAGE, PROT_READ | PROT_EXEC);
 	begin_table();
@@ -308,7 +301,7 @@ static void test_text_moved_to_anonymous_memory(void)
 	end_table();
 }
 
-/* Memory that is executable behind an object that has no code is none of the object's. */
+/* Executable memory behind the segments of an object is not part of it. */
 static void test_anonymous_code_behind_an_object(void)
 {
 	char path[256];
@@ -317,7 +310,7 @@ static void test_anonymous_code_behind_an_object(void)
 
 	map_at(base + 2 * PAGE, -1, PAGE, PROT_READ | PROT_EXEC);
 	/* The segment ends where the file's pages do. */
-	CHECK_INT(pwrite(fd, &(uint64_t){2 * PAGE}, 8,
+	CHECK_INT(pwrite(fd, &(uint64_t){ 2 * PAGE }, 8,
 			 sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)),
 		  8);
 	begin_table();
@@ -439,7 +432,7 @@ static void test_readable(void)
 	begin_table();
 	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)&test_readable, 8));
 	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)&data, sizeof data));
-	CHECK(hs_mapping_table_is_readable(table, (uintptr_t) "constant", 8));
+	CHECK(hs_mapping_table_is_readable(table, (uintptr_t)"constant", 8));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&on_stack, sizeof on_stack));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)on_heap, sizeof *on_heap));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&zeroed[sizeof zeroed / 2], 1));
