@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ELF objects by libelf.  See elf_file.h for the contract. */
+/*
+ * ELF objects by libelf.  See elf_file.h for the contract.
+ *
+ * Headers are copied out (gelf_*): elf64_getshdr() and elf64_getphdr() give pointers into the
+ * file, where a damaged one has them at any alignment.
+ */
 #include "symbolize/elf_file.h"
 
 #include <errno.h>
@@ -85,12 +90,11 @@ static bool find_build_id(struct hs_elf_file *file, Elf_Data *data)
 static bool read_section_notes(struct hs_elf_file *file)
 {
 	Elf_Scn *section = NULL;
-	Elf64_Shdr *header;
+	Elf64_Shdr header;
 
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
-		header = elf64_getshdr(section);
-		if (header != NULL && header->sh_type == SHT_NOTE &&
-		    header->sh_size <= NOTES_MAX_BYTES &&
+		if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_NOTE &&
+		    header.sh_size <= NOTES_MAX_BYTES &&
 		    find_build_id(file, elf_getdata(section, NULL)))
 			return true;
 	}
@@ -100,21 +104,19 @@ static bool read_section_notes(struct hs_elf_file *file)
 /* For objects without section headers. */
 static void read_segment_notes(struct hs_elf_file *file)
 {
-	const Elf64_Phdr *segments;
+	Elf64_Phdr segment;
 	size_t count = 0, i;
 
 	if (elf_getphdrnum(file->elf, &count) != 0 || count > SEGMENTS_MAX)
 		return;
-	segments = elf64_getphdr(file->elf);
-	for (i = 0; segments != NULL && i < count; i++) {
-		const Elf64_Phdr *segment = &segments[i];
+	for (i = 0; i < count && gelf_getphdr(file->elf, (int)i, &segment) != NULL; i++) {
 		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
-		Elf_Type type = segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
+		Elf_Type type = segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
 
-		if (segment->p_type == PT_NOTE && segment->p_filesz <= NOTES_MAX_BYTES &&
-		    segment->p_offset <= INT64_MAX &&
-		    find_build_id(file, elf_getdata_rawchunk(file->elf, (int64_t)segment->p_offset,
-							     segment->p_filesz, type)))
+		if (segment.p_type == PT_NOTE && segment.p_filesz <= NOTES_MAX_BYTES &&
+		    segment.p_offset <= INT64_MAX &&
+		    find_build_id(file, elf_getdata_rawchunk(file->elf, (int64_t)segment.p_offset,
+							     segment.p_filesz, type)))
 			return;
 	}
 }
@@ -223,12 +225,8 @@ void hs_elf_file_abandon(struct hs_elf_file *file)
 bool hs_elf_file_section(const struct hs_elf_file *file, size_t index, Elf64_Shdr *out)
 {
 	Elf_Scn *section = elf_getscn(file->elf, index);
-	const Elf64_Shdr *header = section != NULL ? elf64_getshdr(section) : NULL;
 
-	if (header == NULL)
-		return false;
-	*out = *header;
-	return true;
+	return section != NULL && gelf_getshdr(section, out) != NULL;
 }
 
 bool hs_elf_file_has_contents(const struct hs_elf_file *file, const Elf64_Shdr *section)
@@ -243,9 +241,9 @@ size_t hs_elf_file_find_type(const struct hs_elf_file *file, uint32_t type)
 	Elf_Scn *section = NULL;
 
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
-		const Elf64_Shdr *header = elf64_getshdr(section);
+		Elf64_Shdr header;
 
-		if (header != NULL && header->sh_type == type)
+		if (gelf_getshdr(section, &header) != NULL && header.sh_type == type)
 			return elf_ndxscn(section);
 	}
 	return 0;
@@ -259,12 +257,13 @@ size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name)
 	if (elf_getshdrstrndx(file->elf, &names) != 0)
 		return 0;
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
-		const Elf64_Shdr *header = elf64_getshdr(section);
+		Elf64_Shdr header;
 		const char *text;
 
-		if (header == NULL || !hs_elf_file_has_contents(file, header))
+		if (gelf_getshdr(section, &header) == NULL ||
+		    !hs_elf_file_has_contents(file, &header))
 			continue;
-		text = elf_strptr(file->elf, names, header->sh_name);
+		text = elf_strptr(file->elf, names, header.sh_name);
 		if (text != NULL && strcmp(text, name) == 0)
 			return elf_ndxscn(section);
 	}

@@ -114,10 +114,13 @@ LINK = COMPILE + ['-nostdlib', '-shared', '-Wl,-z,noseparate-code', '-Wl,-z,nore
                   '-Wl,--hash-style=gnu', '-Wl,--build-id=sha1', '-Wl,-z,max-page-size=4096']
 
 
+def run(*words, cwd=None):
+    subprocess.run(words, check=True, cwd=cwd)
+
+
 def elf_seeds(folder, write):
-    # Relative names: no path of this machine gets into a seed.
-    def run(*words):
-        subprocess.run(words, check=True, cwd=folder)
+    def run_there(*words):
+        run(*words, cwd=folder)  # relative names: no path of this machine gets into a seed
 
     def read(name):
         with open(os.path.join(folder, name), 'rb') as file:
@@ -126,17 +129,18 @@ def elf_seeds(folder, write):
     for name, text in (('source.c', SOURCE), ('versions', VERSIONS)):
         with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
             file.write(text)
-    run(*COMPILE, '-c', '-o', 'relocatable', 'source.c')
-    run(*LINK, '-o', 'shared', 'source.c')
-    run('objcopy', '--only-keep-debug', 'shared', 'debug-file')
-    run('strip', '-s', '-o', 'stripped', 'shared')
-    run('xz', '-k', '-C', 'crc32', 'shared')
-    run('objcopy', '--add-section', '.gnu_debugdata=shared.xz', 'stripped', 'debugdata')
-    run('objcopy', '--add-gnu-debuglink=debug-file', 'stripped', 'debuglink')
-    run(*LINK, '-Wl,-z,now', '-Wl,--version-script=versions', '-o', 'versioned', 'source.c')
-    run(*LINK, '-g', '-gz=zlib', f'-ffile-prefix-map={folder}=.', '-o', 'compressed-dwarf',
-        'source.c')
-    run(*LINK, '-Wl,--hash-style=sysv', '-o', 'sysv-hash', 'source.c')
+    run_there(*COMPILE, '-c', '-o', 'relocatable', 'source.c')
+    run_there(*LINK, '-o', 'shared', 'source.c')
+    run_there('objcopy', '--only-keep-debug', 'shared', 'debug-file')
+    run_there('strip', '-s', '-o', 'stripped', 'shared')
+    run_there('xz', '-k', '-C', 'crc32', 'shared')
+    run_there('objcopy', '--add-section', '.gnu_debugdata=shared.xz', 'stripped', 'debugdata')
+    run_there('objcopy', '--add-gnu-debuglink=debug-file', 'stripped', 'debuglink')
+    run_there(*LINK, '-Wl,-z,now', '-Wl,--version-script=versions', '-o', 'versioned',
+              'source.c')
+    run_there(*LINK, '-g', '-gz=zlib', f'-ffile-prefix-map={folder}=.', '-o',
+              'compressed-dwarf', 'source.c')
+    run_there(*LINK, '-Wl,--hash-style=sysv', '-o', 'sysv-hash', 'source.c')
     for name in ('relocatable', 'shared', 'debug-file', 'stripped', 'debugdata', 'debuglink',
                  'versioned', 'compressed-dwarf', 'sysv-hash'):
         write('elf_symbols', name, read(name))
@@ -144,6 +148,14 @@ def elf_seeds(folder, write):
     write('elf_symbols', 'header-only', shared[:64])
     write('elf_symbols', 'cut', shared[:len(shared) * 2 // 3])
     write('elf_symbols', 'empty', b'')
+    headers = struct.unpack_from('<Q', shared, 40)[0]  # e_shoff
+    write('elf_symbols', 'odd-section-headers',
+          shared[:40] + struct.pack('<Q', headers + 3) + shared[48:headers] + bytes(3) +
+          shared[headers:])
+    segments = shared[64:64 + 56 * shared[56]]
+    write('elf_symbols', 'odd-segments',
+          shared[:32] + struct.pack('<QQ', len(shared) + 1, 0) + shared[48:60] + bytes(4) +
+          shared[64:] + bytes(1) + segments)
     write('proc_maps', 'object', IMAGE_LINES + b'\0' + shared)
     write('proc_maps', 'vdso', VDSO_LINES + b'\0' + shared)
 
