@@ -8,12 +8,12 @@
  * however the process ends: a word with the bytes used, then per allocation a word with
  * the number of addresses and that many return addresses, the innermost first.  The
  * mappings of the process go to TRUTH_FILE.maps.
+ *
+ * libunwind is loaded with RTLD_LOCAL: linked, it would take over the program's exceptions.
  */
-#define UNW_LOCAL_ONLY
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libunwind.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,6 +38,7 @@ static void *(*next_realloc)(void *, size_t);
 static void *(*next_aligned_alloc)(size_t, size_t);
 static void *(*next_memalign)(size_t, size_t);
 static int (*next_posix_memalign)(void **, size_t, size_t);
+static int (*backtrace_in_place)(void **, int);
 
 static void resolve(void)
 {
@@ -49,6 +50,18 @@ static void resolve(void)
 	*(void **)&next_memalign = dlsym(RTLD_NEXT, "memalign");
 	*(void **)&next_posix_memalign = dlsym(RTLD_NEXT, "posix_memalign");
 	*(void **)&next_malloc = dlsym(RTLD_NEXT, "malloc");
+}
+
+static void load_libunwind(void)
+{
+	void *library = dlopen("libunwind.so.8", RTLD_NOW | RTLD_LOCAL);
+
+	if (library != NULL)
+		*(void **)&backtrace_in_place = dlsym(library, "unw_backtrace");
+	if (backtrace_in_place == NULL) {
+		fprintf(stderr, "truth_backtrace: no unw_backtrace() in libunwind.so.8\n");
+		_exit(99);
+	}
 }
 
 static void copy_maps(const char *path)
@@ -83,6 +96,7 @@ __attribute__((constructor)) static void start(void)
 	close(fd);
 	if (memory == MAP_FAILED)
 		_exit(99);
+	load_libunwind();
 	copy_maps(path);
 	owner = getpid();
 	record_words = memory;
@@ -98,7 +112,7 @@ static __attribute__((noinline)) void record(const void *address)
 	if (address == NULL || record_words == NULL || busy || getpid() != owner)
 		return;
 	busy = 1;
-	depth = unw_backtrace(stack, DEPTH);
+	depth = backtrace_in_place(stack, DEPTH);
 	bytes = (uint64_t)(depth + 1) * sizeof *record_words;
 	at = __atomic_fetch_add(record_words, bytes, __ATOMIC_RELAXED);
 	if (depth < 0 || at + bytes > FILE_BYTES)
