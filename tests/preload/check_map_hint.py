@@ -5,8 +5,8 @@
     check_map_hint.py PROFILE SIZE COUNT FRAME...
 
 The allocations of SIZE bytes are COUNT, and each was made by the frames given, innermost
-first, which are called by run_code(), main() and the start of the program.  An empty FRAME
-stands for one that has no function's name.
+first, which are called by run_code(), main() and the start of the program.  A FRAME that ends
+in "+" is one without a function's name: of that file, and an offset.
 """
 import re
 import sys
@@ -17,8 +17,8 @@ CALLERS = ["run_code", "main"]
 
 
 def is_like(name, wanted):
-    if wanted == "":
-        return re.search(r"\+0x[0-9a-f]+$", name) is not None
+    if wanted.endswith("+"):
+        return re.fullmatch(re.escape(wanted) + "0x[0-9a-f]+", name) is not None
     return name == wanted
 
 

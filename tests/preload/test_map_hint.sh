@@ -14,7 +14,7 @@ object() {
 		fail "$object_name is not built: $(cat "$directory/$object_name.build")"
 }
 
-object a.o a 40 -c -fomit-frame-pointer
+object a.o a 40 -c -fomit-frame-pointer -DOTHER
 object b.so b 100 -shared -fomit-frame-pointer
 # In a section of its own name, the only one with code.
 object only.o c 56 -c -fomit-frame-pointer
@@ -122,18 +122,19 @@ expect_profiles 1
 stacks 40 10 a_leaf a_outer
 
 # No tables, no object, a damaged one: frame pointers, and offsets for names.
-hinted plain -- copy plain.so 0 hint plain.so run d_outer 72 10
+hinted plain -- copy plain.so 0 hint plain.so run d_outer 72 10 unhint run d_outer 73 10
 stacks 72 10 d_leaf d_outer
+stacks 73 10 //anon+ //anon+
 counts hint_tables_missing=1
 hinted absent -- copy plain.so 0 hint absent.so run d_outer 72 10
-stacks 72 10 '' ''
+stacks 72 10 absent.so+ absent.so+
 counts hint_tables_missing=1
 head -c 500 b.so >damaged.so
 hinted damaged -- copy plain.so 0 hint damaged.so run d_outer 72 10
-stacks 72 10 '' ''
+stacks 72 10 damaged.so+ damaged.so+
 : >empty.so
 hinted empty -- copy plain.so 0 hint empty.so run d_outer 72 10
-stacks 72 10 '' ''
+stacks 72 10 empty.so+ empty.so+
 
 # A malformed hint is one line; the others count.
 hinted malformed "HEAPSAMPLE_MAP=b.so,12q,4;a.o,$at,0x1000" -- copy a.o $at run a_outer 40 10

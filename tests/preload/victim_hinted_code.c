@@ -37,3 +37,16 @@ __attribute__((noinline)) void *NAME(N, _outer)(allocate_function *allocate, siz
 	room[1] = 1;
 	return block;
 }
+
+#ifdef OTHER
+/* In a section of its own, which is not copied: at the same address as N_leaf, in its own. */
+__attribute__((section(".text.other"))) void *NAME(N, _other)(allocate_function *allocate,
+							      size_t size);
+void *NAME(N, _other)(allocate_function *allocate, size_t size)
+{
+	volatile char room[9 * ROOM];
+
+	room[size] = 1;
+	return allocate(size + (size_t)room[size]);
+}
+#endif

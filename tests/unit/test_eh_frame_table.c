@@ -153,24 +153,24 @@ static void test_damage(void)
 	free(copy);
 }
 
-/* A CIE that reaches over all that follows: read for each FDE, but not to its end. */
+/* A CIE with a letter after the other: it is not read to its end for each FDE. */
 static void test_long_cie(void)
 {
-	enum { COUNT = 20000, FDE_BYTES = 20 };
-	size_t size = 20 + (size_t)COUNT * FDE_BYTES;
-	uint8_t *bytes = calloc(1, size);
+	enum { COUNT = 400000, CIE_BYTES = 4 << 20, FDE_BYTES = 20 };
+	size_t size = CIE_BYTES + (size_t)COUNT * FDE_BYTES;
+	uint8_t *bytes = malloc(size);
 	struct hs_eh_frame_entry entries[2];
+	const uint32_t cie[2] = {CIE_BYTES - 4, 0}, length = FDE_BYTES - 4;
 
 	memset(bytes, 'z', size);
-	memcpy(bytes, small, 20);
-	memset(bytes + 9, 'z', 11);
+	memcpy(bytes, cie, sizeof cie);
+	bytes[8] = 1;
 	for (uint32_t i = 0; i < COUNT; i++) {
-		uint8_t *fde = bytes + 20 + (size_t)i * FDE_BYTES;
-		uint32_t length = FDE_BYTES - 4, back = 24 + i * FDE_BYTES;
+		uint8_t *fde = bytes + CIE_BYTES + (size_t)i * FDE_BYTES;
+		uint32_t back = CIE_BYTES + i * FDE_BYTES + 4;
 
 		memcpy(fde, &length, 4);
 		memcpy(fde + 4, &back, 4);
-		memset(fde + 8, 'z', FDE_BYTES - 8);
 	}
 	CHECK_INT(make(bytes, size, entries), 0);
 	free(bytes);
