@@ -89,7 +89,8 @@ if command -v node >/dev/null; then
 		shift
 		run_profiled "$name" HEAPSAMPLE_INTERVAL=256k HEAPSAMPLE_RING=16m -- \
 			env -u NODE_EXTRA_CA_CERTS -u NODE_OPTIONS \
-			node --perf-basic-prof "$@" "$directory/buffers.js"
+			node --perf-basic-prof --no-logfile-per-isolate \
+			"--logfile=$directory/v8.log" "$@" "$directory/buffers.js"
 		expect_status 0
 		rm -f "/tmp/perf-$(cut -d' ' -f2 "$out.stdout").map"
 		expect_profiles 1
