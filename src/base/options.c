@@ -72,6 +72,7 @@ static const struct hs_option_word symbolize_words[] = {
 };
 static const struct hs_option_word jit_words[] = {
 	{ "perfmap", HS_JIT_SOURCE_PERF_MAP },
+	{ "gdb", HS_JIT_SOURCE_GDB },
 	{ NULL, 0 },
 };
 static const struct hs_option_word children_words[] = {
@@ -130,8 +131,8 @@ static const struct hs_option option_table[] = {
 	  "a regular expression of at most 1023 bytes", FIELD(drop_frames), VALUE(text) },
 	{ PREFIX "_SYMBOLIZE", "names", "none, names or lines", FIELD(symbolize), VALUE(word),
 	  .words = symbolize_words },
-	{ PREFIX "_JIT", "perfmap", "none or perfmap", FIELD(jit), VALUE(labels),
-	  .words = jit_words },
+	{ PREFIX "_JIT", "perfmap,gdb", "none, or of perfmap and gdb, separated by commas",
+	  FIELD(jit), VALUE(labels), .words = jit_words },
 	{ PREFIX "_MAP", "",
 	  "objfile[@pid],start,length[,offset];... or @file, at most 1023 bytes",
 	  FIELD(map), VALUE(text) },

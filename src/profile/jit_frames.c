@@ -7,16 +7,24 @@
 #include "base/arena.h"
 #include "base/options.h"
 #include "base/stats.h"
+#include "base/sys.h"
+#include "symbolize/data_symbol.h"
+#include "symbolize/gdb_jit.h"
 #include "symbolize/perf_map.h"
 
 /* Read of a perf map at a time: some 20,000 lines, which take about ten milliseconds. */
 #define READ_BYTES ((uint64_t)1 << 20)
+
+/* How long objects are searched for descriptors at a time; a large one alone may take more. */
+#define SEARCH_NS 5000000u
 
 struct hs_jit_frames {
 	const struct hs_mapping_table *table;
 	unsigned sources; /* bits of enum hs_jit_source */
 	struct hs_jit_map map;
 	struct hs_perf_map perf_map;
+	struct hs_gdb_jit gdb;
+	uint32_t searched; /* mappings below this id were searched for a descriptor */
 };
 
 struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table, unsigned sources,
@@ -28,8 +36,8 @@ struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table,
 		return NULL;
 	jit->table = table;
 	jit->sources = sources;
-	if (hs_jit_map_init(&jit->map, most_bytes) != 0) {
-		hs_arena_free(jit);
+	if (hs_jit_map_init(&jit->map, most_bytes) != 0 || hs_gdb_jit_init(&jit->gdb) != 0) {
+		hs_jit_frames_destroy(jit);
 		return NULL;
 	}
 	return jit;
@@ -41,6 +49,7 @@ void hs_jit_frames_destroy(struct hs_jit_frames *jit)
 		return;
 	hs_jit_map_fini(&jit->map);
 	hs_perf_map_fini(&jit->perf_map);
+	hs_gdb_jit_fini(&jit->gdb);
 	hs_arena_free(jit);
 }
 
@@ -52,18 +61,51 @@ static bool may_be_generated(const struct hs_jit_frames *jit, uint32_t mapping)
 	       (known != NULL && (known->flags & HS_MAPPING_ANONYMOUS) != 0);
 }
 
-/* Returns whether there is more to read. */
-static bool read_sources(struct hs_jit_frames *jit)
+/*
+ * Look for descriptors in the objects that have come since, each once, by their symbol
+ * tables: asking the loader would mean to take its lock, or to ask on a program's thread
+ * after each dlopen(), and it does not know what an object does not export.
+ */
+static void find_descriptors(struct hs_jit_frames *jit)
 {
-	return (jit->sources & HS_JIT_SOURCE_PERF_MAP) != 0 &&
-	       hs_perf_map_read(&jit->perf_map, &jit->map, READ_BYTES);
+	uint32_t count = hs_mapping_table_count(jit->table);
+	uint64_t end_ns, address;
+
+	if (jit->searched == count)
+		return;
+	end_ns = hs_sys_monotonic_ns() + SEARCH_NS;
+	do {
+		const struct hs_mapping *mapping =
+			hs_mapping_table_get(jit->table, jit->searched++);
+
+		if ((mapping->flags & (HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT)) ==
+			    HS_MAPPING_FILE &&
+		    hs_data_symbol_find(mapping->path, mapping->build_id, HS_GDB_JIT_SYMBOL,
+					&address) == 0)
+			hs_gdb_jit_add(&jit->gdb, mapping->load_bias + address);
+	} while (jit->searched < count && hs_sys_monotonic_ns() < end_ns);
+}
+
+/* Returns whether there is more to read.  at_once: whatever it takes, for a profile. */
+static bool read_sources(struct hs_jit_frames *jit, bool at_once)
+{
+	bool more = false;
+
+	if ((jit->sources & HS_JIT_SOURCE_PERF_MAP) != 0)
+		more = hs_perf_map_read(&jit->perf_map, &jit->map, READ_BYTES);
+	if ((jit->sources & HS_JIT_SOURCE_GDB) != 0) {
+		find_descriptors(jit);
+		hs_gdb_jit_read(&jit->gdb, &jit->map, at_once);
+		more = more || jit->searched < hs_mapping_table_count(jit->table);
+	}
+	return more;
 }
 
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {
 		if (may_be_generated(jit, frames[i].mapping)) {
-			read_sources(jit);
+			read_sources(jit, false);
 			return true;
 		}
 	}
@@ -107,7 +149,7 @@ void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_tabl
 	    (!may_be_generated(jit, hs_location_table_get(locations, ids[0])->mapping) &&
 	     hs_jit_frames_path(hs_location_table_get(locations, ids[0])->mapping) == NULL))
 		return;
-	while (read_sources(jit))
+	while (read_sources(jit, true))
 		hs_pauses_take(pauses);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A pause may move the table: looked up each time. */

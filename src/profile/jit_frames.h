@@ -4,16 +4,16 @@
  *
  * Such a frame's location is known by mapping, address and code, for the same address is
  * another function later.  The code is looked up when the record is handled, in what the
- * JIT compilers have said by then (symbolize/perf_map.h), so a sample has the name of the
- * function that was there when it was taken, as well as the profiler can tell: there is
- * no time in a perf map, and a record is some milliseconds old when it is handled.
+ * JIT compilers have said by then (symbolize/perf_map.h, gdb_jit.h), so a sample has the name of
+ * the function that was there when it was taken, as well as the profiler can tell: there is no time
+ * in a perf map, and a record is some milliseconds old when it is handled.
  *
  * A location without code is looked up again for each profile: some compilers write their
  * map late.  Frames in files never have code: a perf map does not say when a library
  * has taken the place of generated code.
  *
- * Without such frames nothing is read.  With them each record costs one stat(2) for the
- * perf map.
+ * Without such frames nothing is read.  With them each record costs a stat(2) for the perf
+ * map and a process_vm_readv(2) for each list of the GDB JIT interface.
  *
  * Threads: the producer.  Memory: the arena.
  */

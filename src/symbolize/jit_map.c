@@ -3,7 +3,6 @@
 #include "symbolize/jit_map.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -160,12 +159,13 @@ int hs_jit_map_add(struct hs_jit_map *map, uint64_t start, uint64_t end, const c
 	return 0;
 }
 
-void hs_jit_map_remove(struct hs_jit_map *map, uint32_t object)
+void hs_jit_map_remove(struct hs_jit_map *map,
+		       bool (*is_gone)(const void *context, uint32_t object), const void *context)
 {
 	for (uint32_t i = 0; i < map->code_count; i++) {
 		struct hs_jit_code *code = &map->codes[i];
 
-		if (code->text != NULL && code->object == object)
+		if (code->text != NULL && is_gone(context, code->object))
 			drop_overlaps(map, code->start, code->end);
 	}
 }

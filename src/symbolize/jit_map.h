@@ -17,6 +17,7 @@
 #ifndef HS_SYMBOLIZE_JIT_MAP_H
 #define HS_SYMBOLIZE_JIT_MAP_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -70,8 +71,9 @@ void hs_jit_map_fini(struct hs_jit_map *map);
 int hs_jit_map_add(struct hs_jit_map *map, uint64_t start, uint64_t end, const char *text,
 		   size_t text_bytes, uint32_t object);
 
-/* Forget the code of an object. */
-void hs_jit_map_remove(struct hs_jit_map *map, uint32_t object);
+/* Forget the code of the objects that are gone. */
+void hs_jit_map_remove(struct hs_jit_map *map,
+		       bool (*is_gone)(const void *context, uint32_t object), const void *context);
 
 /*
  * The number of the name of the code that holds address, and where it was read; 0 if

@@ -5,8 +5,9 @@
     check_jit.py PROFILE SIZE OBJECTS LEAF [CALLER...]     all of them, from this stack
     check_jit.py PROFILE SIZE OBJECTS                      however it is called
 
-A frame is NAME, or NAME@FILE:LINE.
+A frame is NAME, or NAME@FILE:LINE, with the wildcards of a shell.
 """
+import fnmatch
 import sys
 
 from profile_facts import finish, read_profile
@@ -24,7 +25,7 @@ def differences(path, size, objects, *wanted):
         if row["labels"].get("bytes") != int(size):
             continue
         stack = [text_of(*each) for each in zip(row["stack"], wanted)]
-        if stack != list(wanted):
+        if len(stack) != len(wanted) or not all(map(fnmatch.fnmatchcase, stack, wanted)):
             yield "%s: %s bytes: %s, not %s" % (path, size, stack, list(wanted))
         found += row["values"][0]
     if found != int(objects):

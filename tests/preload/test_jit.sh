@@ -39,6 +39,8 @@ next_step 1 1024
 next_step 2 1280
 next_step 3 1536
 next_step 4 1792
+next_step 5 2048
+next_step 6 2560
 wait "$process"
 status=$?
 background=
@@ -54,11 +56,13 @@ else
 	check check_jit.py "$profile" 1280 10 first@/srv/app.js:3 run main
 	check check_jit.py "$profile" 1536 10 second@/srv/app.js:20 'caller of first@/srv/app.js:1' run
 	check check_jit.py "$profile" 1792 10 Late.named@/srv/late.py:0 run main
+	check check_jit.py "$profile" 2048 10 debugged run main
+	check check_jit.py "$profile" 2560 10 '//anon+0x*f' run main
 	if command -v go >/dev/null; then
 		go tool pprof -top -sample_index=alloc_space -unit=B "$profile" \
 			>"$directory/top" 2>/dev/null
 		# In the first column is what each function allocated itself.
-		for function in '23040B first' '15360B second' '17920B Late.named'; do
+		for function in '23040B first' '15360B second' '17920B Late.named' '20480B debugged'; do
 			grep -q "^ *${function% *} .* ${function#* }\$" "$directory/top" ||
 				fail "pprof does not show $function: $(cat "$directory/top")"
 		done

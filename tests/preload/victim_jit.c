@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A JIT compiler: puts functions that allocate into anonymous memory, says so in its perf
- * map, moves one, and uses the memory again.
+ * map or to debuggers, moves one, and uses the memory again.
  *
  *     victim_jit PIPE      reads a line of the pipe between its steps
  *
@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+#include "../unit/elf_writer.h"
 
 #if defined(__x86_64__)
 
@@ -62,6 +64,43 @@ static void say(const unsigned char *code, const char *name)
 	fclose(map);
 }
 
+/* GDB's JIT interface. */
+struct jit_code_entry {
+	struct jit_code_entry *next;
+	struct jit_code_entry *previous;
+	const void *object;
+	uint64_t object_bytes;
+};
+
+struct {
+	uint32_t version;
+	uint32_t action;
+	struct jit_code_entry *relevant;
+	struct jit_code_entry *first;
+} __jit_debug_descriptor = {.version = 1};
+
+/* In a list of one entry. */
+static void tell_debuggers(const unsigned char *code, const char *name)
+{
+	static struct elf_image image;
+	static struct jit_code_entry entry;
+	struct elf_symbol symbol = {
+		name, (uintptr_t)code, FUNCTION_BYTES, STB_GLOBAL, STT_FUNC, ELF_TEXT,
+	};
+
+	elf_write(&image, &(struct elf_spec){.symbols = &symbol, .count = 1});
+	entry = (struct jit_code_entry){.object = image.data, .object_bytes = image.bytes};
+	__jit_debug_descriptor.relevant = &entry;
+	__jit_debug_descriptor.first = &entry;
+	__jit_debug_descriptor.action = 1;
+}
+
+static void tell_debuggers_that_it_is_gone(void)
+{
+	__jit_debug_descriptor.first = NULL;
+	__jit_debug_descriptor.action = 2;
+}
+
 static void run(const unsigned char *code, size_t size)
 {
 	allocator function = (allocator)(uintptr_t)code;
@@ -84,7 +123,7 @@ int main(int argc, char **argv)
 	unsigned char *pages =
 		mmap(NULL, 8 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned char *a = pages, *b = pages + 2 * PAGE, *c = pages + 4 * PAGE;
-	unsigned char *caller = pages + 6 * PAGE;
+	unsigned char *caller = pages + 6 * PAGE, *d = pages + 7 * PAGE;
 
 	check(argc == 2 && pages != MAP_FAILED, "usage");
 	steps = fopen(argv[1], "r");
@@ -111,6 +150,15 @@ int main(int argc, char **argv)
 	run(c, 1792);
 	end_step();
 	say(c, "py::Late.named:/srv/late.py");
+
+	compile(d, malloc);
+	tell_debuggers(d, "debugged");
+	run(d, 2048);
+	end_step();
+
+	tell_debuggers_that_it_is_gone();
+	run(d, 2560);
+	end_step();
 	return 0;
 }
 

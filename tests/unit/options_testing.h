@@ -20,7 +20,7 @@
 	"HEAPSAMPLE_STACK=64k HEAPSAMPLE_RING=auto HEAPSAMPLE_MEMORY=256m HEAPSAMPLE_BLOCK=auto "  \
 	"HEAPSAMPLE_LOG=warn HEAPSAMPLE_LOGFILE= HEAPSAMPLE_SEED= HEAPSAMPLE_LABELS=size "         \
 	"HEAPSAMPLE_DROP_FRAMES=" DROP_FRAMES " HEAPSAMPLE_SYMBOLIZE=names "                       \
-	"HEAPSAMPLE_JIT=perfmap HEAPSAMPLE_MAP= "                                                  \
+	"HEAPSAMPLE_JIT=perfmap,gdb HEAPSAMPLE_MAP= "                                              \
 	"HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
 
 static struct hs_options options;

@@ -8,10 +8,19 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "elf_writer.h"
 #include "profile/snapshot.h"
 #include "profile_testing.h"
 
 enum { PAGE = 4096 };
+
+/* What GDB's JIT interface begins with, for this program's mapping. */
+struct {
+	uint32_t version;
+	uint32_t action;
+	void *relevant;
+	void *first;
+} __jit_debug_descriptor = {.version = 1};
 
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
@@ -40,7 +49,8 @@ static void begin(void)
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	in = hs_mapping_table_find(table, code);
 	producer = new_producer(0);
-	CHECK(hs_producer_follow_code(producer, table, HS_JIT_SOURCE_PERF_MAP, MIB));
+	CHECK(hs_producer_follow_code(producer, table, HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
+				      MIB));
 }
 
 static void end(void)
@@ -238,6 +248,39 @@ static void files_keep_their_own_names(void)
 	end();
 }
 
+/* The list's code is in no mapping.  It is found by the symbols of this program. */
+static void code_for_debuggers_has_its_name(void)
+{
+	static struct elf_image image;
+	const struct elf_symbol symbol = {"_Zdebugged", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
+	const struct {
+		void *next, *previous, *object;
+		uint64_t bytes;
+	} entry = {
+		NULL,
+		NULL,
+		image.data,
+		sizeof image.data,
+	};
+	const struct hs_view_location *location;
+
+	begin();
+	elf_write(&image, &(struct elf_spec){.symbols = &symbol, .count = 1});
+	__jit_debug_descriptor.first = (void *)(uintptr_t)&entry;
+	sample(code + 0x10, HS_MAPPING_UNKNOWN);
+	sample(code + 0x20, in);
+	__jit_debug_descriptor.first = NULL;
+	sample(code + 0x20, in);
+	freeze();
+	location = leaf(0, 1);
+	CHECK_STR(location->name, "_Zdebugged");
+	CHECK_STR(view.mappings[location->mapping].filename, "[jit: gdb]");
+	location = leaf(1, 1);
+	CHECK_STR(location->name, "_Zdebugged");
+	CHECK_STR(view.mappings[location->mapping].filename, "//anon");
+	end();
+}
+
 static unsigned calls;
 
 static long count_calls(long number)
@@ -274,6 +317,7 @@ int main(void)
 	RUN(names_that_come_late_are_filled_in);
 	RUN(code_in_no_mapping_has_one_made_up);
 	RUN(files_keep_their_own_names);
+	RUN(code_for_debuggers_has_its_name);
 	RUN(without_generated_code_nothing_is_looked_at);
 	return CHECK_RESULT();
 }

@@ -37,6 +37,16 @@ static uint32_t number_at(uint64_t address)
 	return hs_jit_map_find(&map, address, &object);
 }
 
+static bool is_object(const void *context, uint32_t object)
+{
+	return object == *(const uint32_t *)context;
+}
+
+static void remove_object(uint32_t object)
+{
+	hs_jit_map_remove(&map, is_object, &object);
+}
+
 static void begin(void)
 {
 	CHECK_INT(hs_jit_map_init(&map, MIB), 0);
@@ -186,7 +196,7 @@ static void what_was_read_last_is_right(void)
 	CHECK_STR(name_at(0x1000), "gdb's");
 	CHECK_INT(add(0x1000, 0x1100, "perf's", HS_JIT_PERF_MAP), 0);
 	CHECK_STR(name_at(0x1000), "perf's");
-	hs_jit_map_remove(&map, 3); /* has nothing any more */
+	remove_object(3); /* has nothing any more */
 	CHECK_STR(name_at(0x1000), "perf's");
 	end();
 }
@@ -196,7 +206,7 @@ static void an_object_is_forgotten_as_a_whole(void)
 	begin();
 	for (uint64_t i = 0; i < 100; i++)
 		CHECK_INT(add(i << 8, (i << 8) + 0x80, "code", (uint32_t)(i % 3)), 0);
-	hs_jit_map_remove(&map, 1);
+	remove_object(1);
 	for (uint64_t i = 0; i < 100; i++)
 		CHECK_STR(name_at((i << 8) + 0x7f), i % 3 == 1 ? "" : "code");
 	end();

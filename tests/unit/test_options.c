@@ -306,7 +306,12 @@ static void test_jit(void)
 	CHECK_INT(options.jit, 0);
 	good("HEAPSAMPLE_JIT=perfmap", "HEAPSAMPLE_JIT=perfmap");
 	CHECK_INT(options.jit, HS_JIT_SOURCE_PERF_MAP);
-	BAD_VALUES("HEAPSAMPLE_JIT", "none or perfmap); using perfmap", "", "perf", "perfmap,none");
+	good("HEAPSAMPLE_JIT=gdb", "HEAPSAMPLE_JIT=gdb");
+	CHECK_INT(options.jit, HS_JIT_SOURCE_GDB);
+	good("HEAPSAMPLE_JIT=gdb,perfmap", "HEAPSAMPLE_JIT=perfmap,gdb");
+	BAD_VALUES("HEAPSAMPLE_JIT",
+		   "none, or of perfmap and gdb, separated by commas); using perfmap,gdb", "",
+		   "perf", "perfmap,none", "perfmap,");
 }
 
 static void test_children(void)

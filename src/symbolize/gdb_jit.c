@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Follows the lists of the GDB JIT interface.  Runs on the producer. */
+#include "symbolize/gdb_jit.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "symbolize/jit_object.h"
+
+/*
+ * After a reading of the lists that took longer than this, so many times what it took goes by
+ * before the next.  Short ones follow each change, so that no withdrawn name is given.
+ */
+#define SHORT_NS 1000000u
+#define REST 20
+
+#define MOST_ENTRIES 65536
+#define MOST_OBJECT_BYTES ((uint64_t)64 << 20)
+
+/* struct jit_code_entry, as it lies in memory. */
+struct entry {
+	uint64_t next;
+	uint64_t previous;
+	uint64_t start;
+	uint64_t bytes;
+};
+
+/* The first three are the key.  Another object may come to lie where one was: see hash. */
+struct object {
+	uint64_t entry;
+	uint64_t start;
+	uint64_t bytes;
+	uint64_t hash;
+	uint32_t number; /* 0: it could not be read, or there was no memory */
+};
+
+/* One reading of all lists. */
+struct reading {
+	struct hs_gdb_jit *gdb;
+	struct hs_jit_map *map;
+	struct hs_interner seen; /* the objects met */
+};
+
+int hs_gdb_jit_init(struct hs_gdb_jit *gdb)
+{
+	*gdb = (struct hs_gdb_jit){.last_object = HS_JIT_PERF_MAP};
+	return hs_interner_init(&gdb->seen, sizeof(struct object), offsetof(struct object, hash));
+}
+
+void hs_gdb_jit_fini(struct hs_gdb_jit *gdb)
+{
+	hs_interner_fini(&gdb->seen);
+}
+
+void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address)
+{
+	for (uint32_t i = 0; i < gdb->list_count; i++) {
+		if (gdb->lists[i].address == address)
+			return;
+	}
+	if (gdb->list_count < HS_GDB_JIT_LISTS)
+		gdb->lists[gdb->list_count++] = (struct hs_gdb_jit_list){.address = address};
+}
+
+static bool read_all(uint64_t address, void *buffer, size_t bytes)
+{
+	return address != 0 &&
+	       hs_sys_read_memory((uintptr_t)address, buffer, bytes) == (ssize_t)bytes;
+}
+
+static uint64_t hash_image(const char *image, size_t bytes)
+{
+	uint64_t hash = bytes, word;
+
+	for (; bytes >= sizeof word; image += sizeof word, bytes -= sizeof word) {
+		memcpy(&word, image, sizeof word);
+		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash ^= hash >> 32;
+	}
+	word = 0;
+	memcpy(&word, image, bytes);
+	return (hash ^ word) * 0x9e3779b97f4a7c15u;
+}
+
+/* A copy of an entry's object, or NULL if there is none to be had. */
+static char *copy_image(const struct entry *entry, uint64_t at)
+{
+	char *image = NULL;
+	struct entry now;
+
+	if (entry->bytes > 0 && entry->bytes <= MOST_OBJECT_BYTES)
+		image = hs_arena_alloc((size_t)entry->bytes);
+	if (image != NULL && read_all(entry->start, image, (size_t)entry->bytes) &&
+	    read_all(at, &now, sizeof now) && now.start == entry->start &&
+	    now.bytes == entry->bytes)
+		return image;
+	hs_arena_free(image);
+	return NULL;
+}
+
+/* Give the object its number, and read its functions if it is new. */
+static void read_image(struct reading *reading, struct object *object, char *image)
+{
+	uint32_t index = hs_interner_find(&reading->gdb->seen, object);
+	const struct object *known = NULL;
+	int error;
+
+	if (index != HS_INTERNER_NONE)
+		known = hs_interner_item(&reading->gdb->seen, index);
+	object->hash = hash_image(image, (size_t)object->bytes);
+	if (known != NULL && known->hash == object->hash && known->number != 0) {
+		object->number = known->number;
+		hs_arena_free(image);
+		return;
+	}
+	object->number = ++reading->gdb->last_object;
+	error = hs_jit_object_read(reading->map, image, (size_t)object->bytes, object->number);
+	if (error < 0)
+		hs_stats_add(jit_skipped, 1);
+	if (error == -ENOMEM)
+		object->number = 0; /* what there is of it is gone, and read when a list changes */
+}
+
+/*
+ * Take the object of an entry.  Returns false if the entry has been met before, or there is no
+ * memory for it; an object that cannot be read is passed over, for it will not be better later.
+ */
+static bool take_object(struct reading *reading, const struct entry *entry, uint64_t at)
+{
+	struct object object = {.entry = at, .start = entry->start, .bytes = entry->bytes};
+	char *image = copy_image(entry, at);
+	uint32_t count = reading->seen.count;
+
+	if (image != NULL)
+		read_image(reading, &object, image);
+	else
+		hs_stats_add(jit_skipped, 1);
+	return hs_interner_add(&reading->seen, &object) == count;
+}
+
+/* Returns whether the list was read to its end. */
+static bool read_list(struct reading *reading, const struct hs_gdb_jit_list *list)
+{
+	uint64_t link = list->address + offsetof(struct hs_gdb_jit_descriptor, first_entry);
+	uint64_t at = list->last.first_entry, still;
+	struct entry entry;
+
+	if (list->last.version != 1)
+		return true; /* not ready yet, or of a kind that we do not know */
+	for (int i = 0; at != 0; i++) {
+		if (i == MOST_ENTRIES || !read_all(at, &entry, sizeof entry) ||
+		    !read_all(link, &still, sizeof still) || still != at ||
+		    !take_object(reading, &entry, at))
+			return false;
+		link = at + offsetof(struct entry, next);
+		at = entry.next;
+	}
+	return true;
+}
+
+/* A bit for each object number that is in a list. */
+static bool is_gone(const void *context, uint32_t object)
+{
+	const unsigned char *present = context;
+
+	return object != HS_JIT_PERF_MAP && (present[object / 8] >> object % 8 & 1) == 0;
+}
+
+static bool remove_gone(struct reading *reading)
+{
+	unsigned char *present = hs_arena_zalloc(reading->gdb->last_object / 8 + 1);
+
+	if (present == NULL)
+		return false;
+	for (uint32_t i = 0; i < reading->seen.count; i++) {
+		const struct object *object = hs_interner_item(&reading->seen, i);
+
+		present[object->number / 8] |= (unsigned char)(1u << object->number % 8);
+	}
+	hs_jit_map_remove(reading->map, is_gone, present);
+	hs_arena_free(present);
+	return true;
+}
+
+/* Returns whether all lists made sense. */
+static bool read_lists(struct reading *reading)
+{
+	struct hs_gdb_jit *gdb = reading->gdb;
+	bool complete = true;
+
+	for (uint32_t i = 0; i < gdb->list_count; i++) {
+		struct hs_gdb_jit_list *list = &gdb->lists[i];
+
+		if (!read_all(list->address, &list->last, sizeof list->last))
+			memset(&list->last, 0, sizeof list->last); /* its library is gone */
+		complete = read_list(reading, list) && complete;
+	}
+	return complete && remove_gone(reading);
+}
+
+static bool has_changed(struct hs_gdb_jit *gdb)
+{
+	struct hs_gdb_jit_descriptor now;
+
+	for (uint32_t i = 0; i < gdb->list_count; i++) {
+		const struct hs_gdb_jit_list *list = &gdb->lists[i];
+
+		if (!read_all(list->address, &now, sizeof now))
+			memset(&now, 0, sizeof now);
+		if (memcmp(&now, &list->last, sizeof now) != 0)
+			return true;
+	}
+	return false;
+}
+
+void hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once)
+{
+	struct reading reading = {.gdb = gdb, .map = map};
+	uint64_t start_ns, end_ns;
+	struct hs_interner old;
+
+	if (!gdb->is_stale && !has_changed(gdb))
+		return;
+	gdb->is_stale = true;
+	start_ns = hs_sys_monotonic_ns();
+	if ((start_ns < gdb->again_ns && !at_once) ||
+	    hs_interner_init(&reading.seen, gdb->seen.item_bytes, gdb->seen.key_bytes) != 0)
+		return;
+	if (read_lists(&reading)) {
+		gdb->is_stale = false;
+		old = gdb->seen;
+		gdb->seen = reading.seen;
+		reading.seen = old;
+	}
+	hs_interner_fini(&reading.seen);
+	end_ns = hs_sys_monotonic_ns();
+	if (end_ns - start_ns > SHORT_NS)
+		gdb->again_ns = end_ns + (end_ns - start_ns) * REST;
+}

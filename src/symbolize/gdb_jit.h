@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The GDB JIT interface: a list of ELF objects that JIT compilers keep for debuggers, at
+ * __jit_debug_descriptor (GDB manual, "JIT Compilation Interface").
+ *
+ * The list belongs to the program, which changes it while it is read: it is read with
+ * hs_sys_read_memory() only, an entry is believed if the one before still points to it when
+ * it has been read, and an object's copy if its entry is the same afterwards.  A list that makes no
+ * sense is read again later, and nothing is forgotten for it.
+ *
+ * Unlike a perf map the list says when code went away.
+ *
+ * Threads: the producer.  Memory: the arena.
+ */
+#ifndef HS_SYMBOLIZE_GDB_JIT_H
+#define HS_SYMBOLIZE_GDB_JIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/interner.h"
+#include "symbolize/jit_map.h"
+
+#define HS_GDB_JIT_SYMBOL "__jit_debug_descriptor"
+
+/* Each object that has a compiler in it may have a list of its own. */
+#define HS_GDB_JIT_LISTS 16
+
+/* As it lies in memory. */
+struct hs_gdb_jit_descriptor {
+	uint32_t version;
+	uint32_t action;
+	uint64_t relevant_entry;
+	uint64_t first_entry;
+};
+
+struct hs_gdb_jit_list {
+	uint64_t address;                  /* of the descriptor */
+	struct hs_gdb_jit_descriptor last; /* what it was when the list was read */
+};
+
+/* All zero but for the interner: no list is known. */
+struct hs_gdb_jit {
+	struct hs_gdb_jit_list lists[HS_GDB_JIT_LISTS];
+	uint32_t list_count;
+	uint32_t last_object;    /* numbers are not used twice */
+	bool is_stale;           /* a list has changed since it was read, or made no sense */
+	uint64_t again_ns;       /* monotonic time before which no list is read */
+	struct hs_interner seen; /* objects of the lists: see gdb_jit.c */
+};
+
+/* Returns 0 or -ENOMEM. */
+int hs_gdb_jit_init(struct hs_gdb_jit *gdb);
+void hs_gdb_jit_fini(struct hs_gdb_jit *gdb);
+
+/* A descriptor is at address.  One that is known already is not added. */
+void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address);
+
+/*
+ * Bring the map up to date if a descriptor has changed: the functions of new objects are
+ * added, those of objects that are in no list any more removed.  The reading of long
+ * lists takes at most a twentieth of the time, but with at_once (for a profile).  Counted:
+ * jit_skipped.
+ */
+void hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once);
+
+#endif

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The lists of the GDB JIT interface, which the test keeps as a compiler does. */
+#include "symbolize/gdb_jit.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+#include "elf_writer.h"
+#include "symbolize/data_symbol.h"
+
+#define MIB ((size_t)1 << 20)
+#define OBJECTS 4
+
+struct entry {
+	struct entry *next;
+	struct entry *previous;
+	const void *start;
+	uint64_t bytes;
+};
+
+struct descriptor {
+	uint32_t version;
+	uint32_t action;
+	struct entry *relevant;
+	struct entry *first;
+};
+
+/* Found by its name in this program. */
+struct descriptor test_jit_descriptor = {.version = 1};
+
+static struct hs_jit_map map;
+static struct hs_gdb_jit gdb;
+static struct entry entries[OBJECTS];
+static struct elf_image images[OBJECTS];
+static uint64_t skipped; /* before the case */
+
+static const char *name_at(uint64_t address)
+{
+	struct hs_jit_name name;
+	uint32_t object, number = hs_jit_map_find(&map, address, &object);
+
+	if (number == 0)
+		return "";
+	CHECK(object != HS_JIT_PERF_MAP);
+	hs_jit_map_name(&map, number, &name);
+	return name.system_name;
+}
+
+static void look(void)
+{
+	hs_gdb_jit_read(&gdb, &map, true);
+}
+
+/* An object with one function of 256 bytes at address. */
+static void compile(unsigned i, uint64_t address, const char *name)
+{
+	const struct elf_symbol symbols[] = {
+		{"data", 0x10, 8, STB_GLOBAL, STT_OBJECT, ELF_DATA},
+		{name, address, 0x100, STB_GLOBAL, STT_FUNC, ELF_TEXT},
+		{"extern", 0, 0, STB_GLOBAL, STT_FUNC, SHN_UNDEF},
+	};
+
+	elf_write(&images[i], &(struct elf_spec){.symbols = symbols, .count = 3});
+	entries[i].start = images[i].data;
+	entries[i].bytes = images[i].bytes;
+}
+
+static void enter(unsigned i)
+{
+	entries[i].previous = NULL;
+	entries[i].next = test_jit_descriptor.first;
+	if (entries[i].next != NULL)
+		entries[i].next->previous = &entries[i];
+	test_jit_descriptor.first = &entries[i];
+	test_jit_descriptor.relevant = &entries[i];
+	test_jit_descriptor.action = 1;
+}
+
+static void leave(unsigned i)
+{
+	if (entries[i].next != NULL)
+		entries[i].next->previous = entries[i].previous;
+	if (entries[i].previous != NULL)
+		entries[i].previous->next = entries[i].next;
+	else
+		test_jit_descriptor.first = entries[i].next;
+	test_jit_descriptor.relevant = &entries[i];
+	test_jit_descriptor.action = 2;
+}
+
+static void begin(void)
+{
+	test_jit_descriptor = (struct descriptor){.version = 1};
+	CHECK_INT(hs_jit_map_init(&map, 16 * MIB), 0);
+	CHECK_INT(hs_gdb_jit_init(&gdb), 0);
+	hs_gdb_jit_add(&gdb, (uintptr_t)&test_jit_descriptor);
+	skipped = hs_stats_get(jit_skipped);
+}
+
+static void end(void)
+{
+	hs_sys_fault = NULL;
+	hs_gdb_jit_fini(&gdb);
+	hs_jit_map_fini(&map);
+	CHECK_INT(hs_arena_used(), 0);
+}
+
+static void functions_come_and_go_with_their_objects(void)
+{
+	begin();
+	look();
+	CHECK_INT(map.ranges.count, 0);
+	compile(0, 0x1000, "first");
+	enter(0);
+	look();
+	CHECK_STR(name_at(0x1000), "first");
+	CHECK_STR(name_at(0x10ff), "first");
+	CHECK_STR(name_at(0x1100), "");
+	CHECK_INT(map.ranges.count, 1);
+	compile(1, 0x2000, "second");
+	enter(1);
+	compile(2, 0x3000, "third");
+	enter(2);
+	look();
+	CHECK_STR(name_at(0x1000), "first");
+	CHECK_STR(name_at(0x2000), "second");
+	CHECK_STR(name_at(0x3000), "third");
+	leave(1);
+	look();
+	CHECK_STR(name_at(0x1000), "first");
+	CHECK_STR(name_at(0x2000), "");
+	CHECK_STR(name_at(0x3000), "third");
+	leave(0);
+	leave(2);
+	look();
+	CHECK_INT(map.ranges.count, 0);
+	CHECK_INT(hs_stats_get(jit_skipped), skipped);
+	end();
+}
+
+/* LLVM's objects: the section's header says where the code is. */
+static void symbols_of_relocatable_objects_are_relative(void)
+{
+	begin();
+	compile(0, 0x80, "relative");
+	elf_header(&images[0])->e_type = ET_REL;
+	elf_section(&images[0], ELF_TEXT)->sh_addr = 0x7f0000001000;
+	enter(0);
+	look();
+	CHECK_STR(name_at(0x7f0000001080), "relative");
+	CHECK_STR(name_at(0x80), "");
+	CHECK_INT(map.ranges.count, 1);
+	end();
+}
+
+/* The same entry, the same addresses and sizes: another function. */
+static void an_object_in_the_place_of_another_is_new(void)
+{
+	begin();
+	compile(0, 0x1000, "one");
+	enter(0);
+	look();
+	leave(0);
+	compile(0, 0x1000, "two");
+	enter(0);
+	compile(1, 0x2000, "unrelated");
+	enter(1);
+	look();
+	CHECK_STR(name_at(0x1000), "two");
+	CHECK_INT(map.ranges.count, 2);
+	end();
+}
+
+static unsigned calls;
+
+static long count_calls(long number)
+{
+	(void)number;
+	calls++;
+	return 0;
+}
+
+static void an_unchanged_list_costs_one_read(void)
+{
+	begin();
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		compile(i, 0x1000 * (i + 1), "code");
+		enter(i);
+	}
+	look();
+	calls = 0;
+	hs_sys_fault = count_calls;
+	look();
+	CHECK_INT(calls, 2); /* process_vm_readv and its getpid */
+	hs_sys_fault = NULL;
+	end();
+}
+
+static void a_list_is_read_when_it_is_time(void)
+{
+	begin();
+	compile(0, 0x1000, "first");
+	enter(0);
+	hs_gdb_jit_read(&gdb, &map, false);
+	CHECK_STR(name_at(0x1000), "first");
+	gdb.again_ns = UINT64_MAX;
+	compile(1, 0x2000, "second");
+	enter(1);
+	hs_gdb_jit_read(&gdb, &map, false);
+	CHECK_STR(name_at(0x2000), "");
+	gdb.again_ns = 0;
+	hs_gdb_jit_read(&gdb, &map, false);
+	CHECK_STR(name_at(0x2000), "second");
+	end();
+}
+
+static void a_list_without_sense_changes_nothing(void)
+{
+	begin();
+	compile(0, 0x1000, "first");
+	compile(1, 0x2000, "second");
+	enter(0);
+	enter(1);
+	look();
+	entries[0].next = &entries[1]; /* a loop */
+	test_jit_descriptor.action = 7;
+	look();
+	CHECK_INT(map.ranges.count, 2);
+	entries[0].next = (struct entry *)0x10; /* nothing is there */
+	look();
+	entries[0].next = NULL;
+	leave(0);
+	look();
+	CHECK_STR(name_at(0x1000), "");
+	CHECK_STR(name_at(0x2000), "second");
+	test_jit_descriptor.version = 2;
+	look();
+	CHECK_INT(map.ranges.count, 0);
+	end();
+}
+
+static void damaged_objects_are_passed_over(void)
+{
+	begin();
+	for (unsigned i = 0; i < OBJECTS; i++) {
+		compile(i, 0x1000 * (i + 1), "code");
+		enter(i);
+	}
+	entries[0].start = (const void *)0x10;
+	entries[1].bytes = UINT64_MAX;
+	images[2].data[0] = 0;
+	look();
+	CHECK_INT(map.ranges.count, 1);
+	CHECK_STR(name_at(0x4000), "code");
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 3);
+	look(); /* not again and again */
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 3);
+	end();
+}
+
+static void damaged_symbols_are_passed_over(void)
+{
+	static const struct elf_symbol symbols[] = {
+		{"wraps", UINT64_MAX - 0x10, 0x100, STB_GLOBAL, STT_FUNC, ELF_TEXT},
+		{"no section", 0x1000, 0x100, STB_GLOBAL, STT_FUNC, 999},
+		{"no size", 0x2000, 0, STB_GLOBAL, STT_FUNC, ELF_TEXT},
+		{"", 0x3000, 0x100, STB_GLOBAL, STT_FUNC, ELF_TEXT},
+		{"good", 0x4000, 0x100, STB_LOCAL, STT_FUNC, ELF_TEXT},
+		{"name outside", 0x5000, 0x100, STB_GLOBAL, STT_FUNC, ELF_TEXT},
+	};
+	Elf64_Sym *last;
+
+	begin();
+	compile(0, 0, "");
+	elf_write(&images[0], &(struct elf_spec){.symbols = symbols, .count = 6});
+	entries[0].bytes = images[0].bytes;
+	last = (Elf64_Sym *)(void *)(images[0].data +
+				     elf_section(&images[0], ELF_SYMTAB)->sh_offset) +
+	       6;
+	last->st_name = UINT32_MAX;
+	enter(0);
+	look();
+	CHECK_INT(map.ranges.count, 1);
+	CHECK_STR(name_at(0x4000), "good");
+	end();
+}
+
+static long leave_at(long number)
+{
+	if (number == SYS_process_vm_readv && calls-- == 0)
+		leave(0);
+	return 0;
+}
+
+/* At each read in turn the program takes an entry out.  What is known is right afterwards. */
+static void the_list_may_change_while_it_is_read(void)
+{
+	for (unsigned moment = 0; moment < 20; moment++) {
+		begin();
+		compile(0, 0x1000, "leaves");
+		compile(1, 0x2000, "stays");
+		compile(2, 0x3000, "stays");
+		enter(1);
+		enter(0);
+		enter(2);
+		calls = moment;
+		hs_sys_fault = leave_at;
+		look();
+		hs_sys_fault = NULL;
+		CHECK_STR(name_at(0x3000), "stays");
+		if (calls > 20) { /* it has left: below 0 */
+			look();
+			CHECK_STR(name_at(0x1000), "");
+		}
+		CHECK_STR(name_at(0x2000), "stays");
+		end();
+	}
+}
+
+static void a_list_is_gone_with_its_library(void)
+{
+	struct descriptor *page =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	begin();
+	compile(0, 0x1000, "own");
+	enter(0);
+	compile(1, 0x2000, "library's");
+	entries[1].next = NULL;
+	*page = (struct descriptor){1, 1, &entries[1], &entries[1]};
+	hs_gdb_jit_add(&gdb, (uintptr_t)page);
+	hs_gdb_jit_add(&gdb, (uintptr_t)page);
+	CHECK_INT(gdb.list_count, 2);
+	look();
+	CHECK_STR(name_at(0x1000), "own");
+	CHECK_STR(name_at(0x2000), "library's");
+	munmap(page, 4096);
+	look();
+	CHECK_STR(name_at(0x1000), "own");
+	CHECK_STR(name_at(0x2000), "");
+	end();
+}
+
+static void works_on_after_an_allocation_failed(void)
+{
+	size_t used, extra = 0;
+
+	begin();
+	compile(0, 0x1000, "code");
+	enter(0);
+	used = hs_arena_used();
+	while (name_at(0x1000)[0] == '\0' && extra < MIB) {
+		hs_arena_set_budget(used + extra);
+		test_jit_descriptor.action++;
+		look();
+		extra += 512;
+	}
+	CHECK(extra > 512 && extra < MIB);
+	hs_arena_set_budget(64 * MIB);
+	end();
+}
+
+static void a_descriptor_is_found_by_its_name(void)
+{
+	uint64_t address = 0, want = (uintptr_t)&test_jit_descriptor;
+
+	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "", "test_jit_descriptor", &address), 0);
+	if (__ehdr_start.e_type == ET_DYN)
+		want -= (uintptr_t)&__ehdr_start;
+	CHECK_INT(address, want);
+	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "", "no_such_variable", &address), -ENOENT);
+	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "", "main", &address), -ENOENT);
+	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "00", "test_jit_descriptor", &address),
+		  -ESTALE);
+	CHECK_INT(hs_arena_used(), 0);
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	RUN(functions_come_and_go_with_their_objects);
+	RUN(symbols_of_relocatable_objects_are_relative);
+	RUN(an_object_in_the_place_of_another_is_new);
+	RUN(an_unchanged_list_costs_one_read);
+	RUN(a_list_is_read_when_it_is_time);
+	RUN(a_list_without_sense_changes_nothing);
+	RUN(damaged_objects_are_passed_over);
+	RUN(damaged_symbols_are_passed_over);
+	RUN(the_list_may_change_while_it_is_read);
+	RUN(a_list_is_gone_with_its_library);
+	RUN(works_on_after_an_allocation_failed);
+	RUN(a_descriptor_is_found_by_its_name);
+	return CHECK_RESULT();
+}
