@@ -241,6 +241,14 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	return -UNW_ESTOPUNWIND;
 }
 
+bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine, uint64_t pc)
+{
+	unw_proc_info_t info;
+
+	engine->reads_left = READS_PER_STEP;
+	return find_proc_info(engine->space, pc, &info, 0, engine) == 0;
+}
+
 struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_table *table,
 						       struct hs_memory_cache *memory)
 {

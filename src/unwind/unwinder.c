@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "unwind/engine_check.h"
+#include "unwind/frame_guess.h"
 #include "unwind/libunwind_engine.h"
 #include "unwind/map_watch.h"
 #include "unwind/memory_cache.h"
@@ -240,33 +241,29 @@ static bool is_after_call(struct hs_unwinder *unwinder, uint64_t pc)
 	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 }
 
-/*
- * Go to the calling frame by the frame pointer: the way through code without unwind
- * information, such as a JIT compiler's.
- */
-static enum stop step_by_frame_pointer(struct walk *walk)
+/* Go to the calling frame without unwind information. */
+static enum stop guess_frame(struct walk *walk)
 {
 	struct hs_libunwind_engine *engine = walk->unwinder->engine;
-	uint64_t record_address, frame_record[2];
 	struct hs_regs regs;
 
 	hs_libunwind_engine_get_regs(engine, &regs);
-	record_address = hs_arch_frame_pointer(&regs);
-	if (record_address < walk->sp || record_address % sizeof frame_record[0] != 0)
+	regs.pc = walk->pc;
+	regs.sp = walk->sp;
+	switch (hs_frame_guess(engine, &walk->window, walk->is_call, &regs)) {
+	case HS_GUESS_FRAME:
+		break;
+	case HS_GUESS_END:
+		return STOP_COMPLETE;
+	case HS_GUESS_CUT:
+		return STOP_CUT;
+	case HS_GUESS_NONE:
 		return STOP_NO_INFO;
-	for (size_t i = 0; i < 2; i++) {
-		uint64_t address = record_address + i * sizeof frame_record[0];
-		if (!hs_stack_window_read(&walk->window, address, &frame_record[i]))
-			return hs_stack_window_is_cut_off(&walk->window, address) ? STOP_CUT
-										  : STOP_NO_INFO;
 	}
-	hs_arch_apply_frame_record(&regs, frame_record);
 	walk->pc = regs.pc;
 	walk->sp = regs.sp;
 	walk->is_call = true;
 	walk->is_guess = true;
-	if (walk->pc == 0)
-		return STOP_COMPLETE;
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
 	if (find_mapping(walk->unwinder, walk->pc - 1) == HS_MAPPING_NONE ||
 	    !is_after_call(walk->unwinder, walk->pc))
@@ -304,7 +301,7 @@ static enum stop step(struct walk *walk)
 	case HS_STEP_END:
 		return STOP_COMPLETE;
 	case HS_STEP_NO_INFO:
-		return walk->is_switched ? STOP_SWITCHED : step_by_frame_pointer(walk);
+		return walk->is_switched ? STOP_SWITCHED : guess_frame(walk);
 	case HS_STEP_CUT:
 		return walk->is_switched ? STOP_SWITCHED : STOP_CUT;
 	default:

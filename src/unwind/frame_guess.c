@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Callers without unwind information.  Run by the unwinding worker. */
+#include "unwind/frame_guess.h"
+
+#include "arch/unwind.h"
+
+/*
+ * Whether the frame is the stack's first one: nothing that it could return to lies above.
+ * So it is in the loader, which runs constructors from the stack that the kernel made.
+ */
+static bool is_at_stack_end(const struct hs_stack_window *window, uint64_t sp)
+{
+	return !window->cut && window->size > 0 && sp == window->start + window->size;
+}
+
+static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
+					  struct hs_regs *regs)
+{
+	uint64_t record_address = hs_arch_frame_pointer(regs);
+	uint64_t frame_record[2];
+
+	if (record_address < regs->sp || record_address % sizeof frame_record[0] != 0)
+		return HS_GUESS_NONE;
+	for (size_t i = 0; i < 2; i++) {
+		uint64_t address = record_address + i * sizeof frame_record[0];
+
+		if (!hs_stack_window_read(window, address, &frame_record[i]))
+			return hs_stack_window_is_cut_off(window, address) ? HS_GUESS_CUT
+									   : HS_GUESS_NONE;
+	}
+	hs_arch_apply_frame_record(regs, frame_record);
+	return regs->pc == 0 ? HS_GUESS_END : HS_GUESS_FRAME;
+}
+
+enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
+			     const struct hs_stack_window *window, bool is_call,
+			     struct hs_regs *regs)
+{
+	if (is_at_stack_end(window, regs->sp))
+		return HS_GUESS_END;
+	/*
+	 * An address that has information, while the one before it, where the call would be,
+	 * has none, is no return address: a function that was put on the stack for its last
+	 * frame to return to, as makecontext() does with __start_context.
+	 */
+	if (is_call && hs_libunwind_engine_has_info(engine, regs->pc))
+		return HS_GUESS_END;
+	return follow_frame_pointer(window, regs);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The caller of a frame whose code has no unwind information: a JIT compiler's, assembly,
+ * the code below the first frame of a stack.
+ *
+ * Threads: the unwinding worker.  Blocks, allocates: never.
+ */
+#ifndef HS_UNWIND_FRAME_GUESS_H
+#define HS_UNWIND_FRAME_GUESS_H
+
+#include "arch/regs.h"
+#include "unwind/libunwind_engine.h"
+
+enum hs_guess {
+	HS_GUESS_FRAME, /* where the frame pointer's chain says; whether it is code is not known */
+	HS_GUESS_END,   /* there is none: the stack is complete */
+	HS_GUESS_CUT,   /* it lies past the copied part of the stack */
+	HS_GUESS_NONE,
+};
+
+/*
+ * regs: of the frame; with HS_GUESS_FRAME, those of its caller.  is_call: regs->pc is a return
+ * address.
+ */
+enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
+			     const struct hs_stack_window *window, bool is_call,
+			     struct hs_regs *regs);
+
+#endif
