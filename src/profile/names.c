@@ -2,6 +2,7 @@
 /* Names of locations.  Runs on the producer, while it makes a snapshot. */
 #include "profile/names.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -40,34 +41,81 @@ static bool is_vdso(const struct hs_mapping *mapping)
 	return strcmp(mapping->path, "[vdso]") == 0;
 }
 
-/* NULL: there are none to be had. */
-static struct hs_symbols *load(const struct hs_mapping *mapping)
+static struct hs_object object_of(const struct hs_mapping *mapping)
 {
-	struct hs_symbols *symbols = NULL;
-	int result = 0;
+	return (struct hs_object){
+		.path = mapping->path,
+		.build_id = mapping->build_id,
+		.inode = mapping->inode,
+		.start = mapping->start,
+		.end = mapping->end,
+		.load_bias = mapping->load_bias,
+		.flags = ((mapping->flags & HS_MAPPING_MAIN) != 0 ? HS_OBJECT_MAIN : 0) |
+			 ((mapping->flags & HS_MAPPING_FILE) != 0 ? HS_OBJECT_FILE : 0) |
+			 ((mapping->flags & HS_MAPPING_HINT) != 0 ? HS_OBJECT_HINT : 0),
+	};
+}
 
+/* NULL: there are none to be had. */
+static struct hs_symbols *load(const struct hs_mapping *mapping, struct hs_names_object *known)
+{
+	struct hs_object object = object_of(mapping);
+	struct hs_symbols *symbols = NULL;
+	int result;
+
+	if (known->hopeless || (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
+		return NULL;
 	if (is_vdso(mapping))
 		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
 						&symbols);
-	else if ((mapping->flags & HS_MAPPING_FILE) != 0)
-		result = hs_symbols_load(mapping->path, mapping->build_id, &symbols);
+	else
+		result = hs_symbols_load(&object, &symbols);
+	known->hopeless = result == -EIO;
 	return result == 0 ? symbols : NULL;
 }
 
-/* Best effort: without memory for the note the object counts as one without DWARF. */
-static void note_dwarf(struct hs_names *names, uint32_t id)
+/* NULL: no memory. */
+static struct hs_names_object *get_object(struct hs_names *names, uint32_t id)
 {
-	bool *larger;
+	struct hs_names_object *larger;
 
 	if (id >= names->count) {
-		larger = hs_arena_realloc(names->has_dwarf, (size_t)id + 1);
+		larger = hs_arena_realloc(names->objects, ((size_t)id + 1) * sizeof *larger);
 		if (larger == NULL)
-			return;
-		memset(larger + names->count, 0, (size_t)id + 1 - names->count);
-		names->has_dwarf = larger;
+			return NULL;
+		memset(larger + names->count, 0, (id + 1 - names->count) * sizeof *larger);
+		names->objects = larger;
 		names->count = id + 1;
 	}
-	names->has_dwarf[id] = true;
+	return &names->objects[id];
+}
+
+static uint64_t debug_version(const struct hs_names_object *object,
+			      const struct hs_mapping *mapping)
+{
+	struct hs_debug_key key;
+
+	if (object->debug_key == NULL)
+		return 0;
+	key = *object->debug_key;
+	key.path = mapping->path;
+	key.build_id = mapping->build_id;
+	return hs_debug_file_version(&key);
+}
+
+/* Best effort: without memory for the note a debug file that comes later is not seen. */
+static void note_object(struct hs_names_object *object, const struct hs_symbols *symbols,
+			const struct hs_mapping *mapping)
+{
+	object->has_dwarf = !is_vdso(mapping) && hs_symbols_object_has_dwarf(symbols);
+	if ((mapping->flags & HS_MAPPING_FILE) == 0)
+		return;
+	if (object->debug_key == NULL)
+		object->debug_key = hs_arena_alloc(sizeof *object->debug_key);
+	if (object->debug_key == NULL)
+		return;
+	*object->debug_key = *hs_symbols_debug_key(symbols);
+	object->debug_version = debug_version(object, mapping);
 }
 
 /* "FILE+0xADDRESS", as the object's own tables count; of memory without a file, the offset. */
@@ -124,34 +172,50 @@ static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_map
 	return true;
 }
 
-static bool any_unnamed(const struct hs_location_table *locations, const uint32_t *ids,
-			uint32_t count)
+/* Whether there is a location without a name, or (later) one that a symbol may name yet. */
+static bool any_to_name(const struct hs_location_table *locations, const uint32_t *ids,
+			uint32_t count, bool later)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		if (hs_location_table_get(locations, ids[i])->name == NULL)
+		const struct hs_location *location = hs_location_table_get(locations, ids[i]);
+
+		if (location->name == NULL || (later && location->system_name == NULL))
 			return true;
 	}
 	return false;
+}
+
+static bool is_worth_reading(const struct hs_names_object *object, const struct hs_mapping *mapping,
+			     const struct hs_location_table *locations, const uint32_t *ids,
+			     uint32_t count)
+{
+	if (any_to_name(locations, ids, count, false))
+		return true;
+	return object->debug_key != NULL && any_to_name(locations, ids, count, true) &&
+	       debug_version(object, mapping) != object->debug_version;
 }
 
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
 		   uint32_t id, struct hs_pauses *pauses)
 {
-	struct hs_symbols *symbols;
+	struct hs_names_object *object = get_object(names, id);
 	struct last_name last = { NULL, NULL };
+	struct hs_symbols *symbols;
 
-	if (!any_unnamed(locations, ids, count))
+	if (object == NULL || !is_worth_reading(object, mapping, locations, ids, count))
 		return;
-	symbols = load(mapping);
-	if (symbols != NULL && !is_vdso(mapping) && hs_symbols_object_has_dwarf(symbols))
-		note_dwarf(names, id);
+	symbols = load(mapping, object);
+	if (symbols != NULL)
+		note_object(object, symbols, mapping);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+		bool named = location->system_name != NULL;
 
-		if (location->name == NULL &&
-		    (symbols == NULL || !name_by_symbol(symbols, mapping, location, &last)))
+		if (!named && symbols != NULL)
+			named = name_by_symbol(symbols, mapping, location, &last);
+		if (!named && location->name == NULL)
 			location->name = make_offset_name(mapping, location->address);
 		hs_pauses_count(pauses);
 	}
@@ -161,11 +225,13 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 
 bool hs_names_has_dwarf(const struct hs_names *names, uint32_t id)
 {
-	return id < names->count && names->has_dwarf[id];
+	return id < names->count && names->objects[id].has_dwarf;
 }
 
 void hs_names_fini(struct hs_names *names)
 {
-	hs_arena_free(names->has_dwarf);
+	for (uint32_t id = 0; id < names->count; id++)
+		hs_arena_free(names->objects[id].debug_key);
+	hs_arena_free(names->objects);
 	*names = (struct hs_names){ 0 };
 }

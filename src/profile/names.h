@@ -11,10 +11,19 @@
 
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
+#include "symbolize/debug_file.h"
 
-/* What is known of the objects whose names were read, by mapping id. */
+/* What is known of an object whose names were asked for. */
+struct hs_names_object {
+	struct hs_debug_key *debug_key; /* NULL: not read yet, or not to be had */
+	uint64_t debug_version;         /* of the debug file, when it was read */
+	bool has_dwarf;
+	bool hopeless; /* not to be read again */
+};
+
+/* By mapping id. */
 struct hs_names {
-	bool *has_dwarf;
+	struct hs_names_object *objects;
 	uint32_t count;
 };
 
@@ -31,8 +40,10 @@ void hs_pauses_count(struct hs_pauses *pauses);
 
 /*
  * Name those of the count locations in ids that have no name; all are of mapping id.
- * Reads the object's symbol tables if there are such.  Equal names next to each other
- * share their text.  A location stays unnamed when the arena is used up.
+ * Those that no symbol contained get a name of one when a debug file has appeared or
+ * changed since.  Reads the object's symbol tables only if there is something to name.
+ * Equal names next to each other share their text.  A location stays unnamed when the
+ * arena is used up.
  */
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,

@@ -5,27 +5,131 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <zlib.h>
 
+#include "base/arena.h"
 #include "base/format.h"
+#include "base/sys.h"
+
+/* To read a larger file for its checksum takes too long while a profile is written. */
+#define CHECKSUM_MAX_BYTES (UINT64_C(256) << 20)
+#define CHECKSUM_PIECE (64u << 10)
 
 const char *hs_debug_file_root = "/usr/lib/debug";
 
-int hs_debug_file_open(struct hs_elf_file *file, const char *build_id)
+void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object)
+{
+	size_t index = hs_elf_file_find_name(object, ".gnu_debuglink"), at;
+	char text[HS_DEBUG_LINK_BYTES + 8];
+	Elf64_Shdr section;
+
+	if (index == 0 || !hs_elf_file_section(object, index, &section) ||
+	    section.sh_size > sizeof text ||
+	    hs_elf_file_read(object, text, section.sh_size, section.sh_offset) < 0)
+		return;
+	/* The name, NULs up to a multiple of 4, the checksum. */
+	at = (strnlen(text, section.sh_size) + 4) & ~(size_t)3;
+	if (at > sizeof key->link || at + sizeof key->checksum > section.sh_size ||
+	    strchr(text, '/') != NULL)
+		return;
+	strncpy(key->link, text, at);
+	memcpy(&key->checksum, text + at, sizeof key->checksum);
+}
+
+enum { BY_BUILD_ID, BESIDE, IN_DEBUG, UNDER_ROOT, CANDIDATES };
+
+/* The name of a candidate; false: there is none of this number. */
+static bool candidate(const struct hs_debug_key *key, unsigned number, char path[PATH_MAX])
+{
+	const char *slash = strrchr(key->path, '/'), *id = key->build_id;
+	char directory[PATH_MAX];
+	size_t length;
+
+	if (number == BY_BUILD_ID) {
+		if (strlen(id) < 3)
+			return false;
+		length = hs_format(path, PATH_MAX, "%s/.build-id/%c%c/%s.debug",
+				   hs_debug_file_root, id[0], id[1], id + 2);
+		return length < PATH_MAX - 1;
+	}
+	if (key->link[0] == '\0' || slash == NULL || key->path[0] != '/')
+		return false;
+	length = (size_t)(slash - key->path);
+	if (length >= sizeof directory)
+		return false;
+	memcpy(directory, key->path, length);
+	directory[length] = '\0';
+	length = hs_format(path, PATH_MAX, "%s%s/%s%s",
+			   number == UNDER_ROOT ? hs_debug_file_root : "", directory,
+			   number == IN_DEBUG ? ".debug/" : "", key->link);
+	return length < PATH_MAX - 1;
+}
+
+static bool has_checksum(const struct hs_elf_file *file, uint32_t checksum)
+{
+	unsigned long sum = crc32(0, NULL, 0);
+	unsigned char *piece;
+	uint64_t at;
+
+	piece = file->bytes <= CHECKSUM_MAX_BYTES ? hs_arena_alloc(CHECKSUM_PIECE) : NULL;
+	if (piece == NULL)
+		return false;
+	for (at = 0; at < file->bytes; at += CHECKSUM_PIECE) {
+		uint64_t left = file->bytes - at;
+		unsigned bytes = left < CHECKSUM_PIECE ? (unsigned)left : CHECKSUM_PIECE;
+
+		if (hs_elf_file_read(file, piece, bytes, at) < 0)
+			break;
+		sum = crc32(sum, piece, bytes);
+	}
+	hs_arena_free(piece);
+	return at >= file->bytes && sum == checksum;
+}
+
+static bool belongs(const struct hs_elf_file *file, const struct hs_debug_key *key, unsigned number)
+{
+	if (file->inode == key->inode || hs_elf_file_find_type(file, SHT_SYMTAB) == 0)
+		return false;
+	if (key->build_id[0] != '\0' && file->build_id[0] != '\0')
+		return strcmp(file->build_id, key->build_id) == 0;
+	return number != BY_BUILD_ID && has_checksum(file, key->checksum);
+}
+
+int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key)
 {
 	char path[PATH_MAX];
-	size_t length;
-	int result;
 
-	if (strlen(build_id) < 3)
-		return -ENOENT;
-	length = hs_format(path, sizeof path, "%s/.build-id/%c%c/%s.debug", hs_debug_file_root,
-			   build_id[0], build_id[1], build_id + 2);
-	if (length >= sizeof path - 1)
-		return -ENAMETOOLONG;
-	result = hs_elf_file_open(file, path);
-	if (result == 0 && strcmp(file->build_id, build_id) != 0) {
+	for (unsigned number = 0; number < CANDIDATES; number++) {
+		if (!candidate(key, number, path) || hs_elf_file_open(file, path) < 0)
+			continue;
+		if (belongs(file, key, number))
+			return 0;
 		hs_elf_file_close(file);
-		result = -ESTALE;
 	}
-	return result;
+	return -ENOENT;
+}
+
+/* FNV-1a, a word at a time. */
+static uint64_t mix(uint64_t version, uint64_t word)
+{
+	return (version ^ word) * UINT64_C(0x100000001b3);
+}
+
+uint64_t hs_debug_file_version(const struct hs_debug_key *key)
+{
+	uint64_t version = 0;
+	char path[PATH_MAX];
+
+	for (unsigned number = 0; number < CANDIDATES; number++) {
+		struct stat status;
+
+		if (!candidate(key, number, path) || hs_sys_stat(path, &status) < 0 ||
+		    status.st_ino == key->inode)
+			continue;
+		version = mix(version + number + 1, status.st_ino);
+		version = mix(version, (uint64_t)status.st_mtim.tv_sec);
+		version = mix(version, (uint64_t)status.st_mtim.tv_nsec);
+		version = mix(version, (uint64_t)status.st_size);
+	}
+	return version;
 }

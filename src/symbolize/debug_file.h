@@ -1,23 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The separate debug file of a stripped object, found by build id:
- * ROOT/.build-id/ab/cdef....debug.
+ * The separate debug file of a stripped object.  Looked for, in this order:
  *
- * Threads: the producer.  Memory: the arena.
+ *   ROOT/.build-id/ab/cdef....debug     by build id
+ *   DIR/LINK, DIR/.debug/LINK, ROOT/DIR/LINK
+ *
+ * where LINK is the name in the object's .gnu_debuglink and DIR its directory.  It is taken
+ * if it has the object's build id; where either has none, by the checksum in .gnu_debuglink.
+ *
+ * Threads: profiler threads.  Memory: the arena.
  */
 #ifndef HS_SYMBOLIZE_DEBUG_FILE_H
 #define HS_SYMBOLIZE_DEBUG_FILE_H
 
 #include "symbolize/elf_file.h"
 
+/* A file name in .gnu_debuglink is not longer (NAME_MAX) and has no slash. */
+#define HS_DEBUG_LINK_BYTES 256
+
 /* "/usr/lib/debug".  Set by tests only, before anything is read. */
 extern const char *hs_debug_file_root;
 
+/* What a debug file is looked for by. */
+struct hs_debug_key {
+	const char *path;     /* the object's, absolute */
+	const char *build_id; /* lower-case hex, "" = none */
+	uint64_t inode;       /* the object's own: it is not its debug file; 0 = not known */
+	char link[HS_DEBUG_LINK_BYTES]; /* "" = none */
+	uint32_t checksum;    /* of link's file: CRC-32 as in zlib */
+};
+
+/* Fill in link and checksum by the object's .gnu_debuglink. */
+void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object);
+
 /*
- * Open the debug file of a build id (lower-case hex, as of hs_elf_file).  Returns 0
- * (to be closed with hs_elf_file_close()) or -errno: that of hs_elf_file_open();
- * -ENOENT too for an empty id; -ESTALE: the file found is that of another object.
+ * Open the first that is there and has a symbol table (to be closed with
+ * hs_elf_file_close()).  Returns 0 or -ENOENT.
  */
-int hs_debug_file_open(struct hs_elf_file *file, const char *build_id);
+int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key);
+
+/*
+ * A number for which files of these names are there, and in which version: as long as it
+ * stays the same, hs_debug_file_open() finds what it found.  0: none is there.
+ */
+uint64_t hs_debug_file_version(const struct hs_debug_key *key);
 
 #endif

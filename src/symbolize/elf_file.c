@@ -64,22 +64,20 @@ static void format_build_id(char *hex, const unsigned char *id, size_t bytes)
 	hex[2 * i] = '\0';
 }
 
-/* Whether the build id is among the notes.  data: NULL is allowed. */
-static bool find_build_id(struct hs_elf_file *file, Elf_Data *data)
+bool hs_elf_find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES])
 {
 	size_t at = 0, next, name, id;
 	GElf_Nhdr note;
 
-	if (data == NULL || data->d_buf == NULL)
+	if (notes == NULL || notes->d_buf == NULL)
 		return false;
-	while ((next = gelf_getnote(data, at, &note, &name, &id)) > 0) {
-		const char *text = data->d_buf;
+	while ((next = gelf_getnote(notes, at, &note, &name, &id)) > 0) {
+		const char *text = notes->d_buf;
 
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
 		    memcmp(text + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
 		    note.n_descsz > 0) {
-			format_build_id(file->build_id, (const unsigned char *)text + id,
-					note.n_descsz);
+			format_build_id(hex, (const unsigned char *)text + id, note.n_descsz);
 			return true;
 		}
 		at = next;
@@ -95,7 +93,7 @@ static bool read_section_notes(struct hs_elf_file *file)
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
 		if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_NOTE &&
 		    header.sh_size <= NOTES_MAX_BYTES &&
-		    find_build_id(file, elf_getdata(section, NULL)))
+		    hs_elf_find_build_id(elf_getdata(section, NULL), file->build_id))
 			return true;
 	}
 	return false;
@@ -115,8 +113,10 @@ static void read_segment_notes(struct hs_elf_file *file)
 
 		if (segment.p_type == PT_NOTE && segment.p_filesz <= NOTES_MAX_BYTES &&
 		    segment.p_offset <= INT64_MAX &&
-		    find_build_id(file, elf_getdata_rawchunk(file->elf, (int64_t)segment.p_offset,
-							     segment.p_filesz, type)))
+		    hs_elf_find_build_id(elf_getdata_rawchunk(file->elf,
+							      (int64_t)segment.p_offset,
+							      segment.p_filesz, type),
+					 file->build_id))
 			return;
 	}
 }

@@ -10,7 +10,7 @@
  * Every value of the object is untrusted.
  *
  * libelf has assertions: call all of this inside hs_assertion_catch().
- * Threads: the producer.  Memory: the arena.
+ * Threads: profiler threads.  Memory: the arena.
  */
 #ifndef HS_SYMBOLIZE_ELF_FILE_H
 #define HS_SYMBOLIZE_ELF_FILE_H
@@ -78,5 +78,8 @@ size_t hs_elf_file_find_text(const struct hs_elf_file *file);
 
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);
+
+/* Whether a build id is among notes (ELF_T_NHDR or NHDR8; NULL is allowed), and which. */
+bool hs_elf_find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES]);
 
 #endif

@@ -28,7 +28,7 @@ struct chunk {
 struct reader {
 	struct hs_symbol_list *list;
 	const struct hs_elf_file *file;
-	Elf64_Shdr table;
+	const struct hs_symbol_table *table;
 	Elf64_Shdr long_sections;        /* SHT_SYMTAB_SHNDX of the table; of size 0: none */
 	char *names;                     /* the part of the list's names of this table */
 	size_t names_bytes;
@@ -48,7 +48,9 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
 	if (!hs_elf_file_section(file, symbols.sh_link, &names) || names.sh_type != SHT_STRTAB ||
 	    !hs_elf_file_has_contents(file, &names))
 		return false;
-	*table = (struct hs_symbol_table){ file, index, symbols, names };
+	*table = (struct hs_symbol_table){
+		.file = file, .section = index, .symbols = symbols, .names = names
+	};
 	return true;
 }
 
@@ -110,25 +112,28 @@ static unsigned symbol_rank(const Elf64_Sym *symbol)
 	}
 }
 
+size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t offset)
+{
+	size_t left = offset < names_bytes ? names_bytes - (size_t)offset : 0;
+	const char *end = NULL;
+
+	if (left > 0)
+		end = memchr(names + offset, '\0', left < NAME_MAX_BYTES ? left : NAME_MAX_BYTES);
+	return end == NULL ? 0 : (size_t)(end - (names + offset));
+}
+
 /* Whether there is a name; cuts the version from it ("memcpy@@GLIBC_2.14"). */
 static bool prepare_name(const struct reader *reader, uint32_t offset)
 {
-	char *name, *end, *version;
-	size_t left;
+	size_t length = hs_symbol_name_length(reader->names, reader->names_bytes, offset);
+	char *name = reader->names + offset, *version;
 
-	if (offset >= reader->names_bytes)
-		return false;
-	name = reader->names + offset;
-	left = reader->names_bytes - offset;
-	end = memchr(name, '\0', left < NAME_MAX_BYTES ? left : NAME_MAX_BYTES);
-	if (end == NULL)
-		return false;
-	if (reader->table.sh_type == SHT_SYMTAB) {
-		version = memchr(name, '@', (size_t)(end - name));
+	if (length > 0 && reader->table->symbols.sh_type == SHT_SYMTAB) {
+		version = memchr(name, '@', length);
 		if (version != NULL)
 			*version = '\0';
 	}
-	return name[0] != '\0';
+	return length > 0 && name[0] != '\0';
 }
 
 static int grow(struct hs_symbol_list *list)
@@ -143,33 +148,39 @@ static int grow(struct hs_symbol_list *list)
 	return 0;
 }
 
-static int add_symbol(struct reader *reader, const Elf64_Sym *symbol, uint32_t long_section)
+int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
+		       uint64_t limit, uint32_t name)
 {
-	struct hs_symbol_list *list = reader->list;
-	uint64_t offset, bytes;
-	Elf64_Shdr section;
+	/* Wraps to a large value before the start. */
+	uint64_t offset = symbol->st_value - start;
+	uint64_t bytes = symbol->st_size > 0 ? symbol->st_size : 1;
 
-	if (!defining_section(reader, symbol, long_section, &section) ||
-	    !is_function(symbol, &section))
+	if (offset >= limit)
 		return 0;
-	/* Wraps to a large value before the section's start. */
-	offset = symbol->st_value - section.sh_addr;
-	if (offset >= section.sh_size || !prepare_name(reader, symbol->st_name))
-		return 0;
-	bytes = symbol->st_size > 0 ? symbol->st_size : 1;
-	if (bytes > section.sh_size - offset)
-		bytes = section.sh_size - offset;
+	if (bytes > limit - offset)
+		bytes = limit - offset;
 	if (bytes > HS_SYMBOL_MAX_BYTES)
 		bytes = HS_SYMBOL_MAX_BYTES;
 	if (list->count == list->capacity && grow(list) < 0)
 		return -ENOMEM;
 	list->symbols[list->count++] = (struct hs_symbol){
 		.value = symbol->st_value,
-		.name = (uint32_t)(reader->names - list->names) + symbol->st_name,
+		.name = name,
 		.bytes = (uint32_t)bytes & HS_SYMBOL_MAX_BYTES,
 		.rank = symbol_rank(symbol) & 7,
 	};
 	return 0;
+}
+
+static int add_symbol(struct reader *reader, const Elf64_Sym *symbol, uint32_t long_section)
+{
+	Elf64_Shdr section;
+
+	if (!defining_section(reader, symbol, long_section, &section) ||
+	    !is_function(symbol, &section) || !prepare_name(reader, symbol->st_name))
+		return 0;
+	return hs_symbol_list_add(reader->list, symbol, section.sh_addr, section.sh_size,
+				  (uint32_t)(reader->table->names_at + symbol->st_name));
 }
 
 /* Symbols first .. first + count - 1 into the chunk.  Returns 0 or -errno. */
@@ -187,13 +198,13 @@ static int read_chunk(struct reader *reader, uint64_t first, size_t count)
 	if (result < 0)
 		return result;
 	return hs_elf_file_read(reader->file, chunk->symbols, count * sizeof(Elf64_Sym),
-				reader->table.sh_offset + first * sizeof(Elf64_Sym));
+				reader->table->symbols.sh_offset + first * sizeof(Elf64_Sym));
 }
 
 /* A table that cannot be read to its end is used up to there. */
 static int read_symbols(struct reader *reader)
 {
-	uint64_t total = reader->table.sh_size / sizeof(Elf64_Sym), first;
+	uint64_t total = reader->table->symbols.sh_size / sizeof(Elf64_Sym), first;
 	size_t i;
 
 	for (first = 0; first < total; first += CHUNK_SYMBOLS) {
@@ -213,13 +224,13 @@ static int read_symbols(struct reader *reader)
 }
 
 /* There is room for the names. */
-static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table *table,
+static int read_table(struct hs_symbol_list *list, struct hs_symbol_table *table,
 		      struct chunk *chunk)
 {
 	struct reader reader = {
 		.list = list,
 		.file = table->file,
-		.table = table->symbols,
+		.table = table,
 		.long_sections = find_long_sections(table->file, table->section),
 		.names = list->names + list->names_bytes,
 		.names_bytes = table->names.sh_size,
@@ -230,11 +241,12 @@ static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table 
 	if (hs_elf_file_read(table->file, reader.names, reader.names_bytes,
 			     table->names.sh_offset) < 0)
 		return 0;
+	table->names_at = list->names_bytes;
 	list->names_bytes += reader.names_bytes;
 	return read_symbols(&reader);
 }
 
-int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
+int hs_symbol_list_read(struct hs_symbol_list *list, struct hs_symbol_table *tables,
 			size_t table_count)
 {
 	struct chunk *chunk = hs_arena_alloc(sizeof *chunk);

@@ -3,7 +3,7 @@
  * A list of function symbols on its way from ELF symbol tables to ranges of
  * addresses that do not overlap.
  *
- * Threads: the producer.  Memory: the arena.
+ * Threads: profiler threads.  Memory: the arena.
  */
 #ifndef HS_SYMBOLIZE_SYMBOL_LIST_H
 #define HS_SYMBOLIZE_SYMBOL_LIST_H
@@ -46,6 +46,7 @@ struct hs_symbol_table {
 	size_t section;
 	Elf64_Shdr symbols;
 	Elf64_Shdr names;
+	size_t names_at; /* where in a list's names its names are, once it has been read */
 };
 
 /*
@@ -59,8 +60,19 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
  * Fill an empty list from tables: the functions that are defined, with their names.
  * What is damaged is left out.  Returns 0 or -ENOMEM.
  */
-int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
+int hs_symbol_list_read(struct hs_symbol_list *list, struct hs_symbol_table *tables,
 			size_t table_count);
+
+/*
+ * Add a function that is defined in [start, start + limit), its section or segment, and is
+ * cut to that.  name: offset into the list's names.  One that begins elsewhere is left out.
+ * Returns 0 or -ENOMEM.
+ */
+int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
+		       uint64_t limit, uint32_t name);
+
+/* The length of the name at offset in a table of names; 0: none, or one too long to be one. */
+size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t offset);
 
 /*
  * Sort the list and turn it into disjoint ranges: each address keeps the innermost

@@ -7,54 +7,81 @@
 
 #include "base/arena.h"
 #include "base/assertion.h"
+#include "symbolize/debug_data.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/dynamic_image.h"
 #include "symbolize/elf_file.h"
+#include "symbolize/plt.h"
 #include "symbolize/symbol_list.h"
+
+/* .symtab of the object, its debug file or its compressed part; .dynsym. */
+#define TABLES_MAX 2
 
 struct hs_symbols {
 	struct hs_symbol_list list; /* resolved: sorted and disjoint */
+	struct hs_debug_key debug_key; /* path, build_id: not set */
 	bool has_dwarf;
 };
 
-/* What is being loaded; all that is to be given back when libelf fails an assertion. */
+/* What is being loaded; what is to be given back when libelf fails an assertion. */
 struct load {
-	const char *path; /* NULL: the memory [start, start + bytes) */
-	const char *build_id;
+	const struct hs_object *object; /* NULL: the memory [start, start + bytes) */
 	uint64_t start;
 	uint64_t bytes;
-	struct hs_elf_file object;
+	struct hs_elf_file file;
 	struct hs_elf_file debug;
 	struct hs_symbols *symbols;
 };
+
+/* The debug file, by build id or .gnu_debuglink. */
+static int open_debug_file(struct load *load)
+{
+	struct hs_debug_key *key = &load->symbols->debug_key;
+	int result;
+
+	hs_debug_key_read_link(key, &load->file);
+	key->path = load->object != NULL ? load->object->path : "";
+	key->build_id = load->file.build_id;
+	key->inode = load->file.inode;
+	result = hs_debug_file_open(&load->debug, key);
+	key->path = NULL;
+	key->build_id = NULL;
+	return result;
+}
 
 /*
  * The tables to be read, the largest first.  Some strippers leave a few symbols in
  * the object, so its debug file is looked for even if it has a .symtab.
  */
-static size_t find_tables(const struct hs_elf_file *object, struct hs_elf_file *debug,
-			  struct hs_symbol_table tables[2])
+static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLES_MAX])
 {
+	const struct hs_elf_file *file = &load->file;
 	struct hs_symbol_table separate;
 	size_t count = 0;
 
-	if (hs_symbol_table_find(&tables[0], object, SHT_SYMTAB))
+	if (hs_symbol_table_find(&tables[0], file, SHT_SYMTAB))
 		count = 1;
-	if (hs_debug_file_open(debug, object->build_id) == 0 &&
-	    hs_symbol_table_find(&separate, debug, SHT_SYMTAB) &&
+	if (file->type == ET_REL)
+		return count;
+	if (open_debug_file(load) < 0 && count == 0)
+		hs_debug_data_open(&load->debug, file);
+	if (load->debug.elf != NULL && hs_symbol_table_find(&separate, &load->debug, SHT_SYMTAB) &&
 	    (count == 0 || separate.symbols.sh_size > tables[0].symbols.sh_size)) {
 		tables[0] = separate;
 		count = 1;
 	}
-	if (hs_symbol_table_find(&tables[count], object, SHT_DYNSYM))
+	if (hs_symbol_table_find(&tables[count], file, SHT_DYNSYM))
 		count++;
 	return count;
 }
 
-static int read_tables(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
-		       size_t count)
+static int read_tables(struct hs_symbol_list *list, struct hs_symbol_table *tables, size_t count)
 {
 	int result = hs_symbol_list_read(list, tables, count);
 
+	/* Where memory is short, without these. */
+	if (result == 0 && tables[count - 1].symbols.sh_type == SHT_DYNSYM)
+		hs_plt_read(list, &tables[count - 1]);
 	if (result == 0)
 		result = hs_symbol_list_resolve(list);
 	if (result < 0)
@@ -64,11 +91,10 @@ static int read_tables(struct hs_symbol_list *list, const struct hs_symbol_table
 
 static int read_symbols(struct load *load)
 {
-	struct hs_symbol_table tables[2];
-	size_t count = find_tables(&load->object, &load->debug, tables), first;
+	struct hs_symbol_table tables[TABLES_MAX];
+	size_t count = find_tables(load, tables), first;
 	int result = 0;
 
-	load->symbols->has_dwarf = hs_elf_file_has_dwarf(&load->object);
 	/* Where memory is short, the names of the smaller table alone. */
 	for (first = 0; first < count; first++) {
 		result = read_tables(&load->symbols->list, tables + first, count - first);
@@ -78,29 +104,34 @@ static int read_symbols(struct load *load)
 	return result;
 }
 
-static int open_object(struct load *load)
+/* In place of the file, whose opening failed with result. */
+static int read_image(struct load *load, int result)
 {
-	struct hs_elf_file *object = &load->object;
-	int result;
+	struct hs_symbol_list *list = &load->symbols->list;
 
-	if (load->path == NULL)
-		return hs_elf_file_open_memory(object, load->start, load->bytes);
-	result = hs_elf_file_open(object, load->path);
-	if (result == 0 && load->build_id[0] != '\0' &&
-	    strcmp(load->build_id, object->build_id) != 0)
-		result = -ESTALE;
+	if (hs_dynamic_image_read(list, load->object) == 0)
+		result = hs_symbol_list_resolve(list);
 	return result;
 }
 
-static int read_object(void *context)
+static int load_object(void *context)
 {
 	struct load *load = context;
-	int result = open_object(load);
+	int result;
 
-	if (result == 0)
+	if (load->object == NULL)
+		result = hs_elf_file_open_memory(&load->file, load->start, load->bytes);
+	else
+		result = hs_object_file_open(&load->file, load->object);
+	if (result >= 0) {
+		/* Readers of profiles look at the path. */
+		load->symbols->has_dwarf = result == 0 && hs_elf_file_has_dwarf(&load->file);
 		result = read_symbols(load);
+	} else if (load->object != NULL) {
+		result = read_image(load, result);
+	}
 	hs_elf_file_close(&load->debug);
-	hs_elf_file_close(&load->object);
+	hs_elf_file_close(&load->file);
 	return result;
 }
 
@@ -108,14 +139,14 @@ static int run(struct load *load, struct hs_symbols **out)
 {
 	int result;
 
-	load->object = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	load->file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 	load->debug = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 	load->symbols = hs_arena_zalloc(sizeof *load->symbols);
 	if (load->symbols == NULL)
 		return -ENOMEM;
-	result = hs_assertion_catch(read_object, load);
+	result = hs_assertion_catch(load_object, load);
 	hs_elf_file_abandon(&load->debug);
-	hs_elf_file_abandon(&load->object);
+	hs_elf_file_abandon(&load->file);
 	if (result < 0)
 		hs_symbols_free(load->symbols);
 	else
@@ -123,9 +154,9 @@ static int run(struct load *load, struct hs_symbols **out)
 	return result;
 }
 
-int hs_symbols_load(const char *path, const char *build_id, struct hs_symbols **out)
+int hs_symbols_load(const struct hs_object *object, struct hs_symbols **out)
 {
-	struct load load = { .path = path, .build_id = build_id };
+	struct load load = { .object = object };
 
 	return run(&load, out);
 }
@@ -169,4 +200,9 @@ const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address)
 bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols)
 {
 	return symbols->has_dwarf;
+}
+
+const struct hs_debug_key *hs_symbols_debug_key(const struct hs_symbols *symbols)
+{
+	return &symbols->debug_key;
 }

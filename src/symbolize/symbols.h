@@ -2,11 +2,12 @@
 /*
  * Names of functions, from an object's ELF symbol tables.
  *
- * Read with pread into the arena, never mapped: a file that is truncated while
- * we read it gives an error, not SIGBUS.  Sources: .symtab of the object or that of
- * its separate debug file (found by build id under /usr/lib/debug/.build-id), the
- * larger of them; .dynsym.  Both tables are merged, since a stripped library still
- * has .dynsym names that a debug file may lack.
+ * Which file: object_file.h.  Read with pread into the arena, never mapped: a file that is
+ * truncated while we read it gives an error, not SIGBUS.  Sources: .symtab of the object or
+ * that of its separate debug file (debug_file.h), the larger of them; where there is neither,
+ * that in .gnu_debugdata; .dynsym, since a stripped library still has names there that the
+ * others may lack; the slots of procedure linkage tables (plt.h).  If there is no file to
+ * be had, the dynamic symbols in memory (dynamic_image.h).
  *
  * A symbol names an address only if it contains it: value <= address < value +
  * size; a symbol without a size names only its own address, and only if none with a
@@ -15,7 +16,7 @@
  *
  * The addresses of an ET_REL object (a .o file) are relative to its text section.
  *
- * Threads: the producer, while it writes a profile.  Memory: the arena.
+ * Threads: profiler threads, each object on one at a time.  Memory: the arena.
  */
 #ifndef HS_SYMBOLIZE_SYMBOLS_H
 #define HS_SYMBOLIZE_SYMBOLS_H
@@ -23,17 +24,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "symbolize/debug_file.h"
+#include "symbolize/object_file.h"
+
 struct hs_symbols;
 
 /*
- * Read the tables of the object at path.  build_id: the id (hex) of the image in
- * memory, "" = unknown; a file with another id is not used (-ESTALE), since it has
- * replaced the one that is running.
- * Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file of this machine;
- * -ENOMEM; the error of open).  Damaged tables are used as far as they make sense;
- * no usable one is no error, and nothing is found then.
+ * Read the tables of an object.  Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file
+ * of this machine; -ESTALE: another object is at its path, and the object itself is out of
+ * reach; -ENOMEM; the error of open; -EIO also for an object that libelf fails on, which
+ * should not be tried again).  Damaged tables are used as far as they make sense; no usable
+ * one is no error, and nothing is found then.
  */
-int hs_symbols_load(const char *path, const char *build_id, struct hs_symbols **out);
+int hs_symbols_load(const struct hs_object *object, struct hs_symbols **out);
 
 /*
  * As above, from an ELF image that is mapped as a whole at [start, start + bytes):
@@ -53,9 +56,15 @@ void hs_symbols_free(struct hs_symbols *symbols);
 const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address);
 
 /*
- * Whether the object itself (not its debug file) has DWARF line or debug
+ * Whether the object itself (not its debug file), at its path, has DWARF line or debug
  * information: then pprof can do better than our names and should be let to.
  */
 bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols);
+
+/*
+ * What the object's debug file is looked for by, but for path and build id, which are
+ * NULL: see hs_debug_file_version().
+ */
+const struct hs_debug_key *hs_symbols_debug_key(const struct hs_symbols *symbols);
 
 #endif

@@ -27,8 +27,9 @@ static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
-	struct hs_symbols *symbols;
 	char path[64];
+	struct hs_object object = { .path = path, .build_id = "", .flags = HS_OBJECT_FILE };
+	struct hs_symbols *symbols;
 	size_t used;
 	int fd;
 
@@ -38,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
 	MUST(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	if (hs_symbols_load(path, "", &symbols) == 0)
+	if (hs_symbols_load(&object, &symbols) == 0)
 		use_symbols(symbols, data, bytes);
 	close(fd);
 	if (hs_symbols_load_memory((uintptr_t)data, bytes, &symbols) == 0)

@@ -10,6 +10,15 @@
 #include "elf_writer.h"
 #include "symbolize/symbols.h"
 
+/* A file of any kind. */
+static inline int load_path(const char *path, const char *build_id, struct hs_symbols **symbols)
+{
+	struct hs_object object = { .path = path, .build_id = build_id,
+				    .flags = HS_OBJECT_FILE | HS_OBJECT_HINT };
+
+	return hs_symbols_load(&object, symbols);
+}
+
 /* NULL on failure; the result of the load in *result. */
 static inline struct hs_symbols *load_bytes(const void *data, size_t bytes, const char *build_id,
 					    int *result)
@@ -21,7 +30,7 @@ static inline struct hs_symbols *load_bytes(const void *data, size_t bytes, cons
 	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
 		__builtin_trap();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	*result = hs_symbols_load(path, build_id, &symbols);
+	*result = load_path(path, build_id, &symbols);
 	close(fd);
 	return symbols;
 }

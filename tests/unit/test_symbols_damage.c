@@ -115,15 +115,15 @@ static void refuses_what_is_no_file(void)
 	struct hs_symbols *symbols = NULL;
 	char path[] = "/tmp/test_symbols.XXXXXX";
 
-	CHECK_INT(hs_symbols_load("/nonexistent", "", &symbols), -ENOENT);
-	CHECK_INT(hs_symbols_load("", "", &symbols), -ENOENT);
-	CHECK_INT(hs_symbols_load("/", "", &symbols), -ENOEXEC);
-	CHECK_INT(hs_symbols_load("/dev/zero", "", &symbols), -ENOEXEC);
+	CHECK_INT(load_path("/nonexistent", "", &symbols), -ENOENT);
+	CHECK_INT(load_path("", "", &symbols), -ENOENT);
+	CHECK_INT(load_path("/", "", &symbols), -ENOEXEC);
+	CHECK_INT(load_path("/dev/zero", "", &symbols), -ENOEXEC);
 	/* A pipe without a writer: to open it would wait. */
 	close(mkstemp(path));
 	unlink(path);
 	CHECK_INT(mkfifo(path, 0600), 0);
-	CHECK_INT(hs_symbols_load(path, "", &symbols), -ENOEXEC);
+	CHECK_INT(load_path(path, "", &symbols), -ENOEXEC);
 	unlink(path);
 	CHECK(symbols == NULL);
 }
@@ -372,7 +372,7 @@ static void survives_failing_system_calls(void)
 		symbols = NULL;
 		calls_left = calls;
 		hs_sys_fault = fail_later;
-		result = hs_symbols_load(path, "abcdef01", &symbols);
+		result = load_path(path, "abcdef01", &symbols);
 		hs_sys_fault = NULL;
 		CHECK((result == 0) == (symbols != NULL));
 		if (symbols != NULL && same_name(hs_symbols_find(symbols, 0x1000), "first"))

@@ -59,7 +59,7 @@ static void finds_own_functions(void)
 	uint64_t bias = load_bias(), start = (uint64_t)(uintptr_t)test_global_function - bias;
 	struct hs_symbols *symbols = NULL;
 
-	CHECK_INT(hs_symbols_load("/proc/self/exe", "", &symbols), 0);
+	CHECK_INT(load_path("/proc/self/exe", "", &symbols), 0);
 	CHECK(hs_symbols_find(symbols, start - 1) == NULL);
 	CHECK_STR(hs_symbols_find(symbols, start), "test_global_function");
 	CHECK_STR(hs_symbols_find(symbols, start + 24), "test_global_function");
@@ -155,7 +155,7 @@ static void compare_all(const char *path)
 
 	open_object(&object, path);
 	CHECK(object.count > 20);
-	CHECK_INT(hs_symbols_load(path, "", &symbols), 0);
+	CHECK_INT(load_path(path, "", &symbols), 0);
 	for (i = 0; i < object.count; i++) {
 		const struct elf_symbol *function = &object.functions[i];
 		uint64_t value = function->value, end = value + function->bytes;
@@ -252,7 +252,7 @@ static void report(const char *path)
 	size_t before = hs_arena_used();
 	uint64_t start = hs_sys_monotonic_ns();
 	struct hs_symbols *symbols = NULL;
-	int result = hs_symbols_load(path, "", &symbols);
+	int result = load_path(path, "", &symbols);
 
 	printf("%s: %d, %llu us, %zu KiB kept\n", path, result,
 	       (unsigned long long)(hs_sys_monotonic_ns() - start) / 1000,

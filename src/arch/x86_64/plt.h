@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The procedure linkage table of x86-64: each slot jumps to the address in its slot of the
+ * global offset table, which a relocation fills in.
+ * Source: System V ABI, AMD64 supplement, 5.2 and 13.2 (with endbr64, or bnd).
+ */
+#ifndef HS_ARCH_X86_64_PLT_H
+#define HS_ARCH_X86_64_PLT_H
+
+#include <elf.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Of a section that does not say it. */
+#define HS_PLT_SLOT_BYTES 16
+
+/* Whether a relocation puts a function's address into the GOT. */
+static inline bool hs_plt_is_relocation(uint32_t type)
+{
+	return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+}
+
+/*
+ * Whether code, which is at an ELF virtual address, is a slot's: [endbr64] [bnd] jmp
+ * *disp32(%rip).  *got: the ELF virtual address of its GOT slot.
+ */
+static inline bool hs_plt_decode(const unsigned char *code, size_t bytes, uint64_t address,
+				 uint64_t *got)
+{
+	int32_t displacement;
+	size_t at = 0;
+
+	if (bytes >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0)
+		at = 4;
+	if (at < bytes && code[at] == 0xf2)
+		at++;
+	if (bytes - at < 6 || code[at] != 0xff || code[at + 1] != 0x25)
+		return false;
+	memcpy(&displacement, code + at + 2, sizeof displacement);
+	*got = address + at + 6 + (uint64_t)(int64_t)displacement;
+	return true;
+}
+
+#endif

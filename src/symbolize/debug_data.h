@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The symbol table that some distributions leave in a stripped object: an ELF image,
+ * compressed with xz, in the section .gnu_debugdata ("MiniDebugInfo").
+ *
+ * Threads: profiler threads.  Memory: the arena; some 9 MiB while it is decompressed.
+ */
+#ifndef HS_SYMBOLIZE_DEBUG_DATA_H
+#define HS_SYMBOLIZE_DEBUG_DATA_H
+
+#include "symbolize/elf_file.h"
+
+/*
+ * Open the image in an object (to be closed with hs_elf_file_close()).  Returns 0 or
+ * -errno: -ENOENT, there is none; -EBADMSG, damaged; -EFBIG, above 32 MiB, or the
+ * decompressor asks for more memory than that; -ENOMEM.
+ */
+int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object);
+
+#endif

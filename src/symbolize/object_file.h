@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The file of an object that is mapped, even if another one has its path now, or none.
+ *
+ * Threads: profiler threads.
+ */
+#ifndef HS_SYMBOLIZE_OBJECT_FILE_H
+#define HS_SYMBOLIZE_OBJECT_FILE_H
+
+#include "symbolize/elf_file.h"
+
+enum hs_object_flags {
+	HS_OBJECT_MAIN = 1, /* the program itself */
+	HS_OBJECT_FILE = 2, /* path names a file, or did */
+	/*
+	 * Code of the object was put where it is by hand, as a map hint says: relocatable
+	 * objects are right too, and have addresses from the start of their text.
+	 */
+	HS_OBJECT_HINT = 4,
+};
+
+/* As in struct hs_mapping. */
+struct hs_object {
+	const char *path;
+	const char *build_id; /* "" = not known */
+	uint64_t inode;       /* 0 = not known */
+	uint64_t start;       /* where it is mapped */
+	uint64_t end;
+	uint64_t load_bias;
+	unsigned flags; /* enum hs_object_flags */
+};
+
+/*
+ * Open, to be closed with hs_elf_file_close(), the first that is the object, by build id
+ * or, where that is not known, by inode (devices are not compared: for some file systems
+ * the maps say another one than stat): the file at its path; /proc/self/exe, for the
+ * program; /proc/self/map_files, which takes privileges.
+ * Returns 0, 1 if it is not at its path any more, or -errno of the path: that of
+ * hs_elf_file_open(), or -ESTALE: another object is there.
+ */
+int hs_object_file_open(struct hs_elf_file *file, const struct hs_object *object);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Procedure linkage tables.  See plt.h for the contract. */
+#include "symbolize/plt.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/plt.h"
+#include "base/arena.h"
+#include "base/interner.h"
+
+/* An object has some thousand slots. */
+#define PLT_MAX_BYTES (4u << 20)
+#define CHUNK_RELOCATIONS 512
+
+static const char mark[] = "@plt";
+
+/* By the GOT slot, which is the key. */
+struct slot {
+	uint64_t got;
+	uint64_t value;
+	uint32_t bytes;
+	uint32_t symbol; /* index into the dynamic symbols; 0: not known */
+};
+
+struct reader {
+	struct hs_symbol_list *list;
+	const struct hs_symbol_table *table;
+	const struct hs_elf_file *file;
+	struct hs_interner slots;
+};
+
+static int decode_slots(struct reader *reader, const Elf64_Shdr *section, const unsigned char *code)
+{
+	uint64_t step = section->sh_entsize, at;
+
+	if (step != 8 && step != 16)
+		step = HS_PLT_SLOT_BYTES;
+	for (at = 0; at + step <= section->sh_size; at += step) {
+		struct slot slot = { .value = section->sh_addr + at, .bytes = (uint32_t)step };
+
+		if (hs_plt_decode(code + at, step, slot.value, &slot.got) &&
+		    hs_interner_add(&reader->slots, &slot) == HS_INTERNER_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int read_section(struct reader *reader, const char *name)
+{
+	size_t index = hs_elf_file_find_name(reader->file, name);
+	unsigned char *code;
+	Elf64_Shdr section;
+	int result = 0;
+
+	if (index == 0 || !hs_elf_file_section(reader->file, index, &section) ||
+	    section.sh_size > PLT_MAX_BYTES || (section.sh_flags & SHF_EXECINSTR) == 0)
+		return 0;
+	code = hs_arena_alloc(section.sh_size);
+	if (code == NULL)
+		return -ENOMEM;
+	if (hs_elf_file_read(reader->file, code, section.sh_size, section.sh_offset) == 0)
+		result = decode_slots(reader, &section, code);
+	hs_arena_free(code);
+	return result;
+}
+
+static void use_relocations(struct reader *reader, const Elf64_Rela *relocations, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const Elf64_Rela *relocation = &relocations[i];
+		uint32_t number;
+
+		if (!hs_plt_is_relocation(ELF64_R_TYPE(relocation->r_info)))
+			continue;
+		number = hs_interner_find(&reader->slots, &relocation->r_offset);
+		if (number != HS_INTERNER_NONE) {
+			struct slot *slot = hs_interner_item(&reader->slots, number);
+			slot->symbol = ELF64_R_SYM(relocation->r_info);
+		}
+	}
+}
+
+static int read_relocations(struct reader *reader)
+{
+	Elf64_Rela *chunk = hs_arena_alloc(CHUNK_RELOCATIONS * sizeof *chunk);
+	Elf64_Shdr section;
+
+	if (chunk == NULL)
+		return -ENOMEM;
+	for (size_t i = 1; hs_elf_file_section(reader->file, i, &section); i++) {
+		uint64_t total = section.sh_size / sizeof *chunk, first;
+
+		if (section.sh_type != SHT_RELA || section.sh_link != reader->table->section ||
+		    !hs_elf_file_has_contents(reader->file, &section))
+			continue;
+		for (first = 0; first < total; first += CHUNK_RELOCATIONS) {
+			uint64_t left = total - first;
+			size_t count = left < CHUNK_RELOCATIONS ? (size_t)left : CHUNK_RELOCATIONS;
+
+			if (hs_elf_file_read(reader->file, chunk, count * sizeof *chunk,
+					     section.sh_offset + first * sizeof *chunk) < 0)
+				break;
+			use_relocations(reader, chunk, count);
+		}
+	}
+	hs_arena_free(chunk);
+	return 0;
+}
+
+/* The place of a slot's name in the list's names and its length; 0: there is none. */
+static size_t find_name(const struct reader *reader, const struct slot *slot, uint64_t *at)
+{
+	const struct hs_symbol_table *table = reader->table;
+	uint64_t offset = (uint64_t)slot->symbol * sizeof(Elf64_Sym);
+	Elf64_Sym symbol;
+	size_t length;
+
+	if (slot->symbol == 0 || offset + sizeof symbol > table->symbols.sh_size ||
+	    hs_elf_file_read(reader->file, &symbol, sizeof symbol,
+			     table->symbols.sh_offset + offset) < 0)
+		return 0;
+	length = hs_symbol_name_length(reader->list->names + table->names_at,
+				       table->names.sh_size, symbol.st_name);
+	*at = table->names_at + symbol.st_name;
+	return length;
+}
+
+/* Names go behind those of the list. */
+static int add_slots(struct reader *reader)
+{
+	struct hs_symbol_list *list = reader->list;
+	size_t bytes = list->names_bytes, length;
+	uint64_t at = 0;
+	char *names;
+
+	for (uint32_t i = 0; i < reader->slots.count; i++) {
+		length = find_name(reader, hs_interner_item(&reader->slots, i), &at);
+		bytes += length > 0 ? length + sizeof mark : 0;
+	}
+	if (bytes == list->names_bytes)
+		return 0;
+	names = bytes <= UINT32_MAX ? hs_arena_realloc(list->names, bytes) : NULL;
+	if (names == NULL)
+		return -ENOMEM;
+	list->names = names;
+	for (uint32_t i = 0; i < reader->slots.count; i++) {
+		const struct slot *slot = hs_interner_item(&reader->slots, i);
+		Elf64_Sym symbol = { .st_value = slot->value, .st_size = slot->bytes };
+
+		length = find_name(reader, slot, &at);
+		if (length == 0 || list->names_bytes + length + sizeof mark > bytes)
+			continue;
+		memcpy(names + list->names_bytes, names + at, length);
+		memcpy(names + list->names_bytes + length, mark, sizeof mark);
+		if (hs_symbol_list_add(list, &symbol, slot->value, slot->bytes,
+				       (uint32_t)list->names_bytes) < 0)
+			return -ENOMEM;
+		list->names_bytes += length + sizeof mark;
+	}
+	return 0;
+}
+
+int hs_plt_read(struct hs_symbol_list *list, const struct hs_symbol_table *table)
+{
+	struct reader reader = { .list = list, .table = table, .file = table->file };
+	int result = hs_interner_init(&reader.slots, sizeof(struct slot), sizeof(uint64_t));
+
+	if (result < 0)
+		return result;
+	result = read_section(&reader, ".plt");
+	if (result == 0)
+		result = read_section(&reader, ".plt.sec");
+	if (result == 0)
+		result = read_section(&reader, ".plt.got");
+	if (result == 0 && reader.slots.count > 0)
+		result = read_relocations(&reader);
+	if (result == 0)
+		result = add_slots(&reader);
+	hs_interner_fini(&reader.slots);
+	return result;
+}

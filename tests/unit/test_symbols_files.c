@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Objects made by the tools of the machine: stripped ones with their symbols elsewhere,
+ * linkage tables, relocatable objects, files that are gone.  What is found is compared with
+ * what nm and objdump say.  Cases whose tool is missing are left out, and say so.
+ */
+#include "symbolize/symbols.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stdarg.h>
+#include <sys/stat.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "elf_loader.h"
+
+static char directory[] = "/tmp/test_symbols.XXXXXX";
+
+/* Functions of all kinds, that call others through the linkage table. */
+static const char source[] =
+	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+	"static __attribute__((noinline)) int hidden_one(int x) { return puts(\"a\") + x; }\n"
+	"static __attribute__((noinline)) int hidden_two(int x) { return getpid() + x * 3; }\n"
+	"int shown_one(int x) { return hidden_one(x) + atoi(\"3\"); }\n"
+	"int shown_two(int x) { return hidden_two(x) + (int)strtol(\"3\", 0, 0) + 1; }\n"
+	"void *taken(void) { return (void *)&qsort; }\n"
+	"int main(void) { return shown_one(1) + shown_two(2) + (taken() == 0); }\n";
+
+/* Run a command of the shell in the directory.  Whether it succeeded. */
+static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
+{
+	char command[4096];
+	va_list arguments;
+	size_t used = (size_t)snprintf(command, sizeof command,
+				       "cd %s && PATH=$PATH:/sbin && { ", directory);
+
+	va_start(arguments, format);
+	used += (size_t)vsnprintf(command + used, sizeof command - used, format, arguments);
+	va_end(arguments);
+	snprintf(command + used, sizeof command - used, "; } >>log 2>&1");
+	return system(command) == 0;
+}
+
+/* Build NAME from the source; false and a line if it cannot be built. */
+static bool build(const char *name, const char *flags)
+{
+	if (run("${CC:-cc} -O1 -g -w -Wl,--build-id -o %s source.c %s", name, flags))
+		return true;
+	printf("left out: %s with %s is not built\n", name, flags);
+	return false;
+}
+
+static const char *path_of(const char *name)
+{
+	static char path[2][256];
+	static unsigned next;
+
+	next ^= 1;
+	snprintf(path[next], sizeof path[next], "%s/%s", directory, name);
+	return path[next];
+}
+
+static struct hs_symbols *load(const char *name, unsigned flags, int *result)
+{
+	struct hs_object object = { .path = path_of(name), .build_id = "",
+				    .flags = HS_OBJECT_FILE | flags };
+	struct hs_symbols *symbols = NULL;
+
+	*result = hs_symbols_load(&object, &symbols);
+	return symbols;
+}
+
+/*
+ * Compare the functions that a command prints ("ADDRESS SIZE NAME") with what is found.
+ * Returns how many of them are named.
+ */
+static unsigned compare(const struct hs_symbols *symbols, const char *command, bool all)
+{
+	char line[1024], whole[1024], name[512];
+	unsigned long long start, bytes;
+	unsigned named = 0;
+	FILE *output;
+
+	snprintf(whole, sizeof whole, "cd %s && { %s; } 2>>log", directory, command);
+	output = popen(whole, "r");
+	while (symbols != NULL && output != NULL && fgets(line, sizeof line, output) != NULL) {
+		if (sscanf(line, "%llx %llx %511s", &start, &bytes, name) != 3 || bytes == 0)
+			continue;
+		if (!all && hs_symbols_find(symbols, start) == NULL)
+			continue;
+		named++;
+		CHECK_STR(hs_symbols_find(symbols, start), name);
+		CHECK_STR(hs_symbols_find(symbols, start + bytes / 2), name);
+		CHECK_STR(hs_symbols_find(symbols, start + bytes - 1), name);
+		/* A slot of a linkage table is longer than its jump. */
+		CHECK(strchr(name, '@') != NULL ||
+		      !same_name(hs_symbols_find(symbols, start + bytes), name));
+		CHECK(!same_name(hs_symbols_find(symbols, start - 1), name));
+	}
+	if (output != NULL)
+		pclose(output);
+	return named;
+}
+
+/* All of the source's own functions, as nm finds them in the object that is not stripped. */
+static void check_functions(const char *name, const char *unstripped, bool all)
+{
+	char command[512];
+	struct hs_symbols *symbols;
+	unsigned named;
+	int result;
+
+	symbols = load(name, 0, &result);
+	CHECK_INT(result, 0);
+	snprintf(command, sizeof command,
+		 "nm -S %s | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ { print $1, $2, $4 }'",
+		 unstripped);
+	named = compare(symbols, command, all);
+	if (named != (all ? 4 : 2))
+		fprintf(stderr, "%s: %u functions have names\n", name, named);
+	CHECK_INT(named, all ? 4 : 2);
+	hs_symbols_free(symbols);
+}
+
+static void linkers_and_kinds_of_objects(void)
+{
+	static const char *const flags[] = { "-pie -fPIE", "-no-pie -fno-PIE", "-shared -fPIC",
+					     "-pie -fPIE -fuse-ld=lld",
+					     "-no-pie -fno-PIE -fuse-ld=lld", "-static",
+					     "-Wl,--emit-relocs", "-Wl,-Ttext-segment=0x10000000" };
+
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+		if (build("object", flags[i]))
+			check_functions("object", "object", true);
+	}
+}
+
+static void stripped_objects_have_their_dynamic_symbols(void)
+{
+	if (!build("library", "-shared -fPIC") || !run("strip -o stripped library"))
+		return;
+	check_functions("stripped", "library", false);
+}
+
+/* Put DEBUG to each place in turn, where the stripped object finds it, and away again. */
+static void check_places(bool found)
+{
+	static const char *const places[] = { ".", ".debug", "root/%s" };
+
+	for (size_t i = 0; i < 3; i++) {
+		char place[256];
+
+		snprintf(place, sizeof place, places[i], directory);
+		CHECK(run("mkdir -p ./%s && cp object.debug ./%s/link.debug", place, place));
+		check_functions("stripped", "object", found);
+		CHECK(run("rm ./%s/link.debug", place));
+		check_functions("stripped", "object", false);
+	}
+}
+
+static void debug_links(void)
+{
+	static const char make[] =
+		"objcopy --only-keep-debug object object.debug && cp object.debug link.debug && "
+		"strip -o stripped object && objcopy --add-gnu-debuglink=link.debug stripped && "
+		"rm link.debug";
+
+	if (!build("object", "-shared -fPIC") || !run("%s", make))
+		return;
+	check_places(true);
+	/* Of another object, by build id, though the checksum is right. */
+	CHECK(build("object", "-shared -fPIC -DOTHER -Wl,--build-id=0x1234567812345678") &&
+	      run("objcopy --only-keep-debug object object.debug && cp object.debug link.debug"));
+	CHECK(build("object", "-shared -fPIC -Wl,--build-id=0x5678123456781234") &&
+	      run("strip -o stripped object && objcopy --add-gnu-debuglink=link.debug stripped && "
+		  "rm link.debug"));
+	check_places(false);
+	/* Without build id, by the checksum. */
+	CHECK(build("object", "-shared -fPIC -Wl,--build-id=none") && run("%s", make));
+	check_places(true);
+	CHECK(run("printf x >>object.debug"));
+	check_places(false);
+	/* The object is not its own debug file. */
+	CHECK(run("strip -o link.debug object && cp link.debug stripped && "
+		  "objcopy --add-gnu-debuglink=link.debug stripped && mv stripped link.debug && "
+		  "cp link.debug stripped"));
+	check_functions("stripped", "object", false);
+}
+
+static void compressed_symbols(void)
+{
+	if (!build("object", "-shared -fPIC") ||
+	    !run("nm -D object --format=posix --defined-only | awk '{ print $1 }' | sort >dynamic; "
+		 "nm object --format=posix --defined-only | "
+		 "awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - >keep; "
+		 "objcopy --only-keep-debug object mini && "
+		 "objcopy -S --remove-section .gdb_index --remove-section .comment "
+		 "--keep-symbols=keep mini && rm -f mini.xz && xz --keep mini && "
+		 "strip -o stripped object && "
+		 "objcopy --add-section .gnu_debugdata=mini.xz stripped")) {
+		printf("left out: compressed symbols, for there is no xz\n");
+		return;
+	}
+	check_functions("stripped", "object", true);
+	/* Damaged, cut, and more than is allowed. */
+	CHECK(run("head -c 300 mini.xz >cut.xz && objcopy "
+		  "--update-section .gnu_debugdata=cut.xz stripped"));
+	check_functions("stripped", "object", false);
+	CHECK(run("echo no >cut.xz && objcopy --update-section .gnu_debugdata=cut.xz stripped"));
+	check_functions("stripped", "object", false);
+	CHECK(run("{ cat mini; head -c 100000000 /dev/zero; } | xz -1 >big.xz && objcopy "
+		  "--update-section .gnu_debugdata=big.xz stripped"));
+	check_functions("stripped", "object", false);
+	CHECK(run("xz -9e --lzma2=dict=256MiB -c mini >big.xz && objcopy "
+		  "--update-section .gnu_debugdata=big.xz stripped"));
+	check_functions("stripped", "object", false);
+}
+
+static void linkage_tables(void)
+{
+	static const char *const flags[] = {
+		"-pie -fPIE -Wl,-z,lazy", "-pie -fPIE -Wl,-z,now", "-no-pie -fno-PIE",
+		"-shared -fPIC -Wl,-z,lazy", "-pie -fPIE -fcf-protection -Wl,-z,ibtplt",
+		"-shared -fPIC -Wl,-z,now -Wl,-z,ibtplt", "-pie -fPIE -fuse-ld=lld",
+	};
+
+	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+		struct hs_symbols *symbols;
+		int result;
+
+		if (!build("object", flags[i]) || !run("strip object"))
+			continue;
+		symbols = load("object", 0, &result);
+		CHECK_INT(result, 0);
+		CHECK(compare(symbols,
+			      "objdump -d object | sed -n "
+			      "'s/^\\([0-9a-f]*\\) <\\(puts\\|getpid\\|atoi\\|strtol\\)@plt>:$/"
+			      "\\1 6 \\2@plt/p'",
+			      true) >= 3);
+		hs_symbols_free(symbols);
+	}
+}
+
+static void check_relocatable(const char *flags, const char *name, const char *want)
+{
+	struct hs_symbols *symbols;
+	int result;
+
+	if (!run("${CC:-cc} -O1 -w -c %s -o object.o part.c", flags))
+		return;
+	CHECK(load("object.o", 0, &result) == NULL);
+	CHECK_INT(result, -ENOEXEC);
+	symbols = load("object.o", HS_OBJECT_HINT, &result);
+	CHECK_INT(result, 0);
+	if (symbols != NULL)
+		CHECK(same_name(hs_symbols_find(symbols, 0), want));
+	CHECK_INT(compare(symbols, "nm -S object.o | awk '$3 ~ /[Tt]/ { print $1, $2, $4 }'",
+			  name != NULL) > 0, want != NULL);
+	hs_symbols_free(symbols);
+}
+
+static void relocatable_objects(void)
+{
+	CHECK(run("echo 'int one(int x) { return x + 1; } int two(int x) { return x * 2; }' "
+		  ">part.c"));
+	check_relocatable("", "one", "one");
+	/* Which of two sections was copied is not said. */
+	check_relocatable("-ffunction-sections", NULL, NULL);
+	CHECK(run("echo 'int one(int x) { return x + 1; }' >part.c"));
+	check_relocatable("-ffunction-sections", "one", "one");
+}
+
+int a_function_of_this_program(int x);
+__attribute__((noinline)) int a_function_of_this_program(int x)
+{
+	__asm__ volatile("" : "+r"(x));
+	return x * 7;
+}
+
+static void the_running_program_is_found(void)
+{
+	char self[4096];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+	struct hs_object object = { .path = path_of("nowhere"), .build_id = "",
+				    .flags = HS_OBJECT_FILE | HS_OBJECT_MAIN };
+	struct hs_symbols *symbols = NULL;
+	struct stat status;
+	Dl_info info;
+
+	self[length > 0 ? length : 0] = '\0';
+	dladdr((void *)(uintptr_t)a_function_of_this_program, &info);
+	CHECK_INT(hs_symbols_load(&object, &symbols), 0);
+	if (symbols != NULL)
+		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
+							   (uintptr_t)info.dli_fbase),
+			  "a_function_of_this_program");
+	/* Its path is another's now: told by the inode, where there is no build id. */
+	hs_symbols_free(symbols);
+	symbols = NULL;
+	CHECK(stat(self, &status) == 0 && run("cp %s nowhere", "/bin/sh"));
+	object.inode = status.st_ino;
+	CHECK_INT(hs_symbols_load(&object, &symbols), 0);
+	if (symbols != NULL)
+		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
+							   (uintptr_t)info.dli_fbase),
+			  "a_function_of_this_program");
+	hs_symbols_free(symbols);
+	symbols = NULL;
+	object.flags = HS_OBJECT_FILE;
+	CHECK_INT(hs_symbols_load(&object, &symbols), -ESTALE);
+}
+
+/* The build id of a file, by readelf. */
+static void read_build_id(const char *name, char *hex, size_t bytes)
+{
+	char command[512];
+	FILE *output;
+
+	snprintf(command, sizeof command,
+		 "readelf -n %s | sed -n 's/.*Build ID: //p'", path_of(name));
+	output = popen(command, "r");
+	if (output == NULL || fgets(hex, (int)bytes, output) == NULL)
+		hex[0] = '\0';
+	hex[strcspn(hex, "\n")] = '\0';
+	if (output != NULL)
+		pclose(output);
+}
+
+static void check_loaded(const char *flags)
+{
+	struct hs_symbols *symbols = NULL;
+	struct hs_object object = { .path = "/memfd:library" };
+	struct link_map *map;
+	char hex[128];
+	void *library;
+
+	if (!build("library", flags))
+		return;
+	library = dlopen(path_of("library"), RTLD_NOW | RTLD_LOCAL);
+	CHECK(library != NULL && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
+	if (library == NULL)
+		return;
+	read_build_id("library", hex, sizeof hex);
+	CHECK(run("cp library unstripped && rm library"));
+	object.load_bias = map->l_addr;
+	object.build_id = hex;
+	CHECK_INT(hs_symbols_load(&object, &symbols), 0);
+	CHECK_INT(compare(symbols,
+			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
+			  "{ print $1, $2, $4 }'", false), 2);
+	hs_symbols_free(symbols);
+	/* Something else is there now, or it cannot be told. */
+	hex[0] ^= 1;
+	CHECK(hs_symbols_load(&object, &symbols) < 0);
+	hex[0] = '\0';
+	CHECK(hs_symbols_load(&object, &symbols) < 0);
+	hex[0] = 'a';
+	dlclose(library);
+	CHECK(hs_symbols_load(&object, &symbols) < 0);
+}
+
+static void loaded_libraries_without_file(void)
+{
+	check_loaded("-shared -fPIC");
+	check_loaded("-shared -fPIC -Wl,--hash-style=sysv");
+	check_loaded("-shared -fPIC -Wl,--hash-style=gnu");
+	check_loaded("-shared -fPIC -fuse-ld=lld");
+}
+
+int main(void)
+{
+	size_t used;
+
+	if (hs_arena_init((size_t)256 << 20) < 0 || mkdtemp(directory) == NULL)
+		return 1;
+	if (!run("command -v ${CC:-cc} && command -v objcopy"))
+		SKIP("no compiler or no binutils");
+	hs_debug_file_root = strdup(path_of("root"));
+	used = hs_arena_used();
+	FILE *file = fopen(path_of("source.c"), "we");
+	fputs(source, file);
+	fclose(file);
+	RUN(linkers_and_kinds_of_objects);
+	RUN(stripped_objects_have_their_dynamic_symbols);
+	RUN(debug_links);
+	RUN(compressed_symbols);
+	RUN(linkage_tables);
+	RUN(relocatable_objects);
+	RUN(the_running_program_is_found);
+	RUN(loaded_libraries_without_file);
+	CHECK_INT(hs_arena_used(), used);
+	if (check_failures == 0)
+		run("rm -rf %s", directory);
+	return CHECK_RESULT();
+}
