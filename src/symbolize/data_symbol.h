@@ -17,7 +17,7 @@
 
 /*
  * Find the ELF virtual address of a variable that the object at path defines, in its
- * dynamic symbols or its symbol table.  build_id: as for hs_symbols_load().
+ * dynamic symbols or its symbol table.  build_id: of the image in memory, "" = not known.
  * Returns 0, -ENOENT (there is none) or -errno.
  */
 int hs_data_symbol_find(const char *path, const char *build_id, const char *name,
