@@ -1,0 +1,16 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Stacks from all places where they begin and end: constructors, IFUNC resolvers, handlers,
+# coroutines, destructors of threads, exit; stacks deeper than what is kept.
+. "$(dirname "$0")/lib.sh"
+
+build library.so victim_frames_library.c -shared -fPIC ||
+	skip "no library with an IFUNC: $(head -1 "$directory/library.so.build")"
+run_profiled frames HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_frames" "$directory/library.so"
+expect_status 0
+expect_silence
+expect_profiles 1
+check check_profile.py lossless "$out"/*.heap.pb.gz
+check check_frames.py "$out"/*.heap.pb.gz
+finish
