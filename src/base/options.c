@@ -26,6 +26,7 @@ static const struct hs_option_word size_units[] = {
 	{ "k", UINT64_C(1) << 10 },
 	{ "m", UINT64_C(1) << 20 },
 	{ "g", UINT64_C(1) << 30 },
+	{ "t", UINT64_C(1) << 40 },
 	{ NULL, 0 },
 };
 static const struct hs_option_word time_units[] = {
@@ -110,6 +111,15 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_SIGNAL", "", "a signal name such as USR2", FIELD(signal_number), VALUE(signal) },
 	{ PREFIX "_TIME_INTERVAL", "0", "seconds, 0 to 8760h, such as 90 or 10m",
 	  FIELD(time_interval_s), VALUE(number), RANGE(0, 8760 * 3600, time_units) },
+	{ PREFIX "_TIME_PHASE", "0", "seconds, 0 to 8760h, such as 90 or 10m",
+	  FIELD(time_phase_s), VALUE(number), RANGE(0, 8760 * 3600, time_units) },
+	{ PREFIX "_ALLOC_INTERVAL", "0", "bytes, 0 to 1024t, such as 10g",
+	  FIELD(alloc_interval_bytes), VALUE(number), RANGE(0, UINT64_C(1024) << 40, size_units) },
+	{ PREFIX "_INUSE_INTERVAL", "0", "bytes, 0 to 1024t, such as 100m",
+	  FIELD(inuse_interval_bytes), VALUE(number), RANGE(0, UINT64_C(1024) << 40, size_units) },
+	{ PREFIX "_KEEP", "0", "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g",
+	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(keep),
+	  .maximum = 100000, .words = size_units },
 	{ PREFIX "_DEPTH", "128", "frames, 1 to 1024", FIELD(depth_frames), VALUE(number),
 	  RANGE(1, 1024, NULL) },
 	{ PREFIX "_STACK", "64k", "bytes, 8k to 256k, such as 64k",
@@ -255,7 +265,7 @@ static size_t find_option(const char *name, size_t length)
 }
 
 /* seen: a bit per option.  The first of a name counts, as with getenv(3). */
-static void parse_variable(struct hs_options *options, const char *variable, uint32_t *seen,
+static void parse_variable(struct hs_options *options, const char *variable, uint64_t *seen,
 			   const struct reporter *to)
 {
 	size_t length = strcspn(variable, "="), i;
@@ -269,10 +279,10 @@ static void parse_variable(struct hs_options *options, const char *variable, uin
 	i = find_option(variable, length);
 	if (i == OPTIONS) {
 		report_unknown(to, variable, length);
-	} else if ((*seen & (UINT32_C(1) << i)) == 0) {
+	} else if ((*seen & (UINT64_C(1) << i)) == 0) {
 		const struct hs_option *option = &option_table[i];
 
-		*seen |= UINT32_C(1) << i;
+		*seen |= UINT64_C(1) << i;
 		if (!option->parse(option, field_of(options, option), variable + length + 1))
 			report_bad_value(to, option, variable + length + 1);
 	}
@@ -282,9 +292,9 @@ void hs_options_parse(struct hs_options *options, char *const *environment,
 		      void (*report)(void *context, const char *line), void *context)
 {
 	const struct reporter to = { .report = report, .context = context };
-	uint32_t seen = 0;
+	uint64_t seen = 0;
 
-	_Static_assert(OPTIONS <= 32, "a bit of seen for each option");
+	_Static_assert(OPTIONS <= 64, "a bit of seen for each option");
 	memset(options, 0, sizeof *options);
 	for (size_t i = 0; i < OPTIONS; i++) {
 		const struct hs_option *option = &option_table[i];

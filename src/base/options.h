@@ -41,6 +41,11 @@ struct hs_options {
 	bool final_dump;           /* _FINAL */
 	int signal_number;         /* _SIGNAL: 0 = none */
 	uint64_t time_interval_s;  /* _TIME_INTERVAL: seconds between dumps, 0 = none */
+	uint64_t time_phase_s;     /* _TIME_PHASE: until the first of them, 0 = the interval */
+	uint64_t alloc_interval_bytes; /* _ALLOC_INTERVAL: allocated between dumps, 0 = none */
+	uint64_t inuse_interval_bytes; /* _INUSE_INTERVAL: new high water, 0 = none */
+	uint32_t keep_files;       /* _KEEP: periodic files kept, 0 = all */
+	uint64_t keep_bytes;       /* their size, 0 = any */
 	uint32_t depth_frames;     /* _DEPTH: innermost frames kept, 1..1024 */
 	uint64_t stack_bytes;      /* _STACK: most stack copied per sample, 8k..256k */
 	uint64_t ring_bytes;       /* _RING: power of two, 0 = by interval */

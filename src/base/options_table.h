@@ -65,9 +65,12 @@ size_t hs_option_print_text(const struct hs_option *option, const void *field, c
 bool hs_option_parse_labels(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_labels(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity);
-/* These two take the whole struct hs_options: the value is in two fields. */
+/* These take the whole struct hs_options: the value is in two fields. */
 bool hs_option_parse_seed(const struct hs_option *option, void *options, const char *text);
 size_t hs_option_print_seed(const struct hs_option *option, const void *options, char *buffer,
+			    size_t capacity);
+bool hs_option_parse_keep(const struct hs_option *option, void *options, const char *text);
+size_t hs_option_print_keep(const struct hs_option *option, const void *options, char *buffer,
 			    size_t capacity);
 bool hs_option_parse_signal(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_signal(const struct hs_option *option, const void *field, char *buffer,

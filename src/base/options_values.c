@@ -269,3 +269,33 @@ size_t hs_option_print_seed(const struct hs_option *option, const void *options,
 		return hs_format(buffer, capacity, "%s", "");
 	return hs_format(buffer, capacity, "%llu", (unsigned long long)in->seed);
 }
+
+/* A number of files, and after a comma their size. */
+bool hs_option_parse_keep(const struct hs_option *option, void *options, const char *text)
+{
+	const struct hs_option size = {.minimum = 1, .maximum = UINT64_MAX, .words = option->words};
+	struct hs_options *out = options;
+	uint64_t files, bytes = 0;
+	const char *end = hs_option_parse_digits(text, 10, &files);
+
+	if (end == NULL || files > option->maximum ||
+	    (*end != '\0' && (*end != ',' || !parse_scaled(&size, end + 1, &bytes))))
+		return false;
+	out->keep_files = (uint32_t)files;
+	out->keep_bytes = bytes;
+	return true;
+}
+
+size_t hs_option_print_keep(const struct hs_option *option, const void *options, char *buffer,
+			    size_t capacity)
+{
+	const struct hs_option size = {.field_bytes = sizeof(uint64_t), .words = option->words};
+	const struct hs_options *in = options;
+	size_t length = hs_format(buffer, capacity, "%u", in->keep_files);
+
+	if (in->keep_bytes == 0)
+		return length;
+	length += hs_format(buffer + length, capacity - length, ",");
+	return length +
+	       hs_option_print_number(&size, &in->keep_bytes, buffer + length, capacity - length);
+}

@@ -121,9 +121,16 @@ static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_even
 	return number;
 }
 
+static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
+{
+	totals->objects -= weight;
+	totals->bytes -= (unsigned __int128)weight * size;
+}
+
 /* The sample of a book is gone. */
 static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 {
+	subtract(&tracker->in_use, book->size, book->weight);
 	add(&row_of(tracker, book->row - 1)->freed, book->size, book->weight);
 	book->row = 0;
 }
@@ -137,6 +144,7 @@ static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 		hs_heap_tracker_lose(event->size, event->weight);
 		return;
 	}
+	add(&tracker->in_use, event->size, event->weight);
 	*book = (struct hs_book){
 		.size = event->size,
 		.weight = event->weight,

@@ -44,6 +44,7 @@ struct hs_heap_tracker {
 	struct hs_book **books; /* pieces, NULL where no slot was used */
 	uint32_t piece_count;
 	bool label_sizes;
+	struct hs_totals in_use; /* of all rows */
 };
 
 /* Returns 0 or -ENOMEM. */

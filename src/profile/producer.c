@@ -213,6 +213,11 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 	return count;
 }
 
+uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer)
+{
+	return (uint64_t)(producer->tracker.in_use.bytes >> HS_WEIGHT_SHIFT);
+}
+
 uint64_t hs_producer_next_number(const struct hs_producer *producer)
 {
 	return producer->order.next;

@@ -49,6 +49,9 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer);
 /* Commit what is in order.  Returns whether events are left that wait for a number. */
 bool hs_producer_commit(struct hs_producer *producer);
 
+/* Estimated bytes in use, as far as the books are. */
+uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer);
+
 /* The number waited for next. */
 uint64_t hs_producer_next_number(const struct hs_producer *producer);
 

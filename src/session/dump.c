@@ -169,7 +169,7 @@ static const char *reason_of(int error)
 	}
 }
 
-void hs_dump_write(const char *reason)
+bool hs_dump_write(const char *reason)
 {
 	static char path[HS_PATH_BYTES];
 	static struct comments comments;
@@ -210,4 +210,10 @@ void hs_dump_write(const char *reason)
 		       path[0] != '\0' ? path : "file", hs_options.output, reason_of(error),
 		       -error);
 	}
+	return error == 0;
+}
+
+const char *hs_dump_last_path(void)
+{
+	return dump_file.path;
 }

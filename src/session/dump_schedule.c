@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When profiles are written: on a signal, every so many seconds, at the end.
+ * When profiles are written: on a signal, every so many seconds or bytes, at the end.
  */
 #include <signal.h>
 #include <stddef.h>
 
 #include "base/log.h"
 #include "base/options.h"
+#include "base/stats.h"
 #include "base/sys.h"
 #include "session/session_state.h"
 
@@ -59,7 +60,10 @@ void hs_schedule_start(void)
 		install_signal(hs_options.signal_number);
 	if (hs_options.time_interval_s != 0)
 		hs_session.next_dump_ns =
-			hs_sys_monotonic_ns() + hs_options.time_interval_s * SECOND_NS;
+			hs_sys_monotonic_ns() + (hs_options.time_phase_s != 0
+							 ? hs_options.time_phase_s
+							 : hs_options.time_interval_s) *
+							SECOND_NS;
 }
 
 /* Nanoseconds until the producer has to wake by itself; below 0: never. */
@@ -103,27 +107,66 @@ static void drain_to_fence(void)
 		hs_producer_skip_gap(session->producer);
 }
 
+/* A profile of which only the last few may be kept. */
+static void write_periodic(const char *reason)
+{
+	if (hs_dump_write(reason))
+		hs_keep_add(hs_dump_last_path());
+}
+
+/* On a fixed rate: how long it takes to write does not add up. */
+static void run_timed(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t interval_ns = hs_options.time_interval_s * SECOND_NS;
+	uint64_t now_ns = hs_sys_monotonic_ns();
+
+	if (session->next_dump_ns == 0 || now_ns < session->next_dump_ns)
+		return;
+	session->next_dump_ns += interval_ns;
+	if (session->next_dump_ns <= now_ns)
+		session->next_dump_ns =
+			now_ns + interval_ns - (now_ns - session->next_dump_ns) % interval_ns;
+	write_periodic("interval");
+}
+
+/* Both count from the profile before, of this process or of the one that it was forked from. */
+static void run_by_bytes(void)
+{
+	static uint64_t allocated_before, high_water;
+	uint64_t allocated = hs_stats_get(allocated_bytes);
+	uint64_t in_use = hs_producer_in_use_bytes(hs_session.producer);
+
+	if (hs_options.alloc_interval_bytes != 0 &&
+	    allocated - allocated_before >= hs_options.alloc_interval_bytes) {
+		allocated_before = allocated;
+		write_periodic("alloc");
+	}
+	if (hs_options.inuse_interval_bytes != 0 && in_use > high_water &&
+	    in_use - high_water >= hs_options.inuse_interval_bytes) {
+		high_water = in_use;
+		write_periodic("inuse");
+	}
+}
+
 void hs_schedule_run_due(void)
 {
 	struct hs_session *session = &hs_session;
 	/* Acquire: the fence of a final request. */
 	uint32_t requests = atomic_exchange_explicit(&session->requests, 0, memory_order_acquire);
-	uint64_t now_ns = hs_sys_monotonic_ns();
 
-	if (signal_is_ours && (now_ns >= next_signal_look_ns || requests != 0))
+	if (signal_is_ours && (hs_sys_monotonic_ns() >= next_signal_look_ns || requests != 0))
 		look_at_signal();
 	if (requests & HS_REQUEST_SIGNAL)
 		hs_dump_write("signal");
-	if (session->next_dump_ns != 0 && now_ns >= session->next_dump_ns &&
-	    (requests & HS_REQUEST_FINAL) == 0) {
-		session->next_dump_ns = now_ns + hs_options.time_interval_s * SECOND_NS;
-		hs_dump_write("interval");
-	}
 	if (requests & HS_REQUEST_FINAL) {
 		drain_to_fence();
 		hs_dump_write("exit");
 		/* Release: the file is there. */
 		atomic_store_explicit(&session->finished, 1, memory_order_release);
 		hs_sys_futex_wake(&session->finished, 1 << 30);
+		return;
 	}
+	run_timed();
+	run_by_bytes();
 }

@@ -111,6 +111,7 @@ static void child(void)
 	atomic_store(&hs_recorder.process_id, session->process_id);
 	session->forked = true;
 	hs_dump_after_fork();
+	hs_keep_after_fork();
 	session->samples_before = hs_stats_get(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);

@@ -100,8 +100,19 @@ bool hs_threads_wait_started(uint64_t timeout_ns);
 /* Wait until the worker reads the ring, if the threads run.  Start-up. */
 void hs_threads_wait_reader(uint64_t timeout_ns);
 
-/* Write a profile now.  The producer's thread, producer_batch held. */
-void hs_dump_write(const char *reason);
+/*
+ * Write a profile now.  The producer's thread, producer_batch held.  Returns whether it was
+ * written; then _last_path() is its absolute path, until the next.
+ */
+bool hs_dump_write(const char *reason);
+const char *hs_dump_last_path(void);
+
+/*
+ * keep.c: a periodic profile was written; removes those that are too many or too large by
+ * HEAPSAMPLE_KEEP, the oldest first.  The producer's thread.
+ */
+void hs_keep_add(const char *path);
+void hs_keep_after_fork(void);
 
 /* In a forked child: close what the parent was writing. */
 void hs_dump_after_fork(void);

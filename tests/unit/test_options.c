@@ -136,6 +136,33 @@ static void test_time_interval(void)
 		   "10 s", "1k", "ten");
 }
 
+static void test_byte_intervals(void)
+{
+	good("HEAPSAMPLE_TIME_PHASE=30", "HEAPSAMPLE_TIME_PHASE=30s");
+	CHECK_INT(options.time_phase_s, 30);
+	good("HEAPSAMPLE_ALLOC_INTERVAL=0", "HEAPSAMPLE_ALLOC_INTERVAL=0");
+	good("HEAPSAMPLE_ALLOC_INTERVAL=1024t", "HEAPSAMPLE_ALLOC_INTERVAL=1024t");
+	CHECK_INT(options.alloc_interval_bytes, UINT64_C(1) << 50);
+	good("HEAPSAMPLE_INUSE_INTERVAL=1536k", "HEAPSAMPLE_INUSE_INTERVAL=1536k");
+	CHECK_INT(options.inuse_interval_bytes, 1536 << 10);
+	BAD_VALUES("HEAPSAMPLE_INUSE_INTERVAL", "bytes, 0 to 1024t, such as 100m); using 0", "",
+		   "1025t", "-1", "10%");
+}
+
+static void test_keep(void)
+{
+	good("HEAPSAMPLE_KEEP=0", "HEAPSAMPLE_KEEP=0");
+	good("HEAPSAMPLE_KEEP=10", "HEAPSAMPLE_KEEP=10");
+	CHECK_INT(options.keep_files, 10);
+	CHECK_INT(options.keep_bytes, 0);
+	good("HEAPSAMPLE_KEEP=10,2g", "HEAPSAMPLE_KEEP=10,2g");
+	CHECK_INT(options.keep_files, 10);
+	CHECK_INT(options.keep_bytes, UINT64_C(2) << 30);
+	BAD_VALUES("HEAPSAMPLE_KEEP",
+		   "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g); using 0", "",
+		   "100001", "10k", "10,", ",1g", "10,0", "10,1x", "10,1g,", "10 ,1g");
+}
+
 static void test_depth(void)
 {
 	good("HEAPSAMPLE_DEPTH=1", "HEAPSAMPLE_DEPTH=1");
@@ -341,6 +368,8 @@ int main(void)
 	RUN(test_final);
 	RUN(test_signal);
 	RUN(test_time_interval);
+	RUN(test_byte_intervals);
+	RUN(test_keep);
 	RUN(test_depth);
 	RUN(test_stack);
 	RUN(test_ring);

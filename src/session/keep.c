@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * HEAPSAMPLE_KEEP: only the last periodic profiles of a process stay.  Runs on the producer.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "session/session_state.h"
+
+struct kept {
+	struct kept *next; /* newer */
+	uint64_t bytes;
+	char path[];
+};
+
+static struct kept *oldest, *newest;
+static uint64_t kept_files, kept_bytes;
+
+static void remove_oldest(void)
+{
+	struct kept *file = oldest;
+	int error = hs_sys_unlink(file->path);
+
+	if (error < 0 && error != -ENOENT)
+		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", file->path, -error);
+	oldest = file->next;
+	if (oldest == NULL)
+		newest = NULL;
+	kept_files--;
+	kept_bytes -= file->bytes;
+	hs_arena_free(file);
+}
+
+/* A profile of the same name has replaced an older one. */
+static void forget_replaced(const char *path)
+{
+	struct kept **link = &oldest, *before = NULL;
+
+	while (*link != NULL && strcmp((*link)->path, path) != 0) {
+		before = *link;
+		link = &before->next;
+	}
+	if (*link != NULL) {
+		struct kept *file = *link;
+
+		*link = file->next;
+		if (newest == file)
+			newest = before;
+		kept_files--;
+		kept_bytes -= file->bytes;
+		hs_arena_free(file);
+	}
+}
+
+static bool are_too_many(void)
+{
+	return kept_files > hs_options.keep_files ||
+	       (hs_options.keep_bytes != 0 && kept_bytes > hs_options.keep_bytes);
+}
+
+void hs_keep_add(const char *path)
+{
+	size_t bytes = strlen(path) + 1;
+	struct kept *file;
+	struct stat status;
+
+	if (hs_options.keep_files == 0)
+		return;
+	forget_replaced(path);
+	file = hs_arena_alloc(sizeof *file + bytes);
+	/* Without memory this one stays for good. */
+	if (file == NULL || hs_sys_stat(path, &status) < 0) {
+		hs_arena_free(file);
+		return;
+	}
+	*file = (struct kept){.bytes = (uint64_t)status.st_size};
+	memcpy(file->path, path, bytes);
+	if (newest != NULL)
+		newest->next = file;
+	else
+		oldest = file;
+	newest = file;
+	kept_files++;
+	kept_bytes += file->bytes;
+	/* The newest stays, however large. */
+	while (oldest != newest && are_too_many())
+		remove_oldest();
+}
+
+void hs_keep_after_fork(void)
+{
+	/* They are the parent's to remove.  Its notes stay where they are: a few bytes. */
+	oldest = newest = NULL;
+	kept_files = kept_bytes = 0;
+}

@@ -1,0 +1,80 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Profiles while the program runs: by time, by bytes allocated, by new high water; and only
+# the last ones kept.
+. "$(dirname "$0")/lib.sh"
+
+need "${CC:-cc}"
+
+cat >"$directory/grow.c" <<'END'
+#include <stdlib.h>
+#include <unistd.h>
+enum { BLOCKS = 50, TURNS = 2 };
+static void *blocks[BLOCKS];
+int main(void)
+{
+	/* To 50 MB, and down again, twice. */
+	for (int turn = 0; turn < TURNS; turn++) {
+		for (int i = 0; i < BLOCKS; i++) {
+			blocks[i] = malloc(1000000);
+			usleep(10000);
+		}
+		for (int i = 0; i < BLOCKS; i++)
+			free(blocks[i]);
+	}
+	return 0;
+}
+END
+${CC:-cc} -O1 -fno-builtin -o "$directory/grow" "$directory/grow.c" || fail "grow is not built"
+
+# grows NAME SETTING...
+grows() {
+	name=$1
+	shift
+	run_profiled "out.$name" "HEAPSAMPLE_OUTPUT=$directory/out.$name/%n.%r.heap.pb.gz" \
+		HEAPSAMPLE_INTERVAL=16k "$@" -- "$directory/grow"
+	expect_status 0
+	expect_silence
+}
+
+# written REASON LEAST MOST: how many profiles with this reason there are.
+written() {
+	files=$(find "$out" -name "*$1.heap.pb.gz" | wc -l)
+	if [ "$files" -lt "$2" ] || [ "$files" -gt "$3" ]; then
+		fail "$(basename "$out"): $files of $1, not $2 to $3:" "$out"/*
+	fi
+}
+
+# Of 100 MB; each counts from the one before, which was a little late.
+grows allocated HEAPSAMPLE_ALLOC_INTERVAL=10m
+written alloc 6 9
+written exit 1 1
+expect_profiles "$(profile_count)"
+
+# The second time there is nothing new.
+grows high_water HEAPSAMPLE_INUSE_INTERVAL=10m
+written inuse 3 4
+written exit 1 1
+
+grows kept HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=2
+written alloc 2 2
+written exit 1 1
+last=$(basename "$out"/*.exit.heap.pb.gz | cut -d . -f 1)
+[ "$last" -ge 7 ] || fail "only $last profiles were written"
+[ -f "$out/$(printf %04d $((${last#0*0} - 1))).alloc.heap.pb.gz" ] ||
+	fail "not the last ones were kept:" "$out"/*
+
+# One is larger than that already, and stays.
+grows kept_bytes HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=5,100
+written alloc 1 1
+
+# The same name each time: there is one, and nothing to remove.
+grows one_name HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \
+	"HEAPSAMPLE_OUTPUT=$directory/out.one_name/%r.heap.pb.gz"
+written alloc 1 1
+
+# At 0, 1, 2 seconds and so on there would be more.
+grows phase HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_TIME_PHASE=1
+written interval 1 1
+finish
