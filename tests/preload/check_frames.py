@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Check the stacks of victim_frames.c, from the site to the root.
 
-    check_frames.py PROFILE
+    check_frames.py PROFILE [preloaded]     preloaded: victim_frames_library.c
 
 Native stacks are whole: below main() and the functions of threads stand libc's frames, down
 to _start and clone, with nothing behind them and none of the library's own in between.
@@ -35,6 +35,9 @@ EXPECTED = {
     # The resolver and what it resolves have one address.
     "site_ifunc": (["chosen", "dlopen", "open_library", "main"], "_start"),
 }
+# The loader runs the constructors of what a program begins with on the kernel's first stack,
+# and resolvers before profiling has begun.
+PRELOADED = {"site_library_constructor": (["construct_library"], "loader")}
 # The last function of the program's, and the files of the frames below it.
 BELOW = {"site_main": ("main", LIBC), "site_thread": ("run_thread", LIBC),
          "site_coroutine": ("run_coroutine", LIBC), "site_constructor": ("construct", LOADER + LIBC)}
@@ -45,8 +48,10 @@ def file_of(frame):
 
 
 def is_root(kind, frame):
+    if kind == "loader":
+        return file_of(frame).startswith(LOADER)
     if kind == "start-up":
-        return file_of(frame).startswith(LOADER) or frame["name"] == "_start"
+        return is_root("loader", frame) or is_root("_start", frame)
     if kind in ("clone", "coroutine"):
         return file_of(frame).startswith(LIBC)
     return frame["name"] == kind
@@ -96,4 +101,7 @@ def differences(path):
             yield "%s is %d, not %d" % (name, counts.get(name, 0), want)
 
 
+if sys.argv[2:] == ["preloaded"]:
+    del EXPECTED["site_ifunc"]
+    EXPECTED.update(PRELOADED)
 sys.exit(finish(differences(sys.argv[1])))

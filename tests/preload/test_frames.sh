@@ -7,10 +7,18 @@
 
 build library.so victim_frames_library.c -shared -fPIC ||
 	skip "no library with an IFUNC: $(head -1 "$directory/library.so.build")"
-run_profiled frames HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_frames" "$directory/library.so"
-expect_status 0
-expect_silence
-expect_profiles 1
-check check_profile.py lossless "$out"/*.heap.pb.gz
-check check_frames.py "$out"/*.heap.pb.gz
+# frames NAME ARGUMENT...: of the checker
+frames() {
+	run_profiled "$1" HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_frames" "$directory/library.so"
+	shift
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	check check_profile.py lossless "$out"/*.heap.pb.gz
+	check check_frames.py "$out"/*.heap.pb.gz "$@"
+}
+
+frames opened
+PRELOAD=$directory/library.so
+frames preloaded preloaded
 finish
