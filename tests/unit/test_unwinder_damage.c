@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
 #include "unwind/engine_check.h"
@@ -42,7 +43,7 @@ static int compare_and_capture(const void *a, const void *b)
 
 static void capture_through_libc(void)
 {
-	int numbers[] = { 2, 1 };
+	int numbers[] = {2, 1};
 
 	qsort(numbers, 2, sizeof numbers[0], compare_and_capture);
 }
@@ -156,7 +157,7 @@ static void test_layout_of_another_release(void)
 static unsigned char *copy_libc(const struct hs_mapping *libc, size_t *bytes)
 {
 	int fd = open(libc->path, O_RDONLY | O_CLOEXEC);
-	struct stat file = { .st_size = 0 };
+	struct stat file = {.st_size = 0};
 	unsigned char *copy;
 
 	CHECK(fd >= 0 && fstat(fd, &file) == 0);
@@ -188,6 +189,83 @@ static void damage(unsigned char *tables, size_t start, size_t bytes, uint64_t r
 	}
 }
 
+typedef void function(void);
+
+/*
+ * Each calls its argument; the canonical frame address is an expression.  loop_for_ever:
+ * DW_OP_lit0, DW_OP_skip to itself.  find_in_memory: DW_OP_breg3 0, DW_OP_deref, so it is
+ * what rbx points to, and that is the second argument.
+ */
+void loop_for_ever(function *f);
+void find_in_memory(function *f, uint64_t *address);
+
+__asm__(".text\n"
+	"loop_for_ever: .cfi_startproc\n"
+	"	sub $8, %rsp\n"
+	"	.cfi_escape 0x0f, 4, 0x30, 0x2f, 0xfd, 0xff\n"
+	"	call *%rdi\n"
+	"	add $8, %rsp\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+	"find_in_memory: .cfi_startproc\n"
+	"	push %rbx\n"
+	"	mov %rsi, %rbx\n"
+	"	lea 16(%rsp), %rax\n"
+	"	mov %rax, (%rbx)\n"
+	"	.cfi_escape 0x0f, 3, 0x73, 0, 0x06\n"
+	"	.cfi_offset 3, -16\n"
+	"	call *%rdi\n"
+	"	pop %rbx\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+static void capture_leaf(void)
+{
+	capture_here();
+	NO_TAIL_CALL();
+}
+
+static void test_expression_without_end(void)
+{
+	uint64_t errors = hs_stats_get(unwind_bad_frame);
+
+	begin();
+	loop_for_ever(capture_leaf);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_bad_frame), errors + 1);
+	end();
+}
+
+static uint64_t word_of_program;
+
+/* What the program has written since is not what was there: it is not read. */
+static void test_expression_that_reads(void)
+{
+	uint64_t *heap = malloc(sizeof *heap), local;
+
+	begin();
+	find_in_memory(capture_leaf, &local);
+	unwind();
+	CHECK(is_complete());
+	find_in_memory(capture_leaf, &word_of_program);
+	unwind();
+	CHECK(is_complete());
+	find_in_memory(capture_leaf, heap);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	/* On the stack, but outside the copy. */
+	find_in_memory(capture_leaf, &local);
+	capture.snapshot.stack_bytes = (size_t)((uintptr_t)&local - capture.snapshot.regs.sp);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	free(heap);
+	end();
+}
+
 static void unwind_anew(void)
 {
 	begin();
@@ -197,15 +275,15 @@ static void unwind_anew(void)
 
 static void test_damaged_unwind_tables(void)
 {
-	static const uint64_t rarities[] = { 2, 8, 32, 128 };
+	static const uint64_t rarities[] = {2, 8, 32, 128};
 	const struct hs_mapping *libc;
 	unsigned char *copy, *tables, *good;
 	size_t copy_bytes, header_bytes, bytes, broken = 0;
 
 	begin();
 	capture_through_libc();
-	libc = hs_mapping_table_get(
-		table, hs_mapping_table_find(table, (uintptr_t)&gnu_get_libc_version));
+	libc = hs_mapping_table_get(table,
+				    hs_mapping_table_find(table, (uintptr_t)&gnu_get_libc_version));
 	copy = copy_libc(libc, &copy_bytes);
 	CHECK(copy != NULL);
 	tables = copy + (libc->eh_frame_hdr - libc->load_bias);
@@ -238,6 +316,8 @@ int main(void)
 	RUN(test_memory_that_cannot_be_read);
 	RUN(test_layout_of_another_release);
 	RUN(test_damaged_unwind_tables);
+	RUN(test_expression_without_end);
+	RUN(test_expression_that_reads);
 	free(capture.bytes);
 	return CHECK_RESULT();
 }
