@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Functions have their names whatever became of the file: stripped, with a debug file,
+# deleted, replaced, loaded from memory.  C++ and Rust names are those of the source.
+. "$(dirname "$0")/lib.sh"
+need "${CC:-cc}" "${CXX:-c++}" objcopy strip
+
+rust=229376=shop::rs_add=_RNvCs1234_4shop6rs_add
+cxx='327680=shop::Store<int>::add=_ZN4shop5StoreIiE3addEi'
+
+build names victim_names.cc -Wl,--build-id -ldl ||
+	fail "names is not built: $(cat "$directory/names.build")"
+build library.so victim_names_library.c -shared -fPIC -Wl,--build-id ||
+	fail "library.so is not built: $(cat "$directory/library.so.build")"
+
+# A copy, for the program may do away with it: named NAME PROGRAM ARGUMENT... -- FRAME...
+named() {
+	case_name=$1 file=$2
+	shift 2
+	mkdir "$directory/work" && cp -p "$directory/$file" "$directory/work/names" &&
+		cp -p "$directory/library.so" "$directory/work/library.so"
+	cp -p /bin/sh "$directory/work/other"
+	arguments=
+	while [ "$1" != -- ]; do
+		arguments="$arguments $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # no argument has a blank in it
+	(cd "$directory/work" && run_profiled "$case_name" HEAPSAMPLE_INTERVAL=1 -- \
+		"$directory/work/names" $arguments && exit "$status") || fail "$case_name: status $?"
+	out=$directory/$case_name
+	rm -rf "$directory/work"
+	[ "$(profile_count)" -eq 1 ] || { fail "$case_name: no profile: $(cat "$out.stderr")"; return; }
+	check check_names.py "$out"/*.heap.pb.gz "$@"
+}
+
+named plain names -- 163840=local_function "$rust" "$cxx"
+named unlinked names unlink -- 163840=local_function "$rust" "$cxx"
+named replaced names replace other -- 163840=local_function "$rust" "$cxx"
+named library names library ./library.so -- 196608=library_function 163840=local_function
+named memfd names memfd ./library.so -- 196608=library_function "$cxx"
+
+strip -o "$directory/stripped" "$directory/names"
+named no_symbols stripped -- 163840=names+ 229376=names+ 327680=names+
+
+# Its debug file, by .gnu_debuglink.
+mkdir -p "$directory/work/.debug"
+objcopy --only-keep-debug "$directory/names" "$directory/work/.debug/names.debug"
+cp "$directory/stripped" "$directory/work/names"
+objcopy --add-gnu-debuglink="$directory/work/.debug/names.debug" "$directory/work/names"
+run_profiled debug_file HEAPSAMPLE_INTERVAL=1 -- "$directory/work/names"
+expect_status 0
+expect_profiles 1
+check check_names.py "$out"/*.heap.pb.gz 163840=local_function "$rust" "$cxx"
+finish

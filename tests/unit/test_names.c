@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names that come later, with a debug file; objects are not read without need. */
+#include "profile/names.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/sys.h"
+#include "check.h"
+
+static const char source[] =
+	"static __attribute__((noinline)) int hidden(int x) { __asm__(\"\" : \"+r\"(x)); "
+	"return x * 3; }\n"
+	"int shown(int x) { return hidden(x) + 1; }\n"
+	"void *address_of_hidden(void) { return (void *)hidden; }\n";
+
+static char directory[] = "/tmp/test_names.XXXXXX";
+static struct hs_location_table locations;
+static struct hs_mapping_table *table;
+static struct hs_names names;
+static struct hs_pauses pauses;
+static uint32_t ids[2]; /* in hidden(), and in shown() */
+static uint32_t mapping;
+static _Atomic unsigned opened;
+
+static long count_opens(long number)
+{
+	opened += number == SYS_openat;
+	return 0;
+}
+
+static bool run(const char *commands)
+{
+	char command[1024];
+
+	snprintf(command, sizeof command, "cd %s && { %s; } >>log 2>&1", directory, commands);
+	return system(command) == 0;
+}
+
+/* Fill the names as for a profile.  Returns the files that were opened meanwhile. */
+static unsigned fill(void)
+{
+	opened = 0;
+	hs_sys_fault = count_opens;
+	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
+		      &pauses);
+	hs_sys_fault = NULL;
+	return opened;
+}
+
+static const struct hs_location *location(unsigned number)
+{
+	return hs_location_table_get(&locations, ids[number]);
+}
+
+static uint32_t add(uint64_t address)
+{
+	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping }, 0);
+}
+
+static bool load_library(void)
+{
+	uint64_t shown, hidden;
+	char path[256];
+	void *library;
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/source.c", directory);
+	file = fopen(path, "we");
+	fputs(source, file);
+	fclose(file);
+	if (!run("${CC:-cc} -O1 -g -w -shared -fPIC -Wl,--build-id -o object source.c && "
+		 "objcopy --only-keep-debug object names.debug && strip object && "
+		 "objcopy --add-gnu-debuglink=names.debug object && mv names.debug away"))
+		return false;
+	snprintf(path, sizeof path, "%s/object", directory);
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL)
+		return false;
+	shown = (uint64_t)(uintptr_t)dlsym(library, "shown");
+	hidden = (uint64_t)(uintptr_t)(
+		(void *(*)(void))(uintptr_t)dlsym(library, "address_of_hidden"))();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	mapping = hs_mapping_table_find(table, hidden);
+	ids[0] = add(hidden + 1);
+	ids[1] = add(shown + 1);
+	return true;
+}
+
+static void names_come_with_a_debug_file(void)
+{
+	char offset_name[64];
+
+	CHECK(fill() > 0);
+	CHECK_STR(location(1)->name, "shown");
+	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
+	CHECK(location(0)->system_name == NULL);
+	snprintf(offset_name, sizeof offset_name, "%s", location(0)->name);
+	/* Nothing has changed: nothing is read. */
+	CHECK_INT(fill(), 0);
+	CHECK_STR(location(0)->name, offset_name);
+	/* One that is no such file: looked at once. */
+	CHECK(run("echo no >names.debug"));
+	CHECK(fill() > 0);
+	CHECK_INT(fill(), 0);
+	CHECK_STR(location(0)->name, offset_name);
+	CHECK(run("mv away names.debug"));
+	CHECK(fill() > 0);
+	CHECK_STR(location(0)->name, "hidden");
+	CHECK_STR(location(0)->system_name, "hidden");
+	CHECK_STR(location(1)->name, "shown");
+	/* All have names: nothing is looked at. */
+	CHECK(run("rm names.debug"));
+	CHECK_INT(fill(), 0);
+	CHECK_STR(location(0)->name, "hidden");
+}
+
+static void no_memory_is_no_name(void)
+{
+	size_t budget = hs_arena_budget();
+
+	ids[0] = add(location(1)->address + 2);
+	hs_arena_set_budget(hs_arena_used());
+	fill();
+	CHECK(location(0)->name == NULL);
+	hs_arena_set_budget(budget);
+	fill();
+	CHECK_STR(location(0)->name, "shown");
+}
+
+int main(void)
+{
+	size_t used;
+
+	if (hs_arena_init((size_t)64 << 20) < 0 || mkdtemp(directory) == NULL)
+		return 1;
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_location_table_init(&locations), 0);
+	if (table == NULL || !load_library())
+		SKIP("no compiler or no binutils");
+	used = hs_arena_used();
+	RUN(names_come_with_a_debug_file);
+	RUN(no_memory_is_no_name);
+	hs_names_fini(&names);
+	/* What stays are the names: 64 bytes at most for each of five. */
+	CHECK(hs_arena_used() - used <= 5 * 64);
+	if (check_failures == 0)
+		run("rm -rf $PWD");
+	return CHECK_RESULT();
+}
