@@ -146,15 +146,14 @@ static bool refresh_file(struct hs_hint_setting *setting)
 
 bool hs_hint_setting_refresh(struct hs_hint_setting *setting)
 {
-	bool is_new;
+	bool is_first = setting->pid == 0;
+	bool is_new = setting->path != NULL ? refresh_file(setting) : is_first;
+	bool is_child = !is_first && setting->has_pids && setting->pid != hs_sys_getpid();
 
 	if (setting->text[0] == '\0')
 		return false;
-	is_new = setting->pid == 0 ||
-		 (setting->has_pids && !setting->report && setting->pid != hs_sys_getpid());
-	if (setting->path != NULL)
-		is_new = refresh_file(setting) || (is_new && setting->contents != NULL);
-	return is_new;
+	setting->is_reported = !is_new;
+	return is_new || is_child;
 }
 
 /* A copy that can be shown: cut, and without control characters. */
@@ -177,7 +176,7 @@ static void report(struct hs_hint_setting *setting, const struct hs_map_hint_ite
 	bool is_missing = problem->text_bytes == 0;
 	const char *path = setting->path;
 
-	if (!setting->report)
+	if (!setting->report || setting->is_reported)
 		return;
 	hs_stats_add(map_hints_malformed, 1);
 	if (++setting->problems > MOST_PROBLEMS)

@@ -30,6 +30,7 @@ struct hs_hint_setting {
 	char *directory;                /* where the program started, "" = unknown; owned */
 	char *path;                     /* of the file of hints, NULL = none; owned */
 	bool report;                    /* log problems */
+	bool is_reported;               /* the text is the one that was read before */
 	bool has_pids;                  /* what was read last names processes */
 	bool complained;                /* that the file cannot be read */
 	unsigned problems;              /* logged so far */
@@ -51,8 +52,7 @@ char *hs_hint_setting_absolute(const struct hs_hint_setting *setting, const char
 
 /*
  * Whether the hints are others than at the last such call: the first time; in a forked
- * child, where one names a process (but not to report it again); when the file has changed
- * and can be read.
+ * child, where one names a process; when the file has changed and can be read.
  * Costs a system call for hints in a file or with a pid.
  */
 bool hs_hint_setting_refresh(struct hs_hint_setting *setting);

@@ -48,14 +48,15 @@ struct hs_map_hints {
 	uint64_t generation;
 };
 
-struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const char *setting)
+struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const char *setting,
+					 bool report)
 {
 	struct hs_map_hints *hints = hs_arena_zalloc(sizeof *hints);
 
 	if (hints == NULL)
 		return NULL;
 	hints->store = store;
-	if (hs_hint_setting_init(&hints->setting, setting, false) == 0)
+	if (hs_hint_setting_init(&hints->setting, setting, report) == 0)
 		return hints;
 	hs_map_hints_destroy(hints);
 	return NULL;
@@ -148,7 +149,9 @@ static int add(struct hs_map_hints *hints, enum layer layer, const struct hs_map
 		.offset = from->offset,
 	};
 	hints->generation++;
-	hs_stats_add(map_hints, 1);
+	/* The one that reports has the same hints as another. */
+	if (!hints->setting.report)
+		hs_stats_add(map_hints, 1);
 	/* On failure the place is without addresses: collect() frees it. */
 	return hs_address_range_map_trim_overlaps_and_emplace(map, from->start, end, place);
 }

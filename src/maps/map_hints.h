@@ -16,6 +16,7 @@
 #ifndef HS_MAPS_MAP_HINTS_H
 #define HS_MAPS_MAP_HINTS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "maps/mapping_store.h"
@@ -24,10 +25,12 @@ struct hs_map_hints;
 
 /*
  * Make a set whose mappings go into store, with nothing in it.  setting: HEAPSAMPLE_MAP;
- * must stay.  Objects are looked for in the directory of now.
+ * must stay.  Objects are looked for in the directory of now.  report: whether problems of
+ * the setting are logged and counted (map_hints_malformed).
  * Returns NULL when the arena is used up.
  */
-struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const char *setting);
+struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const char *setting,
+					 bool report);
 void hs_map_hints_destroy(struct hs_map_hints *hints);
 
 /*

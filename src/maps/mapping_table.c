@@ -237,7 +237,7 @@ uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table)
 struct hs_map_hints *hs_mapping_table_add_hints(struct hs_mapping_table *table,
 						const char *setting)
 {
-	table->hints = hs_map_hints_create(&table->store, setting);
+	table->hints = hs_map_hints_create(&table->store, setting, false);
 	return table->hints;
 }
 

@@ -62,6 +62,7 @@ static void destroy(struct hs_producer *producer)
 	hs_thread_names_fini(&producer->threads);
 	hs_names_fini(&producer->names);
 	hs_jit_frames_destroy(producer->jit_frames);
+	hs_hint_names_destroy(producer->hint_names);
 	hs_arena_free(producer);
 }
 
@@ -86,6 +87,12 @@ bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mappi
 {
 	producer->jit_frames = hs_jit_frames_create(table, sources, most_bytes);
 	return producer->jit_frames != NULL;
+}
+
+bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
+{
+	producer->hint_names = hs_hint_names_create(setting);
+	return producer->hint_names != NULL;
 }
 
 static void apply(struct hs_producer *producer, const struct hs_event *event)

@@ -40,6 +40,12 @@ struct hs_producer *hs_producer_create(unsigned labels);
 bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
 			     unsigned sources, size_t most_bytes);
 
+/*
+ * Let map hints that come late give names too (see profile/hint_names.h): once, at start-up.
+ * Returns false when the arena is used up.
+ */
+bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting);
+
 /* Take a record of the frame queue (its memory is the queue's). */
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record);
 

@@ -228,6 +228,10 @@ static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t e
 	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->table, id);
 	const char *jit_path = hs_jit_frames_path(id);
 
+	if (producer->hint_names != NULL && mapping != NULL && symbolize != HS_SYMBOLIZE_NONE &&
+	    (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
+		hs_hint_names_fill(producer->hint_names, &producer->locations,
+				   snapshot->order + from, end - from, &snapshot->pauses);
 	if (producer->jit_frames != NULL)
 		hs_jit_frames_name(producer->jit_frames, &producer->locations,
 				   snapshot->order + from, end - from, &snapshot->pauses);
@@ -322,6 +326,8 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 	snapshot->producer = producer;
 	snapshot->table = table;
 	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
+	if (producer->hint_names != NULL)
+		hs_hint_names_follow(producer->hint_names);
 	if (!build(snapshot, options->symbolize)) {
 		hs_snapshot_destroy(snapshot);
 		return NULL;

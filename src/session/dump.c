@@ -189,7 +189,6 @@ bool hs_dump_write(const char *reason)
 	view.time_ns = (int64_t)hs_sys_realtime_ns();
 	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns);
 	path[0] = '\0';
-	hs_map_setting_check();
 	hs_session_set_budget(true);
 	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options,
 				      hs_threads_pause, NULL, &view);

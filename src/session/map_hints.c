@@ -1,40 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Map hints: by calls of the program (session.h); what is wrong in HEAPSAMPLE_MAP. */
+/* Map hints by calls of the program.  See session.h. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
 
-#include "base/options.h"
 #include "base/stats.h"
 #include "maps/map_hint_text.h"
 #include "sample/capture.h"
 #include "sample/hint_record.h"
 #include "sample/thread_state.h"
 #include "session/session_state.h"
-
-static void pass_over(void *unused, const struct hs_map_hint *hint)
-{
-	(void)unused, (void)hint;
-}
-
-void hs_map_setting_check(void)
-{
-	struct hs_hint_setting *setting = &hs_session.map_setting;
-
-	if (hs_hint_setting_refresh(setting))
-		hs_hint_setting_each(setting, pass_over, NULL);
-}
-
-int hs_map_setting_init(void)
-{
-	struct hs_hint_setting *setting = &hs_session.map_setting;
-	int error = hs_hint_setting_init(setting, hs_options.map, true);
-
-	/* A file may be written later. */
-	if (error == 0 && setting->path == NULL)
-		hs_map_setting_check();
-	return error;
-}
 
 static int put(enum hs_record_kind kind, uint64_t start, uint64_t length, uint64_t offset,
 	       const char *path, size_t path_bytes)

@@ -132,7 +132,7 @@ static int make_stages(void)
 		return -ENOMEM;
 	hs_mapping_table_set_own(session->table, (uintptr_t)&hs_session_start);
 	hints = hs_mapping_table_add_hints(session->table, hs_options.map);
-	if (hints == NULL || hs_map_setting_init() < 0)
+	if (hints == NULL)
 		return -ENOMEM;
 	session->unwinder = hs_unwinder_create(session->table);
 	session->producer = hs_producer_create(hs_options.labels);
@@ -141,6 +141,9 @@ static int make_stages(void)
 	if (hs_options.symbolize != HS_SYMBOLIZE_NONE && hs_options.jit != 0 &&
 	    !hs_producer_follow_code(session->producer, session->table, hs_options.jit,
 				     hs_options.memory_bytes / JIT_SHARE))
+		return -ENOMEM;
+	if (hs_options.map[0] != '\0' &&
+	    !hs_producer_follow_hints(session->producer, hs_options.map))
 		return -ENOMEM;
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
 					   hints, hs_options.depth_frames);

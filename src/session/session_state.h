@@ -12,7 +12,6 @@
 
 #include "base/event.h"
 #include "base/lock.h"
-#include "maps/hint_setting.h"
 #include "maps/mapping_table.h"
 #include "profile/producer.h"
 #include "sample/ring.h"
@@ -55,7 +54,6 @@ struct hs_session {
 	struct hs_unwinder *unwinder;   /* worker's */
 	struct hs_worker *worker;       /* under worker_batch */
 	struct hs_producer *producer;   /* under producer_batch */
-	struct hs_hint_setting map_setting; /* under producer_batch: says what is wrong in it */
 
 	/*
 	 * Held by the worker and by the producer while they work, let go at least every
@@ -128,10 +126,6 @@ void hs_threads_pause(void *unused);
 void hs_schedule_start(void);
 int64_t hs_schedule_sleep_ns(void);
 void hs_schedule_run_due(void);
-
-/* map_hints.c: say what is wrong in HEAPSAMPLE_MAP; in its file, with each profile. */
-int hs_map_setting_init(void);
-void hs_map_setting_check(void);
 
 /* process.c: who are we, and are we wanted? */
 enum hs_verdict { HS_VERDICT_PROFILE, HS_VERDICT_PASS };

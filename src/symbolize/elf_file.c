@@ -278,10 +278,10 @@ size_t hs_elf_file_find_text(const struct hs_elf_file *file)
 	if (found != 0)
 		return found;
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
-		const Elf64_Shdr *header = elf64_getshdr(section);
+		Elf64_Shdr header;
 
-		if (header == NULL || (header->sh_flags & SHF_EXECINSTR) == 0 ||
-		    header->sh_size == 0)
+		if (gelf_getshdr(section, &header) == NULL ||
+		    (header.sh_flags & SHF_EXECINSTR) == 0 || header.sh_size == 0)
 			continue;
 		if (found != 0)
 			return 0;

@@ -74,7 +74,7 @@ static void read_object(const char *path, uint64_t offset)
 	struct hs_hint_tables tables;
 
 	hs_mapping_store_init(&store);
-	hints = hs_map_hints_create(&store, "");
+	hints = hs_map_hints_create(&store, "", false);
 	MUST(hs_map_hints_add(hints, path, CODE, CODE_BYTES, offset) == 0);
 	for (uint64_t address = CODE; address < CODE + CODE_BYTES; address += 0x800) {
 		uint32_t id = hs_map_hints_find(hints, address);

@@ -121,6 +121,25 @@ hinted exec "HEAPSAMPLE_MAP=a.o,$at,0x1000" -- copy b.so $at hint b.so run b_out
 expect_profiles 1
 stacks 40 10 a_leaf a_outer
 
+# A hint that comes after the samples, from outside, names them with the next profile.
+late_sampled() {
+	kill -USR2 "$process"
+	"$python" "$tests/check_map_hint.py" "$(find "$out" -name '*.pb.gz' | sort | tail -1)" \
+		72 10 //anon+ //anon+ >/dev/null 2>&1
+}
+start_profiled late HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAP=@late_hints HEAPSAMPLE_SIGNAL=USR2 -- \
+	"$directory/victim" copy plain.so 0 run d_outer 72 10 file /dev/stdout plain.so \
+	wait go_on
+wait_until test -s "$out.stdout" && wait_until late_sampled || fail "late: no profile of what is not hinted"
+cp "$out.stdout" late_hints
+: >go_on
+wait "$process"
+status=$?
+background=
+expect_status 0
+expect_one_message late_hints 'no such file'
+check check_map_hint.py "$(find "$out" -name '*.pb.gz' | sort | tail -1)" 72 10 d_leaf d_outer
+
 # No tables, no object, a damaged one: frame pointers, and offsets for names.
 hinted plain -- copy plain.so 0 hint plain.so run d_outer 72 10 unhint run d_outer 73 10
 stacks 72 10 d_leaf d_outer

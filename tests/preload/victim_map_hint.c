@@ -11,6 +11,7 @@
  *     unhint                   by the library's function
  *     file HINTS OBJECT        by a line in a file
  *     run FUNCTION SIZE COUNT  allocate and free: FUNCTION of the code copied last
+ *     wait FILE                until there is such a file
  *     fork                     the rest is done by the parent and by the child
  *     exec                     the rest is done by another program in this process
  */
@@ -207,6 +208,12 @@ static void write_hint(const char *path, const char *object)
 		die(path);
 }
 
+static void wait_for(const char *path)
+{
+	while (access(path, F_OK) != 0)
+		usleep(1000);
+}
+
 static void expect(int result)
 {
 	if (result != 0) {
@@ -241,6 +248,9 @@ int main(int count, char **words)
 		} else if (strcmp(command, "run") == 0) {
 			run_code(words[i + 1], (size_t)atol(words[i + 2]), atoi(words[i + 3]));
 			i += 3;
+		} else if (strcmp(command, "wait") == 0) {
+			wait_for(words[i + 1]);
+			i += 1;
 		} else if (strcmp(command, "fork") == 0) {
 			child = fork();
 		} else if (strcmp(command, "exec") == 0) {

@@ -24,7 +24,7 @@ static void begin(const char *setting)
 {
 	used_before = hs_arena_used();
 	hs_mapping_store_init(&store);
-	hints = hs_map_hints_create(&store, setting);
+	hints = hs_map_hints_create(&store, setting, false);
 	CHECK(hints != NULL);
 	hs_map_hints_follow(hints);
 }

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names by hints that came late.  Runs on the producer, while it makes a snapshot. */
+#include "profile/hint_names.h"
+
+#include <stdbool.h>
+
+#include "base/arena.h"
+#include "maps/map_hints.h"
+#include "maps/mapping_store.h"
+
+struct hs_hint_names {
+	struct hs_mapping_store store; /* of the hints: its ids are not the table's */
+	struct hs_map_hints *hints;
+	struct hs_names names;
+	uint64_t generation; /* of the hints, with the profile before */
+	bool is_changed;     /* since then */
+};
+
+struct hs_hint_names *hs_hint_names_create(const char *setting)
+{
+	struct hs_hint_names *hint_names = hs_arena_zalloc(sizeof *hint_names);
+
+	if (hint_names == NULL)
+		return NULL;
+	hs_mapping_store_init(&hint_names->store);
+	hint_names->hints = hs_map_hints_create(&hint_names->store, setting, true);
+	if (hint_names->hints == NULL) {
+		hs_hint_names_destroy(hint_names);
+		return NULL;
+	}
+	/* A file may be written later. */
+	if (setting[0] != '@')
+		hs_hint_names_follow(hint_names);
+	return hint_names;
+}
+
+void hs_hint_names_destroy(struct hs_hint_names *hint_names)
+{
+	if (hint_names == NULL)
+		return;
+	hs_names_fini(&hint_names->names);
+	hs_map_hints_destroy(hint_names->hints);
+	hs_mapping_store_fini(&hint_names->store);
+	hs_arena_free(hint_names);
+}
+
+void hs_hint_names_follow(struct hs_hint_names *hint_names)
+{
+	uint64_t generation;
+
+	hs_map_hints_follow(hint_names->hints);
+	generation = hs_map_hints_generation(hint_names->hints);
+	hint_names->is_changed = generation != hint_names->generation;
+	hint_names->generation = generation;
+}
+
+/* The name of an offset gives way to what another hint says. */
+static void forget_offsets(const struct hs_location_table *locations, const uint32_t *ids,
+			   uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+
+		if (location->system_name == NULL)
+			location->name = NULL;
+	}
+}
+
+/* The mapping of the hint for a location, or HS_MAPPING_NONE. */
+static uint32_t find(const struct hs_hint_names *hint_names,
+		     const struct hs_location_table *locations, uint32_t location)
+{
+	return hs_map_hints_find(hint_names->hints,
+				 hs_location_table_get(locations, location)->address);
+}
+
+void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_location_table *locations,
+			const uint32_t *ids, uint32_t count, struct hs_pauses *pauses)
+{
+	uint32_t end;
+
+	for (uint32_t from = 0; from < count; from = end) {
+		uint32_t id = find(hint_names, locations, ids[from]);
+
+		end = from + 1;
+		while (end < count && find(hint_names, locations, ids[end]) == id)
+			end++;
+		if (id == HS_MAPPING_NONE)
+			continue;
+		if (hint_names->is_changed)
+			forget_offsets(locations, ids + from, end - from);
+		hs_names_fill(&hint_names->names, locations, ids + from, end - from,
+			      hs_mapping_store_get(&hint_names->store, id), id, pauses);
+	}
+}
