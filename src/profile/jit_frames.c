@@ -12,8 +12,8 @@
 #include "symbolize/gdb_jit.h"
 #include "symbolize/perf_map.h"
 
-/* Read of a perf map at a time: some 20,000 lines, which take about ten milliseconds. */
-#define READ_BYTES ((uint64_t)1 << 20)
+/* Read of a perf map at a time: some 4,000 lines, which take up to ten milliseconds. */
+#define READ_BYTES ((uint64_t)256 << 10)
 
 /* How long objects are searched for descriptors at a time; a large one alone may take more. */
 #define SEARCH_NS 5000000u
