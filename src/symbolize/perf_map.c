@@ -171,19 +171,12 @@ static int open_file(struct hs_perf_map *perf, const char *path, const struct st
 
 bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t most_bytes)
 {
-	pid_t process_id = hs_sys_getpid();
 	char path[PATH_BYTES];
 	struct stat file;
 	bool more;
 	int fd;
 
-	if (process_id != perf->process_id) {
-		perf->process_id = process_id;
-		perf->inode = 0;
-		perf->offset = 0;
-		perf->refused = false;
-	}
-	hs_format(path, sizeof path, "/tmp/perf-%d.map", (int)process_id);
+	hs_format(path, sizeof path, "/tmp/perf-%d.map", (int)hs_sys_getpid());
 	if (hs_sys_stat(path, &file) != 0)
 		return false;
 	if (file.st_dev == perf->device && file.st_ino == perf->inode &&

@@ -17,7 +17,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "symbolize/jit_map.h"
 
@@ -27,7 +26,6 @@
 /* All zero: nothing read yet. */
 struct hs_perf_map {
 	char *buffer;
-	pid_t process_id; /* whose file it is */
 	uint64_t device;
 	uint64_t inode;
 	uint64_t offset; /* up to here the file has been read */
