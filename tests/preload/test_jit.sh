@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Generated code: each sample has the name of the function that was there when it was
-# taken, in our reader and in pprof; and with a real compiler, node's.
+# taken, in our reader and in pprof; and with real compilers, node's and LLVM's.
 . "$(dirname "$0")/lib.sh"
 
 export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=
@@ -110,5 +110,38 @@ if command -v node >/dev/null; then
 	check check_profile.py least "$profile" rounds 150000000
 else
 	echo "without node" >&2
+fi
+
+# LLVM tells debuggers: its objects are relocatable ones.  A clang and an lli of one release.
+cat >"$directory/kept.c" <<-'END'
+#include <stdlib.h>
+__attribute__((noinline)) static void keep_block(void **to)
+{
+	*to = malloc(1000);
+}
+__attribute__((noinline)) static void keep_blocks(void **to, int count)
+{
+	for (int i = 0; i < count; i++)
+		keep_block(&to[i]);
+}
+int main(void)
+{
+	static void *blocks[5000];
+	keep_blocks(blocks, 5000);
+	return blocks[4999] == NULL;
+}
+END
+if clang -O1 -fno-omit-frame-pointer -S -emit-llvm -o "$directory/kept.ll" "$directory/kept.c" \
+	2>"$directory/clang.stderr" && lli --jit-kind=mcjit "$directory/kept.ll" 2>&1; then
+	run_profiled llvm HEAPSAMPLE_INTERVAL=16k -- lli --jit-kind=mcjit "$directory/kept.ll"
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	profile=$(last_profile)
+	for function in keep_block keep_blocks; do
+		check check_profile.py least "$profile" "$function" 2500000
+	done
+else
+	echo "without clang and lli of one release" >&2
 fi
 finish
