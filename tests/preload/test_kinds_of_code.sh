@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Whatever the kind of code and of file: the function that allocates has its name, in the
+# profile and in what pprof makes of it.  A table of {kind of code} x {our view, pprof's}.
+. "$(dirname "$0")/lib.sh"
+
+need "${CC:-cc}" strip objcopy nm
+CFLAGS="-O1 -fno-inline -fno-optimize-sibling-calls -fcf-protection=none -D_GNU_SOURCE"
+
+# Settings of the user's stay out of pprof; no server is asked for symbols.
+export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=
+export DEBUGINFOD_URLS=
+pprof=yes
+command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1 || pprof=no
+
+# compile OUTPUT LEAF FLAG...
+compile() {
+	output=$1 leaf=$2
+	shift 2
+	# shellcheck disable=SC2086 # several flags
+	${CC:-cc} $CFLAGS -o "$directory/$output" -DLEAF="$leaf" "$tests/victim_kinds_of_code.c" "$@" \
+		2>"$directory/$output.build"
+}
+
+# have_names NAME LEAF... -- PROGRAM ARGUMENT...: one line of the table.
+have_names() {
+	cell=$1
+	shift
+	leaves=
+	while [ "$1" != -- ]; do
+		leaves="$leaves $1"
+		shift
+	done
+	shift
+	run_profiled "cell.$cell" HEAPSAMPLE_INTERVAL=1 ${HINT:+HEAPSAMPLE_MAP=$HINT} -- "$@"
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	top=-
+	if [ $pprof = yes ]; then
+		top=$out.top
+		go tool pprof -sample_index=alloc_space -top -nodecount=0 "$out"/*.heap.pb.gz \
+			>"$top" 2>"$top.stderr" || fail "$cell: pprof: $(cat "$top.stderr")"
+	fi
+	before=$failures
+	# shellcheck disable=SC2086 # several leaves
+	check check_kinds_of_code.py "$out"/*.heap.pb.gz "$top" $leaves
+	[ "$failures" -ne "$before" ] || echo "$cell: right"
+}
+
+not_built() {
+	fail "$1: not built: $(cat "$directory/$1.build")"
+}
+
+missing() {
+	skipped="${skipped:-}$1; "
+	echo "$1"
+}
+
+compile pie known_leaf -fPIE -pie || not_built pie
+have_names "GNU-ld-PIE" known_leaf -- "$directory/pie" self
+compile no-pie known_leaf -fno-pie -no-pie || not_built no-pie
+have_names "GNU-ld-no-PIE" known_leaf -- "$directory/no-pie" self
+
+lld=$(command -v ld.lld || command -v ld.lld-14)
+if [ -n "$lld" ]; then
+	mkdir "$directory/bin"
+	ln -s "$lld" "$directory/bin/ld.lld"
+	compile lld known_leaf -fPIE -pie -B"$directory/bin" -fuse-ld=lld || not_built lld
+	have_names "lld-PIE" known_leaf -- "$directory/lld" self
+else
+	missing "no lld"
+fi
+
+# What a stripped program exports still has a name; with its debug file so has the rest.
+compile stripped known_leaf -rdynamic || not_built stripped
+strip --strip-all "$directory/stripped" || fail "strip"
+have_names "stripped" known_leaf -- "$directory/stripped" self
+compile split known_leaf -g -Wl,--build-id || not_built split
+if ! objcopy --only-keep-debug "$directory/split" "$directory/split.debug" ||
+	! objcopy --strip-all --add-gnu-debuglink="$directory/split.debug" "$directory/split"; then
+	fail "objcopy"
+fi
+have_names "stripped-with-debug-file" known_leaf -- "$directory/split" self
+
+compile opens program_leaf || not_built opens
+for letter in first second; do
+	compile "lib$letter.so" "${letter}_leaf" -shared -fPIC -DLIBRARY || not_built "lib$letter.so"
+done
+have_names "dlopened" first_leaf -- "$directory/opens" open "$directory/libfirst.so"
+have_names "dlclosed" first_leaf -- "$directory/opens" close "$directory/libfirst.so"
+have_names "two-at-one-address" first_leaf second_leaf -- \
+	"$directory/opens" turns "$directory/libfirst.so" "$directory/libsecond.so"
+
+compile deleted known_leaf || not_built deleted
+have_names "deleted" known_leaf -- "$directory/deleted" deleted
+have_names "memfd" first_leaf -- "$directory/opens" memfd "$directory/libfirst.so"
+
+case $(uname -m) in
+x86_64)
+	have_names "perf-map" jit_leaf -- "$directory/opens" jit
+	pid=$(basename "$out"/*.heap.pb.gz | cut -d . -f 2)
+	rm -f "/tmp/perf-$pid.map"
+	;;
+*) missing "no generated code for $(uname -m)" ;;
+esac
+
+compile copied.o copied_leaf -c -fPIC -DLIBRARY || not_built copied.o
+objcopy -O binary -j .text "$directory/copied.o" "$directory/copied.text" || fail "objcopy"
+offset=0x$(nm "$directory/copied.o" | sed -n 's/ T copied_leaf$//p')
+HINT="$directory/copied.o,0x510000000000,$(wc -c <"$directory/copied.text")"
+have_names "map-hint" copied_leaf -- "$directory/opens" copied "$directory/copied.text" "$offset"
+
+[ $pprof = yes ] || missing "no go tool pprof"
+[ "$failures" -ne 0 ] || [ -z "${skipped:-}" ] || skip "$skipped the rest is right"
+finish
