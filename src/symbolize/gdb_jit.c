@@ -12,10 +12,10 @@
 #include "symbolize/jit_object.h"
 
 /*
- * After a reading of the lists that took longer than this, so many times what it took goes by
- * before the next.  Short ones follow each change, so that no withdrawn name is given.
+ * After a reading of more objects than this, so many times what it took goes by before the
+ * next.  Shorter lists are read at each change, so that no withdrawn name is given.
  */
-#define SHORT_NS 1000000u
+#define SHORT_BYTES ((uint64_t)256 << 10)
 #define REST 20
 
 #define MOST_ENTRIES 65536
@@ -43,6 +43,7 @@ struct reading {
 	struct hs_gdb_jit *gdb;
 	struct hs_jit_map *map;
 	struct hs_interner seen; /* the objects met */
+	uint64_t bytes;          /* of entries and objects */
 };
 
 int hs_gdb_jit_init(struct hs_gdb_jit *gdb)
@@ -135,6 +136,7 @@ static bool take_object(struct reading *reading, const struct entry *entry, uint
 	char *image = copy_image(entry, at);
 	uint32_t count = reading->seen.count;
 
+	reading->bytes += sizeof *entry + (image != NULL ? entry->bytes : 0);
 	if (image != NULL)
 		read_image(reading, &object, image);
 	else
@@ -238,6 +240,6 @@ void hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_onc
 	}
 	hs_interner_fini(&reading.seen);
 	end_ns = hs_sys_monotonic_ns();
-	if (end_ns - start_ns > SHORT_NS)
+	if (reading.bytes > SHORT_BYTES)
 		gdb->again_ns = end_ns + (end_ns - start_ns) * REST;
 }
