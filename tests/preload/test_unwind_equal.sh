@@ -60,7 +60,7 @@ fi
 
 # The compiler proper, which the command runs.  Its input is preprocessed: by itself it
 # knows no directories.
-cc1=$(${CC:-cc} -print-prog-name=cc1)
+cc1=$(gcc -print-prog-name=cc1 2>/dev/null)
 if [ -x "$cc1" ]; then
 	cat >"$directory/work.i" <<'END'
 typedef struct list { int key; double weight; struct list *next; } list;

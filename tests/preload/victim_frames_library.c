@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A library that allocates while it is opened. */
-#include <stddef.h>
+#include <stdlib.h>
 
 /* Not through the PLT, whose entries are not all set when the resolver runs. */
-void *malloc(size_t bytes) __attribute__((noplt));
+static void *(*const volatile allocate)(size_t) = malloc;
 
 void *library_kept[2];
 void site_library_constructor(void);
@@ -13,12 +13,12 @@ void call_chosen(void);
 
 void __attribute__((noinline)) site_library_constructor(void)
 {
-	library_kept[0] = malloc(100);
+	library_kept[0] = allocate(100);
 }
 
 void __attribute__((noinline, visibility("hidden"))) site_ifunc(void)
 {
-	library_kept[1] = malloc(100);
+	library_kept[1] = allocate(100);
 }
 
 __attribute__((constructor)) static void construct_library(void)

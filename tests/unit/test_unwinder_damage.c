@@ -238,7 +238,7 @@ static void test_expression_without_end(void)
 	end();
 }
 
-static uint64_t word_of_program;
+static uint64_t word_of_program = 1; /* in the file: not in pages without one */
 
 /* What the program has written since is not what was there: it is not read. */
 static void test_expression_that_reads(void)
