@@ -26,7 +26,7 @@
 	X(sequence_gaps, "sequence_gaps") /* numbers never delivered */ \
 	X(blocked, "blocked") /* waits of a program's thread for ring space */ \
 	X(block_expired, "block_expired") /* such waits that ended without space */ \
-	X(stack_truncated, "stack_truncated") /* stack deeper than the copy */ \
+	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
 	X(stack_unknown, "stack_unknown") /* copied by process_vm_readv: bounds unknown */ \
 	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
 	X(unwound, "unwound") /* stacks unwound */ \

@@ -65,8 +65,6 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_record *record)
 
 	if (capture->known) {
 		hs_arch_copy(record->stack, (const void *)capture->sp, bytes);
-		if (capture->cut)
-			hs_stats_add(stack_truncated, 1);
 	} else {
 		bytes = copy_unknown(record->stack, capture->sp, bytes);
 		hs_stats_add(stack_unknown, 1);

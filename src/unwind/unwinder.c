@@ -348,10 +348,10 @@ static void finish(struct walk *walk, enum stop stop)
 		pseudo = HS_PSEUDO_TRUNCATED;
 		break;
 	case STOP_SWITCHED:
-		hs_stats_add(stack_truncated, 1);
-		pseudo = HS_PSEUDO_TRUNCATED;
-		break;
-	case STOP_CUT: /* counted when the stack was copied */
+	case STOP_CUT:
+		/* Without a copy it is another loss, counted by the sampler. */
+		if (walk->window.size > 0)
+			hs_stats_add(stack_truncated, 1);
 		pseudo = HS_PSEUDO_TRUNCATED;
 		break;
 	case STOP_NO_MAPPING:

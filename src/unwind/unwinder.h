@@ -60,12 +60,12 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
  * one pseudo frame that says why the stack ends early (max_frames >= depth + 1).
  * A stack that holds nothing but this library is one HS_PSEUDO_UNKNOWN.
  * The copy of an alternate signal stack ends with HS_PSEUDO_TRUNCATED above the
- * interrupted frame (counted as stack_truncated here, for the sampler cannot know).
+ * interrupted frame.
  *
  * The maps are kept up to the snapshot (unwind/map_watch.h); a pc whose library may have
  * been replaced since is HS_PSEUDO_UNKNOWN (unwind_late).
  *
- * Counted: unwound, depth_truncated, unwind_*.
+ * Counted: unwound, stack_truncated, depth_truncated, unwind_*.
  * Returns the number of frames; at least 1.
  */
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,

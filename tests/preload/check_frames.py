@@ -28,6 +28,7 @@ EXPECTED = {
     "site_handler": (["on_signal", "raise", "send_signal", "main"], "_start"),
     "site_alternate": (["on_alternate"], TRUNCATED),
     "site_coroutine": (["run_coroutine"], "coroutine"),
+    "site_deep_coroutine": (["deep_coroutine"] * 3, TRUNCATED),
     "site_deep_stack": (["deep_stack"] * 25, TRUNCATED),
     "site_deep_calls": (["deep_calls"] * 127, TRUNCATED),
     "site_library_constructor": (["construct_library", "dlopen", "open_library", "main"],
@@ -95,8 +96,9 @@ def differences(path):
     for site in EXPECTED:
         if seen.get(site) != 1:
             yield "%s: %s samples, not 1" % (site, seen.get(site, 0))
-    # One that is cut by its size, one on an alternate stack; one by its depth.
-    for name, want in (("stack_truncated", 2), ("depth_truncated", 1)):
+    # The stack and the coroutine that are deeper than the copy, the handler on an alternate
+    # stack; the deep calls.
+    for name, want in (("stack_truncated", 3), ("depth_truncated", 1)):
         if counts.get(name, 0) != want:
             yield "%s is %d, not %d" % (name, counts.get(name, 0), want)
 

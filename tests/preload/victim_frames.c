@@ -36,6 +36,7 @@ DEFINE_SITE(tls)
 DEFINE_SITE(handler)
 DEFINE_SITE(alternate)
 DEFINE_SITE(coroutine)
+DEFINE_SITE(deep_coroutine)
 DEFINE_SITE(deep_stack)
 DEFINE_SITE(deep_calls)
 
@@ -102,9 +103,22 @@ static void send_signal(void (*handler)(int), int flags)
 
 static ucontext_t main_context, coroutine_context;
 
+static void deep_coroutine(int levels)
+{
+	char room[2048];
+
+	memset(room, levels, sizeof room);
+	__asm__ volatile("" : : "r"(room) : "memory");
+	if (levels > 0)
+		deep_coroutine(levels - 1);
+	else
+		site_deep_coroutine();
+}
+
 static void run_coroutine(void)
 {
 	site_coroutine();
+	deep_coroutine(10);
 }
 
 static void switch_to_coroutine(void)

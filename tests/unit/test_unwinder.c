@@ -254,7 +254,7 @@ static void test_depth_limit(void)
 static void test_cut_stack(void)
 {
 	static struct hs_frame whole[DEPTH + 1];
-	uint64_t errors;
+	uint64_t errors, truncated;
 	size_t count, bytes, good = 0;
 
 	begin();
@@ -265,6 +265,7 @@ static void test_cut_stack(void)
 	count = frame_count;
 	memcpy(whole, frames, sizeof whole);
 	capture.snapshot.stack_cut = true;
+	truncated = hs_stats_get(stack_truncated);
 	for (size_t cut = 0; cut < bytes; cut += bytes / 500 + 1) {
 		capture.snapshot.stack_bytes = cut;
 		unwind();
@@ -272,6 +273,9 @@ static void test_cut_stack(void)
 			CHECK_INT(frame_count, count);
 		else
 			CHECK(ends_with(HS_PSEUDO_TRUNCATED));
+		/* Where nothing at all was copied, that is what is counted. */
+		truncated += !is_complete() && cut > 0;
+		CHECK_INT(hs_stats_get(stack_truncated), truncated);
 		CHECK(memcmp(frames, whole, (frame_count - 1) * sizeof frames[0]) == 0);
 		good += frame_count > 20;
 	}
