@@ -33,6 +33,13 @@
 	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))                    \
 	X(void, dallocx, (void *block, int flags))                                                 \
 	X(void, sdallocx, (void *block, size_t size, int flags))                                   \
+	X(int, execve, (const char *path, char *const argv[], char *const envp[]))                 \
+	X(int, execv, (const char *path, char *const argv[]))                                      \
+	X(int, execvp, (const char *file, char *const argv[]))                                     \
+	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]))                \
+	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))                          \
+	X(int, execveat, (int directory, const char *path, char *const argv[],                     \
+			  char *const envp[], int flags))                                          \
 	X(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,               \
 				void *(*start)(void *), void *argument))                           \
 	X(void *, dlopen, (const char *file, int mode))                                            \

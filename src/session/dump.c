@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <heapsample/heapsample.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/format.h"
@@ -131,6 +132,23 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 	return error;
 }
 
+/*
+ * The number of the first profile: 1, or where another program of this process has written
+ * some under the same name, the next one.
+ */
+static void skip_taken_numbers(struct hs_dump_name *name, char *path)
+{
+	char before[HS_PATH_BYTES];
+	struct stat file;
+
+	before[0] = '\0';
+	while (hs_dump_name_expand(hs_options.output, name, path, HS_PATH_BYTES) == 0 &&
+	       strcmp(path, before) != 0 && hs_sys_stat(path, &file) == 0) {
+		hs_format(before, sizeof before, "%s", path);
+		name->number++;
+	}
+}
+
 void hs_dump_after_fork(void)
 {
 	hs_dump_file_forget(&dump_file);
@@ -189,6 +207,8 @@ bool hs_dump_write(const char *reason)
 	view.time_ns = (int64_t)hs_sys_realtime_ns();
 	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns);
 	path[0] = '\0';
+	if (session->executed && session->dump_number == 0)
+		skip_taken_numbers(&name, path);
 	hs_session_set_budget(true);
 	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options,
 				      hs_threads_pause, NULL, &view);
@@ -199,7 +219,7 @@ bool hs_dump_write(const char *reason)
 	}
 	hs_session_set_budget(false);
 	if (error == 0) {
-		session->dump_number++;
+		session->dump_number = name.number;
 		hs_stats_add(dumps, 1);
 		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, reason,
 		       view.row_count);

@@ -71,7 +71,8 @@ int64_t hs_schedule_sleep_ns(void)
 {
 	uint64_t due_ns = hs_session.next_dump_ns, now_ns;
 
-	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0)
+	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0 ||
+	    hs_session.dumps_asked != hs_session.dumps_done)
 		return 1;
 	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns < due_ns))
 		due_ns = next_signal_look_ns;
@@ -81,12 +82,9 @@ int64_t hs_schedule_sleep_ns(void)
 	return due_ns > now_ns ? (int64_t)(due_ns - now_ns) : 1;
 }
 
-/* Process what was recorded before the fence, as long as there is time. */
-static void drain_to_fence(void)
+void hs_schedule_drain(uint32_t fence, uint64_t end_ns)
 {
 	struct hs_session *session = &hs_session;
-	uint32_t fence = atomic_load_explicit(&session->final_fence, memory_order_relaxed);
-	uint64_t end_ns = atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed);
 	uint32_t left;
 
 	do {
@@ -159,8 +157,11 @@ void hs_schedule_run_due(void)
 		look_at_signal();
 	if (requests & HS_REQUEST_SIGNAL)
 		hs_dump_write("signal");
+	hs_dump_serve();
 	if (requests & HS_REQUEST_FINAL) {
-		drain_to_fence();
+		hs_schedule_drain(
+			atomic_load_explicit(&session->final_fence, memory_order_relaxed),
+			atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed));
 		hs_dump_write("exit");
 		/* Release: the file is there. */
 		atomic_store_explicit(&session->finished, 1, memory_order_release);

@@ -110,11 +110,13 @@ static void child(void)
 	atomic_store(&session->process_id, hs_sys_getpid());
 	atomic_store(&hs_recorder.process_id, session->process_id);
 	session->forked = true;
+	session->executed = false;
 	hs_dump_after_fork();
 	hs_keep_after_fork();
 	session->samples_before = hs_stats_get(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);
+	atomic_store(&session->dumps_done, session->dumps_asked);
 	atomic_store(&session->finishing, 0);
 	atomic_store(&session->finished, 0);
 	forget_threads();

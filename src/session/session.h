@@ -48,6 +48,15 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
  */
 void hs_session_finish(void);
 
+/*
+ * Another program is about to be executed in this process: write what was sampled, if there
+ * was anything since the last such call (the exec before may have failed).
+ *
+ * Called on: the program's threads, in a vfork child too, where nothing is done.  Waits for
+ * the profile, bounded.  Errno: preserved.
+ */
+void hs_session_exec_begins(void);
+
 /* dlopen() begins.  The program's threads. */
 void hs_session_library_opens(void);
 

@@ -41,6 +41,7 @@ struct hs_session {
 	_Atomic int64_t process_id;
 	bool forked;             /* this process is a forked child of the profiled one */
 	bool descendant;         /* of a profiled process, by exec */
+	bool executed;           /* by a profiled program, in place of it: the pid is the same */
 	uint64_t samples_before; /* samples counted before the fork */
 	uint64_t start_ns;       /* monotonic */
 	char program[64];        /* for file names */
@@ -71,6 +72,9 @@ struct hs_session {
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
 	_Atomic uint32_t final_fence;  /* ring ticket: what came before is in the final profile */
 	_Atomic uint64_t drain_end_ns; /* until when the final profile waits for the fence */
+	_Atomic uint32_t dumps_asked;  /* hs_dump_ask() calls so far */
+	_Atomic uint32_t dumps_done;   /* futex: as many of them are served */
+	_Atomic uint64_t exec_samples; /* samples counted at the last hs_session_exec_begins() */
 	uint32_t dump_number;          /* producer's: of the last profile written */
 	uint64_t next_dump_ns;         /* producer's: monotonic; 0 = none due */
 };
@@ -104,6 +108,18 @@ void hs_threads_wait_reader(uint64_t timeout_ns);
  */
 bool hs_dump_write(const char *reason);
 const char *hs_dump_last_path(void);
+
+/*
+ * dump_ask.c: on one of the program's threads, have a profile written with what was sampled
+ * up to now, and wait for it, bounded.  reason: static.  Returns whether it came in time.
+ */
+bool hs_dump_ask(const char *reason);
+
+/* Write the profile that was asked for, if one was.  The producer's thread. */
+void hs_dump_serve(void);
+
+/* Process what was recorded before a ring ticket, until end_ns.  The producer's thread. */
+void hs_schedule_drain(uint32_t fence, uint64_t end_ns);
 
 /*
  * keep.c: a periodic profile was written; removes those that are too many or too large by

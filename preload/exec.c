@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Execution of another program in this process: what was sampled is written before.
+ *
+ * posix_spawn() and system() do not come here: libc executes in their child itself.
+ */
+#include <alloca.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include "preload/next_alloc.h"
+#include "session/session.h"
+
+#define HS_EXPORT __attribute__((visibility("default"), used))
+
+/* For all of them: say so to the session, then go on with the next definition. */
+#define BEGIN(name)                                                                                \
+	do {                                                                                       \
+		if (hs_next.name == NULL)                                                          \
+			hs_next_resolve_all();                                                     \
+		hs_session_exec_begins();                                                          \
+	} while (0)
+
+HS_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
+{
+	BEGIN(execve);
+	return hs_next.execve(path, argv, envp);
+}
+
+HS_EXPORT int execv(const char *path, char *const argv[])
+{
+	BEGIN(execv);
+	return hs_next.execv(path, argv);
+}
+
+HS_EXPORT int execvp(const char *file, char *const argv[])
+{
+	BEGIN(execvp);
+	return hs_next.execvp(file, argv);
+}
+
+HS_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
+{
+	BEGIN(execvpe);
+	return hs_next.execvpe(file, argv, envp);
+}
+
+HS_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
+{
+	BEGIN(fexecve);
+	return hs_next.fexecve(fd, argv, envp);
+}
+
+HS_EXPORT int execveat(int directory, const char *path, char *const argv[], char *const envp[],
+		       int flags)
+{
+	BEGIN(execveat);
+	return hs_next.execveat(directory, path, argv, envp, flags);
+}
+
+static size_t count_arguments(va_list from)
+{
+	va_list arguments;
+	size_t count = 1;
+
+	va_copy(arguments, from);
+	while (va_arg(arguments, char *) != NULL)
+		count++;
+	va_end(arguments);
+	return count;
+}
+
+static void fill_arguments(char **argv, const char *first, va_list *arguments)
+{
+	*argv = (char *)(uintptr_t)first;
+	while (*argv != NULL)
+		*++argv = va_arg(*arguments, char *);
+}
+
+/* Into the array argv, on the stack as libc does it: these may be called in a vfork child. */
+#define COLLECT(argv, first, arguments)                                                            \
+	do {                                                                                       \
+		va_start(arguments, first);                                                        \
+		argv = alloca((count_arguments(arguments) + 1) * sizeof *argv);                    \
+		fill_arguments(argv, first, &arguments);                                           \
+	} while (0)
+
+HS_EXPORT int execl(const char *path, const char *first, ...)
+{
+	va_list arguments;
+	char **argv;
+
+	COLLECT(argv, first, arguments);
+	va_end(arguments);
+	return execv(path, argv);
+}
+
+HS_EXPORT int execlp(const char *file, const char *first, ...)
+{
+	va_list arguments;
+	char **argv;
+
+	COLLECT(argv, first, arguments);
+	va_end(arguments);
+	return execvp(file, argv);
+}
+
+/* The environment comes after the arguments. */
+HS_EXPORT int execle(const char *path, const char *first, ...)
+{
+	va_list arguments;
+	char **argv, **envp;
+
+	COLLECT(argv, first, arguments);
+	envp = va_arg(arguments, char **);
+	va_end(arguments);
+	return execve(path, argv, envp);
+}

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A process that executes another program in place: the profile of each image is there, of
+# no child that only executes, and what fails is no end.
+. "$(dirname "$0")/lib.sh"
+
+# Each image: one before the executions that fail, one before the next; the last one's end.
+CHAIN=evpPlLEfa
+run_profiled chain HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/chain/%n.%r.heap.pb.gz" -- \
+	"$victims/victim_exec" $CHAIN
+expect_status 5
+expect_silence
+images=$((${#CHAIN} + 1))
+expect_profiles $((2 * images))
+for number in $(seq 2 2 $((2 * images))); do
+	check check_profile.py site "$out/$(printf %04d "$number")".*.heap.pb.gz \
+		image 10 10000 10 10000
+done
+[ "$(find "$out" -name '*.exec.heap.pb.gz' | wc -l)" -eq $((2 * images - 1)) ] ||
+	fail "not all but the last are of an exec:" "$out"/*
+
+run_profiled no_final HEAPSAMPLE_FINAL=0 HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_exec" ev
+expect_status 5
+expect_profiles 0
+
+# Nothing was sampled before the last image: nothing is written but by that.
+run_profiled nothing HEAPSAMPLE_INTERVAL=1g -- "$victims/victim_exec" evl
+expect_status 5
+expect_silence
+count=$(profile_count)
+[ "$count" -eq 1 ] || fail "nothing: $count profiles:" "$out"/*
+finish
