@@ -3,27 +3,31 @@
 #include "base/libraries.h"
 
 _Atomic hs_closes hs_library_closes;
+_Atomic uint32_t hs_library_closes_unwaited;
 _Atomic uint64_t hs_library_opens;
 
-/* The closes that were over after the last one that did not wait. */
-static _Atomic uint32_t last_unwaited;
-
-void hs_close_ends(bool unloaded, bool waited)
+/* In one step, so that no record is taken between the two; the lower half wraps. */
+static void change(int under_way, uint32_t over)
 {
 	hs_closes now = atomic_load_explicit(&hs_library_closes, memory_order_relaxed), next;
 
-	/* Before the count: at worst a close of another thread counts as unwaited too. */
-	if (unloaded && !waited)
-		atomic_store_explicit(&last_unwaited, hs_closes_over(now) + 1,
-				      memory_order_release);
-
-	/* In one step, so that no record is taken between the two; the lower half wraps. */
 	do {
-		uint32_t over = hs_closes_over(now) + unloaded;
-
-		next = (((now >> 32) - 1) << 32) | over;
+		next = ((now >> 32) + (hs_closes)under_way) << 32;
+		next |= (uint32_t)(hs_closes_over(now) + over);
 	} while (!atomic_compare_exchange_weak_explicit(
 		&hs_library_closes, &now, next, memory_order_acq_rel, memory_order_relaxed));
+}
+
+void hs_close_ends(bool unloaded)
+{
+	change(-1, unloaded);
+}
+
+void hs_close_goes_on(void)
+{
+	/* First: maps that are newer than a record come with the knowledge that it matters. */
+	atomic_fetch_add_explicit(&hs_library_closes_unwaited, 1, memory_order_release);
+	change(0, 1);
 }
 
 void hs_closes_after_fork(bool this_thread)
@@ -33,9 +37,4 @@ void hs_closes_after_fork(bool this_thread)
 	atomic_store_explicit(&hs_library_closes,
 			      (hs_closes)this_thread << 32 | hs_closes_over(now),
 			      memory_order_relaxed);
-}
-
-bool hs_closes_may_concern(uint32_t over)
-{
-	return (int32_t)(atomic_load_explicit(&last_unwaited, memory_order_acquire) - over) > 0;
 }

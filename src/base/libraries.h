@@ -22,6 +22,9 @@ typedef uint64_t hs_closes;
 
 extern _Atomic hs_closes hs_library_closes;
 
+/* See hs_close_goes_on(). */
+extern _Atomic uint32_t hs_library_closes_unwaited;
+
 /* dlopen() calls begun: something may have been mapped where nothing was. */
 extern _Atomic uint64_t hs_library_opens;
 
@@ -47,17 +50,21 @@ static inline void hs_close_begins(void)
 	atomic_fetch_add_explicit(&hs_library_closes, (hs_closes)1 << 32, memory_order_acq_rel);
 }
 
-/*
- * unloaded: whether anything was.  waited: whether no sample was left that was taken before
- * and not yet unwound.
- */
-void hs_close_ends(bool unloaded, bool waited);
+/* unloaded: whether anything was. */
+void hs_close_ends(bool unloaded);
 
 /*
- * Whether a library was unloaded that a record taken when `over` closes were over may have
- * its stack in.
+ * A close is about to unload libraries that a record not yet unwound may have its stack in.
+ * Counts as a close that is over, so that maps read from now on are newer than that record.
  */
-bool hs_closes_may_concern(uint32_t over);
+void hs_close_goes_on(void);
+
+/* How often that has happened.  To be read before hs_closes_now() when a record is taken. */
+static inline uint32_t hs_closes_unwaited(void)
+{
+	/* Acquire: pairs with the release in hs_close_goes_on(). */
+	return atomic_load_explicit(&hs_library_closes_unwaited, memory_order_acquire);
+}
 
 /* In a forked child: the closes of threads that it does not have are not under way. */
 void hs_closes_after_fork(bool this_thread);

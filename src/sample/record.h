@@ -19,8 +19,8 @@ enum hs_record_kind {
 };
 
 enum hs_record_flags {
-	HS_RECORD_STACK_CUT = 1,  /* the stack goes on past the copy */
-	HS_RECORD_STACKLESS = 2,  /* registers only: there was no room for the stack */
+	HS_RECORD_STACK_CUT = 1, /* the stack goes on past the copy */
+	HS_RECORD_STACKLESS = 2, /* registers only: there was no room for the stack */
 };
 
 struct hs_record {
@@ -30,14 +30,14 @@ struct hs_record {
 	uint32_t slot;           /* of the live set */
 	uint32_t generation;     /* of the slot */
 	uint32_t tid;
-	uint16_t kind;           /* enum hs_record_kind */
-	uint16_t flags;          /* enum hs_record_flags */
+	uint16_t kind;  /* enum hs_record_kind */
+	uint16_t flags; /* enum hs_record_flags */
 	uint32_t stack_bytes;
-	uint32_t unused;
-	hs_closes closes;        /* which libraries were there, see base/libraries.h */
-	uint64_t file_offset;    /* of a map hint */
-	struct hs_regs regs;     /* of the call site */
-	unsigned char stack[];   /* stack_bytes bytes from regs.sp upwards */
+	uint32_t closes_unwaited; /* with closes: which libraries were there, base/libraries.h */
+	hs_closes closes;
+	uint64_t file_offset;  /* of a map hint */
+	struct hs_regs regs;   /* of the call site */
+	unsigned char stack[]; /* stack_bytes bytes from regs.sp upwards */
 };
 
 _Static_assert(sizeof(struct hs_record) % 16 == 0, "the stack copy is 16-byte aligned");

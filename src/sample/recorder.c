@@ -207,9 +207,10 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 		.generation = ticket.generation,
 		.tid = tid_of(thread),
 		.kind = HS_RECORD_ALLOCATION,
-		.closes = hs_closes_now(),
+		.closes_unwaited = hs_closes_unwaited(),
 		.regs = *regs,
 	};
+	record->closes = hs_closes_now();
 	if (capture.bytes > 0)
 		hs_capture_copy(&capture, record);
 	else

@@ -53,7 +53,6 @@ struct hs_thread_state {
 	uint32_t epoch; /* of the session that the countdown belongs to */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	uint8_t closing; /* how many dlclose() calls the thread is in */
-	bool close_unwaited; /* some sample was not waited for in them */
 };
 
 extern __thread struct hs_thread_state hs_thread __attribute__((visibility("hidden")));

@@ -51,7 +51,7 @@ void hs_close_wait(void)
 	if (hs_ring_unread_before(&session->ring, ticket) > 0 &&
 	    (!hs_record_may_wait((uintptr_t)__builtin_frame_address(0)) ||
 	     !wait_until_read(&session->ring, ticket, hs_thread.close_end_ns)))
-		hs_thread.close_unwaited = true;
+		hs_close_goes_on();
 	errno = saved_errno;
 }
 
@@ -79,9 +79,6 @@ bool hs_session_close_begins(void)
 
 void hs_session_close_ends(bool unloaded)
 {
-	struct hs_thread_state *thread = &hs_thread;
-
-	hs_close_ends(unloaded, !thread->close_unwaited);
-	if (--thread->closing == 0)
-		thread->close_unwaited = false;
+	hs_close_ends(unloaded);
+	hs_thread.closing--;
 }

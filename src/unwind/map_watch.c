@@ -24,8 +24,9 @@ static int refresh(struct hs_map_watch *watch)
 	return error;
 }
 
-void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes)
+void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes, uint32_t unwaited)
 {
+	watch->closes_unwaited = unwaited;
 	watch->closes_over = hs_closes_over(closes);
 	if (hs_mapping_table_generation(watch->table) == 0)
 		return;
@@ -50,8 +51,8 @@ uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
 
 	if (is_miss && may_refresh(watch)) {
 		watch->refreshes_in_vain++;
-		if (refresh(watch) == 0 && hs_mapping_table_find_recorded(watch->table, address) !=
-						   HS_MAPPING_NONE)
+		if (refresh(watch) == 0 &&
+		    hs_mapping_table_find_recorded(watch->table, address) != HS_MAPPING_NONE)
 			watch->refreshes_in_vain = 0;
 	}
 	return hs_mapping_table_find(watch->table, address);
@@ -63,7 +64,7 @@ bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id)
 
 	if (lag < 0)
 		return false;
-	if (lag == 0 || !hs_closes_may_concern(watch->closes_over))
+	if (lag == 0 || hs_closes_unwaited() == watch->closes_unwaited)
 		return true;
 	return (int32_t)(hs_mapping_table_since(watch->table, id) - watch->closes_over) <= 0;
 }

@@ -25,10 +25,11 @@ struct hs_map_watch {
 	uint64_t refresh_again_ns;  /* monotonic time before which a miss does not refresh */
 	unsigned refreshes_in_vain; /* on a miss, in a row */
 	uint32_t closes_over;       /* of the snapshot that is unwound */
+	uint32_t closes_unwaited;
 };
 
-/* A snapshot is looked at, taken at `closes`. */
-void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes);
+/* A snapshot is looked at; what base/libraries.h counted when it was taken. */
+void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes, uint32_t unwaited);
 
 /* The id of the mapping of an address of the snapshot, or HS_MAPPING_NONE. */
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address);

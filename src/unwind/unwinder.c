@@ -390,7 +390,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 	};
 
 	hs_stats_add(unwound, 1);
-	hs_map_watch_follow(&unwinder->maps, snapshot->closes);
+	hs_map_watch_follow(&unwinder->maps, snapshot->closes, snapshot->closes_unwaited);
 	drop_stale_caches(unwinder);
 	finish(&walk, walk_stack(&walk, &snapshot->regs));
 	return walk.count;

@@ -31,8 +31,9 @@ struct hs_snapshot {
 	struct hs_regs regs;
 	const void *stack;
 	size_t stack_bytes;
-	bool stack_cut;   /* the real stack goes on past stack_bytes */
-	hs_closes closes; /* hs_closes_now() when it was taken */
+	bool stack_cut;           /* the real stack goes on past stack_bytes */
+	hs_closes closes;         /* hs_closes_now() when it was taken */
+	uint32_t closes_unwaited; /* and hs_closes_unwaited() */
 };
 
 struct hs_unwinder;

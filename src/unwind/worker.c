@@ -45,6 +45,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = (record->flags & HS_RECORD_STACK_CUT) != 0,
 		.closes = record->closes,
+		.closes_unwaited = record->closes_unwaited,
 	};
 	struct hs_unwound *result = &worker->result;
 	size_t frames;

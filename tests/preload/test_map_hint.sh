@@ -118,8 +118,9 @@ for profile in "$out"/*.heap.pb.gz; do
 done
 hinted exec "HEAPSAMPLE_MAP=a.o,$at,0x1000" -- copy b.so $at hint b.so run b_outer 80 10 \
 	exec copy a.o $at run a_outer 40 10
-expect_profiles 1
-stacks 40 10 a_leaf a_outer
+expect_profiles 2
+check check_map_hint.py "$out"/*.0001.heap.pb.gz 80 10 b_leaf b_outer
+check check_map_hint.py "$out"/*.0002.heap.pb.gz 40 10 a_leaf a_outer
 
 # A hint that comes after the samples, from outside, names them with the next profile.
 late_sampled() {

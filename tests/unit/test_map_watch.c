@@ -53,6 +53,12 @@ static unsigned char *map_file(void *address, char letter)
 	return mapped;
 }
 
+/* A snapshot taken at `closes`, and with those of now that did not wait. */
+static void follow(hs_closes closes)
+{
+	hs_map_watch_follow(&watch, closes, hs_closes_unwaited());
+}
+
 static uint32_t find(const void *address)
 {
 	return hs_map_watch_find(&watch, (uintptr_t)address);
@@ -105,15 +111,15 @@ static void test_newer_snapshot(void)
 	code = map_file(NULL, 'a');
 	id = find(code);
 	map_file(code, 'b');
-	hs_map_watch_follow(&watch, 0);
+	follow(0);
 	CHECK_INT(find(code), id);
 	hs_close_begins();
-	hs_close_ends(true, true);
-	hs_map_watch_follow(&watch, hs_closes_now());
+	hs_close_ends(true);
+	follow(hs_closes_now());
 	CHECK(find(code) != HS_MAPPING_NONE && find(code) != id);
 	CHECK(hs_map_watch_is_of_snapshot(&watch, find(code)));
 	before = reads();
-	hs_map_watch_follow(&watch, hs_closes_now());
+	follow(hs_closes_now());
 	CHECK_INT(reads(), before);
 	munmap(code, PAGE);
 	end();
@@ -130,15 +136,15 @@ static void test_while_closing(void)
 	id = find(code);
 	hs_close_begins();
 	hs_close_begins();
-	hs_close_ends(false, true);
+	hs_close_ends(false);
 	map_file(code, 'b');
-	hs_map_watch_follow(&watch, hs_closes_now());
+	follow(hs_closes_now());
 	CHECK(find(code) != id);
 	CHECK(hs_map_watch_is_of_snapshot(&watch, find(code)));
 	before = reads();
-	hs_map_watch_follow(&watch, hs_closes_now());
+	follow(hs_closes_now());
 	CHECK_INT(reads(), before + 1);
-	hs_close_ends(false, true);
+	hs_close_ends(false);
 	CHECK_INT(hs_closes_now(), 0);
 	munmap(code, PAGE);
 	end();
@@ -148,6 +154,7 @@ static void test_while_closing(void)
 static void check_older_snapshot(bool waited)
 {
 	unsigned char *old, *new;
+	uint32_t unwaited = hs_closes_unwaited();
 	hs_closes before;
 
 	begin();
@@ -155,11 +162,13 @@ static void check_older_snapshot(bool waited)
 	old = map_file(NULL, 'a');
 	CHECK(find(old) != HS_MAPPING_NONE);
 	hs_close_begins();
-	hs_close_ends(true, waited);
+	if (!waited)
+		hs_close_goes_on();
+	hs_close_ends(true);
 	new = map_file(NULL, 'b');
-	hs_map_watch_follow(&watch, hs_closes_now());
+	follow(hs_closes_now());
 	CHECK(hs_map_watch_is_of_snapshot(&watch, find(new)));
-	hs_map_watch_follow(&watch, before);
+	hs_map_watch_follow(&watch, before, unwaited);
 	CHECK(hs_map_watch_is_of_snapshot(&watch, find(old)));
 	CHECK_INT(hs_map_watch_is_of_snapshot(&watch, find(new)), waited);
 	/* Gone and come again is not there since. */
@@ -198,12 +207,12 @@ static void test_unreadable_after_close(void)
 	begin();
 	id = find((const void *)(uintptr_t)&test_miss);
 	hs_close_begins();
-	hs_close_ends(true, true);
+	hs_close_ends(true);
 	refuse_maps(true);
-	hs_map_watch_follow(&watch, hs_closes_now());
+	follow(hs_closes_now());
 	CHECK(!hs_map_watch_is_of_snapshot(&watch, id));
 	refuse_maps(false);
-	hs_map_watch_follow(&watch, hs_closes_now());
+	follow(hs_closes_now());
 	CHECK(hs_map_watch_is_of_snapshot(&watch, id));
 	end();
 }
@@ -254,7 +263,7 @@ static void test_pages(void)
 	map_file(gone, 'x');
 	map_file(unread, 'y');
 	hs_close_begins();
-	hs_close_ends(true, true);
+	hs_close_ends(true);
 	/* In the cache, from before the close; not there, and another file's now. */
 	check_byte(cache, gone, 'g');
 	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)unread, &got, 1), -EFAULT);
@@ -276,11 +285,11 @@ static void test_after_fork(void)
 	hs_close_begins();
 	hs_close_begins();
 	hs_close_begins();
-	hs_close_ends(true, true);
+	hs_close_ends(true);
 	hs_closes_after_fork(true);
 	CHECK(hs_closes_under_way(hs_closes_now()));
 	CHECK_INT(hs_closes_over(hs_closes_now()), 1);
-	hs_close_ends(true, true);
+	hs_close_ends(true);
 	CHECK(!hs_closes_under_way(hs_closes_now()));
 	CHECK_INT(hs_closes_over(hs_closes_now()), 2);
 	hs_close_begins();
@@ -289,7 +298,7 @@ static void test_after_fork(void)
 	/* The count wraps without touching the other. */
 	atomic_store(&hs_library_closes, UINT32_MAX);
 	hs_close_begins();
-	hs_close_ends(true, true);
+	hs_close_ends(true);
 	CHECK_INT(hs_closes_now(), 0);
 }
 
