@@ -12,6 +12,9 @@
  * then a matter of one in five million inserts. */
 #define ENTRIES_PER_BUCKET 1
 
+/* Tables have at most this many times the room that their entries need. */
+#define MOST_ROOM 64
+
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define LANE_TRIES 1000
 
@@ -96,7 +99,7 @@ static bool insert_into(uint64_t index, uint64_t hash, uint32_t slot)
 
 bool hs_live_index_insert(uint64_t address, uint32_t slot)
 {
-	uint64_t hash = address * HS_LIVE_HASH;
+	uint64_t hash = hs_live_hash(address);
 	uint64_t index = atomic_load(&hs_live_index), next;
 
 	for (;;) {
@@ -149,12 +152,12 @@ static void remove_from(uint64_t index, uint64_t hash, uint32_t slot)
 
 void hs_live_index_remove(uint64_t address, uint32_t slot)
 {
-	remove_from(atomic_load(&hs_live_index), address * HS_LIVE_HASH, slot);
+	remove_from(atomic_load(&hs_live_index), hs_live_hash(address), slot);
 }
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t address)
 {
-	uint64_t hash = address * HS_LIVE_HASH;
+	uint64_t hash = hs_live_hash(address);
 
 	search->bucket = home_of(atomic_load(&hs_live_index), hash);
 	search->tag = tag_of(hash);
@@ -213,7 +216,7 @@ int hs_live_index_init(uint32_t expected)
 
 static bool copy_entry(uint64_t to, uint32_t slot)
 {
-	return insert_into(to, hs_live_set_address(slot) * HS_LIVE_HASH, slot);
+	return insert_into(to, hs_live_hash(hs_live_set_address(slot)), slot);
 }
 
 /* Copy all entries; false when the new table has no room for one. */
@@ -262,8 +265,11 @@ int hs_live_index_maintain(uint32_t entries)
 	bool crowded = atomic_load_explicit(&refused, memory_order_relaxed) != 0;
 	int error;
 
-	/* A refusal in a table that is far from full is chance: a larger one has it too. */
-	if (entries <= room && !(crowded && entries > room / 4))
+	/*
+	 * A refusal in a table that is far from full means addresses that the hash does not
+	 * part; a larger table may, up to a point.
+	 */
+	if (entries <= room && !(crowded && entries > room / MOST_ROOM))
 		return 0;
 	/* Not by one doubling: where the program was much faster, that is still too full. */
 	do

@@ -56,8 +56,14 @@ struct hs_live_bucket {
 /* The current table: address of its buckets | the shift that makes a bucket number of a hash. */
 extern _Atomic uint64_t hs_live_index;
 
-/* Multiplier of the hash: 2^64 / golden ratio. */
-#define HS_LIVE_HASH 0x9e3779b97f4a7c15u
+/*
+ * Multiplied by 2^64 / golden ratio.  Folded before: blocks at equal distances would else
+ * crowd into one bucket at some distances, one in 300.
+ */
+static inline uint64_t hs_live_hash(uint64_t address)
+{
+	return (address ^ address >> 15) * 0x9e3779b97f4a7c15u;
+}
 
 /*
  * Whether an address may hold a live sample.  False is certain.
@@ -69,7 +75,7 @@ extern _Atomic uint64_t hs_live_index;
 static inline bool hs_live_set_may_hold(const void *address)
 {
 	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
-	uint64_t hash = (uint64_t)(uintptr_t)address * HS_LIVE_HASH;
+	uint64_t hash = hs_live_hash((uintptr_t)address);
 	const struct hs_live_bucket *buckets =
 		(const struct hs_live_bucket *)(uintptr_t)(index & ~(uint64_t)63);
 	uint64_t tags = atomic_load_explicit(&buckets[hash >> (index & 63)].tags,

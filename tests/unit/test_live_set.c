@@ -16,7 +16,7 @@ static void *pointer(uint64_t address)
 
 static struct hs_live_ticket insert(uint64_t address)
 {
-	struct hs_live_ticket ticket = { HS_SLOT_NONE, 0 };
+	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
 
 	CHECK(hs_live_set_take(&ticket));
 	CHECK(hs_live_set_insert(ticket, pointer(address)));
@@ -104,15 +104,48 @@ static void test_move(void)
 	CHECK(!hs_live_set_may_hold(pointer(0x3000)));
 }
 
-/* The address whose hash is the given one: the multiplier is odd, so it has an inverse. */
+/*
+ * The address whose hash is the given one: the multiplier (the hash of 1) is odd, so it has
+ * an inverse; the fold is undone piece by piece.
+ */
 static uint64_t address_of_hash(uint64_t hash)
 {
-	uint64_t inverse = HS_LIVE_HASH;
+	uint64_t multiplier = hs_live_hash(1), inverse = multiplier, folded, address;
 
 	for (int i = 0; i < 6; i++)
-		inverse *= 2 - HS_LIVE_HASH * inverse;
-	CHECK(inverse * HS_LIVE_HASH == 1);
-	return hash * inverse;
+		inverse *= 2 - multiplier * inverse;
+	folded = hash * inverse;
+	address = folded ^ folded >> 15 ^ folded >> 30 ^ folded >> 45 ^ folded >> 60;
+	CHECK(hs_live_hash(address) == hash);
+	return address;
+}
+
+/* Blocks at equal distances do not crowd into few buckets, whatever the distance. */
+static void test_equal_distances(void)
+{
+	static const uint64_t units[] = {16, 48, 4096, 65536, 1 << 20};
+	unsigned refused = 0;
+
+	for (unsigned u = 0; u < 5; u++) {
+		for (uint64_t distance = units[u]; distance <= units[u] * 4000;
+		     distance += units[u]) {
+			for (unsigned i = 0; i < 48; i++) {
+				uint64_t address = 0x7f3a12345010 + i * distance;
+				struct hs_live_ticket ticket;
+
+				CHECK(hs_live_set_take(&ticket));
+				if (!hs_live_set_insert(ticket, pointer(address))) {
+					refused++;
+					hs_live_set_cancel(ticket);
+				}
+			}
+			for (unsigned i = 0; i < 48; i++)
+				hs_live_set_free(pointer(0x7f3a12345010 + i * distance), &sequence);
+			recycle_freed();
+		}
+	}
+	CHECK_INT(refused, 0);
+	CHECK_INT(hs_live_set_used(), 0);
 }
 
 static void test_bucket_overflow(void)
@@ -132,6 +165,16 @@ static void test_bucket_overflow(void)
 	CHECK(hs_live_set_take(&tickets[12]));
 	CHECK(!hs_live_set_insert(tickets[12], pointer(addresses[12])));
 	hs_live_set_cancel(tickets[12]);
+	/* A larger table might part them; these no table can, and it stays in proportion. */
+	for (unsigned i = 0; i < 20; i++) {
+		CHECK_INT(hs_live_set_maintain(0), 0);
+		CHECK(hs_live_set_take(&tickets[12]));
+		CHECK(!hs_live_set_insert(tickets[12], pointer(addresses[12])));
+		hs_live_set_cancel(tickets[12]);
+	}
+	CHECK((atomic_load(&hs_live_index) & 63) < shift);
+	CHECK((atomic_load(&hs_live_index) & 63) >= shift - 4);
+	shift = atomic_load(&hs_live_index) & 63;
 	for (unsigned i = 12; i-- > 0;)
 		CHECK(hs_live_set_free(pointer(addresses[i]), &sequence));
 	CHECK_INT(recycle_freed(), 12);
@@ -188,7 +231,7 @@ static uint64_t many_address(uint64_t i)
 
 static void test_growth(void)
 {
-	uint64_t random = 1, shift = atomic_load(&hs_live_index) & 63;
+	uint64_t random = 1;
 	unsigned passed = 0;
 
 	for (unsigned i = 0; i < MANY; i++) {
@@ -200,7 +243,7 @@ static void test_growth(void)
 		if (i % 64 == 0)
 			CHECK_INT(hs_live_set_maintain(1000), 0);
 	}
-	CHECK((atomic_load(&hs_live_index) & 63) <= shift - 9);
+	CHECK((uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63)) >= MANY);
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK(hs_live_set_may_hold(pointer(many_address(i))));
 	for (unsigned i = 0; i < 1000000; i++) {
@@ -222,7 +265,7 @@ static void test_growth(void)
 
 static void test_slots_run_out(void)
 {
-	struct hs_live_ticket ticket, last = { 0, 0 };
+	struct hs_live_ticket ticket, last = {0, 0};
 	uint32_t taken = 0;
 
 	while (hs_live_set_take(&ticket)) {
@@ -246,6 +289,7 @@ int main(void)
 	RUN(test_insert_free_recycle);
 	RUN(test_given_up_sample);
 	RUN(test_move);
+	RUN(test_equal_distances);
 	RUN(test_bucket_overflow);
 	RUN(test_sweep);
 	RUN(test_growth);
