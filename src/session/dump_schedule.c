@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "session/oom_watch.h"
 #include "session/session_state.h"
 
 #define SECOND_NS 1000000000u
@@ -54,8 +55,29 @@ static void look_at_signal(void)
 	       hs_session.program, hs_options.signal_number);
 }
 
+/* Looks at the memory limits: each second, and each time so much was allocated. */
+#define OOM_LOOK_BYTES ((uint64_t)16 << 20)
+static uint64_t next_oom_look_ns, next_oom_look_allocated;
+
+static void look_at_memory(void)
+{
+	uint64_t now_ns = hs_sys_monotonic_ns(), allocated = hs_stats_get(allocated_bytes);
+
+	if (hs_options.oom_percent == 0 ||
+	    (now_ns < next_oom_look_ns && allocated < next_oom_look_allocated))
+		return;
+	next_oom_look_ns = now_ns + SECOND_NS;
+	next_oom_look_allocated = allocated + OOM_LOOK_BYTES;
+	if (hs_oom_watch_is_crossed())
+		hs_dump_write("oom");
+}
+
 void hs_schedule_start(void)
 {
+	if (hs_options.oom_percent != 0) {
+		hs_oom_watch_start(hs_options.oom_percent);
+		next_oom_look_ns = hs_sys_monotonic_ns() + SECOND_NS;
+	}
 	if (hs_options.signal_number != 0)
 		install_signal(hs_options.signal_number);
 	if (hs_options.time_interval_s != 0)
@@ -76,6 +98,8 @@ int64_t hs_schedule_sleep_ns(void)
 		return 1;
 	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns < due_ns))
 		due_ns = next_signal_look_ns;
+	if (hs_options.oom_percent != 0 && (due_ns == 0 || next_oom_look_ns < due_ns))
+		due_ns = next_oom_look_ns;
 	if (due_ns == 0)
 		return -1;
 	now_ns = hs_sys_monotonic_ns();
@@ -168,6 +192,7 @@ void hs_schedule_run_due(void)
 		hs_sys_futex_wake(&session->finished, 1 << 30);
 		return;
 	}
+	look_at_memory();
 	run_timed();
 	run_by_bytes();
 }

@@ -217,7 +217,8 @@ static void start_profiling(char **environment)
 	describe(HS_LOG_INFO, "profiling", NULL);
 	hs_schedule_start();
 	start_sampling();
-	if (hs_recorder.block || hs_options.signal_number != 0 || hs_options.time_interval_s != 0)
+	if (hs_recorder.block || hs_options.signal_number != 0 ||
+	    hs_options.time_interval_s != 0 || hs_options.oom_percent != 0)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block)

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/oom_watch.h"
+
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static char root[] = "/tmp/test_oom_watch.XXXXXX";
+
+static void make_directories(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0700);
+		*slash = '/';
+	}
+}
+
+static void put(const char *name, const char *text)
+{
+	char path[512];
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s%s", root, name);
+	make_directories(path);
+	file = fopen(path, "w");
+	CHECK(file != NULL);
+	fputs(text, file);
+	fclose(file);
+}
+
+static void remove_tree(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof command, "rm -rf %s/*", root);
+	CHECK_INT(system(command), 0);
+}
+
+/* A process of 100 pages, on a machine with memory enough. */
+static void begin(const char *groups)
+{
+	remove_tree();
+	put("/proc/self/cgroup", groups);
+	put("/proc/self/statm", "100 90 10 5 0 80 0\n");
+	put("/proc/meminfo", "MemTotal:       16000000 kB\nMemFree:        8000000 kB\n");
+}
+
+static void test_version_2(void)
+{
+	begin("0::/system.slice/app.service\n");
+	put("/sys/fs/cgroup/system.slice/app.service/memory.max", "1000000\n");
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "799999\n");
+	put("/sys/fs/cgroup/system.slice/app.service/memory.stat", "anon 1\ninactive_file 0\n");
+	put("/sys/fs/cgroup/system.slice/memory.max", "max\n");
+	hs_oom_watch_start(80);
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "800000\n");
+	CHECK(hs_oom_watch_is_crossed());
+	/* Once, until it is well below. */
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "760000\n");
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "900000\n");
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "740000\n");
+	CHECK(!hs_oom_watch_is_crossed());
+	/* Cache that can be dropped is no need. */
+	put("/sys/fs/cgroup/system.slice/app.service/memory.stat",
+	    "anon 1\ninactive_file 200000\n");
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "990000\n");
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/app.service/memory.stat", "anon 1\ninactive_file 100\n");
+	CHECK(hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "1\n");
+	CHECK(!hs_oom_watch_is_crossed());
+	/* A group above. */
+	put("/sys/fs/cgroup/system.slice/memory.max", "5000000\n");
+	put("/sys/fs/cgroup/system.slice/memory.current", "4500000\n");
+	CHECK(hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/system.slice/memory.current", "1\n");
+	CHECK(!hs_oom_watch_is_crossed());
+}
+
+static void test_version_1(void)
+{
+	begin("11:cpu,cpuacct:/x\n8:memory:/docker/abc\n0::/system.slice\n");
+	/* As in a container: the group is the mount. */
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5000000\n");
+	put("/sys/fs/cgroup/memory/memory.stat", "cache 5\ntotal_inactive_file 0\n");
+	hs_oom_watch_start(50);
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9000000\n");
+	CHECK(hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "90000000\n");
+	CHECK(!hs_oom_watch_is_crossed());
+}
+
+/* Without a limit of a cgroup it is the machine's memory, but not with one. */
+static void test_machine(void)
+{
+	begin("0::/\n");
+	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
+	put("/proc/meminfo", "MemTotal:       400000 kB\n");
+	hs_oom_watch_start(80);
+	CHECK(hs_oom_watch_is_crossed());
+	put("/proc/self/statm", "90000 70000 10 5 0 80 0\n");
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
+	put("/sys/fs/cgroup/memory.max", "100000000000\n");
+	put("/sys/fs/cgroup/memory.current", "100\n");
+	hs_oom_watch_start(80);
+	CHECK(!hs_oom_watch_is_crossed());
+}
+
+static void test_rlimits(void)
+{
+	static const int resources[] = {RLIMIT_AS, RLIMIT_DATA};
+
+	for (int i = 0; i < 2; i++) {
+		struct rlimit old, limit;
+
+		begin("");
+		CHECK_INT(getrlimit(resources[i], &old), 0);
+		limit = old;
+		limit.rlim_cur = (rlim_t)1 << 40;
+		CHECK_INT(setrlimit(resources[i], &limit), 0);
+		hs_oom_watch_start(50);
+		CHECK(!hs_oom_watch_is_crossed());
+		/* 2^27 pages are half of it. */
+		put("/proc/self/statm",
+		    i == 0 ? "134300000 9 1 5 0 80 0\n" : "9 9 1 5 0 134300000 0\n");
+		CHECK(hs_oom_watch_is_crossed());
+		put("/proc/self/statm", "9 9 9 9 9 9 0\n");
+		CHECK(!hs_oom_watch_is_crossed());
+		setrlimit(resources[i], &old);
+	}
+}
+
+/* Nothing can be read: nothing is crossed. */
+static void test_nothing(void)
+{
+	remove_tree();
+	hs_oom_watch_start(1);
+	CHECK(!hs_oom_watch_is_crossed());
+	begin("garbage\n::\n3:memory\n");
+	hs_oom_watch_start(99);
+	CHECK(!hs_oom_watch_is_crossed());
+}
+
+int main(void)
+{
+	if (mkdtemp(root) == NULL)
+		return 99;
+	hs_oom_watch_root = root;
+	RUN(test_version_2);
+	RUN(test_version_1);
+	RUN(test_machine);
+	RUN(test_rlimits);
+	RUN(test_nothing);
+	remove_tree();
+	rmdir(root);
+	return CHECK_RESULT();
+}
