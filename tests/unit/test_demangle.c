@@ -60,12 +60,12 @@ static void others_are_no_mangled_names(void)
 static char *repeat(const char *before, const char *middle, unsigned times, const char *after)
 {
 	size_t bytes = strlen(before) + times * strlen(middle) + strlen(after) + 1;
-	char *name = malloc(bytes);
+	char *name = malloc(bytes), *end = stpcpy(name, before);
 
-	strcpy(name, before);
 	while (times-- > 0)
-		strcat(name, middle);
-	return strcat(name, after);
+		end = stpcpy(end, middle);
+	strcpy(end, after);
+	return name;
 }
 
 static void long_names_are_cut(void)
