@@ -44,6 +44,7 @@ struct hs_options {
 	uint64_t time_phase_s;     /* _TIME_PHASE: until the first of them, 0 = the interval */
 	uint64_t alloc_interval_bytes; /* _ALLOC_INTERVAL: allocated between dumps, 0 = none */
 	uint64_t inuse_interval_bytes; /* _INUSE_INTERVAL: new high water, 0 = none */
+	bool peak;                 /* _PEAK: a profile of the highest memory in use */
 	uint32_t oom_percent;      /* _OOM: of a memory limit, 0 = not watched */
 	uint32_t keep_files;       /* _KEEP: periodic files kept, 0 = all */
 	uint64_t keep_bytes;       /* their size, 0 = any */

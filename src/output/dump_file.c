@@ -86,7 +86,10 @@ static void put_letter(struct text *text, char letter, const struct hs_dump_name
 		put_number(text, name->time_s, false);
 		break;
 	case 'n':
-		put_number(text, name->number, true);
+		if (name->number == 0)
+			put(text, "peak", 4);
+		else
+			put_number(text, name->number, true);
 		break;
 	case 'r':
 		put_name(text, name->reason);
@@ -97,12 +100,12 @@ static void put_letter(struct text *text, char letter, const struct hs_dump_name
 	}
 }
 
-static bool has_pid(const char *pattern)
+static bool has_letter(const char *pattern, char letter)
 {
 	for (; *pattern != '\0'; pattern++) {
 		if (pattern[0] != '%')
 			continue;
-		if (pattern[1] == 'p')
+		if (pattern[1] == letter)
 			return true;
 		if (pattern[1] != '\0')
 			pattern++;
@@ -131,29 +134,34 @@ bool hs_dump_pattern_is_valid(const char *pattern)
 	return true;
 }
 
+/* What the pattern does not tell apart by itself: put before the first dot of its last part. */
+static void put_additions(struct text *text, const char *pattern, const struct hs_dump_name *name)
+{
+	if (name->inherited && !has_letter(pattern, 'p')) {
+		put(text, ".", 1);
+		put_pid(text, name->pid);
+	}
+	if (name->number == 0 && !has_letter(pattern, 'n') && !has_letter(pattern, 'r'))
+		put(text, ".peak", 5);
+}
+
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
 			size_t capacity)
 {
 	struct text text = { .bytes = path, .capacity = capacity };
-	const char *pid_at = NULL;
+	const char *last = last_component(pattern), *additions_at = last + strcspn(last, ".");
 
 	if (!hs_dump_pattern_is_valid(pattern))
 		return -EINVAL;
-	if (name->inherited && !has_pid(pattern)) {
-		const char *last = last_component(pattern);
-		pid_at = last + strcspn(last, ".");
-	}
-	for (;; pattern++) {
-		if (pattern == pid_at) {
-			put(&text, ".", 1);
-			put_pid(&text, name->pid);
-		}
-		if (*pattern == '\0')
+	for (const char *next = pattern;; next++) {
+		if (next == additions_at)
+			put_additions(&text, pattern, name);
+		if (*next == '\0')
 			break;
-		if (*pattern != '%')
-			put(&text, pattern, 1);
+		if (*next != '%')
+			put(&text, next, 1);
 		else
-			put_letter(&text, *++pattern, name);
+			put_letter(&text, *++next, name);
 	}
 	return text.full ? -ENAMETOOLONG : 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/stats.h"
+#include "base/sys.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -24,7 +25,7 @@ struct hs_book {
 
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
 {
-	*tracker = (struct hs_heap_tracker){ .label_sizes = label_sizes };
+	*tracker = (struct hs_heap_tracker){.label_sizes = label_sizes};
 	return hs_interner_init(&tracker->rows, sizeof(struct hs_row), sizeof(struct hs_row_key));
 }
 
@@ -34,7 +35,8 @@ void hs_heap_tracker_fini(struct hs_heap_tracker *tracker)
 		hs_arena_free(tracker->books[i]);
 	hs_arena_free(tracker->books);
 	hs_interner_fini(&tracker->rows);
-	*tracker = (struct hs_heap_tracker){ 0 };
+	hs_peak_fini(&tracker->peak);
+	*tracker = (struct hs_heap_tracker){0};
 }
 
 uint64_t hs_heap_tracker_size_bucket(uint64_t size)
@@ -105,19 +107,27 @@ static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row
 	return hs_interner_item(&tracker->rows, row);
 }
 
+static struct hs_row_totals *totals_to_change(struct hs_heap_tracker *tracker, uint32_t row)
+{
+	if (tracker->keeps_peak)
+		hs_peak_note(&tracker->peak, row);
+	return &row_of(tracker, row)->totals;
+}
+
 /* Add a sample to its row.  Returns the row, HS_INTERNER_NONE when out of memory. */
 static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event)
 {
-	struct hs_row row = { .key = {
-		.size = tracker->label_sizes ? hs_heap_tracker_size_bucket(event->size) : 0,
-		.callsite = event->callsite,
-		.tid = event->tid,
-		.thread = event->thread,
-	} };
+	struct hs_row row = {
+		.key = {
+			.size = tracker->label_sizes ? hs_heap_tracker_size_bucket(event->size) : 0,
+			.callsite = event->callsite,
+			.tid = event->tid,
+			.thread = event->thread,
+		}};
 	uint32_t number = hs_interner_add(&tracker->rows, &row);
 
 	if (number != HS_INTERNER_NONE)
-		add(&row_of(tracker, number)->allocated, event->size, event->weight);
+		add(&totals_to_change(tracker, number)->allocated, event->size, event->weight);
 	return number;
 }
 
@@ -131,7 +141,7 @@ static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
 static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 {
 	subtract(&tracker->in_use, book->size, book->weight);
-	add(&row_of(tracker, book->row - 1)->freed, book->size, book->weight);
+	add(&totals_to_change(tracker, book->row - 1)->freed, book->size, book->weight);
 	book->row = 0;
 }
 
@@ -161,10 +171,10 @@ static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_ev
 	if (row == HS_INTERNER_NONE)
 		hs_heap_tracker_lose(event->size, event->weight);
 	else
-		add(&row_of(tracker, row)->freed, event->size, event->weight);
+		add(&totals_to_change(tracker, row)->freed, event->size, event->weight);
 }
 
-void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event)
+static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_event *event)
 {
 	struct hs_book *book;
 
@@ -184,6 +194,19 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 		close_book(tracker, book);
 	}
 	open_book(tracker, book, event);
+}
+
+static void read_totals(const void *context, uint32_t row, struct hs_row_totals *out)
+{
+	*out = row_of(context, row)->totals;
+}
+
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event)
+{
+	apply_allocation(tracker, event);
+	if (tracker->keeps_peak && tracker->in_use.bytes > tracker->peak.bytes)
+		hs_peak_follow(&tracker->peak, tracker->in_use.bytes, hs_sys_realtime_ns(),
+			       read_totals, tracker);
 }
 
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event)

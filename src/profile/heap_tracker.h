@@ -16,25 +16,19 @@
 
 #include "profile/commit_order.h"
 #include "base/interner.h"
-
-/* Sums of weights; bytes are weight * size.  Units of 1 / HS_WEIGHT_ONE. */
-struct hs_totals {
-	unsigned __int128 objects;
-	unsigned __int128 bytes;
-};
+#include "profile/peak.h"
 
 struct hs_row_key {
-	uint64_t size;     /* size bucket; 0 without the label */
+	uint64_t size; /* size bucket; 0 without the label */
 	uint32_t callsite;
 	uint32_t tid;
 	uint32_t thread;
-	uint32_t unused;   /* 0; fills up the key */
+	uint32_t unused; /* 0; fills up the key */
 };
 
 struct hs_row {
 	struct hs_row_key key;
-	struct hs_totals allocated;
-	struct hs_totals freed;
+	struct hs_row_totals totals;
 };
 
 struct hs_book;
@@ -45,6 +39,8 @@ struct hs_heap_tracker {
 	uint32_t piece_count;
 	bool label_sizes;
 	struct hs_totals in_use; /* of all rows */
+	bool keeps_peak;
+	struct hs_peak peak; /* if keeps_peak */
 };
 
 /* Returns 0 or -ENOMEM. */

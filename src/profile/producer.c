@@ -220,6 +220,18 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 	return count;
 }
 
+void hs_producer_keep_peak(struct hs_producer *producer)
+{
+	producer->tracker.keeps_peak = true;
+}
+
+uint64_t hs_producer_peak_ns(const struct hs_producer *producer)
+{
+	const struct hs_peak *peak = &producer->tracker.peak;
+
+	return peak->is_spoiled ? 0 : peak->time_ns;
+}
+
 uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer)
 {
 	return (uint64_t)(producer->tracker.in_use.bytes >> HS_WEIGHT_SHIFT);

@@ -55,6 +55,15 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer);
 /* Commit what is in order.  Returns whether events are left that wait for a number. */
 bool hs_producer_commit(struct hs_producer *producer);
 
+/* Keep the books of the peak too.  Before the first record. */
+void hs_producer_keep_peak(struct hs_producer *producer);
+
+/*
+ * When the highest memory in use so far was reached, wall clock: 0 if nothing is kept, or
+ * memory for it ran out.
+ */
+uint64_t hs_producer_peak_ns(const struct hs_producer *producer);
+
 /* Estimated bytes in use, as far as the books are. */
 uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer);
 

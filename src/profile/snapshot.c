@@ -14,6 +14,7 @@ struct hs_snapshot_view {
 	struct hs_producer *producer;
 	const struct hs_mapping_table *table;
 	struct hs_pauses pauses;
+	bool peak; /* the rows are those of the peak */
 	struct hs_view_row *rows;
 	struct hs_view_mapping *mappings;
 	struct hs_view_location *locations;
@@ -39,14 +40,14 @@ static int64_t round_weight(unsigned __int128 weight)
 }
 
 static void copy_row(const struct hs_producer *producer, const struct hs_row *row,
-		     struct hs_view_row *out)
+		     const struct hs_row_totals *totals, struct hs_view_row *out)
 {
 	*out = (struct hs_view_row){
 		.values = {
-			round_weight(row->allocated.objects),
-			round_weight(row->allocated.bytes),
-			round_weight(row->allocated.objects - row->freed.objects),
-			round_weight(row->allocated.bytes - row->freed.bytes),
+			round_weight(totals->allocated.objects),
+			round_weight(totals->allocated.bytes),
+			round_weight(totals->allocated.objects - totals->freed.objects),
+			round_weight(totals->allocated.bytes - totals->freed.bytes),
 		},
 		.callsite = row->key.callsite,
 		.has_size = (producer->labels & HS_LABEL_SIZE) != 0,
@@ -79,9 +80,16 @@ static bool copy_rows(struct hs_snapshot_view *snapshot)
 	snapshot->rows = hs_arena_alloc(((size_t)count + 1) * sizeof *snapshot->rows);
 	if (snapshot->rows == NULL)
 		return false;
-	for (uint32_t i = 0; i < count; i++)
-		copy_row(producer, hs_heap_tracker_row(&producer->tracker, i), &snapshot->rows[i]);
-	snapshot->row_count = count + make_lost_row(producer, &snapshot->rows[count]);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, i);
+		const struct hs_row_totals *totals = &row->totals;
+
+		if (snapshot->peak)
+			totals = hs_peak_row(&producer->tracker.peak, i);
+		if (totals != NULL)
+			copy_row(producer, row, totals, &snapshot->rows[snapshot->row_count++]);
+	}
+	snapshot->row_count += make_lost_row(producer, &snapshot->rows[snapshot->row_count]);
 	snapshot->node_count = hs_callsite_trie_count(&producer->trie);
 	snapshot->table_count = producer->locations.interner.count;
 	return true;
@@ -315,7 +323,7 @@ static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize
 
 struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 					    const struct hs_mapping_table *table,
-					    const struct hs_options *options,
+					    const struct hs_options *options, bool peak,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view)
 {
@@ -325,6 +333,7 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 		return NULL;
 	snapshot->producer = producer;
 	snapshot->table = table;
+	snapshot->peak = peak;
 	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
 	if (producer->hint_names != NULL)
 		hs_hint_names_follow(producer->hint_names);

@@ -21,10 +21,11 @@
 struct hs_snapshot_view; /* owns what the view points to */
 
 /*
- * Freeze and name.  Names of new locations are read from the objects' symbol tables
- * (symbolize/), once per location for the life of the process: an object is read when it
- * has locations without a name, then let go.  pause is called between pieces of work,
- * after the rows have been copied.
+ * Freeze and name the books of now, or (peak, where hs_producer_keep_peak() was called) as
+ * they were when most memory was in use.  Names of new locations are read from the objects'
+ * symbol tables (symbolize/), once per location for the life of the process: an object is
+ * read when it has locations without a name, then let go.  pause is called between pieces
+ * of work, after the rows have been copied.
  *
  * Fills the view's mappings, locations, rows, stack function, drop_frames, pause;
  * comments, times and the period are the caller's.
@@ -32,7 +33,7 @@ struct hs_snapshot_view; /* owns what the view points to */
  */
 struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 					    const struct hs_mapping_table *table,
-					    const struct hs_options *options,
+					    const struct hs_options *options, bool peak,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view);
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);

@@ -187,30 +187,33 @@ static const char *reason_of(int error)
 	}
 }
 
-bool hs_dump_write(const char *reason)
+/* peak: of the highest memory in use, not of now. */
+static bool write_one(const char *reason, bool peak)
 {
 	static char path[HS_PATH_BYTES];
 	static struct comments comments;
 	struct hs_session *session = &hs_session;
+	uint64_t now_ns = hs_sys_realtime_ns();
 	struct hs_dump_name name = {
 		.program = session->program,
 		.reason = reason,
 		.pid = (pid_t)session->process_id,
-		.number = session->dump_number + 1,
-		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.number = peak ? 0 : session->dump_number + 1,
+		.time_s = now_ns / 1000000000u,
 		.inherited = session->forked || session->descendant,
 	};
 	struct hs_view view = {.period_bytes = hs_options.interval_bytes};
 	struct hs_snapshot_view *snapshot;
 	int error = -ENOMEM;
 
-	view.time_ns = (int64_t)hs_sys_realtime_ns();
-	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns);
+	view.time_ns = (int64_t)(peak ? hs_producer_peak_ns(session->producer) : now_ns);
+	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns) -
+			   ((int64_t)now_ns - view.time_ns);
 	path[0] = '\0';
-	if (session->executed && session->dump_number == 0)
+	if (!peak && session->executed && session->dump_number == 0)
 		skip_taken_numbers(&name, path);
 	hs_session_set_budget(true);
-	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options,
+	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak,
 				      hs_threads_pause, NULL, &view);
 	if (snapshot != NULL) {
 		describe(&comments, &view, &name);
@@ -219,7 +222,7 @@ bool hs_dump_write(const char *reason)
 	}
 	hs_session_set_budget(false);
 	if (error == 0) {
-		session->dump_number = name.number;
+		session->dump_number = peak ? session->dump_number : name.number;
 		hs_stats_add(dumps, 1);
 		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, reason,
 		       view.row_count);
@@ -230,6 +233,22 @@ bool hs_dump_write(const char *reason)
 		       -error);
 	}
 	return error == 0;
+}
+
+/* The peak's profile, if it was another than when that was last written. */
+static void write_peak(void)
+{
+	static uint64_t written_ns;
+	uint64_t peak_ns = hs_producer_peak_ns(hs_session.producer);
+
+	if (peak_ns != 0 && peak_ns != written_ns && write_one("peak", true))
+		written_ns = peak_ns;
+}
+
+bool hs_dump_write(const char *reason)
+{
+	write_peak();
+	return write_one(reason, false);
 }
 
 const char *hs_dump_last_path(void)

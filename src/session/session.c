@@ -138,6 +138,8 @@ static int make_stages(void)
 	session->producer = hs_producer_create(hs_options.labels);
 	if (session->unwinder == NULL || session->producer == NULL)
 		return -ENOMEM;
+	if (hs_options.peak)
+		hs_producer_keep_peak(session->producer);
 	if (hs_options.symbolize != HS_SYMBOLIZE_NONE && hs_options.jit != 0 &&
 	    !hs_producer_follow_code(session->producer, session->table, hs_options.jit,
 				     hs_options.memory_bytes / JIT_SHARE))

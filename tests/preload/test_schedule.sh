@@ -12,12 +12,18 @@ cat >"$directory/grow.c" <<'END'
 #include <unistd.h>
 enum { BLOCKS = 50, TURNS = 2 };
 static void *blocks[BLOCKS];
+static __attribute__((noinline)) void *site_grow(void)
+{
+	void *block = malloc(1000000);
+	__asm__ volatile("" : "+r"(block));
+	return block;
+}
 int main(void)
 {
 	/* To 50 MB, and down again, twice. */
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (int i = 0; i < BLOCKS; i++) {
-			blocks[i] = malloc(1000000);
+			blocks[i] = site_grow();
 			usleep(10000);
 		}
 		for (int i = 0; i < BLOCKS; i++)
@@ -73,6 +79,27 @@ written alloc 1 1
 grows one_name HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/out.one_name/%r.heap.pb.gz"
 written alloc 1 1
+
+# The peak: as high again is not higher.  Written with the first profile, and not once more.
+run_profiled peak HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 -- "$directory/grow"
+expect_status 0
+expect_silence
+expect_profiles 2
+check check_profile.py site "$out"/grow.*.peak.heap.pb.gz grow 50 50000000 50 50000000
+check check_profile.py site "$out"/grow.*.0001.heap.pb.gz grow 100 100000000 0 0
+"$python" - "$source_directory/tests" "$out"/*.heap.pb.gz <<'END' || fail "the times of the peak"
+import sys
+sys.path.insert(0, sys.argv[1])
+from pprof_read import read_profile
+end, peak = [read_profile(path) for path in sorted(sys.argv[2:])]
+print(peak.time_nanos, end.time_nanos, peak.duration_nanos, end.duration_nanos)
+# Half of the time is after it.
+sys.exit(not (end.time_nanos - peak.time_nanos > 300e6 and
+              end.duration_nanos - peak.duration_nanos > 300e6 and peak.duration_nanos > 300e6))
+END
+run_profiled peak_name HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 \
+	"HEAPSAMPLE_OUTPUT=$directory/peak_name/all.heap.pb.gz" -- "$directory/grow"
+[ -f "$out/all.peak.heap.pb.gz" ] && [ -f "$out/all.heap.pb.gz" ] || fail "names:" "$out"/*
 
 # Before memory is refused: a program that aborts then has left a profile of what grew.
 cat >"$directory/leak.c" <<'END'

@@ -88,10 +88,10 @@ static inline struct sums sum_rows(const struct hs_producer *producer)
 	for (uint32_t i = 0; i < hs_heap_tracker_row_count(&producer->tracker); i++) {
 		const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, i);
 
-		sums.objects += row->allocated.objects;
-		sums.bytes += row->allocated.bytes;
-		sums.inuse_objects += row->allocated.objects - row->freed.objects;
-		sums.inuse_bytes += row->allocated.bytes - row->freed.bytes;
+		sums.objects += row->totals.allocated.objects;
+		sums.bytes += row->totals.allocated.bytes;
+		sums.inuse_objects += row->totals.allocated.objects - row->totals.freed.objects;
+		sums.inuse_bytes += row->totals.allocated.bytes - row->totals.freed.bytes;
 	}
 	return sums;
 }

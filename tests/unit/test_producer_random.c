@@ -79,8 +79,8 @@ static void step(uint64_t interval, bool lossy)
 		release(address);
 		model_free(block, interval);
 	} else {
-		*block = (struct live){ true, next_random(3) == 0 ? 0 : next_random(2000),
-					next_random(SITES) };
+		*block = (struct live){true, next_random(3) == 0 ? 0 : next_random(2000),
+				       next_random(SITES)};
 		held[held_count++] = allocate(address, block->size, interval, block->site);
 		model_allocate(block, interval);
 	}
@@ -109,12 +109,12 @@ static void compare(double relative)
 		uint32_t leaf = hs_callsite_trie_get(&producer->trie, row->key.callsite)->location;
 		uint64_t site = hs_location_table_get(&producer->locations, leaf)->address - 0x1000;
 
-		CHECK(is_near(row->allocated.objects, model.objects[site], relative));
-		CHECK(is_near(row->allocated.bytes, model.bytes[site], relative));
-		CHECK(is_near(row->allocated.objects - row->freed.objects,
+		CHECK(is_near(row->totals.allocated.objects, model.objects[site], relative));
+		CHECK(is_near(row->totals.allocated.bytes, model.bytes[site], relative));
+		CHECK(is_near(row->totals.allocated.objects - row->totals.freed.objects,
 			      model.inuse_objects[site], relative));
-		CHECK(is_near(row->allocated.bytes - row->freed.bytes, model.inuse_bytes[site],
-			      relative));
+		CHECK(is_near(row->totals.allocated.bytes - row->totals.freed.bytes,
+			      model.inuse_bytes[site], relative));
 	}
 }
 
@@ -132,7 +132,7 @@ static void play(uint64_t seed, uint64_t interval, bool lossy)
 	double relative = interval == 1 ? 0 : 1e-4;
 
 	state = seed;
-	model = (struct model){ 0 };
+	model = (struct model){0};
 	producer = new_producer(0);
 	for (int i = 0; i < EVENTS; i++)
 		step(interval, lossy);
@@ -149,8 +149,8 @@ static void play(uint64_t seed, uint64_t interval, bool lossy)
 	for (uint32_t i = 0; i < hs_heap_tracker_row_count(&producer->tracker); i++) {
 		const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, i);
 
-		CHECK(row->allocated.objects == row->freed.objects);
-		CHECK(row->allocated.bytes == row->freed.bytes);
+		CHECK(row->totals.allocated.objects == row->totals.freed.objects);
+		CHECK(row->totals.allocated.bytes == row->totals.freed.bytes);
 	}
 }
 

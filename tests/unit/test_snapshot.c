@@ -47,19 +47,20 @@ static void add(uint64_t size, uint64_t interval, uint64_t leaf, uint64_t root)
 	union test_record record = allocate(next_address += 16, size, interval, 0);
 
 	record.head.tid = (uint32_t)hs_sys_gettid();
-	record.head.frames[0] = (struct hs_frame){ leaf, hs_mapping_table_find(table, leaf) };
-	record.head.frames[1] = (struct hs_frame){ root, hs_mapping_table_find(table, root) };
+	record.head.frames[0] = (struct hs_frame){leaf, hs_mapping_table_find(table, leaf)};
+	record.head.frames[1] = (struct hs_frame){root, hs_mapping_table_find(table, root)};
 	take(producer, &record);
 	CHECK(!hs_producer_commit(producer));
 }
 
 static void freeze(enum hs_symbolize symbolize)
 {
-	static struct hs_options options = { .drop_frames = "malloc" };
+	static struct hs_options options = {.drop_frames = "malloc"};
 
 	options.symbolize = symbolize;
-	view = (struct hs_view){ 0 };
-	snapshot = hs_snapshot_create(producer, table, &options, count_pause, &pauses, &view);
+	view = (struct hs_view){0};
+	snapshot =
+		hs_snapshot_create(producer, table, &options, false, count_pause, &pauses, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);
@@ -177,8 +178,8 @@ static void symbolize_decides_on_names(void)
 	CHECK(view.mappings[0].has_functions);
 	hs_snapshot_destroy(snapshot);
 	freeze(HS_SYMBOLIZE_LINES);
-	CHECK(view.mappings[0].has_functions == !hs_names_has_dwarf(&producer->names,
-							    hs_mapping_table_find(table, one)));
+	CHECK(view.mappings[0].has_functions ==
+	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, one)));
 	hs_snapshot_destroy(snapshot);
 }
 
@@ -306,7 +307,7 @@ static void threads_are_labelled(void)
 /* Fails at each allocation in turn, gives all back, and works with enough. */
 static void without_memory_there_is_no_snapshot(void)
 {
-	struct hs_options options = { .symbolize = HS_SYMBOLIZE_NONE };
+	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	size_t used, extra = 0;
 
 	producer = new_producer(0);
@@ -314,7 +315,7 @@ static void without_memory_there_is_no_snapshot(void)
 	used = hs_arena_used();
 	do {
 		hs_arena_set_budget(used + extra);
-		snapshot = hs_snapshot_create(producer, table, &options, NULL, NULL, &view);
+		snapshot = hs_snapshot_create(producer, table, &options, false, NULL, NULL, &view);
 		if (snapshot == NULL)
 			CHECK_INT(hs_arena_used(), used);
 		extra += 16;

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The peak against a model that copies all rows at each new highest sum.
+ */
+#include "profile/peak.h"
+
+#include <stdlib.h>
+
+#include "arena_testing.h"
+#include "check.h"
+
+#define ROWS 700
+
+static struct hs_row_totals now[ROWS], best[ROWS];
+static unsigned __int128 in_use, highest;
+static uint64_t clock_ns, highest_ns;
+static struct hs_peak peak;
+static unsigned copied;
+
+static void read_row(const void *context, uint32_t row, struct hs_row_totals *out)
+{
+	CHECK(context == now);
+	copied++;
+	*out = now[row];
+}
+
+static void change(uint32_t row, uint64_t objects, uint64_t bytes, bool is_free)
+{
+	struct hs_totals *totals = is_free ? &now[row].freed : &now[row].allocated;
+
+	totals->objects += objects;
+	totals->bytes += bytes;
+	in_use = is_free ? in_use - bytes : in_use + bytes;
+	clock_ns++;
+	hs_peak_note(&peak, row);
+	hs_peak_follow(&peak, in_use, clock_ns, read_row, now);
+	if (in_use > highest) {
+		highest = in_use;
+		highest_ns = clock_ns;
+		memcpy(best, now, sizeof best);
+	}
+}
+
+static void check_peak(void)
+{
+	static const struct hs_row_totals none;
+
+	CHECK(peak.bytes == highest);
+	CHECK_INT(peak.time_ns, highest_ns);
+	for (uint32_t row = 0; row < ROWS; row++) {
+		const struct hs_row_totals *kept = row < peak.row_count ? &peak.rows[row] : &none;
+
+		CHECK(memcmp(kept, &best[row], sizeof *kept) == 0);
+	}
+}
+
+static void begin(void)
+{
+	memset(now, 0, sizeof now);
+	memset(best, 0, sizeof best);
+	in_use = highest = 0;
+	clock_ns = highest_ns = 0;
+	copied = 0;
+}
+
+static void test_first(void)
+{
+	begin();
+	check_peak();
+	change(5, 1, 100, false);
+	check_peak();
+	change(5, 1, 100, true);
+	change(6, 1, 100, false); /* as high, not higher: the first one counts */
+	check_peak();
+	CHECK_INT(peak.time_ns, 1);
+	change(7, 1, 1, false);
+	check_peak();
+	CHECK_INT(peak.time_ns, 4);
+	hs_peak_fini(&peak);
+}
+
+/* What a new peak costs is what has changed since the last one. */
+static void test_cost(void)
+{
+	begin();
+	for (uint32_t row = 0; row < ROWS; row++)
+		change(row, 1, 10, false);
+	CHECK_INT(copied, ROWS);
+	for (int i = 0; i < 1000; i++)
+		change(3, 1, 10, false);
+	CHECK_INT(copied, ROWS + 1000);
+	for (int i = 0; i < 100; i++)
+		change(4, 1, 1, true);
+	for (int i = 0; i < 100; i++)
+		change(4, 1, 1, false);
+	CHECK_INT(copied, ROWS + 1000);
+	change(4, 1, 1, false);
+	CHECK_INT(copied, ROWS + 1001);
+	check_peak();
+	hs_peak_fini(&peak);
+}
+
+static void test_random(void)
+{
+	for (unsigned seed = 1; seed <= 10; seed++) {
+		unsigned random = seed;
+
+		begin();
+		for (int i = 0; i < 3000; i++) {
+			uint32_t row = (uint32_t)rand_r(&random) % (seed % 2 ? ROWS : 20);
+			uint64_t bytes = (uint64_t)rand_r(&random) % 1000;
+			unsigned __int128 live = now[row].allocated.bytes - now[row].freed.bytes;
+			bool is_free = rand_r(&random) % 100 < (i / 500 % 2 ? 60 : 40);
+
+			if (!is_free || live >= bytes)
+				change(row, 1, bytes, is_free);
+			if (i % 97 == 0)
+				check_peak();
+		}
+		check_peak();
+		hs_peak_fini(&peak);
+	}
+}
+
+/* Without memory for its rows the peak says so. */
+static void test_no_memory(void)
+{
+	begin();
+	change(1, 1, 100, false);
+	hs_arena_set_budget(hs_arena_used());
+	hs_peak_note(&peak, 1000000);
+	CHECK(peak.is_spoiled);
+	hs_arena_set_budget((size_t)64 << 20);
+	hs_peak_note(&peak, 2);
+	hs_peak_follow(&peak, 500, 9, read_row, now);
+	CHECK(peak.bytes == 100);
+	hs_peak_fini(&peak);
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)64 << 20) < 0)
+		return 99;
+	RUN(test_first);
+	RUN(test_cost);
+	RUN(test_random);
+	RUN(test_no_memory);
+	return CHECK_RESULT();
+}
