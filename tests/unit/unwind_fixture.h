@@ -33,14 +33,15 @@ static struct capture capture;
 static struct hs_frame frames[DEPTH + 1];
 static size_t frame_count;
 
-/* The stack from here to capture.top.  Copied by assembly: sanitizers guard parts of it. */
+/*
+ * The stack from here to capture.top, in a signal handler too.  Copied by assembly:
+ * sanitizers guard parts of it.
+ */
 static inline __attribute__((always_inline)) void capture_here(void)
 {
 	struct hs_snapshot *snapshot = &capture.snapshot;
 
 	hs_arch_capture(&snapshot->regs);
-	if (capture.bytes == NULL)
-		capture.bytes = malloc(CAPTURE_BYTES);
 	snapshot->stack = capture.bytes;
 	snapshot->stack_bytes = capture.top - snapshot->regs.sp;
 	snapshot->stack_cut = false;
@@ -58,6 +59,8 @@ static inline void begin_with_own(uintptr_t own)
 	CHECK(unwinder != NULL);
 	CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
 	capture.top = (uintptr_t)__libc_stack_end;
+	if (capture.bytes == NULL)
+		capture.bytes = malloc(CAPTURE_BYTES);
 }
 
 static inline void begin(void)
