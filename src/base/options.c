@@ -104,6 +104,8 @@ static const struct hs_option option_table[] = {
 	{ PREFIX, "1", "0, 1 or check", FIELD(mode), VALUE(word), .words = mode_words },
 	{ PREFIX "_INTERVAL", "512k", "bytes, 1 to 256g, such as 512k or 1m",
 	  FIELD(interval_bytes), VALUE(number), RANGE(1, UINT64_C(256) << 30, size_units) },
+	{ PREFIX "_MAX_INTERVAL", "0", "bytes, 0 to 256g, such as 4m",
+	  FIELD(max_interval_bytes), VALUE(number), RANGE(0, UINT64_C(256) << 30, size_units) },
 	{ PREFIX "_OUTPUT", "%e.%p.%n.heap.pb.gz",
 	  "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
 	  FIELD(output), .parse = hs_option_parse_pattern, .print = hs_option_print_text },

@@ -37,6 +37,7 @@ enum hs_jit_source { HS_JIT_SOURCE_PERF_MAP = 1, HS_JIT_SOURCE_GDB = 2 };
 struct hs_options {
 	enum hs_mode mode;         /* HEAPSAMPLE: 0, 1, check */
 	uint64_t interval_bytes;   /* _INTERVAL: mean bytes between samples, 1..256g */
+	uint64_t max_interval_bytes; /* _MAX_INTERVAL: it is raised no higher, 0 = any */
 	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
 	bool final_dump;           /* _FINAL */
 	int signal_number;         /* _SIGNAL: 0 = none */

@@ -23,27 +23,40 @@
  */
 #define BYTES_PER_SLOT 96u
 
+static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view)
+{
+	return view->used_bytes > view->budget_bytes / 4 * 3 &&
+	       view->used_bytes >= state->raised_bytes + view->budget_bytes / GROWTH_SHARE;
+}
+
+static bool is_there_room(const struct hs_budget_state *state, const struct hs_budget_view *view)
+{
+	size_t room = (size_t)(state->slots_most - view->slots_used) * BYTES_PER_SLOT;
+
+	return view->used_bytes < view->budget_bytes / 2 + room;
+}
+
 uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budget_view *view)
 {
 	uint64_t since_ns = view->now_ns - state->changed_ns;
-	size_t used = view->used_bytes, room;
+	bool is_ring_short = view->refusals != state->refusals;
 
+	state->refusals = view->refusals;
 	if (view->slots_used > state->slots_most)
 		state->slots_most = view->slots_used;
-	if (used > view->budget_bytes / 4 * 3 && since_ns > RAISE_NS &&
-	    view->interval < HS_INTERVAL_MAX &&
-	    used >= state->raised_bytes + view->budget_bytes / GROWTH_SHARE) {
+	if (since_ns > RAISE_NS && view->interval < view->most &&
+	    (is_ring_short || is_memory_short(state, view))) {
+		if (is_memory_short(state, view))
+			state->raised_bytes = view->used_bytes;
 		state->changed_ns = view->now_ns;
-		state->raised_bytes = used;
-		return view->interval * 2;
+		return view->interval * 2 < view->most ? view->interval * 2 : view->most;
 	}
-	room = (size_t)(state->slots_most - view->slots_used) * BYTES_PER_SLOT;
-	if (used < view->budget_bytes / 2 + room && since_ns > LOWER_NS &&
-	    view->interval > view->asked) {
+	if (since_ns > LOWER_NS && view->interval > view->asked && !is_ring_short &&
+	    is_there_room(state, view)) {
+		if (view->used_bytes < state->raised_bytes)
+			state->raised_bytes = view->used_bytes;
 		state->changed_ns = view->now_ns;
-		if (used < state->raised_bytes)
-			state->raised_bytes = used;
-		return view->interval / 2;
+		return view->interval / 2 > view->asked ? view->interval / 2 : view->asked;
 	}
 	return view->interval;
 }
@@ -58,9 +71,13 @@ void hs_budget_follow(void)
 		.budget_bytes = hs_arena_budget(),
 		.used_bytes = hs_arena_used(),
 		.slots_used = hs_live_set_used(),
+		.refusals = hs_stats_get(stackless) + hs_stats_get(lost_ring),
 		.interval = interval,
 		.asked = hs_options.interval_bytes,
+		.most = hs_options.max_interval_bytes != 0 ? hs_options.max_interval_bytes
+							   : HS_INTERVAL_MAX,
 	};
+	bool is_ring_short = view.refusals != state.refusals;
 	uint64_t wanted;
 
 	if (interval == 0)
@@ -73,8 +90,9 @@ void hs_budget_follow(void)
 		return;
 	state = next;
 	if (wanted > interval && hs_stats_add(interval_raises, 1) == 0)
-		hs_log(HS_LOG_WARN,
-		       "the profiler's memory is near HEAPSAMPLE_MEMORY: it samples less, "
-		       "beginning with every %llu bytes",
+		hs_log(is_ring_short ? HS_LOG_INFO : HS_LOG_WARN,
+		       "%s: it samples less, beginning with every %llu bytes",
+		       is_ring_short ? "the profiler cannot follow the program"
+				     : "the profiler's memory is near HEAPSAMPLE_MEMORY",
 		       (unsigned long long)wanted);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sampling interval follows the profiler's memory: near the budget it is doubled, and
- * when there is room again it comes back to what was asked for.  Threads: the producer.
+ * The sampling interval follows the profiler's memory and the ring: near the budget, or when
+ * samples find no room in the ring, it is doubled, and when there is room again it comes
+ * back to what was asked for.  Threads: the producer.
  */
 #ifndef HS_SESSION_BUDGET_H
 #define HS_SESSION_BUDGET_H
@@ -10,19 +11,22 @@
 #include <stdint.h>
 
 struct hs_budget_state {
-	uint64_t changed_ns;  /* monotonic, of the last change of the interval */
-	size_t raised_bytes;  /* in use at the last raise: further ones need growth since */
-	uint32_t slots_most;  /* of the live set, used at a time so far */
+	uint64_t changed_ns; /* monotonic, of the last change of the interval */
+	size_t raised_bytes; /* in use at the last raise: further ones need growth since */
+	uint32_t slots_most; /* of the live set, used at a time so far */
+	uint64_t refusals;   /* at the last look */
 };
 
 /* What there is now. */
 struct hs_budget_view {
-	uint64_t now_ns;       /* monotonic */
+	uint64_t now_ns; /* monotonic */
 	size_t budget_bytes;
 	size_t used_bytes;
-	uint32_t slots_used;   /* of the live set */
-	uint64_t interval;     /* bytes, not 0 */
-	uint64_t asked;        /* interval that was asked for */
+	uint32_t slots_used; /* of the live set */
+	uint64_t refusals;   /* samples that found no room in the ring for their stack */
+	uint64_t interval;   /* bytes, not 0 */
+	uint64_t asked;      /* interval that was asked for */
+	uint64_t most;       /* it goes no higher */
 };
 
 /* The interval to go on with.  The caller makes it so. */

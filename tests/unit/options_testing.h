@@ -15,7 +15,8 @@
 	"std::allocator_traits(<.*>)?::allocate"
 
 #define DEFAULTS                                                                                   \
-	"HEAPSAMPLE=1 HEAPSAMPLE_INTERVAL=512k HEAPSAMPLE_OUTPUT=%e.%p.%n.heap.pb.gz "             \
+	"HEAPSAMPLE=1 HEAPSAMPLE_INTERVAL=512k HEAPSAMPLE_MAX_INTERVAL=0 "                         \
+	"HEAPSAMPLE_OUTPUT=%e.%p.%n.heap.pb.gz "                                                   \
 	"HEAPSAMPLE_FINAL=1 HEAPSAMPLE_SIGNAL= HEAPSAMPLE_TIME_INTERVAL=0 "                        \
 	"HEAPSAMPLE_TIME_PHASE=0 HEAPSAMPLE_ALLOC_INTERVAL=0 HEAPSAMPLE_INUSE_INTERVAL=0 "         \
 	"HEAPSAMPLE_PEAK=0 HEAPSAMPLE_OOM=0 HEAPSAMPLE_KEEP=0 HEAPSAMPLE_DEPTH=128 "               \

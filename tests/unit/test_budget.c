@@ -12,12 +12,13 @@ static struct hs_budget_view view;
 
 static void start(void)
 {
-	state = (struct hs_budget_state){ 0 };
+	state = (struct hs_budget_state){0};
 	view = (struct hs_budget_view){
 		.now_ns = 1000000000000u,
 		.budget_bytes = 64 * MIB,
 		.interval = ASKED,
 		.asked = ASKED,
+		.most = 4096,
 	};
 }
 
@@ -94,11 +95,52 @@ static void less_memory_brings_it_back(void)
 	CHECK_INT(view.interval, 2 * ASKED);
 }
 
+/* Samples without room for their stack: while there are such, and a while longer. */
+static void a_full_ring_raises(void)
+{
+	start();
+	use(MIB, 0);
+	for (int i = 0; i < 3; i++) {
+		view.refusals += 5;
+		view.now_ns += 20000000u;
+		view.interval = hs_budget_interval(&state, &view);
+	}
+	CHECK_INT(view.interval, 8 * ASKED);
+	view.now_ns += 500000000u;
+	CHECK_INT(hs_budget_interval(&state, &view), 8 * ASKED);
+	pass(1);
+	CHECK_INT(view.interval, 4 * ASKED);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+}
+
+static void it_goes_no_higher_than_allowed(void)
+{
+	start();
+	view.most = 3 * ASKED;
+	for (int i = 0; i < 20; i++) {
+		view.refusals++;
+		pass(1);
+		view.interval = hs_budget_interval(&state, &view);
+	}
+	CHECK_INT(view.interval, 3 * ASKED);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+	start();
+	view.most = ASKED;
+	view.refusals = 1;
+	use(63 * MIB, 100000);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+}
+
 int main(void)
 {
 	RUN(nothing_happens_below_the_mark);
 	RUN(what_does_not_grow_raises_once);
 	RUN(an_empty_live_set_brings_it_back);
 	RUN(less_memory_brings_it_back);
+	RUN(a_full_ring_raises);
+	RUN(it_goes_no_higher_than_allowed);
 	return CHECK_RESULT();
 }
