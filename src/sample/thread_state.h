@@ -40,7 +40,7 @@ struct hs_thread_state {
 	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
 	uintptr_t stack_high;
 	uint64_t block_after_ns; /* monotonic time before which this thread does not wait again */
-	uint64_t close_end_ns;   /* monotonic time until which it waits inside dlclose() */
+	uint64_t close_end_ns;   /* ... until which it waits inside dlclose(); 0: it does not */
 
 	/*
 	 * Inside an aligned operator new: the size asked for, plus 1 (0: not inside).  The

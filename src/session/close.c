@@ -25,6 +25,9 @@
 /* Between two looks; the worker wakes us in between. */
 #define SLICE_NS 1000000
 
+/* After a wait in vain: as for ring space, a worker that is held up must not cost it each time. */
+#define PAUSE_NS 1000000000u
+
 static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_ns)
 {
 	while (hs_ring_unread_before(ring, ticket) > 0) {
@@ -34,12 +37,20 @@ static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_
 			return true;
 		if (hs_sys_monotonic_ns() >= end_ns) {
 			hs_stats_add(close_waits_expired, 1);
+			hs_thread.block_after_ns = hs_sys_monotonic_ns() + PAUSE_NS;
+			hs_thread.close_end_ns = 0;
 			return false;
 		}
 		hs_ring_wake_reader(ring);
 		hs_ring_wait_for_space(ring, space, SLICE_NS);
 	}
 	return true;
+}
+
+static bool may_wait(uintptr_t sp)
+{
+	/* In a handler over the slow path: that commits its record only after the handler. */
+	return hs_thread.close_end_ns != 0 && hs_thread.guard_sp == 0 && hs_record_may_wait(sp);
 }
 
 void hs_close_wait(void)
@@ -49,7 +60,7 @@ void hs_close_wait(void)
 	int saved_errno = errno;
 
 	if (hs_ring_unread_before(&session->ring, ticket) > 0 &&
-	    (!hs_record_may_wait((uintptr_t)__builtin_frame_address(0)) ||
+	    (!may_wait((uintptr_t)__builtin_frame_address(0)) ||
 	     !wait_until_read(&session->ring, ticket, hs_thread.close_end_ns)))
 		hs_close_goes_on();
 	errno = saved_errno;
@@ -58,6 +69,16 @@ void hs_close_wait(void)
 void hs_session_library_opens(void)
 {
 	atomic_fetch_add_explicit(&hs_library_opens, 1, memory_order_release);
+}
+
+/* Until when a dlclose() that begins now may wait; 0: it may not. */
+static uint64_t wait_end_ns(const struct hs_thread_state *thread)
+{
+	uint64_t now_ns = hs_sys_monotonic_ns();
+
+	if (now_ns < thread->block_after_ns)
+		return 0;
+	return now_ns + (hs_recorder.block ? CLOSE_BLOCK_LIMIT_NS : CLOSE_LIMIT_NS);
 }
 
 bool hs_session_close_begins(void)
@@ -70,8 +91,7 @@ bool hs_session_close_begins(void)
 	    hs_sys_getpid() != session->process_id)
 		return false;
 	if (thread->closing++ == 0)
-		thread->close_end_ns = hs_sys_monotonic_ns() +
-				       (hs_recorder.block ? CLOSE_BLOCK_LIMIT_NS : CLOSE_LIMIT_NS);
+		thread->close_end_ns = wait_end_ns(thread);
 	hs_close_wait();
 	hs_close_begins();
 	return true;
