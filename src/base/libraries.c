@@ -30,7 +30,7 @@ void hs_close_goes_on(void)
 	change(0, 1);
 }
 
-void hs_closes_after_fork(bool this_thread)
+void hs_closes_after_fork(uint32_t this_thread)
 {
 	hs_closes now = atomic_load_explicit(&hs_library_closes, memory_order_relaxed);
 

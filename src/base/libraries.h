@@ -66,7 +66,7 @@ static inline uint32_t hs_closes_unwaited(void)
 	return atomic_load_explicit(&hs_library_closes_unwaited, memory_order_acquire);
 }
 
-/* In a forked child: the closes of threads that it does not have are not under way. */
-void hs_closes_after_fork(bool this_thread);
+/* In a forked child: only those closes are under way that its one thread is in. */
+void hs_closes_after_fork(uint32_t this_thread);
 
 #endif

@@ -120,7 +120,7 @@ static void child(void)
 	atomic_store(&session->finishing, 0);
 	atomic_store(&session->finished, 0);
 	forget_threads();
-	hs_closes_after_fork(hs_thread.closing != 0);
+	hs_closes_after_fork(hs_thread.closing);
 	hs_thread.no_wait = false;
 	depth = 0;
 	if (!hs_record_after_fork() || !quiesced)

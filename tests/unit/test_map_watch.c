@@ -286,14 +286,20 @@ static void test_after_fork(void)
 	hs_close_begins();
 	hs_close_begins();
 	hs_close_ends(true);
-	hs_closes_after_fork(true);
+	hs_closes_after_fork(1);
 	CHECK(hs_closes_under_way(hs_closes_now()));
 	CHECK_INT(hs_closes_over(hs_closes_now()), 1);
 	hs_close_ends(true);
 	CHECK(!hs_closes_under_way(hs_closes_now()));
 	CHECK_INT(hs_closes_over(hs_closes_now()), 2);
 	hs_close_begins();
-	hs_closes_after_fork(false);
+	hs_closes_after_fork(0);
+	CHECK(!hs_closes_under_way(hs_closes_now()));
+	/* A destructor closes a library whose destructor forks. */
+	hs_closes_after_fork(2);
+	hs_close_ends(true);
+	CHECK(hs_closes_under_way(hs_closes_now()));
+	hs_close_ends(true);
 	CHECK(!hs_closes_under_way(hs_closes_now()));
 	/* The count wraps without touching the other. */
 	atomic_store(&hs_library_closes, UINT32_MAX);
