@@ -82,7 +82,8 @@ static __inline__ void *heapsample_find_(void **found, const char *name)
  * taken; -ENOSYS: the process is not profiled.
  *
  * Any thread may call it, in a signal handler too once it has been called outside of one.
- * It does not wait or touch errno.
+ * It does not wait or touch errno.  Where the library is not preloaded, its first call is a
+ * dlsym() that fails, which dlerror() tells.
  */
 static __inline__ int heapsample_map_hint(const char *objfile, const void *start, size_t length,
 					  uint64_t offset)
