@@ -39,6 +39,7 @@
 	X(close_waits_expired, "close_waits_expired") /* waits at dlclose() given up */ \
 	X(map_reads, "map_reads") /* /proc/self/maps read */ \
 	X(map_lines_skipped, "map_lines_skipped") /* its lines that made no sense */ \
+	X(mappings_skipped, "mappings_skipped") /* executable, but no memory to note them */ \
 	X(map_read_failures, "map_read_failures") /* it could not be read */ \
 	X(maps_made_up, "maps_made_up") /* never yet: one mapping stands for all */ \
 	X(jit_unknown_frames, "jit_unknown_frames") /* locations of generated code without name */ \

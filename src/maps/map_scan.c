@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/stats.h"
 #include "maps/proc_maps.h"
 
 /*
@@ -28,20 +29,21 @@ struct scan {
 	const struct hs_map_program *program;
 	uint32_t closes;
 	struct object object;
-	char *name; /* of the current line, NUL-terminated */
-	size_t name_capacity;
 };
 
 void hs_map_index_fini(struct hs_map_index *index)
 {
 	hs_address_range_map_fini(&index->code);
+	hs_address_range_map_fini(&index->images);
 	hs_address_range_map_fini(&index->files);
 	hs_address_set_fini(&index->readable);
+	hs_arena_free(index->name);
 }
 
 void hs_map_index_clear(struct hs_map_index *index)
 {
 	hs_address_range_map_clear(&index->code);
+	hs_address_range_map_clear(&index->images);
 	hs_address_range_map_clear(&index->files);
 	hs_address_set_clear(&index->readable);
 }
@@ -118,7 +120,8 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->inode = line->inode;
 		object->first = *line;
 		object->has_image = false;
-		object->has_code = !is_device(scan->name) && object_has_code(*rest, *line, object);
+		object->has_code =
+			!is_device(scan->index->name) && object_has_code(*rest, *line, object);
 	} else if (is_in_image(object, line->start)) {
 		return;
 	}
@@ -164,14 +167,15 @@ static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line
 
 /*
  * Code of a file that is mapped once more elsewhere, as V8 does with its builtins, has the
- * symbols of the mapping that lies where the ELF image says.
+ * symbols of the mapping that lies where the ELF image says.  Only images are looked through:
+ * some compilers map thousands of pieces of one file.
  */
 static void describe_copy(const struct scan *scan, struct hs_mapping *copy)
 {
 	const struct hs_address_range *range = NULL;
 	uint64_t from = 0;
 
-	while ((range = hs_address_range_map_from(&scan->index->code, from)) != NULL) {
+	while ((range = hs_address_range_map_from(&scan->index->images, from)) != NULL) {
 		const struct hs_mapping *known = hs_mapping_store_get(scan->store, range->value);
 
 		if (known->inode == copy->inode && known->device == copy->device &&
@@ -186,8 +190,11 @@ static void describe_copy(const struct scan *scan, struct hs_mapping *copy)
 	}
 }
 
-/* Fill in what the line and the object's ELF image say. */
-static void describe(const struct scan *scan, const struct hs_proc_maps_line *line,
+/*
+ * Fill in what the line and the object's ELF image say.  Returns whether the image knows the
+ * line.
+ */
+static bool describe(const struct scan *scan, const struct hs_proc_maps_line *line,
 		     const struct hs_elf_image *image, struct hs_mapping *mapping)
 {
 	struct hs_elf_segment span;
@@ -200,7 +207,7 @@ static void describe(const struct scan *scan, const struct hs_proc_maps_line *li
 		.load_bias = line->start - line->offset,
 		.inode = line->inode,
 		.device = line->device,
-		.path = scan->name[0] != '\0' ? scan->name : "//anon",
+		.path = scan->index->name[0] != '\0' ? scan->index->name : "//anon",
 	};
 	if (image != NULL &&
 	    hs_elf_image_code_span(image, line->start, line->end, line->offset, &span)) {
@@ -222,6 +229,7 @@ static void describe(const struct scan *scan, const struct hs_proc_maps_line *li
 	mapping->flags = flags_of(scan, line, mapping->path, image != NULL);
 	if (own != 0 && own >= mapping->start && own < mapping->end)
 		mapping->flags |= HS_MAPPING_OWN;
+	return image != NULL;
 }
 
 /*
@@ -261,18 +269,24 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	const struct hs_elf_image *image = NULL;
 	struct hs_elf_image vdso;
 	struct hs_mapping mapping;
+	bool is_image;
 	uint32_t id;
+	int error;
 
 	if (line->inode != 0 && object->has_image && same_file(object, line))
 		image = &object->image;
-	else if (strcmp(scan->name, "[vdso]") == 0 &&
+	else if (strcmp(scan->index->name, "[vdso]") == 0 &&
 		 hs_elf_image_read(&vdso, line->start, line->end) == 0)
 		image = &vdso;
-	describe(scan, line, image, &mapping);
+	is_image = describe(scan, line, image, &mapping);
 	id = find_id(scan, line, &mapping);
-	if (id == HS_MAPPING_NONE)
-		return -ENOMEM;
-	return add_range(&scan->index->code, line, id);
+	/* Without memory for it, what is there has no name; all else keeps its own. */
+	if (id == HS_MAPPING_NONE) {
+		hs_stats_add(mappings_skipped, 1);
+		return 0;
+	}
+	error = is_image ? add_range(&scan->index->images, line, id) : 0;
+	return error < 0 ? error : add_range(&scan->index->code, line, id);
 }
 
 /* Tells an object's pages from another's at the same address. */
@@ -306,15 +320,15 @@ static int add_readable(struct scan *scan, const struct hs_proc_maps_line *line)
 
 static int copy_name(struct scan *scan, const struct hs_proc_maps_line *line)
 {
-	if (line->name_bytes >= scan->name_capacity) {
+	if (line->name_bytes >= scan->index->name_capacity) {
 		size_t capacity = line->name_bytes + 4096;
-		char *name = hs_arena_realloc(scan->name, capacity);
+		char *name = hs_arena_realloc(scan->index->name, capacity);
 		if (name == NULL)
 			return -ENOMEM;
-		scan->name = name;
-		scan->name_capacity = capacity;
+		scan->index->name = name;
+		scan->index->name_capacity = capacity;
 	}
-	hs_proc_maps_copy_name(line, scan->name, scan->name_capacity);
+	hs_proc_maps_copy_name(line, scan->index->name, scan->index->name_capacity);
 	return 0;
 }
 
@@ -356,6 +370,5 @@ int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 	while (error == 0 && hs_proc_maps_next(&maps, &line))
 		error = scan_line(&scan, &maps, &line);
 	*skipped = maps.skipped;
-	hs_arena_free(scan.name);
 	return error;
 }

@@ -67,9 +67,9 @@ void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address)
  * (same span, file offset, device, inode, path, build id) keeps its id; an anonymous
  * one keeps it while it does not outgrow it (a JIT flips the protection of single
  * pages).  The generation goes up if anything executable changed.  Counted: map_reads,
- * map_lines_skipped, map_read_failures.  On failure the old index stays; if there is none
- * yet, one mapping "[unreadable maps]" stands for all addresses (maps_made_up) until a
- * refresh succeeds.
+ * map_lines_skipped, mappings_skipped (no memory to note one: it is left out),
+ * map_read_failures.  On failure the old index stays; if there is none yet, one mapping
+ * "[unreadable maps]" stands for all addresses (maps_made_up) until a refresh succeeds.
  * Returns 0 or -errno.
  */
 int hs_mapping_table_refresh(struct hs_mapping_table *table);

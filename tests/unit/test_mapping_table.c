@@ -524,6 +524,44 @@ static void test_memory_refused(void)
 	end_table();
 }
 
+/* What there is no memory for is left out, and the rest goes on. */
+static void test_no_memory_for_a_mapping(void)
+{
+	const void *here = (const void *)(uintptr_t)&refresh;
+	uint64_t skipped = hs_stats_get(mappings_skipped);
+	unsigned char *kept = map_at(NULL, -1, PAGE, PROT_READ | PROT_EXEC), *new;
+	void *blocks = NULL, *block;
+	char path[128];
+	int fd = make_object(path, sizeof path, "hs-test-memory", 'm');
+	uint32_t id;
+
+	begin_table();
+	refresh();
+	id = id_of(here);
+	new = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	munmap(kept, PAGE);
+	for (size_t bytes = 1 << 20; bytes >= 16; bytes /= 2) {
+		while ((block = hs_arena_alloc(bytes)) != NULL) {
+			*(void **)block = blocks;
+			blocks = block;
+		}
+	}
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	CHECK_INT(hs_stats_get(mappings_skipped), skipped + 1);
+	CHECK_INT(id_of(here), id);
+	CHECK_INT(id_of(new), HS_MAPPING_NONE);
+	while ((block = blocks) != NULL) {
+		blocks = *(void **)block;
+		hs_arena_free(block);
+	}
+	refresh();
+	CHECK_STR(mapping_of(new)->build_id, "6d6d6d6d6d6d6d6d");
+	munmap(new, 3 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
 int main(void)
 {
 	if (hs_arena_init((size_t)256 << 20) < 0)
@@ -545,5 +583,6 @@ int main(void)
 	RUN(test_many_lines);
 	RUN(test_failures_keep_the_old_index);
 	RUN(test_memory_refused);
+	RUN(test_no_memory_for_a_mapping);
 	return CHECK_RESULT();
 }
