@@ -144,6 +144,10 @@ static const struct hs_option option_table[] = {
 	  FIELD(labels), VALUE(labels), .words = label_words },
 	{ PREFIX "_DROP_FRAMES", DROP_FRAMES_DEFAULT,
 	  "a regular expression of at most 1023 bytes", FIELD(drop_frames), VALUE(text) },
+	{ PREFIX "_SKIP_SYMBOL_PREFIX", "",
+	  "prefixes of names and paths, none empty, separated by commas, at most 1023 bytes",
+	  .instead = "hiding all names", FIELD(skip_symbol_prefix),
+	  .parse = hs_option_parse_prefixes, .print = hs_option_print_text },
 	{ PREFIX "_SYMBOLIZE", "names", "none, names or lines", FIELD(symbolize), VALUE(word),
 	  .words = symbolize_words },
 	{ PREFIX "_JIT", "perfmap,gdb", "none, or of perfmap and gdb, separated by commas",
@@ -252,9 +256,12 @@ static void report_bad_value(const struct reporter *to, const struct hs_option *
 
 	if (strlen(instead) >= VALUE_BYTES)
 		instead = "the default";
+	if (option->instead != NULL)
+		instead = option->instead;
 	hs_format(line, sizeof line, "%s=%s%s is not understood (expected %s); %s%s", option->name,
 		  clipped, value[length] == '\0' ? "" : "...", option->form,
-		  *instead == '\0' ? "ignored" : "using ", instead);
+		  *instead == '\0' ? "ignored" : option->instead != NULL ? "" : "using ",
+		  instead);
 	to->report(to->context, line);
 }
 

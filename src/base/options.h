@@ -60,6 +60,8 @@ struct hs_options {
 	bool has_seed;
 	unsigned labels;           /* _LABELS: bits of enum hs_label */
 	char drop_frames[HS_OPTION_TEXT_BYTES]; /* _DROP_FRAMES: "" = none */
+	/* _SKIP_SYMBOL_PREFIX: see profile/symbol_filter.h; "" = none; "," = bad list: all */
+	char skip_symbol_prefix[HS_OPTION_TEXT_BYTES];
 	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, lines */
 	unsigned jit;              /* _JIT: bits of enum hs_jit_source */
 	char map[HS_OPTION_TEXT_BYTES]; /* _MAP: see maps/map_hints.h; "" = none */

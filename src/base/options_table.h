@@ -22,8 +22,12 @@ struct hs_option {
 	const char *name;
 	const char *default_value;
 	const char *form; /* for people: what is accepted */
+	const char *instead; /* what holds in place of a bad value; NULL: the default */
 
-	/* Write text's meaning into the field.  False, the field untouched, if it has none. */
+	/*
+	 * Write text's meaning into the field.  False if it has none: the field is untouched, or
+	 * has what `instead` says.
+	 */
 	bool (*parse)(const struct hs_option *option, void *field, const char *text);
 
 	/* Write a text with the field's meaning, as hs_format() does. */
@@ -59,6 +63,7 @@ bool hs_option_parse_word(const struct hs_option *option, void *field, const cha
 size_t hs_option_print_word(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);
 bool hs_option_parse_text(const struct hs_option *option, void *field, const char *text);
+bool hs_option_parse_prefixes(const struct hs_option *option, void *field, const char *text);
 bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);

@@ -177,6 +177,19 @@ bool hs_option_parse_text(const struct hs_option *option, void *field, const cha
 	return true;
 }
 
+/* Texts separated by commas, none of them empty.  Else what is to be hidden is not known. */
+bool hs_option_parse_prefixes(const struct hs_option *option, void *field, const char *text)
+{
+	size_t length = strlen(text);
+	bool good = length == 0 || (text[0] != ',' && text[length - 1] != ',' &&
+				    strstr(text, ",,") == NULL);
+
+	if (good && hs_option_parse_text(option, field, text))
+		return true;
+	hs_option_parse_text(option, field, ",");
+	return false;
+}
+
 /* A name for a file; see output/dump_file.h for the letters' meaning. */
 bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text)
 {

@@ -48,6 +48,7 @@
 	X(map_hints_malformed, "map_hints_malformed") /* not understood */ \
 	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
 	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
+	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
 	X(dumps, "dumps") /* profiles written */ \
 	X(dump_failures, "dump_failures") /* profiles that could not be written */

@@ -8,6 +8,7 @@
 
 #include "profile/callsite_trie.h"
 #include "profile/commit_order.h"
+#include "profile/frame_filter.h"
 #include "profile/heap_tracker.h"
 #include "profile/hint_names.h"
 #include "profile/jit_frames.h"
@@ -24,6 +25,7 @@ struct hs_producer {
 	struct hs_names names;
 	struct hs_jit_frames *jit_frames; /* NULL: generated code is not told apart */
 	struct hs_hint_names *hint_names; /* NULL: no hints can come late */
+	struct hs_frame_filter filter;
 	unsigned labels;        /* bits of enum hs_label */
 	uint32_t lost_callsite; /* the stack of the [lost] row */
 };

@@ -93,3 +93,10 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_locati
 			      hs_mapping_store_get(&hint_names->store, id), id, pauses);
 	}
 }
+
+const char *hs_hint_names_path(const struct hs_hint_names *hint_names, uint64_t address)
+{
+	uint32_t id = hs_map_hints_find(hint_names->hints, address);
+
+	return id != HS_MAPPING_NONE ? hs_mapping_store_get(&hint_names->store, id)->path : NULL;
+}

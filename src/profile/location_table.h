@@ -17,6 +17,9 @@
 #define HS_MAPPING_JIT_PERF_MAP (HS_MAPPING_NONE - 2)
 #define HS_MAPPING_JIT_GDB (HS_MAPPING_NONE - 3)
 
+/* Of profile/frame_filter.h. */
+enum hs_verdict { HS_VERDICT_NONE, HS_VERDICT_SHOWN, HS_VERDICT_HIDDEN };
+
 struct hs_location {
 	uint64_t address; /* call site; of a pseudo frame: enum hs_pseudo_frame */
 	uint32_t mapping; /* HS_MAPPING_NONE: pseudo frame */
@@ -24,6 +27,7 @@ struct hs_location {
 	const char *name; /* NULL: not named yet */
 	const char *system_name; /* linkage name; NULL: as name, or not known by a symbol */
 	uint32_t later_code; /* known after the frame was met; not part of the key */
+	enum hs_verdict verdict;
 };
 
 struct hs_location_table {

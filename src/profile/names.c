@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of locations.  Runs on the producer, while it makes a snapshot. */
+/* Names of locations.  Runs on the producer. */
 #include "profile/names.h"
 
 #include <errno.h>
@@ -10,16 +10,9 @@
 #include "base/format.h"
 #include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
-#include "symbolize/symbols.h"
 
 _Static_assert(HS_BUILD_ID_HEX_BYTES == HS_ELF_BUILD_ID_HEX_BYTES,
 	       "build ids of memory and of files are cut alike, for they are compared");
-
-/* The texts given last, to be shared by the locations of one function. */
-struct last_name {
-	const char *name;
-	const char *system_name;
-};
 
 enum { PIECES_PER_PAUSE = 1000, OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
 
@@ -150,7 +143,7 @@ static const char *copy_text(const char *text, size_t bytes)
 
 /* Name a location by the symbol that contains it.  Returns whether there is one. */
 static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
-			   struct hs_location *location, struct last_name *last)
+			   struct hs_location *location, struct hs_last_name *last)
 {
 	const char *found = hs_symbols_find(symbols, location->address - mapping->load_bias);
 	char text[HS_DEMANGLED_BYTES];
@@ -170,6 +163,73 @@ static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_map
 		location->system_name = last->system_name;
 	}
 	return true;
+}
+
+static void let_go(struct hs_names *names, struct hs_names_object *object)
+{
+	if (object->kept == NULL)
+		return;
+	names->kept_bytes -= hs_symbols_bytes(object->kept);
+	hs_symbols_free(object->kept);
+	object->kept = NULL;
+}
+
+/* Let go of those not used for longest, but never of `last`, until there is not too much. */
+static void bound_kept(struct hs_names *names, struct hs_names_object *last)
+{
+	while (names->kept_bytes > names->kept_most) {
+		struct hs_names_object *oldest = NULL;
+
+		for (uint32_t i = 0; i < names->count; i++) {
+			struct hs_names_object *object = &names->objects[i];
+
+			if (object->kept != NULL && object != last &&
+			    (oldest == NULL || object->used < oldest->used))
+				oldest = object;
+		}
+		if (oldest == NULL)
+			return;
+		let_go(names, oldest);
+	}
+}
+
+static bool keep(struct hs_names *names, struct hs_names_object *object,
+		 const struct hs_mapping *mapping)
+{
+	if (object->kept == NULL && !object->missing) {
+		object->kept = load(mapping, object);
+		object->missing = object->kept == NULL;
+		if (object->missing)
+			return false;
+		note_object(object, object->kept, mapping);
+		names->kept_bytes += hs_symbols_bytes(object->kept);
+		bound_kept(names, object);
+	}
+	object->used = ++names->uses;
+	return object->kept != NULL;
+}
+
+bool hs_names_find(struct hs_names *names, struct hs_location *location,
+		   const struct hs_mapping *mapping, uint32_t id)
+{
+	struct hs_names_object *object = get_object(names, id);
+
+	return object != NULL && keep(names, object, mapping) &&
+	       name_by_symbol(object->kept, mapping, location, &names->last);
+}
+
+void hs_names_set_kept(struct hs_names *names, size_t most_bytes)
+{
+	names->kept_most = most_bytes;
+}
+
+void hs_names_end_round(struct hs_names *names)
+{
+	for (uint32_t i = 0; i < names->count; i++) {
+		if (names->objects[i].used <= names->round)
+			let_go(names, &names->objects[i]);
+	}
+	names->round = names->uses;
 }
 
 /* Whether there is a location without a name, or (later) one that a symbol may name yet. */
@@ -200,11 +260,12 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		   uint32_t id, struct hs_pauses *pauses)
 {
 	struct hs_names_object *object = get_object(names, id);
-	struct last_name last = { NULL, NULL };
+	struct hs_last_name last = { NULL, NULL };
 	struct hs_symbols *symbols;
 
 	if (object == NULL || !is_worth_reading(object, mapping, locations, ids, count))
 		return;
+	let_go(names, object); /* it may have more names by now */
 	symbols = load(mapping, object);
 	if (symbols != NULL)
 		note_object(object, symbols, mapping);
@@ -230,8 +291,10 @@ bool hs_names_has_dwarf(const struct hs_names *names, uint32_t id)
 
 void hs_names_fini(struct hs_names *names)
 {
-	for (uint32_t id = 0; id < names->count; id++)
+	for (uint32_t id = 0; id < names->count; id++) {
 		hs_arena_free(names->objects[id].debug_key);
+		hs_symbols_free(names->objects[id].kept);
+	}
 	hs_arena_free(names->objects);
 	*names = (struct hs_names){ 0 };
 }

@@ -1,30 +1,47 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gives locations their names, a mapping at a time.
- * Threads: the producer, while it makes a snapshot.  Memory: the arena.
+ * Gives locations their names, a mapping at a time while a snapshot is made, or one by one
+ * where a name is needed at once.
+ * Threads: the producer.  Memory: the arena.  Blocks: reads files.
  */
 #ifndef HS_PROFILE_NAMES_H
 #define HS_PROFILE_NAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/symbols.h"
 
 /* What is known of an object whose names were asked for. */
 struct hs_names_object {
 	struct hs_debug_key *debug_key; /* NULL: not read yet, or not to be had */
 	uint64_t debug_version;         /* of the debug file, when it was read */
+	struct hs_symbols *kept; /* by hs_names_find(); NULL: none */
+	uint64_t used;           /* which use of hs_names_find() was the last */
 	bool has_dwarf;
 	bool hopeless; /* not to be read again */
+	bool missing;  /* hs_names_find() found nothing to read */
+};
+
+/* Texts, to be shared by the locations of one function that are named one after another. */
+struct hs_last_name {
+	const char *name;
+	const char *system_name;
 };
 
 /* By mapping id. */
 struct hs_names {
 	struct hs_names_object *objects;
 	uint32_t count;
+	uint64_t uses;  /* of hs_names_find() */
+	uint64_t round; /* those before this one are of earlier rounds */
+	size_t kept_bytes;
+	size_t kept_most;
+	struct hs_last_name last; /* of hs_names_find() */
 };
 
 /* Called between pieces of work; the books may grow meanwhile. */
@@ -48,6 +65,17 @@ void hs_pauses_count(struct hs_pauses *pauses);
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
 		   uint32_t id, struct hs_pauses *pauses);
+
+/*
+ * Name one location, which is of mapping id, now and by its symbol only.  Returns whether a
+ * symbol contains it; without memory for the name it has none nevertheless.  The object's
+ * symbols stay in memory: at most so many bytes of them, but those used last in any case,
+ * and until a round ends in which they were not used, or a profile reads them again.
+ */
+bool hs_names_find(struct hs_names *names, struct hs_location *location,
+		   const struct hs_mapping *mapping, uint32_t id);
+void hs_names_set_kept(struct hs_names *names, size_t most_bytes);
+void hs_names_end_round(struct hs_names *names);
 
 /* Whether the object itself was found to have DWARF; false if it was never read. */
 bool hs_names_has_dwarf(const struct hs_names *names, uint32_t id);

@@ -25,6 +25,8 @@ static uint32_t intern_stack(struct hs_producer *producer, const struct hs_frame
 
 		if (location == HS_LOCATION_NONE)
 			return HS_CALLSITE_NONE;
+		if (hs_frame_filter_is_on(&producer->filter))
+			location = hs_frame_filter_apply(producer, location);
 		node = hs_callsite_trie_child(&producer->trie, node, location);
 	}
 	return node;
@@ -93,6 +95,21 @@ bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
 {
 	producer->hint_names = hs_hint_names_create(setting);
 	return producer->hint_names != NULL;
+}
+
+bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_table *table,
+			const char *prefixes, size_t symbol_bytes)
+{
+	struct hs_frame_filter *filter = &producer->filter;
+
+	hs_names_set_kept(&producer->names, symbol_bytes);
+	filter->callsite = intern_pseudo(producer, HS_PSEUDO_FILTERED);
+	if (filter->callsite == HS_CALLSITE_NONE)
+		return false;
+	filter->location = hs_callsite_trie_get(&producer->trie, filter->callsite)->location;
+	filter->table = table;
+	filter->prefixes = prefixes;
+	return true;
 }
 
 static void apply(struct hs_producer *producer, const struct hs_event *event)
@@ -191,6 +208,8 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 
 	if (record->kind == HS_RECORD_ALLOCATION && record->sequence != 0) {
 		take_allocation(producer, record);
+		if (hs_frame_filter_is_on(&producer->filter))
+			hs_frame_filter_took(producer);
 		return;
 	}
 	give_up_slot(record->slot, record->generation);

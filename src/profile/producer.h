@@ -46,6 +46,14 @@ bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mappi
  */
 bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting);
 
+/*
+ * Do not show what begins with one of these prefixes (see profile/frame_filter.h): once,
+ * before the first record.  prefixes: must stay.  symbol_bytes: how much of symbol tables may
+ * stay in memory for that.  Returns false when the arena is used up.
+ */
+bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_table *table,
+			const char *prefixes, size_t symbol_bytes);
+
 /* Take a record of the frame queue (its memory is the queue's). */
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record);
 

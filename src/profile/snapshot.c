@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "profile/books.h"
+#include "profile/location_names.h"
 #include "profile/location_sort.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -24,10 +25,11 @@ struct hs_snapshot_view {
 	uint32_t *spare;
 	uint32_t row_count;
 	uint32_t mapping_count;
-	uint32_t node_count;      /* when the rows were copied; so is the next */
+	uint32_t node_count;      /* when the locations were looked for; so is the next */
 	uint32_t table_count;     /* of locations in the books */
 	uint32_t location_count;  /* that rows use */
 	uint32_t deepest_stack;
+	bool hides_main;
 };
 
 #define UNUSED UINT32_MAX
@@ -90,8 +92,6 @@ static bool copy_rows(struct hs_snapshot_view *snapshot)
 			copy_row(producer, row, totals, &snapshot->rows[snapshot->row_count++]);
 	}
 	snapshot->row_count += make_lost_row(producer, &snapshot->rows[snapshot->row_count]);
-	snapshot->node_count = hs_callsite_trie_count(&producer->trie);
-	snapshot->table_count = producer->locations.interner.count;
 	return true;
 }
 
@@ -116,8 +116,12 @@ static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
 
 static bool find_locations(struct hs_snapshot_view *snapshot)
 {
-	size_t bytes = snapshot->table_count * sizeof *snapshot->index;
+	const struct hs_producer *producer = snapshot->producer;
+	size_t bytes;
 
+	snapshot->node_count = hs_callsite_trie_count(&producer->trie);
+	snapshot->table_count = producer->locations.interner.count;
+	bytes = snapshot->table_count * sizeof *snapshot->index;
 	snapshot->node_seen = hs_arena_zalloc(snapshot->node_count);
 	snapshot->index = hs_arena_alloc(bytes);
 	snapshot->order = hs_arena_alloc(bytes);
@@ -179,7 +183,7 @@ static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mappi
 		};
 }
 
-/* The main binary is written even if no location is of it. */
+/* The main binary is written even if no location is of it, unless it is to be hidden. */
 static void add_unused_main(struct hs_snapshot_view *snapshot)
 {
 	uint32_t count = hs_mapping_table_count(snapshot->table);
@@ -191,10 +195,13 @@ static void add_unused_main(struct hs_snapshot_view *snapshot)
 		return;
 	for (uint32_t id = 0; id < count; id++) {
 		mapping = hs_mapping_table_get(snapshot->table, id);
-		if ((mapping->flags & HS_MAPPING_MAIN) != 0) {
+		if ((mapping->flags & HS_MAPPING_MAIN) == 0)
+			continue;
+		snapshot->hides_main = hs_frame_filter_is_on(&snapshot->producer->filter) &&
+				       hs_frame_filter_hides_mapping(snapshot->producer, id);
+		if (!snapshot->hides_main)
 			add_mapping(snapshot, mapping, mapping->path);
-			return;
-		}
+		return;
 	}
 }
 
@@ -226,26 +233,24 @@ static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint
 	}
 }
 
+static void name_locations(struct hs_snapshot_view *snapshot)
+{
+	for (uint32_t i = 0, end; i < snapshot->location_count; i = end) {
+		end = end_of_run(snapshot, i);
+		hs_location_names_fill(snapshot->producer, snapshot->table, snapshot->order + i,
+				       end - i, &snapshot->pauses);
+	}
+}
+
 /* A mapping and its locations.  The object's own DWARF is better than our names. */
 static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
 		    enum hs_symbolize symbolize)
 {
-	struct hs_producer *producer = snapshot->producer;
-	struct hs_names *names = &producer->names;
+	struct hs_names *names = &snapshot->producer->names;
 	uint32_t id = hs_location_mapping(snapshot->table, location_at(snapshot, from));
 	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->table, id);
 	const char *jit_path = hs_jit_frames_path(id);
 
-	if (producer->hint_names != NULL && mapping != NULL && symbolize != HS_SYMBOLIZE_NONE &&
-	    (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
-		hs_hint_names_fill(producer->hint_names, &producer->locations,
-				   snapshot->order + from, end - from, &snapshot->pauses);
-	if (producer->jit_frames != NULL)
-		hs_jit_frames_name(producer->jit_frames, &producer->locations,
-				   snapshot->order + from, end - from, &snapshot->pauses);
-	if (mapping != NULL && symbolize != HS_SYMBOLIZE_NONE)
-		hs_names_fill(names, &producer->locations, snapshot->order + from, end - from,
-			      mapping, id, &snapshot->pauses);
 	add_mapping(snapshot, mapping, jit_path != NULL ? jit_path : PSEUDO_PATH);
 	add_locations(snapshot, from, end, mapping == NULL || symbolize != HS_SYMBOLIZE_NONE);
 	if (symbolize == HS_SYMBOLIZE_LINES && hs_names_has_dwarf(names, id))
@@ -303,21 +308,53 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 	view->pause_context = snapshot->pauses.context;
 }
 
-static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
+/* What is needed to find the locations only. */
+static void free_search(struct hs_snapshot_view *snapshot)
 {
-	if (!copy_rows(snapshot) || !find_locations(snapshot))
-		return false;
-	hs_pauses_take(&snapshot->pauses);
-	put_in_order(snapshot);
-	if (!lay_out(snapshot, symbolize))
-		return false;
-	/* What is not looked at any more. */
 	hs_arena_free(snapshot->node_seen);
 	hs_arena_free(snapshot->order);
 	hs_arena_free(snapshot->spare);
 	snapshot->node_seen = NULL;
 	snapshot->order = NULL;
 	snapshot->spare = NULL;
+}
+
+/*
+ * The locations of the rows, named and in order.  Where a name says that one is hidden, the
+ * stacks are others, and have one location less at least.
+ */
+static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_names)
+{
+	struct hs_producer *producer = snapshot->producer;
+	bool filter = hs_frame_filter_is_on(&producer->filter);
+
+	for (;;) {
+		if (!hs_frame_filter_rows(producer, snapshot->rows, &snapshot->row_count,
+					  &snapshot->pauses) || !find_locations(snapshot))
+			return false;
+		hs_pauses_take(&snapshot->pauses);
+		put_in_order(snapshot);
+		if (with_names || filter)
+			name_locations(snapshot);
+		if (!filter ||
+		    !hs_frame_filter_review(producer, snapshot->order, snapshot->location_count,
+					    &snapshot->pauses))
+			return true;
+		free_search(snapshot);
+		hs_arena_free(snapshot->index);
+		snapshot->index = NULL;
+		snapshot->location_count = 0;
+		snapshot->deepest_stack = 0;
+	}
+}
+
+static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
+{
+	if (!copy_rows(snapshot) ||
+	    !find_shown_locations(snapshot, symbolize != HS_SYMBOLIZE_NONE) ||
+	    !lay_out(snapshot, symbolize))
+		return false;
+	free_search(snapshot);
 	return true;
 }
 
@@ -345,6 +382,11 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 	return snapshot;
 }
 
+bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot)
+{
+	return snapshot->hides_main;
+}
+
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 {
 	if (snapshot == NULL)
@@ -352,9 +394,7 @@ void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 	hs_arena_free(snapshot->rows);
 	hs_arena_free(snapshot->mappings);
 	hs_arena_free(snapshot->locations);
-	hs_arena_free(snapshot->node_seen);
 	hs_arena_free(snapshot->index);
-	hs_arena_free(snapshot->order);
-	hs_arena_free(snapshot->spare);
+	free_search(snapshot);
 	hs_arena_free(snapshot);
 }

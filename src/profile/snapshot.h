@@ -36,6 +36,10 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 					    const struct hs_options *options, bool peak,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view);
+
+/* Whether the program's own path is not in the view, to be hidden: profile/frame_filter.h. */
+bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot);
+
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
 
 #endif

@@ -63,13 +63,14 @@ static uint64_t resident_bytes(void)
 }
 
 static void describe(struct comments *comments, struct hs_view *view,
-		     const struct hs_dump_name *name)
+		     const struct hs_dump_name *name, bool hides_program)
 {
 	hs_format(comments->session, sizeof comments->session,
 		  "libheapsample %s interval=%llu unwinder=libunwind", heapsample_version(),
 		  (unsigned long long)hs_options.interval_bytes);
 	hs_format(comments->process, sizeof comments->process, "exe=%s pid=%d reason=%s number=%u",
-		  name->program, (int)name->pid, name->reason, name->number);
+		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
+		  name->number);
 	describe_counts(comments->counts, sizeof comments->counts);
 	if (view->row_count == 0)
 		hs_format(comments->memory, sizeof comments->memory,
@@ -216,7 +217,7 @@ static bool write_one(const char *reason, bool peak)
 	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak,
 				      hs_threads_pause, NULL, &view);
 	if (snapshot != NULL) {
-		describe(&comments, &view, &name);
+		describe(&comments, &view, &name, hs_snapshot_hides_main(snapshot));
 		error = write_named(&view, &name, path);
 		hs_snapshot_destroy(snapshot);
 	}

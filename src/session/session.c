@@ -42,9 +42,6 @@ extern void *__libc_stack_end;
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8
 
-/* The part of the budget that the table of generated code may take. */
-#define JIT_SHARE 8
-
 #define QUEUE_BYTES ((size_t)1 << 20)
 
 /* Below this budget the queue, and the live set's first index, are a quarter as large. */
@@ -140,13 +137,9 @@ static int make_stages(void)
 		return -ENOMEM;
 	if (hs_options.peak)
 		hs_producer_keep_peak(session->producer);
-	if (hs_options.symbolize != HS_SYMBOLIZE_NONE && hs_options.jit != 0 &&
-	    !hs_producer_follow_code(session->producer, session->table, hs_options.jit,
-				     hs_options.memory_bytes / JIT_SHARE))
-		return -ENOMEM;
-	if (hs_options.map[0] != '\0' &&
-	    !hs_producer_follow_hints(session->producer, hs_options.map))
-		return -ENOMEM;
+	error = hs_session_make_names();
+	if (error != 0)
+		return error;
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
 					   hints, hs_options.depth_frames);
 	return session->worker != NULL ? 0 : -ENOMEM;

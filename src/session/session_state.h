@@ -91,6 +91,12 @@ void hs_session_off(const char *reason);
 void hs_session_set_budget(bool writing);
 
 /*
+ * make_names.c: tell the producer where names come from, and which are hidden.  Start-up.
+ * Returns 0 or -ENOMEM.
+ */
+int hs_session_make_names(void);
+
+/*
  * Start the profiler threads if they do not run.  Called on the program's threads.
  * Returns whether they run.
  */

@@ -176,6 +176,13 @@ void hs_symbols_free(struct hs_symbols *symbols)
 	hs_arena_free(symbols);
 }
 
+size_t hs_symbols_bytes(const struct hs_symbols *symbols)
+{
+	const struct hs_symbol_list *list = &symbols->list;
+
+	return sizeof *symbols + list->capacity * sizeof *list->symbols + list->names_bytes;
+}
+
 const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address)
 {
 	const struct hs_symbol_list *list = &symbols->list;

@@ -22,6 +22,7 @@
 #define HS_SYMBOLIZE_SYMBOLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "symbolize/debug_file.h"
@@ -46,6 +47,9 @@ int hs_symbols_load_memory(uint64_t start, uint64_t bytes, struct hs_symbols **o
 
 /* NULL is allowed. */
 void hs_symbols_free(struct hs_symbols *symbols);
+
+/* The memory that they take, bytes. */
+size_t hs_symbols_bytes(const struct hs_symbols *symbols);
 
 /*
  * The linkage name of the function that contains an ELF virtual address, or NULL.

@@ -29,7 +29,8 @@ struct hs_frame {
 	X(HS_PSEUDO_TRUNCATED, "[truncated]")       /* root: the stack copy or the depth ended */  \
 	X(HS_PSEUDO_UNWIND_ERROR, "[unwind error]") /* root: a step failed */                      \
 	X(HS_PSEUDO_STACKLESS, "[no stack]")        /* root: only the return address was kept */   \
-	X(HS_PSEUDO_LOST, "[lost]")                 /* stack and frees not known */
+	X(HS_PSEUDO_LOST, "[lost]")                 /* stack and frees not known */                \
+	X(HS_PSEUDO_FILTERED, "FILTERED")           /* see profile/frame_filter.h */
 
 enum hs_pseudo_frame {
 #define HS_PSEUDO_ENUM(name, text) name,

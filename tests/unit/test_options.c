@@ -290,6 +290,33 @@ static void test_drop_frames(void)
 	bad(variable, line);
 }
 
+/* What must not be told is not known then, so nothing is. */
+static void test_skip_symbol_prefix(void)
+{
+	static const char *const values[] = { ",", "a,", ",a", "a,,b" };
+	char variable[2048] = "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=";
+	size_t length = strlen(variable);
+
+	good("HEAPSAMPLE_SKIP_SYMBOL_PREFIX=", "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=");
+	good("HEAPSAMPLE_SKIP_SYMBOL_PREFIX=/opt,ns:: x",
+	     "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=/opt,ns:: x");
+	CHECK_STR(options.skip_symbol_prefix, "/opt,ns:: x");
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		snprintf(variable + length, sizeof variable - length, "%s", values[i]);
+		parse_one(variable);
+		snprintf(variable + length, sizeof variable - length,
+			 "%s is not understood (expected prefixes of names and paths, none empty, "
+			 "separated by commas, at most 1023 bytes); hiding all names\n", values[i]);
+		CHECK_STR(reported, variable);
+		CHECK_STR(options.skip_symbol_prefix, ",");
+	}
+	memset(variable + length, 'x', HS_OPTION_TEXT_BYTES);
+	variable[length + HS_OPTION_TEXT_BYTES] = '\0';
+	parse_one(variable);
+	CHECK(strstr(reported, "); hiding all names\n") != NULL);
+	CHECK_STR(options.skip_symbol_prefix, ",");
+}
+
 static void test_texts_that_are_too_long(void)
 {
 	static const struct {
@@ -379,6 +406,7 @@ int main(void)
 	RUN(test_seed);
 	RUN(test_labels);
 	RUN(test_drop_frames);
+	RUN(test_skip_symbol_prefix);
 	RUN(test_texts_that_are_too_long);
 	RUN(test_symbolize);
 	RUN(test_jit);

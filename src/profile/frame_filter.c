@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frames that are not shown.  Runs on the producer. */
+#include "profile/frame_filter.h"
+
+#include "base/arena.h"
+#include "base/interner.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "profile/books.h"
+#include "profile/symbol_filter.h"
+
+/* Symbols that are not used for so many records are let go. */
+#define TAKES_PER_ROUND 4096
+
+/* What makes rows different: their stack and labels. */
+struct row_key {
+	uint64_t size;
+	uint64_t thread; /* where its text is: equal ones share it */
+	uint32_t callsite;
+	uint32_t tid;
+};
+
+static const char *path_of(const struct hs_frame_filter *filter, uint32_t id)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(filter->table, id);
+
+	return mapping != NULL ? mapping->path : hs_jit_frames_path(id);
+}
+
+static bool is_anonymous(const struct hs_frame_filter *filter, uint32_t id)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(filter->table, id);
+
+	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+}
+
+/* By all that is known of a location now. */
+static bool is_hidden(const struct hs_producer *producer, const struct hs_location *location)
+{
+	const struct hs_frame_filter *filter = &producer->filter;
+	const char *prefixes = filter->prefixes;
+	struct hs_jit_name code;
+
+	if (hs_symbol_filter_hides_path(prefixes, path_of(filter, location->mapping)) ||
+	    hs_symbol_filter_hides_name(prefixes, location->name) ||
+	    hs_symbol_filter_hides_name(prefixes, location->system_name))
+		return true;
+	if (producer->jit_frames != NULL &&
+	    hs_jit_frames_name_of(producer->jit_frames, location, &code) &&
+	    (hs_symbol_filter_hides_name(prefixes, code.name) ||
+	     hs_symbol_filter_hides_name(prefixes, code.system_name) ||
+	     hs_symbol_filter_hides_path(prefixes, code.file)))
+		return true;
+	return producer->hint_names != NULL && is_anonymous(filter, location->mapping) &&
+	       hs_symbol_filter_hides_path(
+		       prefixes, hs_hint_names_path(producer->hint_names, location->address));
+}
+
+/* As is_hidden(), with a name read for it.  One for which there is no memory is hidden. */
+static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location *location)
+{
+	const struct hs_mapping *mapping =
+		hs_mapping_table_get(producer->filter.table, location->mapping);
+
+	if (mapping == NULL || location->code != 0 ||
+	    !hs_symbol_filter_has_names(producer->filter.prefixes) ||
+	    !hs_names_find(&producer->names, location, mapping, location->mapping))
+		return false;
+	return location->system_name == NULL || is_hidden(producer, location);
+}
+
+static void hide(struct hs_frame_filter *filter, struct hs_location *location)
+{
+	location->verdict = HS_VERDICT_HIDDEN;
+	filter->hidden++;
+	hs_stats_add(filtered, 1);
+}
+
+uint32_t hs_frame_filter_apply(struct hs_producer *producer, uint32_t number)
+{
+	struct hs_frame_filter *filter = &producer->filter;
+	struct hs_location *location = hs_location_table_get(&producer->locations, number);
+
+	if (location->mapping == HS_MAPPING_NONE)
+		return number;
+	if (location->verdict == HS_VERDICT_NONE) {
+		if (is_hidden(producer, location) || is_hidden_by_symbol(producer, location)) {
+			hide(filter, location);
+		} else {
+			location->verdict = HS_VERDICT_SHOWN;
+			filter->shown++;
+		}
+	}
+	return location->verdict == HS_VERDICT_HIDDEN ? filter->location : number;
+}
+
+void hs_frame_filter_took(struct hs_producer *producer)
+{
+	if (++producer->filter.takes % TAKES_PER_ROUND == 0)
+		hs_names_end_round(&producer->names);
+}
+
+static void warn_of_nothing(struct hs_frame_filter *filter)
+{
+	/* A list that is not understood was told of at start-up. */
+	if (filter->warned || filter->shown != 0 || filter->hidden == 0 ||
+	    filter->prefixes[0] == ',')
+		return;
+	filter->warned = true;
+	hs_log(HS_LOG_WARN, "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=%s hides every frame so far",
+	       filter->prefixes);
+}
+
+bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
+			    struct hs_pauses *pauses)
+{
+	struct hs_frame_filter *filter = &producer->filter;
+	bool found = false;
+
+	for (uint32_t i = 0; i < count; i++) {
+		/* A pause may move the table: looked up each time. */
+		struct hs_location *location = hs_location_table_get(&producer->locations, ids[i]);
+
+		if (location->verdict == HS_VERDICT_SHOWN && is_hidden(producer, location)) {
+			hide(filter, location);
+			filter->shown--;
+			filter->late++;
+			found = true;
+		}
+		hs_pauses_count(pauses);
+	}
+	if (!found)
+		warn_of_nothing(filter);
+	return found;
+}
+
+static bool is_in_stacks_no_more(const struct hs_producer *producer, uint32_t location)
+{
+	return hs_location_table_get(&producer->locations, location)->verdict == HS_VERDICT_HIDDEN;
+}
+
+/* The stack without what is hidden.  stack: room for its locations. */
+static uint32_t filtered_stack(struct hs_producer *producer, uint32_t callsite, uint32_t *stack)
+{
+	struct hs_frame_filter *filter = &producer->filter;
+	uint32_t count = 0, result = HS_CALLSITE_ROOT;
+	bool any = false;
+
+	for (uint32_t node = callsite; node != HS_CALLSITE_ROOT;) {
+		const struct hs_callsite *site = hs_callsite_trie_get(&producer->trie, node);
+		bool hidden = is_in_stacks_no_more(producer, site->location);
+
+		stack[count++] = hidden ? filter->location : site->location;
+		any = any || hidden;
+		node = site->parent;
+	}
+	if (!any)
+		return callsite;
+	while (count > 0 && result != HS_CALLSITE_NONE)
+		result = hs_callsite_trie_child(&producer->trie, result, stack[--count]);
+	/* Without memory nothing of the stack is shown. */
+	return result != HS_CALLSITE_NONE ? result : filter->callsite;
+}
+
+static uint32_t deepest(const struct hs_producer *producer, const struct hs_view_row *rows,
+			uint32_t count)
+{
+	uint32_t most = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t depth = hs_callsite_trie_get(&producer->trie, rows[i].callsite)->depth;
+
+		most = depth > most ? depth : most;
+	}
+	return most;
+}
+
+/* Add a row to the first `kept` ones, which have the keys, or to one of them. */
+static bool keep_row(struct hs_interner *keys, struct hs_view_row *rows, uint32_t *kept,
+		     const struct hs_view_row *row)
+{
+	struct row_key key = {
+		.size = row->size,
+		.thread = (uintptr_t)row->thread,
+		.callsite = row->callsite,
+		.tid = (uint32_t)row->tid,
+	};
+	uint32_t number = hs_interner_add(keys, &key);
+
+	if (number == HS_INTERNER_NONE)
+		return false;
+	if (number == *kept) {
+		rows[(*kept)++] = *row;
+		return true;
+	}
+	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
+		rows[number].values[i] += row->values[i];
+	return true;
+}
+
+bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
+			  struct hs_pauses *pauses)
+{
+	struct hs_interner keys;
+	uint32_t *stack, kept = 0;
+	bool done;
+
+	if (producer->filter.late == 0)
+		return true;
+	if (hs_interner_init(&keys, sizeof(struct row_key), sizeof(struct row_key)) != 0)
+		return false;
+	stack = hs_arena_alloc((deepest(producer, rows, *count) + 1) * sizeof *stack);
+	done = stack != NULL;
+	for (uint32_t i = 0; i < *count && done; i++) {
+		struct hs_view_row row = rows[i];
+
+		row.callsite = filtered_stack(producer, row.callsite, stack);
+		done = keep_row(&keys, rows, &kept, &row);
+		hs_pauses_count(pauses);
+	}
+	*count = kept;
+	hs_arena_free(stack);
+	hs_interner_fini(&keys);
+	return done;
+}
+
+bool hs_frame_filter_hides_mapping(const struct hs_producer *producer, uint32_t id)
+{
+	const struct hs_location_table *locations = &producer->locations;
+
+	if (hs_symbol_filter_hides_path(producer->filter.prefixes, path_of(&producer->filter, id)))
+		return true;
+	for (uint32_t i = 0; i < locations->interner.count; i++) {
+		const struct hs_location *location = hs_location_table_get(locations, i);
+
+		if (location->mapping == id && location->verdict == HS_VERDICT_HIDDEN)
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which frames are shown as FILTERED (profile/symbol_filter.h), decided twice:
+ *
+ * Before a frame's stack is interned, by the path of its mapping and by its names, which are
+ * read for this at once: later the file may be gone.  The verdict is kept with the location,
+ * whose key is (mapping, address, code): a mapping is another one where something else is
+ * mapped, and code where other code was generated, so it does not outlive what it was made of.
+ *
+ * Once more for each profile, by what would be written: a name may come later, with a debug
+ * file, a perf map or a map hint.  What is hidden then is in stacks already, and these are
+ * taken over into stacks without it for the profile.
+ *
+ * All hidden frames are one pseudo frame, so stacks that differ in them only are one stack.
+ *
+ * Threads: the producer.  Memory: the arena.  Blocks: reads files.
+ */
+#ifndef HS_PROFILE_FRAME_FILTER_H
+#define HS_PROFILE_FRAME_FILTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "maps/mapping_table.h"
+#include "output/profile_view.h"
+#include "profile/names.h"
+
+struct hs_producer;
+
+struct hs_frame_filter {
+	const char *prefixes; /* "": nothing is hidden, and there is no call for the rest */
+	const struct hs_mapping_table *table;
+	uint32_t location; /* the pseudo frame */
+	uint32_t callsite; /* a stack of it alone */
+	uint32_t shown;    /* locations, by the verdicts */
+	uint32_t hidden;
+	uint32_t late;     /* of these, hidden when there were stacks with them */
+	uint32_t takes;    /* of records, since the last look at symbols that are kept */
+	bool warned;       /* that nothing is shown */
+};
+
+static inline bool hs_frame_filter_is_on(const struct hs_frame_filter *filter)
+{
+	return filter->prefixes != NULL && filter->prefixes[0] != '\0';
+}
+
+/* What stands in a stack for a location: itself or the pseudo frame. */
+uint32_t hs_frame_filter_apply(struct hs_producer *producer, uint32_t location);
+
+/* A record was taken: once in a while, let go of symbols that are kept in vain. */
+void hs_frame_filter_took(struct hs_producer *producer);
+
+/* The locations in ids have got what names they have: whether any of them is hidden now. */
+bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
+			    struct hs_pauses *pauses);
+
+/*
+ * Take the hidden locations out of the stacks of rows; rows that are equal then become one.
+ * Returns false when the arena is used up: then the rows may not be written.
+ */
+bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
+			  struct hs_pauses *pauses);
+
+/* Whether a mapping without shown locations must not be in a profile. */
+bool hs_frame_filter_hides_mapping(const struct hs_producer *producer, uint32_t id);
+
+#endif

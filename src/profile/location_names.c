@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names from everywhere.  Runs on the producer, while it makes a snapshot. */
+#include "profile/location_names.h"
+
+#include "profile/books.h"
+#include "profile/location_sort.h"
+
+void hs_location_names_fill(struct hs_producer *producer, const struct hs_mapping_table *table,
+			    const uint32_t *ids, uint32_t count, struct hs_pauses *pauses)
+{
+	const struct hs_location_table *locations = &producer->locations;
+	uint32_t id = hs_location_mapping(table, hs_location_table_get(locations, ids[0]));
+	const struct hs_mapping *mapping = hs_mapping_table_get(table, id);
+
+	if (producer->hint_names != NULL && mapping != NULL &&
+	    (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
+		hs_hint_names_fill(producer->hint_names, locations, ids, count, pauses);
+	if (producer->jit_frames != NULL)
+		hs_jit_frames_name(producer->jit_frames, locations, ids, count, pauses);
+	if (mapping != NULL)
+		hs_names_fill(&producer->names, locations, ids, count, mapping, id, pauses);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * All that may give a location a name: map hints that came late, what compilers have said
+ * of generated code, symbol tables.
+ * Threads: the producer, while it makes a snapshot.  Blocks: reads files.
+ */
+#ifndef HS_PROFILE_LOCATION_NAMES_H
+#define HS_PROFILE_LOCATION_NAMES_H
+
+#include "maps/mapping_table.h"
+#include "profile/names.h"
+#include "profile/producer.h"
+
+/* Name the count (at least 1) locations in ids, which are of one mapping and in ascending order. */
+void hs_location_names_fill(struct hs_producer *producer, const struct hs_mapping_table *table,
+			    const uint32_t *ids, uint32_t count, struct hs_pauses *pauses);
+
+#endif

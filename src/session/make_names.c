@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Start-up: where the books get names from, and which they keep to themselves. */
+#include <errno.h>
+
+#include "base/options.h"
+#include "profile/symbol_filter.h"
+#include "session/session_state.h"
+
+/* The parts of the budget that the table of generated code, and symbols that stay, may take. */
+#define JIT_SHARE 8
+#define SYMBOLS_SHARE 8
+
+int hs_session_make_names(void)
+{
+	struct hs_session *session = &hs_session;
+	const char *hidden = hs_options.skip_symbol_prefix;
+	bool named =
+		hs_options.symbolize != HS_SYMBOLIZE_NONE || hs_symbol_filter_has_names(hidden);
+
+	if (hidden[0] != '\0' && !hs_producer_filter(session->producer, session->table, hidden,
+						     hs_options.memory_bytes / SYMBOLS_SHARE))
+		return -ENOMEM;
+	if (named && hs_options.jit != 0 &&
+	    !hs_producer_follow_code(session->producer, session->table, hs_options.jit,
+				     hs_options.memory_bytes / JIT_SHARE))
+		return -ENOMEM;
+	if (hs_options.map[0] != '\0' &&
+	    !hs_producer_follow_hints(session->producer, hs_options.map))
+		return -ENOMEM;
+	return 0;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Hidden frames, from records to the view of a profile: functions and libraries of this
+ * program, and a page of generated code with its own perf map.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "profile/snapshot.h"
+#include "profile_testing.h"
+
+enum { PAGE = 4096 };
+
+static struct hs_mapping_table *table;
+static struct hs_producer *producer;
+static struct hs_snapshot_view *snapshot;
+static struct hs_view view;
+static uint64_t next_address = 0x100000;
+static char perf_map[64], messages[] = "/tmp/test_frame_filter.XXXXXX";
+static void *page;
+static uint64_t code; /* its address */
+
+/* A C++ method, and functions with names of their own. */
+__asm__(".pushsection .text\n"
+	".irp name, _ZN5vault4keepEi, vault_open, vault_shut, open_door, shut_door\n"
+	".globl \\name\n"
+	".type \\name, %function\n"
+	"\\name: .skip 16\n"
+	".size \\name, 16\n"
+	".endr\n"
+	".popsection\n");
+extern const char vault_keep[] __asm__("_ZN5vault4keepEi");
+extern const char vault_open[], vault_shut[], open_door[], shut_door[];
+
+static uint64_t in(const char *function)
+{
+	return (uint64_t)(uintptr_t)function + 1;
+}
+
+static uint64_t in_libc(void)
+{
+	return (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "getpid");
+}
+
+static void begin(const char *prefixes)
+{
+	producer = new_producer(HS_LABEL_SIZE);
+	CHECK(hs_producer_filter(producer, table, prefixes, 0));
+	CHECK(hs_producer_follow_code(producer, table, HS_JIT_SOURCE_PERF_MAP, MIB));
+}
+
+/* An allocation whose stack is leaf and root. */
+static void sample(uint64_t size, uint64_t leaf, uint64_t root)
+{
+	union test_record record = allocate(next_address += 16, size, 1, 0);
+
+	record.head.frames[0] = (struct hs_frame){leaf, hs_mapping_table_find(table, leaf)};
+	record.head.frames[1] = (struct hs_frame){root, hs_mapping_table_find(table, root)};
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+}
+
+static void freeze(enum hs_symbolize symbolize)
+{
+	struct hs_options options = {.symbolize = symbolize};
+
+	hs_snapshot_destroy(snapshot);
+	view = (struct hs_view){0};
+	snapshot = hs_snapshot_create(producer, table, &options, false, NULL, NULL, &view);
+	CHECK(snapshot != NULL);
+	if (snapshot == NULL)
+		exit(99);
+}
+
+static void end(void)
+{
+	hs_snapshot_destroy(snapshot);
+	snapshot = NULL;
+	unlink(perf_map);
+}
+
+static const struct hs_view_location *frame(size_t row, size_t number)
+{
+	uint32_t stack[FRAMES_MAX];
+
+	CHECK(row < view.row_count);
+	if (row >= view.row_count)
+		exit(99);
+	CHECK_INT(view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX), 2);
+	return &view.locations[stack[number]];
+}
+
+static void check_hidden(const struct hs_view_location *location)
+{
+	CHECK_STR(location->name, "FILTERED");
+	CHECK(location->system_name == NULL && location->filename == NULL);
+	CHECK_INT(location->start_line, 0);
+	CHECK_INT(location->address, HS_PSEUDO_FILTERED);
+	CHECK_STR(view.mappings[location->mapping].filename, "[heapsample]");
+	CHECK_STR(view.mappings[location->mapping].build_id, "");
+}
+
+static bool has_mapping(uint64_t address)
+{
+	for (size_t i = 0; i < view.mapping_count; i++) {
+		if (view.mappings[i].start <= address && address < view.mappings[i].limit)
+			return true;
+	}
+	return false;
+}
+
+static void say(uint64_t start, uint64_t bytes, const char *name)
+{
+	int fd = open(perf_map, O_WRONLY | O_CREAT | O_APPEND, 0600);
+
+	CHECK(dprintf(fd, "%llx %llx %s\n", (unsigned long long)start, (unsigned long long)bytes,
+		      name) > 0);
+	close(fd);
+}
+
+static void names_hide_functions_and_equal_stacks_are_one(void)
+{
+	begin("vault_,vault::");
+	sample(100, in(vault_open), in(open_door));
+	sample(100, in(vault_shut), in(open_door));
+	sample(100, in(vault_keep), in(open_door));
+	sample(100, in(shut_door), in(open_door));
+	CHECK_INT(hs_heap_tracker_row_count(&producer->tracker), 2);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 2);
+	CHECK_INT(view.rows[0].values[0], 3);
+	CHECK_INT(view.rows[0].values[3], 300);
+	check_hidden(frame(0, 0));
+	CHECK_STR(frame(0, 1)->name, "open_door");
+	CHECK_STR(frame(1, 0)->name, "shut_door");
+	CHECK_INT(frame(1, 0)->address, in(shut_door));
+	CHECK_INT(view.location_count, 3);
+	CHECK_INT(view.mapping_count, 2);
+	end();
+}
+
+static void linkage_names_count_too(void)
+{
+	begin("_ZN5vault");
+	sample(1, in(vault_keep), in(vault_open));
+	freeze(HS_SYMBOLIZE_NONE);
+	check_hidden(frame(0, 0));
+	CHECK(frame(0, 1)->name == NULL);
+	CHECK_INT(frame(0, 1)->address, in(vault_open));
+	end();
+}
+
+static void paths_hide_whole_mappings(void)
+{
+	const struct hs_mapping *libc =
+		hs_mapping_table_get(table, hs_mapping_table_find(table, in_libc()));
+
+	begin(libc->path);
+	sample(1, in_libc(), in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	check_hidden(frame(0, 0));
+	CHECK_STR(frame(0, 1)->name, "open_door");
+	CHECK(!has_mapping(in_libc()) && has_mapping(in(open_door)));
+	CHECK(!hs_snapshot_hides_main(snapshot));
+	end();
+}
+
+static void everything_may_be_hidden_with_a_warning(void)
+{
+	char text[512] = "";
+	int fd = open(messages, O_RDONLY);
+
+	begin("/,[");
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.mapping_count, 0);
+	CHECK(hs_snapshot_hides_main(snapshot));
+	sample(1, in_libc(), in(open_door));
+	sample(1, in(open_door), in_libc());
+	freeze(HS_SYMBOLIZE_NAMES);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 1);
+	CHECK_INT(view.rows[0].values[0], 2);
+	check_hidden(frame(0, 0));
+	check_hidden(frame(0, 1));
+	CHECK_INT(view.location_count, 1);
+	CHECK_INT(view.mapping_count, 1);
+	CHECK(hs_snapshot_hides_main(snapshot));
+	/* One line. */
+	CHECK(read(fd, text, sizeof text - 1) > 0);
+	CHECK(strstr(text, "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=/,[ hides every frame") != NULL);
+	CHECK(strchr(text, '\n') != NULL && strchr(text, '\n')[1] == '\0');
+	close(fd);
+	end();
+}
+
+/* The program's path tells as much as that of a library. */
+static void a_program_of_hidden_frames_only_is_hidden(void)
+{
+	begin("vault");
+	sample(1, in_libc(), in(vault_open));
+	freeze(HS_SYMBOLIZE_NAMES);
+	check_hidden(frame(0, 1));
+	CHECK(has_mapping(in_libc()) && !has_mapping(in(vault_open)));
+	CHECK(hs_snapshot_hides_main(snapshot));
+	sample(1, in_libc(), in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK(has_mapping(in(vault_open)) && !hs_snapshot_hides_main(snapshot));
+	end();
+}
+
+static void generated_code_is_hidden(void)
+{
+	begin("hidden,JS:*linked,/srv/vault");
+	say(code, 16, "hidden_one");
+	say(code + 16, 16, "JS:*linked /srv/app.js:1:1");
+	say(code + 32, 16, "JS:*shown /srv/vault/app.js:1:1");
+	say(code + 48, 16, "JS:*shown /srv/app.js:2:1");
+	for (uint64_t at = code; at <= code + 48; at += 16)
+		sample(1, at, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 2);
+	CHECK_INT(view.rows[0].values[0], 3);
+	check_hidden(frame(0, 0));
+	CHECK_STR(frame(1, 0)->name, "shown");
+	end();
+}
+
+/* Stacks are made anew for the profile, and so are rows that become equal. */
+static void names_that_come_late_hide_too(void)
+{
+	uint64_t before = hs_stats_get(filtered);
+
+	begin("vault_,late_");
+	sample(200, code, in(open_door));
+	sample(200, code + 16, in(open_door));
+	sample(200, in(vault_open), in(open_door));
+	sample(7, code + 16, in(open_door));
+	sample(200, code + 32, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 5);
+	say(code, 16, "late_one");
+	say(code + 16, 16, "late_two");
+	say(code + 32, 16, "other");
+	for (int i = 0; i < 2; i++) {
+		freeze(HS_SYMBOLIZE_NAMES);
+		CHECK_INT(view.row_count, 3);
+		CHECK_INT(view.rows[0].values[0], 3);
+		CHECK_INT(view.rows[0].values[1], 600);
+		CHECK_INT(view.rows[0].values[2], 3);
+		check_hidden(frame(0, 0));
+		check_hidden(frame(1, 0));
+		CHECK_INT(view.rows[1].size, 7);
+		CHECK_STR(frame(2, 0)->name, "other");
+		CHECK_INT(view.location_count, 3);
+	}
+	CHECK_INT(hs_stats_get(filtered), before + 3);
+	/* A new sample of it is not even taken as before. */
+	sample(200, code + 16, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 3);
+	CHECK_INT(view.rows[0].values[0], 4);
+	end();
+}
+
+static unsigned opened;
+
+static long count_opens(long number)
+{
+	opened += number == SYS_openat;
+	return 0;
+}
+
+/* Symbols stay in memory, bounded, while addresses of their object keep coming. */
+static void objects_are_read_once(void)
+{
+	size_t limits[] = {64 * MIB, 0};
+	unsigned first;
+
+	for (size_t i = 0; i < COUNT(limits); i++) {
+		producer = new_producer(0);
+		CHECK(hs_producer_filter(producer, table, "nothing", limits[i]));
+		opened = 0;
+		hs_sys_fault = count_opens;
+		sample(1, in_libc(), in(open_door));
+		first = opened;
+		CHECK(first >= 2);
+		for (int n = 1; n < 8; n++)
+			sample(1, in_libc() + 1, in(shut_door) + (uint64_t)n);
+		sample(1, in_libc() + 2, in(shut_door));
+		hs_sys_fault = NULL;
+		/* With room for one only, the other is read again when it is needed. */
+		CHECK(limits[i] != 0 ? opened == first : opened > first);
+		CHECK(producer->names.kept_bytes > 0);
+		hs_names_end_round(&producer->names);
+		CHECK(producer->names.kept_bytes > 0);
+		hs_names_end_round(&producer->names);
+		CHECK_INT(producer->names.kept_bytes, 0);
+	}
+}
+
+int main(void)
+{
+	int fd = mkstemp(messages);
+
+	snprintf(perf_map, sizeof perf_map, "/tmp/perf-%d.map", (int)getpid());
+	close(fd);
+	hs_log_init(HS_LOG_WARN, messages);
+	set_up();
+	page = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	code = (uint64_t)(uintptr_t)page;
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	RUN(names_hide_functions_and_equal_stacks_are_one);
+	RUN(linkage_names_count_too);
+	RUN(paths_hide_whole_mappings);
+	RUN(everything_may_be_hidden_with_a_warning);
+	RUN(a_program_of_hidden_frames_only_is_hidden);
+	RUN(generated_code_is_hidden);
+	RUN(names_that_come_late_hide_too);
+	RUN(objects_are_read_once);
+	unlink(messages);
+	return CHECK_RESULT();
+}
