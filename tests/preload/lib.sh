@@ -116,9 +116,9 @@ end_profiled() {
 	background=
 }
 
-# Try a command every 50 ms until it succeeds, 20 s at most.
+# Try a command every 50 ms until it succeeds, 200 s at most (the machine may have much to do).
 wait_until() {
-	tries=400
+	tries=4000
 	until "$@"; do
 		tries=$((tries - 1))
 		[ "$tries" -gt 0 ] || return 1

@@ -16,7 +16,7 @@ VALUE = b"v" * 1000
 
 def connect(path):
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(20)
+    connection.settimeout(200)
     connection.connect(path)
     return connection
 

@@ -32,7 +32,7 @@ run_profiled abort HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_process" abort
 expect_status 134
 
 # Killed after a periodic profile.
-start_profiled killed HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_TIME_INTERVAL=1 -- "$victims/victim_service"
+start_profiled killed HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_TIME_INTERVAL=1 -- "$victims/victim_service"
 wait_until has_profiles 2 || fail "no periodic profiles"
 end_profiled KILL
 expect_status 137

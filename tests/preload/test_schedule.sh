@@ -7,10 +7,13 @@
 
 need "${CC:-cc}"
 
+# grow [PROFILE WAITS]: after every 15 MB, that often, waits for a profile since the last wait;
+# PROFILE is their name, with a printf format for the number.
 cat >"$directory/grow.c" <<'END'
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
-enum { BLOCKS = 50, TURNS = 2 };
+enum { BLOCKS = 50, TURNS = 2, WAIT_BLOCKS = 15, TRIES = 200000, MAX_NUMBER = 20 };
 static void *blocks[BLOCKS];
 static __attribute__((noinline)) void *site_grow(void)
 {
@@ -18,13 +21,33 @@ static __attribute__((noinline)) void *site_grow(void)
 	__asm__ volatile("" : "+r"(block));
 	return block;
 }
-int main(void)
+static void wait_for_profile(const char *format)
 {
+	static int last;
+	char name[1000];
+	for (int tries = 0; tries < TRIES; tries++) {
+		for (int number = MAX_NUMBER; number > last; number--) {
+			snprintf(name, sizeof name, format, number);
+			if (access(name, F_OK) == 0) {
+				last = number;
+				return;
+			}
+		}
+		usleep(1000);
+	}
+	exit(3);
+}
+int main(int argc, char **argv)
+{
+	int waits = argc > 2 ? atoi(argv[2]) : 0, grown = 0;
 	/* To 50 MB, and down again, twice. */
 	for (int turn = 0; turn < TURNS; turn++) {
 		for (int i = 0; i < BLOCKS; i++) {
 			blocks[i] = site_grow();
-			usleep(10000);
+			if (argc <= 2)
+				usleep(10000);
+			else if (++grown % WAIT_BLOCKS == 0 && waits-- > 0)
+				wait_for_profile(argv[1]);
 		}
 		for (int i = 0; i < BLOCKS; i++)
 			free(blocks[i]);
@@ -34,12 +57,14 @@ int main(void)
 END
 ${CC:-cc} -O1 -fno-builtin -o "$directory/grow" "$directory/grow.c" || fail "grow is not built"
 
-# grows NAME SETTING...
+# grows NAME PROFILE WAITS SETTING...
 grows() {
-	name=$1
-	shift
+	name=$1 profile=$2 waits=$3
+	shift 3
+	mkdir "$directory/out.$name"
 	run_profiled "out.$name" "HEAPSAMPLE_OUTPUT=$directory/out.$name/%n.%r.heap.pb.gz" \
-		HEAPSAMPLE_INTERVAL=16k "$@" -- "$directory/grow"
+		HEAPSAMPLE_INTERVAL=16k "$@" -- \
+		"$directory/grow" "$directory/out.$name/$profile.heap.pb.gz" "$waits"
 	expect_status 0
 	expect_silence
 }
@@ -53,30 +78,30 @@ written() {
 }
 
 # Of 100 MB; each counts from the one before, which was a little late.
-grows allocated HEAPSAMPLE_ALLOC_INTERVAL=10m
-written alloc 3 9
+grows allocated %04d.alloc 6 HEAPSAMPLE_ALLOC_INTERVAL=10m
+written alloc 6 10
 written exit 1 1
 expect_profiles "$(profile_count)"
 
 # The second time there is nothing new.
-grows high_water HEAPSAMPLE_INUSE_INTERVAL=10m
-written inuse 2 4
+grows high_water %04d.inuse 3 HEAPSAMPLE_INUSE_INTERVAL=10m
+written inuse 3 5
 written exit 1 1
 
-grows kept HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=2
+grows kept %04d.alloc 6 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=2
 written alloc 2 2
 written exit 1 1
 last=$(basename "$out"/*.exit.heap.pb.gz | cut -d . -f 1)
-[ "$last" -ge 4 ] || fail "only $last profiles were written"
-[ -f "$out/$(printf %04d $((${last#0*0} - 1))).alloc.heap.pb.gz" ] ||
+[ "$last" -ge 7 ] || fail "only $last profiles were written"
+[ -f "$out/$(printf %04d "$(expr "$last" - 1)").alloc.heap.pb.gz" ] ||
 	fail "not the last ones were kept:" "$out"/*
 
 # One is larger than that already, and stays.
-grows kept_bytes HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=5,100
+grows kept_bytes %04d.alloc 6 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=5,100
 written alloc 1 1
 
 # The same name each time: there is one, and nothing to remove.
-grows one_name HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \
+grows one_name alloc 1 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/out.one_name/%r.heap.pb.gz"
 written alloc 1 1
 
@@ -135,6 +160,6 @@ ${CC:-cc} -O1 -fno-builtin -o "$directory/leak" "$directory/leak.c" || fail "lea
 check check_profile.py least "$directory/out.oom.0001.oom.heap.pb.gz" leaks 100000000
 
 # At 0, 1, 2 seconds and so on there would be more.
-grows phase HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_TIME_PHASE=1
+grows phase %04d.interval 1 HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_TIME_PHASE=1
 written interval 1 1
 finish

@@ -5,15 +5,13 @@
 # signal for itself.
 . "$(dirname "$0")/lib.sh"
 
-# Whether the process handles SIGUSR2 (12), so that it does not die of it.
-handles_usr2() {
-	caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$process/status")
-	[ $((0x${caught:-0} & 0x800)) -ne 0 ]
+# Whether the service runs and has allocated.
+has_allocated() {
+	grep -q '^allocated$' "$out.stdout"
 }
 
-start_profiled signal HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_service"
-wait_until handles_usr2 || fail "no handler"
-sleep 0.2
+start_profiled signal HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_service"
+wait_until has_allocated || fail "the service does not run"
 kill -USR2 "$process"
 wait_until has_profiles 1 || fail "no profile on the signal"
 kill -USR2 "$process"
@@ -52,6 +50,7 @@ trap '' USR2
 start_profiled ignored HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_service"
 trap - USR2
 wait_until has_message || fail "no line about an ignored signal"
+wait_until has_allocated || fail "the service does not run"
 kill -USR2 "$process"
 end_profiled TERM
 expect_status 0

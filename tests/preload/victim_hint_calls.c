@@ -51,7 +51,7 @@ static void call_until_refused(void)
 		result = heapsample_map_hint("x.so", somewhere, 64, 0);
 	} while (result == 0 && ++calls < 1000000);
 	expect("full", result, -EAGAIN);
-	for (int tries = 0; result != 0 && tries < 1000; tries++) {
+	for (int tries = 0; result != 0 && tries < 20000; tries++) {
 		usleep(10000);
 		result = heapsample_map_hint("x.so", somewhere, 64, 0);
 	}

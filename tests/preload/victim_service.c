@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A service that allocates until SIGTERM.
+ * A service that allocates until SIGTERM, and says so when it has done it once.
  *
  * usage: victim_service [takeover]     takeover: after a second SIGUSR2 is its own
  */
@@ -44,6 +44,10 @@ int main(int argc, char **argv)
 	signal(SIGTERM, on_term);
 	for (long step = 0; !stop; step++) {
 		site_service();
+		if (step == 0) {
+			puts("allocated");
+			fflush(stdout);
+		}
 		if (takeover && step == TAKEOVER_STEPS)
 			signal(SIGUSR2, on_user);
 		usleep(STEP_US);
