@@ -6,23 +6,22 @@
 
 #include "base/stats.h"
 #include "maps/map_hint_text.h"
-#include "sample/capture.h"
 #include "sample/hint_record.h"
-#include "sample/thread_state.h"
 #include "session/session_state.h"
 
 static int put(enum hs_record_kind kind, uint64_t start, uint64_t length, uint64_t offset,
 	       const char *path, size_t path_bytes)
 {
-	uintptr_t here = (uintptr_t)__builtin_frame_address(0);
 	int error =
 		hs_hint_record_put(&hs_session.ring, kind, start, length, offset, path, path_bytes);
 
 	if (error < 0) {
 		hs_stats_add(map_hints_refused, 1);
-		/* Nothing may have been sampled yet, and the ring be full of hints. */
-		if (!hs_thread.no_wait && hs_thread_on_known_stack(&hs_thread, here))
-			hs_threads_ensure();
+		/*
+		 * Nothing may have been sampled yet, and the ring be full of hints.  Not here: in
+		 * a signal handler no thread can be started.
+		 */
+		atomic_store_explicit(&hs_session.is_ring_full_early, true, memory_order_relaxed);
 	}
 	return error;
 }

@@ -295,7 +295,8 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 {
 	struct hs_thread_state *thread = &hs_thread;
 
-	if (!hs_record_allocation(address, size, regs))
+	if (!hs_record_allocation(address, size, regs) &&
+	    !atomic_load_explicit(&hs_session.is_ring_full_early, memory_order_relaxed))
 		return;
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
 	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))

@@ -38,6 +38,7 @@ struct hs_session {
 	_Atomic uint32_t phase;   /* enum hs_session_phase */
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
 	_Atomic int32_t starter;  /* tid of who starts them */
+	_Atomic bool is_ring_full_early; /* of hints: a sample without room starts them too */
 	_Atomic int64_t process_id;
 	bool forked;             /* this process is a forked child of the profiled one */
 	bool descendant;         /* of a profiled process, by exec */

@@ -51,7 +51,12 @@ static void call_until_refused(void)
 		result = heapsample_map_hint("x.so", somewhere, 64, 0);
 	} while (result == 0 && ++calls < 1000000);
 	expect("full", result, -EAGAIN);
+	/* Somebody comes with the next sample. */
 	for (int tries = 0; result != 0 && tries < 20000; tries++) {
+		void *block = malloc(1 << 20);
+
+		__asm__ volatile("" : "+r"(block) : : "memory");
+		free(block);
 		usleep(10000);
 		result = heapsample_map_hint("x.so", somewhere, 64, 0);
 	}
