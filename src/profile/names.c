@@ -64,6 +64,8 @@ static struct hs_symbols *load(const struct hs_mapping *mapping, struct hs_names
 	else
 		result = hs_symbols_load(&object, &symbols);
 	known->hopeless = result == -EIO;
+	known->is_partial = result == 0 ? hs_symbols_is_partial(symbols)
+					: hs_symbols_is_shortage(result);
 	return result == 0 ? symbols : NULL;
 }
 
@@ -251,8 +253,10 @@ static bool is_worth_reading(const struct hs_names_object *object, const struct 
 {
 	if (any_to_name(locations, ids, count, false))
 		return true;
-	return object->debug_key != NULL && any_to_name(locations, ids, count, true) &&
-	       debug_version(object, mapping) != object->debug_version;
+	if (!any_to_name(locations, ids, count, true))
+		return false;
+	return object->is_partial || (object->debug_key != NULL && debug_version(object, mapping) !=
+									   object->debug_version);
 }
 
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,

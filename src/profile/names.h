@@ -23,8 +23,9 @@ struct hs_names_object {
 	struct hs_symbols *kept; /* by hs_names_find(); NULL: none */
 	uint64_t used;           /* which use of hs_names_find() was the last */
 	bool has_dwarf;
-	bool hopeless; /* not to be read again */
-	bool missing;  /* hs_names_find() found nothing to read */
+	bool hopeless;   /* not to be read again */
+	bool missing;    /* hs_names_find() found nothing to read */
+	bool is_partial; /* for want of memory or descriptors: worth another reading */
 };
 
 /* Texts, to be shared by the locations of one function that are named one after another. */
@@ -58,7 +59,7 @@ void hs_pauses_count(struct hs_pauses *pauses);
 /*
  * Name those of the count locations in ids that have no name; all are of mapping id.
  * Those that no symbol contained get a name of one when a debug file has appeared or
- * changed since.  Reads the object's symbol tables only if there is something to name.
+ * changed since, or memory or descriptors were short.  Reads the object's symbol tables only if there is something to name.
  * Equal names next to each other share their text.  A location stays unnamed when the
  * arena is used up.
  */

@@ -21,6 +21,7 @@ struct hs_symbols {
 	struct hs_symbol_list list; /* resolved: sorted and disjoint */
 	struct hs_debug_key debug_key; /* path, build_id: not set */
 	bool has_dwarf;
+	bool is_partial;
 };
 
 /* What is being loaded; what is to be given back when libelf fails an assertion. */
@@ -100,6 +101,7 @@ static int read_symbols(struct load *load)
 		result = read_tables(&load->symbols->list, tables + first, count - first);
 		if (result != -ENOMEM)
 			break;
+		load->symbols->is_partial = true;
 	}
 	return result;
 }
@@ -109,6 +111,7 @@ static int read_image(struct load *load, int result)
 {
 	struct hs_symbol_list *list = &load->symbols->list;
 
+	load->symbols->is_partial = hs_symbols_is_shortage(result);
 	if (hs_dynamic_image_read(list, load->object) == 0)
 		result = hs_symbol_list_resolve(list);
 	return result;
@@ -207,6 +210,16 @@ const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address)
 bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols)
 {
 	return symbols->has_dwarf;
+}
+
+bool hs_symbols_is_partial(const struct hs_symbols *symbols)
+{
+	return symbols->is_partial;
+}
+
+bool hs_symbols_is_shortage(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE;
 }
 
 const struct hs_debug_key *hs_symbols_debug_key(const struct hs_symbols *symbols)

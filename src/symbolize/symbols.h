@@ -66,6 +66,14 @@ const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address);
 bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols);
 
 /*
+ * Whether there may be more names, but there was no memory or no descriptor to read them.
+ */
+bool hs_symbols_is_partial(const struct hs_symbols *symbols);
+
+/* Whether an error of the above is one of that kind: to load again later may do better. */
+bool hs_symbols_is_shortage(int error);
+
+/*
  * What the object's debug file is looked for by, but for path and build id, which are
  * NULL: see hs_debug_file_version().
  */

@@ -3,6 +3,7 @@
 #include "profile/names.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,7 @@ static struct hs_mapping_table *table;
 static struct hs_names names;
 static struct hs_pauses pauses;
 static uint32_t ids[2]; /* in hidden(), and in shown() */
+static uint64_t hidden_function;
 static uint32_t mapping;
 static _Atomic unsigned opened;
 
@@ -64,7 +66,7 @@ static uint32_t add(uint64_t address)
 
 static bool load_library(void)
 {
-	uint64_t shown, hidden;
+	uint64_t shown;
 	char path[256];
 	void *library;
 	FILE *file;
@@ -82,11 +84,11 @@ static bool load_library(void)
 	if (library == NULL)
 		return false;
 	shown = (uint64_t)(uintptr_t)dlsym(library, "shown");
-	hidden = (uint64_t)(uintptr_t)(
+	hidden_function = (uint64_t)(uintptr_t)(
 		(void *(*)(void))(uintptr_t)dlsym(library, "address_of_hidden"))();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
-	mapping = hs_mapping_table_find(table, hidden);
-	ids[0] = add(hidden + 1);
+	mapping = hs_mapping_table_find(table, hidden_function);
+	ids[0] = add(hidden_function + 1);
 	ids[1] = add(shown + 1);
 	return true;
 }
@@ -108,7 +110,7 @@ static void names_come_with_a_debug_file(void)
 	CHECK(fill() > 0);
 	CHECK_INT(fill(), 0);
 	CHECK_STR(location(0)->name, offset_name);
-	CHECK(run("mv away names.debug"));
+	CHECK(run("cp away names.debug"));
 	CHECK(fill() > 0);
 	CHECK_STR(location(0)->name, "hidden");
 	CHECK_STR(location(0)->system_name, "hidden");
@@ -132,6 +134,27 @@ static void no_memory_is_no_name(void)
 	CHECK_STR(location(0)->name, "shown");
 }
 
+static long no_descriptors(long number)
+{
+	return number == SYS_openat ? -EMFILE : 0;
+}
+
+/* Of a library at hand what it exports is in memory, so the reading does not fail as a whole. */
+static void names_come_with_descriptors(void)
+{
+	CHECK(run("cp away names.debug"));
+	ids[0] = add(hidden_function + 2);
+	ids[1] = add(location(1)->address + 3);
+	hs_sys_fault = no_descriptors;
+	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
+		      &pauses);
+	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
+	CHECK_STR(location(1)->name, "shown");
+	CHECK(fill() > 0);
+	CHECK_STR(location(0)->name, "hidden");
+	CHECK_INT(fill(), 0);
+}
+
 int main(void)
 {
 	size_t used;
@@ -145,9 +168,10 @@ int main(void)
 	used = hs_arena_used();
 	RUN(names_come_with_a_debug_file);
 	RUN(no_memory_is_no_name);
+	RUN(names_come_with_descriptors);
 	hs_names_fini(&names);
-	/* What stays are the names: 64 bytes at most for each of five. */
-	CHECK(hs_arena_used() - used <= 5 * 64);
+	/* What stays are the names: 64 bytes at most for each of eight. */
+	CHECK(hs_arena_used() - used <= 8 * 64);
 	run("rm -rf $PWD");
 	return CHECK_RESULT();
 }
