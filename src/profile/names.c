@@ -50,7 +50,8 @@ static struct hs_object object_of(const struct hs_mapping *mapping)
 }
 
 /* NULL: there are none to be had. */
-static struct hs_symbols *load(const struct hs_mapping *mapping, struct hs_names_object *known)
+static struct hs_symbols *load(const struct hs_mapping *mapping, struct hs_names_object *known,
+			       const struct hs_wanted *wanted)
 {
 	struct hs_object object = object_of(mapping);
 	struct hs_symbols *symbols = NULL;
@@ -60,13 +61,35 @@ static struct hs_symbols *load(const struct hs_mapping *mapping, struct hs_names
 		return NULL;
 	if (is_vdso(mapping))
 		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
-						&symbols);
+						wanted, &symbols);
 	else
-		result = hs_symbols_load(&object, &symbols);
+		result = hs_symbols_load(&object, wanted, &symbols);
 	known->hopeless = result == -EIO;
 	known->is_partial = result == 0 ? hs_symbols_is_partial(symbols)
 					: hs_symbols_is_shortage(result);
 	return result == 0 ? symbols : NULL;
+}
+
+/* The same, for the names of the locations in ids. */
+static struct hs_symbols *load_wanted(const struct hs_mapping *mapping,
+				      struct hs_names_object *known,
+				      const struct hs_location_table *locations,
+				      const uint32_t *ids, uint32_t count)
+{
+	uint64_t *addresses = hs_arena_alloc(count * sizeof *addresses);
+	struct hs_wanted wanted = { addresses, count };
+	struct hs_symbols *symbols;
+
+	if (addresses == NULL) {
+		known->is_partial = true;
+		return NULL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		addresses[i] = hs_location_table_get(locations, ids[i])->address -
+			       mapping->load_bias;
+	symbols = load(mapping, known, &wanted);
+	hs_arena_free(addresses);
+	return symbols;
 }
 
 /* NULL: no memory. */
@@ -199,7 +222,7 @@ static bool keep(struct hs_names *names, struct hs_names_object *object,
 		 const struct hs_mapping *mapping)
 {
 	if (object->kept == NULL && !object->missing) {
-		object->kept = load(mapping, object);
+		object->kept = load(mapping, object, NULL);
 		object->missing = object->kept == NULL;
 		if (object->missing)
 			return false;
@@ -270,7 +293,7 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 	if (object == NULL || !is_worth_reading(object, mapping, locations, ids, count))
 		return;
 	let_go(names, object); /* it may have more names by now */
-	symbols = load(mapping, object);
+	symbols = load_wanted(mapping, object, locations, ids, count);
 	if (symbols != NULL)
 		note_object(object, symbols, mapping);
 	for (uint32_t i = 0; i < count; i++) {

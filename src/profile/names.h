@@ -57,11 +57,11 @@ void hs_pauses_take(struct hs_pauses *pauses);
 void hs_pauses_count(struct hs_pauses *pauses);
 
 /*
- * Name those of the count locations in ids that have no name; all are of mapping id.
- * Those that no symbol contained get a name of one when a debug file has appeared or
- * changed since, or memory or descriptors were short.  Reads the object's symbol tables only if there is something to name.
- * Equal names next to each other share their text.  A location stays unnamed when the
- * arena is used up.
+ * Name those of the count locations in ids that have no name; all are of mapping id, and in
+ * the order of their addresses.  Those that no symbol contained get a name of one when a debug
+ * file has appeared or changed since, or memory or descriptors were short.  Reads the object's
+ * symbol tables only if there is something to name.  Equal names next to each other share
+ * their text.  A location stays unnamed when the arena is used up.
  */
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,

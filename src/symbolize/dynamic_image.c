@@ -223,6 +223,7 @@ static int read_symbols(struct image *image, struct hs_symbol_list *list)
 	if (list->names == NULL)
 		return -ENOMEM;
 	list->names_bytes = image->names_bytes;
+	list->names_capacity = image->names_bytes;
 	result = read_at(image->names, list->names, list->names_bytes);
 	for (at = 0; at < count && result == 0; at += part) {
 		part = count - at < CHUNK_SYMBOLS ? count - at : CHUNK_SYMBOLS;

@@ -13,8 +13,6 @@
 #define PLT_MAX_BYTES (4u << 20)
 #define CHUNK_RELOCATIONS 512
 
-static const char mark[] = "@plt";
-
 /* By the GOT slot, which is the key. */
 struct slot {
 	uint64_t got;
@@ -39,7 +37,8 @@ static int decode_slots(struct reader *reader, const Elf64_Shdr *section, const 
 	for (at = 0; at + step <= section->sh_size; at += step) {
 		struct slot slot = { .value = section->sh_addr + at, .bytes = (uint32_t)step };
 
-		if (hs_plt_decode(code + at, step, slot.value, &slot.got) &&
+		if (hs_symbol_list_wants(reader->list, slot.value, step) &&
+		    hs_plt_decode(code + at, step, slot.value, &slot.got) &&
 		    hs_interner_add(&reader->slots, &slot) == HS_INTERNER_NONE)
 			return -ENOMEM;
 	}
@@ -108,57 +107,33 @@ static int read_relocations(struct reader *reader)
 	return 0;
 }
 
-/* The place of a slot's name in the list's names and its length; 0: there is none. */
-static size_t find_name(const struct reader *reader, const struct slot *slot, uint64_t *at)
+/* Returns 0 or -ENOMEM. */
+static int add_slot(struct reader *reader, const struct slot *slot)
 {
 	const struct hs_symbol_table *table = reader->table;
 	uint64_t offset = (uint64_t)slot->symbol * sizeof(Elf64_Sym);
 	Elf64_Sym symbol;
-	size_t length;
+	uint32_t name;
+	int error;
 
 	if (slot->symbol == 0 || offset + sizeof symbol > table->symbols.sh_size ||
 	    hs_elf_file_read(reader->file, &symbol, sizeof symbol,
 			     table->symbols.sh_offset + offset) < 0)
 		return 0;
-	length = hs_symbol_name_length(reader->list->names + table->names_at,
-				       table->names.sh_size, symbol.st_name);
-	*at = table->names_at + symbol.st_name;
-	return length;
+	error = hs_symbol_list_read_name(reader->list, table, symbol.st_name, "@plt", &name);
+	if (error < 0)
+		return error == -ENOMEM ? error : 0;
+	symbol = (Elf64_Sym){ .st_value = slot->value, .st_size = slot->bytes };
+	return hs_symbol_list_add(reader->list, &symbol, slot->value, slot->bytes, name);
 }
 
-/* Names go behind those of the list. */
 static int add_slots(struct reader *reader)
 {
-	struct hs_symbol_list *list = reader->list;
-	size_t bytes = list->names_bytes, length;
-	uint64_t at = 0;
-	char *names;
+	int result = 0;
 
-	for (uint32_t i = 0; i < reader->slots.count; i++) {
-		length = find_name(reader, hs_interner_item(&reader->slots, i), &at);
-		bytes += length > 0 ? length + sizeof mark : 0;
-	}
-	if (bytes == list->names_bytes)
-		return 0;
-	names = bytes <= UINT32_MAX ? hs_arena_realloc(list->names, bytes) : NULL;
-	if (names == NULL)
-		return -ENOMEM;
-	list->names = names;
-	for (uint32_t i = 0; i < reader->slots.count; i++) {
-		const struct slot *slot = hs_interner_item(&reader->slots, i);
-		Elf64_Sym symbol = { .st_value = slot->value, .st_size = slot->bytes };
-
-		length = find_name(reader, slot, &at);
-		if (length == 0 || list->names_bytes + length + sizeof mark > bytes)
-			continue;
-		memcpy(names + list->names_bytes, names + at, length);
-		memcpy(names + list->names_bytes + length, mark, sizeof mark);
-		if (hs_symbol_list_add(list, &symbol, slot->value, slot->bytes,
-				       (uint32_t)list->names_bytes) < 0)
-			return -ENOMEM;
-		list->names_bytes += length + sizeof mark;
-	}
-	return 0;
+	for (uint32_t i = 0; i < reader->slots.count && result == 0; i++)
+		result = add_slot(reader, hs_interner_item(&reader->slots, i));
+	return result;
 }
 
 int hs_plt_read(struct hs_symbol_list *list, const struct hs_symbol_table *table)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "base/arena.h"
 
@@ -17,8 +18,11 @@
  */
 #define NAME_MAX_BYTES (16u << 10)
 
-/* Read at a time: the raw tables are never in memory as a whole. */
+/* Read at a time. */
 #define CHUNK_SYMBOLS 512
+#define CHUNK_NAME 256
+
+#define FIRST_NAMES_BYTES (4u << 10)
 
 struct chunk {
 	Elf64_Sym symbols[CHUNK_SYMBOLS];
@@ -30,8 +34,6 @@ struct reader {
 	const struct hs_elf_file *file;
 	const struct hs_symbol_table *table;
 	Elf64_Shdr long_sections;        /* SHT_SYMTAB_SHNDX of the table; of size 0: none */
-	char *names;                     /* the part of the list's names of this table */
-	size_t names_bytes;
 	struct chunk *chunk;
 	size_t text; /* of an ET_REL object: the section whose symbols count */
 };
@@ -122,18 +124,72 @@ size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t off
 	return end == NULL ? 0 : (size_t)(end - (names + offset));
 }
 
-/* Whether there is a name; cuts the version from it ("memcpy@@GLIBC_2.14"). */
-static bool prepare_name(const struct reader *reader, uint32_t offset)
+/* Room for so many bytes more among the names. */
+static int grow_names(struct hs_symbol_list *list, size_t bytes)
 {
-	size_t length = hs_symbol_name_length(reader->names, reader->names_bytes, offset);
-	char *name = reader->names + offset, *version;
+	size_t capacity = list->names_capacity > 0 ? list->names_capacity : FIRST_NAMES_BYTES;
+	char *names;
 
-	if (length > 0 && reader->table->symbols.sh_type == SHT_SYMTAB) {
-		version = memchr(name, '@', length);
-		if (version != NULL)
-			*version = '\0';
+	while (capacity - list->names_bytes < bytes)
+		capacity *= 2;
+	if (capacity == list->names_capacity)
+		return 0;
+	names = capacity <= UINT32_MAX ? hs_arena_realloc(list->names, capacity) : NULL;
+	if (names == NULL)
+		return -ENOMEM;
+	list->names = names;
+	list->names_capacity = capacity;
+	return 0;
+}
+
+/*
+ * Put the name at offset behind the list's names, which do not grow by it yet.  Returns its
+ * length, or -errno.
+ */
+static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
+			   uint64_t offset)
+{
+	uint64_t end = table->names.sh_size, at = offset;
+
+	while (at < end && at - offset < NAME_MAX_BYTES) {
+		size_t part = end - at < CHUNK_NAME ? (size_t)(end - at) : CHUNK_NAME, length;
+		char *text;
+
+		if (grow_names(list, (size_t)(at - offset) + part) < 0)
+			return -ENOMEM;
+		text = list->names + list->names_bytes + (at - offset);
+		if (hs_elf_file_read(table->file, text, part, table->names.sh_offset + at) < 0)
+			break;
+		length = strnlen(text, part);
+		at += length;
+		if (length < part)
+			return (ssize_t)(at - offset);
 	}
-	return length > 0 && name[0] != '\0';
+	return -ENOENT;
+}
+
+int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
+			     uint32_t offset, const char *suffix, uint32_t *name)
+{
+	ssize_t length = append_name(list, table, offset);
+	size_t suffix_bytes = strlen(suffix) + 1;
+	char *text, *version = NULL;
+
+	if (length < 0)
+		return (int)length;
+	if (grow_names(list, (size_t)length + suffix_bytes) < 0)
+		return -ENOMEM;
+	text = list->names + list->names_bytes;
+	if (table->symbols.sh_type == SHT_SYMTAB)
+		version = memchr(text, '@', (size_t)length);
+	if (version != NULL)
+		length = version - text;
+	if (length == 0)
+		return -ENOENT;
+	memcpy(text + length, suffix, suffix_bytes);
+	*name = (uint32_t)list->names_bytes;
+	list->names_bytes += (size_t)length + suffix_bytes;
+	return 0;
 }
 
 static int grow(struct hs_symbol_list *list)
@@ -148,6 +204,25 @@ static int grow(struct hs_symbol_list *list)
 	return 0;
 }
 
+bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes)
+{
+	size_t low = 0, high;
+
+	if (list->wanted == NULL)
+		return true;
+	/* The first wanted address that is not below value. */
+	for (high = list->wanted->count; low < high;) {
+		size_t middle = low + (high - low) / 2;
+
+		if (list->wanted->addresses[middle] < value)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < list->wanted->count &&
+	       list->wanted->addresses[low] - value < (bytes > 0 ? bytes : 1);
+}
+
 int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
 		       uint64_t limit, uint32_t name)
 {
@@ -155,7 +230,7 @@ int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uin
 	uint64_t offset = symbol->st_value - start;
 	uint64_t bytes = symbol->st_size > 0 ? symbol->st_size : 1;
 
-	if (offset >= limit)
+	if (offset >= limit || !hs_symbol_list_wants(list, symbol->st_value, symbol->st_size))
 		return 0;
 	if (bytes > limit - offset)
 		bytes = limit - offset;
@@ -174,13 +249,19 @@ int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uin
 
 static int add_symbol(struct reader *reader, const Elf64_Sym *symbol, uint32_t long_section)
 {
+	struct hs_symbol_list *list = reader->list;
 	Elf64_Shdr section;
+	uint32_t name;
+	int error;
 
-	if (!defining_section(reader, symbol, long_section, &section) ||
-	    !is_function(symbol, &section) || !prepare_name(reader, symbol->st_name))
+	if (!hs_symbol_list_wants(list, symbol->st_value, symbol->st_size) ||
+	    !defining_section(reader, symbol, long_section, &section) ||
+	    !is_function(symbol, &section))
 		return 0;
-	return hs_symbol_list_add(reader->list, symbol, section.sh_addr, section.sh_size,
-				  (uint32_t)(reader->table->names_at + symbol->st_name));
+	error = hs_symbol_list_read_name(list, reader->table, symbol->st_name, "", &name);
+	if (error < 0)
+		return error == -ENOMEM ? error : 0;
+	return hs_symbol_list_add(list, symbol, section.sh_addr, section.sh_size, name);
 }
 
 /* Symbols first .. first + count - 1 into the chunk.  Returns 0 or -errno. */
@@ -223,8 +304,7 @@ static int read_symbols(struct reader *reader)
 	return 0;
 }
 
-/* There is room for the names. */
-static int read_table(struct hs_symbol_list *list, struct hs_symbol_table *table,
+static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 		      struct chunk *chunk)
 {
 	struct reader reader = {
@@ -232,33 +312,20 @@ static int read_table(struct hs_symbol_list *list, struct hs_symbol_table *table
 		.file = table->file,
 		.table = table,
 		.long_sections = find_long_sections(table->file, table->section),
-		.names = list->names + list->names_bytes,
-		.names_bytes = table->names.sh_size,
 		.chunk = chunk,
 		.text = table->file->type == ET_REL ? hs_elf_file_find_text(table->file) : 0,
 	};
 
-	if (hs_elf_file_read(table->file, reader.names, reader.names_bytes,
-			     table->names.sh_offset) < 0)
-		return 0;
-	table->names_at = list->names_bytes;
-	list->names_bytes += reader.names_bytes;
 	return read_symbols(&reader);
 }
 
-int hs_symbol_list_read(struct hs_symbol_list *list, struct hs_symbol_table *tables,
+int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
 			size_t table_count)
 {
 	struct chunk *chunk = hs_arena_alloc(sizeof *chunk);
-	size_t names_bytes = 0, i;
-	int result = 0;
+	int result = chunk != NULL ? 0 : -ENOMEM;
 
-	for (i = 0; i < table_count; i++)
-		names_bytes += tables[i].names.sh_size;
-	list->names = hs_arena_alloc(names_bytes);
-	if (list->names == NULL || chunk == NULL)
-		result = -ENOMEM;
-	for (i = 0; i < table_count && result == 0; i++)
+	for (size_t i = 0; i < table_count && result == 0; i++)
 		result = read_table(list, &tables[i], chunk);
 	hs_arena_free(chunk);
 	return result;
@@ -268,5 +335,5 @@ void hs_symbol_list_free(struct hs_symbol_list *list)
 {
 	hs_arena_free(list->symbols);
 	hs_arena_free(list->names);
-	memset(list, 0, sizeof *list);
+	*list = (struct hs_symbol_list){ .wanted = list->wanted };
 }

@@ -24,7 +24,13 @@ enum hs_symbol_rank {
 /* Longer functions (512 MiB) are cut. */
 #define HS_SYMBOL_MAX_BYTES ((1u << 29) - 1)
 
-/* A function, or a part of one that no better symbol names.  Small: there may be 10^5. */
+/* The ELF virtual addresses whose names are asked for. */
+struct hs_wanted {
+	const uint64_t *addresses; /* sorted; equal ones are allowed */
+	size_t count;
+};
+
+/* A function, or a part of one that no better symbol names. */
 struct hs_symbol {
 	uint64_t value;      /* ELF virtual address */
 	uint32_t name;       /* offset into the list's names */
@@ -37,7 +43,9 @@ struct hs_symbol_list {
 	size_t count;
 	size_t capacity;
 	char *names;         /* each ends in a NUL within names_bytes */
-	size_t names_bytes;  /* at most 2^32 */
+	size_t names_bytes;  /* used; at most 2^32 */
+	size_t names_capacity;
+	const struct hs_wanted *wanted; /* only symbols that contain one are added; NULL: all */
 };
 
 /* A symbol table of an object.  Belongs to file. */
@@ -46,7 +54,6 @@ struct hs_symbol_table {
 	size_t section;
 	Elf64_Shdr symbols;
 	Elf64_Shdr names;
-	size_t names_at; /* where in a list's names its names are, once it has been read */
 };
 
 /*
@@ -57,15 +64,28 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
 			  uint32_t type);
 
 /*
- * Fill an empty list from tables: the functions that are defined, with their names.
- * What is damaged is left out.  Returns 0 or -ENOMEM.
+ * Fill a list from tables: the functions that are defined and wanted, with their names.
+ * Objects have 10^5 symbols and more, so neither the table nor its names are in memory
+ * as a whole.  What is damaged is left out.  Returns 0 or -ENOMEM.
  */
-int hs_symbol_list_read(struct hs_symbol_list *list, struct hs_symbol_table *tables,
+int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
 			size_t table_count);
+
+/* Whether a symbol of these bytes (0: no size) contains a wanted address. */
+bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes);
+
+/*
+ * Read the name of a symbol of a table into the list's names, without its version
+ * ("memcpy@@GLIBC_2.14"), with suffix behind it, and set *name for hs_symbol_list_add().
+ * Returns 0 or -errno: -ENOENT, it has none; -ENOMEM.
+ */
+int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
+			     uint32_t offset, const char *suffix, uint32_t *name);
 
 /*
  * Add a function that is defined in [start, start + limit), its section or segment, and is
- * cut to that.  name: offset into the list's names.  One that begins elsewhere is left out.
+ * cut to that.  name: offset into the list's names.  One that begins elsewhere, or is not
+ * wanted, is left out.
  * Returns 0 or -ENOMEM.
  */
 int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
@@ -82,6 +102,7 @@ size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t off
  */
 int hs_symbol_list_resolve(struct hs_symbol_list *list);
 
+/* Empty it; what is wanted stays. */
 void hs_symbol_list_free(struct hs_symbol_list *list);
 
 #endif

@@ -182,6 +182,7 @@ static void shrink_names(struct hs_symbol_list *list)
 	hs_arena_free(list->names);
 	list->names = names;
 	list->names_bytes = bytes;
+	list->names_capacity = bytes;
 }
 
 int hs_symbol_list_resolve(struct hs_symbol_list *list)

@@ -12,7 +12,6 @@
 #include "symbolize/dynamic_image.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/plt.h"
-#include "symbolize/symbol_list.h"
 
 /* .symtab of the object, its debug file or its compressed part; .dynsym. */
 #define TABLES_MAX 2
@@ -29,6 +28,7 @@ struct load {
 	const struct hs_object *object; /* NULL: the memory [start, start + bytes) */
 	uint64_t start;
 	uint64_t bytes;
+	const struct hs_wanted *wanted;
 	struct hs_elf_file file;
 	struct hs_elf_file debug;
 	struct hs_symbols *symbols;
@@ -93,17 +93,9 @@ static int read_tables(struct hs_symbol_list *list, struct hs_symbol_table *tabl
 static int read_symbols(struct load *load)
 {
 	struct hs_symbol_table tables[TABLES_MAX];
-	size_t count = find_tables(load, tables), first;
-	int result = 0;
+	size_t count = find_tables(load, tables);
 
-	/* Where memory is short, the names of the smaller table alone. */
-	for (first = 0; first < count; first++) {
-		result = read_tables(&load->symbols->list, tables + first, count - first);
-		if (result != -ENOMEM)
-			break;
-		load->symbols->is_partial = true;
-	}
-	return result;
+	return count > 0 ? read_tables(&load->symbols->list, tables, count) : 0;
 }
 
 /* In place of the file, whose opening failed with result. */
@@ -147,7 +139,9 @@ static int run(struct load *load, struct hs_symbols **out)
 	load->symbols = hs_arena_zalloc(sizeof *load->symbols);
 	if (load->symbols == NULL)
 		return -ENOMEM;
+	load->symbols->list.wanted = load->wanted;
 	result = hs_assertion_catch(load_object, load);
+	load->symbols->list.wanted = NULL;
 	hs_elf_file_abandon(&load->debug);
 	hs_elf_file_abandon(&load->file);
 	if (result < 0)
@@ -157,16 +151,18 @@ static int run(struct load *load, struct hs_symbols **out)
 	return result;
 }
 
-int hs_symbols_load(const struct hs_object *object, struct hs_symbols **out)
+int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *wanted,
+		    struct hs_symbols **out)
 {
-	struct load load = { .object = object };
+	struct load load = { .object = object, .wanted = wanted };
 
 	return run(&load, out);
 }
 
-int hs_symbols_load_memory(uint64_t start, uint64_t bytes, struct hs_symbols **out)
+int hs_symbols_load_memory(uint64_t start, uint64_t bytes, const struct hs_wanted *wanted,
+			   struct hs_symbols **out)
 {
-	struct load load = { .start = start, .bytes = bytes };
+	struct load load = { .start = start, .bytes = bytes, .wanted = wanted };
 
 	return run(&load, out);
 }
@@ -183,7 +179,7 @@ size_t hs_symbols_bytes(const struct hs_symbols *symbols)
 {
 	const struct hs_symbol_list *list = &symbols->list;
 
-	return sizeof *symbols + list->capacity * sizeof *list->symbols + list->names_bytes;
+	return sizeof *symbols + list->capacity * sizeof *list->symbols + list->names_capacity;
 }
 
 const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address)

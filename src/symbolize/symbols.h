@@ -27,23 +27,27 @@
 
 #include "symbolize/debug_file.h"
 #include "symbolize/object_file.h"
+#include "symbolize/symbol_list.h"
 
 struct hs_symbols;
 
 /*
- * Read the tables of an object.  Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file
+ * Read the tables of an object, for the names of wanted addresses: memory is needed for
+ * these only.  NULL: for all.  Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file
  * of this machine; -ESTALE: another object is at its path, and the object itself is out of
  * reach; -ENOMEM; the error of open; -EIO also for an object that libelf fails on, which
  * should not be tried again).  Damaged tables are used as far as they make sense; no usable
  * one is no error, and nothing is found then.
  */
-int hs_symbols_load(const struct hs_object *object, struct hs_symbols **out);
+int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *wanted,
+		    struct hs_symbols **out);
 
 /*
  * As above, from an ELF image that is mapped as a whole at [start, start + bytes):
  * the vDSO, which has no file ("[vdso]").  Read without dereferencing it.
  */
-int hs_symbols_load_memory(uint64_t start, uint64_t bytes, struct hs_symbols **out);
+int hs_symbols_load_memory(uint64_t start, uint64_t bytes, const struct hs_wanted *wanted,
+			   struct hs_symbols **out);
 
 /* NULL is allowed. */
 void hs_symbols_free(struct hs_symbols *symbols);
@@ -52,7 +56,8 @@ void hs_symbols_free(struct hs_symbols *symbols);
 size_t hs_symbols_bytes(const struct hs_symbols *symbols);
 
 /*
- * The linkage name of the function that contains an ELF virtual address, or NULL.
+ * The linkage name of the function that contains an ELF virtual address, one that was wanted,
+ * or NULL.
  * Among aliases the same one is chosen each time: global before weak before local,
  * then the one without leading underscores, then the first in the alphabet.
  * The text lives as long as symbols.  O(log n).

@@ -25,6 +25,26 @@ static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t 
 	hs_symbols_free(symbols);
 }
 
+/* The input again, for some addresses that it may hold. */
+static void use_wanted(const struct hs_object *object, const uint8_t *data, size_t bytes)
+{
+	uint64_t addresses[64] = {0}, address;
+	const struct hs_wanted wanted = { addresses, 64 };
+	struct hs_symbols *symbols;
+
+	for (size_t i = 1; i < 64; i++) {
+		addresses[i] = addresses[i - 1];
+		if ((i + 1) * sizeof address <= bytes)
+			memcpy(&address, data + i * sizeof address, sizeof address);
+		else
+			address = 0x1000 + 16 * i;
+		if (address > addresses[i])
+			addresses[i] = address;
+	}
+	if (hs_symbols_load(object, &wanted, &symbols) == 0)
+		use_symbols(symbols, data, bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char path[64];
@@ -39,10 +59,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
 	MUST(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	if (hs_symbols_load(&object, &symbols) == 0)
+	if (hs_symbols_load(&object, NULL, &symbols) == 0)
 		use_symbols(symbols, data, bytes);
+	use_wanted(&object, data, bytes);
 	close(fd);
-	if (hs_symbols_load_memory((uintptr_t)data, bytes, &symbols) == 0)
+	if (hs_symbols_load_memory((uintptr_t)data, bytes, NULL, &symbols) == 0)
 		use_symbols(symbols, data, bytes);
 	MUST(hs_arena_used() == used);
 	return 0;

@@ -11,17 +11,18 @@
 #include "symbolize/symbols.h"
 
 /* A file of any kind. */
-static inline int load_path(const char *path, const char *build_id, struct hs_symbols **symbols)
+static inline int load_path(const char *path, const char *build_id, const struct hs_wanted *wanted,
+			    struct hs_symbols **symbols)
 {
 	struct hs_object object = { .path = path, .build_id = build_id,
 				    .flags = HS_OBJECT_FILE | HS_OBJECT_HINT };
 
-	return hs_symbols_load(&object, symbols);
+	return hs_symbols_load(&object, wanted, symbols);
 }
 
 /* NULL on failure; the result of the load in *result. */
-static inline struct hs_symbols *load_bytes(const void *data, size_t bytes, const char *build_id,
-					    int *result)
+static inline struct hs_symbols *load_wanted(const void *data, size_t bytes, const char *build_id,
+					     const struct hs_wanted *wanted, int *result)
 {
 	struct hs_symbols *symbols = NULL;
 	int fd = memfd_create("image", MFD_CLOEXEC);
@@ -30,9 +31,16 @@ static inline struct hs_symbols *load_bytes(const void *data, size_t bytes, cons
 	if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
 		__builtin_trap();
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	*result = load_path(path, build_id, &symbols);
+	*result = load_path(path, build_id, wanted, &symbols);
 	close(fd);
 	return symbols;
+}
+
+/* The names of all addresses. */
+static inline struct hs_symbols *load_bytes(const void *data, size_t bytes, const char *build_id,
+					    int *result)
+{
+	return load_wanted(data, bytes, build_id, NULL, result);
 }
 
 static inline struct hs_symbols *load_image(const struct elf_image *image, int *result)

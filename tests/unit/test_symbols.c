@@ -139,6 +139,24 @@ static void gives_symbols_without_size_one_address(void)
 	hs_symbols_free(symbols);
 }
 
+/* What the image has for some addresses only. */
+static void check_wanted(const struct elf_symbol *symbols, size_t count)
+{
+	uint64_t addresses[8] = { 0xff0 + (uint64_t)rand() % 16 };
+	const struct hs_wanted wanted = { addresses, COUNT(addresses) };
+	struct hs_symbols *loaded;
+	int result;
+
+	for (size_t i = 1; i < COUNT(addresses); i++)
+		addresses[i] = addresses[i - 1] + (uint64_t)rand() % 20;
+	loaded = load_wanted(image.data, image.bytes, "", &wanted, &result);
+	CHECK_INT(result, 0);
+	for (size_t i = 0; i < COUNT(addresses); i++)
+		CHECK(same_name(hs_symbols_find(loaded, addresses[i]),
+				expected_name(symbols, count, addresses[i])));
+	hs_symbols_free(loaded);
+}
+
 static void agrees_with_a_search_of_all_symbols(void)
 {
 	static const unsigned char bindings[] = { STB_LOCAL, STB_WEAK, STB_GLOBAL };
@@ -165,7 +183,25 @@ static void agrees_with_a_search_of_all_symbols(void)
 					    expected_name(random, count, address));
 		CHECK_INT(wrong, 0);
 		hs_symbols_free(symbols);
+		check_wanted(random, count);
 	}
+}
+
+static void reads_names_of_any_length(void)
+{
+	static const unsigned lengths[] = { 1, 255, 256, 257, 511, 512, 513, 5000, 16383, 256 };
+	static char names[COUNT(lengths)][16384];
+	struct elf_symbol symbols[COUNT(lengths)];
+	struct hs_symbols *loaded;
+
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		memset(names[i], 'a' + (int)i, lengths[i]);
+		symbols[i] = (struct elf_symbol)FUNCTION(names[i], 0x1000 + 16 * i, 16);
+	}
+	loaded = load_symbols(symbols, COUNT(lengths));
+	for (size_t i = 0; i < COUNT(lengths); i++)
+		CHECK_STR(hs_symbols_find(loaded, 0x1000 + 16 * i), names[i]);
+	hs_symbols_free(loaded);
 }
 
 static void takes_only_defined_functions(void)
@@ -365,6 +401,7 @@ int main(void)
 	RUN(resolves_nested_and_overlapping_symbols);
 	RUN(gives_symbols_without_size_one_address);
 	RUN(agrees_with_a_search_of_all_symbols);
+	RUN(reads_names_of_any_length);
 	RUN(takes_only_defined_functions);
 	RUN(reads_long_section_numbers);
 	RUN(tells_dwarf_in_the_object);

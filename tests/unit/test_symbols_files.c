@@ -75,7 +75,7 @@ static struct hs_symbols *load(const char *name, unsigned flags, int *result)
 				    .flags = HS_OBJECT_FILE | flags };
 	struct hs_symbols *symbols = NULL;
 
-	*result = hs_symbols_load(&object, &symbols);
+	*result = hs_symbols_load(&object, NULL, &symbols);
 	return symbols;
 }
 
@@ -327,7 +327,7 @@ static void the_running_program_is_found(void)
 
 	self[length > 0 ? length : 0] = '\0';
 	dladdr((void *)(uintptr_t)a_function_of_this_program, &info);
-	CHECK_INT(hs_symbols_load(&object, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), 0);
 	if (symbols != NULL)
 		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
 							   (uintptr_t)info.dli_fbase),
@@ -337,7 +337,7 @@ static void the_running_program_is_found(void)
 	symbols = NULL;
 	CHECK(stat(self, &status) == 0 && run("cp %s nowhere", "/bin/sh"));
 	object.inode = status.st_ino;
-	CHECK_INT(hs_symbols_load(&object, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), 0);
 	if (symbols != NULL)
 		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
 							   (uintptr_t)info.dli_fbase),
@@ -345,7 +345,7 @@ static void the_running_program_is_found(void)
 	hs_symbols_free(symbols);
 	symbols = NULL;
 	object.flags = HS_OBJECT_FILE;
-	CHECK_INT(hs_symbols_load(&object, &symbols), -ESTALE);
+	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), -ESTALE);
 }
 
 /* The build id of a file, by readelf. */
@@ -382,19 +382,19 @@ static void check_loaded(const char *flags)
 	CHECK(run("cp library unstripped && rm library"));
 	object.load_bias = map->l_addr;
 	object.build_id = hex;
-	CHECK_INT(hs_symbols_load(&object, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), 0);
 	CHECK_INT(compare(symbols,
 			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
 			  "{ print $1, $2, $4 }'", false), 2);
 	hs_symbols_free(symbols);
 	/* Something else is there now, or it cannot be told. */
 	hex[0] ^= 1;
-	CHECK(hs_symbols_load(&object, &symbols) < 0);
+	CHECK(hs_symbols_load(&object, NULL, &symbols) < 0);
 	hex[0] = '\0';
-	CHECK(hs_symbols_load(&object, &symbols) < 0);
+	CHECK(hs_symbols_load(&object, NULL, &symbols) < 0);
 	hex[0] = 'a';
 	dlclose(library);
-	CHECK(hs_symbols_load(&object, &symbols) < 0);
+	CHECK(hs_symbols_load(&object, NULL, &symbols) < 0);
 }
 
 static void loaded_libraries_without_file(void)

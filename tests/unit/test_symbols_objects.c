@@ -59,7 +59,7 @@ static void finds_own_functions(void)
 	uint64_t bias = load_bias(), start = (uint64_t)(uintptr_t)test_global_function - bias;
 	struct hs_symbols *symbols = NULL;
 
-	CHECK_INT(load_path("/proc/self/exe", "", &symbols), 0);
+	CHECK_INT(load_path("/proc/self/exe", "", NULL, &symbols), 0);
 	CHECK(hs_symbols_find(symbols, start - 1) == NULL);
 	CHECK_STR(hs_symbols_find(symbols, start), "test_global_function");
 	CHECK_STR(hs_symbols_find(symbols, start + 24), "test_global_function");
@@ -155,7 +155,7 @@ static void compare_all(const char *path)
 
 	open_object(&object, path);
 	CHECK(object.count > 20);
-	CHECK_INT(load_path(path, "", &symbols), 0);
+	CHECK_INT(load_path(path, "", NULL, &symbols), 0);
 	for (i = 0; i < object.count; i++) {
 		const struct elf_symbol *function = &object.functions[i];
 		uint64_t value = function->value, end = value + function->bytes;
@@ -225,7 +225,7 @@ static void reads_the_vdso(void)
 
 	if (header == NULL || !find_mapping("[vdso]", path, &start, &end))
 		return;
-	CHECK_INT(hs_symbols_load_memory(start, end - start, &symbols), 0);
+	CHECK_INT(hs_symbols_load_memory(start, end - start, NULL, &symbols), 0);
 	/* The names are the kernel's choice, but all have these. */
 	for (address = 0; address < end - start; address++) {
 		const char *name = hs_symbols_find(symbols, address);
@@ -240,10 +240,10 @@ static void refuses_memory_that_is_no_object(void)
 	struct hs_symbols *symbols = NULL;
 	static char zeros[256];
 
-	CHECK_INT(hs_symbols_load_memory((uintptr_t)zeros, sizeof zeros, &symbols), -ENOEXEC);
-	CHECK_INT(hs_symbols_load_memory((uintptr_t)zeros, 8, &symbols), -ENOEXEC);
-	CHECK_INT(hs_symbols_load_memory(0, 4096, &symbols), -EFAULT);
-	CHECK_INT(hs_symbols_load_memory(UINT64_MAX - 8, 4096, &symbols), -EINVAL);
+	CHECK_INT(hs_symbols_load_memory((uintptr_t)zeros, sizeof zeros, NULL, &symbols), -ENOEXEC);
+	CHECK_INT(hs_symbols_load_memory((uintptr_t)zeros, 8, NULL, &symbols), -ENOEXEC);
+	CHECK_INT(hs_symbols_load_memory(0, 4096, NULL, &symbols), -EFAULT);
+	CHECK_INT(hs_symbols_load_memory(UINT64_MAX - 8, 4096, NULL, &symbols), -EINVAL);
 	CHECK(symbols == NULL);
 }
 
@@ -252,7 +252,7 @@ static void report(const char *path)
 	size_t before = hs_arena_used();
 	uint64_t start = hs_sys_monotonic_ns();
 	struct hs_symbols *symbols = NULL;
-	int result = load_path(path, "", &symbols);
+	int result = load_path(path, "", NULL, &symbols);
 
 	printf("%s: %d, %llu us, %zu KiB kept\n", path, result,
 	       (unsigned long long)(hs_sys_monotonic_ns() - start) / 1000,
