@@ -20,7 +20,7 @@
 
 /* Read at a time. */
 #define CHUNK_SYMBOLS 512
-#define CHUNK_NAME 256
+#define FIRST_NAME_BYTES 256
 
 #define FIRST_NAMES_BYTES (4u << 10)
 
@@ -151,8 +151,10 @@ static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_t
 {
 	uint64_t end = table->names.sh_size, at = offset;
 
+	/* What is read doubles each time, but for the first. */
 	while (at < end && at - offset < NAME_MAX_BYTES) {
-		size_t part = end - at < CHUNK_NAME ? (size_t)(end - at) : CHUNK_NAME, length;
+		size_t most = at > offset ? (size_t)(at - offset) : FIRST_NAME_BYTES, length;
+		size_t part = end - at < most ? (size_t)(end - at) : most;
 		char *text;
 
 		if (grow_names(list, (size_t)(at - offset) + part) < 0)
