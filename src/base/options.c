@@ -155,6 +155,8 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_MAP", "",
 	  "objfile[@pid],start,length[,offset];... or @file, at most 1023 bytes",
 	  FIELD(map), VALUE(text) },
+	{ PREFIX "_STATS", "", "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
+	  FIELD(stats), .parse = hs_option_parse_pattern_or_none, .print = hs_option_print_text },
 	{ PREFIX "_CHILDREN", "fork", "none, fork, exec or all", FIELD(children), VALUE(word),
 	  .words = children_words },
 	{ PREFIX "_PROGRAMS", "", "globs of program names, separated by commas, at most 1023 bytes",

@@ -65,6 +65,7 @@ struct hs_options {
 	enum hs_symbolize symbolize; /* _SYMBOLIZE: none, names, lines */
 	unsigned jit;              /* _JIT: bits of enum hs_jit_source */
 	char map[HS_OPTION_TEXT_BYTES]; /* _MAP: see maps/map_hints.h; "" = none */
+	char stats[HS_OPTION_TEXT_BYTES]; /* _STATS: pattern as output, "" = none */
 	unsigned children;         /* _CHILDREN: bits of enum hs_children */
 	char programs[HS_OPTION_TEXT_BYTES]; /* _PROGRAMS: globs, comma separated; "" = all */
 };

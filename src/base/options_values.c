@@ -207,6 +207,12 @@ bool hs_option_parse_pattern(const struct hs_option *option, void *field, const 
 	return hs_option_parse_text(option, field, text);
 }
 
+bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field, const char *text)
+{
+	return text[0] == '\0' ? hs_option_parse_text(option, field, text)
+			       : hs_option_parse_pattern(option, field, text);
+}
+
 size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity)
 {

@@ -2,3 +2,15 @@
 #include "base/stats.h"
 
 struct hs_stats hs_stats;
+_Atomic uint64_t hs_unwinding_times[HS_TIME_BUCKETS];
+
+void hs_stats_add_unwinding(uint64_t ns)
+{
+	uint64_t us = ns / 1000;
+	unsigned bucket = us == 0 ? 0 : 64 - (unsigned)__builtin_clzll(us);
+
+	if (bucket >= HS_TIME_BUCKETS)
+		bucket = HS_TIME_BUCKETS - 1;
+	atomic_fetch_add_explicit(&hs_unwinding_times[bucket], 1, memory_order_relaxed);
+	hs_stats_add(unwinding_ns, ns);
+}

@@ -17,6 +17,7 @@
 #define HS_STATS(X) \
 	X(samples, "samples") /* allocations chosen by the sampler */ \
 	X(allocated_bytes, "allocated_bytes") /* exact, see sample/sampler.h */ \
+	X(sampled_bytes, "sampled_bytes") /* their sizes, as requested */ \
 	X(frees, "frees") /* frees of sampled allocations */ \
 	X(stackless, "stackless") /* recorded with the return address only: ring full */ \
 	X(lost_ring, "lost_ring") /* to [lost]: no ring space even for that */ \
@@ -50,6 +51,10 @@
 	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
 	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
+	X(interval_lowers, "interval_lowers") /* and back again */ \
+	X(unwinding_ns, "unwinding_ns") /* time spent on it */ \
+	X(bookkeeping_ns, "bookkeeping_ns") /* in the books, with names read for them */ \
+	X(dump_ns, "dump_ns") /* writing profiles, without the bookkeeping meanwhile */ \
 	X(dumps, "dumps") /* profiles written */ \
 	X(dump_failures, "dump_failures") /* profiles that could not be written */
 
@@ -64,5 +69,15 @@ extern struct hs_stats hs_stats;
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
 #define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)
+
+/*
+ * Stacks by the time that unwinding one took: bucket i has those of less than 2^i
+ * microseconds that no bucket before it has, the last one all others.
+ */
+#define HS_TIME_BUCKETS 20
+extern _Atomic uint64_t hs_unwinding_times[HS_TIME_BUCKETS];
+
+/* Count the time of a stack: in its bucket and in unwinding_ns.  The worker. */
+void hs_stats_add_unwinding(uint64_t ns);
 
 #endif

@@ -17,12 +17,12 @@ static bool is_continuation(unsigned char byte)
 }
 
 /*
- * Bytes of the character at text (NUL-terminated, so no read passes its end), or 0 if
- * it is none: stray or missing continuation, longer than needed, a surrogate, or past
- * U+10FFFF (The Unicode Standard, table 3-7).
+ * None is a stray or missing continuation, longer than needed, a surrogate, or past U+10FFFF
+ * (The Unicode Standard, table 3-7).  The NUL at the end keeps reads from passing it.
  */
-static size_t character_bytes(const unsigned char *text)
+size_t hs_string_character_bytes(const char *string)
 {
+	const unsigned char *text = (const unsigned char *)string;
 	unsigned char first = text[0];
 	unsigned char low = 0x80;
 	unsigned char high = 0xbf;
@@ -69,7 +69,7 @@ static uint32_t cleanse(const char *text, char *out, bool *escaped)
 
 	*escaped = false;
 	while (*text != '\0') {
-		size_t bytes = character_bytes((const unsigned char *)text);
+		size_t bytes = hs_string_character_bytes(text);
 		uint32_t added = bytes > 0 ? (uint32_t)bytes : 3;
 
 		if (length + added > HS_STRING_BYTES)

@@ -18,6 +18,11 @@
 /* Longest text, without a NUL.  Bounds what one mangled name adds to a profile. */
 #define HS_STRING_BYTES 4096
 
+/*
+ * The bytes of the UTF-8 character at text, which ends in a NUL (of length 1); 0: it is none.
+ */
+size_t hs_string_character_bytes(const char *text);
+
 struct hs_string {
 	const char *bytes; /* not NUL-terminated where it was cut */
 	uint32_t length;

@@ -193,6 +193,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.callsite = intern_stack(producer, record->frames, record->frame_count);
 	else
 		event.callsite = intern_pseudo(producer, HS_PSEUDO_UNKNOWN);
+	hs_stats_add(sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
 		fill_labels(producer, record, &event);
 	} else {

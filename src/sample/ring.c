@@ -335,3 +335,9 @@ uint32_t hs_ring_unread_before(const struct hs_ring *ring, uint32_t ticket)
 
 	return left > ring->slot_count ? 0 : left;
 }
+
+size_t hs_ring_high_water_bytes(const struct hs_ring *ring)
+{
+	return (size_t)atomic_load_explicit(&ring->used_units_max, memory_order_relaxed) *
+	       HS_RING_UNIT;
+}

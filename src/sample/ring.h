@@ -162,6 +162,9 @@ void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns);
 /* The ticket of the next reservation: all before it are older than now.  Any thread. */
 uint32_t hs_ring_head_ticket(const struct hs_ring *ring);
 
+/* The most of the ring that was in use, bytes.  Any thread. */
+size_t hs_ring_high_water_bytes(const struct hs_ring *ring);
+
 /* How many reservations before ticket are not yet read: 0 when the reader is past it. */
 uint32_t hs_ring_unread_before(const struct hs_ring *ring, uint32_t ticket);
 

@@ -89,6 +89,8 @@ void hs_budget_follow(void)
 						     memory_order_relaxed, memory_order_relaxed))
 		return;
 	state = next;
+	if (wanted < interval)
+		hs_stats_add(interval_lowers, 1);
 	if (wanted > interval && hs_stats_add(interval_raises, 1) == 0)
 		hs_log(is_ring_short ? HS_LOG_INFO : HS_LOG_WARN,
 		       "%s: it samples less, beginning with every %llu bytes",

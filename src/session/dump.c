@@ -28,7 +28,7 @@ static struct hs_dump_file dump_file = {.fd = -1};
 struct comments {
 	char session[160];
 	char process[256];
-	char counts[1024];
+	char counts[2048];
 	char memory[256];
 };
 
@@ -46,8 +46,8 @@ static void describe_counts(char *text, size_t capacity)
 #undef DESCRIBE
 }
 
-/* Resident bytes of the process, from /proc/self/statm. */
-static uint64_t resident_bytes(void)
+/* From /proc/self/statm. */
+uint64_t hs_resident_bytes(void)
 {
 	char text[128];
 	uint64_t pages = 0;
@@ -81,7 +81,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 	else
 		hs_format(comments->memory, sizeof comments->memory,
 			  "profiler_memory=%zu resident=%llu current_interval=%llu",
-			  hs_arena_used(), (unsigned long long)resident_bytes(),
+			  hs_arena_used(), (unsigned long long)hs_resident_bytes(),
 			  (unsigned long long)atomic_load_explicit(&hs_sampler_interval,
 								   memory_order_relaxed));
 	view->comments[0] = comments->session;
@@ -153,10 +153,11 @@ static void skip_taken_numbers(struct hs_dump_name *name, char *path)
 void hs_dump_after_fork(void)
 {
 	hs_dump_file_forget(&dump_file);
+	hs_stats_file_after_fork();
 	hs_session_set_budget(false);
 }
 
-static const char *reason_of(int error)
+const char *hs_dump_error_text(int error)
 {
 	switch (error) {
 	case -ENOENT:
@@ -188,6 +189,24 @@ static const char *reason_of(int error)
 	}
 }
 
+/* What came of it: counted and told. */
+static void report(const struct hs_dump_name *name, const struct hs_view *view, const char *path,
+		   int error)
+{
+	if (error == 0) {
+		if (name->number != 0) /* the peak's has none */
+			hs_session.dump_number = name->number;
+		hs_stats_add(dumps, 1);
+		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, name->reason,
+		       view->row_count);
+	} else {
+		hs_stats_add(dump_failures, 1);
+		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
+		       path[0] != '\0' ? path : "file", hs_options.output,
+		       hs_dump_error_text(error), -error);
+	}
+}
+
 /* peak: of the highest memory in use, not of now. */
 static bool write_one(const char *reason, bool peak)
 {
@@ -205,6 +224,8 @@ static bool write_one(const char *reason, bool peak)
 	};
 	struct hs_view view = {.period_bytes = hs_options.interval_bytes};
 	struct hs_snapshot_view *snapshot;
+	uint64_t start_ns, bookkeeping_ns;
+	bool hides_program = true; /* as long as it is not known */
 	int error = -ENOMEM;
 
 	view.time_ns = (int64_t)(peak ? hs_producer_peak_ns(session->producer) : now_ns);
@@ -214,25 +235,22 @@ static bool write_one(const char *reason, bool peak)
 	if (!peak && session->executed && session->dump_number == 0)
 		skip_taken_numbers(&name, path);
 	hs_session_set_budget(true);
+	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
+	start_ns = hs_sys_monotonic_ns();
 	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak,
 				      hs_threads_pause, NULL, &view);
 	if (snapshot != NULL) {
-		describe(&comments, &view, &name, hs_snapshot_hides_main(snapshot));
+		hides_program = hs_snapshot_hides_main(snapshot);
+		describe(&comments, &view, &name, hides_program);
 		error = write_named(&view, &name, path);
-		hs_snapshot_destroy(snapshot);
 	}
+	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
+				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));
+	report(&name, &view, path, error);
+	hs_stats_file_write(&name, &view, hides_program ? "FILTERED" : name.program,
+			    error == 0 && !hides_program ? dump_file.path : NULL);
+	hs_snapshot_destroy(snapshot);
 	hs_session_set_budget(false);
-	if (error == 0) {
-		session->dump_number = peak ? session->dump_number : name.number;
-		hs_stats_add(dumps, 1);
-		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, reason,
-		       view.row_count);
-	} else {
-		hs_stats_add(dump_failures, 1);
-		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
-		       path[0] != '\0' ? path : "file", hs_options.output, reason_of(error),
-		       -error);
-	}
 	return error == 0;
 }
 

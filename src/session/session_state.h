@@ -13,6 +13,8 @@
 #include "base/event.h"
 #include "base/lock.h"
 #include "maps/mapping_table.h"
+#include "output/dump_file.h"
+#include "output/profile_view.h"
 #include "profile/producer.h"
 #include "sample/ring.h"
 #include "session/session.h"
@@ -137,6 +139,18 @@ void hs_keep_after_fork(void);
 
 /* In a forked child: close what the parent was writing. */
 void hs_dump_after_fork(void);
+void hs_stats_file_after_fork(void);
+
+/*
+ * stats_file.c: write HEAPSAMPLE_STATS, for the profile of name and view.  program, profile:
+ * what is to be told of its name and file; profile may be NULL.  The producer's thread.
+ */
+void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,
+			 const char *program, const char *profile);
+
+/* dump.c: resident bytes of the process; what -errno means to the user. */
+uint64_t hs_resident_bytes(void);
+const char *hs_dump_error_text(int error);
 
 /* Process records for a while; the producer's thread, producer_batch held.  Whether there were any.
  */

@@ -128,6 +128,7 @@ static void watch_gap(bool waiting)
 bool hs_threads_produce(void)
 {
 	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	struct hs_ring_item item;
 	uint32_t freed;
 	int done = 0;
@@ -149,6 +150,7 @@ bool hs_threads_produce(void)
 		hs_event_signal(&session->worker_event);
 		hs_live_set_maintain(SLOT_HEADROOM);
 		hs_budget_follow();
+		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
 	return done > 0 || freed > 0;
 }

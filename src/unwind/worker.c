@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/stats.h"
+#include "base/sys.h"
 #include "sample/record.h"
 #include "unwind/unwound.h"
 
@@ -48,6 +50,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 		.closes_unwaited = record->closes_unwaited,
 	};
 	struct hs_unwound *result = &worker->result;
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	size_t frames;
 
 	result->size = record->size;
@@ -58,6 +61,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	hs_map_hints_follow(worker->hints);
 	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
 			   worker->depth + 1);
+	hs_stats_add_unwinding(hs_sys_monotonic_ns() - start_ns);
 	/* Without a stack the end is no failure to unwind, and says so. */
 	if ((record->flags & HS_RECORD_STACKLESS) != 0 && frames > 1 &&
 	    result->frames[frames - 1].mapping == HS_MAPPING_NONE)

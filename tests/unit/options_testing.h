@@ -25,7 +25,7 @@
 	"HEAPSAMPLE_DROP_FRAMES=" DROP_FRAMES " HEAPSAMPLE_SKIP_SYMBOL_PREFIX= "            \
 	"HEAPSAMPLE_SYMBOLIZE=names "                       \
 	"HEAPSAMPLE_JIT=perfmap,gdb HEAPSAMPLE_MAP= "                                              \
-	"HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
+	"HEAPSAMPLE_STATS= HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
 
 static struct hs_options options;
 static char reported[4096]; /* the lines, each ended by a newline */

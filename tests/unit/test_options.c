@@ -84,6 +84,16 @@ static void test_output(void)
 		   "", "%", "a%", "%q", "%P", "%%%", "%04n", "folder/", "/");
 }
 
+static void test_stats(void)
+{
+	good("HEAPSAMPLE_STATS=", "HEAPSAMPLE_STATS=");
+	good("HEAPSAMPLE_STATS=/tmp/%e.%p.json", "HEAPSAMPLE_STATS=/tmp/%e.%p.json");
+	CHECK_STR(options.stats, "/tmp/%e.%p.json");
+	BAD_VALUES("HEAPSAMPLE_STATS",
+		   "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%); ignored", "%",
+		   "a%", "%q", "folder/", "/");
+}
+
 static void test_final(void)
 {
 	good("HEAPSAMPLE_FINAL=0", "HEAPSAMPLE_FINAL=0");
@@ -392,6 +402,7 @@ int main(void)
 	RUN(test_mode);
 	RUN(test_interval);
 	RUN(test_output);
+	RUN(test_stats);
 	RUN(test_final);
 	RUN(test_signal);
 	RUN(test_time_interval);

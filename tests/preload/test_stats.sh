@@ -1,0 +1,62 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# HEAPSAMPLE_STATS: a file with each profile, whole or not at all, that agrees with it.
+. "$(dirname "$0")/lib.sh"
+
+stats=$directory/stats
+
+# Each of a row of profiles has its own.
+mkdir "$stats"
+run_profiled exact HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$stats/%e.%p.%n.%r.json" \
+	HEAPSAMPLE_ALLOC_INTERVAL=20m -- "$victims/victim_exact"
+expect_status 0
+expect_silence
+expect_profiles "$(profile_count)"
+[ "$(profile_count)" -ge 2 ] || fail "exact: one profile only"
+[ "$(find "$stats" -type f | wc -l)" -eq "$(profile_count)" ] ||
+	fail "exact: $(profile_count) profiles with" "$stats"/*
+for profile in "$out"/*.heap.pb.gz; do
+	number=${profile%.heap.pb.gz}
+	check check_stats.py "$profile" "$stats/victim_exact${number##*/victim_exact}".*.json
+done
+
+# One that is replaced by the next.
+run_profiled estimate HEAPSAMPLE_INTERVAL=64k "HEAPSAMPLE_STATS=$stats/last.json" -- \
+	"$victims/victim_exact"
+expect_status 0
+expect_silence
+check check_stats.py "$out"/*.heap.pb.gz "$stats/last.json"
+
+# A forked child puts its pid into the name.
+rm "$stats"/*
+run_profiled forked HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$stats/one.json" -- \
+	"$python" -c 'import os
+if os.fork() == 0:
+    kept = [bytes(1000 + i) for i in range(100)]
+    raise SystemExit
+os.wait()'
+expect_status 0
+expect_profiles 2
+for profile in "$out"/*.heap.pb.gz; do
+	process=${profile%.????.heap.pb.gz} process=${process##*.}
+	[ -f "$stats/one.$process.json" ] || process=
+	check check_stats.py "$profile" "$stats/one${process:+.$process}.json"
+done
+
+# Where it cannot be written there is one line, and the profile.
+run_profiled absent HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$directory/none/stats.json" -- \
+	"$victims/victim_exact"
+expect_status 0
+expect_one_message "HEAPSAMPLE_STATS=$directory/none/stats.json" 'no such directory'
+expect_profiles 1
+
+# Nor is a hidden program named in it.
+rm "$stats"/*
+cp "$victims/victim_exact" "$directory/unspeakable"
+run_profiled hidden HEAPSAMPLE_INTERVAL=64k "HEAPSAMPLE_STATS=$stats/hidden.json" \
+	"HEAPSAMPLE_SKIP_SYMBOL_PREFIX=$directory" -- "$directory/unspeakable"
+expect_status 0
+check check_stats.py "$out"/*.heap.pb.gz "$stats/hidden.json"
+! grep -q unspeakable "$stats/hidden.json" || fail "hidden: $(cat "$stats/hidden.json")"
+finish
