@@ -192,6 +192,9 @@ void hs_schedule_run_due(void)
 		hs_sys_futex_wake(&session->finished, 1 << 30);
 		return;
 	}
+	/* The process is ending: nothing would wait for another file. */
+	if (atomic_load_explicit(&session->finished, memory_order_relaxed) != 0)
+		return;
 	look_at_memory();
 	run_timed();
 	run_by_bytes();

@@ -83,6 +83,29 @@ written alloc 6 10
 written exit 1 1
 expect_profiles "$(profile_count)"
 
+# The one at the end is the last, also where others are due that nobody had time to look at.
+cat >"$directory/burst.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+int main(void)
+{
+	for (int i = 0; i < 40; i++)
+		memset(malloc(1 << 20), 1, 1);
+	return 0;
+}
+END
+"${CC:-cc}" -O0 -o "$directory/burst" "$directory/burst.c" || fail "burst is not built"
+for turn in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	mkdir "$directory/out.burst$turn"
+	run_profiled "out.burst$turn" HEAPSAMPLE_ALLOC_INTERVAL=10m \
+		"HEAPSAMPLE_OUTPUT=$directory/out.burst$turn/%n.%r.heap.pb.gz" -- "$directory/burst"
+	case $(find "$out" -type f | sort | tail -n 1) in
+	*.exit.heap.pb.gz) ;;
+	*) fail "a profile after the last one:" "$out"/* ;;
+	esac
+	expect_profiles "$(profile_count)"
+done
+
 # The second time there is nothing new.
 grows high_water %04d.inuse 3 HEAPSAMPLE_INUSE_INTERVAL=10m
 written inuse 3 5
