@@ -109,6 +109,8 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_OUTPUT", "%e.%p.%n.heap.pb.gz",
 	  "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
 	  FIELD(output), .parse = hs_option_parse_pattern, .print = hs_option_print_text },
+	{ PREFIX "_STREAM", "", "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
+	  FIELD(stream), .parse = hs_option_parse_pattern_or_none, .print = hs_option_print_text },
 	{ PREFIX "_FINAL", "1", "0 or 1", FIELD(final_dump), VALUE(word), .words = switch_words },
 	{ PREFIX "_SIGNAL", "", "a signal name such as USR2", FIELD(signal_number), VALUE(signal) },
 	{ PREFIX "_TIME_INTERVAL", "0", "seconds, 0 to 8760h, such as 90 or 10m",

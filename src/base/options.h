@@ -39,6 +39,7 @@ struct hs_options {
 	uint64_t interval_bytes;   /* _INTERVAL: mean bytes between samples, 1..256g */
 	uint64_t max_interval_bytes; /* _MAX_INTERVAL: it is raised no higher, 0 = any */
 	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
+	char stream[HS_OPTION_TEXT_BYTES]; /* _STREAM: pattern, in place of profiles; "" = none */
 	bool final_dump;           /* _FINAL */
 	int signal_number;         /* _SIGNAL: 0 = none */
 	uint64_t time_interval_s;  /* _TIME_INTERVAL: seconds between dumps, 0 = none */

@@ -56,7 +56,8 @@
 	X(bookkeeping_ns, "bookkeeping_ns") /* in the books, with names read for them */ \
 	X(dump_ns, "dump_ns") /* writing profiles, without the bookkeeping meanwhile */ \
 	X(dumps, "dumps") /* profiles written */ \
-	X(dump_failures, "dump_failures") /* profiles that could not be written */
+	X(dump_failures, "dump_failures") /* profiles that could not be written */ \
+	X(stream_failures, "stream_failures") /* streams that ended because of an error */
 
 struct hs_stats {
 #define HS_STATS_FIELD(name, text) _Atomic uint64_t name;

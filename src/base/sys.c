@@ -225,7 +225,7 @@ ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
 	return got;
 }
 
-static uint64_t clock_ns(clockid_t clock)
+uint64_t hs_sys_clock_ns(clockid_t clock)
 {
 	struct timespec now = { 0, 0 };
 
@@ -235,12 +235,12 @@ static uint64_t clock_ns(clockid_t clock)
 
 uint64_t hs_sys_monotonic_ns(void)
 {
-	return clock_ns(CLOCK_MONOTONIC);
+	return hs_sys_clock_ns(CLOCK_MONOTONIC);
 }
 
 uint64_t hs_sys_realtime_ns(void)
 {
-	return clock_ns(CLOCK_REALTIME);
+	return hs_sys_clock_ns(CLOCK_REALTIME);
 }
 
 uint64_t hs_sys_random(void)

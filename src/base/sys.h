@@ -91,7 +91,8 @@ ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes);
  */
 ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes);
 
-/* CLOCK_MONOTONIC and CLOCK_REALTIME in nanoseconds (vDSO, no system call). */
+/* Clocks in nanoseconds (vDSO, no system call): any, CLOCK_MONOTONIC and CLOCK_REALTIME. */
+uint64_t hs_sys_clock_ns(clockid_t clock);
 uint64_t hs_sys_monotonic_ns(void);
 uint64_t hs_sys_realtime_ns(void);
 

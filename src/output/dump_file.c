@@ -8,11 +8,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 
 #include "base/format.h"
 #include "base/sys.h"
+
+/* A descriptor that is kept is so far below the most that there can be, or than 1024. */
+#define KEPT_BELOW_LIMIT 32
+#define KEPT_FD_MAX 1024
 
 static const char temporary_suffix[] = ".tmp";
 
@@ -166,6 +171,22 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
 	return text.full ? -ENAMETOOLONG : 0;
 }
 
+int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
+			     size_t capacity)
+{
+	static char before[HS_PATH_BYTES];
+	struct stat file;
+	int error;
+
+	before[0] = '\0';
+	while ((error = hs_dump_name_expand(pattern, name, path, capacity)) == 0 &&
+	       strcmp(path, before) != 0 && hs_sys_stat(path, &file) == 0) {
+		hs_format(before, sizeof before, "%s", path);
+		name->number++;
+	}
+	return error;
+}
+
 /*
  * The directory that a relative path starts from, with a '/' at its end.  Nothing
  * where it has no name (it was removed, or is outside the root directory).
@@ -211,6 +232,43 @@ static int identify(struct hs_dump_file *file)
 	file->device = opened.st_dev;
 	file->inode = opened.st_ino;
 	return error;
+}
+
+/* A descriptor that a program has not chosen for itself, if it can be had. */
+static int moved_up(int fd)
+{
+	struct rlimit most;
+	long moved;
+
+	if (hs_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&most, 0, 0) != 0 ||
+	    most.rlim_cur <= KEPT_BELOW_LIMIT)
+		return fd;
+	moved = most.rlim_cur < KEPT_FD_MAX ? (long)most.rlim_cur : KEPT_FD_MAX;
+	moved = hs_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, moved - KEPT_BELOW_LIMIT, 0, 0, 0);
+	if (moved < 0)
+		return fd;
+	hs_sys_close(fd);
+	return (int)moved;
+}
+
+int hs_dump_file_create(struct hs_dump_file *file, const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+	int error = make_names(file, path);
+	struct stat old;
+	int fd;
+
+	file->fd = -1;
+	if (error != 0)
+		return error;
+	fd = hs_sys_open(file->path, flags, 0600);
+	if (fd == -EEXIST && hs_sys_stat(file->path, &old) == 0 && S_ISREG(old.st_mode) &&
+	    hs_sys_unlink(file->path) == 0)
+		fd = hs_sys_open(file->path, flags, 0600);
+	if (fd < 0)
+		return fd;
+	file->fd = moved_up(fd);
+	return identify(file);
 }
 
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)
@@ -271,4 +329,38 @@ void hs_dump_file_discard(struct hs_dump_file *file)
 		return;
 	hs_dump_file_forget(file);
 	hs_sys_unlink(file->temporary);
+}
+
+const char *hs_dump_error_text(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "no such directory";
+	case -EACCES:
+	case -EPERM:
+		return "permission denied";
+	case -EROFS:
+		return "read-only file system";
+	case -ENOSPC:
+		return "no space left on the device";
+	case -EDQUOT:
+		return "disk quota exceeded";
+	case -EFBIG:
+		return "file size limit exceeded";
+	case -ENAMETOOLONG:
+		return "name too long";
+	case -ENOTDIR:
+		return "a part of the path is not a directory";
+	case -EBADF:
+		return "the program closed its descriptor";
+	case -EEXIST:
+		return "it exists and is not a file";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files";
+	case -ENOMEM:
+		return "out of HEAPSAMPLE_MEMORY";
+	default:
+		return "error";
+	}
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of profiles: a name from a pattern, and a file that is whole or absent.
+ * Files of profiles: a name from a pattern, and a file that is whole or absent.  And files
+ * that grow under their own name.
  *
- * The file is written under a temporary name in its own directory (".NAME.tmp",
+ * A profile is written under a temporary name in its own directory (".NAME.tmp",
  * created with O_EXCL, mode 0600; one left by a killed process of the same name is
  * replaced) and renamed when it is complete.
  *
@@ -46,6 +47,13 @@ struct hs_dump_name {
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
 			size_t capacity);
 
+/*
+ * The same where a program executed in place of another one may have written files of that
+ * name: name->number goes up until no file has it, or the pattern has no %n.
+ */
+int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
+			     size_t capacity);
+
 /* Whether all letters are known, and the pattern names a file: not "" and no '/' at its end. */
 bool hs_dump_pattern_is_valid(const char *pattern);
 
@@ -57,8 +65,18 @@ struct hs_dump_file {
 	char temporary[HS_PATH_BYTES];
 };
 
+/* What an error of these functions, or of a write, means to a person. */
+const char *hs_dump_error_text(int error);
+
 /* Create the temporary file for path.  Returns 0 or -errno (nothing is left then). */
 int hs_dump_file_open(struct hs_dump_file *file, const char *path);
+
+/*
+ * Create a file under its own name, to be kept open: its descriptor is moved out of the way
+ * of programs that choose theirs.  A regular file of that name is replaced.  0 or -errno
+ * (-EEXIST: there is something else).  Ended by hs_dump_file_forget().
+ */
+int hs_dump_file_create(struct hs_dump_file *file, const char *path);
 
 /*
  * Whether fd still is the file: a program may close all descriptors and open its own under

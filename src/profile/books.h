@@ -14,6 +14,7 @@
 #include "profile/jit_frames.h"
 #include "profile/location_table.h"
 #include "profile/names.h"
+#include "profile/producer.h"
 #include "profile/thread_names.h"
 
 struct hs_producer {
@@ -28,6 +29,8 @@ struct hs_producer {
 	struct hs_frame_filter filter;
 	unsigned labels;        /* bits of enum hs_label */
 	uint32_t lost_callsite; /* the stack of the [lost] row */
+	uint32_t freed;         /* the rest of what was taken off the freed list, or HS_SLOT_NONE */
+	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 
 #endif

@@ -15,7 +15,7 @@
 enum hs_event_kind {
 	HS_EVENT_NONE,       /* a place of the window that is empty */
 	HS_EVENT_ALLOCATION,
-	HS_EVENT_FREE,       /* slot and generation only */
+	HS_EVENT_FREE,       /* address, time, slot and generation only */
 	HS_EVENT_NOTHING,    /* a number without an effect */
 };
 
@@ -23,6 +23,8 @@ enum hs_event_kind {
 struct hs_event {
 	uint64_t size;      /* requested bytes */
 	uint64_t weight;    /* units of 1 / HS_WEIGHT_ONE */
+	uint64_t address;
+	uint64_t time_ns;   /* in a stream: of CLOCK_MONOTONIC_COARSE */
 	uint32_t kind;      /* enum hs_event_kind */
 	uint32_t slot;      /* of the live set */
 	uint32_t generation;

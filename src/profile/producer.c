@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "profile/books.h"
+#include "sample/free_times.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -79,6 +80,7 @@ struct hs_producer *hs_producer_create(unsigned labels)
 		return NULL;
 	}
 	producer->labels = labels;
+	producer->freed = HS_SLOT_NONE;
 	/* The tables' first capacity is not used up. */
 	producer->lost_callsite = intern_pseudo(producer, HS_PSEUDO_LOST);
 	return producer;
@@ -112,9 +114,35 @@ bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_ta
 	return true;
 }
 
-static void apply(struct hs_producer *producer, const struct hs_event *event)
+void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream)
 {
-	if (event->kind == HS_EVENT_ALLOCATION)
+	producer->stream = stream;
+}
+
+static void apply_to_stream(struct hs_producer *producer, uint64_t number,
+			    const struct hs_event *event)
+{
+	const struct hs_streamed streamed = {
+		.is_free = event->kind == HS_EVENT_FREE,
+		.number = number,
+		.address = event->address,
+		.size = event->size,
+		.weight = event->weight,
+		.time_ns = event->time_ns,
+	};
+
+	if (event->kind == HS_EVENT_NOTHING)
+		return;
+	if (streamed.is_free)
+		hs_live_set_recycle(event->slot, event->generation);
+	producer->stream(&streamed);
+}
+
+static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+{
+	if (producer->stream != NULL)
+		apply_to_stream(producer, number, event);
+	else if (event->kind == HS_EVENT_ALLOCATION)
 		hs_heap_tracker_allocated(&producer->tracker, event);
 	else if (event->kind == HS_EVENT_FREE)
 		hs_heap_tracker_freed(&producer->tracker, event);
@@ -125,7 +153,7 @@ bool hs_producer_commit(struct hs_producer *producer)
 	struct hs_event event;
 
 	while (hs_commit_order_take(&producer->order, &event))
-		apply(producer, &event);
+		apply(producer, producer->order.next - 1, &event);
 	return producer->order.waiting > 0;
 }
 
@@ -146,7 +174,8 @@ static void put(struct hs_producer *producer, uint64_t number, const struct hs_e
 	enum hs_arrival arrival;
 
 	if (!is_number(number)) {
-		apply(producer, event); /* nothing waits for it, and it must not make a gap */
+		/* Nothing waits for it, and it must not make a gap. */
+		apply(producer, number, event);
 		return;
 	}
 	/* Each round empties a part of the window; an empty one has room for any number. */
@@ -157,7 +186,7 @@ static void put(struct hs_producer *producer, uint64_t number, const struct hs_e
 		skip_to(producer, first != 0 ? first : number);
 	}
 	if (arrival == HS_ARRIVAL_LATE)
-		apply(producer, event);
+		apply(producer, number, event);
 }
 
 /*
@@ -185,10 +214,16 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		.kind = HS_EVENT_ALLOCATION,
 		.size = record->size,
 		.weight = hs_sampler_weight(record->size, record->interval_bytes),
+		.address = record->address,
+		.time_ns = record->time_ns,
 		.slot = record->slot,
 		.generation = record->generation,
 	};
 
+	if (producer->stream != NULL) {
+		put(producer, record->sequence, &event);
+		return;
+	}
 	if (record->frame_count > 0)
 		event.callsite = intern_stack(producer, record->frames, record->frame_count);
 	else
@@ -220,18 +255,23 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 
 uint32_t hs_producer_take_freed(struct hs_producer *producer)
 {
-	uint32_t slot = hs_live_set_take_freed(), most = hs_live_set_capacity(), count = 0;
+	uint32_t most = hs_live_set_capacity(), count = 0;
 
-	while (slot != HS_SLOT_NONE && count < most) {
+	if (producer->freed == HS_SLOT_NONE)
+		producer->freed = hs_live_set_take_freed();
+	while (producer->freed != HS_SLOT_NONE && count < most) {
+		uint32_t slot = producer->freed;
 		struct hs_event event = {
 			.kind = HS_EVENT_FREE,
+			.address = hs_live_set_address(slot),
+			.time_ns = hs_free_times_get(slot),
 			.slot = slot,
 			.generation = hs_live_set_generation(slot),
 		};
 		uint64_t number = hs_live_set_free_sequence(slot);
 
 		/* Before the slot can be given back: the link is the free list's then. */
-		slot = hs_live_set_next_freed(slot);
+		producer->freed = hs_live_set_next_freed(slot);
 		put(producer, number, &event);
 		/* At once: the window need not span all frees since the last look. */
 		hs_producer_commit(producer);

@@ -54,6 +54,24 @@ bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
 bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_table *table,
 			const char *prefixes, size_t symbol_bytes);
 
+/* An allocation or a free, for a stream. */
+struct hs_streamed {
+	bool is_free;     /* size and weight are 0 then */
+	uint64_t number;  /* in the order of events */
+	uint64_t address;
+	uint64_t size;    /* requested bytes */
+	uint64_t weight;  /* units of 1 / HS_WEIGHT_ONE */
+	uint64_t time_ns; /* CLOCK_MONOTONIC_COARSE */
+};
+typedef void (*hs_producer_stream_fn)(const struct hs_streamed *event);
+
+/*
+ * Keep no books: hand all allocations and frees on, in the order of their numbers but for
+ * those that come after theirs was given up.  Once, before the first record.
+ * A fork may be let in during the call: everything that was taken is accounted for then.
+ */
+void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream);
+
 /* Take a record of the frame queue (its memory is the queue's). */
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record);
 

@@ -42,7 +42,4 @@ uint32_t hs_live_search_next(struct hs_live_search *search);
  */
 int hs_live_index_maintain(uint32_t entries);
 
-/* The address a slot stands for; from live_set.c, for the copy into a larger table. */
-uint64_t hs_live_set_address(uint32_t slot);
-
 #endif

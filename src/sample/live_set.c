@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
+#include "sample/free_times.h"
 #include "sample/live_index.h"
 
 enum slot_state { EMPTY, FILLING, LIVE, MOVING, FREED };
@@ -209,6 +210,7 @@ static void take_number(struct slot *slot, uint64_t state, _Atomic uint64_t *seq
 	 */
 	uint64_t number = atomic_fetch_add_explicit(sequence, 1, memory_order_acq_rel);
 
+	hs_free_times_note((uint32_t)(slot - slots));
 	atomic_compare_exchange_strong_explicit(&slot->free_sequence, &none, number,
 						memory_order_relaxed, memory_order_relaxed);
 }
@@ -383,4 +385,9 @@ uint32_t hs_live_set_used(void)
 uint32_t hs_live_set_capacity(void)
 {
 	return atomic_load_explicit(&capacity, memory_order_relaxed);
+}
+
+uint32_t hs_live_set_limit(void)
+{
+	return slot_limit;
 }

@@ -141,6 +141,7 @@ uint32_t hs_live_set_take_freed(void);
 uint32_t hs_live_set_next_freed(uint32_t slot);
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
+uint64_t hs_live_set_address(uint32_t slot); /* 0 once the slot is recycled */
 
 /*
  * Make a slot EMPTY for reuse: its free is in the books, or its sample was given up (an
@@ -165,5 +166,8 @@ int hs_live_set_maintain(uint32_t headroom);
 /* Slots in use (taken, live or freed and not recycled), and made usable so far.  Any thread. */
 uint32_t hs_live_set_used(void);
 uint32_t hs_live_set_capacity(void);
+
+/* The most slots that there can be: their numbers are below. */
+uint32_t hs_live_set_limit(void);
 
 #endif

@@ -35,7 +35,10 @@ struct hs_record {
 	uint32_t stack_bytes;
 	uint32_t closes_unwaited; /* with closes: which libraries were there, base/libraries.h */
 	hs_closes closes;
-	uint64_t file_offset;  /* of a map hint */
+	union {
+		uint64_t file_offset; /* of a map hint */
+		uint64_t time_ns;     /* of an allocation, hs_recorder.stream: see there */
+	};
 	struct hs_regs regs;   /* of the call site */
 	unsigned char stack[]; /* stack_bytes bytes from regs.sp upwards */
 };

@@ -8,6 +8,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/libraries.h"
 #include "base/stats.h"
@@ -173,7 +174,7 @@ reserve(struct hs_thread_state *thread, struct hs_capture *capture, uint64_t coo
 	capture->bytes = 0;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid, cookie,
 				 &thread->reservation);
-	if (record != NULL)
+	if (record != NULL && !hs_recorder.stream)
 		hs_stats_add(stackless, 1);
 	return record;
 }
@@ -191,7 +192,8 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 
 	if (!hs_live_set_take(&ticket))
 		return NO_SLOT;
-	hs_capture_plan(&capture, thread, regs->sp, hs_recorder.stack_limit_bytes);
+	hs_capture_plan(&capture, thread, regs->sp,
+			hs_recorder.stream ? 0 : hs_recorder.stack_limit_bytes);
 	record = reserve(thread, &capture, ((uint64_t)ticket.slot + 1) << 32 | ticket.generation,
 			 stackless);
 	if (record == NULL) {
@@ -211,7 +213,9 @@ static enum outcome try_record(struct hs_thread_state *thread, const void *addre
 		.regs = *regs,
 	};
 	record->closes = hs_closes_now();
-	if (capture.bytes > 0)
+	if (hs_recorder.stream)
+		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
+	else if (capture.bytes > 0)
 		hs_capture_copy(&capture, record);
 	else
 		record->flags = HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;

@@ -32,6 +32,7 @@ struct hs_recorder {
 	struct hs_ring *ring;
 	size_t stack_limit_bytes;
 	bool block;                  /* wait for room instead of losing stacks */
+	bool stream;                 /* no stacks; instead CLOCK_MONOTONIC_COARSE's time */
 	_Atomic bool reader_runs;    /* there is a worker that will make room */
 	_Atomic int64_t process_id;  /* of the process whose worker that is */
 };

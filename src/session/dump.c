@@ -133,60 +133,11 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 	return error;
 }
 
-/*
- * The number of the first profile: 1, or where another program of this process has written
- * some under the same name, the next one.
- */
-static void skip_taken_numbers(struct hs_dump_name *name, char *path)
-{
-	char before[HS_PATH_BYTES];
-	struct stat file;
-
-	before[0] = '\0';
-	while (hs_dump_name_expand(hs_options.output, name, path, HS_PATH_BYTES) == 0 &&
-	       strcmp(path, before) != 0 && hs_sys_stat(path, &file) == 0) {
-		hs_format(before, sizeof before, "%s", path);
-		name->number++;
-	}
-}
-
 void hs_dump_after_fork(void)
 {
 	hs_dump_file_forget(&dump_file);
 	hs_stats_file_after_fork();
 	hs_session_set_budget(false);
-}
-
-const char *hs_dump_error_text(int error)
-{
-	switch (error) {
-	case -ENOENT:
-		return "no such directory";
-	case -EACCES:
-	case -EPERM:
-		return "permission denied";
-	case -EROFS:
-		return "read-only file system";
-	case -ENOSPC:
-		return "no space left on the device";
-	case -EDQUOT:
-		return "disk quota exceeded";
-	case -EFBIG:
-		return "file size limit exceeded";
-	case -ENAMETOOLONG:
-		return "name too long";
-	case -ENOTDIR:
-		return "a part of the path is not a directory";
-	case -EBADF:
-		return "the program closed its descriptor";
-	case -EMFILE:
-	case -ENFILE:
-		return "too many open files";
-	case -ENOMEM:
-		return "out of HEAPSAMPLE_MEMORY";
-	default:
-		return "error";
-	}
 }
 
 /* What came of it: counted and told. */
@@ -233,7 +184,7 @@ static bool write_one(const char *reason, bool peak)
 			   ((int64_t)now_ns - view.time_ns);
 	path[0] = '\0';
 	if (!peak && session->executed && session->dump_number == 0)
-		skip_taken_numbers(&name, path);
+		hs_dump_name_expand_free(hs_options.output, &name, path, sizeof path);
 	hs_session_set_budget(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
@@ -266,6 +217,10 @@ static void write_peak(void)
 
 bool hs_dump_write(const char *reason)
 {
+	if (hs_options.stream[0] != '\0') {
+		hs_stream_flush();
+		return false;
+	}
 	write_peak();
 	return write_one(reason, false);
 }

@@ -68,16 +68,18 @@ void hs_session_exec_begins(void)
 {
 	struct hs_session *session = &hs_session;
 	uint64_t samples = hs_stats_get(samples);
+	bool streams = hs_options.stream[0] != '\0'; /* then frees may be left to write */
 	int saved_errno = errno;
 
 	/* Without the threads nothing was sampled, or not by this process. */
 	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
 	    atomic_load_explicit(&session->threads, memory_order_acquire) != HS_THREADS_RUNNING ||
-	    hs_on_profiler_thread() || !hs_options.final_dump ||
+	    hs_on_profiler_thread() || (!hs_options.final_dump && !streams) ||
 	    hs_sys_getpid() != session->process_id ||
 	    samples == (session->forked ? session->samples_before : 0) ||
-	    atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) ==
-		    samples)
+	    (atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) ==
+		     samples &&
+	     !streams))
 		return;
 	hs_record_settle();
 	if (!hs_dump_ask("exec"))

@@ -100,6 +100,8 @@ int64_t hs_schedule_sleep_ns(void)
 		due_ns = next_signal_look_ns;
 	if (hs_options.oom_percent != 0 && (due_ns == 0 || next_oom_look_ns < due_ns))
 		due_ns = next_oom_look_ns;
+	if (hs_stream_due_ns() != 0 && (due_ns == 0 || hs_stream_due_ns() < due_ns))
+		due_ns = hs_stream_due_ns();
 	if (due_ns == 0)
 		return -1;
 	now_ns = hs_sys_monotonic_ns();
@@ -198,4 +200,5 @@ void hs_schedule_run_due(void)
 	look_at_memory();
 	run_timed();
 	run_by_bytes();
+	hs_stream_run_due();
 }

@@ -112,6 +112,8 @@ static void child(void)
 	session->forked = true;
 	session->executed = false;
 	hs_dump_after_fork();
+	if (hs_options.stream[0] != '\0')
+		hs_stream_after_fork();
 	hs_keep_after_fork();
 	session->samples_before = hs_stats_get(samples);
 	session->dump_number = 0;

@@ -131,9 +131,14 @@ static int make_stages(void)
 	hints = hs_mapping_table_add_hints(session->table, hs_options.map);
 	if (hints == NULL)
 		return -ENOMEM;
-	session->unwinder = hs_unwinder_create(session->table);
 	session->producer = hs_producer_create(hs_options.labels);
-	if (session->unwinder == NULL || session->producer == NULL)
+	if (session->producer == NULL)
+		return -ENOMEM;
+	if (hs_options.stream[0] != '\0')
+		error = hs_stream_init();
+	else
+		session->unwinder = hs_unwinder_create(session->table);
+	if (error != 0 || (session->unwinder == NULL && !hs_recorder.stream))
 		return -ENOMEM;
 	if (hs_options.peak)
 		hs_producer_keep_peak(session->producer);
@@ -224,9 +229,11 @@ static void start_profiling(char **environment)
 static void check(char **environment, bool interposed)
 {
 	static char path[HS_PATH_BYTES];
+	const bool streams = hs_options.stream[0] != '\0';
+	const char *pattern = streams ? hs_options.stream : hs_options.output;
 	const struct hs_dump_name name = {
 		.program = hs_session.program,
-		.reason = "exit",
+		.reason = streams ? "stream" : "exit",
 		.pid = (pid_t)hs_session.process_id,
 		.number = 1,
 		.time_s = hs_sys_realtime_ns() / 1000000000u,
@@ -238,7 +245,7 @@ static void check(char **environment, bool interposed)
 		describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);
 		return;
 	}
-	if (hs_dump_name_expand(hs_options.output, &name, path, sizeof path) != 0)
+	if (hs_dump_name_expand(pattern, &name, path, sizeof path) != 0)
 		hs_format(path, sizeof path, "%s", "a name that is too long");
 	describe(HS_LOG_ERROR, "check: would profile", path);
 	/* As a profiled program would: those that it starts are its descendants. */
@@ -369,7 +376,7 @@ void hs_session_finish(void)
 	hs_record_stop_thread();
 	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
 	hs_recorder.block = false;
-	if (hs_options.final_dump &&
+	if ((hs_options.final_dump || hs_options.stream[0] != '\0') &&
 	    (!session->forked || hs_stats_get(samples) > session->samples_before))
 		final_profile();
 	else

@@ -55,7 +55,7 @@ struct hs_session {
 	struct hs_ring ring;            /* program's threads -> worker */
 	struct hs_ring queue;           /* worker -> producer */
 	struct hs_mapping_table *table; /* worker's; the producer reads entries */
-	struct hs_unwinder *unwinder;   /* worker's */
+	struct hs_unwinder *unwinder;   /* worker's; NULL: nothing is unwound */
 	struct hs_worker *worker;       /* under worker_batch */
 	struct hs_producer *producer;   /* under producer_batch */
 
@@ -112,8 +112,9 @@ bool hs_threads_wait_started(uint64_t timeout_ns);
 void hs_threads_wait_reader(uint64_t timeout_ns);
 
 /*
- * Write a profile now.  The producer's thread, producer_batch held.  Returns whether it was
- * written; then _last_path() is its absolute path, until the next.
+ * Write a profile now, or with HEAPSAMPLE_STREAM what is buffered.  The producer's thread,
+ * producer_batch held.  Returns whether a profile was written; then _last_path() is its
+ * absolute path, until the next.
  */
 bool hs_dump_write(const char *reason);
 const char *hs_dump_last_path(void);
@@ -148,9 +149,18 @@ void hs_stats_file_after_fork(void);
 void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,
 			 const char *program, const char *profile);
 
-/* dump.c: resident bytes of the process; what -errno means to the user. */
+/* dump.c: resident bytes of the process. */
 uint64_t hs_resident_bytes(void);
-const char *hs_dump_error_text(int error);
+
+/*
+ * stream.c, the producer's thread: write what is buffered, and say what was lost; what is due
+ * after a second; when that is, 0 = never.  At start-up: hs_stream_init(), 0 or -errno.
+ */
+void hs_stream_flush(void);
+void hs_stream_run_due(void);
+uint64_t hs_stream_due_ns(void);
+int hs_stream_init(void);
+void hs_stream_after_fork(void);
 
 /* Process records for a while; the producer's thread, producer_batch held.  Whether there were any.
  */

@@ -55,7 +55,7 @@ static void become_profiler(const char *name)
 
 static void load_engine_once(void)
 {
-	if (hs_session.engine_loaded)
+	if (hs_session.engine_loaded || hs_session.unwinder == NULL)
 		return;
 	hs_session.engine_loaded = true;
 	hs_unwinder_load_engine(hs_session.unwinder);

@@ -15,6 +15,8 @@ struct hs_unwound {
 	uint64_t sequence; /* 0: no number was taken, nothing waits for this one */
 	uint64_t size;     /* requested bytes */
 	uint64_t interval_bytes;
+	uint64_t address;
+	uint64_t time_ns; /* of CLOCK_MONOTONIC_COARSE, in a stream; otherwise 0 */
 	uint32_t slot;       /* of the live set; HS_SLOT_NONE: none */
 	uint32_t generation; /* of the slot */
 	uint32_t tid;

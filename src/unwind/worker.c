@@ -58,6 +58,11 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	result->slot = record->slot;
 	result->generation = record->generation;
 	result->tid = record->tid;
+	result->address = record->address;
+	if (worker->unwinder == NULL) {
+		result->time_ns = record->time_ns;
+		return;
+	}
 	hs_map_hints_follow(worker->hints);
 	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
 			   worker->depth + 1);

@@ -25,6 +25,7 @@ enum hs_worker_result {
 };
 
 /*
+ * unwinder: NULL for a stream, whose records are passed on without frames.
  * hints: the table's, see hs_mapping_table_add_hints().  depth: the most frames of a stack.
  * NULL when the arena is used up.
  */

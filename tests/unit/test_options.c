@@ -94,6 +94,17 @@ static void test_stats(void)
 		   "a%", "%q", "folder/", "/");
 }
 
+static void test_stream(void)
+{
+	good("HEAPSAMPLE_STREAM=", "HEAPSAMPLE_STREAM=");
+	CHECK_STR(options.stream, "");
+	good("HEAPSAMPLE_STREAM=/tmp/%e-%p", "HEAPSAMPLE_STREAM=/tmp/%e-%p");
+	CHECK_STR(options.stream, "/tmp/%e-%p");
+	BAD_VALUES("HEAPSAMPLE_STREAM",
+		   "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%); ignored",
+		   "%", "%q", "folder/", "/");
+}
+
 static void test_final(void)
 {
 	good("HEAPSAMPLE_FINAL=0", "HEAPSAMPLE_FINAL=0");
@@ -403,6 +414,7 @@ int main(void)
 	RUN(test_interval);
 	RUN(test_output);
 	RUN(test_stats);
+	RUN(test_stream);
 	RUN(test_final);
 	RUN(test_signal);
 	RUN(test_time_interval);

@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "base/stats.h"
@@ -113,6 +114,29 @@ static void test_interval_1_records_everything(void)
 	}
 	CHECK_INT(hs_stats_get(samples), 20);
 	CHECK_INT(hs_stats_get(allocated_bytes), 1 + 10 * 190);
+	drain();
+}
+
+/* No stack, but the time; of a full ring the part that is kept for small records too. */
+static void test_stream(void)
+{
+	struct hs_record record;
+	uint64_t before, recorded = 0;
+
+	start(1);
+	hs_recorder.stream = true;
+	before = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
+	CHECK(allocate(block, 100));
+	CHECK_INT(next(&record).bytes, sizeof record);
+	CHECK(record.address == (uintptr_t)block && record.size == 100 && record.stack_bytes == 0);
+	CHECK(record.time_ns >= before &&
+	      record.time_ns <= hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE));
+	while (allocate((void *)(0x1000000 + 4096 * recorded), 1))
+		recorded++;
+	CHECK_INT(hs_stats_get(lost_ring), 1);
+	CHECK_INT(hs_stats_get(stackless), 0);
+	CHECK(recorded > DATA_BYTES / sizeof record * 7 / 8);
+	hs_recorder.stream = false;
 	drain();
 }
 
@@ -385,6 +409,7 @@ int main(void)
 	CHECK_INT(hs_live_set_init(1000, 100), 0);
 	RUN(test_nothing_before_the_start);
 	RUN(test_interval_1_records_everything);
+	RUN(test_stream);
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);

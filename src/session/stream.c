@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * HEAPSAMPLE_STREAM: allocations and frees go into a file as they happen, in place of
+ * profiles.
+ *
+ * Runs on the producer's thread with producer_batch held; lets go of it while it writes, so
+ * that a fork never waits for a file.
+ */
+#include <errno.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "output/alloc_stream.h"
+#include "sample/free_times.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "session/session_state.h"
+
+/* What is in the buffer waits this long at most. */
+#define FLUSH_NS 1000000000u
+
+static struct hs_alloc_stream stream;
+static char path[HS_PATH_BYTES]; /* "" until it is opened */
+static bool failed;
+static uint64_t first_number; /* events below are in the file of the process forked from */
+static uint64_t losses_shown, losses_told;
+static uint64_t losses_before; /* of the process forked from */
+static uint64_t gaps_before;   /* of those */
+static bool gaps_inherited;
+static uint64_t flush_due_ns; /* monotonic */
+
+/* Samples, and numbers of what may have been some, that are in no packet. */
+static uint64_t losses(void)
+{
+	return hs_stats_get(lost_ring) + hs_stats_get(lost_live_set) +
+	       hs_stats_get(sequence_gaps) - losses_before;
+}
+
+/*
+ * In a forked child: numbers that the parent's other threads had taken come in the parent
+ * only.  They are missing here until the first event of our own.
+ */
+static void forgive_gaps(void)
+{
+	if (gaps_inherited)
+		losses_before += hs_stats_get(sequence_gaps) - gaps_before;
+	gaps_inherited = false;
+}
+
+static int open_file(void)
+{
+	struct hs_session *session = &hs_session;
+	struct hs_dump_name name = {
+		.program = session->program,
+		.reason = "stream",
+		.pid = (pid_t)session->process_id,
+		.number = 1,
+		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.inherited = session->forked || session->descendant,
+	};
+	int error;
+
+	if (session->executed)
+		error = hs_dump_name_expand_free(hs_options.stream, &name, path, sizeof path);
+	else
+		error = hs_dump_name_expand(hs_options.stream, &name, path, sizeof path);
+	if (error == 0)
+		error = hs_alloc_stream_open(&stream, path);
+	if (error == 0)
+		hs_log(HS_LOG_INFO, "streaming into %s", stream.file.path);
+	return error;
+}
+
+static void flush(void)
+{
+	static char problem[HS_PATH_BYTES + HS_OPTION_TEXT_BYTES + 128];
+	int error = 0;
+
+	if (failed)
+		return;
+	hs_lock_release(&hs_session.producer_batch);
+	if (path[0] == '\0')
+		error = open_file();
+	if (error == 0)
+		error = hs_alloc_stream_flush(&stream);
+	hs_lock_acquire(&hs_session.producer_batch);
+	if (error == 0)
+		return;
+	failed = true;
+	hs_stats_add(stream_failures, 1);
+	hs_alloc_stream_forget(&stream);
+	hs_format(problem, sizeof problem,
+		  "cannot write the stream %s of HEAPSAMPLE_STREAM=%s: %s (%d)", path,
+		  hs_options.stream, hs_dump_error_text(error), -error);
+	hs_session_off(problem);
+}
+
+static uint64_t sample_bytes(const struct hs_streamed *event)
+{
+	unsigned __int128 bytes = (unsigned __int128)event->weight * event->size;
+
+	return (uint64_t)((bytes + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
+}
+
+/* Called in the middle of the producer's work: see hs_producer_stream_to(). */
+static void write_event(const struct hs_streamed *event)
+{
+	struct hs_stream_event out = {
+		.is_free = event->is_free,
+		.heap = HS_ALLOC_STREAM_MALLOC_HEAP,
+		.address = event->address,
+		.size = event->size,
+		.sample_bytes = sample_bytes(event),
+		.time_ns = event->time_ns,
+		.sequence = event->number,
+	};
+	uint64_t lost;
+
+	if (failed || event->number < first_number)
+		return;
+	forgive_gaps();
+	lost = losses();
+	out.after_loss = lost != losses_shown;
+	losses_shown = lost;
+	if (!hs_alloc_stream_add(&stream, &out)) {
+		flush();
+		hs_alloc_stream_add(&stream, &out);
+	}
+}
+
+void hs_stream_run_due(void)
+{
+	uint64_t now_ns = hs_sys_monotonic_ns();
+
+	if (hs_options.stream[0] == '\0' || now_ns < flush_due_ns)
+		return;
+	flush_due_ns = now_ns + FLUSH_NS;
+	if (stream.used > 0)
+		flush();
+}
+
+void hs_stream_flush(void)
+{
+	uint64_t lost;
+
+	forgive_gaps();
+	lost = losses();
+	flush();
+	if (lost != losses_told && !failed)
+		hs_log(HS_LOG_WARN, "%llu events are missing in the stream %s",
+		       (unsigned long long)lost, stream.file.path);
+	losses_told = lost;
+}
+
+uint64_t hs_stream_due_ns(void)
+{
+	return hs_options.stream[0] == '\0' || failed ? 0 : flush_due_ns;
+}
+
+int hs_stream_init(void)
+{
+	int error = hs_alloc_stream_init(&stream);
+
+	if (error == 0)
+		error = hs_free_times_init();
+	hs_producer_stream_to(hs_session.producer, write_event);
+	hs_recorder.stream = true;
+	return error;
+}
+
+void hs_stream_after_fork(void)
+{
+	hs_alloc_stream_forget(&stream);
+	path[0] = '\0';
+	first_number = atomic_load(&hs_sequence);
+	losses_before += losses();
+	gaps_before = hs_stats_get(sequence_gaps);
+	gaps_inherited = true;
+	losses_shown = losses_told = 0;
+}

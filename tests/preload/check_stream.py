@@ -1,0 +1,241 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Read streams of allocations (Perfetto traces), apart from the library's own code.
+
+    check_stream.py complete STREAM              whole packets, in order, of one history
+    check_stream.py exact STREAM TRUTH PROFILE   the same, with the totals of the truth that
+                                                 the program printed and of all else that a
+                                                 profile of the same program has
+    check_stream.py has STREAM SIZE COUNT FREED  as many allocations of so many bytes, and
+                                                 frees of them
+    check_stream.py cut STREAM                   cut at each byte of the last packets and of
+                                                 the first, all packets before are there
+    check_stream.py prefix STREAM                whole packets, then perhaps a part of one
+    check_stream.py lossy STREAM                 some packet says that something is missing
+    check_stream.py inherited STREAM PARENT      no event of PARENT is in STREAM, and each free
+                                                 is of an allocation in one of them
+"""
+import json
+import os
+import sys
+
+from profile_facts import VALUES, finish, losses, read_profile, site_of
+
+MONOTONIC_COARSE, BOOTTIME, REALTIME = 4, 6, 1
+TICK_NS = 20_000_000  # of the coarse clock, at 50 per second
+
+
+class Cut(Exception):
+    """The bytes end within a value."""
+
+
+def varint(data, at):
+    value = shift = 0
+    while True:
+        if at >= len(data):
+            raise Cut
+        byte = data[at]
+        at += 1
+        value |= (byte & 0x7f) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, at
+
+
+def fields(data):
+    """(number, value) of a message: varints as numbers, the rest as bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        kind = tag & 7
+        if kind == 0:
+            value, at = varint(data, at)
+        elif kind == 2:
+            length, at = varint(data, at)
+            value, at = data[at:at + length], at + length
+            if at > len(data):
+                raise Cut
+        else:
+            raise ValueError("wire type %d" % kind)
+        yield tag >> 3, value
+
+
+def message(data, names):
+    """{name: value}; each field is there once at most."""
+    found = {}
+    for number, value in fields(data):
+        if names[number] in found:
+            raise ValueError("%s twice" % names[number])
+        found[names[number]] = value
+    return found
+
+
+def packets(data):
+    """The whole packets, as messages, and the offsets where they end."""
+    at, found, ends = 0, [], []
+    while at < len(data):
+        try:
+            tag, start = varint(data, at)
+            length, start = varint(data, start)
+        except Cut:
+            break
+        if tag != 1 << 3 | 2:
+            raise ValueError("tag %d at %d" % (tag, at))
+        if start + length > len(data):
+            break
+        at = start + length
+        found.append(message(data[start:at], {
+            6: "clocks", 8: "time", 42: "lost", 58: "clock", 74: "allocation", 75: "free"}))
+        ends.append(at)
+    return found, ends
+
+
+def event(packet):
+    """An event as (is_free, {...})."""
+    if "allocation" in packet:
+        values = message(packet["allocation"], {1: "address", 2: "size", 3: "sample_size",
+                                                4: "time", 5: "heap", 6: "number"})
+        if len(values) != 6 or "time" in packet:
+            raise ValueError("fields of an allocation: %s" % values)
+        return False, values
+    values = message(packet["free"], {1: "address", 2: "heap", 3: "number"})
+    if len(values) != 3 or packet.get("clock") != MONOTONIC_COARSE:
+        raise ValueError("fields of a free: %s, %s" % (packet, values))
+    return True, dict(values, time=packet["time"])
+
+
+def clocks_of(packet):
+    found = {}
+    for number, value in fields(packet["clocks"]):
+        clock = message(value, {1: "id", 2: "time"})
+        found[clock["id"]] = clock["time"]
+        if number != 1:
+            raise ValueError("field %d of the clocks" % number)
+    return found
+
+
+def read(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def events_of(path):
+    return [event(packet) for packet in packets(read(path))[0][1:]]
+
+
+def check_prefix(path):
+    data = read(path)
+    found, ends = packets(data)
+    if not found:
+        yield "%s: no packet" % path
+        return
+    clocks = clocks_of(found[0])
+    if set(clocks) != {MONOTONIC_COARSE, BOOTTIME, REALTIME}:
+        yield "clocks: %s" % clocks
+    before = 0
+    for is_free, values in map(event, found[1:]):
+        if values["number"] <= before:
+            yield "number %d after %d" % (values["number"], before)
+        before = values["number"]
+        if values["heap"] != 1:
+            yield "heap %d" % values["heap"]
+        if abs(values["time"] - clocks[MONOTONIC_COARSE]) > 600e9:
+            yield "time %d, at %d" % (values["time"], clocks[MONOTONIC_COARSE])
+
+
+def check_complete(path):
+    """Of interval 1: no address is allocated twice or freed without having been allocated."""
+    yield from check_prefix(path)
+    data = read(path)
+    if packets(data)[1][-1] != len(data):
+        yield "%s: a part of a packet at the end" % path
+    live = {}
+    for is_free, values in events_of(path):
+        address = values["address"]
+        if not is_free:
+            if address in live:
+                yield "%x is allocated twice, the second time as %d" % (address, values["number"])
+            if values["sample_size"] != values["size"]:
+                yield "weight: %s" % values
+            live[address] = values
+        elif address not in live:
+            yield "%x is freed by %d and not allocated" % (address, values["number"])
+        else:
+            born = live.pop(address)
+            if values["time"] + TICK_NS < born["time"]:
+                yield "freed before it was allocated: %s, %s" % (born, values)
+
+
+def totals(path):
+    """The four values of a profile, of all events."""
+    live, sums = {}, [0] * len(VALUES)
+    for is_free, values in events_of(path):
+        if is_free:
+            live.pop(values["address"], None)
+        else:
+            live[values["address"]] = values["size"]
+            sums[0] += 1
+            sums[1] += values["size"]
+    return sums[:2] + [len(live), sum(live.values())]
+
+
+def check_exact(path, truth_path, profile_path):
+    yield from check_complete(path)
+    profile = read_profile(profile_path)
+    yield from losses(profile)
+    with open(truth_path, encoding="ascii") as file:
+        want = [sum(values) for values in zip(*json.load(file).values())]
+    for row in profile.rows():
+        if site_of(row["stack"]) is None:
+            want = [a + b for a, b in zip(want, row["values"])]
+    for name, a, b in zip(VALUES, want, totals(path)):
+        if a != b:
+            yield "%s is %d, not %d" % (name, b, a)
+
+
+def check_has(path, size, count, freed):
+    yield from check_prefix(path)
+    live, found, gone = set(), 0, 0
+    for is_free, values in events_of(path):
+        if not is_free and values["size"] == int(size):
+            live.add(values["address"])
+            found += 1
+        elif is_free and values["address"] in live:
+            live.remove(values["address"])
+            gone += 1
+    if (found, gone) != (int(count), int(freed)):
+        yield "%s: %d of %s bytes, %d freed" % (os.path.basename(path), found, size, gone)
+
+
+def check_cut(path):
+    data = read(path)
+    whole, ends = packets(data)
+    for end in list(range(ends[1] + 1)) + list(range(ends[-10], len(data))):
+        found = packets(data[:end])[0]
+        want = sum(1 for other in ends if other <= end)
+        if found != whole[:want]:
+            yield "cut at %d: %d packets, not %d" % (end, len(found), want)
+
+
+def check_lossy(path):
+    yield from check_prefix(path)
+    if not any("lost" in packet for packet in packets(read(path))[0]):
+        yield "nothing is said to be missing"
+
+
+def check_inherited(path, parent):
+    yield from check_prefix(path)
+    theirs, ours = events_of(parent), events_of(path)
+    numbers = {values["number"] for _, values in theirs}
+    addresses = {values["address"] for is_free, values in theirs + ours if not is_free}
+    for is_free, values in ours:
+        # What parent and child do after the fork may have the same numbers.
+        if values["number"] in numbers and (is_free, values) in theirs:
+            yield "%s is in both" % values
+        if is_free and values["address"] not in addresses:
+            yield "%s is not allocated" % values
+
+
+CHECKS = {"complete": check_complete, "exact": check_exact, "has": check_has, "cut": check_cut,
+          "prefix": check_prefix, "lossy": check_lossy, "inherited": check_inherited}
+sys.exit(finish(CHECKS[sys.argv[1]](*sys.argv[2:])))

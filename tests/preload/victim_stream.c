@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What befalls the file of a stream.
+ *
+ * usage: victim_stream idle STREAM           allocates, frees, and waits for a signal
+ *        victim_stream fork STREAM           frees its parent's blocks in a forked child
+ *        victim_stream replace STREAM OWN    puts its own file in the stream's descriptor
+ *        victim_stream churn                 allocates and frees until it is killed
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "victim_truth.h"
+
+enum { BLOCKS = 10 };
+static void *blocks[BLOCKS];
+
+static SITE void site_blocks(size_t size)
+{
+	for (int i = 0; i < BLOCKS; i++) {
+		blocks[i] = malloc(size);
+		USE(blocks[i]);
+	}
+}
+
+static void free_half(void)
+{
+	for (int i = 0; i < BLOCKS / 2; i++)
+		free(blocks[i]);
+}
+
+static void wait_for_file(const char *path)
+{
+	struct stat file;
+
+	for (int tries = 0; stat(path, &file) != 0 || file.st_size == 0; tries++) {
+		check(tries < 400, "the stream is not there");
+		usleep(50000);
+	}
+}
+
+/* The descriptor of the file, which the program does not know. */
+static int find_descriptor(const char *path)
+{
+	struct stat want, file;
+
+	check(stat(path, &want) == 0, path);
+	for (int fd = 3; fd < 4096; fd++) {
+		if (fstat(fd, &file) == 0 && file.st_ino == want.st_ino &&
+		    file.st_dev == want.st_dev)
+			return fd;
+	}
+	check(0, "no descriptor of the stream");
+	return -1;
+}
+
+static void mode_idle(char **arguments)
+{
+	site_blocks(1001);
+	wait_for_file(arguments[0]);
+	/* Nothing is sampled after these. */
+	free_half();
+	puts("freed");
+	fflush(stdout);
+	pause();
+}
+
+static void mode_fork(char **arguments)
+{
+	pid_t child;
+
+	site_blocks(1001);
+	wait_for_file(arguments[0]);
+	/* Not yet written when the process forks. */
+	site_blocks(1002);
+	child = fork();
+	if (child == 0) {
+		free_half();
+		site_blocks(503);
+		exit(0);
+	}
+	check(child > 0 && waitpid(child, NULL, 0) == child, "child");
+	site_blocks(1004);
+}
+
+static void mode_replace(char **arguments)
+{
+	int own = open(arguments[1], O_WRONLY | O_CREAT, 0600);
+
+	site_blocks(1001);
+	wait_for_file(arguments[0]);
+	check(own >= 0 && dup2(own, find_descriptor(arguments[0])) >= 0, "dup2");
+	site_blocks(1002);
+}
+
+static void mode_churn(char **unused)
+{
+	uint64_t random = 1;
+
+	(void)unused;
+	for (;;) {
+		void *block = malloc(next_size(&random, 5000));
+		USE(block);
+		free(block);
+		usleep(1); /* so that the file has a size to read */
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*run)(char **arguments);
+} modes[] = {
+	{"idle", mode_idle}, {"fork", mode_fork}, {"replace", mode_replace}, {"churn", mode_churn},
+};
+
+int main(int argc, char **argv)
+{
+	check(argc >= 2, "arguments");
+	for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+		if (strcmp(argv[1], modes[i].name) == 0) {
+			modes[i].run(argv + 2);
+			return 5;
+		}
+	}
+	return 9;
+}
