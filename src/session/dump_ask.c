@@ -14,10 +14,6 @@
 #include "sample/thread_state.h"
 #include "session/session_state.h"
 
-/* How long is waited for the records, and for the file after that. */
-#define DRAIN_LIMIT_NS 2000000000u
-#define WRITE_LIMIT_NS 60000000000u
-
 static _Atomic(const char *) asked_reason;
 
 static bool is_done(uint32_t ask)
@@ -30,7 +26,7 @@ static bool is_done(uint32_t ask)
 bool hs_dump_ask(const char *reason)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + DRAIN_LIMIT_NS + WRITE_LIMIT_NS;
+	uint64_t end_ns = hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS;
 	uint32_t ask;
 
 	atomic_store_explicit(&asked_reason, reason, memory_order_relaxed);
@@ -58,7 +54,7 @@ void hs_dump_serve(void)
 	if (asked == atomic_load_explicit(&session->dumps_done, memory_order_relaxed))
 		return;
 	hs_schedule_drain(hs_ring_head_ticket(&session->ring),
-			  hs_sys_monotonic_ns() + DRAIN_LIMIT_NS);
+			  hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 	hs_dump_write(atomic_load_explicit(&asked_reason, memory_order_relaxed));
 	atomic_store_explicit(&session->dumps_done, asked, memory_order_release);
 	hs_sys_futex_wake(&session->dumps_done, INT_MAX);

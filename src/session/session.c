@@ -50,10 +50,6 @@ extern void *__libc_stack_end;
 /* How long a program that waits for ring space waits at its start for who makes some. */
 #define START_LIMIT_NS 5000000000u
 
-/* How long the end of the process waits for records, and for the file after that. */
-#define DRAIN_LIMIT_NS 2000000000u
-#define WRITE_LIMIT_NS 60000000000u
-
 static void report_problem(void *unused, const char *line)
 {
 	(void)unused;
@@ -316,7 +312,7 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 static void wait_until_finished(uint64_t start_ns)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t end_ns = start_ns + DRAIN_LIMIT_NS + WRITE_LIMIT_NS, now_ns;
+	uint64_t end_ns = start_ns + HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS, now_ns;
 
 	while (atomic_load_explicit(&session->finished, memory_order_acquire) == 0) {
 		now_ns = hs_sys_monotonic_ns();
@@ -343,11 +339,11 @@ static void final_profile(void)
 
 	atomic_store_explicit(&session->final_fence, hs_ring_head_ticket(&session->ring),
 			      memory_order_relaxed);
-	atomic_store_explicit(&session->drain_end_ns, start_ns + DRAIN_LIMIT_NS,
+	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
 			      memory_order_relaxed);
 	/* Release: the fence. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
-	if (!hs_threads_ensure() && !hs_threads_wait_started(DRAIN_LIMIT_NS)) {
+	if (!hs_threads_ensure() && !hs_threads_wait_started(HS_DRAIN_LIMIT_NS)) {
 		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
 		       session->program);
 		mark_finished();

@@ -20,6 +20,13 @@
 #include "session/session.h"
 #include "unwind/worker.h"
 
+/*
+ * How long a thread of the program that waits for a profile waits for the records, and for
+ * the file after that.
+ */
+#define HS_DRAIN_LIMIT_NS 2000000000u
+#define HS_WRITE_LIMIT_NS 60000000000u
+
 enum hs_session_phase { HS_SESSION_NEW, HS_SESSION_ACTIVE, HS_SESSION_OFF };
 
 enum hs_threads_phase {
