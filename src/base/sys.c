@@ -225,6 +225,25 @@ ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
 	return got;
 }
 
+int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes)
+{
+	char *next = buffer;
+
+	while (bytes > 0) {
+		ssize_t got = hs_sys_read_memory(address, next, bytes);
+		if (got == -EINTR)
+			continue;
+		if (got < 0)
+			return (int)got;
+		if (got == 0)
+			return -EFAULT;
+		next += got;
+		address += (uintptr_t)got;
+		bytes -= (size_t)got;
+	}
+	return 0;
+}
+
 uint64_t hs_sys_clock_ns(clockid_t clock)
 {
 	struct timespec now = { 0, 0 };

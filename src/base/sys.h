@@ -85,6 +85,9 @@ bool hs_sys_thread_is_gone(pid_t tid);
  */
 ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes);
 
+/* Exactly bytes of it.  Returns 0 or -errno (-EFAULT: some are not mapped). */
+int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes);
+
 /*
  * The same with one system call (process_vm_readv) and no fall-back: for the program's
  * threads.  -EPERM or -ENOSYS where a seccomp filter refuses it.

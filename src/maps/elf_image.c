@@ -26,15 +26,6 @@ static uint64_t page_up(uint64_t value)
 	return page_down(value + PAGE - 1);
 }
 
-static int read_exactly(uint64_t address, void *buffer, size_t bytes)
-{
-	ssize_t got = hs_sys_read_memory(address, buffer, bytes);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == bytes ? 0 : -EFAULT;
-}
-
 static int read_header(uint64_t base, uint64_t limit, ElfW(Ehdr) *header)
 {
 	uint64_t bytes = limit - base;
@@ -42,7 +33,7 @@ static int read_header(uint64_t base, uint64_t limit, ElfW(Ehdr) *header)
 
 	if (limit <= base || bytes < sizeof *header)
 		return -ENOEXEC;
-	error = read_exactly(base, header, sizeof *header);
+	error = hs_sys_read_memory_all(base, header, sizeof *header);
 	if (error < 0)
 		return error;
 	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -98,7 +89,7 @@ static void set_build_id(struct hs_elf_image *image, uint64_t address, uint32_t 
 
 	if (bytes > sizeof id)
 		bytes = sizeof id;
-	if (read_exactly(address, id, bytes) < 0)
+	if (hs_sys_read_memory_all(address, id, bytes) < 0)
 		return;
 	for (uint32_t i = 0; i < bytes; i++) {
 		*out++ = digits[id[i] >> 4];
@@ -117,7 +108,7 @@ static uint64_t read_note(struct hs_elf_image *image, uint64_t address, uint64_t
 	} note;
 	uint64_t name_bytes, description;
 
-	if (end - address < sizeof note || read_exactly(address, &note, sizeof note) < 0)
+	if (end - address < sizeof note || hs_sys_read_memory_all(address, &note, sizeof note) < 0)
 		return 0;
 	name_bytes = (note.header.n_namesz + sizeof note.header + align - 1) & ~(align - 1);
 	if (name_bytes > end - address)
@@ -163,7 +154,8 @@ int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
 	memset(image, 0, sizeof *image);
 	if (error < 0)
 		return error;
-	error = read_exactly(base + header.e_phoff, headers, header.e_phnum * sizeof headers[0]);
+	error = hs_sys_read_memory_all(base + header.e_phoff, headers,
+				       header.e_phnum * sizeof headers[0]);
 	if (error < 0)
 		return error;
 	if (!find_bias(headers, header.e_phnum, base, &image->load_bias))

@@ -2,7 +2,7 @@
 /*
  * An ELF object as it stands in memory: its segments, build id and unwind table.
  *
- * Read from the process's memory (hs_sys_read_memory), not from the file, which may
+ * Read from the process's memory (hs_sys_read_memory_all), not from the file, which may
  * have been replaced since; nothing is dereferenced, so an object that is unmapped
  * meanwhile is an error.  All of it is untrusted: each address is checked to lie in
  * one of the object's segments.

@@ -39,20 +39,10 @@ struct image {
 	} chunk;
 };
 
-/* Exactly bytes at a run-time address.  Returns 0 or -errno. */
-static int read_at(uint64_t address, void *buffer, size_t bytes)
-{
-	ssize_t got = hs_sys_read_memory((uintptr_t)address, buffer, bytes);
-
-	if (got < 0)
-		return (int)got;
-	return (size_t)got == bytes ? 0 : -EFAULT;
-}
-
 static int read_headers(struct image *image)
 {
 	Elf64_Ehdr header;
-	int result = read_at(image->base, &header, sizeof header);
+	int result = hs_sys_read_memory_all(image->base, &header, sizeof header);
 
 	if (result < 0)
 		return result;
@@ -62,8 +52,8 @@ static int read_headers(struct image *image)
 	    header.e_phoff > UINT32_MAX)
 		return -ENOEXEC;
 	image->segment_count = header.e_phnum;
-	return read_at(image->base + header.e_phoff, image->segments,
-		       header.e_phnum * sizeof(Elf64_Phdr));
+	return hs_sys_read_memory_all(image->base + header.e_phoff, image->segments,
+				      header.e_phnum * sizeof(Elf64_Phdr));
 }
 
 static bool has_build_id(struct image *image, const char *build_id)
@@ -77,8 +67,8 @@ static bool has_build_id(struct image *image, const char *build_id)
 				  .d_size = segment->p_memsz };
 
 		if (segment->p_type == PT_NOTE && segment->p_memsz <= NOTES_MAX_BYTES &&
-		    read_at(image->base + segment->p_vaddr, image->chunk.notes,
-			    segment->p_memsz) == 0 &&
+		    hs_sys_read_memory_all(image->base + segment->p_vaddr, image->chunk.notes,
+					   segment->p_memsz) == 0 &&
 		    hs_elf_find_build_id(&data, hex))
 			return strcmp(hex, build_id) == 0;
 	}
@@ -102,7 +92,8 @@ static int read_dynamic(struct image *image)
 	if (segment == end)
 		return -ENOEXEC;
 	bytes = segment->p_memsz < DYNAMIC_MAX_BYTES ? segment->p_memsz : DYNAMIC_MAX_BYTES;
-	result = read_at(image->base + segment->p_vaddr, image->chunk.dynamic, bytes);
+	result =
+		hs_sys_read_memory_all(image->base + segment->p_vaddr, image->chunk.dynamic, bytes);
 	if (result < 0)
 		return result;
 	for (size_t i = 0; i < bytes / sizeof(Elf64_Dyn); i++) {
@@ -135,7 +126,8 @@ static uint32_t highest_word(struct image *image, uint64_t address, uint32_t cou
 	while (count > 0) {
 		uint32_t part = count < CHUNK_WORDS ? count : CHUNK_WORDS;
 
-		if (read_at(address, image->chunk.words, part * sizeof(uint32_t)) < 0)
+		if (hs_sys_read_memory_all(address, image->chunk.words, part * sizeof(uint32_t)) <
+		    0)
 			return 0;
 		for (uint32_t i = 0; i < part; i++) {
 			if (image->chunk.words[i] > highest)
@@ -159,7 +151,7 @@ static uint32_t count_by_gnu_hash(struct image *image)
 	uint64_t buckets, chains;
 	uint32_t last, word;
 
-	if (read_at(image->gnu_hash, &header, sizeof header) < 0 ||
+	if (hs_sys_read_memory_all(image->gnu_hash, &header, sizeof header) < 0 ||
 	    header.buckets > SYMBOLS_MAX || header.bloom_words > SYMBOLS_MAX)
 		return 0;
 	buckets = image->gnu_hash + sizeof header + header.bloom_words * sizeof(uint64_t);
@@ -168,8 +160,8 @@ static uint32_t count_by_gnu_hash(struct image *image)
 	if (last < header.first)
 		return header.first < SYMBOLS_MAX ? header.first : 0;
 	for (; last < SYMBOLS_MAX; last++) {
-		if (read_at(chains + (uint64_t)(last - header.first) * sizeof word, &word,
-			    sizeof word) < 0)
+		if (hs_sys_read_memory_all(chains + (uint64_t)(last - header.first) * sizeof word,
+					   &word, sizeof word) < 0)
 			return 0;
 		if ((word & 1) != 0)
 			return last + 1;
@@ -183,7 +175,7 @@ static uint32_t count_symbols(struct image *image)
 
 	if (image->gnu_hash != 0)
 		return count_by_gnu_hash(image);
-	if (image->hash == 0 || read_at(image->hash, header, sizeof header) < 0)
+	if (image->hash == 0 || hs_sys_read_memory_all(image->hash, header, sizeof header) < 0)
 		return 0;
 	return header[1] < SYMBOLS_MAX ? header[1] : SYMBOLS_MAX;
 }
@@ -224,11 +216,11 @@ static int read_symbols(struct image *image, struct hs_symbol_list *list)
 		return -ENOMEM;
 	list->names_bytes = image->names_bytes;
 	list->names_capacity = image->names_bytes;
-	result = read_at(image->names, list->names, list->names_bytes);
+	result = hs_sys_read_memory_all(image->names, list->names, list->names_bytes);
 	for (at = 0; at < count && result == 0; at += part) {
 		part = count - at < CHUNK_SYMBOLS ? count - at : CHUNK_SYMBOLS;
-		result = read_at(image->symbols + (uint64_t)at * sizeof(Elf64_Sym),
-				 image->chunk.symbols, part * sizeof(Elf64_Sym));
+		result = hs_sys_read_memory_all(image->symbols + (uint64_t)at * sizeof(Elf64_Sym),
+						image->chunk.symbols, part * sizeof(Elf64_Sym));
 		for (uint32_t i = 0; i < part && result == 0; i++)
 			result = add_symbol(image, list, &image->chunk.symbols[i]);
 	}

@@ -3,7 +3,7 @@
  * The dynamic symbols of an object that is loaded, from its image in memory: for objects
  * whose file is out of reach (memfd, deleted libraries).
  *
- * The image is read with hs_sys_read_memory(), never dereferenced, and is untrusted.  It
+ * The image is read with hs_sys_read_memory_all(), never dereferenced, and is untrusted.  It
  * counts only if it has the build id that the object had, since by now something else may
  * be mapped there; so an object without a build id has none.
  *

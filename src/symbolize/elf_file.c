@@ -172,23 +172,6 @@ int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes)
 	return begin(file, elf_memory(image, bytes));
 }
 
-static int read_memory_all(uint64_t address, char *buffer, size_t bytes)
-{
-	while (bytes > 0) {
-		ssize_t got = hs_sys_read_memory((uintptr_t)address, buffer, bytes);
-		if (got == -EINTR)
-			continue;
-		if (got < 0)
-			return (int)got;
-		if (got == 0)
-			return -ENODATA;
-		address += (uint64_t)got;
-		buffer += got;
-		bytes -= (size_t)got;
-	}
-	return 0;
-}
-
 int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t bytes)
 {
 	char *image;
@@ -200,7 +183,7 @@ int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t b
 	image = hs_arena_alloc(bytes);
 	if (image == NULL)
 		return -ENOMEM;
-	result = read_memory_all(start, image, bytes);
+	result = hs_sys_read_memory_all(start, image, bytes);
 	if (result < 0) {
 		hs_arena_free(image);
 		return result;

@@ -67,12 +67,6 @@ void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address)
 		gdb->lists[gdb->list_count++] = (struct hs_gdb_jit_list){.address = address};
 }
 
-static bool read_all(uint64_t address, void *buffer, size_t bytes)
-{
-	return address != 0 &&
-	       hs_sys_read_memory((uintptr_t)address, buffer, bytes) == (ssize_t)bytes;
-}
-
 static uint64_t hash_image(const char *image, size_t bytes)
 {
 	uint64_t hash = bytes, word;
@@ -95,8 +89,9 @@ static char *copy_image(const struct entry *entry, uint64_t at)
 
 	if (entry->bytes > 0 && entry->bytes <= MOST_OBJECT_BYTES)
 		image = hs_arena_alloc((size_t)entry->bytes);
-	if (image != NULL && read_all(entry->start, image, (size_t)entry->bytes) &&
-	    read_all(at, &now, sizeof now) && now.start == entry->start &&
+	if (image != NULL &&
+	    hs_sys_read_memory_all(entry->start, image, (size_t)entry->bytes) == 0 &&
+	    hs_sys_read_memory_all(at, &now, sizeof now) == 0 && now.start == entry->start &&
 	    now.bytes == entry->bytes)
 		return image;
 	hs_arena_free(image);
@@ -154,8 +149,8 @@ static bool read_list(struct reading *reading, const struct hs_gdb_jit_list *lis
 	if (list->last.version != 1)
 		return true; /* not ready yet, or of a kind that we do not know */
 	for (int i = 0; at != 0; i++) {
-		if (i == MOST_ENTRIES || !read_all(at, &entry, sizeof entry) ||
-		    !read_all(link, &still, sizeof still) || still != at ||
+		if (i == MOST_ENTRIES || hs_sys_read_memory_all(at, &entry, sizeof entry) < 0 ||
+		    hs_sys_read_memory_all(link, &still, sizeof still) < 0 || still != at ||
 		    !take_object(reading, &entry, at))
 			return false;
 		link = at + offsetof(struct entry, next);
@@ -197,7 +192,7 @@ static bool read_lists(struct reading *reading)
 	for (uint32_t i = 0; i < gdb->list_count; i++) {
 		struct hs_gdb_jit_list *list = &gdb->lists[i];
 
-		if (!read_all(list->address, &list->last, sizeof list->last))
+		if (hs_sys_read_memory_all(list->address, &list->last, sizeof list->last) < 0)
 			memset(&list->last, 0, sizeof list->last); /* its library is gone */
 		complete = read_list(reading, list) && complete;
 	}
@@ -211,7 +206,7 @@ static bool has_changed(struct hs_gdb_jit *gdb)
 	for (uint32_t i = 0; i < gdb->list_count; i++) {
 		const struct hs_gdb_jit_list *list = &gdb->lists[i];
 
-		if (!read_all(list->address, &now, sizeof now))
+		if (hs_sys_read_memory_all(list->address, &now, sizeof now) < 0)
 			memset(&now, 0, sizeof now);
 		if (memcmp(&now, &list->last, sizeof now) != 0)
 			return true;

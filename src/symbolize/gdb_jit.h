@@ -4,9 +4,9 @@
  * __jit_debug_descriptor (GDB manual, "JIT Compilation Interface").
  *
  * The list belongs to the program, which changes it while it is read: it is read with
- * hs_sys_read_memory() only, an entry is believed if the one before still points to it when
- * it has been read, and an object's copy if its entry is the same afterwards.  A list that makes no
- * sense is read again later, and nothing is forgotten for it.
+ * hs_sys_read_memory_all() only, an entry is believed if the one before still points to it
+ * when it has been read, and an object's copy if its entry is the same afterwards.  A list
+ * that makes no sense is read again later, and nothing is forgotten for it.
  *
  * Unlike a perf map the list says when code went away.
  *

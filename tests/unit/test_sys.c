@@ -91,6 +91,15 @@ static void check_read_memory(void)
 
 	CHECK_INT(hs_sys_read_memory(end, buffer, sizeof buffer), -EFAULT);
 	CHECK_INT(hs_sys_read_memory(16, buffer, sizeof buffer), -EFAULT);
+	/* All or an error. */
+	memset(buffer, 0, sizeof buffer);
+	CHECK_INT(hs_sys_read_memory_all(end - sizeof buffer, buffer, sizeof buffer), 0);
+	CHECK(memcmp(buffer, memory + 4096 - sizeof buffer, sizeof buffer) == 0);
+	CHECK_INT(hs_sys_read_memory_all(end - 100, buffer, sizeof buffer), -EFAULT);
+	CHECK_INT(hs_sys_read_memory_all(end, buffer, sizeof buffer), -EFAULT);
+	CHECK_INT(hs_sys_read_memory_all(0, buffer, sizeof buffer), -EFAULT);
+	CHECK_INT(hs_sys_read_memory_all(end, buffer, 0), 0);
+
 	hs_sys_unmap(memory, 4096);
 	CHECK_INT(hs_sys_read_memory((uintptr_t)memory, buffer, sizeof buffer), -EFAULT);
 }
@@ -112,6 +121,20 @@ static void test_read_memory_where_the_call_is_refused(void)
 	inject(SYS_process_vm_readv, -ENOSYS, 1000);
 	check_read_memory();
 	hs_sys_fault = NULL;
+}
+
+static void test_read_memory_all_goes_on_after_interrupts(void)
+{
+	unsigned char *memory = map_with_end(), buffer[256];
+
+	inject(SYS_process_vm_readv, -EINTR, 3);
+	CHECK_INT(hs_sys_read_memory_all((uintptr_t)memory, buffer, sizeof buffer), 0);
+	CHECK_INT(fault_count, 0);
+	CHECK(memcmp(buffer, memory, sizeof buffer) == 0);
+	inject(SYS_process_vm_readv, -ENOMEM, 1);
+	CHECK_INT(hs_sys_read_memory_all((uintptr_t)memory, buffer, sizeof buffer), -ENOMEM);
+	hs_sys_fault = NULL;
+	hs_sys_unmap(memory, 4096);
 }
 
 static void test_write_all_goes_on_after_interrupts(void)
@@ -252,6 +275,7 @@ int main(void)
 	RUN(test_map_is_zero_and_unmaps);
 	RUN(test_read_memory);
 	RUN(test_read_memory_where_the_call_is_refused);
+	RUN(test_read_memory_all_goes_on_after_interrupts);
 	RUN(test_write_all_goes_on_after_interrupts);
 	RUN(test_write_all_goes_on_after_short_writes);
 	RUN(test_write_all_reports_a_full_file);
