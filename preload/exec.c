@@ -6,6 +6,7 @@
  */
 #include <alloca.h>
 #include <stdarg.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "preload/next_alloc.h"
@@ -51,10 +52,15 @@ HS_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	return hs_next.fexecve(fd, argv, envp);
 }
 
+/* glibc has it from 2.34 on; before, neither is it declared nor is there a next one. */
 HS_EXPORT int execveat(int directory, const char *path, char *const argv[], char *const envp[],
-		       int flags)
+		       int flags);
+
+int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	BEGIN(execveat);
+	BEGIN(execve);
+	if (hs_next.execveat == NULL)
+		return (int)syscall(SYS_execveat, directory, path, argv, envp, flags);
 	return hs_next.execveat(directory, path, argv, envp, flags);
 }
 

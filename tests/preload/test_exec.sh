@@ -20,6 +20,18 @@ done
 [ "$(find "$out" -name '*.exec.heap.pb.gz' | wc -l)" -eq $((2 * images - 1)) ] ||
 	fail "not all but the last are of an exec:" "$out"/*
 
+# A libc without execveat(): the library's makes the system call.
+if build hide_execveat.so hide_execveat.c -O2 -foptimize-sibling-calls -fPIC -shared -ldl; then
+	PRELOAD=$directory/hide_execveat.so
+	run_profiled no_execveat HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_exec" a
+	PRELOAD=
+	expect_status 5
+	expect_silence
+	expect_profiles 4
+else
+	fail "no library that hides execveat: $(cat "$directory/hide_execveat.so.build")"
+fi
+
 run_profiled no_final HEAPSAMPLE_FINAL=0 HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_exec" ev
 expect_status 5
 expect_profiles 0

@@ -16,7 +16,11 @@ nm -D --undefined-only "$library" | grep -w -e abort -e __assert_fail >&2 &&
 	fail "the library can end the program"
 
 readelf -dW "$library" >"$out.dynamic"
-needed=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$out.dynamic" | grep -v -e '^libc\.so\.6$' -e '^ld-linux')
+case $(getconf GNU_LIBC_VERSION) in
+'glibc 2.'[12]? | 'glibc 2.3'[0-3]) libc='libc\.so\.6\|libdl\.so\.2\|libpthread\.so\.0' ;;
+*) libc='libc\.so\.6' ;;
+esac
+needed=$(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$out.dynamic" | grep -v -e "^\($libc\)\$" -e '^ld-linux')
 [ -z "$needed" ] || fail "libraries that every program would have to load: $needed"
 grep -q TEXTREL "$out.dynamic" && fail "TEXTREL"
 grep -q -e BIND_NOW -e 'FLAGS_1.*NOW' "$out.dynamic" || fail "not bound at load"

@@ -4,6 +4,7 @@
  * each; in each image site_image makes 10 blocks of 1,000 bytes.  Before that, an execution
  * that fails, and one each in a forked and a vfork child, which allocate nothing.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,16 @@ static SITE void site_image(void)
 		void *block = malloc(1000);
 		USE(block);
 	}
+}
+
+/* Not linked: glibc has it from 2.34 on, the library always. */
+static void execute_at(char *self, char **argv)
+{
+	int (*function)(int, const char *, char *const[], char *const[], int);
+
+	*(void **)(void *)&function = dlsym(RTLD_DEFAULT, "execveat");
+	if (function != NULL)
+		function(AT_FDCWD, self, argv, environ, 0);
 }
 
 static void execute(char *self, char *chain)
@@ -53,7 +64,7 @@ static void execute(char *self, char *chain)
 		fexecve(open(self, O_RDONLY | O_CLOEXEC), argv, environ);
 		break;
 	case 'a':
-		execveat(AT_FDCWD, self, argv, environ, 0);
+		execute_at(self, argv);
 		break;
 	default:
 		return;
