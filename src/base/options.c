@@ -46,12 +46,6 @@ static const struct hs_option_word switch_words[] = {
 	{ "1", HS_SWITCH_ON },
 	{ NULL, 0 },
 };
-static const struct hs_option_word auto_switch_words[] = {
-	{ "0", HS_SWITCH_OFF },
-	{ "1", HS_SWITCH_ON },
-	{ "auto", HS_SWITCH_AUTO },
-	{ NULL, 0 },
-};
 static const struct hs_option_word log_words[] = {
 	{ "error", HS_LOG_ERROR },
 	{ "warn", HS_LOG_WARN },
@@ -83,6 +77,9 @@ static const struct hs_option_word children_words[] = {
 	{ "all", HS_CHILDREN_FORK | HS_CHILDREN_EXEC },
 	{ NULL, 0 },
 };
+
+/* Also the longest wait where nothing may be missing. */
+#define BLOCK_MOST_MS 10000
 
 #define FIELD(field)                                                                               \
 	.field_offset = offsetof(struct hs_options, field),                                        \
@@ -135,8 +132,8 @@ static const struct hs_option option_table[] = {
 	  FIELD(ring_bytes), VALUE(power), RANGE(64 << 10, 1 << 30, size_units) },
 	{ PREFIX "_MEMORY", "256m", "bytes, 16m to 64g, such as 256m or 1g",
 	  FIELD(memory_bytes), VALUE(number), RANGE(16 << 20, UINT64_C(64) << 30, size_units) },
-	{ PREFIX "_BLOCK", "auto", "0, 1 or auto", FIELD(block), VALUE(word),
-	  .words = auto_switch_words },
+	{ PREFIX "_BLOCK", "auto", "auto, or milliseconds, 0 to 10000",
+	  FIELD(block_ms), VALUE(auto), RANGE(0, BLOCK_MOST_MS, NULL) },
 	{ PREFIX "_LOG", "warn", "error, warn, info or debug", FIELD(log_level), VALUE(word),
 	  .words = log_words },
 	{ PREFIX "_LOGFILE", "", "a path of at most 1023 bytes", FIELD(logfile), VALUE(text) },
@@ -319,6 +316,15 @@ void hs_options_parse(struct hs_options *options, char *const *environment,
 	}
 	for (; environment != NULL && *environment != NULL; environment++)
 		parse_variable(options, *environment, &seen, &to);
+}
+
+uint64_t hs_options_block_ns(const struct hs_options *options)
+{
+	uint64_t ms = options->block_ms;
+
+	if (ms == HS_BLOCK_AUTO)
+		ms = options->interval_bytes == 1 ? BLOCK_MOST_MS : 0;
+	return ms * 1000000;
 }
 
 size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity)

@@ -21,8 +21,11 @@
 #define HS_OPTION_TEXT_BYTES 1024
 
 enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK };
-enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON, HS_SWITCH_AUTO };
+enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON };
 enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
+
+/* hs_options.block_ms: the interval decides. */
+#define HS_BLOCK_AUTO UINT32_MAX
 
 /* Bits of hs_options.children: which descendants are profiled. */
 enum hs_children { HS_CHILDREN_FORK = 1, HS_CHILDREN_EXEC = 2 };
@@ -54,7 +57,7 @@ struct hs_options {
 	uint64_t stack_bytes;      /* _STACK: most stack copied per sample, 8k..256k */
 	uint64_t ring_bytes;       /* _RING: power of two, 0 = by interval */
 	uint64_t memory_bytes;     /* _MEMORY: the profiler's memory budget */
-	enum hs_switch block;      /* _BLOCK: wait for ring space; auto: at interval 1 */
+	uint32_t block_ms;         /* _BLOCK: longest wait for ring space, or HS_BLOCK_AUTO */
 	enum hs_log_level log_level; /* _LOG */
 	char logfile[HS_OPTION_TEXT_BYTES]; /* _LOGFILE: "" = stderr */
 	uint64_t seed;             /* _SEED: valid if has_seed */
@@ -85,6 +88,9 @@ extern struct hs_options hs_options;
  */
 void hs_options_parse(struct hs_options *options, char *const *environment,
 		      void (*report)(void *context, const char *line), void *context);
+
+/* The longest that a sample may wait for ring space: nanoseconds, 0 = not at all. */
+uint64_t hs_options_block_ns(const struct hs_options *options);
 
 /*
  * Write "NAME=value NAME=value ..." of all options into buffer, for the start-up

@@ -56,6 +56,9 @@ const char *hs_option_parse_digits(const char *text, unsigned base, uint64_t *va
 bool hs_option_parse_number(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_number(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity);
+bool hs_option_parse_auto(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_auto(const struct hs_option *option, const void *field, char *buffer,
+			    size_t capacity);
 bool hs_option_parse_power(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_power(const struct hs_option *option, const void *field, char *buffer,
 			     size_t capacity);

@@ -122,6 +122,23 @@ size_t hs_option_print_number(const struct hs_option *option, const void *field,
 			 best == NULL ? "" : best->name);
 }
 
+/* A number, or "auto", which has all bits of the field set. */
+bool hs_option_parse_auto(const struct hs_option *option, void *field, const char *text)
+{
+	if (strcmp(text, "auto") != 0)
+		return hs_option_parse_number(option, field, text);
+	hs_option_store(option, field, UINT64_MAX);
+	return true;
+}
+
+size_t hs_option_print_auto(const struct hs_option *option, const void *field, char *buffer,
+			    size_t capacity)
+{
+	if (hs_option_load(option, field) > option->maximum)
+		return hs_format(buffer, capacity, "auto");
+	return hs_option_print_number(option, field, buffer, capacity);
+}
+
 /* A size that is rounded up to a power of two; "auto" or nothing is 0. */
 bool hs_option_parse_power(const struct hs_option *option, void *field, const char *text)
 {

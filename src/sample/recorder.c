@@ -29,11 +29,6 @@ _Atomic uint64_t hs_sequence = 1;
 /* Two stack pointers this near are on the same coroutine's stack. */
 #define NEAR_BYTES ((uintptr_t)256 << 10)
 
-/* The longest a program's thread waits for room, and the rest after a wait in vain. */
-#define BLOCK_LIMIT_NS 10000000000u
-#define BLOCK_SLICE_NS 1000000
-#define BLOCK_PAUSE_NS 1000000000u
-
 static uint32_t tid_of(struct hs_thread_state *thread)
 {
 	uint32_t tid = thread->tid;
@@ -253,7 +248,7 @@ bool hs_record_may_wait(uintptr_t sp)
 static bool record_waiting(struct hs_thread_state *thread, const void *address, size_t size,
 			   const struct hs_regs *regs)
 {
-	uint64_t end_ns = hs_sys_monotonic_ns() + BLOCK_LIMIT_NS;
+	uint64_t end_ns = hs_sys_monotonic_ns() + hs_recorder.block_ns;
 
 	hs_stats_add(blocked, 1);
 	while (atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire)) {
@@ -261,11 +256,8 @@ static bool record_waiting(struct hs_thread_state *thread, const void *address, 
 
 		if (try_record(thread, address, size, regs, false) == RECORDED)
 			return true;
-		hs_ring_wake_reader(hs_recorder.ring);
-		/* A short slice: a slot of the live set comes free without a wake. */
-		hs_ring_wait_for_space(hs_recorder.ring, space, BLOCK_SLICE_NS);
-		if (hs_sys_monotonic_ns() > end_ns) {
-			thread->block_after_ns = hs_sys_monotonic_ns() + BLOCK_PAUSE_NS;
+		if (!hs_ring_wait_slice(hs_recorder.ring, space, end_ns)) {
+			thread->block_after_ns = end_ns + HS_BLOCK_PAUSE_NS;
 			hs_stats_add(block_expired, 1);
 			break;
 		}
@@ -279,7 +271,7 @@ static bool record_sample(struct hs_thread_state *thread, const void *address, s
 	enum outcome outcome;
 
 	hs_stats_add(samples, 1);
-	if (hs_recorder.block) {
+	if (hs_recorder.block_ns != 0) {
 		if (try_record(thread, address, size, regs, false) == RECORDED)
 			return true;
 		if (hs_sys_monotonic_ns() >= thread->block_after_ns &&

@@ -10,7 +10,7 @@
  * lost totals.
  *
  * Called on: the program's threads, around an allocator call, never inside it.
- * Allocates: never.  Blocks: never, but where hs_recorder.block asks for it.
+ * Allocates: never.  Blocks: never, but where hs_recorder.block_ns allows it.
  * Errno: not touched (system calls are raw).
  * Signals: safe.  A handler that interrupts the slow path and allocates is passed through
  * unsampled; one that leaves it by siglongjmp leaves an open reservation and a guard, and
@@ -27,11 +27,14 @@
 #include "arch/regs.h"
 #include "sample/ring.h"
 
+/* After a wait for the worker in vain a thread does not wait again for so long. */
+#define HS_BLOCK_PAUSE_NS 1000000000u
+
 /* Where samples go.  Written before sampling starts; then constant but for reader_runs. */
 struct hs_recorder {
 	struct hs_ring *ring;
 	size_t stack_limit_bytes;
-	bool block;                  /* wait for room instead of losing stacks */
+	uint64_t block_ns;           /* longest wait for room per sample; 0: none, lose stacks */
 	bool stream;                 /* no stacks; instead CLOCK_MONOTONIC_COARSE's time */
 	_Atomic bool reader_runs;    /* there is a worker that will make room */
 	_Atomic int64_t process_id;  /* of the process whose worker that is */

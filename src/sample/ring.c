@@ -15,6 +15,9 @@
 /* Bound on retries when other writers keep getting in between. */
 #define RESERVE_TRIES 1000
 
+/* Between two looks of who waits: a slot of the live set comes free without a wake. */
+#define SLICE_NS 1000000
+
 static uint32_t ticket_of(uint64_t packed)
 {
 	return (uint32_t)(packed >> 32);
@@ -253,6 +256,17 @@ bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t t
 	result = hs_sys_futex_wait(&ring->space, seen_space, timeout_ns);
 	atomic_fetch_sub(&ring->space_waiters, 1);
 	return result != -ETIMEDOUT;
+}
+
+bool hs_ring_wait_slice(struct hs_ring *ring, uint32_t seen_space, uint64_t end_ns)
+{
+	int64_t left_ns = (int64_t)(end_ns - hs_sys_monotonic_ns());
+
+	if (left_ns <= 0)
+		return false;
+	hs_ring_wake_reader(ring);
+	hs_ring_wait_for_space(ring, seen_space, left_ns < SLICE_NS ? left_ns : SLICE_NS);
+	return true;
 }
 
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)

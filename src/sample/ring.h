@@ -142,6 +142,12 @@ void hs_ring_wake_reader(struct hs_ring *ring);
  * Wait until space may have come free, at most timeout_ns.  Returns false on timeout.
  */
 bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t timeout_ns);
+
+/*
+ * The same for a millisecond at most, and no longer than to end_ns (monotonic).  Wakes the
+ * reader first.  Returns false, at once, when end_ns is over.
+ */
+bool hs_ring_wait_slice(struct hs_ring *ring, uint32_t seen_space, uint64_t end_ns);
 uint32_t hs_ring_space_counter(struct hs_ring *ring);
 
 /* Look at the next record.  Reader only.  item->state says whether there is one. */

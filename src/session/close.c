@@ -18,15 +18,8 @@
 #include "sample/thread_state.h"
 #include "session/session_state.h"
 
-/* The longest that one dlclose() waits; where the program waits for ring space, that long. */
+/* The longest that one dlclose() waits, unless a sample may wait longer for ring space. */
 #define CLOSE_LIMIT_NS 100000000u
-#define CLOSE_BLOCK_LIMIT_NS 10000000000u
-
-/* Between two looks; the worker wakes us in between. */
-#define SLICE_NS 1000000
-
-/* After a wait in vain: as for ring space, a worker that is held up must not cost it each time. */
-#define PAUSE_NS 1000000000u
 
 static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_ns)
 {
@@ -35,14 +28,12 @@ static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_
 
 		if (hs_ring_unread_before(ring, ticket) == 0)
 			return true;
-		if (hs_sys_monotonic_ns() >= end_ns) {
+		if (!hs_ring_wait_slice(ring, space, end_ns)) {
 			hs_stats_add(close_waits_expired, 1);
-			hs_thread.block_after_ns = hs_sys_monotonic_ns() + PAUSE_NS;
+			hs_thread.block_after_ns = hs_sys_monotonic_ns() + HS_BLOCK_PAUSE_NS;
 			hs_thread.close_end_ns = 0;
 			return false;
 		}
-		hs_ring_wake_reader(ring);
-		hs_ring_wait_for_space(ring, space, SLICE_NS);
 	}
 	return true;
 }
@@ -74,11 +65,11 @@ void hs_session_library_opens(void)
 /* Until when a dlclose() that begins now may wait; 0: it may not. */
 static uint64_t wait_end_ns(const struct hs_thread_state *thread)
 {
-	uint64_t now_ns = hs_sys_monotonic_ns();
+	uint64_t now_ns = hs_sys_monotonic_ns(), limit_ns = hs_recorder.block_ns;
 
 	if (now_ns < thread->block_after_ns)
 		return 0;
-	return now_ns + (hs_recorder.block ? CLOSE_BLOCK_LIMIT_NS : CLOSE_LIMIT_NS);
+	return now_ns + (limit_ns > CLOSE_LIMIT_NS ? limit_ns : CLOSE_LIMIT_NS);
 }
 
 bool hs_session_close_begins(void)

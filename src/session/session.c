@@ -171,8 +171,7 @@ static void start_sampling(void)
 	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
 	hs_recorder.ring = &session->ring;
 	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
-	hs_recorder.block = hs_options.block == HS_SWITCH_ON ||
-			    (hs_options.block == HS_SWITCH_AUTO && hs_options.interval_bytes == 1);
+	hs_recorder.block_ns = hs_options_block_ns(&hs_options);
 	atomic_store_explicit(&hs_recorder.process_id, session->process_id, memory_order_relaxed);
 	session->start_ns = hs_sys_monotonic_ns();
 	atomic_store_explicit(&hs_sampler_interval, hs_options.interval_bytes,
@@ -213,11 +212,11 @@ static void start_profiling(char **environment)
 	describe(HS_LOG_INFO, "profiling", NULL);
 	hs_schedule_start();
 	start_sampling();
-	if (hs_recorder.block || hs_options.signal_number != 0 ||
+	if (hs_recorder.block_ns != 0 || hs_options.signal_number != 0 ||
 	    hs_options.time_interval_s != 0 || hs_options.oom_percent != 0)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
-	if (hs_recorder.block)
+	if (hs_recorder.block_ns != 0)
 		hs_threads_wait_reader(START_LIMIT_NS);
 }
 
@@ -371,7 +370,7 @@ void hs_session_finish(void)
 	}
 	hs_record_stop_thread();
 	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
-	hs_recorder.block = false;
+	hs_recorder.block_ns = 0;
 	if ((hs_options.final_dump || hs_options.stream[0] != '\0') &&
 	    (!session->forked || hs_stats_get(samples) > session->samples_before))
 		final_profile();

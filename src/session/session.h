@@ -66,7 +66,8 @@ void hs_session_library_opens(void);
  * returns true is followed by the other when the real dlclose() has returned; unloaded:
  * whether it may have unloaded anything.
  * Called on: the program's threads.  Errno: preserved.  Waits for the worker: 100 ms at most
- * in all (with HEAPSAMPLE_BLOCK 10 s), not where hs_record_may_wait() forbids it.
+ * in all (or as long as HEAPSAMPLE_BLOCK lets a sample wait), not where hs_record_may_wait()
+ * forbids it.
  */
 bool hs_session_close_begins(void);
 void hs_session_close_ends(bool unloaded);

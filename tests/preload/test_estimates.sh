@@ -11,7 +11,7 @@ for interval in 2 512 65536; do
 		# One row per stack: fewer numbers to round.  Waiting for room: no stack,
 		# and so no site, is lost however slow the machine is.
 		run_profiled "interval.$interval" HEAPSAMPLE_INTERVAL=$interval \
-			HEAPSAMPLE_SEED=$seed HEAPSAMPLE_LABELS=none HEAPSAMPLE_BLOCK=1 \
+			HEAPSAMPLE_SEED=$seed HEAPSAMPLE_LABELS=none HEAPSAMPLE_BLOCK=10000 \
 			-- "$victims/victim_estimate"
 		expect_status 0
 		expect_silence

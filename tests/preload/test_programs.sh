@@ -22,7 +22,7 @@ if command -v sqlite3 >/dev/null; then
 	END
 	sqlite3 :memory: ".read $directory/insert.sql" >"$directory/sqlite.plain" ||
 		fail "sqlite3 fails by itself"
-	run_profiled sqlite HEAPSAMPLE_INTERVAL=16k HEAPSAMPLE_BLOCK=1 -- \
+	run_profiled sqlite HEAPSAMPLE_INTERVAL=16k HEAPSAMPLE_BLOCK=10000 -- \
 		sqlite3 :memory: ".read $directory/insert.sql"
 	expect_status 0
 	expect_silence
@@ -41,7 +41,7 @@ text = json.dumps(rows)
 print(len(text), json.loads(text) == rows)
 END
 "$python" "$directory/json_work.py" >"$directory/python.plain" || fail "python3 fails by itself"
-run_profiled python HEAPSAMPLE_INTERVAL=16k HEAPSAMPLE_BLOCK=1 PYTHONMALLOC=malloc -- \
+run_profiled python HEAPSAMPLE_INTERVAL=16k HEAPSAMPLE_BLOCK=10000 PYTHONMALLOC=malloc -- \
 	"$python" "$directory/json_work.py"
 expect_status 0
 expect_silence
@@ -51,7 +51,7 @@ check check_profile.py has "$out"/*.heap.pb.gz _PyEval_EvalFrameDefault
 check check_stacks.py 95 "$out"/*.heap.pb.gz
 
 "$victims/victim_stl" >"$directory/stl.plain" || fail "the C++ program fails by itself"
-run_profiled stl HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_BLOCK=1 -- "$victims/victim_stl"
+run_profiled stl HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_BLOCK=10000 -- "$victims/victim_stl"
 expect_status 0
 expect_silence
 same_output stl

@@ -35,7 +35,7 @@ static void test_defaults(void)
 	CHECK_INT(options.stack_bytes, 65536);
 	CHECK_INT(options.ring_bytes, 0);
 	CHECK_INT(options.memory_bytes, 268435456);
-	CHECK_INT(options.block, HS_SWITCH_AUTO);
+	CHECK_INT(options.block_ms, HS_BLOCK_AUTO);
 	CHECK_INT(options.log_level, HS_LOG_WARN);
 	CHECK_STR(options.logfile, "");
 	CHECK_INT(options.has_seed, false);
@@ -232,11 +232,22 @@ static void test_memory(void)
 static void test_block(void)
 {
 	good("HEAPSAMPLE_BLOCK=0", "HEAPSAMPLE_BLOCK=0");
-	CHECK_INT(options.block, HS_SWITCH_OFF);
-	good("HEAPSAMPLE_BLOCK=1", "HEAPSAMPLE_BLOCK=1");
-	CHECK_INT(options.block, HS_SWITCH_ON);
+	CHECK_INT(hs_options_block_ns(&options), 0);
+	good("HEAPSAMPLE_BLOCK=20", "HEAPSAMPLE_BLOCK=20");
+	CHECK_INT(hs_options_block_ns(&options), 20000000);
+	good("HEAPSAMPLE_BLOCK=10000", "HEAPSAMPLE_BLOCK=10000");
+	CHECK_INT(hs_options_block_ns(&options), 10000000000);
+	BAD_VALUES("HEAPSAMPLE_BLOCK", "auto, or milliseconds, 0 to 10000); using auto", "",
+		   "10001", "-1", "on", "20ms", "Auto");
+	/* Only where everything is sampled is nothing to be missing. */
 	good("HEAPSAMPLE_BLOCK=auto", "HEAPSAMPLE_BLOCK=auto");
-	BAD_VALUES("HEAPSAMPLE_BLOCK", "0, 1 or auto); using auto", "", "2", "on");
+	CHECK_INT(hs_options_block_ns(&options), 0);
+	options.interval_bytes = 2;
+	CHECK_INT(hs_options_block_ns(&options), 0);
+	options.interval_bytes = 1;
+	CHECK_INT(hs_options_block_ns(&options), 10000000000);
+	options.block_ms = 0;
+	CHECK_INT(hs_options_block_ns(&options), 0);
 }
 
 static void test_log(void)

@@ -204,6 +204,53 @@ static void test_full_ring(void)
 	drain();
 }
 
+static unsigned slices;
+
+static long count_slices(long number)
+{
+	slices += number == SYS_futex;
+	return 0;
+}
+
+/* Fill the ring, then wait for a reader that does not come.  Returns the slices waited for. */
+static unsigned wait_in_vain(uint64_t limit_ms)
+{
+	hs_recorder.block_ns = 0;
+	for (unsigned i = 0; i < 1000; i++)
+		allocate((void *)(0x1000000 + 4096 * (uintptr_t)i), 10);
+	hs_recorder.block_ns = limit_ms * 1000000;
+	slices = 0;
+	hs_sys_fault = count_slices;
+	CHECK(!allocate(block, 10));
+	hs_sys_fault = NULL;
+	return slices;
+}
+
+static void test_wait_ends_after_its_limit(void)
+{
+	uint64_t before_ns = hs_sys_monotonic_ns();
+
+	start(1);
+	hs_recorder.reader_runs = true;
+	CHECK_INT(wait_in_vain(0), 0);
+	CHECK_INT(hs_stats_get(blocked), 0);
+	/* Each slice takes a millisecond or longer. */
+	CHECK(wait_in_vain(3) <= 3);
+	CHECK_INT(hs_stats_get(blocked), 1);
+	CHECK_INT(hs_stats_get(block_expired), 1);
+	CHECK(hs_thread.block_after_ns >= before_ns + 3000000 + HS_BLOCK_PAUSE_NS);
+	/* Then it does not wait for a while. */
+	hs_thread.block_after_ns = UINT64_MAX;
+	CHECK_INT(wait_in_vain(3), 0);
+	hs_thread.block_after_ns = 0;
+	CHECK(wait_in_vain(1) <= 1);
+	CHECK_INT(hs_stats_get(blocked), 2);
+	CHECK_INT(hs_stats_get(block_expired), 2);
+	hs_recorder.block_ns = 0;
+	hs_recorder.reader_runs = false;
+	drain();
+}
+
 /* Slots are given back by threads that sleep while nothing is recorded. */
 static void test_full_live_set_wakes_the_reader(void)
 {
@@ -413,6 +460,7 @@ int main(void)
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);
+	RUN(test_wait_ends_after_its_limit);
 	RUN(test_full_live_set_wakes_the_reader);
 	RUN(test_interval_0_is_off);
 	RUN(test_handler_is_passed_through);
