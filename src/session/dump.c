@@ -20,6 +20,7 @@
 #include "output/pprof_encoder.h"
 #include "profile/snapshot.h"
 #include "sample/sampler.h"
+#include "session/process_memory.h"
 #include "session/session_state.h"
 
 /* One profile is written at a time; the paths are too large for a stack of ours. */
@@ -46,25 +47,12 @@ static void describe_counts(char *text, size_t capacity)
 #undef DESCRIBE
 }
 
-/* From /proc/self/statm. */
-uint64_t hs_resident_bytes(void)
-{
-	char text[128];
-	uint64_t pages = 0;
-	const char *next = text;
-
-	if (hs_sys_read_file("/proc/self/statm", text, sizeof text) <= 0)
-		return 0;
-	while (*next >= '0' && *next <= '9')
-		next++;
-	for (next += *next == ' '; *next >= '0' && *next <= '9'; next++)
-		pages = pages * 10 + (uint64_t)(*next - '0');
-	return pages * 4096;
-}
-
 static void describe(struct comments *comments, struct hs_view *view,
 		     const struct hs_dump_name *name, bool hides_program)
 {
+	struct hs_process_memory memory;
+
+	hs_process_memory_read(&memory, "");
 	hs_format(comments->session, sizeof comments->session,
 		  "libheapsample %s interval=%llu unwinder=libunwind", heapsample_version(),
 		  (unsigned long long)hs_options.interval_bytes);
@@ -81,7 +69,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 	else
 		hs_format(comments->memory, sizeof comments->memory,
 			  "profiler_memory=%zu resident=%llu current_interval=%llu",
-			  hs_arena_used(), (unsigned long long)hs_resident_bytes(),
+			  hs_arena_used(), (unsigned long long)memory.resident,
 			  (unsigned long long)atomic_load_explicit(&hs_sampler_interval,
 								   memory_order_relaxed));
 	view->comments[0] = comments->session;

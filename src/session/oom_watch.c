@@ -9,8 +9,7 @@
 
 #include "base/format.h"
 #include "base/sys.h"
-
-#define PAGE_BYTES 4096u
+#include "session/process_memory.h"
 
 /* A limit is crossed again only after use fell this many points below. */
 #define REARM_POINTS 5u
@@ -197,24 +196,19 @@ static uint64_t soft_limit(int resource)
 	return limit.rlim_cur;
 }
 
-/* Of /proc/self/statm: total, resident, shared, text, library, data. */
 static bool is_process_above(unsigned points, bool limited)
 {
-	enum { TOTAL, RESIDENT, DATA = 5, FIELDS };
 	static char text[8192];
-	uint64_t bytes[FIELDS] = {0};
-	const char *next = text;
+	struct hs_process_memory memory;
 
-	if (!read_file("/proc/self/statm", text, sizeof text))
+	if (!hs_process_memory_read(&memory, hs_oom_watch_root))
 		return false;
-	for (int i = 0; i < FIELDS && next != NULL; i++, next = strchr(next + 1, ' '))
-		bytes[i] = number_at(next) * PAGE_BYTES;
-	if (is_above(bytes[TOTAL], soft_limit(RLIMIT_AS), points) ||
-	    is_above(bytes[DATA], soft_limit(RLIMIT_DATA), points))
+	if (is_above(memory.total, soft_limit(RLIMIT_AS), points) ||
+	    is_above(memory.data, soft_limit(RLIMIT_DATA), points))
 		return true;
 	if (limited || !read_file("/proc/meminfo", text, sizeof text))
 		return false;
-	return is_above(bytes[RESIDENT], value_of(text, "MemTotal:") * 1024, points);
+	return is_above(memory.resident, value_of(text, "MemTotal:") * 1024, points);
 }
 
 static bool is_any_above(unsigned points)

@@ -156,9 +156,6 @@ void hs_stats_file_after_fork(void);
 void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,
 			 const char *program, const char *profile);
 
-/* dump.c: resident bytes of the process. */
-uint64_t hs_resident_bytes(void);
-
 /*
  * stream.c, the producer's thread: write what is buffered, and say what was lost; what is due
  * after a second; when that is, 0 = never.  At start-up: hs_stream_init(), 0 or -errno.

@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "output/stats_json.h"
 #include "sample/sampler.h"
+#include "session/process_memory.h"
 #include "session/session_state.h"
 
 static struct hs_dump_file stats_file = {.fd = -1};
@@ -19,7 +20,9 @@ static struct hs_dump_file stats_file = {.fd = -1};
 static void fill(struct hs_stats_report *report, const struct hs_view *view)
 {
 	const struct hs_session *session = &hs_session;
+	struct hs_process_memory memory;
 
+	hs_process_memory_read(&memory, "");
 	report->version = heapsample_version();
 	report->time_ns = (uint64_t)view->time_ns;
 	report->duration_ns = (uint64_t)view->duration_ns;
@@ -29,7 +32,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->ring_high_water_bytes = hs_ring_high_water_bytes(&session->ring);
 	report->memory_used = hs_arena_used();
 	report->memory_budget = hs_options.memory_bytes;
-	report->resident_bytes = hs_resident_bytes();
+	report->resident_bytes = memory.resident;
 	report->rows = view->row_count;
 	for (size_t row = 0; row < view->row_count; row++) {
 		for (size_t i = 0; i < HS_VIEW_VALUES; i++)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "session/process_memory.h"
 
 static char root[] = "/tmp/test_oom_watch.XXXXXX";
 
@@ -153,6 +154,23 @@ static void test_nothing(void)
 	CHECK(!hs_oom_watch_is_crossed());
 }
 
+static void test_process_memory(void)
+{
+	struct hs_process_memory memory = {1, 1, 1};
+
+	remove_tree();
+	CHECK(!hs_process_memory_read(&memory, root));
+	CHECK(memory.total == 0 && memory.resident == 0 && memory.data == 0);
+	begin("");
+	CHECK(hs_process_memory_read(&memory, root));
+	CHECK_INT(memory.total, 100 * 4096);
+	CHECK_INT(memory.resident, 90 * 4096);
+	CHECK_INT(memory.data, 80 * 4096);
+	/* Our own: what is data is not all of it. */
+	CHECK(hs_process_memory_read(&memory, ""));
+	CHECK(memory.resident > 0 && memory.resident < memory.total && memory.data < memory.total);
+}
+
 int main(void)
 {
 	if (mkdtemp(root) == NULL)
@@ -163,6 +181,7 @@ int main(void)
 	RUN(test_machine);
 	RUN(test_rlimits);
 	RUN(test_nothing);
+	RUN(test_process_memory);
 	remove_tree();
 	rmdir(root);
 	return CHECK_RESULT();

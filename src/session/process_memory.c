@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See process_memory.h. */
+#include "session/process_memory.h"
+
+#include <limits.h>
+
+#include "base/format.h"
+#include "base/sys.h"
+
+#define PAGE_BYTES 4096u
+
+bool hs_process_memory_read(struct hs_process_memory *out, const char *root)
+{
+	/* Pages: total, resident, shared, text, library, data. */
+	enum { TOTAL, RESIDENT, DATA = 5, FIELDS };
+	uint64_t bytes[FIELDS] = {0};
+	char path[PATH_MAX], text[256];
+	const char *next = text;
+	bool is_read;
+
+	hs_format(path, sizeof path, "%s/proc/self/statm", root);
+	is_read = hs_sys_read_file(path, text, sizeof text) > 0;
+	for (int i = 0; is_read && i < FIELDS; i++) {
+		while (*next == ' ')
+			next++;
+		for (; *next >= '0' && *next <= '9'; next++)
+			bytes[i] = bytes[i] * 10 + (uint64_t)(*next - '0');
+		bytes[i] *= PAGE_BYTES;
+	}
+	out->total = bytes[TOTAL];
+	out->resident = bytes[RESIDENT];
+	out->data = bytes[DATA];
+	return is_read;
+}
