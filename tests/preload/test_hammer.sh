@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Eight threads that exchange blocks in 64 cells at interval 1, while the ring has room for
+# few of their samples: nothing is in use when all is freed, and the sums are exact.
+#
+# HAMMER_SECONDS: for how long, 3 if not set.
+. "$(dirname "$0")/lib.sh"
+
+run_profiled hammer HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 HEAPSAMPLE_BLOCK=0 \
+	HEAPSAMPLE_RING=64k "HEAPSAMPLE_STATS=$directory/stats.json" -- \
+	"$victims/victim_hammer" "${HAMMER_SECONDS:-3}"
+expect_status 0
+expect_silence
+expect_profiles 1
+check check_hammer.py "$out"/*.heap.pb.gz "$directory/stats.json" "$out.stdout"
+finish
