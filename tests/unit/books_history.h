@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A history that happens on the real live set, reaches the producer in any order, and is
+ * told to the oracle at the same time.
+ *
+ * A free takes its number when it happens (hs_live_set_begin_move()), and is put on the freed
+ * list when it is delivered (hs_live_set_end_move()), like that of a thread which is stopped
+ * in between.
+ */
+#ifndef HS_TESTS_BOOKS_HISTORY_H
+#define HS_TESTS_BOOKS_HISTORY_H
+
+#include "books_oracle.h"
+#include "profile/snapshot.h"
+#include "profile_testing.h"
+
+/* The events by number, as they are delivered. */
+struct history_step {
+	union test_record record; /* unless it is a free */
+	uint32_t slot;            /* of a free */
+	bool is_free;
+	bool delivered;
+};
+
+static struct history_step history[ORACLE_EVENTS + 1];
+static struct hs_producer *producer;
+static struct hs_mapping_table *history_table; /* empty */
+static uint64_t history_interval;
+static uint64_t history_gaps; /* the statistic when the history began */
+static uint64_t history_seed; /* which history and which order: said where a check failed */
+static int history_failures;
+
+static inline uint64_t history_random(uint64_t *state, uint64_t limit)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return (*state >> 33) % limit;
+}
+
+static inline void history_set_up(void)
+{
+	set_up();
+	history_table = hs_mapping_table_create();
+	CHECK(history_table != NULL);
+}
+
+static inline void history_begin(uint64_t seed, uint64_t interval)
+{
+	producer = new_producer(0);
+	hs_producer_keep_peak(producer);
+	oracle_begin();
+	history_interval = interval;
+	history_seed = seed;
+	history_gaps = hs_stats_get(sequence_gaps);
+	history_failures = check_failures;
+}
+
+/* Once for each history that fails. */
+static inline void history_end(void)
+{
+	if (check_failures != history_failures)
+		fprintf(stderr, "with seed %llu\n", (unsigned long long)history_seed);
+}
+
+static inline struct history_step *history_note(uint64_t number)
+{
+	CHECK_INT(hs_sequence, number + 1);
+	history[number] = (struct history_step){.slot = HS_SLOT_NONE};
+	return &history[number];
+}
+
+static inline void history_allocate(uint64_t address, uint64_t size, unsigned site)
+{
+	union test_record record = allocate(address, size, history_interval, site);
+	uint64_t number = oracle_log(ORACLE_ALLOCATE, address, size, history_interval, site);
+
+	history_note(number)->record = record;
+}
+
+/* An address that is no sample takes no number.  Returns whether it is one. */
+static inline bool history_free(uint64_t address)
+{
+	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence);
+	struct history_step *step;
+
+	if (slot == HS_SLOT_NONE) {
+		CHECK_INT(oracle_alive_at(address), 0);
+		return false;
+	}
+	step = history_note(oracle_log(ORACLE_FREE, address, 0, 0, 0));
+	step->is_free = true;
+	step->slot = slot;
+	return true;
+}
+
+/* A realloc that fails: its number comes as a tombstone. */
+static inline void history_fail_to_move(uint64_t address)
+{
+	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence);
+	union test_record *record;
+
+	CHECK(slot != HS_SLOT_NONE);
+	record = &history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0))->record;
+	record->head.kind = HS_RECORD_TOMBSTONE;
+	record->head.slot = HS_SLOT_NONE;
+	record->head.sequence = hs_live_set_cancel_move(slot);
+}
+
+/* A sample whose thread left the sample path after it took the number. */
+static inline void history_abandon(uint64_t address)
+{
+	union test_record record = allocate(address, 1, history_interval, 0);
+
+	record.head.kind = HS_RECORD_TOMBSTONE;
+	history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0))->record = record;
+}
+
+static inline void history_check_progress(void)
+{
+	CHECK_INT(hs_producer_in_use_bytes(producer), oracle.in_use >> HS_WEIGHT_SHIFT);
+	CHECK_INT(hs_producer_next_number(producer), oracle.next);
+	CHECK_INT(hs_stats_get(sequence_gaps) - history_gaps, oracle.given_up);
+}
+
+static inline void history_deliver(uint64_t number)
+{
+	struct history_step *step = &history[number];
+
+	if (step->is_free) {
+		hs_live_set_end_move(step->slot);
+		CHECK_INT(hs_producer_take_freed(producer), 1);
+	} else {
+		take(producer, &step->record);
+	}
+	step->delivered = true;
+	hs_producer_commit(producer);
+	oracle_arrive(number);
+	history_check_progress();
+}
+
+/*
+ * A record comes once more.  Not after its free is applied: then it cannot be told from one
+ * that was given up.
+ */
+static inline void history_repeat(uint64_t number)
+{
+	if (history[number].is_free || oracle.events[number].has_ended)
+		return;
+	take(producer, &history[number].record);
+	hs_producer_commit(producer);
+	history_check_progress();
+}
+
+static inline void history_give_up(void)
+{
+	hs_producer_skip_gap(producer);
+	oracle_give_up();
+	history_check_progress();
+}
+
+static inline int64_t history_rounded(unsigned __int128 weight)
+{
+	return (int64_t)((weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
+}
+
+/* The sums of each site's rows, from the profile. */
+static inline void history_sum_sites(const struct hs_view *view,
+				     int64_t sums[ORACLE_SITES][HS_VIEW_VALUES])
+{
+	for (size_t i = 0; i < view->row_count; i++) {
+		const struct hs_view_row *row = &view->rows[i];
+		uint32_t stack[FRAMES_MAX];
+		uint64_t site;
+
+		CHECK_INT(view->stack(view->stack_context, row->callsite, stack, FRAMES_MAX), 2);
+		site = view->locations[stack[0]].address - 0x1000;
+		CHECK(site < ORACLE_SITES);
+		for (int value = 0; site < ORACLE_SITES && value < HS_VIEW_VALUES; value++)
+			sums[site][value] += row->values[value];
+	}
+}
+
+/* The profile of now, or of the peak, is the oracle's. */
+static inline void history_compare_one(bool peak)
+{
+	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
+	const struct oracle_totals *want = peak ? oracle.peak : oracle.now;
+	int64_t sums[ORACLE_SITES][HS_VIEW_VALUES] = {{0}};
+	struct hs_view view = {0};
+	struct hs_snapshot_view *snapshot =
+		hs_snapshot_create(producer, history_table, &options, peak, NULL, NULL, &view);
+
+	CHECK(snapshot != NULL);
+	if (snapshot == NULL)
+		return;
+	history_sum_sites(&view, sums);
+	for (unsigned site = 0; site < ORACLE_SITES; site++) {
+		CHECK_INT(sums[site][0], history_rounded(want[site].objects));
+		CHECK_INT(sums[site][1], history_rounded(want[site].bytes));
+		CHECK_INT(sums[site][2], history_rounded(want[site].inuse_objects));
+		CHECK_INT(sums[site][3], history_rounded(want[site].inuse_bytes));
+	}
+	hs_snapshot_destroy(snapshot);
+}
+
+static inline void history_compare(void)
+{
+	CHECK_INT(hs_producer_commit(producer), oracle_waits());
+	history_compare_one(false);
+	history_compare_one(true);
+}
+
+/* What has not come comes, and what is alive is freed: nothing is left. */
+static inline void history_free_all(void)
+{
+	uint64_t happened = oracle.logged;
+
+	for (uint64_t n = 1; n <= happened; n++) {
+		if (!history[n].delivered)
+			history_deliver(n);
+	}
+	for (uint64_t n = 1; n <= happened; n++) {
+		if (oracle.events[n].kind == ORACLE_ALLOCATE &&
+		    oracle_alive_at(oracle.events[n].address) == n &&
+		    history_free(oracle.events[n].address))
+			history_deliver(oracle.logged);
+	}
+	CHECK_INT(hs_producer_in_use_bytes(producer), 0);
+	CHECK_INT(hs_live_set_used(), 0);
+	for (unsigned site = 0; site < ORACLE_SITES; site++) {
+		CHECK(oracle.now[site].inuse_objects == 0);
+		CHECK(oracle.now[site].inuse_bytes == 0);
+	}
+}
+
+#endif
