@@ -106,15 +106,14 @@ static void deliver_late(void)
 		history_deliver(late[--late_count]);
 }
 
-static void play(unsigned seed)
+static void play_events(unsigned seed, uint64_t events)
 {
-	uint64_t sent = 0;
+	uint64_t sent = oracle.logged, end = sent + events;
 
 	happening = seed / ORDERS_PER_HISTORY;
 	arriving = seed;
 	held_count = late_count = delivered_count = 0;
-	history_begin(seed, arrival->interval);
-	while (oracle.logged < EVENTS) {
+	while (oracle.logged < end) {
 		happen_once();
 		while (sent < oracle.logged)
 			send(++sent);
@@ -125,6 +124,12 @@ static void play(unsigned seed)
 	history_compare();
 	history_free_all();
 	history_compare();
+}
+
+static void play(unsigned seed)
+{
+	history_begin(seed, arrival->interval);
+	play_events(seed, EVENTS);
 	history_end();
 }
 
@@ -159,12 +164,37 @@ static void with_numbers_that_are_given_up(void)
 	CHECK(hs_stats_get(sequence_gaps) > gaps);
 }
 
+/* The same history again and again takes no more memory than once. */
+static void memory_returns_to_its_floor(void)
+{
+	static const struct arrival hows[] = {
+		{512, EVENTS, 80, false, 7000, 1},
+		{1, 40, 20, true, 7001, 1},
+	};
+
+	for (size_t i = 0; i < COUNT(hows); i++) {
+		size_t floor_bytes = 0;
+
+		arrival = &hows[i];
+		history_begin(arrival->first_seed, arrival->interval);
+		for (int round = 0; round < 100; round++) {
+			play_events(arrival->first_seed, 300);
+			CHECK_INT(hs_live_set_maintain(64), 0);
+			if (round == 0)
+				floor_bytes = hs_arena_used();
+			CHECK_INT(hs_arena_used(), floor_bytes);
+		}
+		history_end();
+	}
+}
+
 int main(void)
 {
 	history_set_up();
 	RUN(far_out_of_order);
 	RUN(somewhat_out_of_order);
 	RUN(with_numbers_that_are_given_up);
+	RUN(memory_returns_to_its_floor);
 	CHECK_INT(hs_stats_get(lost_memory), 0);
 	return CHECK_RESULT();
 }

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From the sample path to the books: what the program calls is told to the recorder and to
+ * the oracle, and ring and freed list are emptied now and then.
+ */
+#include "books_history.h"
+
+#include "base/sys.h"
+#include "sample/record.h"
+
+enum { RING_BYTES = 1 << 20, BLOCKS = 10, SITES = 6, CALLS = 3000 };
+
+static struct hs_ring ring;
+static uint64_t state;
+
+static void start(uint64_t interval)
+{
+	static void *memory;
+
+	if (memory == NULL)
+		memory = hs_sys_map(hs_ring_memory_bytes(RING_BYTES), 3);
+	memset(memory, 0, hs_ring_memory_bytes(RING_BYTES));
+	hs_ring_init(&ring, memory, RING_BYTES);
+	hs_recorder.process_id = hs_sys_getpid();
+	hs_recorder.ring = &ring;
+	hs_recorder.stack_limit_bytes = 0;
+	atomic_store(&hs_sampler_interval, interval);
+	atomic_fetch_add(&hs_sampler_epoch, 1);
+	hs_thread.bytes_until_sample = 0;
+}
+
+static uint64_t random_below(uint64_t limit)
+{
+	return history_random(&state, limit);
+}
+
+static void record(uint64_t address, uint64_t size)
+{
+	unsigned site = (unsigned)random_below(SITES);
+	struct hs_regs regs = {
+		.pc = 0x1000 + site,
+		.sp = (uintptr_t)__builtin_frame_address(0),
+	};
+
+	if (hs_sampler_passes(size) ||
+	    !hs_record_allocation((void *)(uintptr_t)address, size, &regs))
+		return;
+	oracle_arrive(oracle_log(ORACLE_ALLOCATE, address, size, history_interval, site));
+}
+
+/* To the oracle too: what is not alive there has no effect. */
+static void release_block(uint64_t address)
+{
+	hs_record_free((void *)(uintptr_t)address);
+	oracle_arrive(oracle_log(ORACLE_FREE, address, 0, 0, 0));
+}
+
+static void move_block(uint64_t address, uint64_t to, uint64_t size)
+{
+	uint32_t token = hs_record_move_begin((void *)(uintptr_t)address);
+	bool fails = random_below(4) == 0;
+
+	hs_record_move_end(token, !fails);
+	if (fails)
+		return;
+	oracle_arrive(oracle_log(ORACLE_FREE, address, 0, 0, 0));
+	record(to, size);
+}
+
+static void read_ring(void)
+{
+	struct hs_ring_item item;
+
+	for (hs_ring_read(&ring, &item); item.state != HS_RING_EMPTY; hs_ring_read(&ring, &item)) {
+		const struct hs_record *record = item.data;
+		union test_record unwound = {.head = {
+						     .sequence = item.sequence,
+						     .size = record->size,
+						     .interval_bytes = record->interval_bytes,
+						     .address = record->address,
+						     .slot = record->kind == HS_RECORD_ALLOCATION
+								     ? record->slot
+								     : HS_SLOT_NONE,
+						     .generation = record->generation,
+						     .kind = record->kind,
+						     .frame_count = 2,
+					     }};
+
+		CHECK_INT(item.state, HS_RING_COMMITTED);
+		unwound.head.frames[0] = (struct hs_frame){record->regs.pc, 0};
+		unwound.head.frames[1] = (struct hs_frame){0x500, 0};
+		take(producer, &unwound);
+		hs_ring_release(&ring);
+	}
+}
+
+static void call_once(bool in_use[BLOCKS])
+{
+	uint64_t block = random_below(BLOCKS), address = 0x100000 + 64 * block;
+
+	if (!in_use[block]) {
+		record(address, random_below(1000));
+		in_use[block] = true;
+	} else if (random_below(4) == 0) {
+		move_block(address, address, random_below(1000));
+	} else {
+		release_block(address);
+		in_use[block] = false;
+		if (random_below(8) == 0)
+			release_block(address); /* of what is not a sample any more */
+	}
+}
+
+static void settle(void)
+{
+	read_ring();
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+}
+
+static void run(uint64_t seed)
+{
+	bool in_use[BLOCKS] = {false};
+
+	state = seed;
+	for (int i = 0; i < CALLS; i++) {
+		call_once(in_use);
+		if (random_below(20) == 0)
+			read_ring();
+		if (random_below(20) == 0)
+			hs_producer_take_freed(producer);
+		if (random_below(20) == 0)
+			hs_producer_commit(producer);
+	}
+	settle();
+}
+
+static void free_all(void)
+{
+	for (unsigned block = 0; block < BLOCKS; block++)
+		release_block(0x100000 + 64 * block);
+	settle();
+	CHECK_INT(hs_producer_in_use_bytes(producer), 0);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void play_seeds(uint64_t interval, uint64_t first_seed)
+{
+	for (uint64_t seed = first_seed; seed < first_seed + 50; seed++) {
+		history_begin(seed, interval);
+		start(interval);
+		run(seed);
+		history_compare();
+		free_all();
+		history_compare();
+		history_end();
+	}
+}
+
+static void every_allocation(void)
+{
+	play_seeds(1, 100);
+}
+
+static void sampled(void)
+{
+	play_seeds(700, 200);
+}
+
+/* The same history again and again takes no more memory than once. */
+static void memory_returns_to_its_floor(void)
+{
+	size_t floor_bytes = 0;
+
+	history_begin(500, 1);
+	start(1);
+	for (int round = 0; round < 100; round++) {
+		oracle_begin();
+		run(500);
+		free_all();
+		if (round == 0)
+			floor_bytes = hs_arena_used();
+		CHECK_INT(hs_arena_used(), floor_bytes);
+	}
+	history_end();
+}
+
+int main(void)
+{
+	history_set_up();
+	RUN(every_allocation);
+	RUN(sampled);
+	RUN(memory_returns_to_its_floor);
+	CHECK_INT(hs_stats_get(lost_ring) + hs_stats_get(lost_live_set), 0);
+	return CHECK_RESULT();
+}
