@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A table of items of one size, each found by the key it begins with, numbered from 0
- * in the order of their arrival.  It only grows.
+ * in the order of their arrival.  The number of an item that was removed is given out
+ * again, the last one first.  The memory of the table only grows: with the most items that
+ * were in it at a time.
  *
  * Items move when the table grows: hold numbers, not pointers, over an add.
  * Threads: the producer.  Memory: the arena.
@@ -14,13 +16,18 @@
 
 #define HS_INTERNER_NONE UINT32_MAX
 
+#define HS_INTERNER_BITS 64
+
 struct hs_interner {
-	unsigned char *items;
+	unsigned char *items; /* of a number that is not in use: the next such, in 4 bytes */
 	uint32_t *slots;      /* open addressing: number + 1; 0 = empty; twice capacity */
-	uint32_t count;
+	uint64_t *in_use;     /* a bit per number */
+	uint32_t count;       /* numbers are below; while nothing is removed, all in use */
+	uint32_t used;        /* numbers in use */
+	uint32_t first_free;  /* number that was removed last; HS_INTERNER_NONE: none is */
 	uint32_t capacity;    /* a power of two */
 	uint32_t item_bytes;
-	uint32_t key_bytes;   /* a multiple of 4, no padding in it */
+	uint32_t key_bytes; /* a multiple of 4, no padding in it */
 };
 
 /* Returns 0 or -ENOMEM; then there is nothing to give back. */
@@ -35,6 +42,15 @@ uint32_t hs_interner_find(const struct hs_interner *interner, const void *key);
  * memory, the table is as before.
  */
 uint32_t hs_interner_add(struct hs_interner *interner, const void *item);
+
+/* number: in use.  Allocates nothing. */
+void hs_interner_remove(struct hs_interner *interner, uint32_t number);
+
+/* Whether a number below count has an item. */
+static inline bool hs_interner_is_used(const struct hs_interner *interner, uint32_t number)
+{
+	return (interner->in_use[number / HS_INTERNER_BITS] >> number % HS_INTERNER_BITS & 1) != 0;
+}
 
 static inline void *hs_interner_item(const struct hs_interner *interner, uint32_t number)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The interner: numbering, keys that share a half, growth, memory.
+ * The interner: numbering, keys that share a half, growth, removal, memory.
  */
 #include "base/interner.h"
 
@@ -18,7 +18,7 @@ static struct hs_interner table;
 
 static uint32_t number_of(uint32_t name, uint32_t system_name)
 {
-	struct pair pair = { .name = name, .system_name = system_name };
+	struct pair pair = {.name = name, .system_name = system_name};
 	uint32_t number = hs_interner_add(&table, &pair);
 
 	CHECK_INT(hs_interner_find(&table, &pair), number);
@@ -65,7 +65,7 @@ static void many_items_keep_their_numbers(void)
 static void used_up_memory_is_reported(void)
 {
 	size_t before = hs_arena_used();
-	struct pair pair = { 0 };
+	struct pair pair = {0};
 	uint32_t number = 0;
 
 	CHECK_INT(hs_interner_init(&table, sizeof pair, sizeof pair), 0);
@@ -82,11 +82,130 @@ static void used_up_memory_is_reported(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
+/*
+ * Random histories against a model that has a place for each possible key.  Keys are few
+ * enough to come back, and more than the table can hold at its first size.
+ */
+enum { KEYS = 4096, STEPS = 3000000 };
+
+static uint32_t model[KEYS]; /* number + 1 of a key, 0: it is not there */
+static uint32_t model_count;
+
+/* Half of the keys are equal in the lower bits, so that they meet in the slots. */
+static struct pair key_of(uint32_t key)
+{
+	return key % 2 == 0 ? (struct pair){key, key * 7} : (struct pair){5, key << 20};
+}
+
+static void add_key(uint32_t key)
+{
+	struct pair pair = key_of(key);
+	uint32_t number = hs_interner_add(&table, &pair);
+
+	CHECK(number < table.count && hs_interner_is_used(&table, number));
+	if (model[key] != 0)
+		CHECK_INT(number, model[key] - 1);
+	else
+		model_count++;
+	model[key] = number + 1;
+}
+
+static void remove_key(uint32_t key)
+{
+	if (model[key] == 0)
+		return;
+	hs_interner_remove(&table, model[key] - 1);
+	CHECK(!hs_interner_is_used(&table, model[key] - 1));
+	model[key] = 0;
+	model_count--;
+}
+
+static void compare_with_model(void)
+{
+	uint32_t used = 0;
+
+	CHECK_INT(table.used, model_count);
+	for (uint32_t key = 0; key < KEYS; key++) {
+		struct pair pair = key_of(key);
+
+		/* 0, no number, becomes HS_INTERNER_NONE. */
+		CHECK_INT(hs_interner_find(&table, &pair), model[key] - 1);
+		if (model[key] != 0)
+			CHECK(memcmp(hs_interner_item(&table, model[key] - 1), &pair,
+				     sizeof pair) == 0);
+	}
+	for (uint32_t number = 0; number < table.count; number++)
+		used += hs_interner_is_used(&table, number);
+	CHECK_INT(used, model_count);
+}
+
+static void removal_as_in_a_model(void)
+{
+	size_t before = hs_arena_used();
+	uint64_t state = 1;
+	uint32_t most = 0;
+
+	CHECK_INT(hs_interner_init(&table, sizeof(struct pair), sizeof(struct pair)), 0);
+	for (uint32_t step = 0; step < STEPS; step++) {
+		uint32_t key, chance = step / 100000 % 2 == 0 ? 60 : 30;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		key = (uint32_t)(state >> 33) % KEYS;
+		if ((state >> 50) % 100 < chance)
+			add_key(key);
+		else
+			remove_key(key);
+		most = model_count > most ? model_count : most;
+		if (step % 30011 == 0)
+			compare_with_model();
+	}
+	compare_with_model();
+	CHECK_INT(table.count, most);
+	for (uint32_t key = 0; key < KEYS; key++)
+		remove_key(key);
+	compare_with_model();
+	hs_interner_fini(&table);
+	CHECK_INT(hs_arena_used(), before);
+}
+
+/* Ever new keys, few at a time: neither memory nor the slots looked at go up. */
+static void passing_keys_leave_nothing(void)
+{
+	enum { WINDOW = 60, PASSING = 2000000 };
+	uint32_t numbers[WINDOW] = {0}, longest = 0;
+	size_t used;
+
+	CHECK_INT(hs_interner_init(&table, sizeof(struct pair), sizeof(struct pair)), 0);
+	used = hs_arena_used();
+	for (uint32_t i = 0; i < PASSING; i++) {
+		struct pair pair = {i, i >> 3};
+
+		if (i >= WINDOW)
+			hs_interner_remove(&table, numbers[i % WINDOW]);
+		numbers[i % WINDOW] = hs_interner_add(&table, &pair);
+	}
+	CHECK_INT(hs_arena_used(), used);
+	CHECK_INT(table.used, WINDOW);
+	CHECK_INT(table.count, WINDOW);
+	for (uint32_t at = 0, run = 0; at < table.capacity * 2; at++) {
+		run = table.slots[at] != 0 ? run + 1 : 0;
+		longest = run > longest ? run : longest;
+	}
+	printf("longest run: %u of %u slots\n", longest, table.capacity * 2);
+	for (uint32_t i = 0; i < WINDOW; i++)
+		hs_interner_remove(&table, numbers[i]);
+	for (uint32_t at = 0; at < table.capacity * 2; at++)
+		CHECK_INT(table.slots[at], 0);
+	hs_interner_fini(&table);
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init(BUDGET), 0);
 	RUN(both_names_count);
 	RUN(many_items_keep_their_numbers);
 	RUN(used_up_memory_is_reported);
+	RUN(removal_as_in_a_model);
+	RUN(passing_keys_leave_nothing);
 	return CHECK_RESULT();
 }
