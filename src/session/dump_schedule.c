@@ -55,6 +55,28 @@ static void look_at_signal(void)
 	       hs_session.program, hs_options.signal_number);
 }
 
+/* Wait for what the ring has before the fence to be in the books. */
+static void process_before(uint32_t fence, uint64_t end_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t left;
+
+	do {
+		left = hs_ring_unread_before(&session->ring, fence);
+		/* After the ring: what the worker took out of it is in the queue by then. */
+		while (hs_threads_produce()) {
+		}
+		if (left == 0)
+			break;
+		hs_lock_release(&session->producer_batch);
+		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
+		hs_lock_acquire(&session->producer_batch);
+	} while (hs_sys_monotonic_ns() < end_ns);
+	if (left > 0)
+		hs_log(HS_LOG_WARN,
+		       "%u samples were not processed in time and are not in the profile", left);
+}
+
 /* Looks at the memory limits: each second, and each time so much was allocated. */
 #define OOM_LOOK_BYTES ((uint64_t)16 << 20)
 static uint64_t next_oom_look_ns, next_oom_look_allocated;
@@ -68,8 +90,11 @@ static void look_at_memory(void)
 		return;
 	next_oom_look_ns = now_ns + SECOND_NS;
 	next_oom_look_allocated = allocated + OOM_LOOK_BYTES;
-	if (hs_oom_watch_is_crossed())
-		hs_dump_write("oom");
+	if (!hs_oom_watch_is_crossed())
+		return;
+	/* With few large allocations it is the last ones that count. */
+	process_before(hs_ring_head_ticket(&hs_session.ring), now_ns + HS_DRAIN_LIMIT_NS);
+	hs_dump_write("oom");
 }
 
 void hs_schedule_start(void)
@@ -110,25 +135,9 @@ int64_t hs_schedule_sleep_ns(void)
 
 void hs_schedule_drain(uint32_t fence, uint64_t end_ns)
 {
-	struct hs_session *session = &hs_session;
-	uint32_t left;
-
-	do {
-		left = hs_ring_unread_before(&session->ring, fence);
-		/* After the ring: what the worker took out of it is in the queue by then. */
-		while (hs_threads_produce()) {
-		}
-		if (left == 0)
-			break;
-		hs_lock_release(&session->producer_batch);
-		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
-		hs_lock_acquire(&session->producer_batch);
-	} while (hs_sys_monotonic_ns() < end_ns);
-	if (left > 0)
-		hs_log(HS_LOG_WARN,
-		       "%u samples were not processed in time and are not in the profile", left);
-	while (hs_producer_commit(session->producer))
-		hs_producer_skip_gap(session->producer);
+	process_before(fence, end_ns);
+	while (hs_producer_commit(hs_session.producer))
+		hs_producer_skip_gap(hs_session.producer);
 }
 
 /* A profile of which only the last few may be kept. */

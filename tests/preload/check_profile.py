@@ -6,6 +6,7 @@
     check_profile.py has FILE NAME...           each function is in some stack
     check_profile.py site FILE SITE O B O B     the four sums of site_SITE are these
     check_profile.py least FILE NAME BYTES      stacks with this function have that much in alloc_space
+    check_profile.py top FILE NAME BYTES        this function's own inuse_space is the most, and that much
     check_profile.py lossless FILE...           no sample was lost, none without its stack
 """
 import sys
@@ -38,6 +39,14 @@ def command_least(path, name, least):
                 if any(name in (frame["name"] or "") for frame in row["stack"]))
     if total < int(least):
         yield "%s: %s allocated %d bytes, not %s" % (path, name, total, least)
+
+
+def command_top(path, name, least):
+    sums = {names[0]: values[3] for names, values in read_profile(path).sites(1).items()}
+    top = max(sums, key=sums.get, default=None)
+    if top != name or sums[top] < int(least):
+        yield "%s: most is in use by %s, not %s bytes by %s; all: %s" % (
+            path, top, least, name, sums)
 
 
 def command_lossless(*paths):

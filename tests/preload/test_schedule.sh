@@ -149,39 +149,6 @@ run_profiled peak_name HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/peak_name/all.heap.pb.gz" -- "$directory/grow"
 [ -f "$out/all.peak.heap.pb.gz" ] && [ -f "$out/all.heap.pb.gz" ] || fail "names:" "$out"/*
 
-# Before memory is refused: a program that aborts then has left a profile of what grew.
-cat >"$directory/leak.c" <<'END'
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-static __attribute__((noinline)) void *leaks(void)
-{
-	void *block = malloc(1000000);
-	__asm__ volatile("" : "+r"(block));
-	return block;
-}
-int main(void)
-{
-	for (;;) {
-		void *block = leaks();
-		if (block == NULL)
-			abort();
-		memset(block, 1, 1000000);
-		usleep(5000);
-	}
-}
-END
-${CC:-cc} -O1 -fno-builtin -o "$directory/leak" "$directory/leak.c" || fail "leak is not built"
-(
-	ulimit -c 0
-	ulimit -v 1500000
-	HEAPSAMPLE_OUTPUT=$directory/out.oom.%n.%r.heap.pb.gz HEAPSAMPLE_OOM=80 \
-		HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_MEMORY=32m LD_PRELOAD=$library \
-		exec "$directory/leak" 2>"$directory/out.oom.stderr"
-)
-[ $? -eq 134 ] || fail "leak does not abort: $(cat "$directory/out.oom.stderr")"
-check check_profile.py least "$directory/out.oom.0001.oom.heap.pb.gz" leaks 100000000
-
 # At 0, 1, 2 seconds and so on there would be more.
 grows phase %04d.interval 1 HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_TIME_PHASE=1
 written interval 1 1

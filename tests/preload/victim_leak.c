@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads that keep what they allocate until there is no more, and abort then, beside what
+ * they free at once.  When so many BYTES are kept, they wait for a profile.
+ *
+ * usage: victim_leak THREADS BLOCK-BYTES BYTES PROFILE go-on|pause
+ */
+#include <malloc.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "victim_truth.h"
+
+enum { TOUCHED_BYTES = 1 << 20, TRIES = 200000 };
+
+static size_t block_bytes, wait_bytes;
+static const char *profile;
+static int pauses;
+static atomic_size_t kept_bytes;
+
+static SITE void *site_leak(void)
+{
+	void *block = malloc(block_bytes);
+
+	USE(block);
+	return block;
+}
+
+static SITE void site_churn(void)
+{
+	for (int i = 0; i < 2; i++) {
+		void *block = malloc(block_bytes <= TOUCHED_BYTES ? block_bytes : TOUCHED_BYTES);
+
+		USE(block);
+		free(block);
+	}
+}
+
+static SITE void *site_cache(void)
+{
+	void *block = malloc(wait_bytes / 16);
+
+	USE(block);
+	return block;
+}
+
+static void wait_for_profile(void)
+{
+	for (int tries = 0; access(profile, F_OK) != 0; tries++) {
+		check(tries < TRIES, "no profile");
+		usleep(1000);
+	}
+	while (pauses)
+		pause();
+}
+
+static void *leak(void *unused)
+{
+	(void)unused;
+	for (;;) {
+		void *block;
+
+		/* Before: no thread has its next one while another waits. */
+		if (atomic_fetch_add(&kept_bytes, block_bytes) >= wait_bytes)
+			wait_for_profile();
+		site_churn();
+		block = site_leak();
+		if (block == NULL)
+			abort();
+		/* Of memory that counts only when it is used. */
+		if (block_bytes <= TOUCHED_BYTES)
+			memset(block, 1, block_bytes);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	int threads;
+
+	check(argc == 6, "arguments");
+	threads = atoi(argv[1]);
+	block_bytes = strtoul(argv[2], NULL, 10);
+	wait_bytes = strtoul(argv[3], NULL, 10);
+	profile = argv[4];
+	pauses = strcmp(argv[5], "pause") == 0;
+	/* Each arena would take 64 MiB of addresses, used or not. */
+	check(mallopt(M_ARENA_MAX, 1) == 1, "mallopt");
+	check(site_cache() != NULL, "cache");
+	while (--threads > 0) {
+		pthread_t thread;
+
+		check(pthread_create(&thread, NULL, leak, NULL) == 0, "thread");
+	}
+	leak(NULL);
+	return 0;
+}
