@@ -12,9 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* 0 free, 1 held, 2 held and perhaps waited for.  All zero is a free lock. */
+/* All zero is a free lock. */
 struct hs_lock {
-	_Atomic uint32_t state;
+	_Atomic uint32_t state; /* enum hs_lock_state; futex */
+};
+
+enum hs_lock_state {
+	HS_LOCK_FREE,
+	HS_LOCK_HELD,
+	HS_LOCK_CONTENDED, /* held, and perhaps waited for */
+	HS_LOCK_OFFERED,   /* free, but for one that was asleep and has been woken */
 };
 
 void hs_lock_acquire(struct hs_lock *lock);
@@ -23,6 +30,15 @@ void hs_lock_acquire(struct hs_lock *lock);
 bool hs_lock_acquire_within(struct hs_lock *lock, uint64_t timeout_ns);
 
 void hs_lock_release(struct hs_lock *lock);
+
+/*
+ * Release where the same thread is soon to acquire again: if another one waits, the next
+ * hs_lock_acquire() lets it in first (or has waited 10 ms for it to come).
+ */
+void hs_lock_hand_over(struct hs_lock *lock);
+
+/* The holder: whether another thread waits, perhaps.  Then hs_lock_hand_over() is due. */
+bool hs_lock_is_wanted(struct hs_lock *lock);
 
 /* Forget a holder that does not exist (in a forked child, single-threaded). */
 void hs_lock_reset(struct hs_lock *lock);

@@ -180,9 +180,9 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 			       timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
 }
 
-void hs_sys_futex_wake(_Atomic uint32_t *word, int waiters)
+int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters)
 {
-	hs_syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, waiters, 0, 0, 0);
+	return (int)hs_syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, waiters, 0, 0, 0);
 }
 
 pid_t hs_sys_getpid(void)

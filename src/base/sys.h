@@ -70,7 +70,9 @@ int hs_sys_advise(void *address, size_t bytes, int advice);
  * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT.
  */
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
-void hs_sys_futex_wake(_Atomic uint32_t *word, int waiters);
+
+/* Returns how many were woken, or -errno. */
+int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters);
 
 pid_t hs_sys_getpid(void);
 pid_t hs_sys_gettid(void);

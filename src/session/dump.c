@@ -82,7 +82,7 @@ static int write_unlocked(void *context, const void *bytes, size_t count)
 {
 	int error = -EBADF;
 
-	hs_lock_release(&hs_session.producer_batch);
+	hs_lock_hand_over(&hs_session.producer_batch);
 	if (hs_dump_file_is_ours(&dump_file))
 		error = hs_gzip_writer_write(context, bytes, count);
 	hs_lock_acquire(&hs_session.producer_batch);

@@ -65,10 +65,12 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 		left = hs_ring_unread_before(&session->ring, fence);
 		/* After the ring: what the worker took out of it is in the queue by then. */
 		while (hs_threads_produce()) {
+			hs_lock_hand_over(&session->producer_batch);
+			hs_lock_acquire(&session->producer_batch);
 		}
 		if (left == 0)
 			break;
-		hs_lock_release(&session->producer_batch);
+		hs_lock_hand_over(&session->producer_batch);
 		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
 		hs_lock_acquire(&session->producer_batch);
 	} while (hs_sys_monotonic_ns() < end_ns);

@@ -44,7 +44,7 @@ static int write_unlocked(const char *text, size_t bytes)
 {
 	int error = -EBADF;
 
-	hs_lock_release(&hs_session.producer_batch);
+	hs_lock_hand_over(&hs_session.producer_batch);
 	if (hs_dump_file_is_ours(&stats_file))
 		error = hs_sys_write_all(stats_file.fd, text, bytes);
 	hs_lock_acquire(&hs_session.producer_batch);

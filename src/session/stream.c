@@ -81,7 +81,7 @@ static void flush(void)
 
 	if (failed)
 		return;
-	hs_lock_release(&hs_session.producer_batch);
+	hs_lock_hand_over(&hs_session.producer_batch);
 	if (path[0] == '\0')
 		error = open_file();
 	if (error == 0)

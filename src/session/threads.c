@@ -29,7 +29,7 @@
 /* Room for the demangler with names that were made to exhaust it. */
 #define THREAD_STACK_BYTES ((size_t)4 << 20)
 
-/* Records and frees between two looks at whether a fork waits. */
+/* Records between two moments at which a fork can come in, unless one waits already. */
 #define BATCH_RECORDS 64
 
 /* After a burst the worker looks again by itself for a while, so that samples in close
@@ -71,7 +71,7 @@ static void *worker_main(void *unused)
 	become_profiler("heapsample-unw");
 	hs_lock_acquire(&session->worker_batch);
 	load_engine_once();
-	hs_lock_release(&session->worker_batch);
+	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
 	for (;;) {
 		int done = 0;
@@ -79,10 +79,11 @@ static void *worker_main(void *unused)
 		hs_lock_acquire(&session->worker_batch);
 		do {
 			result = hs_worker_step(session->worker);
-		} while (result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS);
+		} while (result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS &&
+			 !hs_lock_is_wanted(&session->worker_batch));
 		if (result == HS_WORKER_STALLED)
 			hs_ring_close_dead(&session->ring);
-		hs_lock_release(&session->worker_batch);
+		hs_lock_hand_over(&session->worker_batch);
 
 		/* Woken for nothing here: the live set is full, and frees wait for the producer. */
 		if (done > 0 || slept)
@@ -139,6 +140,9 @@ bool hs_threads_produce(void)
 	 */
 	freed = hs_producer_take_freed(session->producer);
 	for (; done < BATCH_RECORDS; done++) {
+		/* After one at least: without any there is nothing left to do. */
+		if (done > 0 && hs_lock_is_wanted(&session->producer_batch))
+			break;
 		hs_ring_read(&session->queue, &item);
 		if (item.state != HS_RING_COMMITTED)
 			break;
@@ -158,7 +162,7 @@ bool hs_threads_produce(void)
 void hs_threads_pause(void *unused)
 {
 	(void)unused;
-	hs_lock_release(&hs_session.producer_batch);
+	hs_lock_hand_over(&hs_session.producer_batch);
 	hs_lock_acquire(&hs_session.producer_batch);
 	hs_threads_produce();
 }
@@ -179,7 +183,7 @@ static void *producer_main(void *unused)
 		if (hs_producer_commit(session->producer) &&
 		    (sleep_ns < 0 || sleep_ns > GAP_NS / 10))
 			sleep_ns = GAP_NS / 10;
-		hs_lock_release(&session->producer_batch);
+		hs_lock_hand_over(&session->producer_batch);
 		if (!busy)
 			hs_event_wait(&session->producer_event, sleep_ns);
 	}
