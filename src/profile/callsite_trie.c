@@ -4,13 +4,19 @@
 
 #include <stddef.h>
 
-int hs_callsite_trie_init(struct hs_callsite_trie *trie)
+static struct hs_callsite *node_at(const struct hs_callsite_trie *trie, uint32_t node)
+{
+	return hs_interner_item(&trie->interner, node);
+}
+
+int hs_callsite_trie_init(struct hs_callsite_trie *trie, struct hs_location_table *locations)
 {
 	/* No node has this parent: no search meets the root. */
-	struct hs_callsite root = { HS_CALLSITE_NONE, HS_CALLSITE_NONE, 0 };
-	int error = hs_interner_init(&trie->interner, sizeof root,
-				     offsetof(struct hs_callsite, depth));
+	struct hs_callsite root = {.parent = HS_CALLSITE_NONE, .location = HS_CALLSITE_NONE};
+	int error =
+		hs_interner_init(&trie->interner, sizeof root, offsetof(struct hs_callsite, depth));
 
+	trie->locations = locations;
 	if (error == 0)
 		hs_interner_add(&trie->interner, &root);
 	return error;
@@ -26,8 +32,40 @@ uint32_t hs_callsite_trie_child(struct hs_callsite_trie *trie, uint32_t parent, 
 	struct hs_callsite node = {
 		.parent = parent,
 		.location = location,
-		.depth = hs_callsite_trie_get(trie, parent)->depth + 1,
+		.depth = node_at(trie, parent)->depth + 1,
 	};
+	uint32_t used = trie->interner.used;
+	uint32_t number = hs_interner_add(&trie->interner, &node);
 
-	return hs_interner_add(&trie->interner, &node);
+	if (number == HS_CALLSITE_NONE) {
+		hs_location_table_settle(trie->locations, location);
+		hs_callsite_trie_settle(trie, parent);
+	} else if (trie->interner.used != used) {
+		hs_location_table_hold(trie->locations, location);
+		hs_callsite_trie_hold(trie, parent);
+	}
+	return number;
+}
+
+void hs_callsite_trie_hold(struct hs_callsite_trie *trie, uint32_t node)
+{
+	node_at(trie, node)->holders++;
+}
+
+void hs_callsite_trie_release(struct hs_callsite_trie *trie, uint32_t node)
+{
+	node_at(trie, node)->holders--;
+	hs_callsite_trie_settle(trie, node);
+}
+
+void hs_callsite_trie_settle(struct hs_callsite_trie *trie, uint32_t node)
+{
+	while (node != HS_CALLSITE_ROOT && node_at(trie, node)->holders == 0) {
+		uint32_t parent = node_at(trie, node)->parent;
+
+		hs_location_table_release(trie->locations, node_at(trie, node)->location);
+		hs_interner_remove(&trie->interner, node);
+		node_at(trie, parent)->holders--;
+		node = parent;
+	}
 }

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Call sites: stacks as paths in a trie, from the root of the stack (node 0) to the
- * leaf.  A node never changes and never goes, so a node number stands for a stack.
+ * leaf.  A node never changes, so as long as it is held its number stands for a stack.
+ *
+ * A node is held by its children and by those outside that keep its number, and holds its
+ * parent and its location.  One that nobody holds any more goes, and its number is given out
+ * again.
+ *
  * Threads: the producer.  Memory: the arena.
  */
 #ifndef HS_PROFILE_CALLSITE_TRIE_H
 #define HS_PROFILE_CALLSITE_TRIE_H
 
 #include "base/interner.h"
+#include "profile/location_table.h"
 
 #define HS_CALLSITE_ROOT 0
 #define HS_CALLSITE_NONE HS_INTERNER_NONE
@@ -16,22 +22,35 @@ struct hs_callsite {
 	uint32_t parent;
 	uint32_t location; /* of location_table.h */
 	uint32_t depth;    /* frames of the stack; 0 for the root */
+	uint32_t holders;
 };
 
 struct hs_callsite_trie {
 	struct hs_interner interner;
+	struct hs_location_table *locations;
 };
 
-int hs_callsite_trie_init(struct hs_callsite_trie *trie);
+/* locations: those of the nodes; must outlive the nodes. */
+int hs_callsite_trie_init(struct hs_callsite_trie *trie, struct hs_location_table *locations);
 void hs_callsite_trie_fini(struct hs_callsite_trie *trie);
 
-/* The node below parent for a location, or HS_CALLSITE_NONE when out of memory. */
+/*
+ * The node below parent for a location.  A new one is held by nobody yet, and stays until
+ * somebody has held it, or it is settled.  HS_CALLSITE_NONE when out of memory; then parent
+ * and location are settled.
+ */
 uint32_t hs_callsite_trie_child(struct hs_callsite_trie *trie, uint32_t parent, uint32_t location);
+
+void hs_callsite_trie_hold(struct hs_callsite_trie *trie, uint32_t node);
+void hs_callsite_trie_release(struct hs_callsite_trie *trie, uint32_t node);
+
+/* Let the node go if nobody holds it, and so on with its parent; never the root. */
+void hs_callsite_trie_settle(struct hs_callsite_trie *trie, uint32_t node);
 
 /* Nodes, the root included. */
 static inline uint32_t hs_callsite_trie_count(const struct hs_callsite_trie *trie)
 {
-	return trie->interner.count;
+	return trie->interner.used;
 }
 
 /* Valid until the next child. */

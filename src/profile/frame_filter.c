@@ -69,10 +69,12 @@ static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location
 	return location->system_name == NULL || is_hidden(producer, location);
 }
 
-static void hide(struct hs_frame_filter *filter, struct hs_location *location)
+/* The location stays for good, with its verdict: it will come again, and is in no stack. */
+static void hide(struct hs_producer *producer, uint32_t number)
 {
-	location->verdict = HS_VERDICT_HIDDEN;
-	filter->hidden++;
+	hs_location_table_get(&producer->locations, number)->verdict = HS_VERDICT_HIDDEN;
+	hs_location_table_hold(&producer->locations, number);
+	producer->filter.hidden++;
 	hs_stats_add(filtered, 1);
 }
 
@@ -85,7 +87,7 @@ uint32_t hs_frame_filter_apply(struct hs_producer *producer, uint32_t number)
 		return number;
 	if (location->verdict == HS_VERDICT_NONE) {
 		if (is_hidden(producer, location) || is_hidden_by_symbol(producer, location)) {
-			hide(filter, location);
+			hide(producer, number);
 		} else {
 			location->verdict = HS_VERDICT_SHOWN;
 			filter->shown++;
@@ -122,7 +124,7 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 		struct hs_location *location = hs_location_table_get(&producer->locations, ids[i]);
 
 		if (location->verdict == HS_VERDICT_SHOWN && is_hidden(producer, location)) {
-			hide(filter, location);
+			hide(producer, ids[i]);
 			filter->shown--;
 			filter->late++;
 			found = true;
@@ -175,9 +177,12 @@ static uint32_t deepest(const struct hs_producer *producer, const struct hs_view
 	return most;
 }
 
-/* Add a row to the first `kept` ones, which have the keys, or to one of them. */
-static bool keep_row(struct hs_interner *keys, struct hs_view_row *rows, uint32_t *kept,
-		     const struct hs_view_row *row)
+/*
+ * Add a row to the first `kept` ones, which have the keys, or to one of them; then its stack
+ * is let go.
+ */
+static bool keep_row(struct hs_callsite_trie *trie, struct hs_interner *keys,
+		     struct hs_view_row *rows, uint32_t *kept, const struct hs_view_row *row)
 {
 	struct row_key key = {
 		.size = row->size,
@@ -195,7 +200,18 @@ static bool keep_row(struct hs_interner *keys, struct hs_view_row *rows, uint32_
 	}
 	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
 		rows[number].values[i] += row->values[i];
+	hs_callsite_trie_release(trie, row->callsite);
 	return true;
+}
+
+/* Take what is hidden out of a row's stack. */
+static void filter_row(struct hs_producer *producer, struct hs_view_row *row, uint32_t *stack)
+{
+	uint32_t before = row->callsite;
+
+	row->callsite = filtered_stack(producer, before, stack);
+	hs_callsite_trie_hold(&producer->trie, row->callsite);
+	hs_callsite_trie_release(&producer->trie, before);
 }
 
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
@@ -211,12 +227,16 @@ bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows
 		return false;
 	stack = hs_arena_alloc((deepest(producer, rows, *count) + 1) * sizeof *stack);
 	done = stack != NULL;
-	for (uint32_t i = 0; i < *count && done; i++) {
+	for (uint32_t i = 0; i < *count; i++) {
 		struct hs_view_row row = rows[i];
 
-		row.callsite = filtered_stack(producer, row.callsite, stack);
-		done = keep_row(&keys, rows, &kept, &row);
-		hs_pauses_count(pauses);
+		if (done) {
+			filter_row(producer, &row, stack);
+			done = keep_row(&producer->trie, &keys, rows, &kept, &row);
+			hs_pauses_count(pauses);
+		}
+		if (!done)
+			hs_callsite_trie_release(&producer->trie, row.callsite);
 	}
 	*count = kept;
 	hs_arena_free(stack);
@@ -233,7 +253,8 @@ bool hs_frame_filter_hides_mapping(const struct hs_producer *producer, uint32_t 
 	for (uint32_t i = 0; i < locations->interner.count; i++) {
 		const struct hs_location *location = hs_location_table_get(locations, i);
 
-		if (location->mapping == id && location->verdict == HS_VERDICT_HIDDEN)
+		if (hs_interner_is_used(&locations->interner, i) && location->mapping == id &&
+		    location->verdict == HS_VERDICT_HIDDEN)
 			return true;
 	}
 	return false;

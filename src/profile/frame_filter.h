@@ -33,7 +33,7 @@ struct hs_frame_filter {
 	const struct hs_mapping_table *table;
 	uint32_t location; /* the pseudo frame */
 	uint32_t callsite; /* a stack of it alone */
-	uint32_t shown;    /* locations, by the verdicts */
+	uint32_t shown;    /* locations by the verdicts, with those that have gone since */
 	uint32_t hidden;
 	uint32_t late;     /* of these, hidden when there were stacks with them */
 	uint32_t takes;    /* of records, since the last look at symbols that are kept */
@@ -56,8 +56,9 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 			    struct hs_pauses *pauses);
 
 /*
- * Take the hidden locations out of the stacks of rows; rows that are equal then become one.
- * Returns false when the arena is used up: then the rows may not be written.
+ * Take the hidden locations out of the stacks of rows, which hold these; rows that are equal
+ * then become one.  Returns false when the arena is used up: then those left
+ * may not be written.
  */
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
 			  struct hs_pauses *pauses);

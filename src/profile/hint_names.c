@@ -62,7 +62,7 @@ static void forget_offsets(const struct hs_location_table *locations, const uint
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);
 
 		if (location->system_name == NULL)
-			location->name = NULL;
+			hs_location_set_name(location, NULL);
 	}
 }
 

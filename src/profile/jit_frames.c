@@ -157,7 +157,7 @@ void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_tabl
 
 		if (find_code(jit, location)) {
 			hs_jit_frames_name_of(jit, location, &name);
-			location->name = name.name;
+			hs_location_set_lasting_name(location, name.name);
 		} else if (location->name == NULL) {
 			hs_stats_add(jit_unknown_frames, 1);
 		}

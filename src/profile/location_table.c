@@ -18,6 +18,10 @@ int hs_location_table_init(struct hs_location_table *table)
 
 void hs_location_table_fini(struct hs_location_table *table)
 {
+	for (uint32_t i = 0; i < table->interner.count; i++) {
+		if (hs_interner_is_used(&table->interner, i))
+			hs_location_set_name(hs_location_table_get(table, i), NULL);
+	}
 	hs_interner_fini(&table->interner);
 }
 
@@ -38,4 +42,40 @@ uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_fra
 		location.name = pseudo_names[location.address];
 	}
 	return hs_interner_add(&table->interner, &location);
+}
+
+void hs_location_table_hold(struct hs_location_table *table, uint32_t location)
+{
+	hs_location_table_get(table, location)->holders++;
+}
+
+void hs_location_table_release(struct hs_location_table *table, uint32_t location)
+{
+	hs_location_table_get(table, location)->holders--;
+	hs_location_table_settle(table, location);
+}
+
+void hs_location_table_settle(struct hs_location_table *table, uint32_t location)
+{
+	struct hs_location *settled = hs_location_table_get(table, location);
+
+	if (settled->holders != 0)
+		return;
+	hs_location_set_name(settled, NULL);
+	hs_interner_remove(&table->interner, location);
+}
+
+void hs_location_set_name(struct hs_location *location, struct hs_shared_name *name)
+{
+	hs_shared_name_hold(name);
+	hs_shared_name_release(location->held_name);
+	location->held_name = name;
+	location->name = name != NULL ? name->name : NULL;
+	location->system_name = name != NULL ? name->system_name : NULL;
+}
+
+void hs_location_set_lasting_name(struct hs_location *location, const char *name)
+{
+	hs_location_set_name(location, NULL);
+	location->name = name;
 }

@@ -137,10 +137,12 @@ static void note_object(struct hs_names_object *object, const struct hs_symbols 
 }
 
 /* "FILE+0xADDRESS", as the object's own tables count; of memory without a file, the offset. */
-static const char *make_offset_name(const struct hs_mapping *mapping, uint64_t address)
+static void name_by_offset(const struct hs_mapping *mapping, struct hs_location *location)
 {
-	const char *path = mapping->path, *slash = strrchr(path, '/');
 	bool anonymous = (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+	uint64_t base = anonymous ? mapping->start : mapping->load_bias;
+	const char *path = mapping->path, *slash = strrchr(path, '/');
+	struct hs_shared_name *name = NULL;
 	size_t capacity;
 	char *text;
 
@@ -148,45 +150,34 @@ static const char *make_offset_name(const struct hs_mapping *mapping, uint64_t a
 		path = slash + 1;
 	capacity = strlen(path) + OFFSET_BYTES;
 	text = hs_arena_alloc(capacity);
-	if (text != NULL)
+	if (text != NULL) {
 		hs_format(text, capacity, "%s+0x%llx", path,
-			  (unsigned long long)(address -
-					       (anonymous ? mapping->start : mapping->load_bias)));
-	return text;
-}
-
-static const char *copy_text(const char *text, size_t bytes)
-{
-	char *copy = hs_arena_alloc(bytes + 1);
-
-	if (copy != NULL) {
-		memcpy(copy, text, bytes);
-		copy[bytes] = '\0';
+			  (unsigned long long)(location->address - base));
+		name = hs_shared_name_create(text, NULL);
 	}
-	return copy;
+	hs_arena_free(text);
+	hs_location_set_name(location, name);
+	hs_shared_name_release(name);
 }
 
-/* Name a location by the symbol that contains it.  Returns whether there is one. */
+/*
+ * Name a location by the symbol that contains it.  Returns whether there is one.  *last: the
+ * name given before, for locations of one function follow one another; held.
+ */
 static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
-			   struct hs_location *location, struct hs_last_name *last)
+			   struct hs_location *location, struct hs_shared_name **last)
 {
 	const char *found = hs_symbols_find(symbols, location->address - mapping->load_bias);
 	char text[HS_DEMANGLED_BYTES];
-	size_t length;
 
 	if (found == NULL)
 		return false;
-	if (last->system_name == NULL || strcmp(last->system_name, found) != 0) {
-		last->system_name = copy_text(found, strlen(found));
-		last->name = last->system_name;
-		length = hs_demangle(found, text);
-		if (length > 0)
-			last->name = copy_text(text, length);
+	if (*last == NULL || strcmp((*last)->system_name, found) != 0) {
+		hs_shared_name_release(*last);
+		*last = hs_shared_name_create(hs_demangle(found, text) > 0 ? text : found, found);
 	}
-	if (last->name != NULL) {
-		location->name = last->name;
-		location->system_name = last->system_name;
-	}
+	if (*last != NULL)
+		hs_location_set_name(location, *last);
 	return true;
 }
 
@@ -287,7 +278,7 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		   uint32_t id, struct hs_pauses *pauses)
 {
 	struct hs_names_object *object = get_object(names, id);
-	struct hs_last_name last = { NULL, NULL };
+	struct hs_shared_name *last = NULL;
 	struct hs_symbols *symbols;
 
 	if (object == NULL || !is_worth_reading(object, mapping, locations, ids, count))
@@ -304,9 +295,10 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		if (!named && symbols != NULL)
 			named = name_by_symbol(symbols, mapping, location, &last);
 		if (!named && location->name == NULL)
-			location->name = make_offset_name(mapping, location->address);
+			name_by_offset(mapping, location);
 		hs_pauses_count(pauses);
 	}
+	hs_shared_name_release(last);
 	hs_symbols_free(symbols);
 	hs_pauses_take(pauses);
 }
@@ -323,5 +315,6 @@ void hs_names_fini(struct hs_names *names)
 		hs_symbols_free(names->objects[id].kept);
 	}
 	hs_arena_free(names->objects);
+	hs_shared_name_release(names->last);
 	*names = (struct hs_names){ 0 };
 }

@@ -28,12 +28,6 @@ struct hs_names_object {
 	bool is_partial; /* for want of memory or descriptors: worth another reading */
 };
 
-/* Texts, to be shared by the locations of one function that are named one after another. */
-struct hs_last_name {
-	const char *name;
-	const char *system_name;
-};
-
 /* By mapping id. */
 struct hs_names {
 	struct hs_names_object *objects;
@@ -42,7 +36,7 @@ struct hs_names {
 	uint64_t round; /* those before this one are of earlier rounds */
 	size_t kept_bytes;
 	size_t kept_most;
-	struct hs_last_name last; /* of hs_names_find() */
+	struct hs_shared_name *last; /* of hs_names_find(), which holds it; NULL: none */
 };
 
 /* Called between pieces of work; the books may grow meanwhile. */

@@ -11,7 +11,7 @@
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 
-/* Intern a stack: its leaf's node, or HS_CALLSITE_NONE when out of memory. */
+/* Intern a stack: its leaf's node, to be held, or HS_CALLSITE_NONE when out of memory. */
 static uint32_t intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
 			     uint32_t count)
 {
@@ -24,8 +24,10 @@ static uint32_t intern_stack(struct hs_producer *producer, const struct hs_frame
 		uint32_t code = generated ? hs_jit_frames_code(jit, &frame) : 0;
 		uint32_t location = hs_location_table_intern(&producer->locations, frame, code);
 
-		if (location == HS_LOCATION_NONE)
+		if (location == HS_LOCATION_NONE) {
+			hs_callsite_trie_settle(&producer->trie, node);
 			return HS_CALLSITE_NONE;
+		}
 		if (hs_frame_filter_is_on(&producer->filter))
 			location = hs_frame_filter_apply(producer, location);
 		node = hs_callsite_trie_child(&producer->trie, node, location);
@@ -40,6 +42,16 @@ static uint32_t intern_pseudo(struct hs_producer *producer, enum hs_pseudo_frame
 	return intern_stack(producer, &frame, 1);
 }
 
+/* A stack of its own that stays for good. */
+static uint32_t keep_pseudo(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
+{
+	uint32_t callsite = intern_pseudo(producer, pseudo);
+
+	if (callsite != HS_CALLSITE_NONE)
+		hs_callsite_trie_hold(&producer->trie, callsite);
+	return callsite;
+}
+
 static int init_tables(struct hs_producer *producer, unsigned labels)
 {
 	int error = hs_commit_order_init(&producer->order);
@@ -47,9 +59,9 @@ static int init_tables(struct hs_producer *producer, unsigned labels)
 	if (error == 0)
 		error = hs_heap_tracker_init(&producer->tracker, (labels & HS_LABEL_SIZE) != 0);
 	if (error == 0)
-		error = hs_callsite_trie_init(&producer->trie);
-	if (error == 0)
 		error = hs_location_table_init(&producer->locations);
+	if (error == 0)
+		error = hs_callsite_trie_init(&producer->trie, &producer->locations);
 	if (error == 0)
 		error = hs_thread_names_init(&producer->threads);
 	return error;
@@ -82,7 +94,7 @@ struct hs_producer *hs_producer_create(unsigned labels)
 	producer->labels = labels;
 	producer->freed = HS_SLOT_NONE;
 	/* The tables' first capacity is not used up. */
-	producer->lost_callsite = intern_pseudo(producer, HS_PSEUDO_LOST);
+	producer->lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
 	return producer;
 }
 
@@ -105,7 +117,7 @@ bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_ta
 	struct hs_frame_filter *filter = &producer->filter;
 
 	hs_names_set_kept(&producer->names, symbol_bytes);
-	filter->callsite = intern_pseudo(producer, HS_PSEUDO_FILTERED);
+	filter->callsite = keep_pseudo(producer, HS_PSEUDO_FILTERED);
 	if (filter->callsite == HS_CALLSITE_NONE)
 		return false;
 	filter->location = hs_callsite_trie_get(&producer->trie, filter->callsite)->location;
@@ -138,12 +150,28 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 	producer->stream(&streamed);
 }
 
+/* An event that is on its way holds its stack; a row that is made of it goes on holding it. */
+static void let_go(struct hs_producer *producer, const struct hs_event *event)
+{
+	if (event->kind == HS_EVENT_ALLOCATION && producer->stream == NULL)
+		hs_callsite_trie_release(&producer->trie, event->callsite);
+}
+
+static void apply_allocation(struct hs_producer *producer, const struct hs_event *event)
+{
+	uint32_t rows = producer->tracker.rows.used;
+
+	hs_heap_tracker_allocated(&producer->tracker, event);
+	if (producer->tracker.rows.used == rows)
+		let_go(producer, event);
+}
+
 static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
 {
 	if (producer->stream != NULL)
 		apply_to_stream(producer, number, event);
 	else if (event->kind == HS_EVENT_ALLOCATION)
-		hs_heap_tracker_allocated(&producer->tracker, event);
+		apply_allocation(producer, event);
 	else if (event->kind == HS_EVENT_FREE)
 		hs_heap_tracker_freed(&producer->tracker, event);
 }
@@ -187,6 +215,8 @@ static void put(struct hs_producer *producer, uint64_t number, const struct hs_e
 	}
 	if (arrival == HS_ARRIVAL_LATE)
 		apply(producer, number, event);
+	else if (arrival == HS_ARRIVAL_DUPLICATE)
+		let_go(producer, event);
 }
 
 /*
@@ -230,6 +260,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.callsite = intern_pseudo(producer, HS_PSEUDO_UNKNOWN);
 	hs_stats_add(sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
+		hs_callsite_trie_hold(&producer->trie, event.callsite);
 		fill_labels(producer, record, &event);
 	} else {
 		hs_heap_tracker_lose(event.size, event.weight);

@@ -25,9 +25,7 @@ struct hs_snapshot_view {
 	uint32_t *spare;
 	uint32_t row_count;
 	uint32_t mapping_count;
-	uint32_t node_count;      /* when the locations were looked for; so is the next */
-	uint32_t table_count;     /* of locations in the books */
-	uint32_t location_count;  /* that rows use */
+	uint32_t location_count; /* that rows use */
 	uint32_t deepest_stack;
 	bool hides_main;
 };
@@ -41,9 +39,10 @@ static int64_t round_weight(unsigned __int128 weight)
 	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
 }
 
-static void copy_row(const struct hs_producer *producer, const struct hs_row *row,
+static void copy_row(struct hs_producer *producer, const struct hs_row *row,
 		     const struct hs_row_totals *totals, struct hs_view_row *out)
 {
+	hs_callsite_trie_hold(&producer->trie, row->key.callsite);
 	*out = (struct hs_view_row){
 		.values = {
 			round_weight(totals->allocated.objects),
@@ -61,7 +60,7 @@ static void copy_row(const struct hs_producer *producer, const struct hs_row *ro
 }
 
 /* Returns whether anything was lost. */
-static bool make_lost_row(const struct hs_producer *producer, struct hs_view_row *out)
+static bool make_lost_row(struct hs_producer *producer, struct hs_view_row *out)
 {
 	/* Relaxed: sums that others go on with. */
 	uint64_t objects = atomic_load_explicit(&hs_lost.objects_weight, memory_order_relaxed);
@@ -71,12 +70,15 @@ static bool make_lost_row(const struct hs_producer *producer, struct hs_view_row
 		.values = { round_weight(objects), bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes },
 		.callsite = producer->lost_callsite,
 	};
-	return out->values[0] != 0 || out->values[1] != 0;
+	if (out->values[0] == 0 && out->values[1] == 0)
+		return false;
+	hs_callsite_trie_hold(&producer->trie, out->callsite);
+	return true;
 }
 
 static bool copy_rows(struct hs_snapshot_view *snapshot)
 {
-	const struct hs_producer *producer = snapshot->producer;
+	struct hs_producer *producer = snapshot->producer;
 	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
 
 	snapshot->rows = hs_arena_alloc(((size_t)count + 1) * sizeof *snapshot->rows);
@@ -117,19 +119,17 @@ static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
 static bool find_locations(struct hs_snapshot_view *snapshot)
 {
 	const struct hs_producer *producer = snapshot->producer;
-	size_t bytes;
+	uint32_t count = producer->locations.interner.count;
+	size_t bytes = count * sizeof *snapshot->index;
 
-	snapshot->node_count = hs_callsite_trie_count(&producer->trie);
-	snapshot->table_count = producer->locations.interner.count;
-	bytes = snapshot->table_count * sizeof *snapshot->index;
-	snapshot->node_seen = hs_arena_zalloc(snapshot->node_count);
+	snapshot->node_seen = hs_arena_zalloc(producer->trie.interner.count);
 	snapshot->index = hs_arena_alloc(bytes);
 	snapshot->order = hs_arena_alloc(bytes);
 	snapshot->spare = hs_arena_alloc(bytes);
 	if (snapshot->node_seen == NULL || snapshot->index == NULL || snapshot->order == NULL ||
 	    snapshot->spare == NULL)
 		return false;
-	for (uint32_t i = 0; i < snapshot->table_count; i++)
+	for (uint32_t i = 0; i < count; i++)
 		snapshot->index[i] = UNUSED;
 	for (uint32_t i = 0; i < snapshot->row_count; i++) {
 		use_stack(snapshot, snapshot->rows[i].callsite);
@@ -163,10 +163,7 @@ static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t pla
 	return place;
 }
 
-/*
- * Add an entry; has_functions is set when its locations are known.  mapping: NULL if it is
- * a made-up one; path is that one's.
- */
+/* Its has_functions is set with its locations.  mapping: NULL: one made up, of that path. */
 static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mapping *mapping,
 			const char *path)
 {
@@ -391,6 +388,8 @@ void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 {
 	if (snapshot == NULL)
 		return;
+	for (uint32_t i = 0; i < snapshot->row_count; i++)
+		hs_callsite_trie_release(&snapshot->producer->trie, snapshot->rows[i].callsite);
 	hs_arena_free(snapshot->rows);
 	hs_arena_free(snapshot->mappings);
 	hs_arena_free(snapshot->locations);

@@ -3,8 +3,8 @@
  * A frozen copy of the books' rows, with names, laid out for the encoder.
  *
  * Rows are copied (one small struct each); stacks and locations are shared with the
- * books, which only grow.  So the producer can go on with its records while the
- * snapshot is written.
+ * books, and stay as long as these copies hold them.  So the producer can go on with its
+ * records while the snapshot is written.
  *
  * Locations are written in the order of (mapping, address), mappings with the main
  * binary first and then by id, so equal books give equal bytes.
@@ -23,7 +23,7 @@ struct hs_snapshot_view; /* owns what the view points to */
 /*
  * Freeze and name the books of now, or (peak, where hs_producer_keep_peak() was called) as
  * they were when most memory was in use.  Names of new locations are read from the objects'
- * symbol tables (symbolize/), once per location for the life of the process: an object is
+ * symbol tables (symbolize/), once per location as long as it is in a stack: an object is
  * read when it has locations without a name, then let go.  pause is called between pieces
  * of work, after the rows have been copied.
  *

@@ -226,6 +226,7 @@ static inline void history_free_all(void)
 	}
 	CHECK_INT(hs_producer_in_use_bytes(producer), 0);
 	CHECK_INT(hs_live_set_used(), 0);
+	check_holders(producer);
 	for (unsigned site = 0; site < ORACLE_SITES; site++) {
 		CHECK(oracle.now[site].inuse_objects == 0);
 		CHECK(oracle.now[site].inuse_bytes == 0);

@@ -96,6 +96,54 @@ static inline struct sums sum_rows(const struct hs_producer *producer)
 	return sums;
 }
 
+/*
+ * Each node is held by its children, by the rows of its stack and as a pinned one; each
+ * location by its nodes and its verdict: no more and no less.  No event is on its way, and
+ * there is no snapshot.
+ */
+static inline void check_holders(const struct hs_producer *producer)
+{
+	const struct hs_interner *nodes = &producer->trie.interner;
+	const struct hs_interner *places = &producer->locations.interner;
+	const struct hs_interner *rows = &producer->tracker.rows;
+	uint32_t *node_holders = calloc(nodes->count, sizeof *node_holders);
+	uint32_t *place_holders = calloc(places->count, sizeof *place_holders);
+
+	node_holders[producer->lost_callsite]++;
+	if (hs_frame_filter_is_on(&producer->filter))
+		node_holders[producer->filter.callsite]++;
+	for (uint32_t i = 0; i < rows->count; i++) {
+		if (hs_interner_is_used(rows, i))
+			node_holders[hs_heap_tracker_row(&producer->tracker, i)->key.callsite]++;
+	}
+	for (uint32_t i = 1; i < nodes->count; i++) {
+		const struct hs_callsite *site = hs_callsite_trie_get(&producer->trie, i);
+
+		if (hs_interner_is_used(nodes, i)) {
+			node_holders[site->parent]++;
+			place_holders[site->location]++;
+		}
+	}
+	for (uint32_t i = 0; i < nodes->count; i++) {
+		CHECK_INT(i != HS_CALLSITE_ROOT && hs_interner_is_used(nodes, i),
+			  i != HS_CALLSITE_ROOT && node_holders[i] != 0);
+		if (hs_interner_is_used(nodes, i))
+			CHECK_INT(hs_callsite_trie_get(&producer->trie, i)->holders,
+				  node_holders[i]);
+	}
+	for (uint32_t i = 0; i < places->count; i++) {
+		const struct hs_location *place = hs_location_table_get(&producer->locations, i);
+		bool used = hs_interner_is_used(places, i);
+
+		place_holders[i] += used && place->verdict == HS_VERDICT_HIDDEN;
+		CHECK_INT(used, place_holders[i] != 0);
+		if (used)
+			CHECK_INT(place->holders, place_holders[i]);
+	}
+	free(node_holders);
+	free(place_holders);
+}
+
 static inline void check_sums(const struct hs_producer *producer, uint64_t objects, uint64_t bytes,
 			      uint64_t inuse_objects, uint64_t inuse_bytes)
 {

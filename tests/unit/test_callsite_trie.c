@@ -9,30 +9,51 @@
 static struct hs_callsite_trie trie;
 static struct hs_location_table locations;
 
+static uint32_t locate(uint32_t mapping, uint64_t address)
+{
+	return hs_location_table_intern(&locations, (struct hs_frame){address, mapping}, 0);
+}
+
+static void begin(void)
+{
+	CHECK_INT(hs_location_table_init(&locations), 0);
+	CHECK_INT(hs_callsite_trie_init(&trie, &locations), 0);
+}
+
+static void end(void)
+{
+	hs_callsite_trie_fini(&trie);
+	hs_location_table_fini(&locations);
+}
+
 static void equal_stacks_are_one_node(void)
 {
-	uint32_t a, b, c;
+	uint32_t first, second, a, b, c;
 
-	CHECK_INT(hs_callsite_trie_init(&trie), 0);
+	begin();
+	first = locate(1, 10);
+	second = locate(1, 20);
 	CHECK_INT(hs_callsite_trie_count(&trie), 1);
-	a = hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT, 0);
-	b = hs_callsite_trie_child(&trie, a, 0);
-	c = hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT, 1);
+	a = hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT, first);
+	b = hs_callsite_trie_child(&trie, a, first);
+	c = hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT, second);
 	CHECK(a != HS_CALLSITE_ROOT && a != b && b != c && a != c);
-	CHECK_INT(hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT, 0), a);
-	CHECK_INT(hs_callsite_trie_child(&trie, a, 0), b);
+	CHECK_INT(hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT, first), a);
+	CHECK_INT(hs_callsite_trie_child(&trie, a, first), b);
 	CHECK_INT(hs_callsite_trie_count(&trie), 4);
 	CHECK_INT(hs_callsite_trie_get(&trie, HS_CALLSITE_ROOT)->depth, 0);
 	CHECK_INT(hs_callsite_trie_get(&trie, b)->depth, 2);
 	CHECK_INT(hs_callsite_trie_get(&trie, b)->parent, a);
-	hs_callsite_trie_fini(&trie);
+	end();
 }
 
 static void keeps_many_nodes_apart(void)
 {
 	enum { PARENTS = 300, CHILDREN = 100 };
 
-	CHECK_INT(hs_callsite_trie_init(&trie), 0);
+	begin();
+	for (uint32_t i = 0; i < PARENTS; i++)
+		CHECK_INT(locate(1, i), i);
 	for (int round = 0; round < 2; round++) {
 		for (uint32_t i = 0; i < PARENTS; i++)
 			CHECK_INT(hs_callsite_trie_child(&trie, 0, i), i + 1);
@@ -41,28 +62,172 @@ static void keeps_many_nodes_apart(void)
 				  PARENTS + 1 + i);
 	}
 	CHECK_INT(hs_callsite_trie_count(&trie), 1 + PARENTS + PARENTS * CHILDREN);
-	hs_callsite_trie_fini(&trie);
+	end();
 }
 
 static void stays_as_it_was_without_memory(void)
 {
-	uint32_t i = 0;
+	uint32_t i = 0, held;
 
-	CHECK_INT(hs_callsite_trie_init(&trie), 0);
+	begin();
+	held = hs_callsite_trie_child(&trie, 0, locate(1, 0));
+	hs_callsite_trie_hold(&trie, held);
+	for (uint32_t more = 1; more < 1000; more++)
+		hs_location_table_hold(&locations, locate(1, more));
 	hs_arena_set_budget(hs_arena_used());
 	while (i < 1000 && hs_callsite_trie_child(&trie, 0, i) != HS_CALLSITE_NONE)
 		i++;
 	CHECK(i > 0 && i < 1000);
 	CHECK_INT(hs_callsite_trie_count(&trie), i + 1);
-	CHECK_INT(hs_callsite_trie_child(&trie, 0, 0), 1);
+	CHECK_INT(hs_callsite_trie_child(&trie, 0, 0), held);
 	hs_arena_set_budget((size_t)64 << 20);
 	CHECK_INT(hs_callsite_trie_child(&trie, 0, i), i + 1);
-	hs_callsite_trie_fini(&trie);
+	end();
 }
 
-static uint32_t locate(uint32_t mapping, uint64_t address)
+/* What was made on the way to a node for which there is no memory goes. */
+static void half_a_stack_goes(void)
 {
-	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping }, 0);
+	uint32_t node = HS_CALLSITE_ROOT, below = HS_CALLSITE_ROOT, depth = 0;
+
+	begin();
+	hs_arena_set_budget(hs_arena_used());
+	while (below != HS_CALLSITE_NONE && depth < 1000) {
+		uint32_t location = locate(1, depth++);
+
+		/* As the producer does. */
+		if (location == HS_LOCATION_NONE) {
+			hs_callsite_trie_settle(&trie, node);
+			break;
+		}
+		node = below;
+		below = hs_callsite_trie_child(&trie, node, location);
+		node = below != HS_CALLSITE_NONE ? below : node;
+	}
+	CHECK(depth > 1 && depth < 1000);
+	CHECK_INT(hs_callsite_trie_count(&trie), 1);
+	CHECK_INT(locations.interner.used, 0);
+	hs_arena_set_budget((size_t)64 << 20);
+	end();
+}
+
+/*
+ * Random stacks that come and go, against a model that has them in plain arrays: a stack's
+ * nodes are its prefixes, there is a node for each that some stack of now begins with, and a
+ * location for each that is in one.
+ */
+enum { HELD = 40, DEPTH_MAX = 6, PLACES = 5, STEPS = 200000 };
+
+struct held_stack {
+	uint32_t node; /* HS_CALLSITE_NONE: none is held here */
+	uint32_t depth;
+	unsigned char places[DEPTH_MAX]; /* from the root */
+};
+
+static struct held_stack stacks[HELD];
+
+static bool has_prefix_of(const struct held_stack *stack, const struct held_stack *other,
+			  uint32_t depth)
+{
+	return stack->node != HS_CALLSITE_NONE && stack->depth >= depth &&
+	       memcmp(stack->places, other->places, depth) == 0;
+}
+
+/* Prefixes that no stack before has. */
+static uint32_t prefixes_first_seen(uint32_t number)
+{
+	uint32_t count = 0;
+
+	for (uint32_t depth = 1; depth <= stacks[number].depth; depth++) {
+		uint32_t other = 0;
+
+		while (other < number && !has_prefix_of(&stacks[other], &stacks[number], depth))
+			other++;
+		count += other == number;
+	}
+	return count;
+}
+
+static void check_path(const struct held_stack *stack)
+{
+	uint32_t node = stack->node;
+
+	CHECK_INT(hs_callsite_trie_get(&trie, node)->depth, stack->depth);
+	for (uint32_t depth = stack->depth; depth > 0; depth--) {
+		const struct hs_callsite *site = hs_callsite_trie_get(&trie, node);
+
+		CHECK(hs_interner_is_used(&trie.interner, node));
+		CHECK(hs_interner_is_used(&locations.interner, site->location));
+		CHECK_INT(hs_location_table_get(&locations, site->location)->address,
+			  stack->places[depth - 1]);
+		node = site->parent;
+	}
+	CHECK_INT(node, HS_CALLSITE_ROOT);
+}
+
+static void compare_with_model(void)
+{
+	uint32_t nodes = 1, places = 0;
+
+	for (uint32_t i = 0; i < HELD; i++) {
+		if (stacks[i].node == HS_CALLSITE_NONE)
+			continue;
+		check_path(&stacks[i]);
+		nodes += prefixes_first_seen(i);
+		for (uint32_t depth = 0; depth < stacks[i].depth; depth++)
+			places |= 1u << stacks[i].places[depth];
+	}
+	CHECK_INT(hs_callsite_trie_count(&trie), nodes);
+	CHECK_INT(locations.interner.used, __builtin_popcount(places));
+}
+
+static void hold_random_stack(struct held_stack *stack, uint64_t random)
+{
+	uint32_t node = HS_CALLSITE_ROOT;
+
+	stack->depth = 1 + (uint32_t)random % DEPTH_MAX;
+	for (uint32_t i = 0; i < stack->depth; i++) {
+		random /= 8;
+		stack->places[i] = (unsigned char)(random % PLACES);
+		node = hs_callsite_trie_child(&trie, node, locate(1, stack->places[i]));
+	}
+	stack->node = node;
+	hs_callsite_trie_hold(&trie, node);
+}
+
+static void nodes_and_locations_go_with_their_holders(void)
+{
+	uint64_t state = 3;
+	size_t used;
+
+	begin();
+	used = hs_arena_used();
+	for (uint32_t i = 0; i < HELD; i++)
+		stacks[i].node = HS_CALLSITE_NONE;
+	for (uint32_t step = 0; step < STEPS; step++) {
+		struct held_stack *stack;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		/* At times few are held, so that much goes. */
+		stack = &stacks[(state >> 58) % (step / 1000 % 2 == 0 ? HELD : 3)];
+		if (stack->node != HS_CALLSITE_NONE) {
+			hs_callsite_trie_release(&trie, stack->node);
+			stack->node = HS_CALLSITE_NONE;
+		} else {
+			hold_random_stack(stack, state >> 32);
+		}
+		if (step % 97 == 0)
+			compare_with_model();
+	}
+	for (uint32_t i = 0; i < HELD; i++) {
+		if (stacks[i].node != HS_CALLSITE_NONE)
+			hs_callsite_trie_release(&trie, stacks[i].node);
+		stacks[i].node = HS_CALLSITE_NONE;
+	}
+	compare_with_model();
+	printf("at most %u nodes, %u locations\n", trie.interner.count, locations.interner.count);
+	CHECK(hs_arena_used() < used + 64 * 1024);
+	end();
 }
 
 static void locations_are_told_apart_by_mapping_and_address(void)
@@ -83,13 +248,48 @@ static void locations_are_told_apart_by_mapping_and_address(void)
 	hs_location_table_fini(&locations);
 }
 
+/* A name goes with the last of its locations, or when another takes its place. */
+static void names_go_with_their_locations(void)
+{
+	struct hs_shared_name *name, *other;
+	uint32_t first, second;
+	size_t used;
+
+	CHECK_INT(hs_location_table_init(&locations), 0);
+	used = hs_arena_used();
+	first = locate(1, 10);
+	second = locate(1, 20);
+	hs_location_table_hold(&locations, first);
+	hs_location_table_hold(&locations, second);
+	name = hs_shared_name_create("save", "_Z4savev");
+	hs_location_set_name(hs_location_table_get(&locations, first), name);
+	hs_location_set_name(hs_location_table_get(&locations, second), name);
+	hs_shared_name_release(name);
+	other = hs_shared_name_create("object+0x10", NULL);
+	hs_location_set_name(hs_location_table_get(&locations, first), other);
+	hs_shared_name_release(other);
+	CHECK_STR(hs_location_table_get(&locations, first)->name, "object+0x10");
+	CHECK(hs_location_table_get(&locations, first)->system_name == NULL);
+	CHECK_STR(hs_location_table_get(&locations, second)->name, "save");
+	CHECK_STR(hs_location_table_get(&locations, second)->system_name, "_Z4savev");
+	hs_location_table_release(&locations, second);
+	hs_location_set_lasting_name(hs_location_table_get(&locations, first), "generated");
+	CHECK_STR(hs_location_table_get(&locations, first)->name, "generated");
+	CHECK_INT(hs_arena_used(), used);
+	CHECK(hs_location_table_get(&locations, locate(1, 30))->name == NULL);
+	hs_location_table_fini(&locations);
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	RUN(equal_stacks_are_one_node);
 	RUN(keeps_many_nodes_apart);
 	RUN(stays_as_it_was_without_memory);
+	RUN(half_a_stack_goes);
+	RUN(nodes_and_locations_go_with_their_holders);
 	RUN(locations_are_told_apart_by_mapping_and_address);
+	RUN(names_go_with_their_locations);
 	CHECK_INT(hs_arena_used(), 0);
 	return CHECK_RESULT();
 }

@@ -81,6 +81,7 @@ static void end(void)
 {
 	hs_snapshot_destroy(snapshot);
 	snapshot = NULL;
+	check_holders(producer);
 	unlink(perf_map);
 }
 

@@ -302,6 +302,7 @@ static void without_memory_samples_go_to_lost(void)
 	hs_arena_set_budget(256 * MIB);
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK_INT(hs_producer_next_number(producer), 2 * SAMPLES + 1);
+	check_holders(producer);
 	sums = sum_rows(producer);
 	CHECK(sums.inuse_objects == 0 && sums.inuse_bytes == 0);
 }

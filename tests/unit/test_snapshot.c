@@ -107,6 +107,7 @@ static void names_functions_and_puts_main_first(void)
 		      (a->mapping == b->mapping && a->address < b->address));
 	}
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 /* Two C++ functions of one name, one of them met twice, and a Rust one. */
@@ -139,6 +140,7 @@ static void cxx_and_rust_names_are_those_of_the_source(void)
 	CHECK_STR(frame(1, 1)->name, "record::save");
 	CHECK_STR(frame(1, 1)->system_name, "_RNvCs1234_6record4save");
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 static void main_is_first_whatever_its_id(void)
@@ -161,6 +163,7 @@ static void main_is_first_whatever_its_id(void)
 	CHECK_INT(frame(0, 1)->mapping, 2);
 	CHECK_INT(frame(1, 0)->mapping, 0);
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 static void symbolize_decides_on_names(void)
@@ -181,6 +184,7 @@ static void symbolize_decides_on_names(void)
 	CHECK(view.mappings[0].has_functions ==
 	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, one)));
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 static void equal_books_give_equal_views(void)
@@ -206,6 +210,7 @@ static void equal_books_give_equal_views(void)
 	}
 	hs_snapshot_destroy(snapshot);
 	CHECK_INT(hs_arena_used(), used);
+	check_holders(producer);
 }
 
 static void an_empty_profile_has_the_main_mapping(void)
@@ -217,6 +222,7 @@ static void an_empty_profile_has_the_main_mapping(void)
 	CHECK_INT(view.mapping_count, 1);
 	CHECK_STR(view.drop_frames, "malloc");
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 static void what_was_lost_is_a_row(void)
@@ -239,6 +245,7 @@ static void what_was_lost_is_a_row(void)
 	CHECK(!view.rows[1].has_size);
 	CHECK(view.rows[0].has_size && view.rows[0].size == 5);
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 static void rows_are_rounded_once(void)
@@ -261,6 +268,7 @@ static void rows_are_rounded_once(void)
 	CHECK_INT(view.rows[0].values[3], 0);
 	CHECK(view.rows[0].values[0] > 0);
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 /* Executable memory without a file is named by its offset. */
@@ -302,6 +310,7 @@ static void threads_are_labelled(void)
 	CHECK(view.rows[1].thread == NULL);
 	CHECK_STR(frame(1, 0)->name, "[unknown]");
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
 }
 
 /* Fails at each allocation in turn, gives all back, and works with enough. */
@@ -324,6 +333,7 @@ static void without_memory_there_is_no_snapshot(void)
 	hs_arena_set_budget(256 * MIB);
 	hs_snapshot_destroy(snapshot);
 	CHECK_INT(hs_arena_used(), used);
+	check_holders(producer);
 }
 
 int main(void)
