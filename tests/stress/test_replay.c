@@ -50,12 +50,16 @@ static void deliver(uint64_t number)
 {
 	const struct recorded *event = &recorded[number];
 
-	if (event->frees != 0) {
+	if (event->frees != 0)
 		hs_live_set_end_move(recorded[event->frees].unwound.slot);
-		CHECK_INT(hs_producer_take_freed(producer), 1);
-	} else {
+	else
 		hs_producer_take(producer, &event->unwound);
-	}
+}
+
+/* Frees come one at a time or several at once. */
+static void commit(void)
+{
+	hs_producer_take_freed(producer);
 	hs_producer_commit(producer);
 }
 
@@ -74,8 +78,11 @@ static void arrive(uint64_t *random, unsigned held_most)
 
 			deliver(held[pick]);
 			held[pick] = held[--held_count];
+			if (held_most == 0 || run_random(random, 3) == 0)
+				commit();
 		}
 	}
+	commit();
 }
 
 /* The sums of all rows are those of the run.  In use: what no event frees. */

@@ -84,6 +84,8 @@ static void deliver_one(void)
 		history_repeat(delivered[history_random(&arriving, REMEMBERED)]);
 	if (arrival->lossy && history_random(&arriving, 16) == 0)
 		history_give_up();
+	if (history_random(&arriving, 1000) == 0)
+		history_compare(); /* one of several profiles */
 }
 
 static void send(uint64_t number)
