@@ -271,12 +271,22 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 	return identify(file);
 }
 
+/* Something of that name that a file must not take the place of: a device, a directory... */
+static bool is_no_file(const char *path)
+{
+	struct stat old;
+
+	return hs_sys_stat(path, &old) == 0 && !S_ISREG(old.st_mode);
+}
+
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
 
 	file->fd = -1;
+	if (error == 0 && is_no_file(file->path))
+		error = -EEXIST;
 	if (error != 0)
 		return error;
 	file->fd = hs_sys_open(file->temporary, flags, 0600);

@@ -68,7 +68,10 @@ struct hs_dump_file {
 /* What an error of these functions, or of a write, means to a person. */
 const char *hs_dump_error_text(int error);
 
-/* Create the temporary file for path.  Returns 0 or -errno (nothing is left then). */
+/*
+ * Create the temporary file for path.  Returns 0 or -errno (nothing is left then; -EEXIST:
+ * something is there, or behind a link there, that is no regular file).
+ */
 int hs_dump_file_open(struct hs_dump_file *file, const char *path);
 
 /*

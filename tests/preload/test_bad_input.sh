@@ -25,6 +25,11 @@ nothing_left
 try file_as_directory HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=/dev/null/a.heap.pb.gz"
 expect_one_message /dev/null/ 'not a directory'
 
+mkfifo "$directory/pipe"
+try fifo HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/pipe"
+expect_one_message /pipe HEAPSAMPLE_OUTPUT= 'not a file'
+[ -p "$directory/pipe" ] || fail "fifo: a file took its place"
+
 if [ "$(id -u)" -ne 0 ]; then
 	mkdir "$directory/locked" && chmod 500 "$directory/locked"
 	try locked HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/locked/a.heap.pb.gz"

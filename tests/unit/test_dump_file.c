@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -232,6 +234,40 @@ static void links_are_not_followed(void)
 	unlink("precious");
 }
 
+static void refuse(const char *path, mode_t kind)
+{
+	struct hs_dump_file file;
+	struct stat status;
+
+	CHECK_INT(hs_dump_file_open(&file, path), -EEXIST);
+	CHECK_INT(file.fd, -1);
+	CHECK_INT(lstat(path, &status), 0);
+	CHECK_INT(status.st_mode & S_IFMT, kind);
+}
+
+/* What is not a file stays what it is: root could rename a profile over a device. */
+static void only_files_are_replaced(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	CHECK_INT(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+	close(fd);
+	CHECK_INT(mkfifo("fifo", 0600), 0);
+	CHECK_INT(mkdir("directory", 0700), 0);
+	CHECK_INT(symlink("/dev/null", "link"), 0);
+	refuse("/dev/null", S_IFCHR);
+	refuse("fifo", S_IFIFO);
+	refuse("socket", S_IFSOCK);
+	refuse("directory", S_IFDIR);
+	refuse("link", S_IFLNK);
+	CHECK_INT(entries(), 4);
+	unlink("fifo");
+	unlink("socket");
+	unlink("link");
+	rmdir("directory");
+}
+
 static void impossible_paths_are_refused(void)
 {
 	static char path[2 * HS_PATH_BYTES];
@@ -308,8 +344,8 @@ static void failed_commit_leaves_the_old_file(void)
 	}
 	unlink("a");
 	/* A directory in the way. */
-	CHECK_INT(mkdir("a", 0700), 0);
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(mkdir("a", 0700), 0);
 	CHECK_INT(hs_dump_file_commit(&file), -EISDIR);
 	CHECK_INT(entries(), 1);
 	rmdir("a");
@@ -358,6 +394,7 @@ int main(void)
 	RUN(discarded_file_leaves_nothing);
 	RUN(leftover_is_replaced);
 	RUN(links_are_not_followed);
+	RUN(only_files_are_replaced);
 	RUN(impossible_paths_are_refused);
 	RUN(read_only_directory_is_refused);
 	RUN(failed_commit_leaves_the_old_file);
