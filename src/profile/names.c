@@ -281,7 +281,14 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 	struct hs_shared_name *last = NULL;
 	struct hs_symbols *symbols;
 
-	if (object == NULL || !is_worth_reading(object, mapping, locations, ids, count))
+	if (object == NULL)
+		return;
+	if (object->is_partial) {
+		/* For hs_names_find() too: it reads the object anew. */
+		object->missing = false;
+		let_go(names, object);
+	}
+	if (!is_worth_reading(object, mapping, locations, ids, count))
 		return;
 	let_go(names, object); /* it may have more names by now */
 	symbols = load_wanted(mapping, object, locations, ids, count);

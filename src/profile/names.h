@@ -65,7 +65,8 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
  * Name one location, which is of mapping id, now and by its symbol only.  Returns whether a
  * symbol contains it; without memory for the name it has none nevertheless.  The object's
  * symbols stay in memory: at most so many bytes of them, but those used last in any case,
- * and until a round ends in which they were not used, or a profile reads them again.
+ * and until a round ends in which they were not used, or a profile reads them again.  What
+ * memory or descriptors were short for is not tried again before hs_names_fill().
  */
 bool hs_names_find(struct hs_names *names, struct hs_location *location,
 		   const struct hs_mapping *mapping, uint32_t id);

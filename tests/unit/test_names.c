@@ -155,6 +155,39 @@ static void names_come_with_descriptors(void)
 	CHECK_INT(fill(), 0);
 }
 
+static long no_descriptors_and_no_image(long number)
+{
+	return number == SYS_process_vm_readv ? -EFAULT : no_descriptors(number);
+}
+
+static bool find(uint32_t id)
+{
+	return hs_names_find(&names, hs_location_table_get(&locations, id),
+			     hs_mapping_table_get(table, mapping), mapping);
+}
+
+/* One by one: not again and again, but after the next profile; nothing read, and not all. */
+static void single_names_come_with_descriptors(void)
+{
+	static const hs_sys_fault_fn faults[] = {no_descriptors_and_no_image, no_descriptors};
+
+	for (unsigned i = 0; i < 2; i++) {
+		uint32_t id = add(hidden_function + 3 * i);
+
+		hs_sys_fault = faults[i];
+		CHECK(!find(id));
+		hs_sys_fault = NULL;
+		CHECK(!find(id));
+		CHECK_INT(fill(), 0);
+		CHECK(find(id));
+		CHECK_STR(hs_location_table_get(&locations, id)->name, "hidden");
+		/* Twice without a use in between: nothing is kept. */
+		hs_names_end_round(&names);
+		hs_names_end_round(&names);
+		CHECK_INT(names.kept_bytes, 0);
+	}
+}
+
 int main(void)
 {
 	size_t used;
@@ -169,6 +202,7 @@ int main(void)
 	RUN(names_come_with_a_debug_file);
 	RUN(no_memory_is_no_name);
 	RUN(names_come_with_descriptors);
+	RUN(single_names_come_with_descriptors);
 	hs_names_fini(&names);
 	/* What stays are the names: 64 bytes at most for each of eight. */
 	CHECK(hs_arena_used() - used <= 8 * 64);
