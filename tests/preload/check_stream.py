@@ -8,9 +8,9 @@
                                                  profile of the same program has
     check_stream.py has STREAM SIZE COUNT FREED  as many allocations of so many bytes, and
                                                  frees of them
-    check_stream.py cut STREAM                   cut at each byte of the last packets and of
-                                                 the first, all packets before are there
-    check_stream.py prefix STREAM                whole packets, then perhaps a part of one
+    check_stream.py cut STREAM                   cut at each byte, with the first and the last
+                                                 packets only, all packets before are there
+    check_stream.py prefix STREAM...             whole packets, then perhaps a part of one
     check_stream.py lossy STREAM                 some packet says that something is missing
     check_stream.py inherited STREAM PARENT      no event of PARENT is in STREAM, and each free
                                                  is of an allocation in one of them
@@ -207,10 +207,17 @@ def check_has(path, size, count, freed):
         yield "%s: %d of %s bytes, %d freed" % (os.path.basename(path), found, size, gone)
 
 
+def check_prefixes(*paths):
+    for path in paths:
+        yield from check_prefix(path)
+
+
 def check_cut(path):
     data = read(path)
+    ends = packets(data)[1]
+    data = data[:ends[1]] + data[ends[-10]:]
     whole, ends = packets(data)
-    for end in list(range(ends[1] + 1)) + list(range(ends[-10], len(data))):
+    for end in range(len(data)):
         found = packets(data[:end])[0]
         want = sum(1 for other in ends if other <= end)
         if found != whole[:want]:
@@ -237,5 +244,5 @@ def check_inherited(path, parent):
 
 
 CHECKS = {"complete": check_complete, "exact": check_exact, "has": check_has, "cut": check_cut,
-          "prefix": check_prefix, "lossy": check_lossy, "inherited": check_inherited}
+          "prefix": check_prefixes, "lossy": check_lossy, "inherited": check_inherited}
 sys.exit(finish(CHECKS[sys.argv[1]](*sys.argv[2:])))

@@ -97,15 +97,14 @@ done
 need timeout
 run_profiled fork_often HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_CHILDREN=all \
 	"HEAPSAMPLE_STREAM=$directory/fork_often/%e.%p.stream" -- \
-	timeout 50 "$victims/victim_process" fork-often
+	timeout 250 "$victims/victim_process" fork-often
 expect_status 0
 count=$(find "$out" -name 'victim_process.*.stream' | wc -l)
 [ $((count + $(grep -c 'fork met the profiler' "$out.stderr"))) -eq 101 ] ||
 	fail "fork_often: $count streams of one process and its 100 children"
 # The children's; the parent's is large.
-for file in $(find "$out" -name 'victim_process.*.stream' -size -100k); do
-	stream prefix "$file"
-done
+# shellcheck disable=SC2046 # no path has a blank in it
+stream prefix $(find "$out" -name 'victim_process.*.stream' -size -100k)
 
 # Each program that is executed in place: its own, whole.
 run_profiled exec HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/exec/%n.stream" -- \
