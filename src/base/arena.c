@@ -203,6 +203,14 @@ void *hs_arena_reserve(size_t bytes)
 	return (void *)start;
 }
 
+void hs_arena_unreserve(void *start, size_t bytes)
+{
+	hs_lock_acquire(&hs_arena.lock);
+	if ((uintptr_t)start == hs_arena.reserved_start)
+		hs_arena.reserved_start += round_up(bytes, hs_arena.page_bytes);
+	hs_lock_release(&hs_arena.lock);
+}
+
 static bool is_reserved_locked(uintptr_t start, size_t bytes)
 {
 	uintptr_t end = hs_arena_range.start + hs_arena_range.bytes;

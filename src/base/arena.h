@@ -84,6 +84,9 @@ void *hs_arena_bootstrap_alloc(size_t bytes);
  */
 void *hs_arena_reserve(size_t bytes);
 
+/* Give back what the last hs_arena_reserve(bytes) returned, of which nothing was committed. */
+void hs_arena_unreserve(void *start, size_t bytes);
+
 /*
  * Make [start, start + bytes) of a reserved part usable, zeroed, and count it.
  * start and bytes are multiples of the page.  Returns 0, -ENOMEM (over budget),

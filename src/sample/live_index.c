@@ -196,8 +196,13 @@ static uint64_t make_table(uint64_t buckets)
 
 	bytes = (bytes + 4095) & ~(size_t)4095;
 	memory = hs_arena_reserve(bytes);
-	if (memory == NULL || hs_arena_commit(memory, bytes) != 0)
+	if (memory == NULL)
 		return 0;
+	if (hs_arena_commit(memory, bytes) != 0) {
+		/* It is tried again and again: addresses run out too. */
+		hs_arena_unreserve(memory, bytes);
+		return 0;
+	}
 	return (uint64_t)(uintptr_t)memory | (uint64_t)(64 - __builtin_ctzll(buckets));
 }
 

@@ -164,7 +164,10 @@ void hs_threads_pause(void *unused)
 	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
 	hs_lock_acquire(&hs_session.producer_batch);
+	/* What is kept for writing is not for the books. */
+	hs_session_set_budget(false);
 	hs_threads_produce();
+	hs_session_set_budget(true);
 }
 
 static void *producer_main(void *unused)

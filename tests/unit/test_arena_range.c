@@ -214,6 +214,12 @@ static void test_reserve_and_commit(void)
 	CHECK(hs_arena_alloc(1) == NULL);
 	hs_arena_set_budget(BUDGET);
 
+	/* Only the last one can be given back. */
+	hs_arena_unreserve(part, 10 * MIB + 1);
+	CHECK(hs_arena_reserve(4096) == other - 4096);
+	hs_arena_unreserve(other - 4096, 4096);
+	CHECK(hs_arena_reserve(5) == other - 4096);
+
 	/* A part is no block. */
 	hs_arena_free(part + 16);
 	hs_arena_free_from_host(part + 16);
