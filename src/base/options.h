@@ -57,6 +57,8 @@ struct hs_options {
 	uint64_t stack_bytes;      /* _STACK: most stack copied per sample, 8k..256k */
 	uint64_t ring_bytes;       /* _RING: power of two, 0 = by interval */
 	uint64_t memory_bytes;     /* _MEMORY: the profiler's memory budget */
+	uint32_t max_cpu_percent;  /* _MAX_CPU: of one processor, for the profiler; 0 = any */
+	uint64_t max_cpu_s;        /* ... or seconds of processor time in all; 0 = any */
 	uint32_t block_ms;         /* _BLOCK: longest wait for ring space, or HS_BLOCK_AUTO */
 	enum hs_log_level log_level; /* _LOG */
 	char logfile[HS_OPTION_TEXT_BYTES]; /* _LOGFILE: "" = stderr */

@@ -82,6 +82,9 @@ size_t hs_option_print_seed(const struct hs_option *option, const void *options,
 bool hs_option_parse_keep(const struct hs_option *option, void *options, const char *text);
 size_t hs_option_print_keep(const struct hs_option *option, const void *options, char *buffer,
 			    size_t capacity);
+bool hs_option_parse_max_cpu(const struct hs_option *option, void *options, const char *text);
+size_t hs_option_print_max_cpu(const struct hs_option *option, const void *options, char *buffer,
+			       size_t capacity);
 bool hs_option_parse_signal(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_signal(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity);

@@ -10,6 +10,9 @@
 #include "base/format.h"
 #include "base/options.h"
 
+/* Both of the profiler's threads, all the time. */
+#define MAX_CPU_PERCENT 200
+
 void hs_option_store(const struct hs_option *option, void *field, uint64_t value)
 {
 	uint8_t byte = (uint8_t)value;
@@ -334,4 +337,37 @@ size_t hs_option_print_keep(const struct hs_option *option, const void *options,
 	length += hs_format(buffer + length, capacity - length, ",");
 	return length +
 	       hs_option_print_number(&size, &in->keep_bytes, buffer + length, capacity - length);
+}
+
+/* Percent, with or without the sign; or seconds, with a unit. */
+bool hs_option_parse_max_cpu(const struct hs_option *option, void *options, const char *text)
+{
+	struct hs_options *out = options;
+	uint64_t percent = 0, seconds = 0;
+	const char *end = hs_option_parse_digits(text, 10, &percent);
+
+	if (end == NULL)
+		return false;
+	if (*end != '\0' && strcmp(end, "%") != 0) {
+		percent = 0;
+		if (!parse_scaled(option, text, &seconds))
+			return false;
+	}
+	if (percent > MAX_CPU_PERCENT)
+		return false;
+	out->max_cpu_percent = (uint32_t)percent;
+	out->max_cpu_s = seconds;
+	return true;
+}
+
+size_t hs_option_print_max_cpu(const struct hs_option *option, const void *options, char *buffer,
+			       size_t capacity)
+{
+	const struct hs_option time = {.field_bytes = sizeof(uint64_t), .words = option->words};
+	const struct hs_options *in = options;
+
+	if (in->max_cpu_s != 0)
+		return hs_option_print_number(&time, &in->max_cpu_s, buffer, capacity);
+	return hs_format(buffer, capacity, "%u%s", in->max_cpu_percent,
+			 in->max_cpu_percent != 0 ? "%" : "");
 }

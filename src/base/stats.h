@@ -52,6 +52,8 @@
 	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
 	X(interval_lowers, "interval_lowers") /* and back again */ \
+	X(worker_cpu_ns, "worker_cpu_ns") /* processor time of the profiler's threads */ \
+	X(producer_cpu_ns, "producer_cpu_ns") \
 	X(unwinding_ns, "unwinding_ns") /* time spent on it */ \
 	X(bookkeeping_ns, "bookkeeping_ns") /* in the books, with names read for them */ \
 	X(dump_ns, "dump_ns") /* writing profiles, without the bookkeeping meanwhile */ \

@@ -43,7 +43,7 @@ struct hs_view_row {
 	const char *thread; /* label "thread"; NULL or "": none */
 };
 
-#define HS_VIEW_COMMENTS 4
+#define HS_VIEW_COMMENTS 5
 
 struct hs_view {
 	const struct hs_view_mapping *mappings;

@@ -130,6 +130,7 @@ size_t hs_stats_json(const struct hs_stats_report *report, char text[HS_STATS_JS
 	put_text(&json, "reason", report->reason);
 	put_number(&json, " ", "number", report->number);
 	put_text(&json, "profile", report->profile);
+	put_text(&json, "ended_early", report->ended_early);
 	put_number(&json, " ", "time_ns", report->time_ns);
 	put_number(&json, " ", "duration_ns", report->duration_ns);
 	put_counters(&json);

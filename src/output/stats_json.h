@@ -21,6 +21,7 @@ struct hs_stats_report {
 	const char *program;
 	const char *reason;
 	const char *profile; /* the file written; NULL: none, or not to be told */
+	const char *ended_early; /* why sampling has ended before the program; NULL: it has not */
 	uint64_t pid;
 	uint64_t number;
 	uint64_t time_ns;     /* wall clock */

@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "sample/live_set.h"
 #include "sample/sampler.h"
+#include "session/cpu_guard.h"
 
 /* Time between two changes of the interval. */
 #define RAISE_NS 10000000u
@@ -40,25 +41,64 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 {
 	uint64_t since_ns = view->now_ns - state->changed_ns;
 	bool is_ring_short = view->refusals != state->refusals;
+	bool is_cpu_short = view->cpu_overs != state->cpu_overs;
 
 	state->refusals = view->refusals;
+	state->cpu_overs = view->cpu_overs;
 	if (view->slots_used > state->slots_most)
 		state->slots_most = view->slots_used;
 	if (since_ns > RAISE_NS && view->interval < view->most &&
-	    (is_ring_short || is_memory_short(state, view))) {
+	    (is_ring_short || is_cpu_short || is_memory_short(state, view))) {
 		if (is_memory_short(state, view))
 			state->raised_bytes = view->used_bytes;
 		state->changed_ns = view->now_ns;
 		return view->interval * 2 < view->most ? view->interval * 2 : view->most;
 	}
 	if (since_ns > LOWER_NS && view->interval > view->asked && !is_ring_short &&
-	    is_there_room(state, view)) {
+	    !view->is_cpu_near && is_there_room(state, view)) {
 		if (view->used_bytes < state->raised_bytes)
 			state->raised_bytes = view->used_bytes;
 		state->changed_ns = view->now_ns;
 		return view->interval / 2 > view->asked ? view->interval / 2 : view->asked;
 	}
 	return view->interval;
+}
+
+/* Why the interval rises: each is told once. */
+enum cause { RING, CPU, MEMORY };
+
+static void tell_raise(enum cause cause, uint64_t interval)
+{
+	static const struct {
+		enum hs_log_level level;
+		const char *text;
+	} causes[] = {
+		[RING] = {HS_LOG_INFO, "the profiler cannot follow the program"},
+		[CPU] = {HS_LOG_INFO, "the profiler takes more than HEAPSAMPLE_MAX_CPU"},
+		[MEMORY] = {HS_LOG_WARN, "the profiler's memory is near HEAPSAMPLE_MEMORY"},
+	};
+	static bool told[sizeof causes / sizeof causes[0]];
+
+	hs_stats_add(interval_raises, 1);
+	if (!told[cause])
+		hs_log(causes[cause].level, "%s: it samples less, beginning with every %llu bytes",
+		       causes[cause].text, (unsigned long long)interval);
+	told[cause] = true;
+}
+
+void hs_budget_tell_losses(bool is_live_set_short)
+{
+	static bool told;
+	uint64_t lost = hs_stats_get(lost_memory);
+
+	if (is_live_set_short || hs_live_set_capacity() >= hs_live_set_limit())
+		lost += hs_stats_get(lost_live_set);
+	if (told || lost == 0)
+		return;
+	told = true;
+	hs_log(HS_LOG_WARN,
+	       "HEAPSAMPLE_MEMORY is used up: from now on samples may be lost; the profile says "
+	       "how many");
 }
 
 void hs_budget_follow(void)
@@ -72,12 +112,16 @@ void hs_budget_follow(void)
 		.used_bytes = hs_arena_used(),
 		.slots_used = hs_live_set_used(),
 		.refusals = hs_stats_get(stackless) + hs_stats_get(lost_ring),
+		.cpu_overs = hs_cpu_pressure.overs,
+		.is_cpu_near = hs_cpu_pressure.is_near,
 		.interval = interval,
 		.asked = hs_options.interval_bytes,
 		.most = hs_options.max_interval_bytes != 0 ? hs_options.max_interval_bytes
 							   : HS_INTERVAL_MAX,
 	};
-	bool is_ring_short = view.refusals != state.refusals;
+	enum cause cause = view.refusals != state.refusals     ? RING
+			   : view.cpu_overs != state.cpu_overs ? CPU
+							       : MEMORY;
 	uint64_t wanted;
 
 	if (interval == 0)
@@ -91,10 +135,6 @@ void hs_budget_follow(void)
 	state = next;
 	if (wanted < interval)
 		hs_stats_add(interval_lowers, 1);
-	if (wanted > interval && hs_stats_add(interval_raises, 1) == 0)
-		hs_log(is_ring_short ? HS_LOG_INFO : HS_LOG_WARN,
-		       "%s: it samples less, beginning with every %llu bytes",
-		       is_ring_short ? "the profiler cannot follow the program"
-				     : "the profiler's memory is near HEAPSAMPLE_MEMORY",
-		       (unsigned long long)wanted);
+	if (wanted > interval)
+		tell_raise(cause, wanted);
 }

@@ -20,6 +20,7 @@
 #include "output/pprof_encoder.h"
 #include "profile/snapshot.h"
 #include "sample/sampler.h"
+#include "session/cpu_guard.h"
 #include "session/process_memory.h"
 #include "session/session_state.h"
 
@@ -76,6 +77,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 	view->comments[1] = comments->process;
 	view->comments[2] = comments->counts;
 	view->comments[3] = comments->memory;
+	view->comments[4] = hs_session.ended_early;
 }
 
 static int write_unlocked(void *context, const void *bytes, size_t count)
@@ -174,6 +176,7 @@ static bool write_one(const char *reason, bool peak)
 	if (!peak && session->executed && session->dump_number == 0)
 		hs_dump_name_expand_free(hs_options.output, &name, path, sizeof path);
 	hs_session_set_budget(true);
+	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
 	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak,
@@ -189,6 +192,7 @@ static bool write_one(const char *reason, bool peak)
 	hs_stats_file_write(&name, &view, hides_program ? "FILTERED" : name.program,
 			    error == 0 && !hides_program ? dump_file.path : NULL);
 	hs_snapshot_destroy(snapshot);
+	hs_cpu_note_producer(false);
 	hs_session_set_budget(false);
 	return error == 0;
 }

@@ -18,6 +18,7 @@
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
+#include "session/cpu_guard.h"
 #include "session/session_state.h"
 
 /* The longest that a fork waits for the profiler threads. */
@@ -115,6 +116,7 @@ static void child(void)
 	if (hs_options.stream[0] != '\0')
 		hs_stream_after_fork();
 	hs_keep_after_fork();
+	hs_cpu_guard_after_fork();
 	session->samples_before = hs_stats_get(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);

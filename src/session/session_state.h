@@ -87,6 +87,7 @@ struct hs_session {
 	_Atomic uint64_t exec_samples; /* samples counted at the last hs_session_exec_begins() */
 	uint32_t dump_number;          /* producer's: of the last profile written */
 	uint64_t next_dump_ns;         /* producer's: monotonic; 0 = none due */
+	const char *ended_early;       /* producer's: why sampling has ended; NULL: it has not */
 };
 
 extern struct hs_session hs_session;

@@ -24,6 +24,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 
 	hs_process_memory_read(&memory, "");
 	report->version = heapsample_version();
+	report->ended_early = session->ended_early;
 	report->time_ns = (uint64_t)view->time_ns;
 	report->duration_ns = (uint64_t)view->duration_ns;
 	report->interval = hs_options.interval_bytes;

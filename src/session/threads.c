@@ -24,6 +24,7 @@
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
 #include "session/budget.h"
+#include "session/cpu_guard.h"
 #include "session/session_state.h"
 
 /* Room for the demangler with names that were made to exhaust it. */
@@ -83,6 +84,7 @@ static void *worker_main(void *unused)
 			 !hs_lock_is_wanted(&session->worker_batch));
 		if (result == HS_WORKER_STALLED)
 			hs_ring_close_dead(&session->ring);
+		hs_cpu_note_worker();
 		hs_lock_hand_over(&session->worker_batch);
 
 		/* Woken for nothing here: the live set is full, and frees wait for the producer. */
@@ -128,6 +130,7 @@ static void watch_gap(bool waiting)
 
 bool hs_threads_produce(void)
 {
+	static bool is_live_set_short;
 	struct hs_session *session = &hs_session;
 	uint64_t start_ns = hs_sys_monotonic_ns();
 	struct hs_ring_item item;
@@ -152,10 +155,11 @@ bool hs_threads_produce(void)
 	watch_gap(hs_producer_commit(session->producer));
 	if (done > 0 || freed > 0) {
 		hs_event_signal(&session->worker_event);
-		hs_live_set_maintain(SLOT_HEADROOM);
+		is_live_set_short = hs_live_set_maintain(SLOT_HEADROOM) != 0;
 		hs_budget_follow();
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
+	hs_budget_tell_losses(is_live_set_short);
 	return done > 0 || freed > 0;
 }
 
@@ -164,10 +168,12 @@ void hs_threads_pause(void *unused)
 	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
 	hs_lock_acquire(&hs_session.producer_batch);
+	hs_cpu_note_producer(false);
 	/* What is kept for writing is not for the books. */
 	hs_session_set_budget(false);
 	hs_threads_produce();
 	hs_session_set_budget(true);
+	hs_cpu_note_producer(true);
 }
 
 static void *producer_main(void *unused)
@@ -182,6 +188,7 @@ static void *producer_main(void *unused)
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();
 		hs_schedule_run_due();
+		hs_cpu_guard_follow();
 		sleep_ns = hs_schedule_sleep_ns();
 		if (hs_producer_commit(session->producer) &&
 		    (sleep_ns < 0 || sleep_ns > GAP_NS / 10))

@@ -7,6 +7,8 @@
     check_profile.py site FILE SITE O B O B     the four sums of site_SITE are these
     check_profile.py least FILE NAME BYTES      stacks with this function have that much in alloc_space
     check_profile.py top FILE NAME BYTES        this function's own inuse_space is the most, and that much
+    check_profile.py counted FILE NAME...       the counts of these names are not 0
+    check_profile.py comment FILE TEXT          a comment has this text
     check_profile.py lossless FILE...           no sample was lost, none without its stack
 """
 import sys
@@ -47,6 +49,19 @@ def command_top(path, name, least):
     if top != name or sums[top] < int(least):
         yield "%s: most is in use by %s, not %s bytes by %s; all: %s" % (
             path, top, least, name, sums)
+
+
+def command_counted(path, *names):
+    counts = counters(read_profile(path))
+    for name in names:
+        if counts.get(name, 0) == 0:
+            yield "%s: %s is 0" % (path, name)
+
+
+def command_comment(path, text):
+    comments = list(read_profile(path).comments)
+    if not any(text in comment for comment in comments):
+        yield "%s: '%s' is not in %s" % (path, text, comments)
 
 
 def command_lossless(*paths):

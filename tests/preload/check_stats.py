@@ -12,7 +12,7 @@ from profile_facts import VALUES, counters, finish, read_profile
 
 MEMBERS = {
     "version": str, "program": str, "pid": int, "reason": str, "number": int,
-    "profile": (str, type(None)), "time_ns": int, "duration_ns": int, "counters": dict,
+    "profile": (str, type(None)), "ended_early": (str, type(None)), "time_ns": int, "duration_ns": int, "counters": dict,
     "unwinding_times_us": list, "ring_bytes": int, "ring_high_water_bytes": int,
     "profiler_memory": int, "profiler_memory_budget": int, "resident": int, "heaps": dict,
 }
@@ -60,13 +60,15 @@ def sums(profile, stats):
 def agreement(profile, stats):
     in_profile = counters(profile)
     # What goes on while a profile is written, and those that are of it.
-    moving = ("dumps", "dump_ns", "dump_failures", "bookkeeping_ns")
+    moving = ("dumps", "dump_ns", "dump_failures", "bookkeeping_ns", "worker_cpu_ns",
+              "producer_cpu_ns")
     for name, value in stats["counters"].items():
         before = in_profile.get(name, 0)
         if value < before or (value != before and stats["reason"] == "exit" and
                               name not in moving):
             yield "%s=%d, in the profile %d" % (name, value, before)
-    for name in ("dumps", "dump_ns", "bookkeeping_ns", "unwinding_ns"):
+    for name in ("dumps", "dump_ns", "bookkeeping_ns", "unwinding_ns", "worker_cpu_ns",
+                 "producer_cpu_ns"):
         if stats["counters"][name] == 0:
             yield "%s is 0" % name
     if not 0 < stats["ring_high_water_bytes"] <= stats["ring_bytes"]:

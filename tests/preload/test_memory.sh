@@ -21,4 +21,12 @@ expect_status 0
 expect_silence
 expect_profiles 1
 check check_profile.py has "$out"/*.heap.pb.gz site_after
+
+# Where nothing more fits, and the interval may not rise, samples are lost, and a line says so.
+run_profiled used_up HEAPSAMPLE_MEMORY=16m HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \
+	HEAPSAMPLE_BLOCK=100 -- "$victims/victim_live_set" 0
+expect_status 0
+expect_one_message 'HEAPSAMPLE_MEMORY is used up'
+expect_profiles 1
+check check_profile.py counted "$out"/*.heap.pb.gz lost_live_set
 finish

@@ -114,6 +114,26 @@ static void a_full_ring_raises(void)
 	CHECK_INT(view.interval, ASKED);
 }
 
+/* A second over the limit each time; not back before there is half of it left. */
+static void processor_time_raises(void)
+{
+	start();
+	use(MIB, 0);
+	for (int i = 0; i < 3; i++) {
+		view.cpu_overs++;
+		view.is_cpu_near = true;
+		pass(1);
+	}
+	CHECK_INT(view.interval, 8 * ASKED);
+	pass(10);
+	CHECK_INT(view.interval, 8 * ASKED);
+	view.is_cpu_near = false;
+	pass(1);
+	CHECK_INT(view.interval, 4 * ASKED);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+}
+
 static void it_goes_no_higher_than_allowed(void)
 {
 	start();
@@ -141,6 +161,7 @@ int main(void)
 	RUN(an_empty_live_set_brings_it_back);
 	RUN(less_memory_brings_it_back);
 	RUN(a_full_ring_raises);
+	RUN(processor_time_raises);
 	RUN(it_goes_no_higher_than_allowed);
 	return CHECK_RESULT();
 }

@@ -229,6 +229,23 @@ static void test_memory(void)
 		   "15m", "65g", "256", "256mb");
 }
 
+static void test_max_cpu(void)
+{
+	good("HEAPSAMPLE_MAX_CPU=0", "HEAPSAMPLE_MAX_CPU=0");
+	CHECK(options.max_cpu_percent == 0 && options.max_cpu_s == 0);
+	good("HEAPSAMPLE_MAX_CPU=5", "HEAPSAMPLE_MAX_CPU=5%");
+	CHECK(options.max_cpu_percent == 5 && options.max_cpu_s == 0);
+	good("HEAPSAMPLE_MAX_CPU=200%", "HEAPSAMPLE_MAX_CPU=200%");
+	good("HEAPSAMPLE_MAX_CPU=30s", "HEAPSAMPLE_MAX_CPU=30s");
+	CHECK(options.max_cpu_percent == 0 && options.max_cpu_s == 30);
+	good("HEAPSAMPLE_MAX_CPU=600S", "HEAPSAMPLE_MAX_CPU=10m");
+	good("HEAPSAMPLE_MAX_CPU=0s", "HEAPSAMPLE_MAX_CPU=0");
+	BAD_VALUES("HEAPSAMPLE_MAX_CPU",
+		   "percent of a processor, 0 to 200, or seconds in all, to 8760h, such as 5 or "
+		   "30s); using 0",
+		   "", "201", "201%", "%", "5%%", "5 %", "-1", "8761h", "0.5", "1s%", "5ms");
+}
+
 static void test_block(void)
 {
 	good("HEAPSAMPLE_BLOCK=0", "HEAPSAMPLE_BLOCK=0");
@@ -435,6 +452,7 @@ int main(void)
 	RUN(test_stack);
 	RUN(test_ring);
 	RUN(test_memory);
+	RUN(test_max_cpu);
 	RUN(test_block);
 	RUN(test_log);
 	RUN(test_seed);

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The limit of the profiler's processor time: when sampling is over it, and when it ends. */
+#include "session/cpu_guard.h"
+
+#include "check.h"
+
+#define SECOND ((uint64_t)1000000000)
+#define MS ((uint64_t)1000000)
+
+static struct hs_cpu_state state;
+static struct hs_cpu_view view;
+static struct hs_cpu_limits limits;
+
+static void start(uint32_t percent, uint64_t total_ns)
+{
+	limits = (struct hs_cpu_limits){.percent = percent, .total_ns = total_ns};
+	view = (struct hs_cpu_view){.now_ns = 1000 * SECOND};
+	state = (struct hs_cpu_state){.last = view};
+}
+
+/* Time goes on; the threads use some of it, partly for writing. */
+static enum hs_cpu_verdict pass(uint64_t ns, uint64_t used_ns, uint64_t writing_ns)
+{
+	view.now_ns += ns;
+	view.used_ns += used_ns;
+	view.writing_ns += writing_ns;
+	return hs_cpu_look(&state, &limits, &view);
+}
+
+static void no_limit(void)
+{
+	start(0, 0);
+	for (int i = 0; i < 100; i++)
+		CHECK_INT(pass(SECOND, 2 * SECOND, 0), HS_CPU_NO_LOOK);
+}
+
+static void a_look_each_second(void)
+{
+	start(5, 0);
+	CHECK_INT(pass(SECOND - 1, SECOND, 0), HS_CPU_NO_LOOK);
+	CHECK_INT(pass(1, 0, 0), HS_CPU_OVER);
+	CHECK_INT(pass(SECOND - 1, 0, 0), HS_CPU_NO_LOOK);
+	CHECK_INT(pass(1, 0, 0), HS_CPU_LOW);
+}
+
+static void share(void)
+{
+	start(5, 0);
+	CHECK_INT(pass(SECOND, 25 * MS, 0), HS_CPU_LOW);
+	CHECK_INT(pass(SECOND, 25 * MS + 1, 0), HS_CPU_NEAR);
+	CHECK_INT(pass(SECOND, 50 * MS, 0), HS_CPU_NEAR);
+	CHECK_INT(pass(SECOND, 50 * MS + 1, 0), HS_CPU_OVER);
+	/* Of all the time since the last look, if nothing was to be done meanwhile. */
+	CHECK_INT(pass(1000 * SECOND, 25 * SECOND, 0), HS_CPU_LOW);
+	start(200, 0);
+	CHECK_INT(pass(SECOND, 2 * SECOND, 0), HS_CPU_NEAR);
+	CHECK_INT(pass(SECOND, 2 * SECOND + 1, 0), HS_CPU_OVER);
+}
+
+static void writing_does_not_count_as_sampling(void)
+{
+	start(5, 0);
+	CHECK_INT(pass(SECOND, 500 * MS, 480 * MS), HS_CPU_LOW);
+	CHECK_INT(pass(SECOND, 500 * MS, 460 * MS), HS_CPU_NEAR);
+	CHECK_INT(pass(SECOND, 500 * MS, 400 * MS), HS_CPU_OVER);
+}
+
+static void too_much_in_succession_ends_it(void)
+{
+	start(5, 0);
+	for (unsigned i = 1; i < HS_CPU_LOOKS; i++)
+		CHECK_INT(pass(SECOND, 51 * MS, 0), HS_CPU_OVER);
+	CHECK_INT(pass(SECOND, 50 * MS, 0), HS_CPU_NEAR);
+	for (unsigned i = 1; i < HS_CPU_LOOKS; i++)
+		CHECK_INT(pass(SECOND, 51 * MS, 0), HS_CPU_OVER);
+	CHECK_INT(pass(SECOND / 2, 100 * MS, 0), HS_CPU_NO_LOOK);
+	CHECK_INT(pass(SECOND / 2, 0, 0), HS_CPU_STOP_SHARE);
+}
+
+/* One profile, however long it takes, does not end it; writing all the time does. */
+static void writing_ends_it_in_the_long_run(void)
+{
+	start(5, 0);
+	CHECK_INT(pass(500 * SECOND, 500 * SECOND, 500 * SECOND), HS_CPU_LOW);
+	CHECK_INT(pass(SECOND, 0, 0), HS_CPU_LOW);
+	for (unsigned i = 1; i < HS_CPU_LOOKS; i++)
+		CHECK_INT(pass(SECOND, SECOND, SECOND), HS_CPU_LOW);
+	CHECK_INT(pass(SECOND, SECOND, SECOND), HS_CPU_STOP_SHARE);
+}
+
+static void total(void)
+{
+	start(0, 30 * SECOND);
+	CHECK_INT(pass(3600 * SECOND, 30 * SECOND - 1, 0), HS_CPU_NO_LOOK);
+	/* At once: not only when a second is over. */
+	CHECK_INT(pass(1, 1, 1), HS_CPU_STOP_TOTAL);
+}
+
+int main(void)
+{
+	RUN(no_limit);
+	RUN(a_look_each_second);
+	RUN(share);
+	RUN(writing_does_not_count_as_sampling);
+	RUN(too_much_in_succession_ends_it);
+	RUN(writing_ends_it_in_the_long_run);
+	RUN(total);
+	return CHECK_RESULT();
+}
