@@ -19,6 +19,8 @@
 	X(allocated_bytes, "allocated_bytes") /* exact, see sample/sampler.h */ \
 	X(sampled_bytes, "sampled_bytes") /* their sizes, as requested */ \
 	X(frees, "frees") /* frees of sampled allocations */ \
+	X(superseded, "superseded") /* samples whose address was allocated again, unfreed */ \
+	X(stale, "stale") /* samples dropped: their epoch, or heap, had ended */ \
 	X(stackless, "stackless") /* recorded with the return address only: ring full */ \
 	X(lost_ring, "lost_ring") /* to [lost]: no ring space even for that */ \
 	X(lost_live_set, "lost_live_set") /* to [lost]: live set full */ \

@@ -22,13 +22,10 @@
 /* The buffer. */
 #define HS_ALLOC_STREAM_BYTES ((size_t)64 << 10)
 
-/* The heap of malloc and its family. */
-#define HS_ALLOC_STREAM_MALLOC_HEAP 1
-
 struct hs_stream_event {
 	bool is_free;          /* size and sample_bytes are not used then */
 	bool after_loss;       /* events that should have come before are missing */
-	uint32_t heap;
+	uint32_t heap;         /* sample/heap_id.h */
 	uint64_t address;
 	uint64_t size;         /* requested bytes */
 	uint64_t sample_bytes; /* bytes that the sample stands for */

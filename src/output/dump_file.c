@@ -92,7 +92,7 @@ static void put_letter(struct text *text, char letter, const struct hs_dump_name
 		break;
 	case 'n':
 		if (name->number == 0)
-			put(text, "peak", 4);
+			put_name(text, name->reason);
 		else
 			put_number(text, name->number, true);
 		break;
@@ -146,8 +146,10 @@ static void put_additions(struct text *text, const char *pattern, const struct h
 		put(text, ".", 1);
 		put_pid(text, name->pid);
 	}
-	if (name->number == 0 && !has_letter(pattern, 'n') && !has_letter(pattern, 'r'))
-		put(text, ".peak", 5);
+	if (name->number == 0 && !has_letter(pattern, 'n') && !has_letter(pattern, 'r')) {
+		put(text, ".", 1);
+		put_name(text, name->reason);
+	}
 }
 
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,

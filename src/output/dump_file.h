@@ -23,14 +23,14 @@
  * What stands for the letters of a pattern:
  *   %p pid  %e program  %h host  %t seconds since 1970  %n number, 4 digits or more
  *   %r reason  %% a percent sign
- * The number of the peak's profile is "peak"; without %n and %r in the pattern, ".peak" is
- * put where ".PID" would be, behind it.
+ * The number of a peak's profile is its reason, "peak"; without %n and %r in the pattern,
+ * ".peak" is put where ".PID" would be, behind it.
  */
 struct hs_dump_name {
 	const char *program;
 	const char *reason;
 	pid_t pid;
-	uint32_t number; /* 1 for the first profile of a process; 0: that of the peak */
+	uint32_t number; /* 1 for the first profile of a process; 0: that of a peak */
 	uint64_t time_s;
 	/*
 	 * The pattern came from a parent process: without %p in it, ".PID" is put before

@@ -28,7 +28,7 @@ enum field {
 enum {
 	ITEMS_PER_PAUSE = 256,
 	FRAME_BYTES = 11, /* a tag of one byte, a length of at most ten */
-	LABELS = 3,       /* bytes, tid, thread */
+	LABELS = 4,       /* bytes, tid, thread, heap */
 };
 
 /* Numbers of texts.  Functions are numbered in order of first use. */
@@ -47,6 +47,7 @@ struct encoder {
 	uint32_t text_bytes;          /* numbers of the labels' keys */
 	uint32_t text_tid;
 	uint32_t text_thread;
+	uint32_t text_heap;
 	uint32_t *stack;        /* one stack as the view gives it, */
 	uint64_t *location_ids; /* and as the profile names it */
 	uint8_t *buffer;        /* one packed message */
@@ -189,6 +190,14 @@ static Perftools__Profiles__Label *add_label(Perftools__Profiles__Label *labels,
 	return label;
 }
 
+static int add_text_label(struct encoder *encoder, Perftools__Profiles__Label *labels,
+			  Perftools__Profiles__Sample *sample, uint32_t key, const char *text)
+{
+	if (text == NULL || text[0] == '\0')
+		return 0;
+	return intern(encoder, text, &add_label(labels, sample, key)->str);
+}
+
 /* A number without a unit would be lost where it is 0: proto3 does not write it. */
 static int fill_labels(struct encoder *encoder, const struct hs_view_row *row,
 		       Perftools__Profiles__Label *labels, Perftools__Profiles__Sample *sample)
@@ -205,11 +214,9 @@ static int fill_labels(struct encoder *encoder, const struct hs_view_row *row,
 		label->num = row->tid;
 		label->num_unit = encoder->text_tid;
 	}
-	if (row->thread != NULL && row->thread[0] != '\0') {
-		label = add_label(labels, sample, encoder->text_thread);
-		return intern(encoder, row->thread, &label->str);
-	}
-	return 0;
+	if (add_text_label(encoder, labels, sample, encoder->text_thread, row->thread) != 0)
+		return -ENOMEM;
+	return add_text_label(encoder, labels, sample, encoder->text_heap, row->heap);
 }
 
 static int write_row(struct encoder *encoder, const struct hs_view_row *row)
@@ -367,7 +374,8 @@ static int start(struct encoder *encoder)
 			     sizeof(struct function)) != 0 ||
 	    hs_string_table_intern(strings, "bytes", &encoder->text_bytes) != 0 ||
 	    hs_string_table_intern(strings, "tid", &encoder->text_tid) != 0 ||
-	    hs_string_table_intern(strings, "thread", &encoder->text_thread) != 0)
+	    hs_string_table_intern(strings, "thread", &encoder->text_thread) != 0 ||
+	    hs_string_table_intern(strings, "heap", &encoder->text_heap) != 0)
 		return -ENOMEM;
 	return 0;
 }

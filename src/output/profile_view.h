@@ -41,6 +41,7 @@ struct hs_view_row {
 	uint64_t size;      /* label "bytes" if has_size */
 	int64_t tid;        /* label "tid" if has_tid */
 	const char *thread; /* label "thread"; NULL or "": none */
+	const char *heap;   /* label "heap"; NULL: malloc's, none */
 };
 
 #define HS_VIEW_COMMENTS 5

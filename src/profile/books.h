@@ -29,6 +29,7 @@ struct hs_producer {
 	struct hs_frame_filter filter;
 	unsigned labels;        /* bits of enum hs_label */
 	uint32_t lost_callsite; /* the stack of the [lost] row */
+	uint32_t epoch;         /* samples of another are dropped; 0: all are */
 	uint32_t freed;         /* the rest of what was taken off the freed list, or HS_SLOT_NONE */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };

@@ -31,6 +31,8 @@ struct hs_event {
 	uint32_t callsite;  /* node of callsite_trie.h */
 	uint32_t tid;       /* 0: no label */
 	uint32_t thread;    /* of thread_names.h, 0: no label */
+	uint32_t heap;
+	uint32_t labels;    /* of sample/labels.h, 0: none */
 };
 
 struct hs_commit_order {

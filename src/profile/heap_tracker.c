@@ -9,8 +9,8 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/heap.h"
 #include "sample/live_set.h"
-#include "sample/recorder.h"
 #include "sample/sampler.h"
 
 enum { PIECE_BOOKS = 1024, EXACT_SIZE_MAX = 128 };
@@ -46,14 +46,11 @@ uint64_t hs_heap_tracker_size_bucket(uint64_t size)
 	return size & ~(((uint64_t)1 << (61 - __builtin_clzll(size))) - 1);
 }
 
-void hs_heap_tracker_lose(uint64_t size, uint64_t weight)
+void hs_heap_tracker_lose(const struct hs_event *event)
 {
-	unsigned __int128 bytes = (unsigned __int128)weight * size >> HS_WEIGHT_SHIFT;
-
-	/* Relaxed: sums, as in sample/recorder.c; they publish nothing. */
-	atomic_fetch_add_explicit(&hs_lost.objects_weight, weight, memory_order_relaxed);
-	atomic_fetch_add_explicit(&hs_lost.bytes, (uint64_t)bytes, memory_order_relaxed);
+	hs_heap_lose(event->heap, event->size, event->weight);
 	hs_stats_add(lost_memory, 1);
+	hs_heap_add(event->heap, lost_memory, 1);
 }
 
 /* The book of a slot, or NULL if its piece is not there. */
@@ -109,9 +106,11 @@ static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row
 
 static struct hs_row_totals *totals_to_change(struct hs_heap_tracker *tracker, uint32_t row)
 {
+	struct hs_row *changed = row_of(tracker, row);
+
 	if (tracker->keeps_peak)
-		hs_peak_note(&tracker->peak, row);
-	return &row_of(tracker, row)->totals;
+		hs_peak_note(&tracker->peak, changed->key.heap, row);
+	return &changed->totals;
 }
 
 /* Add a sample to its row.  Returns the row, HS_INTERNER_NONE when out of memory. */
@@ -123,6 +122,8 @@ static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_even
 			.callsite = event->callsite,
 			.tid = event->tid,
 			.thread = event->thread,
+			.heap = event->heap,
+			.labels = event->labels,
 		}};
 	uint32_t number = hs_interner_add(&tracker->rows, &row);
 
@@ -140,7 +141,9 @@ static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
 /* The sample of a book is gone. */
 static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 {
-	subtract(&tracker->in_use, book->size, book->weight);
+	uint32_t heap = row_of(tracker, book->row - 1)->key.heap;
+
+	subtract(&tracker->in_use[heap], book->size, book->weight);
 	add(&totals_to_change(tracker, book->row - 1)->freed, book->size, book->weight);
 	book->row = 0;
 }
@@ -151,10 +154,10 @@ static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 	uint32_t row = add_to_row(tracker, event);
 
 	if (row == HS_INTERNER_NONE) {
-		hs_heap_tracker_lose(event->size, event->weight);
+		hs_heap_tracker_lose(event);
 		return;
 	}
-	add(&tracker->in_use, event->size, event->weight);
+	add(&tracker->in_use[event->heap], event->size, event->weight);
 	*book = (struct hs_book){
 		.size = event->size,
 		.weight = event->weight,
@@ -169,7 +172,7 @@ static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_ev
 	uint32_t row = add_to_row(tracker, event);
 
 	if (row == HS_INTERNER_NONE)
-		hs_heap_tracker_lose(event->size, event->weight);
+		hs_heap_tracker_lose(event);
 	else
 		add(&totals_to_change(tracker, row)->freed, event->size, event->weight);
 }
@@ -185,7 +188,7 @@ static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_ev
 	}
 	book = make_book(tracker, event->slot);
 	if (book == NULL) {
-		hs_heap_tracker_lose(event->size, event->weight);
+		hs_heap_tracker_lose(event);
 		return;
 	}
 	if (book->row != 0) {
@@ -203,9 +206,12 @@ static void read_totals(const void *context, uint32_t row, struct hs_row_totals 
 
 void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event)
 {
+	unsigned __int128 in_use;
+
 	apply_allocation(tracker, event);
-	if (tracker->keeps_peak && tracker->in_use.bytes > tracker->peak.bytes)
-		hs_peak_follow(&tracker->peak, tracker->in_use.bytes, hs_sys_realtime_ns(),
+	in_use = tracker->in_use[event->heap].bytes;
+	if (tracker->keeps_peak && in_use > tracker->peak.heaps[event->heap].bytes)
+		hs_peak_follow(&tracker->peak, event->heap, in_use, hs_sys_realtime_ns(),
 			       read_totals, tracker);
 }
 

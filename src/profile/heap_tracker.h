@@ -17,12 +17,15 @@
 #include "profile/commit_order.h"
 #include "base/interner.h"
 #include "profile/peak.h"
+#include "sample/heap_id.h"
 
 struct hs_row_key {
 	uint64_t size; /* size bucket; 0 without the label */
 	uint32_t callsite;
 	uint32_t tid;
 	uint32_t thread;
+	uint32_t heap;
+	uint32_t labels; /* of sample/labels.h */
 	uint32_t unused; /* 0; fills up the key */
 };
 
@@ -38,7 +41,7 @@ struct hs_heap_tracker {
 	struct hs_book **books; /* pieces, NULL where no slot was used */
 	uint32_t piece_count;
 	bool label_sizes;
-	struct hs_totals in_use; /* of all rows */
+	struct hs_totals in_use[HS_HEAP_LIMIT]; /* of each heap's rows */
 	bool keeps_peak;
 	struct hs_peak peak; /* if keeps_peak */
 };
@@ -47,14 +50,14 @@ struct hs_heap_tracker {
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 
-/* A sample that does not fit into memory goes to hs_lost, counted. */
+/* A sample that does not fit into memory goes to its heap's losses, counted. */
 void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event);
 
 /* Takes off exactly what was added, and gives the slot back to the live set. */
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event);
 
-/* Add a sample to hs_lost (sample/recorder.h), counted as lost_memory. */
-void hs_heap_tracker_lose(uint64_t size, uint64_t weight);
+/* Add a sample to its heap's losses, counted as lost_memory. */
+void hs_heap_tracker_lose(const struct hs_event *event);
 
 /* The size label: exact up to 128, then rounded down to a quarter of its octave. */
 uint64_t hs_heap_tracker_size_bucket(uint64_t size);

@@ -12,7 +12,6 @@ void hs_peak_fini(struct hs_peak *peak)
 {
 	hs_arena_free(peak->rows);
 	hs_arena_free(peak->changed);
-	hs_arena_free(peak->is_changed);
 	*peak = (struct hs_peak){0};
 }
 
@@ -39,14 +38,13 @@ static bool make_room(struct hs_peak *peak, uint32_t row)
 	while (capacity <= row)
 		capacity *= 2;
 	if (!grow(&peak->rows, sizeof *peak->rows, peak->capacity, capacity) ||
-	    !grow(&peak->changed, sizeof *peak->changed, peak->capacity, capacity) ||
-	    !grow(&peak->is_changed, sizeof *peak->is_changed, peak->capacity, capacity))
+	    !grow(&peak->changed, sizeof *peak->changed, peak->capacity, capacity))
 		return false;
 	peak->capacity = capacity;
 	return true;
 }
 
-void hs_peak_note(struct hs_peak *peak, uint32_t row)
+void hs_peak_note(struct hs_peak *peak, uint32_t heap, uint32_t row)
 {
 	if (peak->is_spoiled)
 		return;
@@ -54,34 +52,34 @@ void hs_peak_note(struct hs_peak *peak, uint32_t row)
 		peak->is_spoiled = true;
 		return;
 	}
-	if (peak->is_changed[row])
+	if (peak->changed[row] != 0)
 		return;
-	peak->is_changed[row] = true;
-	peak->changed[peak->changed_count++] = row;
+	peak->changed[row] = peak->heaps[heap].changed + 1;
+	peak->heaps[heap].changed = row + 1;
 }
 
-void hs_peak_follow(struct hs_peak *peak, unsigned __int128 in_use, uint64_t now_ns,
+void hs_peak_follow(struct hs_peak *peak, uint32_t heap, unsigned __int128 in_use, uint64_t now_ns,
 		    void (*read)(const void *context, uint32_t row, struct hs_row_totals *out),
 		    const void *context)
 {
-	if (in_use <= peak->bytes || peak->is_spoiled)
+	struct hs_heap_peak *kept = &peak->heaps[heap];
+
+	if (in_use <= kept->bytes || peak->is_spoiled)
 		return;
-	for (uint32_t i = 0; i < peak->changed_count; i++) {
-		uint32_t row = peak->changed[i];
+	while (kept->changed != 0) {
+		uint32_t row = kept->changed - 1;
 
 		read(context, row, &peak->rows[row]);
-		peak->is_changed[row] = false;
-		if (row >= peak->row_count)
-			peak->row_count = row + 1;
+		kept->changed = peak->changed[row] - 1;
+		peak->changed[row] = 0;
 	}
-	peak->changed_count = 0;
-	peak->bytes = in_use;
-	peak->time_ns = now_ns;
+	kept->bytes = in_use;
+	kept->time_ns = now_ns;
 }
 
 const struct hs_row_totals *hs_peak_row(const struct hs_peak *peak, uint32_t row)
 {
-	if (row >= peak->row_count || peak->rows[row].allocated.objects == 0)
+	if (row >= peak->capacity || peak->rows[row].allocated.objects == 0)
 		return NULL;
 	return &peak->rows[row];
 }

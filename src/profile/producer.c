@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "profile/books.h"
 #include "sample/free_times.h"
+#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -93,6 +94,7 @@ struct hs_producer *hs_producer_create(unsigned labels)
 	}
 	producer->labels = labels;
 	producer->freed = HS_SLOT_NONE;
+	producer->epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	/* The tables' first capacity is not used up. */
 	producer->lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
 	return producer;
@@ -137,6 +139,7 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 	const struct hs_streamed streamed = {
 		.is_free = event->kind == HS_EVENT_FREE,
 		.number = number,
+		.heap = event->heap,
 		.address = event->address,
 		.size = event->size,
 		.weight = event->weight,
@@ -238,19 +241,48 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 		event->thread = hs_thread_names_read(&producer->threads, record->tid);
 }
 
+static bool has_heap(const struct hs_unwound *record)
+{
+	return atomic_load_explicit(&hs_heaps[record->heap].state, memory_order_relaxed) !=
+	       HS_HEAP_UNUSED;
+}
+
+/* Its epoch is over, or its heap is gone. */
+static bool is_stale(const struct hs_producer *producer, const struct hs_unwound *record)
+{
+	return record->epoch != producer->epoch || !has_heap(record);
+}
+
+/* The slot goes on until its free, if that can come. */
+static void drop_stale(const struct hs_unwound *record)
+{
+	hs_stats_add(stale, 1);
+	hs_heap_add(record->heap, stale, 1);
+	if (!has_heap(record))
+		give_up_slot(record->slot, record->generation);
+}
+
 static void take_allocation(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	struct hs_event event = {
 		.kind = HS_EVENT_ALLOCATION,
+		.heap = record->heap,
+		.labels = record->labels,
 		.size = record->size,
-		.weight = hs_sampler_weight(record->size, record->interval_bytes),
+		.weight = (record->flags & HS_RECORD_WEIGHED) != 0
+				  ? record->weight
+				  : hs_sampler_weight(record->size, record->interval_bytes),
 		.address = record->address,
 		.time_ns = record->time_ns,
 		.slot = record->slot,
 		.generation = record->generation,
 	};
 
-	if (producer->stream != NULL) {
+	if (is_stale(producer, record)) {
+		drop_stale(record);
+		event.kind = HS_EVENT_NOTHING;
+	}
+	if (producer->stream != NULL || event.kind == HS_EVENT_NOTHING) {
 		put(producer, record->sequence, &event);
 		return;
 	}
@@ -259,11 +291,12 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	else
 		event.callsite = intern_pseudo(producer, HS_PSEUDO_UNKNOWN);
 	hs_stats_add(sampled_bytes, record->size);
+	hs_heap_add(record->heap, sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
 		hs_callsite_trie_hold(&producer->trie, event.callsite);
 		fill_labels(producer, record, &event);
 	} else {
-		hs_heap_tracker_lose(event.size, event.weight);
+		hs_heap_tracker_lose(&event);
 		event.kind = HS_EVENT_NOTHING;
 	}
 	put(producer, record->sequence, &event);
@@ -294,7 +327,8 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		uint32_t slot = producer->freed;
 		struct hs_event event = {
 			.kind = HS_EVENT_FREE,
-			.address = hs_live_set_address(slot),
+			.address = hs_live_set_id(slot),
+			.heap = hs_live_set_heap(slot),
 			.time_ns = hs_free_times_get(slot),
 			.slot = slot,
 			.generation = hs_live_set_generation(slot),
@@ -316,16 +350,16 @@ void hs_producer_keep_peak(struct hs_producer *producer)
 	producer->tracker.keeps_peak = true;
 }
 
-uint64_t hs_producer_peak_ns(const struct hs_producer *producer)
+uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap)
 {
 	const struct hs_peak *peak = &producer->tracker.peak;
 
-	return peak->is_spoiled ? 0 : peak->time_ns;
+	return peak->is_spoiled ? 0 : peak->heaps[heap].time_ns;
 }
 
-uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer)
+uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap)
 {
-	return (uint64_t)(producer->tracker.in_use.bytes >> HS_WEIGHT_SHIFT);
+	return (uint64_t)(producer->tracker.in_use[heap].bytes >> HS_WEIGHT_SHIFT);
 }
 
 uint64_t hs_producer_next_number(const struct hs_producer *producer)

@@ -58,6 +58,7 @@ bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_ta
 struct hs_streamed {
 	bool is_free;     /* size and weight are 0 then */
 	uint64_t number;  /* in the order of events */
+	uint32_t heap;
 	uint64_t address;
 	uint64_t size;    /* requested bytes */
 	uint64_t weight;  /* units of 1 / HS_WEIGHT_ONE */
@@ -81,17 +82,17 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer);
 /* Commit what is in order.  Returns whether events are left that wait for a number. */
 bool hs_producer_commit(struct hs_producer *producer);
 
-/* Keep the books of the peak too.  Before the first record. */
+/* Keep the books of each heap's peak too.  Before the first record. */
 void hs_producer_keep_peak(struct hs_producer *producer);
 
 /*
- * When the highest memory in use so far was reached, wall clock: 0 if nothing is kept, or
- * memory for it ran out.
+ * When the highest memory in use of a heap so far was reached, wall clock: 0 if nothing is
+ * kept, or memory for it ran out.
  */
-uint64_t hs_producer_peak_ns(const struct hs_producer *producer);
+uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap);
 
-/* Estimated bytes in use, as far as the books are. */
-uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer);
+/* Estimated bytes in use of a heap, as far as the books are. */
+uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap);
 
 /* The number waited for next. */
 uint64_t hs_producer_next_number(const struct hs_producer *producer);

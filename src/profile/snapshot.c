@@ -6,8 +6,8 @@
 #include "profile/books.h"
 #include "profile/location_names.h"
 #include "profile/location_sort.h"
-#include "sample/recorder.h"
-#include "sample/sampler.h"
+#include "profile/snapshot_rows.h"
+#include "sample/heap_id.h"
 
 #define PSEUDO_PATH "[heapsample]"
 
@@ -15,7 +15,7 @@ struct hs_snapshot_view {
 	struct hs_producer *producer;
 	const struct hs_mapping_table *table;
 	struct hs_pauses pauses;
-	bool peak; /* the rows are those of the peak */
+	uint32_t peak_heap; /* the rows are those of its peak; HS_HEAP_NONE: of now */
 	struct hs_view_row *rows;
 	struct hs_view_mapping *mappings;
 	struct hs_view_location *locations;
@@ -31,71 +31,6 @@ struct hs_snapshot_view {
 };
 
 #define UNUSED UINT32_MAX
-
-static int64_t round_weight(unsigned __int128 weight)
-{
-	unsigned __int128 rounded = (weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
-
-	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
-}
-
-static void copy_row(struct hs_producer *producer, const struct hs_row *row,
-		     const struct hs_row_totals *totals, struct hs_view_row *out)
-{
-	hs_callsite_trie_hold(&producer->trie, row->key.callsite);
-	*out = (struct hs_view_row){
-		.values = {
-			round_weight(totals->allocated.objects),
-			round_weight(totals->allocated.bytes),
-			round_weight(totals->allocated.objects - totals->freed.objects),
-			round_weight(totals->allocated.bytes - totals->freed.bytes),
-		},
-		.callsite = row->key.callsite,
-		.has_size = (producer->labels & HS_LABEL_SIZE) != 0,
-		.has_tid = (producer->labels & HS_LABEL_TID) != 0,
-		.size = row->key.size,
-		.tid = row->key.tid,
-		.thread = hs_thread_names_text(&producer->threads, row->key.thread),
-	};
-}
-
-/* Returns whether anything was lost. */
-static bool make_lost_row(struct hs_producer *producer, struct hs_view_row *out)
-{
-	/* Relaxed: sums that others go on with. */
-	uint64_t objects = atomic_load_explicit(&hs_lost.objects_weight, memory_order_relaxed);
-	uint64_t bytes = atomic_load_explicit(&hs_lost.bytes, memory_order_relaxed);
-
-	*out = (struct hs_view_row){
-		.values = { round_weight(objects), bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes },
-		.callsite = producer->lost_callsite,
-	};
-	if (out->values[0] == 0 && out->values[1] == 0)
-		return false;
-	hs_callsite_trie_hold(&producer->trie, out->callsite);
-	return true;
-}
-
-static bool copy_rows(struct hs_snapshot_view *snapshot)
-{
-	struct hs_producer *producer = snapshot->producer;
-	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
-
-	snapshot->rows = hs_arena_alloc(((size_t)count + 1) * sizeof *snapshot->rows);
-	if (snapshot->rows == NULL)
-		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, i);
-		const struct hs_row_totals *totals = &row->totals;
-
-		if (snapshot->peak)
-			totals = hs_peak_row(&producer->tracker.peak, i);
-		if (totals != NULL)
-			copy_row(producer, row, totals, &snapshot->rows[snapshot->row_count++]);
-	}
-	snapshot->row_count += make_lost_row(producer, &snapshot->rows[snapshot->row_count]);
-	return true;
-}
 
 /* Note the locations of a stack, down to what another stack had already. */
 static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
@@ -347,7 +282,9 @@ static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_na
 
 static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
 {
-	if (!copy_rows(snapshot) ||
+	snapshot->rows = hs_snapshot_rows_copy(snapshot->producer, snapshot->peak_heap,
+					       &snapshot->row_count);
+	if (snapshot->rows == NULL ||
 	    !find_shown_locations(snapshot, symbolize != HS_SYMBOLIZE_NONE) ||
 	    !lay_out(snapshot, symbolize))
 		return false;
@@ -357,7 +294,7 @@ static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize
 
 struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 					    const struct hs_mapping_table *table,
-					    const struct hs_options *options, bool peak,
+					    const struct hs_options *options, uint32_t peak_heap,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view)
 {
@@ -367,7 +304,7 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 		return NULL;
 	snapshot->producer = producer;
 	snapshot->table = table;
-	snapshot->peak = peak;
+	snapshot->peak_heap = peak_heap;
 	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
 	if (producer->hint_names != NULL)
 		hs_hint_names_follow(producer->hint_names);

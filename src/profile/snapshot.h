@@ -21,11 +21,11 @@
 struct hs_snapshot_view; /* owns what the view points to */
 
 /*
- * Freeze and name the books of now, or (peak, where hs_producer_keep_peak() was called) as
- * they were when most memory was in use.  Names of new locations are read from the objects'
- * symbol tables (symbolize/), once per location as long as it is in a stack: an object is
- * read when it has locations without a name, then let go.  pause is called between pieces
- * of work, after the rows have been copied.
+ * Freeze and name the books of now, or (peak_heap, where hs_producer_keep_peak() was called)
+ * those of one heap, as they were when most of it was in use; HS_HEAP_NONE: of now.  Names of
+ * new locations are read from the objects' symbol tables (symbolize/), once per location as
+ * long as it is in a stack: an object is read when it has locations without a name, then let
+ * go.  pause is called between pieces of work, after the rows have been copied.
  *
  * Fills the view's mappings, locations, rows, stack function, drop_frames, pause;
  * comments, times and the period are the caller's.
@@ -33,7 +33,7 @@ struct hs_snapshot_view; /* owns what the view points to */
  */
 struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 					    const struct hs_mapping_table *table,
-					    const struct hs_options *options, bool peak,
+					    const struct hs_options *options, uint32_t peak_heap,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view);
 

@@ -76,7 +76,7 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_record *record)
 
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)
 {
-	struct rlimit limit = { 0, 0 };
+	struct rlimit limit = {0, 0};
 	uintptr_t room = MAIN_STACK_GAP;
 
 	if (hs_syscall(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)&limit, 0, 0) == 0 &&

@@ -70,8 +70,8 @@ static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
 			return -1;
 		/* Acquire: after the clearing of the lane's slot in empty_lane(). */
 		if (atomic_compare_exchange_weak_explicit(
-			    &bucket->tags, &tags, tags | tag << (8 * lane),
-			    memory_order_acq_rel, memory_order_relaxed))
+			    &bucket->tags, &tags, tags | tag << (8 * lane), memory_order_acq_rel,
+			    memory_order_relaxed))
 			return lane;
 	}
 	return -1;
@@ -97,9 +97,9 @@ static bool insert_into(uint64_t index, uint64_t hash, uint32_t slot)
 	return true;
 }
 
-bool hs_live_index_insert(uint64_t address, uint32_t slot)
+bool hs_live_index_insert(uint64_t key, uint32_t slot)
 {
-	uint64_t hash = hs_live_hash(address);
+	uint64_t hash = hs_live_hash(key);
 	uint64_t index = atomic_load(&hs_live_index), next;
 
 	for (;;) {
@@ -150,14 +150,14 @@ static void remove_from(uint64_t index, uint64_t hash, uint32_t slot)
 	}
 }
 
-void hs_live_index_remove(uint64_t address, uint32_t slot)
+void hs_live_index_remove(uint64_t key, uint32_t slot)
 {
-	remove_from(atomic_load(&hs_live_index), hs_live_hash(address), slot);
+	remove_from(atomic_load(&hs_live_index), hs_live_hash(key), slot);
 }
 
-void hs_live_search_start(struct hs_live_search *search, uint64_t address)
+void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
-	uint64_t hash = hs_live_hash(address);
+	uint64_t hash = hs_live_hash(key);
 
 	search->bucket = home_of(atomic_load(&hs_live_index), hash);
 	search->tag = tag_of(hash);
@@ -221,7 +221,7 @@ int hs_live_index_init(uint32_t expected)
 
 static bool copy_entry(uint64_t to, uint32_t slot)
 {
-	return insert_into(to, hs_live_hash(hs_live_set_address(slot)), slot);
+	return insert_into(to, hs_live_hash(hs_live_set_key(slot)), slot);
 }
 
 /* Copy all entries; false when the new table has no room for one. */

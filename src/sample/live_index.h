@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The index of the live set: address -> slots.  Entries are hints: the slot itself
- * says whether it is live and for which address.  Used by live_set.c only; the fast
+ * The index of the live set: key -> slots.  Entries are hints: the slot itself
+ * says whether it is live and for which key.  Used by live_set.c only; the fast
  * path's look is in live_set.h, where the bucket's layout is.
  */
 #ifndef HS_SAMPLE_LIVE_INDEX_H
@@ -15,17 +15,17 @@
 /* A table for about expected entries.  Start-up.  0 or -ENOMEM. */
 int hs_live_index_init(uint32_t expected);
 
-/* Any thread, lock-free.  False when both buckets of the address are full. */
-bool hs_live_index_insert(uint64_t address, uint32_t slot);
+/* Any thread, lock-free.  False when both buckets of the key are full. */
+bool hs_live_index_insert(uint64_t key, uint32_t slot);
 
 /*
- * Take out the entries for slot under address.  Any thread, lock-free: by whoever frees, so
- * that an address used again and again does not crowd its bucket, and once more by the
+ * Take out the entries for slot under key.  Any thread, lock-free: by whoever frees, so
+ * that a key used again and again does not crowd its bucket, and once more by the
  * producer, for an entry copied into a larger table meanwhile.
  */
-void hs_live_index_remove(uint64_t address, uint32_t slot);
+void hs_live_index_remove(uint64_t key, uint32_t slot);
 
-/* Walk the slots entered under an address's tag.  Any thread, lock-free. */
+/* Walk the slots entered under a key's tag.  Any thread, lock-free. */
 struct hs_live_search {
 	struct hs_live_bucket *bucket;
 	uint64_t tag;
@@ -33,7 +33,7 @@ struct hs_live_search {
 	unsigned buckets_left;
 };
 
-void hs_live_search_start(struct hs_live_search *search, uint64_t address);
+void hs_live_search_start(struct hs_live_search *search, uint64_t key);
 uint32_t hs_live_search_next(struct hs_live_search *search);
 
 /*

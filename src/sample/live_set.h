@@ -22,6 +22,10 @@
  * Two slots may hold one address (one MOVING or FREED, one LIVE); a look-up matches LIVE
  * only.  A slot's state word carries a generation that goes up with each reuse.
  *
+ * A sample is of a heap (sample/heap.h).  malloc's samples are known by their address,
+ * those of other heaps by what the program calls them: any 64 bits, which another heap's
+ * may have too.  The index is by a key, of the heap and these bits.
+ *
  *                    take, insert      free, move       recycle, maintain
  *   take, insert     any number        any              any
  *   free, move       any               any (one wins)   any
@@ -39,6 +43,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "sample/heap_id.h"
 
 #define HS_SLOT_NONE UINT32_MAX
 #define HS_BUCKET_LANES 6
@@ -65,17 +71,23 @@ static inline uint64_t hs_live_hash(uint64_t address)
 	return (address ^ address >> 15) * 0x9e3779b97f4a7c15u;
 }
 
+/* Where a heap's id is in the index; an address of malloc's is at itself. */
+static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
+{
+	return id ^ (heap - HS_HEAP_MALLOC) * (uint64_t)0x9e3779b97f4a7c15u;
+}
+
 /*
- * Whether an address may hold a live sample.  False is certain.
+ * Whether there may be a live sample of a key.  False is certain.
  *
  * Called on: the program's threads, before each free.  Blocks: never.
  * Ordering: relaxed.  Whoever frees an address has got it, by whatever means, from the
  * thread that allocated it; that hand-over orders the insert before this look.
  */
-static inline bool hs_live_set_may_hold(const void *address)
+static inline bool hs_live_set_may_hold_key(uint64_t key)
 {
 	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
-	uint64_t hash = hs_live_hash((uintptr_t)address);
+	uint64_t hash = hs_live_hash(key);
 	const struct hs_live_bucket *buckets =
 		(const struct hs_live_bucket *)(uintptr_t)(index & ~(uint64_t)63);
 	uint64_t tags = atomic_load_explicit(&buckets[hash >> (index & 63)].tags,
@@ -84,6 +96,11 @@ static inline bool hs_live_set_may_hold(const void *address)
 
 	/* Any zero byte of the lower six (the tag is there), or an overflow into the neighbour. */
 	return (((differ - 0x0000010101010101u) & ~differ & 0x0000808080808080u) | tags >> 56) != 0;
+}
+
+static inline bool hs_live_set_may_hold(const void *address)
+{
+	return hs_live_set_may_hold_key(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address));
 }
 
 /*
@@ -105,20 +122,31 @@ struct hs_live_ticket {
 bool hs_live_set_take(struct hs_live_ticket *ticket);
 
 /*
- * Enter the address and make the slot LIVE.  False when the index has no room there (the
+ * Enter a heap's id and make the slot LIVE.  False when the index has no room there (the
  * slot stays FILLING).
  */
-bool hs_live_set_insert(struct hs_live_ticket ticket, const void *address);
+bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t id);
+
+static inline bool hs_live_set_insert(struct hs_live_ticket ticket, const void *address)
+{
+	return hs_live_set_insert_id(ticket, HS_HEAP_MALLOC, (uintptr_t)address);
+}
 
 /* Give back a slot that was taken and not inserted. */
 void hs_live_set_cancel(struct hs_live_ticket ticket);
 
 /*
- * The program frees address: if it is a live sample, record that with the next number
- * of sequence.  Returns whether it was one.
+ * The program frees a heap's id: if it is a live sample, record that with the next number
+ * of sequence.  If it is several, for what was there before was never said to be freed, all of
+ * them.  Returns how many.
  * Called on: any thread, signal handlers too.  Blocks: never.
  */
-bool hs_live_set_free(const void *address, _Atomic uint64_t *sequence);
+uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence);
+
+static inline uint32_t hs_live_set_free(const void *address, _Atomic uint64_t *sequence)
+{
+	return hs_live_set_free_id(HS_HEAP_MALLOC, (uintptr_t)address, sequence);
+}
 
 /*
  * realloc of address begins: if it is a live sample, make it MOVING, with a number.
@@ -141,7 +169,12 @@ uint32_t hs_live_set_take_freed(void);
 uint32_t hs_live_set_next_freed(uint32_t slot);
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
-uint64_t hs_live_set_address(uint32_t slot); /* 0 once the slot is recycled */
+uint32_t hs_live_set_heap(uint32_t slot);
+uint64_t hs_live_set_id(uint32_t slot);  /* the address in malloc's heap */
+uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
+
+/* Free all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots. */
+void hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
 
 /*
  * Make a slot EMPTY for reuse: its free is in the books, or its sample was given up (an

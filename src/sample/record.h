@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ring record: one sampled allocation, a number that stands for nothing, or a map hint.
+ * The slot of an allocation in the live set, and its generation, are in the ring's cookie.
  * Written by the thread that allocates, or hints; read by the unwinding worker.
  */
 #ifndef HS_SAMPLE_RECORD_H
@@ -21,16 +22,21 @@ enum hs_record_kind {
 enum hs_record_flags {
 	HS_RECORD_STACK_CUT = 1, /* the stack goes on past the copy */
 	HS_RECORD_STACKLESS = 2, /* registers only: there was no room for the stack */
+	HS_RECORD_WEIGHED = 4,   /* sampled by the program, which gave the weight */
 };
 
 struct hs_record {
-	uint64_t address;
+	uint64_t address;        /* or what else its heap calls it */
 	uint64_t size;           /* requested bytes */
-	uint64_t interval_bytes; /* the countdown was drawn with it: gives the weight */
-	uint32_t slot;           /* of the live set */
-	uint32_t generation;     /* of the slot */
+	union {
+		uint64_t interval_bytes; /* the countdown was drawn with it: gives the weight */
+		uint64_t weight;         /* HS_RECORD_WEIGHED: units of 1 / HS_WEIGHT_ONE */
+	};
+	uint32_t epoch;          /* hs_epoch */
+	uint32_t labels;         /* of the thread: sample/labels.h */
 	uint32_t tid;
-	uint16_t kind;  /* enum hs_record_kind */
+	uint8_t kind;   /* enum hs_record_kind */
+	uint8_t heap;
 	uint16_t flags; /* enum hs_record_flags */
 	uint32_t stack_bytes;
 	uint32_t closes_unwaited; /* with closes: which libraries were there, base/libraries.h */

@@ -26,6 +26,7 @@
 
 #include "arch/regs.h"
 #include "sample/ring.h"
+#include "sample/thread_state.h"
 
 /* After a wait for the worker in vain a thread does not wait again for so long. */
 #define HS_BLOCK_PAUSE_NS 1000000000u
@@ -44,12 +45,11 @@ extern struct hs_recorder hs_recorder;
 /* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
 extern _Atomic uint64_t hs_sequence;
 
-/* Samples that nothing could be recorded of: sums of their weights. */
-struct hs_lost {
-	_Atomic uint64_t objects_weight; /* units of 1 / HS_WEIGHT_ONE */
-	_Atomic uint64_t bytes;
-};
-extern struct hs_lost hs_lost;
+/*
+ * Record thread->sample, or count its loss.  In the slow path: between hs_reentry_enter() and
+ * _leave() of sample/reentry.h.  Returns true if it was put into the ring.
+ */
+bool hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs);
 
 /*
  * An allocation returned address (NULL: it failed, and nothing happens).  Decides
@@ -64,8 +64,15 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
  */
 bool hs_record_may_wait(uintptr_t sp);
 
-/* The program is about to free address.  Must come before the real free. */
+/*
+ * What a heap allocates again is not in use any more, even if the program has not said so to
+ * us: before a sample of it.
+ */
+void hs_record_supersede(uint32_t heap, uint64_t id);
+
+/* The program is about to free address, or a heap's id.  Must come before the real free. */
 void hs_record_free(const void *address);
+void hs_record_free_id(uint32_t heap, uint64_t id);
 
 /*
  * realloc: before the call and after it.  The token says which slot moves.

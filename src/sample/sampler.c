@@ -9,7 +9,7 @@
 __thread struct hs_thread_state hs_thread;
 
 _Atomic uint64_t hs_sampler_interval;
-_Atomic uint32_t hs_sampler_epoch;
+_Atomic uint32_t hs_sampler_generation;
 
 static uint64_t seed_base;
 static _Atomic uint64_t streams;
@@ -40,8 +40,9 @@ void hs_sampler_seed(uint64_t seed)
 uint64_t hs_sampler_next_stream(void)
 {
 	/* Relaxed: only the number has to be one's own. */
-	uint64_t state = seed_base + 0xd1342543de82ef95u *
-		(atomic_fetch_add_explicit(&streams, 1, memory_order_relaxed) + 1);
+	uint64_t state = seed_base +
+			 0xd1342543de82ef95u *
+				 (atomic_fetch_add_explicit(&streams, 1, memory_order_relaxed) + 1);
 
 	return next_random(&state);
 }

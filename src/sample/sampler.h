@@ -49,7 +49,7 @@
 extern _Atomic uint64_t hs_sampler_interval;
 
 /* Changes when sampling starts anew: countdowns of an older epoch are thrown away. */
-extern _Atomic uint32_t hs_sampler_epoch;
+extern _Atomic uint32_t hs_sampler_generation;
 
 /*
  * Set what the threads' random generators start from; the n-th thread to allocate

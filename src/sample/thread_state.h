@@ -22,6 +22,19 @@ enum hs_thread_kind {
 	HS_THREAD_PROFILER, /* ours: allocates from the arena, is never sampled */
 };
 
+/* An allocation that was chosen, of whatever heap. */
+struct hs_sample {
+	uint64_t id;   /* the address, or what else its heap calls it */
+	uint64_t size; /* requested bytes */
+	union {
+		uint64_t interval_bytes; /* the countdown was drawn with it */
+		uint64_t weight;         /* if is_weighed: units of 1 / HS_WEIGHT_ONE */
+	};
+	uint32_t heap;
+	uint32_t epoch; /* hs_epoch */
+	bool is_weighed;
+};
+
 struct hs_thread_state {
 	/*
 	 * Bytes until the next sampled byte.  0 sends every allocation to the slow path:
@@ -33,14 +46,22 @@ struct hs_thread_state {
 	uint64_t interval_bytes; /* the interval the countdown was drawn with */
 	uint64_t random;         /* generator state */
 
+	/* Of the heaps that the program reports, for all together: see sample/report.h. */
+	uint64_t reported_countdown;
+	uint64_t reported_interval; /* that it was drawn with; 0: not drawn yet */
+
 	uintptr_t guard_sp;        /* stack pointer of the slow path that is running; 0 = none */
 	uint64_t guarded_countdown; /* bytes_until_sample, while guard_sp is set */
 	uint64_t reservation;      /* the open ring reservation: ticket + 1; 0 = none */
 
 	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
 	uintptr_t stack_high;
+	uint64_t block_end_ns;   /* monotonic time until which this sample waits; 0: it does not */
 	uint64_t block_after_ns; /* monotonic time before which this thread does not wait again */
 	uint64_t close_end_ns;   /* ... until which it waits inside dlclose(); 0: it does not */
+
+	/* The one that the slow path is about: here, for a program's stack may be small. */
+	struct hs_sample sample;
 
 	/*
 	 * Inside an aligned operator new: the size asked for, plus 1 (0: not inside).  The
@@ -50,7 +71,8 @@ struct hs_thread_state {
 
 	uint32_t tid;
 	uint32_t kind;  /* enum hs_thread_kind */
-	uint32_t epoch; /* of the session that the countdown belongs to */
+	uint32_t generation; /* of the countdown: hs_sampler_generation */
+	uint32_t labels;     /* of the program's: sample/labels.h; 0: none */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	uint8_t closing; /* how many dlclose() calls the thread is in */
 };

@@ -19,6 +19,7 @@
 #include "output/gzip_writer.h"
 #include "output/pprof_encoder.h"
 #include "profile/snapshot.h"
+#include "sample/heap.h"
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
 #include "session/process_memory.h"
@@ -148,12 +149,13 @@ static void report(const struct hs_dump_name *name, const struct hs_view *view, 
 	}
 }
 
-/* peak: of the highest memory in use, not of now. */
-static bool write_one(const char *reason, bool peak)
+/* peak_heap: of its highest memory in use; HS_HEAP_NONE: of now. */
+static bool write_one(const char *reason, uint32_t peak_heap)
 {
 	static char path[HS_PATH_BYTES];
 	static struct comments comments;
 	struct hs_session *session = &hs_session;
+	bool peak = peak_heap != HS_HEAP_NONE;
 	uint64_t now_ns = hs_sys_realtime_ns();
 	struct hs_dump_name name = {
 		.program = session->program,
@@ -169,7 +171,7 @@ static bool write_one(const char *reason, bool peak)
 	bool hides_program = true; /* as long as it is not known */
 	int error = -ENOMEM;
 
-	view.time_ns = (int64_t)(peak ? hs_producer_peak_ns(session->producer) : now_ns);
+	view.time_ns = (int64_t)(peak ? hs_producer_peak_ns(session->producer, peak_heap) : now_ns);
 	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns) -
 			   ((int64_t)now_ns - view.time_ns);
 	path[0] = '\0';
@@ -179,7 +181,7 @@ static bool write_one(const char *reason, bool peak)
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
-	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak,
+	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak_heap,
 				      hs_threads_pause, NULL, &view);
 	if (snapshot != NULL) {
 		hides_program = hs_snapshot_hides_main(snapshot);
@@ -197,14 +199,19 @@ static bool write_one(const char *reason, bool peak)
 	return error == 0;
 }
 
-/* The peak's profile, if it was another than when that was last written. */
-static void write_peak(void)
+/* A heap's profile of its peak, if it was another than when that was last written. */
+static void write_peak(uint32_t heap)
 {
-	static uint64_t written_ns;
-	uint64_t peak_ns = hs_producer_peak_ns(hs_session.producer);
+	static uint64_t written_ns[HS_HEAP_LIMIT];
+	uint64_t peak_ns = hs_producer_peak_ns(hs_session.producer, heap);
+	char reason[sizeof "peak-" + HS_HEAP_NAME_BYTES];
 
-	if (peak_ns != 0 && peak_ns != written_ns && write_one("peak", true))
-		written_ns = peak_ns;
+	if (peak_ns == 0 || peak_ns == written_ns[heap])
+		return;
+	hs_format(reason, sizeof reason, heap == HS_HEAP_MALLOC ? "peak" : "peak-%s",
+		  hs_heaps[heap].name);
+	if (write_one(reason, heap))
+		written_ns[heap] = peak_ns;
 }
 
 bool hs_dump_write(const char *reason)
@@ -213,8 +220,9 @@ bool hs_dump_write(const char *reason)
 		hs_stream_flush();
 		return false;
 	}
-	write_peak();
-	return write_one(reason, false);
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
+		write_peak(heap);
+	return write_one(reason, HS_HEAP_NONE);
 }
 
 const char *hs_dump_last_path(void)

@@ -9,6 +9,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/heap_id.h"
 #include "session/oom_watch.h"
 #include "session/session_state.h"
 
@@ -170,7 +171,7 @@ static void run_by_bytes(void)
 {
 	static uint64_t allocated_before, high_water;
 	uint64_t allocated = hs_stats_get(allocated_bytes);
-	uint64_t in_use = hs_producer_in_use_bytes(hs_session.producer);
+	uint64_t in_use = hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC);
 
 	if (hs_options.alloc_interval_bytes != 0 &&
 	    allocated - allocated_before >= hs_options.alloc_interval_bytes) {

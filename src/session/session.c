@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "output/dump_file.h"
 #include "sample/capture.h"
+#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -171,6 +172,7 @@ static void start_sampling(void)
 	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
 	hs_recorder.ring = &session->ring;
 	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
+	hs_heaps[HS_HEAP_MALLOC].asked_bytes = hs_options.interval_bytes;
 	hs_recorder.block_ns = hs_options_block_ns(&hs_options);
 	atomic_store_explicit(&hs_recorder.process_id, session->process_id, memory_order_relaxed);
 	session->start_ns = hs_sys_monotonic_ns();
@@ -178,14 +180,14 @@ static void start_sampling(void)
 			      memory_order_relaxed);
 	/* Release: everything above, for the threads that see the phase or the epoch. */
 	atomic_store_explicit(&session->phase, HS_SESSION_ACTIVE, memory_order_release);
-	atomic_store_explicit(&hs_sampler_epoch, 1, memory_order_release);
+	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
 }
 
 static void pass_through(void)
 {
 	atomic_store_explicit(&hs_session.phase, HS_SESSION_OFF, memory_order_relaxed);
 	/* An epoch with interval 0: each thread's first allocation switches its countdown off. */
-	atomic_store_explicit(&hs_sampler_epoch, 1, memory_order_release);
+	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
 }
 
 static void start_profiling(char **environment)

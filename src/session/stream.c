@@ -110,7 +110,7 @@ static void write_event(const struct hs_streamed *event)
 {
 	struct hs_stream_event out = {
 		.is_free = event->is_free,
-		.heap = HS_ALLOC_STREAM_MALLOC_HEAP,
+		.heap = event->heap,
 		.address = event->address,
 		.size = event->size,
 		.sample_bytes = sample_bytes(event),

@@ -55,9 +55,11 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 
 	result->size = record->size;
 	result->interval_bytes = record->interval_bytes;
-	result->slot = record->slot;
-	result->generation = record->generation;
 	result->tid = record->tid;
+	result->epoch = record->epoch;
+	result->labels = record->labels;
+	result->heap = record->heap;
+	result->flags = record->flags;
 	result->address = record->address;
 	if (worker->unwinder == NULL) {
 		result->time_ns = record->time_ns;
@@ -79,15 +81,17 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 	const struct hs_record *record = item->data;
 	struct hs_unwound *result = &worker->result;
 
-	*result = (struct hs_unwound){.sequence = item->sequence};
+	*result = (struct hs_unwound){
+		.sequence = item->sequence,
+		/* 0 where the writer did not come so far: HS_SLOT_NONE. */
+		.slot = (uint32_t)(item->cookie >> 32) - 1,
+		.generation = (uint32_t)item->cookie,
+	};
 	if (item->state == HS_RING_COMMITTED && record->kind == HS_RECORD_ALLOCATION) {
 		result->kind = HS_RECORD_ALLOCATION;
 		unwind_record(worker, record);
 	} else {
 		result->kind = HS_RECORD_TOMBSTONE;
-		/* 0 where the writer did not come so far: HS_SLOT_NONE. */
-		result->slot = (uint32_t)(item->cookie >> 32) - 1;
-		result->generation = (uint32_t)item->cookie;
 	}
 }
 

@@ -248,7 +248,7 @@ static inline void record_run(void)
 	hs_recorder.ring = &run_ring;
 	hs_recorder.stack_limit_bytes = RUN_STACK_BYTES;
 	atomic_store(&hs_sampler_interval, 1);
-	atomic_fetch_add(&hs_sampler_epoch, 1);
+	atomic_fetch_add(&hs_sampler_generation, 1);
 	run_threads();
 	run_unwind();
 	run_read_frees();

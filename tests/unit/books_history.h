@@ -116,7 +116,8 @@ static inline void history_abandon(uint64_t address)
 
 static inline void history_check_progress(void)
 {
-	CHECK_INT(hs_producer_in_use_bytes(producer), oracle.in_use >> HS_WEIGHT_SHIFT);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC),
+		  oracle.in_use >> HS_WEIGHT_SHIFT);
 	CHECK_INT(hs_producer_next_number(producer), oracle.next);
 	CHECK_INT(hs_stats_get(sequence_gaps) - history_gaps, oracle.given_up);
 }
@@ -187,7 +188,8 @@ static inline void history_compare_one(bool peak)
 	int64_t sums[ORACLE_SITES][HS_VIEW_VALUES] = {{0}};
 	struct hs_view view = {0};
 	struct hs_snapshot_view *snapshot =
-		hs_snapshot_create(producer, history_table, &options, peak, NULL, NULL, &view);
+		hs_snapshot_create(producer, history_table, &options,
+				   peak ? HS_HEAP_MALLOC : HS_HEAP_NONE, NULL, NULL, &view);
 
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
@@ -224,7 +226,7 @@ static inline void history_free_all(void)
 		    history_free(oracle.events[n].address))
 			history_deliver(oracle.logged);
 	}
-	CHECK_INT(hs_producer_in_use_bytes(producer), 0);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 0);
 	CHECK_INT(hs_live_set_used(), 0);
 	check_holders(producer);
 	for (unsigned site = 0; site < ORACLE_SITES; site++) {

@@ -11,6 +11,7 @@
 #include "check.h"
 #include "profile/books.h"
 #include "profile/producer.h"
+#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -37,8 +38,8 @@ static inline struct hs_producer *new_producer(unsigned labels)
 	struct hs_producer *producer = hs_producer_create(labels);
 
 	hs_sequence = 1;
-	hs_lost.objects_weight = 0;
-	hs_lost.bytes = 0;
+	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = 0;
+	hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
 	if (producer == NULL)
 		exit(99);
 	return producer;
@@ -51,7 +52,9 @@ static inline union test_record allocate(uint64_t address, uint64_t size, uint64
 	union test_record record = { .head = {
 		.size = size,
 		.interval_bytes = interval,
+		.epoch = 1,
 		.kind = HS_RECORD_ALLOCATION,
+		.heap = HS_HEAP_MALLOC,
 		.frame_count = 2,
 	} };
 	struct hs_live_ticket ticket = { 0 };

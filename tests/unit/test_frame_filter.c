@@ -71,7 +71,7 @@ static void freeze(enum hs_symbolize symbolize)
 
 	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, table, &options, false, NULL, NULL, &view);
+	snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);

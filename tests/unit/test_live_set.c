@@ -104,6 +104,76 @@ static void test_move(void)
 	CHECK(!hs_live_set_may_hold(pointer(0x3000)));
 }
 
+/* What was allocated twice is freed at once, so that nothing stays behind. */
+static void test_all_samples_of_an_address_are_freed(void)
+{
+	uint64_t before = atomic_load(&sequence);
+
+	insert(0x5000);
+	insert(0x5000);
+	insert(0x5000);
+	CHECK_INT(hs_live_set_free(pointer(0x5000), &sequence), 3);
+	CHECK_INT(atomic_load(&sequence), before + 3);
+	CHECK_INT(recycle_freed(), 3);
+	CHECK(!hs_live_set_may_hold(pointer(0x5000)));
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+enum { POOL = HS_HEAP_FIRST_REPORTED, OTHER = HS_HEAP_LIMIT - 1 };
+
+static uint32_t insert_id(uint32_t heap, uint64_t id)
+{
+	struct hs_live_ticket ticket;
+
+	CHECK(hs_live_set_take(&ticket));
+	CHECK(hs_live_set_insert_id(ticket, heap, id));
+	return ticket.slot;
+}
+
+/* Any 64 bits are an id: those that another heap has, and those of which its key is made. */
+static void test_heaps_are_apart(void)
+{
+	uint64_t odd = hs_live_key(POOL, 0x6000), ids[] = {0, 1, UINT64_MAX, 0x6000, odd};
+	uint32_t slots[3];
+
+	for (size_t i = 0; i < sizeof ids / sizeof *ids; i++) {
+		slots[0] = insert_id(HS_HEAP_MALLOC, ids[i]);
+		slots[1] = insert_id(POOL, ids[i]);
+		slots[2] = insert_id(OTHER, ids[i]);
+		CHECK_INT(hs_live_set_heap(slots[1]), POOL);
+		CHECK_INT(hs_live_set_id(slots[1]), ids[i]);
+		CHECK_INT(hs_live_set_heap(slots[2]), OTHER);
+		CHECK(hs_live_set_may_hold_key(hs_live_key(POOL, ids[i])));
+		CHECK_INT(hs_live_set_free_id(POOL, ids[i], &sequence), 1);
+		CHECK_INT(hs_live_set_free_id(POOL, ids[i], &sequence), 0);
+		CHECK_INT(hs_live_set_free_id(OTHER, ids[i], &sequence), 1);
+		CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, ids[i], &sequence), 1);
+		CHECK_INT(recycle_freed(), 3);
+	}
+	/* Two heaps' ids that have one key. */
+	insert_id(HS_HEAP_MALLOC, odd);
+	insert_id(POOL, 0x6000);
+	CHECK_INT(hs_live_set_free_id(POOL, 0x6000, &sequence), 1);
+	CHECK_INT(hs_live_set_free_id(POOL, 0x6000, &sequence), 0);
+	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, odd, &sequence), 1);
+	CHECK_INT(recycle_freed(), 2);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void test_free_a_heap(void)
+{
+	insert_id(HS_HEAP_MALLOC, 0x7000);
+	for (uint64_t id = 0; id < 100; id++)
+		insert_id(POOL, id);
+	hs_live_set_free_heap(POOL, &sequence);
+	CHECK_INT(recycle_freed(), 100);
+	CHECK_INT(hs_live_set_used(), 1);
+	for (uint64_t id = 0; id < 100; id++)
+		CHECK(!hs_live_set_may_hold_key(hs_live_key(POOL, id)));
+	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, 0x7000, &sequence), 1);
+	CHECK_INT(recycle_freed(), 1);
+}
+
 /*
  * The address whose hash is the given one: the multiplier (the hash of 1) is odd, so it has
  * an inverse; the fold is undone piece by piece.
@@ -193,9 +263,9 @@ static void test_sweep(void)
 	uint64_t state, other, number = atomic_load(&sequence);
 
 	/* Died before taking a number; after; and not at all. */
-	CHECK_INT(take_live(0x4000, FREED, &state), early.slot);
-	CHECK_INT(take_live(0x4010, FREED, &other), late.slot);
-	take_number(&slots[late.slot], other, &sequence);
+	CHECK_INT(take_live(HS_HEAP_MALLOC, 0x4000, HS_SLOT_FREED, &state), early.slot);
+	CHECK_INT(take_live(HS_HEAP_MALLOC, 0x4010, HS_SLOT_FREED, &other), late.slot);
+	hs_live_slot_number(late.slot, other, &sequence);
 	CHECK(hs_live_set_free(pointer(0x4020), &sequence));
 	hs_live_set_sweep_freed(number, &sequence);
 	CHECK_INT(hs_live_set_free_sequence(early.slot), number + 2);
@@ -211,8 +281,8 @@ static void test_sweep(void)
 	late = insert(0x5000);
 	early = insert(0x5010);
 	listed = insert(0x5020);
-	take_number(&slots[late.slot], other, &sequence);
-	put_on_freed_list(late.slot, other);
+	hs_live_slot_number(late.slot, other, &sequence);
+	hs_live_slot_list(late.slot, other);
 	CHECK_INT(hs_live_set_take_freed(), HS_SLOT_NONE);
 	for (uint64_t address = 0x5000; address < 0x5030; address += 0x10) {
 		number = atomic_load(&sequence);
@@ -307,6 +377,9 @@ int main(void)
 	RUN(test_insert_free_recycle);
 	RUN(test_given_up_sample);
 	RUN(test_move);
+	RUN(test_all_samples_of_an_address_are_freed);
+	RUN(test_heaps_are_apart);
+	RUN(test_free_a_heap);
 	RUN(test_equal_distances);
 	RUN(test_bucket_overflow);
 	RUN(test_sweep);

@@ -32,8 +32,8 @@ static void change(uint32_t row, uint64_t objects, uint64_t bytes, bool is_free)
 	totals->bytes += bytes;
 	in_use = is_free ? in_use - bytes : in_use + bytes;
 	clock_ns++;
-	hs_peak_note(&peak, row);
-	hs_peak_follow(&peak, in_use, clock_ns, read_row, now);
+	hs_peak_note(&peak, HS_HEAP_MALLOC, row);
+	hs_peak_follow(&peak, HS_HEAP_MALLOC, in_use, clock_ns, read_row, now);
 	if (in_use > highest) {
 		highest = in_use;
 		highest_ns = clock_ns;
@@ -45,10 +45,10 @@ static void check_peak(void)
 {
 	static const struct hs_row_totals none;
 
-	CHECK(peak.bytes == highest);
-	CHECK_INT(peak.time_ns, highest_ns);
+	CHECK(peak.heaps[HS_HEAP_MALLOC].bytes == highest);
+	CHECK_INT(peak.heaps[HS_HEAP_MALLOC].time_ns, highest_ns);
 	for (uint32_t row = 0; row < ROWS; row++) {
-		const struct hs_row_totals *kept = row < peak.row_count ? &peak.rows[row] : &none;
+		const struct hs_row_totals *kept = row < peak.capacity ? &peak.rows[row] : &none;
 
 		CHECK(memcmp(kept, &best[row], sizeof *kept) == 0);
 	}
@@ -72,10 +72,10 @@ static void test_first(void)
 	change(5, 1, 100, true);
 	change(6, 1, 100, false); /* as high, not higher: the first one counts */
 	check_peak();
-	CHECK_INT(peak.time_ns, 1);
+	CHECK_INT(peak.heaps[HS_HEAP_MALLOC].time_ns, 1);
 	change(7, 1, 1, false);
 	check_peak();
-	CHECK_INT(peak.time_ns, 4);
+	CHECK_INT(peak.heaps[HS_HEAP_MALLOC].time_ns, 4);
 	hs_peak_fini(&peak);
 }
 
@@ -128,12 +128,12 @@ static void test_no_memory(void)
 	begin();
 	change(1, 1, 100, false);
 	hs_arena_set_budget(hs_arena_used());
-	hs_peak_note(&peak, 1000000);
+	hs_peak_note(&peak, HS_HEAP_MALLOC, 1000000);
 	CHECK(peak.is_spoiled);
 	hs_arena_set_budget((size_t)64 << 20);
-	hs_peak_note(&peak, 2);
-	hs_peak_follow(&peak, 500, 9, read_row, now);
-	CHECK(peak.bytes == 100);
+	hs_peak_note(&peak, HS_HEAP_MALLOC, 2);
+	hs_peak_follow(&peak, HS_HEAP_MALLOC, 500, 9, read_row, now);
+	CHECK(peak.heaps[HS_HEAP_MALLOC].bytes == 100);
 	hs_peak_fini(&peak);
 }
 

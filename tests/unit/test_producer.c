@@ -290,10 +290,10 @@ static void without_memory_samples_go_to_lost(void)
 	}
 	lost = hs_stats_get(lost_memory) - before;
 	CHECK(lost > 0 && lost < SAMPLES);
-	CHECK_INT(hs_lost.objects_weight, lost << HS_WEIGHT_SHIFT);
+	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.objects_weight, lost << HS_WEIGHT_SHIFT);
 	sums = sum_rows(producer);
 	CHECK_INT(sums.objects >> HS_WEIGHT_SHIFT, SAMPLES - lost);
-	CHECK_INT((sums.bytes >> HS_WEIGHT_SHIFT) + hs_lost.bytes,
+	CHECK_INT((sums.bytes >> HS_WEIGHT_SHIFT) + hs_heaps[HS_HEAP_MALLOC].lost.bytes,
 		  SAMPLES * 10 + SAMPLES * (SAMPLES - 1) / 2);
 	for (uint64_t i = 0; i < SAMPLES; i++)
 		release(A + 16 * i);

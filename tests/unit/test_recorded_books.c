@@ -25,7 +25,7 @@ static void start(uint64_t interval)
 	hs_recorder.ring = &ring;
 	hs_recorder.stack_limit_bytes = 0;
 	atomic_store(&hs_sampler_interval, interval);
-	atomic_fetch_add(&hs_sampler_epoch, 1);
+	atomic_fetch_add(&hs_sampler_generation, 1);
 	hs_thread.bytes_until_sample = 0;
 }
 
@@ -78,11 +78,11 @@ static void read_ring(void)
 						     .size = record->size,
 						     .interval_bytes = record->interval_bytes,
 						     .address = record->address,
-						     .slot = record->kind == HS_RECORD_ALLOCATION
-								     ? record->slot
-								     : HS_SLOT_NONE,
-						     .generation = record->generation,
+						     .slot = (uint32_t)(item.cookie >> 32) - 1,
+						     .generation = (uint32_t)item.cookie,
+						     .epoch = record->epoch,
 						     .kind = record->kind,
+						     .heap = record->heap,
 						     .frame_count = 2,
 					     }};
 
@@ -140,7 +140,7 @@ static void free_all(void)
 	for (unsigned block = 0; block < BLOCKS; block++)
 		release_block(0x100000 + 64 * block);
 	settle();
-	CHECK_INT(hs_producer_in_use_bytes(producer), 0);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 0);
 	CHECK_INT(hs_live_set_used(), 0);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sample path: what is recorded, what is lost, signal handlers, moves. */
+#include "sample/heap.h"
 #include "sample/recorder.h"
 
 #include <errno.h>
@@ -34,10 +35,10 @@ static void start(uint64_t interval)
 	hs_recorder.process_id = hs_sys_getpid();
 	hs_recorder.ring = &ring;
 	hs_recorder.stack_limit_bytes = 1024;
-	hs_lost.objects_weight = hs_lost.bytes = 0;
+	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
 	memset(&hs_stats, 0, sizeof hs_stats);
 	atomic_store(&hs_sampler_interval, interval);
-	atomic_fetch_add(&hs_sampler_epoch, 1);
+	atomic_fetch_add(&hs_sampler_generation, 1);
 	/* The first entry draws with the new interval, whatever is left of the old one. */
 	hs_thread.bytes_until_sample = 0;
 }
@@ -52,15 +53,18 @@ static bool allocate(const void *address, size_t size)
 static struct hs_ring_item next(struct hs_record *record)
 {
 	struct hs_ring_item item;
+	uint32_t slot;
 
 	memset(record, 0, sizeof *record);
 	hs_ring_read(&ring, &item);
+	slot = (uint32_t)(item.cookie >> 32) - 1;
 	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
 		return item;
 	if (item.state == HS_RING_COMMITTED)
 		memcpy(record, item.data, sizeof *record);
-	if (item.cookie != 0)
-		hs_live_set_recycle((uint32_t)(item.cookie >> 32) - 1, (uint32_t)item.cookie);
+	/* Not one that was freed: its turn comes with the freed list. */
+	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence))
+		hs_live_set_recycle(slot, (uint32_t)item.cookie);
 	hs_ring_release(&ring);
 	return item;
 }
@@ -74,6 +78,10 @@ static void drain(void)
 		state = next(&record).state;
 	while (state != HS_RING_EMPTY && state != HS_RING_OPEN);
 	CHECK_INT(state, HS_RING_EMPTY);
+	for (uint32_t slot = hs_live_set_take_freed(), after; slot != HS_SLOT_NONE; slot = after) {
+		after = hs_live_set_next_freed(slot);
+		hs_live_set_recycle(slot, hs_live_set_generation(slot));
+	}
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
@@ -185,8 +193,8 @@ static void test_full_ring(void)
 		lost += !allocate(blocks + i * 16, 10);
 	CHECK(lost > 0);
 	CHECK_INT(hs_stats_get(lost_ring), lost);
-	CHECK_INT(hs_lost.objects_weight, lost * HS_WEIGHT_ONE);
-	CHECK_INT(hs_lost.bytes, lost * 10);
+	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.objects_weight, lost * HS_WEIGHT_ONE);
+	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.bytes, lost * 10);
 	while (next(&record).state == HS_RING_COMMITTED) {
 		if (record.flags & HS_RECORD_STACKLESS) {
 			CHECK_INT(record.stack_bytes, 0);
@@ -410,6 +418,37 @@ static void test_guard_on_a_coroutine(void)
 	drain();
 }
 
+/* --- frees that nobody tells ------------------------------------------------------- */
+
+static void test_allocated_again(void)
+{
+	struct hs_record record;
+	uint64_t number;
+
+	start(1);
+	CHECK(allocate(block, 5));
+	number = atomic_load(&hs_sequence);
+	CHECK(allocate(block, 7));
+	CHECK_INT(hs_stats_get(superseded), 1);
+	CHECK_INT(hs_stats_get(frees), 1);
+	CHECK_INT(next(&record).sequence, number - 1);
+	CHECK_INT(next(&record).sequence, number + 1); /* the free is between them */
+	CHECK(!hs_live_set_may_hold(block));
+	drain();
+}
+
+static void test_stopped(void)
+{
+	start(1);
+	atomic_store(&hs_epoch, 0);
+	CHECK(!allocate(block, 5));
+	CHECK_INT(hs_stats_get(samples), 0);
+	atomic_store(&hs_epoch, 2);
+	CHECK(allocate(block, 5));
+	atomic_store(&hs_epoch, 1);
+	drain();
+}
+
 /* --- realloc ----------------------------------------------------------------------- */
 
 static void test_moves(void)
@@ -433,6 +472,7 @@ static void test_moves(void)
 	CHECK_INT(hs_stats_get(frees), 1);
 	CHECK_INT(hs_live_set_take_freed(), token);
 	CHECK_INT(hs_live_set_free_sequence(token), number + 1);
+	CHECK(hs_live_set_recycle(token, hs_live_set_generation(token)));
 	CHECK_INT(next(&record).sequence, number - 1);
 	item = next(&record);
 	CHECK_INT(item.state, HS_RING_COMMITTED);
@@ -442,7 +482,6 @@ static void test_moves(void)
 	CHECK(allocate(block, 5)); /* the countdown is as before */
 	hs_record_free(block);
 	CHECK_INT(hs_stats_get(frees), 2);
-	hs_live_set_take_freed();
 	drain();
 }
 
@@ -467,6 +506,8 @@ int main(void)
 	RUN(test_jump_out_of_a_handler);
 	RUN(test_guard_is_validated);
 	RUN(test_guard_on_a_coroutine);
+	RUN(test_allocated_again);
+	RUN(test_stopped);
 	RUN(test_moves);
 	return CHECK_RESULT();
 }

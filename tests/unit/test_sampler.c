@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sampler's mathematics against theory, at k standard deviations, with fixed seeds. */
+#include "sample/heap.h"
 #include "sample/sampler.h"
 
 #include <math.h>
@@ -123,11 +124,11 @@ static void check_unbiased(uint64_t interval)
 	long double bytes = 0, variance_objects = 0, variance_bytes = 0;
 	uint64_t size_random = 99;
 	uint64_t exact = hs_stats_get(allocated_bytes);
+	struct hs_lost *lost = &hs_heaps[HS_HEAP_MALLOC].lost;
 
-	hs_lost.objects_weight = 0;
-	hs_lost.bytes = 0;
+	lost->objects_weight = lost->bytes = 0;
 	atomic_store(&hs_sampler_interval, interval);
-	atomic_fetch_add(&hs_sampler_epoch, 1);
+	atomic_fetch_add(&hs_sampler_generation, 1);
 	for (unsigned i = 0; i < ALLOCATIONS; i++) {
 		/* From 1 to 100000 with all magnitudes alike. */
 		uint64_t z = (size_random = size_random * 6364136223846793005u + 1) >> 33;
@@ -140,9 +141,9 @@ static void check_unbiased(uint64_t interval)
 		variance_objects += missed / (1 - missed);
 		variance_bytes += missed / (1 - missed) * size * size;
 	}
-	check_near("objects", interval, (long double)hs_lost.objects_weight / HS_WEIGHT_ONE,
+	check_near("objects", interval, (long double)lost->objects_weight / HS_WEIGHT_ONE,
 		   ALLOCATIONS, sqrtl(variance_objects) * 4 / SIGMAS + 1e-6L * ALLOCATIONS);
-	check_near("bytes", interval, hs_lost.bytes, bytes,
+	check_near("bytes", interval, lost->bytes, bytes,
 		   sqrtl(variance_bytes) * 4 / SIGMAS + 1e-6L * bytes);
 	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes) - exact, (uint64_t)bytes);

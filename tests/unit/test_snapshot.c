@@ -59,8 +59,8 @@ static void freeze(enum hs_symbolize symbolize)
 
 	options.symbolize = symbolize;
 	view = (struct hs_view){0};
-	snapshot =
-		hs_snapshot_create(producer, table, &options, false, count_pause, &pauses, &view);
+	snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, count_pause, &pauses,
+				      &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);
@@ -229,8 +229,8 @@ static void what_was_lost_is_a_row(void)
 {
 	producer = new_producer(HS_LABEL_SIZE);
 	add(5, 1, 0, 0);
-	hs_lost.objects_weight = 5 * HS_WEIGHT_ONE / 2;
-	hs_lost.bytes = 1234;
+	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = 5 * HS_WEIGHT_ONE / 2;
+	hs_heaps[HS_HEAP_MALLOC].lost.bytes = 1234;
 	freeze(HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.row_count, 2);
 	CHECK_INT(view.mapping_count, 2);
@@ -246,6 +246,42 @@ static void what_was_lost_is_a_row(void)
 	CHECK(view.rows[0].has_size && view.rows[0].size == 5);
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
+}
+
+static void heaps_have_rows_of_their_own(void)
+{
+	enum { POOL = HS_HEAP_FIRST_REPORTED };
+	union test_record record;
+
+	strcpy(hs_heaps[POOL].name, "pool");
+	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
+	producer = new_producer(HS_LABEL_SIZE);
+	hs_producer_keep_peak(producer);
+	add(5, 1, 0, 0);
+	record = allocate(next_address += 16, 5, 1, 0);
+	record.head.heap = POOL;
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+	atomic_store(&hs_heaps[POOL].lost.objects_weight, HS_WEIGHT_ONE);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 3);
+	CHECK(view.rows[0].heap == NULL);
+	CHECK_STR(view.rows[1].heap, "pool");
+	CHECK_STR(view.rows[2].heap, "pool");
+	CHECK_STR(frame(2, 0)->name, "[lost]");
+	hs_snapshot_destroy(snapshot);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 5);
+	CHECK_INT(hs_producer_in_use_bytes(producer, POOL), 5);
+	CHECK(hs_producer_peak_ns(producer, POOL) != 0);
+	CHECK_INT(hs_producer_peak_ns(producer, POOL + 1), 0);
+	atomic_store(&hs_heaps[POOL].lost.objects_weight, 0);
+
+	/* The peak of one heap has nothing of the others. */
+	view = (struct hs_view){0};
+	snapshot = hs_snapshot_create(producer, table, &hs_options, POOL, NULL, NULL, &view);
+	CHECK_INT(view.row_count, 1);
+	CHECK_STR(view.rows[0].heap, "pool");
+	hs_snapshot_destroy(snapshot);
 }
 
 static void rows_are_rounded_once(void)
@@ -324,7 +360,8 @@ static void without_memory_there_is_no_snapshot(void)
 	used = hs_arena_used();
 	do {
 		hs_arena_set_budget(used + extra);
-		snapshot = hs_snapshot_create(producer, table, &options, false, NULL, NULL, &view);
+		snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL,
+					      &view);
 		if (snapshot == NULL)
 			CHECK_INT(hs_arena_used(), used);
 		extra += 16;
@@ -350,6 +387,7 @@ int main(void)
 	RUN(equal_books_give_equal_views);
 	RUN(an_empty_profile_has_the_main_mapping);
 	RUN(what_was_lost_is_a_row);
+	RUN(heaps_have_rows_of_their_own);
 	RUN(rows_are_rounded_once);
 	RUN(anonymous_code_is_named_by_offset);
 	RUN(threads_are_labelled);

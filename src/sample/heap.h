@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The heaps: malloc's, and those that the program reports through heapsample.h.
+ *
+ * A heap has a number, by which samples name it, and an interval of its own.
+ *
+ * Sampling has epochs, for all heaps together: one begins when sampling is started or the
+ * books are reset, and ends when it is stopped or they are reset again.  A sample carries
+ * the epoch that it was chosen in, and the books drop it if that is over.
+ *
+ * Threads: any reads; who writes is said with each field.  Memory: static.
+ */
+#ifndef HS_SAMPLE_HEAP_H
+#define HS_SAMPLE_HEAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sample/heap_id.h"
+
+/* With the NUL. */
+#define HS_HEAP_NAME_BYTES 64
+
+enum hs_heap_state {
+	HS_HEAP_UNUSED,  /* or unregistered, and all that it had in use is freed */
+	HS_HEAP_CLOSING, /* unregistered */
+	HS_HEAP_REGISTERED,
+};
+
+/* X(name): what is counted per heap, by the threads that do it, relaxed. */
+#define HS_HEAP_COUNTS(X)                                                                          \
+	X(samples)       /* allocations chosen */                                                  \
+	X(sampled_bytes) /* their sizes, of those in the books */                                  \
+	X(frees)         /* of samples */                                                          \
+	X(stackless)     /* as in base/stats.h; so are the next */                                 \
+	X(lost_ring)                                                                               \
+	X(lost_live_set)                                                                           \
+	X(lost_memory)                                                                             \
+	X(stale) /* samples of an epoch that was over */
+
+/* Samples that nothing could be recorded of: sums of their weights. */
+struct hs_lost {
+	_Atomic uint64_t objects_weight; /* units of 1 / HS_WEIGHT_ONE */
+	_Atomic uint64_t bytes;
+};
+
+struct hs_heap {
+	char name[HS_HEAP_NAME_BYTES]; /* "" : the number was never used */
+	uint64_t asked_bytes;          /* the interval by the settings; 0: not to be sampled */
+	_Atomic uint32_t state;        /* enum hs_heap_state */
+	struct hs_lost lost;
+	struct {
+#define HS_HEAP_COUNT(name) _Atomic uint64_t name;
+		HS_HEAP_COUNTS(HS_HEAP_COUNT)
+#undef HS_HEAP_COUNT
+	} counts;
+};
+extern struct hs_heap hs_heaps[HS_HEAP_LIMIT];
+
+/* The epoch of now; 0: sampling is stopped.  Written by: the producer, relaxed. */
+extern _Atomic uint32_t hs_epoch;
+
+#define hs_heap_add(heap, count, n)                                                                \
+	atomic_fetch_add_explicit(&hs_heaps[heap].counts.count, (uint64_t)(n), memory_order_relaxed)
+#define hs_heap_get(heap, count)                                                                   \
+	atomic_load_explicit(&hs_heaps[heap].counts.count, memory_order_relaxed)
+
+/*
+ * The interval for countdowns drawn now, bytes; 0: nothing is sampled.  It is the heap's own,
+ * times what hs_sampler_interval was raised by.
+ */
+uint64_t hs_heap_interval(uint32_t heap);
+
+/* A sample that is in neither ring nor books.  Any thread. */
+void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The producer's side of the live set.  See live_set.h. */
+#include "sample/live_index.h"
+#include "sample/live_slots.h"
+
+/* Turn a chain of links round; it is the caller's alone.  Returns the link of its new head. */
+static uint32_t reverse(uint32_t link)
+{
+	uint32_t reversed = 0;
+
+	while (link != 0) {
+		struct hs_live_slot *slot = hs_live_slot(link - 1);
+		uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
+
+		atomic_store_explicit(&slot->next, reversed, memory_order_relaxed);
+		reversed = link;
+		link = next;
+	}
+	return reversed;
+}
+
+uint32_t hs_live_set_take_freed(void)
+{
+	/* Acquire: pairs with the push.  The tag need not go on: the list is emptied at once. */
+	uint64_t head =
+		atomic_exchange_explicit(&hs_live_slots.freed_list, 0, memory_order_acquire);
+
+	return reverse((uint32_t)head) - 1; /* 0 becomes HS_SLOT_NONE */
+}
+
+uint32_t hs_live_set_next_freed(uint32_t number)
+{
+	return atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed) - 1;
+}
+
+uint64_t hs_live_set_free_sequence(uint32_t number)
+{
+	return atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);
+}
+
+/* The state of a slot for its next sample, of whatever heap. */
+static uint64_t emptied(uint64_t state)
+{
+	uint64_t next = (hs_slot_generation(state) + 1) << HS_SLOT_STATE_BITS;
+
+	return (next & (((uint64_t)1 << HS_SLOT_HEAP_SHIFT) - 1)) | HS_SLOT_EMPTY;
+}
+
+bool hs_live_set_recycle(uint32_t number, uint32_t generation)
+{
+	struct hs_live_slot *slot = hs_live_slot(number);
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+
+	if (hs_slot_state(state) == HS_SLOT_EMPTY ||
+	    (uint32_t)hs_slot_generation(state) != generation)
+		return false;
+	/* HS_SLOT_FILLING too: an insert that was refused by one of two tables has left an entry.
+	 */
+	if (hs_slot_heap(state) != HS_HEAP_NONE)
+		hs_live_index_remove(hs_live_set_key(number), number);
+	/* Not if the program has just freed it: then it comes off the freed list. */
+	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
+						     memory_order_relaxed, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&hs_live_slots.used, 1, memory_order_relaxed);
+	hs_live_slot_push(&hs_live_slots.free_list, number);
+	return true;
+}
+
+uint32_t hs_live_set_generation(uint32_t number)
+{
+	uint64_t state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
+
+	return (uint32_t)hs_slot_generation(state);
+}
+
+uint32_t hs_live_set_heap(uint32_t number)
+{
+	return hs_slot_heap(
+		atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed));
+}
+
+uint64_t hs_live_set_key(uint32_t number)
+{
+	return atomic_load_explicit(&hs_live_slot(number)->key, memory_order_relaxed);
+}
+
+uint64_t hs_live_set_id(uint32_t number)
+{
+	/* The key is made of the id by an exclusive or, which undoes itself. */
+	return hs_live_key(hs_live_set_heap(number), hs_live_set_key(number));
+}
+
+void hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
+{
+	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire);
+
+	for (uint32_t number = 0; number < end; number++) {
+		struct hs_live_slot *slot = hs_live_slot(number);
+		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+		uint64_t key = hs_live_set_key(number);
+
+		if (hs_slot_heap(state) == heap && hs_slot_state(state) == HS_SLOT_LIVE &&
+		    atomic_compare_exchange_strong_explicit(
+			    &slot->state, &state, hs_slot_with_state(state, HS_SLOT_FREED),
+			    memory_order_acq_rel, memory_order_relaxed))
+			hs_live_slot_free(number, hs_slot_with_state(state, HS_SLOT_FREED), key,
+					  sequence);
+	}
+}
+
+void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
+{
+	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire);
+
+	for (uint32_t number = 0; number < end; number++) {
+		struct hs_live_slot *slot = hs_live_slot(number);
+		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+		uint64_t freed = atomic_load_explicit(&slot->free_sequence, memory_order_relaxed);
+
+		if (hs_slot_state(state) != HS_SLOT_FREED ||
+		    atomic_load_explicit(&slot->listed, memory_order_relaxed) ==
+			    hs_slot_listed(state))
+			continue;
+		if (freed == hs_slot_no_number(state))
+			hs_live_slot_number(number, state, sequence);
+		else if (freed >= stuck_before)
+			continue;
+		hs_live_slot_list(number, state);
+	}
+}
+
+int hs_live_set_maintain(uint32_t headroom)
+{
+	uint32_t in_use = hs_live_set_used();
+	int error = hs_live_index_maintain(in_use);
+
+	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
+	       hs_live_set_capacity() - in_use < headroom)
+		error = hs_live_slots_grow();
+	return error;
+}
+
+uint32_t hs_live_set_used(void)
+{
+	return atomic_load_explicit(&hs_live_slots.used, memory_order_relaxed);
+}
+
+uint32_t hs_live_set_capacity(void)
+{
+	return atomic_load_explicit(&hs_live_slots.capacity, memory_order_relaxed);
+}
+
+uint32_t hs_live_set_limit(void)
+{
+	return hs_live_slots.limit;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The slots of the live set: for live_set.c, what the program's threads do with them, and
+ * live_reclaim.c, what the producer does.
+ */
+#ifndef HS_SAMPLE_LIVE_SLOTS_H
+#define HS_SAMPLE_LIVE_SLOTS_H
+
+#include "sample/live_set.h"
+
+enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVING, HS_SLOT_FREED };
+
+#define HS_SLOT_STATE_BITS 3
+#define HS_SLOT_STATE_MASK ((1u << HS_SLOT_STATE_BITS) - 1)
+
+/* The heap's number is in the state's highest byte. */
+#define HS_SLOT_HEAP_SHIFT 56
+
+/*
+ * state: heap << 56 | generation << 3 | enum hs_slot_state.  key: written while FILLING.
+ * Reset to 0 when the slot is emptied.
+ * free_sequence: no_number() of the slot's generation, then the number, by compare-and-swap:
+ * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.
+ * next: link + 1 of the list the slot is on; 0 = last.
+ */
+struct hs_live_slot {
+	_Atomic uint64_t state;
+	_Atomic uint64_t key;
+	_Atomic uint64_t free_sequence;
+	_Atomic uint32_t next;
+	_Atomic uint32_t listed; /* generation (low bits) for which it was put on the freed list */
+};
+
+/* Written by hs_live_set_init() and, capacity, by the producer. */
+struct hs_live_slots {
+	struct hs_live_slot *slots;
+	uint32_t limit;
+	_Atomic uint32_t capacity; /* slots usable */
+	_Atomic uint32_t fresh;    /* slots never used yet begin here */
+	_Atomic uint32_t used;
+	_Alignas(64) _Atomic uint64_t free_list;  /* tag << 32 | slot + 1 */
+	_Alignas(64) _Atomic uint64_t freed_list; /* the same */
+};
+extern struct hs_live_slots hs_live_slots;
+
+static inline struct hs_live_slot *hs_live_slot(uint32_t number)
+{
+	return &hs_live_slots.slots[number];
+}
+
+static inline enum hs_slot_state hs_slot_state(uint64_t state)
+{
+	return (enum hs_slot_state)(state & HS_SLOT_STATE_MASK);
+}
+
+/* The same slot, heap and generation, in another state. */
+static inline uint64_t hs_slot_with_state(uint64_t state, enum hs_slot_state to)
+{
+	return (state & ~(uint64_t)HS_SLOT_STATE_MASK) | to;
+}
+
+static inline uint32_t hs_slot_heap(uint64_t state)
+{
+	return (uint32_t)(state >> HS_SLOT_HEAP_SHIFT);
+}
+
+/* More bits than callers keep: they compare the lower 32. */
+static inline uint64_t hs_slot_generation(uint64_t state)
+{
+	return (state & (((uint64_t)1 << HS_SLOT_HEAP_SHIFT) - 1)) >> HS_SLOT_STATE_BITS;
+}
+
+/* A free_sequence that is not a number yet. */
+static inline uint64_t hs_slot_no_number(uint64_t state)
+{
+	return (uint64_t)1 << 63 | hs_slot_generation(state);
+}
+
+/* What `listed` is for a slot that is on the freed list. */
+static inline uint32_t hs_slot_listed(uint64_t state)
+{
+	return (uint32_t)hs_slot_generation(state) + 1;
+}
+
+/* Put a slot on one of the two lists.  Any thread. */
+void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number);
+
+/* Make more slots usable.  Start-up and the producer.  0 or -ENOMEM. */
+int hs_live_slots_grow(void);
+
+/*
+ * A slot has been moved to FREED (or MOVING): give it the number of its free; put it on the
+ * freed list; both, and take it out of the index.  They do nothing for a slot that a sweep has
+ * dealt with meanwhile, even if it is in use again: state is the one that the caller gave it,
+ * key the one it had.  Any thread.
+ */
+void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence);
+void hs_live_slot_list(uint32_t number, uint64_t state);
+void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic uint64_t *sequence);
+
+#endif

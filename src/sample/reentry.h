@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The guard of the slow path: while a thread is in it, allocations of its signal handlers pass
+ * unsampled.  A handler that leaves by siglongjmp leaves the guard and maybe a reservation
+ * behind; the next entry from further up the stack closes both.
+ *
+ * Called on: the program's threads, signal handlers too.  Allocates, blocks: never.  Errno:
+ * not touched.
+ */
+#ifndef HS_SAMPLE_REENTRY_H
+#define HS_SAMPLE_REENTRY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sample/thread_state.h"
+
+/*
+ * Enter the slow path: from here on this thread's allocations come back at once.  False if
+ * this is one of them.  caller_sp: of the call that the slow path is for.
+ */
+bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp);
+
+/* The end of it.  countdown: what bytes_until_sample is to be. */
+void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown);
+
+/* Close what a slow path left open that will never return: a handler jumped out of it. */
+void hs_reentry_close_abandoned(struct hs_thread_state *thread);
+
+/* The thread's id, in a vfork child that of the child. */
+uint32_t hs_reentry_tid(struct hs_thread_state *thread);
+
+#endif
