@@ -3,9 +3,10 @@
  * A history that happens on the real live set, reaches the producer in any order, and is
  * told to the oracle at the same time.
  *
- * A free takes its number when it happens (hs_live_set_begin_move()), and is put on the freed
- * list when it is delivered (hs_live_set_end_move()), like that of a thread which is stopped
- * in between.
+ * A free in malloc's heap takes its number when it happens (hs_live_set_begin_move()), and is
+ * put on the freed list when it is delivered (hs_live_set_end_move()), like that of a thread
+ * which is stopped in between.  A free in another heap is made when it is delivered, with the
+ * number that it has; so its id can be used again only then.
  */
 #ifndef HS_TESTS_BOOKS_HISTORY_H
 #define HS_TESTS_BOOKS_HISTORY_H
@@ -17,7 +18,7 @@
 /* The events by number, as they are delivered. */
 struct history_step {
 	union test_record record; /* unless it is a free */
-	uint32_t slot;            /* of a free */
+	uint32_t slot;            /* of a free in malloc's heap */
 	bool is_free;
 	bool delivered;
 };
@@ -25,6 +26,7 @@ struct history_step {
 static struct history_step history[ORACLE_EVENTS + 1];
 static struct hs_producer *producer;
 static struct hs_mapping_table *history_table; /* empty */
+static uint32_t history_heap = HS_HEAP_MALLOC; /* where it happens */
 static uint64_t history_interval;
 static uint64_t history_gaps; /* the statistic when the history began */
 static uint64_t history_seed; /* which history and which order: said where a check failed */
@@ -39,6 +41,10 @@ static inline uint64_t history_random(uint64_t *state, uint64_t limit)
 static inline void history_set_up(void)
 {
 	set_up();
+	for (unsigned heap = HS_HEAP_FIRST_REPORTED; heap < ORACLE_HEAPS; heap++) {
+		snprintf(hs_heaps[heap].name, sizeof hs_heaps[heap].name, "pool%u", heap);
+		atomic_store(&hs_heaps[heap].state, HS_HEAP_REGISTERED);
+	}
 	history_table = hs_mapping_table_create();
 	CHECK(history_table != NULL);
 }
@@ -70,8 +76,9 @@ static inline struct history_step *history_note(uint64_t number)
 
 static inline void history_allocate(uint64_t address, uint64_t size, unsigned site)
 {
-	union test_record record = allocate(address, size, history_interval, site);
-	uint64_t number = oracle_log(ORACLE_ALLOCATE, address, size, history_interval, site);
+	union test_record record = allocate_in(history_heap, address, size, history_interval, site);
+	uint64_t number =
+		oracle_log(ORACLE_ALLOCATE, history_heap, address, size, history_interval, site);
 
 	history_note(number)->record = record;
 }
@@ -79,16 +86,36 @@ static inline void history_allocate(uint64_t address, uint64_t size, unsigned si
 /* An address that is no sample takes no number.  Returns whether it is one. */
 static inline bool history_free(uint64_t address)
 {
-	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence);
+	uint64_t alive = oracle_alive_at(history_heap, address);
+	uint32_t slot = HS_SLOT_NONE;
 	struct history_step *step;
 
-	if (slot == HS_SLOT_NONE) {
-		CHECK_INT(oracle_alive_at(address), 0);
+	if (history_heap == HS_HEAP_MALLOC) {
+		slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence);
+		CHECK(slot != HS_SLOT_NONE || alive == 0);
+		if (slot == HS_SLOT_NONE)
+			return false;
+	} else if (alive == 0) {
 		return false;
+	} else {
+		hs_sequence++;
 	}
-	step = history_note(oracle_log(ORACLE_FREE, address, 0, 0, 0));
+	step = history_note(oracle_log(ORACLE_FREE, history_heap, address, 0, 0, 0));
 	step->is_free = true;
 	step->slot = slot;
+	return true;
+}
+
+/* Whether the last free of an id in another heap has been delivered. */
+static inline bool history_is_settled(uint64_t address)
+{
+	for (uint64_t n = oracle.logged; n > 0; n--) {
+		const struct oracle_event *event = &oracle.events[n];
+
+		if (event->kind == ORACLE_FREE && event->heap == history_heap &&
+		    event->address == address)
+			return history[n].delivered;
+	}
 	return true;
 }
 
@@ -99,7 +126,7 @@ static inline void history_fail_to_move(uint64_t address)
 	union test_record *record;
 
 	CHECK(slot != HS_SLOT_NONE);
-	record = &history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0))->record;
+	record = &history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0, 0))->record;
 	record->head.kind = HS_RECORD_TOMBSTONE;
 	record->head.slot = HS_SLOT_NONE;
 	record->head.sequence = hs_live_set_cancel_move(slot);
@@ -111,27 +138,49 @@ static inline void history_abandon(uint64_t address)
 	union test_record record = allocate(address, 1, history_interval, 0);
 
 	record.head.kind = HS_RECORD_TOMBSTONE;
-	history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0))->record = record;
+	history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0, 0))->record = record;
+}
+
+/* A sample of an epoch that is over: dropped, but for its slot, which stays until its free. */
+static inline void history_come_too_late(uint64_t address)
+{
+	union test_record record = allocate(address, 1, history_interval, 0);
+
+	record.head.epoch--;
+	history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0, 0))->record = record;
+	CHECK(history_free(address));
 }
 
 static inline void history_check_progress(void)
 {
-	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC),
-		  oracle.in_use >> HS_WEIGHT_SHIFT);
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < ORACLE_HEAPS; heap++)
+		CHECK_INT(hs_producer_in_use_bytes(producer, heap),
+			  oracle.heaps[heap].in_use >> HS_WEIGHT_SHIFT);
 	CHECK_INT(hs_producer_next_number(producer), oracle.next);
 	CHECK_INT(hs_stats_get(sequence_gaps) - history_gaps, oracle.given_up);
+}
+
+static inline void history_deliver_free(uint64_t number)
+{
+	_Atomic uint64_t sequence = number;
+
+	if (history[number].slot != HS_SLOT_NONE)
+		hs_live_set_end_move(history[number].slot);
+	else
+		CHECK_INT(hs_live_set_free_id(oracle.events[number].heap,
+					      oracle.events[number].address, &sequence),
+			  1);
+	CHECK_INT(hs_producer_take_freed(producer), 1);
 }
 
 static inline void history_deliver(uint64_t number)
 {
 	struct history_step *step = &history[number];
 
-	if (step->is_free) {
-		hs_live_set_end_move(step->slot);
-		CHECK_INT(hs_producer_take_freed(producer), 1);
-	} else {
+	if (step->is_free)
+		history_deliver_free(number);
+	else
 		take(producer, &step->record);
-	}
 	step->delivered = true;
 	hs_producer_commit(producer);
 	oracle_arrive(number);
@@ -163,43 +212,66 @@ static inline int64_t history_rounded(unsigned __int128 weight)
 	return (int64_t)((weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
 }
 
+/* The heap of a row: malloc's has no label. */
+static inline uint32_t history_heap_of(const struct hs_view_row *row)
+{
+	for (uint32_t heap = HS_HEAP_FIRST_REPORTED; heap < ORACLE_HEAPS; heap++) {
+		if (row->heap != NULL && strcmp(row->heap, hs_heaps[heap].name) == 0)
+			return heap;
+	}
+	CHECK(row->heap == NULL);
+	return HS_HEAP_MALLOC;
+}
+
+typedef int64_t history_sums[ORACLE_HEAPS][ORACLE_SITES][HS_VIEW_VALUES];
+
 /* The sums of each site's rows, from the profile. */
-static inline void history_sum_sites(const struct hs_view *view,
-				     int64_t sums[ORACLE_SITES][HS_VIEW_VALUES])
+static inline void history_sum_sites(const struct hs_view *view, history_sums sums)
 {
 	for (size_t i = 0; i < view->row_count; i++) {
 		const struct hs_view_row *row = &view->rows[i];
-		uint32_t stack[FRAMES_MAX];
+		uint32_t stack[FRAMES_MAX], heap = history_heap_of(row);
 		uint64_t site;
 
 		CHECK_INT(view->stack(view->stack_context, row->callsite, stack, FRAMES_MAX), 2);
 		site = view->locations[stack[0]].address - 0x1000;
 		CHECK(site < ORACLE_SITES);
 		for (int value = 0; site < ORACLE_SITES && value < HS_VIEW_VALUES; value++)
-			sums[site][value] += row->values[value];
+			sums[heap][site][value] += row->values[value];
 	}
 }
 
-/* The profile of now, or of the peak, is the oracle's. */
-static inline void history_compare_one(bool peak)
+static inline void history_compare_site(const int64_t got[HS_VIEW_VALUES],
+					const struct oracle_totals *want)
+{
+	CHECK_INT(got[0], history_rounded(want->objects));
+	CHECK_INT(got[1], history_rounded(want->bytes));
+	CHECK_INT(got[2], history_rounded(want->inuse_objects));
+	CHECK_INT(got[3], history_rounded(want->inuse_bytes));
+}
+
+/* The profile of now (HS_HEAP_NONE), or of a heap's peak, is the oracle's. */
+static inline void history_compare_one(uint32_t peak_heap)
 {
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
-	const struct oracle_totals *want = peak ? oracle.peak : oracle.now;
-	int64_t sums[ORACLE_SITES][HS_VIEW_VALUES] = {{0}};
+	static const struct oracle_totals none;
+	history_sums sums = {{{0}}};
 	struct hs_view view = {0};
 	struct hs_snapshot_view *snapshot =
-		hs_snapshot_create(producer, history_table, &options,
-				   peak ? HS_HEAP_MALLOC : HS_HEAP_NONE, NULL, NULL, &view);
+		hs_snapshot_create(producer, history_table, &options, peak_heap, NULL, NULL, &view);
 
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		return;
 	history_sum_sites(&view, sums);
-	for (unsigned site = 0; site < ORACLE_SITES; site++) {
-		CHECK_INT(sums[site][0], history_rounded(want[site].objects));
-		CHECK_INT(sums[site][1], history_rounded(want[site].bytes));
-		CHECK_INT(sums[site][2], history_rounded(want[site].inuse_objects));
-		CHECK_INT(sums[site][3], history_rounded(want[site].inuse_bytes));
+	for (uint32_t heap = 0; heap < ORACLE_HEAPS; heap++) {
+		for (unsigned site = 0; site < ORACLE_SITES; site++) {
+			const struct oracle_totals *want = &oracle.heaps[heap].now[site];
+
+			if (peak_heap != HS_HEAP_NONE)
+				want = heap == peak_heap ? &oracle.heaps[heap].peak[site] : &none;
+			history_compare_site(sums[heap][site], want);
+		}
 	}
 	hs_snapshot_destroy(snapshot);
 }
@@ -207,8 +279,11 @@ static inline void history_compare_one(bool peak)
 static inline void history_compare(void)
 {
 	CHECK_INT(hs_producer_commit(producer), oracle_waits());
-	history_compare_one(false);
-	history_compare_one(true);
+	history_compare_one(HS_HEAP_NONE);
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < ORACLE_HEAPS; heap++) {
+		if (heap == HS_HEAP_MALLOC || oracle.heaps[heap].peak_bytes != 0)
+			history_compare_one(heap);
+	}
 }
 
 /* What has not come comes, and what is alive is freed: nothing is left. */
@@ -221,17 +296,21 @@ static inline void history_free_all(void)
 			history_deliver(n);
 	}
 	for (uint64_t n = 1; n <= happened; n++) {
-		if (oracle.events[n].kind == ORACLE_ALLOCATE &&
-		    oracle_alive_at(oracle.events[n].address) == n &&
-		    history_free(oracle.events[n].address))
+		const struct oracle_event *event = &oracle.events[n];
+
+		history_heap = event->heap;
+		if (event->kind == ORACLE_ALLOCATE &&
+		    oracle_alive_at(event->heap, event->address) == n &&
+		    history_free(event->address))
 			history_deliver(oracle.logged);
 	}
-	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 0);
+	history_heap = HS_HEAP_MALLOC;
 	CHECK_INT(hs_live_set_used(), 0);
 	check_holders(producer);
-	for (unsigned site = 0; site < ORACLE_SITES; site++) {
-		CHECK(oracle.now[site].inuse_objects == 0);
-		CHECK(oracle.now[site].inuse_bytes == 0);
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < ORACLE_HEAPS; heap++) {
+		CHECK_INT(hs_producer_in_use_bytes(producer, heap), 0);
+		for (unsigned site = 0; site < ORACLE_SITES; site++)
+			CHECK(oracle.heaps[heap].now[site].inuse_objects == 0);
 	}
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What the books have to say of a history: the program's events in the order in which they
- * happened, and a map from address to the sample there.  An allocation where a sample is
- * alive shows that its free was not seen: it has ended.  Plain tables, everything summed anew
- * or step by step in the open; nothing of how the producer does it.
+ * happened, and for each heap a map from address to the sample there.  An allocation where a sample
+ * is alive shows that its free was not seen: it has ended.  Plain tables, everything summed anew or
+ * step by step in the open; nothing of how the producer does it.
  *
  * Events are numbered 1, 2, 3, ... as they are logged.  They may arrive in any order and
  * are applied in that of their numbers, but for those that come after theirs was given up:
@@ -16,14 +16,17 @@
 #include <stdint.h>
 
 #include "check.h"
+#include "sample/heap_id.h"
 #include "sample/sampler.h"
 
-enum { ORACLE_EVENTS = 40000, ORACLE_SITES = 64 };
+/* Heaps: malloc's, and some that the program reports. */
+enum { ORACLE_EVENTS = 40000, ORACLE_SITES = 8, ORACLE_HEAPS = HS_HEAP_FIRST_REPORTED + 2 };
 
 enum oracle_kind { ORACLE_ALLOCATE, ORACLE_FREE, ORACLE_NOTHING };
 
 struct oracle_event {
 	enum oracle_kind kind;
+	uint32_t heap;
 	unsigned site;
 	uint64_t address;
 	uint64_t size;
@@ -44,9 +47,11 @@ struct oracle {
 	uint64_t logged;                               /* events, so the highest number */
 	uint64_t next;                                 /* number waited for */
 	uint64_t given_up;                             /* numbers */
-	struct oracle_totals now[ORACLE_SITES];
-	struct oracle_totals peak[ORACLE_SITES]; /* now, when peak_bytes was reached */
-	unsigned __int128 in_use, peak_bytes;
+	struct oracle_heap {
+		struct oracle_totals now[ORACLE_SITES];
+		struct oracle_totals peak[ORACLE_SITES]; /* now, when peak_bytes was reached */
+		unsigned __int128 in_use, peak_bytes;
+	} heaps[ORACLE_HEAPS];
 };
 
 static struct oracle oracle;
@@ -57,9 +62,7 @@ static inline void oracle_rewind(void)
 	for (uint64_t n = 1; n <= oracle.logged; n++)
 		oracle.events[n].has_ended = oracle.events[n].arrived = oracle.events[n].applied =
 			false;
-	memset(oracle.now, 0, sizeof oracle.now);
-	memset(oracle.peak, 0, sizeof oracle.peak);
-	oracle.in_use = oracle.peak_bytes = 0;
+	memset(oracle.heaps, 0, sizeof oracle.heaps);
 	oracle.given_up = 0;
 	oracle.next = 1;
 }
@@ -72,27 +75,29 @@ static inline void oracle_begin(void)
 }
 
 /* The allocation that is alive at address when everything logged has happened; 0: none. */
-static inline uint64_t oracle_alive_at(uint64_t address)
+static inline uint64_t oracle_alive_at(uint32_t heap, uint64_t address)
 {
 	for (uint64_t n = oracle.logged; n > 0; n--) {
 		const struct oracle_event *event = &oracle.events[n];
 
-		if (event->kind != ORACLE_NOTHING && event->address == address)
+		if (event->kind != ORACLE_NOTHING && event->heap == heap &&
+		    event->address == address)
 			return event->kind == ORACLE_ALLOCATE ? n : 0;
 	}
 	return 0;
 }
 
 /* The next event has happened.  Returns its number. */
-static inline uint64_t oracle_log(enum oracle_kind kind, uint64_t address, uint64_t size,
-				  uint64_t interval, unsigned site)
+static inline uint64_t oracle_log(enum oracle_kind kind, uint32_t heap, uint64_t address,
+				  uint64_t size, uint64_t interval, unsigned site)
 {
-	uint64_t ends = kind == ORACLE_NOTHING ? 0 : oracle_alive_at(address);
+	uint64_t ends = kind == ORACLE_NOTHING ? 0 : oracle_alive_at(heap, address);
 
-	if (oracle.logged == ORACLE_EVENTS || site >= ORACLE_SITES)
+	if (oracle.logged == ORACLE_EVENTS || heap >= ORACLE_HEAPS || site >= ORACLE_SITES)
 		exit(99);
 	oracle.events[++oracle.logged] = (struct oracle_event){
 		.kind = kind,
+		.heap = heap,
 		.site = site,
 		.address = address,
 		.size = size,
@@ -105,12 +110,28 @@ static inline uint64_t oracle_log(enum oracle_kind kind, uint64_t address, uint6
 /* A sample comes into use (sign 1) or ceases to be (-1). */
 static inline void oracle_use(const struct oracle_event *sample, int sign)
 {
-	struct oracle_totals *totals = &oracle.now[sample->site];
+	struct oracle_heap *heap = &oracle.heaps[sample->heap];
+	struct oracle_totals *totals = &heap->now[sample->site];
 	__int128 bytes = (__int128)sample->weight * (__int128)sample->size * sign;
 
 	totals->inuse_objects += (unsigned __int128)((__int128)sample->weight * sign);
 	totals->inuse_bytes += (unsigned __int128)bytes;
-	oracle.in_use += (unsigned __int128)bytes;
+	heap->in_use += (unsigned __int128)bytes;
+}
+
+static inline void oracle_apply_allocation(struct oracle_event *event)
+{
+	struct oracle_heap *heap = &oracle.heaps[event->heap];
+
+	heap->now[event->site].objects += event->weight;
+	heap->now[event->site].bytes += (unsigned __int128)event->weight * event->size;
+	if (event->has_ended)
+		return;
+	oracle_use(event, 1);
+	if (heap->in_use > heap->peak_bytes) {
+		heap->peak_bytes = heap->in_use;
+		memcpy(heap->peak, heap->now, sizeof heap->peak);
+	}
 }
 
 static inline void oracle_apply(struct oracle_event *event)
@@ -123,17 +144,8 @@ static inline void oracle_apply(struct oracle_event *event)
 		if (ended->applied)
 			oracle_use(ended, -1);
 	}
-	if (event->kind != ORACLE_ALLOCATE)
-		return;
-	oracle.now[event->site].objects += event->weight;
-	oracle.now[event->site].bytes += (unsigned __int128)event->weight * event->size;
-	if (event->has_ended)
-		return;
-	oracle_use(event, 1);
-	if (oracle.in_use > oracle.peak_bytes) {
-		oracle.peak_bytes = oracle.in_use;
-		memcpy(oracle.peak, oracle.now, sizeof oracle.peak);
-	}
+	if (event->kind == ORACLE_ALLOCATE)
+		oracle_apply_allocation(event);
 }
 
 static inline void oracle_commit(void)

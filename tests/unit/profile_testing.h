@@ -45,28 +45,34 @@ static inline struct hs_producer *new_producer(unsigned labels)
 	return producer;
 }
 
-/* A sampled allocation at address, from a stack of two frames that site tells apart. */
-static inline union test_record allocate(uint64_t address, uint64_t size, uint64_t interval,
-					  uint64_t site)
+/* A sample of a heap, from a stack of two frames that site tells apart. */
+static inline union test_record allocate_in(uint32_t heap, uint64_t id, uint64_t size,
+					     uint64_t interval, uint64_t site)
 {
 	union test_record record = { .head = {
 		.size = size,
 		.interval_bytes = interval,
 		.epoch = 1,
 		.kind = HS_RECORD_ALLOCATION,
-		.heap = HS_HEAP_MALLOC,
+		.heap = (uint8_t)heap,
 		.frame_count = 2,
 	} };
 	struct hs_live_ticket ticket = { 0 };
 
 	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert(ticket, (void *)(uintptr_t)address));
+	CHECK(hs_live_set_insert_id(ticket, heap, id));
 	record.head.slot = ticket.slot;
 	record.head.generation = ticket.generation;
 	record.head.sequence = hs_sequence++;
 	record.head.frames[0] = (struct hs_frame){ 0x1000 + site, 0 };
 	record.head.frames[1] = (struct hs_frame){ 0x500, 0 };
 	return record;
+}
+
+static inline union test_record allocate(uint64_t address, uint64_t size, uint64_t interval,
+					  uint64_t site)
+{
+	return allocate_in(HS_HEAP_MALLOC, address, size, interval, site);
 }
 
 static inline void take(struct hs_producer *producer, const union test_record *record)

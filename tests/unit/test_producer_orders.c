@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Histories of eight events in all 40320 orders of arrival: totals per stack, what is in use
- * after each arrival, and the peak are the oracle's.
+ * Histories of eight events in all 40320 orders of arrival, some in every fourth: totals per
+ * stack, what is in use after each arrival, and the peak are the oracle's.
  */
 #include "arena_testing.h"
 #include "books_history.h"
@@ -65,8 +65,30 @@ static void tombstones(void)
 	history_free(A);
 }
 
+/* The same address in three heaps: each has its own books and peak. */
+static void heaps(void)
+{
+	enum { POOL = HS_HEAP_FIRST_REPORTED, OTHER_POOL };
+
+	history_heap = POOL;
+	history_allocate(A, 10, 0);
+	history_heap = HS_HEAP_MALLOC;
+	history_allocate(A, 20, 0);
+	history_heap = OTHER_POOL;
+	history_allocate(A, 5, 1);
+	history_heap = POOL;
+	history_free(A);
+	history_allocate(B, 9, 0);
+	history_heap = HS_HEAP_MALLOC;
+	history_free(A);
+	history_allocate(A, 20, 2);
+	history_heap = OTHER_POOL;
+	history_free(A);
+	history_heap = HS_HEAP_MALLOC;
+}
+
 static const unsigned *order; /* numbers, in the order of arrival */
-static unsigned first_order;
+static unsigned first_order, order_step;
 static void (*happen)(void), (*arrive)(void);
 
 static void one_by_one(void)
@@ -124,7 +146,7 @@ static void make_order(unsigned n, unsigned numbers[EVENTS])
 /* The books of each order are made anew, and given back by the end of the process. */
 static void play_some(void)
 {
-	for (unsigned n = first_order; n < first_order + ORDERS_PER_CHILD; n++) {
+	for (unsigned n = first_order; n < first_order + ORDERS_PER_CHILD; n += order_step) {
 		unsigned numbers[EVENTS];
 
 		make_order(n, numbers);
@@ -141,47 +163,53 @@ static void play_some(void)
 	}
 }
 
-static void play_all(void (*history_made)(void), void (*arrival)(void))
+static void play_all(void (*history_made)(void), void (*arrival)(void), unsigned step)
 {
 	happen = history_made;
 	arrive = arrival;
+	order_step = step;
 	for (first_order = 0; first_order < ORDERS; first_order += ORDERS_PER_CHILD)
 		in_child(play_some);
 }
 
 static void addresses_are_used_again(void)
 {
-	play_all(reuse, one_by_one);
+	play_all(reuse, one_by_one, 1);
 }
 
 static void blocks_move(void)
 {
-	play_all(moves, one_by_one);
+	play_all(moves, one_by_one, 1);
 }
 
 static void peaks_are_equal(void)
 {
-	play_all(peaks, one_by_one);
+	play_all(peaks, one_by_one, 1);
 }
 
 static void numbers_without_effect(void)
 {
-	play_all(tombstones, one_by_one);
+	play_all(tombstones, one_by_one, 1);
+}
+
+static void heaps_are_apart(void)
+{
+	play_all(heaps, one_by_one, 4);
 }
 
 static void no_number_is_waited_for(void)
 {
-	play_all(tombstones, giving_up_at_once);
+	play_all(tombstones, giving_up_at_once, 4);
 }
 
 static void one_number_is_lost(void)
 {
-	play_all(moves, with_one_lost);
+	play_all(moves, with_one_lost, 4);
 }
 
 static void records_come_again(void)
 {
-	play_all(reuse, each_three_times);
+	play_all(reuse, each_three_times, 4);
 }
 
 int main(void)
@@ -191,6 +219,7 @@ int main(void)
 	RUN(blocks_move);
 	RUN(peaks_are_equal);
 	RUN(numbers_without_effect);
+	RUN(heaps_are_apart);
 	RUN(no_number_is_waited_for);
 	RUN(one_number_is_lost);
 	RUN(records_come_again);

@@ -54,6 +54,17 @@ static void abandon_one(void)
 		history_free(address);
 }
 
+/* In a heap of the program's own, at the addresses of malloc's. */
+static void happen_in_pool(uint64_t address)
+{
+	history_heap = HS_HEAP_FIRST_REPORTED + (uint32_t)history_random(&happening, 2);
+	if (oracle_alive_at(history_heap, address) != 0)
+		history_free(address);
+	else if (history_is_settled(address))
+		allocate_at(address);
+	history_heap = HS_HEAP_MALLOC;
+}
+
 static void happen_once(void)
 {
 	uint64_t address = address_of(history_random(&happening, arrival->blocks));
@@ -61,14 +72,18 @@ static void happen_once(void)
 
 	if (choice < 5) {
 		abandon_one();
-	} else if (oracle_alive_at(address) == 0) {
-		CHECK(choice >= 10 || !history_free(address)); /* not sampled */
+	} else if (choice < 8) {
+		history_come_too_late(address_of(arrival->blocks + oracle.logged));
+	} else if (choice < 30) {
+		happen_in_pool(address);
+	} else if (oracle_alive_at(HS_HEAP_MALLOC, address) == 0) {
+		CHECK(choice >= 40 || !history_free(address)); /* not sampled */
 		allocate_at(address);
-	} else if (choice < 15) {
+	} else if (choice < 40) {
 		history_fail_to_move(address);
 	} else {
 		history_free(address);
-		if (choice < 40)
+		if (choice < 55)
 			allocate_at(address);
 	}
 }

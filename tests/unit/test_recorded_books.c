@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * From the sample path to the books: what the program calls is told to the recorder and to
- * the oracle, and ring and freed list are emptied now and then.
+ * the oracle, and ring and freed list are emptied now and then.  Frees may be missed: of
+ * memory that the allocator takes back by itself.
  */
 #include "books_history.h"
 
@@ -12,6 +13,7 @@ enum { RING_BYTES = 1 << 20, BLOCKS = 10, SITES = 6, CALLS = 3000 };
 
 static struct hs_ring ring;
 static uint64_t state;
+static bool misses_frees;
 
 static void start(uint64_t interval)
 {
@@ -45,14 +47,15 @@ static void record(uint64_t address, uint64_t size)
 	if (hs_sampler_passes(size) ||
 	    !hs_record_allocation((void *)(uintptr_t)address, size, &regs))
 		return;
-	oracle_arrive(oracle_log(ORACLE_ALLOCATE, address, size, history_interval, site));
+	oracle_arrive(
+		oracle_log(ORACLE_ALLOCATE, HS_HEAP_MALLOC, address, size, history_interval, site));
 }
 
 /* To the oracle too: what is not alive there has no effect. */
 static void release_block(uint64_t address)
 {
 	hs_record_free((void *)(uintptr_t)address);
-	oracle_arrive(oracle_log(ORACLE_FREE, address, 0, 0, 0));
+	oracle_arrive(oracle_log(ORACLE_FREE, HS_HEAP_MALLOC, address, 0, 0, 0));
 }
 
 static void move_block(uint64_t address, uint64_t to, uint64_t size)
@@ -63,7 +66,7 @@ static void move_block(uint64_t address, uint64_t to, uint64_t size)
 	hs_record_move_end(token, !fails);
 	if (fails)
 		return;
-	oracle_arrive(oracle_log(ORACLE_FREE, address, 0, 0, 0));
+	oracle_arrive(oracle_log(ORACLE_FREE, HS_HEAP_MALLOC, address, 0, 0, 0));
 	record(to, size);
 }
 
@@ -98,7 +101,7 @@ static void call_once(bool in_use[BLOCKS])
 {
 	uint64_t block = random_below(BLOCKS), address = 0x100000 + 64 * block;
 
-	if (!in_use[block]) {
+	if (!in_use[block] || (misses_frees && random_below(4) == 0)) {
 		record(address, random_below(1000));
 		in_use[block] = true;
 	} else if (random_below(4) == 0) {
@@ -167,6 +170,18 @@ static void sampled(void)
 	play_seeds(700, 200);
 }
 
+/* A new sample at an address shows that what was there is gone. */
+static void frees_that_are_missed(void)
+{
+	uint64_t superseded = hs_stats_get(superseded);
+
+	misses_frees = true;
+	play_seeds(1, 300);
+	play_seeds(700, 400);
+	misses_frees = false;
+	CHECK(hs_stats_get(superseded) > superseded);
+}
+
 /* The same history again and again takes no more memory than once. */
 static void memory_returns_to_its_floor(void)
 {
@@ -190,6 +205,7 @@ int main(void)
 	history_set_up();
 	RUN(every_allocation);
 	RUN(sampled);
+	RUN(frees_that_are_missed);
 	RUN(memory_returns_to_its_floor);
 	CHECK_INT(hs_stats_get(lost_ring) + hs_stats_get(lost_live_set), 0);
 	return CHECK_RESULT();
