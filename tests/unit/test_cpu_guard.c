@@ -2,7 +2,15 @@
 /* The limit of the profiler's processor time: when sampling is over it, and when it ends. */
 #include "session/cpu_guard.h"
 
+#include <string.h>
+#include <time.h>
+
+#include "base/options.h"
+#include "base/stats.h"
+#include "base/sys.h"
 #include "check.h"
+#include "sample/sampler.h"
+#include "session/session_state.h"
 
 #define SECOND ((uint64_t)1000000000)
 #define MS ((uint64_t)1000000)
@@ -96,8 +104,67 @@ static void total(void)
 	CHECK_INT(pass(1, 1, 1), HS_CPU_STOP_TOTAL);
 }
 
+/* --- the thread's own clock ------------------------------------------------------- */
+
+/* As if the session were ten seconds old, and nothing were used. */
+static void start_session(uint32_t percent, uint64_t seconds)
+{
+	hs_options.max_cpu_percent = percent;
+	hs_options.max_cpu_s = seconds;
+	hs_session.start_ns = hs_sys_monotonic_ns() - 10 * SECOND;
+	hs_session.ended_early = NULL;
+	hs_session.next_dump_ns = 1;
+	hs_cpu_note_producer(false);
+	memset(&hs_stats, 0, sizeof hs_stats);
+	atomic_store(&hs_sampler_interval, 512);
+}
+
+static void work(uint64_t ns)
+{
+	uint64_t end_ns = hs_sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) + ns;
+
+	while (hs_sys_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+		;
+}
+
+/* Three times the share of ten seconds, but for a profile. */
+static void writing_is_told_apart(void)
+{
+	start_session(1, 0);
+	hs_cpu_note_producer(true);
+	work(300 * MS);
+	hs_cpu_note_producer(false);
+	hs_cpu_guard_follow();
+	CHECK(hs_stats_get(producer_cpu_ns) >= 300 * MS);
+	CHECK_INT(hs_cpu_pressure.overs, 0);
+	CHECK(!hs_cpu_pressure.is_near);
+}
+
+static void sampling_ends_for_good(void)
+{
+	start_session(0, 30);
+	hs_stats_add(worker_cpu_ns, 20 * SECOND);
+	hs_cpu_guard_follow();
+	CHECK_INT(hs_sampler_interval, 512);
+	/* What the parent of a fork has used is not the child's. */
+	hs_cpu_guard_after_fork();
+	hs_stats_add(worker_cpu_ns, 20 * SECOND);
+	hs_cpu_guard_follow();
+	CHECK_INT(hs_sampler_interval, 512);
+	CHECK(hs_session.ended_early == NULL);
+	hs_stats_add(producer_cpu_ns, 10 * SECOND);
+	hs_cpu_guard_follow();
+	CHECK_INT(hs_sampler_interval, 0);
+	CHECK(hs_session.ended_early != NULL &&
+	      strstr(hs_session.ended_early, "the profiler has used 30 s of processor time") !=
+		      NULL);
+	CHECK_INT(hs_session.next_dump_ns, 0);
+	CHECK_INT(hs_session.phase, HS_SESSION_ACTIVE);
+}
+
 int main(void)
 {
+	hs_session.phase = HS_SESSION_ACTIVE;
 	RUN(no_limit);
 	RUN(a_look_each_second);
 	RUN(share);
@@ -105,5 +172,7 @@ int main(void)
 	RUN(too_much_in_succession_ends_it);
 	RUN(writing_ends_it_in_the_long_run);
 	RUN(total);
+	RUN(writing_is_told_apart);
+	RUN(sampling_ends_for_good);
 	return CHECK_RESULT();
 }
