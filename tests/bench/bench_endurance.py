@@ -10,6 +10,7 @@ from fewer stacks, how that time depends on the number of rows.
 import glob
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from pprof_read import read_profile  # noqa: E402
 
 INTERVAL = "8k"
-TIMED_DUMPS = 8
+IDLE_DUMPS = 10
 LINES = 12
 MIB = 1 << 20
 
@@ -36,6 +37,7 @@ class Dump:
         self.memory = self.stats["profiler_memory"]
         self.seconds = self.stats["duration_ns"] / 1e9
         self.dump_ms = self.since(before, "dump_ns") / 1e6
+        self.processor_ms = self.since(before, "producer_cpu_ns") / 1e6
         self.samples = self.since(before, "samples")
         self.period = self.seconds - (before.seconds if before else 0)
 
@@ -47,34 +49,8 @@ class Dump:
         return sum(sample.value[2] != 0 for sample in samples)
 
 
-def processor_ns(process, name):
-    """What a thread has had of the processors."""
-    for task in glob.glob("/proc/%d/task/*" % process):
-        with open(task + "/comm", encoding="ascii") as comm:
-            if comm.read().strip() == name:
-                with open(task + "/schedstat", encoding="ascii") as schedstat:
-                    return int(schedstat.read().split()[0])
-    raise LookupError(name)
-
-
-def time_dumps(process, directory):
-    """Milliseconds of processor time that a profile takes while the program does nothing."""
-    def dumps():
-        return len(glob.glob(directory + "/*.json"))
-
-    def wait_for_dumps(count):
-        end = dumps() + count
-        while dumps() < end:
-            time.sleep(0.005)
-        return processor_ns(process, "heapsample-prod")
-
-    wait_for_dumps(1)
-    before = wait_for_dumps(1)
-    return (wait_for_dumps(TIMED_DUMPS) - before) / TIMED_DUMPS / 1e6
-
-
 def run(program, library, levels, allocations, directory):
-    """The periodic dumps while the program allocated, and how long one takes after that."""
+    """The periodic dumps while the program allocates, and those while it does nothing after."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("HEAPSAMPLE")}
     environment.update(
@@ -83,11 +59,15 @@ def run(program, library, levels, allocations, directory):
     with subprocess.Popen([program, str(levels), str(allocations)], env=environment,
                           stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        milliseconds = time_dumps(process.pid, directory)
+        end = len(glob.glob(directory + "/*.json")) + IDLE_DUMPS
+        while len(glob.glob(directory + "/*.json")) < end:
+            time.sleep(0.1)
     dumps = []
     for path in sorted(glob.glob(directory + "/*.json")):
         dumps.append(Dump(path, dumps[-1] if dumps else None))
-    return [dump for dump in dumps if dump.samples > 0], milliseconds
+    dumps = [dump for dump in dumps if dump.stats["reason"] == "interval"]
+    return [dump for dump in dumps if dump.samples > 0], \
+        [dump for dump in dumps if dump.samples == 0]
 
 
 def print_table(dumps):
@@ -116,6 +96,7 @@ def print_memory(dumps):
 
 
 def print_times(points):
+    """points: rows, and the processor time of a profile of the program at rest."""
     print("%13s %15s %13s" % ("rows", "processor, ms", "us a row"))
     for rows, milliseconds in points:
         print("%13d %15.2f %13.2f" % (rows, milliseconds, 1000 * milliseconds / rows))
@@ -131,12 +112,13 @@ def main(program, library, allocations=10 ** 8):
     for levels in (3, 4, 5):
         count = int(allocations) if levels == 5 else 300 * 10 ** levels
         with tempfile.TemporaryDirectory() as directory:
-            dumps, milliseconds = run(program, library, levels, count, directory)
-            points.append((dumps[-1].rows, milliseconds))
+            busy, idle = run(program, library, levels, count, directory)
+            times = [dump.processor_ms for dump in idle]
+            points.append((idle[-1].rows, statistics.median(times)))
             if levels == 5:
                 print("%d allocations, 10^%d stacks, interval %s" % (count, levels, INTERVAL))
-                print_table(dumps)
-                print_memory(dumps)
+                print_table(busy)
+                print_memory(busy)
     print_times(points)
 
 
