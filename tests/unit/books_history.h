@@ -28,7 +28,8 @@ static struct hs_producer *producer;
 static struct hs_mapping_table *history_table; /* empty */
 static uint32_t history_heap = HS_HEAP_MALLOC; /* where it happens */
 static uint64_t history_interval;
-static uint64_t history_gaps; /* the statistic when the history began */
+static void (*history_pause)(void *context); /* called while a profile is made */
+static uint64_t history_gaps;                /* the statistic when the history began */
 static uint64_t history_seed; /* which history and which order: said where a check failed */
 static int history_failures;
 
@@ -250,26 +251,32 @@ static inline void history_compare_site(const int64_t got[HS_VIEW_VALUES],
 	CHECK_INT(got[3], history_rounded(want->inuse_bytes));
 }
 
-/* The profile of now (HS_HEAP_NONE), or of a heap's peak, is the oracle's. */
+/*
+ * The profile of now (HS_HEAP_NONE), or of a heap's peak, is the oracle's, whatever happens
+ * while it is made.
+ */
 static inline void history_compare_one(uint32_t peak_heap)
 {
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
-	static const struct oracle_totals none;
+	struct oracle_heap now[ORACLE_HEAPS];
 	history_sums sums = {{{0}}};
 	struct hs_view view = {0};
-	struct hs_snapshot_view *snapshot =
-		hs_snapshot_create(producer, history_table, &options, peak_heap, NULL, NULL, &view);
+	struct hs_snapshot_view *snapshot;
 
+	memcpy(now, oracle.heaps, sizeof now);
+	snapshot = hs_snapshot_create(producer, history_table, &options, peak_heap, history_pause,
+				      NULL, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		return;
 	history_sum_sites(&view, sums);
 	for (uint32_t heap = 0; heap < ORACLE_HEAPS; heap++) {
 		for (unsigned site = 0; site < ORACLE_SITES; site++) {
-			const struct oracle_totals *want = &oracle.heaps[heap].now[site];
+			static const struct oracle_totals none;
+			const struct oracle_totals *want = &now[heap].now[site];
 
 			if (peak_heap != HS_HEAP_NONE)
-				want = heap == peak_heap ? &oracle.heaps[heap].peak[site] : &none;
+				want = heap == peak_heap ? &now[heap].peak[site] : &none;
 			history_compare_site(sums[heap][site], want);
 		}
 	}

@@ -34,13 +34,23 @@ static uint64_t address_of(uint64_t block)
 
 static uint64_t random_size(void)
 {
-	return history_random(&happening, 4) == 0 ? 0 : history_random(&happening, 2000);
+	switch (history_random(&happening, 16)) {
+	case 0:
+		return history_random(&happening, UINT32_MAX) << 12;
+	case 1:
+		return 0;
+	default:
+		return history_random(&happening, 2000);
+	}
 }
 
+/* The interval may rise and fall meanwhile. */
 static void allocate_at(uint64_t address)
 {
 	uint64_t size = random_size();
 
+	if (arrival->interval != 1)
+		history_interval = arrival->interval << history_random(&happening, 4);
 	history_allocate(address, size, (unsigned)history_random(&happening, SITES));
 }
 
@@ -99,8 +109,24 @@ static void deliver_one(void)
 		history_repeat(delivered[history_random(&arriving, REMEMBERED)]);
 	if (arrival->lossy && history_random(&arriving, 16) == 0)
 		history_give_up();
-	if (history_random(&arriving, 1000) == 0)
-		history_compare(); /* one of several profiles */
+}
+
+/* Records come while a profile is made. */
+static void pause_profile(void *context)
+{
+	(void)context;
+	for (int i = 0; i < 3 && held_count > 0; i++)
+		deliver_one();
+}
+
+/* With a profile now and then. */
+static void deliver_all_but(unsigned count)
+{
+	while (held_count > count) {
+		deliver_one();
+		if (history_random(&arriving, 1000) == 0)
+			history_compare();
+	}
 }
 
 static void send(uint64_t number)
@@ -109,8 +135,7 @@ static void send(uint64_t number)
 		late[late_count++] = number;
 	else
 		held[held_count++] = number;
-	while (held_count > arrival->held_most)
-		deliver_one();
+	deliver_all_but(arrival->held_most);
 }
 
 /* The numbers that never came do come, when all others are in the books. */
@@ -135,8 +160,7 @@ static void play_events(unsigned seed, uint64_t events)
 		while (sent < oracle.logged)
 			send(++sent);
 	}
-	while (held_count > 0)
-		deliver_one();
+	deliver_all_but(0);
 	deliver_late();
 	history_compare();
 	history_free_all();
@@ -208,6 +232,7 @@ static void memory_returns_to_its_floor(void)
 int main(void)
 {
 	history_set_up();
+	history_pause = pause_profile;
 	RUN(far_out_of_order);
 	RUN(somewhat_out_of_order);
 	RUN(with_numbers_that_are_given_up);
