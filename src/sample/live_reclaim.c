@@ -131,6 +131,8 @@ void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 	}
 }
 
+_Atomic bool hs_live_set_exhausted;
+
 int hs_live_set_maintain(uint32_t headroom)
 {
 	uint32_t in_use = hs_live_set_used();

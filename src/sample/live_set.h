@@ -196,6 +196,12 @@ void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
  */
 int hs_live_set_maintain(uint32_t headroom);
 
+/*
+ * Whether nothing but frees of the program's makes room for a sample: there is no memory for
+ * more, and all that was freed has been dealt with.  Set by: the producer.  Any thread.
+ */
+extern _Atomic bool hs_live_set_exhausted;
+
 /* Slots in use (taken, live or freed and not recycled), and made usable so far.  Any thread. */
 uint32_t hs_live_set_used(void);
 uint32_t hs_live_set_capacity(void);

@@ -217,6 +217,10 @@ bool hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs
 		outcome = try_record(thread, regs, !whole);
 		if (outcome == RECORDED || !whole)
 			break;
+		/* There is no point in waiting where the wait itself keeps room from coming. */
+		if (outcome == NO_SLOT &&
+		    atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed))
+			break;
 		whole = (thread->block_end_ns != 0 || begin_wait(thread, regs->sp)) &&
 			wait_for_room(thread, space);
 	}

@@ -91,7 +91,7 @@ void hs_budget_tell_losses(bool is_live_set_short)
 	static bool told;
 	uint64_t lost = hs_stats_get(lost_memory);
 
-	if (is_live_set_short || hs_live_set_capacity() >= hs_live_set_limit())
+	if (is_live_set_short)
 		lost += hs_stats_get(lost_live_set);
 	if (told || lost == 0)
 		return;

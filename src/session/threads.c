@@ -128,6 +128,13 @@ static void watch_gap(bool waiting)
 	}
 }
 
+static bool is_ring_empty(void)
+{
+	const struct hs_ring *ring = &hs_session.ring;
+
+	return hs_ring_unread_before(ring, hs_ring_head_ticket(ring)) == 0;
+}
+
 bool hs_threads_produce(void)
 {
 	static bool is_live_set_short;
@@ -135,6 +142,7 @@ bool hs_threads_produce(void)
 	uint64_t start_ns = hs_sys_monotonic_ns();
 	struct hs_ring_item item;
 	uint32_t freed;
+	bool waiting;
 	int done = 0;
 
 	/*
@@ -152,13 +160,19 @@ bool hs_threads_produce(void)
 		hs_producer_take(session->producer, item.data);
 		hs_ring_release(&session->queue);
 	}
-	watch_gap(hs_producer_commit(session->producer));
+	waiting = hs_producer_commit(session->producer);
+	watch_gap(waiting);
 	if (done > 0 || freed > 0) {
 		hs_event_signal(&session->worker_event);
-		is_live_set_short = hs_live_set_maintain(SLOT_HEADROOM) != 0;
+		is_live_set_short = hs_live_set_maintain(SLOT_HEADROOM) != 0 ||
+				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow();
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
+	atomic_store_explicit(&hs_live_set_exhausted,
+			      is_live_set_short && !waiting && done == 0 && freed == 0 &&
+				      is_ring_empty(),
+			      memory_order_relaxed);
 	hs_budget_tell_losses(is_live_set_short);
 	return done > 0 || freed > 0;
 }

@@ -8,6 +8,7 @@
     check_profile.py least FILE NAME BYTES      stacks with this function have that much in alloc_space
     check_profile.py top FILE NAME BYTES        this function's own inuse_space is the most, and that much
     check_profile.py counted FILE NAME...       the counts of these names are not 0
+    check_profile.py uncounted FILE NAME...     they are 0
     check_profile.py comment FILE TEXT          a comment has this text
     check_profile.py lossless FILE...           no sample was lost, none without its stack
 """
@@ -56,6 +57,13 @@ def command_counted(path, *names):
     for name in names:
         if counts.get(name, 0) == 0:
             yield "%s: %s is 0" % (path, name)
+
+
+def command_uncounted(path, *names):
+    counts = counters(read_profile(path))
+    for name in names:
+        if counts.get(name, 0) != 0:
+            yield "%s: %s is %d" % (path, name, counts[name])
 
 
 def command_comment(path, text):

@@ -272,6 +272,19 @@ static void test_full_live_set_wakes_the_reader(void)
 	CHECK(!allocate(block, 8));
 	CHECK_INT(atomic_load(&ring.reader_asleep), 0);
 	CHECK_INT(hs_stats_get(lost_live_set), 1);
+	/* It is waited for, but not where no slot can come while the program waits. */
+	hs_recorder.reader_runs = true;
+	hs_recorder.block_ns = 1000000;
+	hs_thread.block_after_ns = 0;
+	hs_live_set_exhausted = true;
+	CHECK(!allocate(block, 8));
+	CHECK_INT(hs_stats_get(blocked), 0);
+	hs_live_set_exhausted = false;
+	CHECK(!allocate(block, 8));
+	CHECK_INT(hs_stats_get(blocked), 1);
+	CHECK_INT(hs_stats_get(lost_live_set), 3);
+	hs_recorder.reader_runs = false;
+	hs_recorder.block_ns = 0;
 	for (uint32_t i = 0; i < slots; i++)
 		hs_live_set_cancel(tickets[i]);
 	free(tickets);
