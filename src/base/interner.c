@@ -13,16 +13,25 @@ enum { BITS = HS_INTERNER_BITS, FIRST_CAPACITY = 64 };
 /* Numbers are 32 bits wide, and there are twice as many slots. */
 #define LAST_CAPACITY (1u << 30)
 
+static uint64_t hash_word(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return hash ^ hash >> 32;
+}
+
 static uint64_t hash_key(const void *key, uint32_t bytes)
 {
-	uint64_t hash = 0;
+	const unsigned char *next = key, *end = next + bytes;
+	uint64_t hash = 0, pair;
+	uint32_t word;
 
-	for (uint32_t i = 0; i < bytes; i += 4) {
-		uint32_t word;
-
-		memcpy(&word, (const unsigned char *)key + i, sizeof word);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 32;
+	for (; end - next >= 8; next += 8) {
+		memcpy(&pair, next, sizeof pair);
+		hash = hash_word(hash, pair);
+	}
+	if (next < end) {
+		memcpy(&word, next, sizeof word);
+		hash = hash_word(hash, word);
 	}
 	return hash;
 }
