@@ -165,7 +165,14 @@ def check_labels(profile, sample):
             yield "label %s is a number without unit" % key
 
 
+def is_delta(profile):
+    """Of differences: where more was freed than allocated, what is in use is below 0."""
+    return any(comment.endswith(" delta") for comment in profile.comments)
+
+
 def check_samples(profile):
+    never_negative = [name.startswith("alloc_") or not is_delta(profile)
+                      for name, _ in profile.sample_types]
     locations = {location.id for location in profile.locations}
     seen = {}
     for i, sample in enumerate(profile.samples):
@@ -174,7 +181,7 @@ def check_samples(profile):
             problems.append("%d values" % len(sample.value))
         if not any(sample.value):
             problems.append("all values are zero")
-        if any(value < 0 for value in sample.value):
+        if any(value < 0 and never for value, never in zip(sample.value, never_negative)):
             problems.append("negative value: %s" % sample.value)
         if not sample.location_id:
             problems.append("empty stack")

@@ -119,6 +119,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_INUSE_INTERVAL", "0", "bytes, 0 to 1024t, such as 100m",
 	  FIELD(inuse_interval_bytes), VALUE(number), RANGE(0, UINT64_C(1024) << 40, size_units) },
 	{ PREFIX "_PEAK", "0", "0 or 1", FIELD(peak), VALUE(word), .words = switch_words },
+	{ PREFIX "_DELTA", "0", "0 or 1", FIELD(delta), VALUE(word), .words = switch_words },
 	{ PREFIX "_OOM", "0", "percent of the memory limit, 0 to 99", FIELD(oom_percent),
 	  VALUE(number), RANGE(0, 99, NULL) },
 	{ PREFIX "_KEEP", "0", "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g",

@@ -50,6 +50,7 @@ struct hs_options {
 	uint64_t alloc_interval_bytes; /* _ALLOC_INTERVAL: allocated between dumps, 0 = none */
 	uint64_t inuse_interval_bytes; /* _INUSE_INTERVAL: new high water, 0 = none */
 	bool peak;                 /* _PEAK: a profile of the highest memory in use */
+	bool delta;                /* _DELTA: profiles of what happened since the one before */
 	uint32_t oom_percent;      /* _OOM: of a memory limit, 0 = not watched */
 	uint32_t keep_files;       /* _KEEP: periodic files kept, 0 = all */
 	uint64_t keep_bytes;       /* their size, 0 = any */

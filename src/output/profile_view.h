@@ -53,6 +53,8 @@ struct hs_view {
 	size_t location_count;
 	const struct hs_view_row *rows; /* no two with the same stack and labels; none all zero */
 	size_t row_count;
+	bool is_delta;                /* the rows' values are since since_ns; in use may be < 0 */
+	int64_t sums[HS_VIEW_VALUES]; /* of all values since the start of the session */
 
 	/*
 	 * The stack of a call site: writes the location indexes, leaf first, and returns
@@ -67,7 +69,8 @@ struct hs_view {
 	const char *drop_frames;                /* "" = none */
 	uint64_t period_bytes;                  /* mean sampling interval */
 	int64_t time_ns;                        /* wall clock of the dump */
-	int64_t duration_ns;                    /* since the start of the session */
+	int64_t since_ns;    /* from the start of the session to what the values begin with */
+	int64_t duration_ns; /* from then on */
 
 	/*
 	 * Called between pieces of work so that the producer can go on with its

@@ -8,6 +8,7 @@
 
 #include "profile/callsite_trie.h"
 #include "profile/commit_order.h"
+#include "profile/delta.h"
 #include "profile/frame_filter.h"
 #include "profile/heap_tracker.h"
 #include "profile/hint_names.h"
@@ -27,6 +28,7 @@ struct hs_producer {
 	struct hs_jit_frames *jit_frames; /* NULL: generated code is not told apart */
 	struct hs_hint_names *hint_names; /* NULL: no hints can come late */
 	struct hs_frame_filter filter;
+	struct hs_delta delta;
 	unsigned labels;        /* bits of enum hs_label */
 	uint32_t lost_callsite; /* the stack of the [lost] row */
 	uint32_t epoch;         /* samples of another are dropped; 0: all are */

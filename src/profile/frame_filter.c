@@ -2,6 +2,8 @@
 /* Frames that are not shown.  Runs on the producer. */
 #include "profile/frame_filter.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/interner.h"
 #include "base/log.h"
@@ -216,6 +218,21 @@ static void filter_row(struct hs_producer *producer, struct hs_view_row *row, ui
 	hs_callsite_trie_release(&producer->trie, before);
 }
 
+/* Differences of rows that have become one may cancel out. */
+static uint32_t drop_zeros(struct hs_callsite_trie *trie, struct hs_view_row *rows, uint32_t count)
+{
+	static const int64_t zeros[HS_VIEW_VALUES];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (memcmp(rows[i].values, zeros, sizeof zeros) == 0)
+			hs_callsite_trie_release(trie, rows[i].callsite);
+		else
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
 			  struct hs_pauses *pauses)
 {
@@ -240,7 +257,7 @@ bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows
 		if (!done)
 			hs_callsite_trie_release(&producer->trie, row.callsite);
 	}
-	*count = kept;
+	*count = drop_zeros(&producer->trie, rows, kept);
 	hs_arena_free(stack);
 	hs_interner_fini(&keys);
 	return done;

@@ -223,3 +223,23 @@ void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_even
 		close_book(tracker, book);
 	hs_live_set_recycle(event->slot, event->generation);
 }
+
+void hs_row_totals_round(const struct hs_row_totals *totals, int64_t values[HS_VIEW_VALUES])
+{
+	const unsigned __int128 weights[HS_VIEW_VALUES] = {
+		totals->allocated.objects,
+		totals->allocated.bytes,
+		totals->allocated.objects - totals->freed.objects,
+		totals->allocated.bytes - totals->freed.bytes,
+	};
+
+	for (int i = 0; i < HS_VIEW_VALUES; i++)
+		values[i] = hs_weight_round(weights[i]);
+}
+
+void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row)
+{
+	if (tracker->keeps_peak)
+		hs_peak_forget(&tracker->peak, row_of(tracker, row)->key.heap, row);
+	hs_interner_remove(&tracker->rows, row);
+}

@@ -16,6 +16,7 @@
 
 #include "profile/commit_order.h"
 #include "base/interner.h"
+#include "output/profile_view.h"
 #include "profile/peak.h"
 #include "sample/heap_id.h"
 
@@ -62,9 +63,21 @@ void hs_heap_tracker_lose(const struct hs_event *event);
 /* The size label: exact up to 128, then rounded down to a quarter of its octave. */
 uint64_t hs_heap_tracker_size_bucket(uint64_t size);
 
+/* Values as a profile has them, rounded: see hs_view_row. */
+void hs_row_totals_round(const struct hs_row_totals *totals, int64_t values[HS_VIEW_VALUES]);
+
+/* Forget a row of which nothing is in use; its number is given out again. */
+void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row);
+
+/* The rows' numbers are below; those that were dropped among them. */
 static inline uint32_t hs_heap_tracker_row_count(const struct hs_heap_tracker *tracker)
 {
 	return tracker->rows.count;
+}
+
+static inline bool hs_heap_tracker_has_row(const struct hs_heap_tracker *tracker, uint32_t row)
+{
+	return hs_interner_is_used(&tracker->rows, row);
 }
 
 /* Valid until the next allocation is applied. */

@@ -46,16 +46,40 @@ static bool make_room(struct hs_peak *peak, uint32_t row)
 
 void hs_peak_note(struct hs_peak *peak, uint32_t heap, uint32_t row)
 {
+	uint32_t first;
+
 	if (peak->is_spoiled)
 		return;
 	if (!make_room(peak, row)) {
 		peak->is_spoiled = true;
 		return;
 	}
-	if (peak->changed[row] != 0)
+	if (peak->changed[row].next != 0)
 		return;
-	peak->changed[row] = peak->heaps[heap].changed + 1;
+	first = peak->heaps[heap].changed;
+	if (first != 0)
+		peak->changed[first - 1].previous = row + 1;
+	peak->changed[row].next = first + 1;
 	peak->heaps[heap].changed = row + 1;
+}
+
+void hs_peak_forget(struct hs_peak *peak, uint32_t heap, uint32_t row)
+{
+	struct hs_peak_link *link;
+
+	if (row >= peak->capacity)
+		return;
+	peak->rows[row] = (struct hs_row_totals){{0}, {0}};
+	link = &peak->changed[row];
+	if (link->next == 0)
+		return;
+	if (link->next > 1)
+		peak->changed[link->next - 2].previous = link->previous;
+	if (link->previous != 0)
+		peak->changed[link->previous - 1].next = link->next;
+	else
+		peak->heaps[heap].changed = link->next - 1;
+	*link = (struct hs_peak_link){0};
 }
 
 void hs_peak_follow(struct hs_peak *peak, uint32_t heap, unsigned __int128 in_use, uint64_t now_ns,
@@ -70,8 +94,8 @@ void hs_peak_follow(struct hs_peak *peak, uint32_t heap, unsigned __int128 in_us
 		uint32_t row = kept->changed - 1;
 
 		read(context, row, &peak->rows[row]);
-		kept->changed = peak->changed[row] - 1;
-		peak->changed[row] = 0;
+		kept->changed = peak->changed[row].next - 1;
+		peak->changed[row] = (struct hs_peak_link){0};
 	}
 	kept->bytes = in_use;
 	kept->time_ns = now_ns;

@@ -6,7 +6,7 @@
  * one, so that each change costs the same however many rows there are.  Exact: the copy is
  * taken after the event that made the peak, in the order of the events.
  *
- * Threads: the producer.  Memory: the arena, 68 bytes a row.
+ * Threads: the producer.  Memory: the arena, 72 bytes a row.
  */
 #ifndef HS_PROFILE_PEAK_H
 #define HS_PROFILE_PEAK_H
@@ -33,10 +33,15 @@ struct hs_heap_peak {
 	uint32_t changed;        /* the first of the rows that changed since, + 1; 0: none */
 };
 
+struct hs_peak_link {
+	uint32_t next;     /* row + 2; 1: it is the last; 0: the row has not changed */
+	uint32_t previous; /* row + 1; 0: it is the first */
+};
+
 /* All zero: no peak yet. */
 struct hs_peak {
 	struct hs_row_totals *rows; /* by row number, as of its heap's peak */
-	uint32_t *changed;          /* lists: the next row + 2; 1 = the last; 0 = not changed */
+	struct hs_peak_link *changed; /* by row number: lists of the rows that changed since */
 	uint32_t capacity;          /* of rows */
 	bool is_spoiled;            /* memory ran out: the peaks kept are not the highest */
 	struct hs_heap_peak heaps[HS_HEAP_LIMIT];
@@ -46,6 +51,9 @@ void hs_peak_fini(struct hs_peak *peak);
 
 /* Row `row`, of a heap, has changed. */
 void hs_peak_note(struct hs_peak *peak, uint32_t heap, uint32_t row);
+
+/* Row `row`, of a heap, is dropped: its number may be another row's next. */
+void hs_peak_forget(struct hs_peak *peak, uint32_t heap, uint32_t row);
 
 /* The totals of a row at its heap's peak; NULL if it did not exist then. */
 const struct hs_row_totals *hs_peak_row(const struct hs_peak *peak, uint32_t row);

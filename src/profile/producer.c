@@ -79,6 +79,7 @@ static void destroy(struct hs_producer *producer)
 	hs_names_fini(&producer->names);
 	hs_jit_frames_destroy(producer->jit_frames);
 	hs_hint_names_destroy(producer->hint_names);
+	hs_delta_fini(&producer->delta);
 	hs_arena_free(producer);
 }
 

@@ -12,8 +12,8 @@
  * 128 bits), so what an allocation adds to the in-use totals its free subtracts to
  * the last bit.  They are rounded once, when a row is written.
  *
- * Rows are keyed by call site and labels.  Totals never go back and rows are never
- * dropped.
+ * Rows are keyed by call site and labels.  Totals never go back, and rows are never
+ * dropped but where profiles are of differences (profile/delta.h).
  *
  * Threads: one (the producer thread), or none while it is quiesced.  Memory: the
  * arena; a sample that does not fit goes to the [lost] row, counted (lost_memory).
@@ -84,6 +84,20 @@ bool hs_producer_commit(struct hs_producer *producer);
 
 /* Keep the books of each heap's peak too.  Before the first record. */
 void hs_producer_keep_peak(struct hs_producer *producer);
+
+/* Let profiles be of differences: see profile/delta.h.  Before the first record. */
+void hs_producer_write_deltas(struct hs_producer *producer);
+
+/* In a forked child, whose first profile has all that is in the books. */
+void hs_producer_forget_written(struct hs_producer *producer);
+
+/*
+ * Drop the rows of which nothing is in use and that whole files of differences have shown to
+ * the last, but those of which something was in use at the peak.  When there is no snapshot.
+ * The producer can go on with its records in the pauses.
+ */
+void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
+			    void *pause_context);
 
 /*
  * When the highest memory in use of a heap so far was reached, wall clock: 0 if nothing is

@@ -2,6 +2,8 @@
 /* Freezes the books and lays them out for the encoder.  Runs on the producer. */
 #include "profile/snapshot.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "profile/books.h"
 #include "profile/location_names.h"
@@ -24,6 +26,7 @@ struct hs_snapshot_view {
 	uint32_t *order;          /* by place: the location number */
 	uint32_t *spare;
 	uint32_t row_count;
+	int64_t sums[HS_VIEW_VALUES]; /* of the books */
 	uint32_t mapping_count;
 	uint32_t location_count; /* that rows use */
 	uint32_t deepest_stack;
@@ -223,6 +226,11 @@ static size_t stack(const void *context, uint32_t callsite, uint32_t *locations,
 	return count;
 }
 
+static bool is_delta(const struct hs_snapshot_view *snapshot)
+{
+	return snapshot->producer->delta.is_on && snapshot->peak_heap == HS_HEAP_NONE;
+}
+
 static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_options *options,
 		      struct hs_view *view)
 {
@@ -232,6 +240,8 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 	view->location_count = snapshot->location_count;
 	view->rows = snapshot->rows;
 	view->row_count = snapshot->row_count;
+	view->is_delta = is_delta(snapshot);
+	memcpy(view->sums, snapshot->sums, sizeof view->sums);
 	view->stack = stack;
 	view->stack_context = snapshot;
 	view->deepest_stack = snapshot->deepest_stack;
@@ -283,7 +293,7 @@ static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_na
 static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
 {
 	snapshot->rows = hs_snapshot_rows_copy(snapshot->producer, snapshot->peak_heap,
-					       &snapshot->row_count);
+					       &snapshot->row_count, snapshot->sums);
 	if (snapshot->rows == NULL ||
 	    !find_shown_locations(snapshot, symbolize != HS_SYMBOLIZE_NONE) ||
 	    !lay_out(snapshot, symbolize))
@@ -321,10 +331,18 @@ bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot)
 	return snapshot->hides_main;
 }
 
+void hs_snapshot_written(struct hs_snapshot_view *snapshot)
+{
+	if (is_delta(snapshot))
+		hs_delta_written(&snapshot->producer->delta);
+}
+
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 {
 	if (snapshot == NULL)
 		return;
+	if (is_delta(snapshot))
+		hs_delta_end(&snapshot->producer->delta);
 	for (uint32_t i = 0; i < snapshot->row_count; i++)
 		hs_callsite_trie_release(&snapshot->producer->trie, snapshot->rows[i].callsite);
 	hs_arena_free(snapshot->rows);

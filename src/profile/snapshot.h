@@ -40,6 +40,9 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 /* Whether the program's own path is not in the view, to be hidden: profile/frame_filter.h. */
 bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot);
 
+/* The file of a profile of now is whole: with HEAPSAMPLE_DELTA the next begins with it. */
+void hs_snapshot_written(struct hs_snapshot_view *snapshot);
+
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
 
 #endif

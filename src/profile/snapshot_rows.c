@@ -8,31 +8,16 @@
 #include "sample/heap.h"
 #include "sample/sampler.h"
 
-static int64_t round_weight(unsigned __int128 weight)
-{
-	unsigned __int128 rounded = (weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
-
-	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
-}
-
 /* What the profile calls a heap: nothing, for malloc's. */
 static const char *heap_label(uint32_t heap)
 {
 	return heap == HS_HEAP_MALLOC ? NULL : hs_heaps[heap].name;
 }
 
-static void copy_row(struct hs_producer *producer, const struct hs_row *row,
+static void copy_row(const struct hs_producer *producer, const struct hs_row *row,
 		     const struct hs_row_totals *totals, struct hs_view_row *out)
 {
-	hs_callsite_trie_hold(&producer->trie, row->key.callsite);
 	*out = (struct hs_view_row){
-		.values =
-			{
-				round_weight(totals->allocated.objects),
-				round_weight(totals->allocated.bytes),
-				round_weight(totals->allocated.objects - totals->freed.objects),
-				round_weight(totals->allocated.bytes - totals->freed.bytes),
-			},
 		.callsite = row->key.callsite,
 		.has_size = (producer->labels & HS_LABEL_SIZE) != 0,
 		.has_tid = (producer->labels & HS_LABEL_TID) != 0,
@@ -41,10 +26,12 @@ static void copy_row(struct hs_producer *producer, const struct hs_row *row,
 		.thread = hs_thread_names_text(&producer->threads, row->key.thread),
 		.heap = heap_label(row->key.heap),
 	};
+	hs_row_totals_round(totals, out->values);
 }
 
 /* Returns whether anything was lost of a heap. */
-static bool make_lost_row(struct hs_producer *producer, uint32_t heap, struct hs_view_row *out)
+static bool make_lost_row(const struct hs_producer *producer, uint32_t heap,
+			  struct hs_view_row *out)
 {
 	const struct hs_lost *lost = &hs_heaps[heap].lost;
 	/* Relaxed: sums that others go on with. */
@@ -52,14 +39,12 @@ static bool make_lost_row(struct hs_producer *producer, uint32_t heap, struct hs
 	uint64_t bytes = atomic_load_explicit(&lost->bytes, memory_order_relaxed);
 
 	*out = (struct hs_view_row){
-		.values = {round_weight(objects), bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes},
+		.values = {hs_weight_round(objects),
+			   bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes},
 		.callsite = producer->lost_callsite,
 		.heap = heap_label(heap),
 	};
-	if (out->values[0] == 0 && out->values[1] == 0)
-		return false;
-	hs_callsite_trie_hold(&producer->trie, out->callsite);
-	return true;
+	return out->values[0] != 0 || out->values[1] != 0;
 }
 
 /* The totals to be shown of a row, or NULL. */
@@ -68,30 +53,66 @@ static const struct hs_row_totals *totals_of(const struct hs_producer *producer,
 {
 	const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, number);
 
+	if (!hs_heap_tracker_has_row(&producer->tracker, number))
+		return NULL;
 	if (peak_heap == HS_HEAP_NONE)
 		return &row->totals;
 	return row->key.heap == peak_heap ? hs_peak_row(&producer->tracker.peak, number) : NULL;
 }
 
-struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t peak_heap,
-					  uint32_t *count)
+static void add_up(int64_t sums[HS_VIEW_VALUES], const struct hs_view_row *row)
 {
-	uint32_t kept = hs_heap_tracker_row_count(&producer->tracker);
-	struct hs_view_row *rows = hs_arena_alloc(((size_t)kept + HS_HEAP_LIMIT) * sizeof *rows);
+	for (int i = 0; i < HS_VIEW_VALUES; i++)
+		sums[i] += row->values[i];
+}
 
-	*count = 0;
-	if (rows == NULL)
-		return NULL;
-	for (uint32_t i = 0; i < kept; i++) {
+/* differences: HEAPSAMPLE_DELTA.  rows: room for all.  Returns how many there are. */
+static uint32_t copy_all(struct hs_producer *producer, uint32_t peak_heap, bool differences,
+			 struct hs_view_row *rows, int64_t sums[HS_VIEW_VALUES])
+{
+	struct hs_delta *delta = &producer->delta;
+	uint32_t numbers = hs_heap_tracker_row_count(&producer->tracker), count = 0;
+
+	for (uint32_t i = 0; i < numbers; i++) {
 		const struct hs_row_totals *totals = totals_of(producer, i, peak_heap);
 
-		if (totals != NULL)
-			copy_row(producer, hs_heap_tracker_row(&producer->tracker, i), totals,
-				 &rows[(*count)++]);
+		if (totals == NULL)
+			continue;
+		copy_row(producer, hs_heap_tracker_row(&producer->tracker, i), totals,
+			 &rows[count]);
+		add_up(sums, &rows[count]);
+		count += !differences || hs_delta_subtract(delta, i, rows[count].values);
 	}
 	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
-		if (peak_heap == HS_HEAP_NONE || peak_heap == heap)
-			*count += make_lost_row(producer, heap, &rows[*count]);
+		if ((peak_heap != HS_HEAP_NONE && peak_heap != heap) ||
+		    !make_lost_row(producer, heap, &rows[count]))
+			continue;
+		add_up(sums, &rows[count]);
+		count += !differences || hs_delta_subtract_lost(delta, heap, rows[count].values);
 	}
+	return count;
+}
+
+struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t peak_heap,
+					  uint32_t *count, int64_t sums[HS_VIEW_VALUES])
+{
+	const struct hs_interner *table = &producer->tracker.rows;
+	struct hs_view_row *rows =
+		hs_arena_alloc(((size_t)table->used + HS_HEAP_LIMIT) * sizeof *rows);
+	bool differences = producer->delta.is_on && peak_heap == HS_HEAP_NONE;
+
+	*count = 0;
+	if (rows != NULL && differences &&
+	    !hs_delta_begin(&producer->delta, table->used, table->count)) {
+		hs_arena_free(rows);
+		rows = NULL;
+	}
+	if (rows == NULL)
+		return NULL;
+	*count = copy_all(producer, peak_heap, differences, rows, sums);
+	if (differences)
+		hs_delta_add_dropped(&producer->delta, sums);
+	for (uint32_t i = 0; i < *count; i++)
+		hs_callsite_trie_hold(&producer->trie, rows[i].callsite);
 	return rows;
 }

@@ -8,9 +8,10 @@
 
 /*
  * The rows of now, or those of a heap at its peak (peak_heap; HS_HEAP_NONE: of now), with
- * what was lost; each holds its stack.  NULL when the arena is used up.
+ * what was lost; each holds its stack.  With HEAPSAMPLE_DELTA the rows of now are differences.
+ * sums, zeros: of all values that there ever were.  NULL when the arena is used up.
  */
 struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t peak_heap,
-					  uint32_t *count);
+					  uint32_t *count, int64_t sums[HS_VIEW_VALUES]);
 
 #endif

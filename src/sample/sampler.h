@@ -37,6 +37,14 @@
 #define HS_WEIGHT_SHIFT 24
 #define HS_WEIGHT_ONE ((uint64_t)1 << HS_WEIGHT_SHIFT)
 
+/* A sum of weights as a profile has it. */
+static inline int64_t hs_weight_round(unsigned __int128 sum)
+{
+	unsigned __int128 rounded = (sum + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
+
+	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
+}
+
 /* Largest interval: the weight of one byte still fits 64 bits. */
 #define HS_INTERVAL_MAX ((uint64_t)1 << 38)
 

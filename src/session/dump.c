@@ -56,13 +56,16 @@ static void describe(struct comments *comments, struct hs_view *view,
 
 	hs_process_memory_read(&memory, "");
 	hs_format(comments->session, sizeof comments->session,
-		  "libheapsample %s interval=%llu unwinder=libunwind", heapsample_version(),
-		  (unsigned long long)hs_options.interval_bytes);
+		  "libheapsample %s interval=%llu unwinder=libunwind%s", heapsample_version(),
+		  (unsigned long long)hs_options.interval_bytes, view->is_delta ? " delta" : "");
 	hs_format(comments->process, sizeof comments->process, "exe=%s pid=%d reason=%s number=%u",
 		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
 		  name->number);
 	describe_counts(comments->counts, sizeof comments->counts);
-	if (view->row_count == 0)
+	if (view->row_count == 0 && view->since_ns != 0)
+		hs_format(comments->memory, sizeof comments->memory, "%s",
+			  "empty: no samples or frees since the profile before");
+	else if (view->row_count == 0)
 		hs_format(comments->memory, sizeof comments->memory,
 			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
 			  "average",
@@ -124,8 +127,16 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 	return error;
 }
 
+/*
+ * Where the next profile of differences begins: with the time of the one before.  Monotonic;
+ * 0: with the session.
+ */
+static uint64_t delta_from_ns;
+
 void hs_dump_after_fork(void)
 {
+	delta_from_ns = 0;
+	hs_producer_forget_written(hs_session.producer);
 	hs_dump_file_forget(&dump_file);
 	hs_stats_file_after_fork();
 	hs_session_set_budget(false);
@@ -147,6 +158,29 @@ static void report(const struct hs_dump_name *name, const struct hs_view *view, 
 		       path[0] != '\0' ? path : "file", hs_options.output,
 		       hs_dump_error_text(error), -error);
 	}
+}
+
+static void set_times(struct hs_view *view, uint64_t now_ns, uint32_t peak_heap)
+{
+	const struct hs_session *session = &hs_session;
+	int64_t session_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns);
+
+	view->time_ns = (int64_t)now_ns;
+	if (peak_heap != HS_HEAP_NONE)
+		view->time_ns = (int64_t)hs_producer_peak_ns(session->producer, peak_heap);
+	else if (delta_from_ns != 0)
+		view->since_ns = (int64_t)(delta_from_ns - session->start_ns);
+	view->duration_ns = session_ns - ((int64_t)now_ns - view->time_ns) - view->since_ns;
+}
+
+/* A profile of differences is a whole file: rows that end with it go. */
+static void end_delta(const struct hs_view *view)
+{
+	delta_from_ns =
+		hs_session.start_ns + (uint64_t)view->since_ns + (uint64_t)view->duration_ns;
+	/* At the end of the process somebody waits, and there are no more. */
+	if (atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) == 0)
+		hs_producer_drop_spent(hs_session.producer, hs_threads_pause, NULL);
 }
 
 /* peak_heap: of its highest memory in use; HS_HEAP_NONE: of now. */
@@ -171,9 +205,7 @@ static bool write_one(const char *reason, uint32_t peak_heap)
 	bool hides_program = true; /* as long as it is not known */
 	int error = -ENOMEM;
 
-	view.time_ns = (int64_t)(peak ? hs_producer_peak_ns(session->producer, peak_heap) : now_ns);
-	view.duration_ns = (int64_t)(hs_sys_monotonic_ns() - session->start_ns) -
-			   ((int64_t)now_ns - view.time_ns);
+	set_times(&view, now_ns, peak_heap);
 	path[0] = '\0';
 	if (!peak && session->executed && session->dump_number == 0)
 		hs_dump_name_expand_free(hs_options.output, &name, path, sizeof path);
@@ -187,6 +219,8 @@ static bool write_one(const char *reason, uint32_t peak_heap)
 		hides_program = hs_snapshot_hides_main(snapshot);
 		describe(&comments, &view, &name, hides_program);
 		error = write_named(&view, &name, path);
+		if (error == 0)
+			hs_snapshot_written(snapshot);
 	}
 	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
 				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));
@@ -196,6 +230,8 @@ static bool write_one(const char *reason, uint32_t peak_heap)
 	hs_snapshot_destroy(snapshot);
 	hs_cpu_note_producer(false);
 	hs_session_set_budget(false);
+	if (error == 0 && view.is_delta)
+		end_delta(&view);
 	return error == 0;
 }
 

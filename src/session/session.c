@@ -139,6 +139,8 @@ static int make_stages(void)
 		return -ENOMEM;
 	if (hs_options.peak)
 		hs_producer_keep_peak(session->producer);
+	if (hs_options.delta)
+		hs_producer_write_deltas(session->producer);
 	error = hs_session_make_names();
 	if (error != 0)
 		return error;

@@ -26,7 +26,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->version = heapsample_version();
 	report->ended_early = session->ended_early;
 	report->time_ns = (uint64_t)view->time_ns;
-	report->duration_ns = (uint64_t)view->duration_ns;
+	report->duration_ns = (uint64_t)(view->since_ns + view->duration_ns);
 	report->interval = hs_options.interval_bytes;
 	report->current_interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	report->ring_bytes = (uint64_t)session->ring.units * HS_RING_UNIT;
@@ -35,10 +35,8 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->memory_budget = hs_options.memory_bytes;
 	report->resident_bytes = memory.resident;
 	report->rows = view->row_count;
-	for (size_t row = 0; row < view->row_count; row++) {
-		for (size_t i = 0; i < HS_VIEW_VALUES; i++)
-			report->totals[i] += view->rows[row].values[i];
-	}
+	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
+		report->totals[i] = view->sums[i];
 }
 
 static int write_unlocked(const char *text, size_t bytes)

@@ -122,6 +122,62 @@ static void test_random(void)
 	}
 }
 
+/* Rows of several heaps that are dropped, and whose numbers other rows get, of any heap. */
+enum { HEAPS = 3, FEW_ROWS = 40 };
+
+static uint32_t heap_of[FEW_ROWS];
+static unsigned __int128 in_use_of[HEAPS], highest_of[HEAPS];
+
+static void change_of_heap(uint32_t row, uint64_t bytes, bool is_free)
+{
+	struct hs_totals *totals = is_free ? &now[row].freed : &now[row].allocated;
+	uint32_t heap = heap_of[row];
+
+	totals->objects++;
+	totals->bytes += bytes;
+	in_use_of[heap] = is_free ? in_use_of[heap] - bytes : in_use_of[heap] + bytes;
+	hs_peak_note(&peak, heap, row);
+	hs_peak_follow(&peak, heap, in_use_of[heap], ++clock_ns, read_row, now);
+	if (in_use_of[heap] <= highest_of[heap])
+		return;
+	highest_of[heap] = in_use_of[heap];
+	for (row = 0; row < FEW_ROWS; row++) {
+		if (heap_of[row] == heap)
+			best[row] = now[row];
+	}
+}
+
+static void drop_row(uint32_t row, uint32_t next_heap)
+{
+	hs_peak_forget(&peak, heap_of[row], row);
+	now[row] = best[row] = (struct hs_row_totals){{0}, {0}};
+	heap_of[row] = next_heap;
+}
+
+static void test_dropped_rows(void)
+{
+	unsigned random = 1;
+
+	begin();
+	for (int i = 0; i < 100000; i++) {
+		uint32_t row = (uint32_t)rand_r(&random) % FEW_ROWS;
+		unsigned __int128 live = now[row].allocated.bytes - now[row].freed.bytes;
+
+		if (live == 0 && rand_r(&random) % 2 == 0)
+			drop_row(row, (uint32_t)rand_r(&random) % HEAPS);
+		if (live == 0)
+			change_of_heap(row, (uint64_t)rand_r(&random) % 1000 + i / 100, false);
+		else
+			change_of_heap(row, (uint64_t)live, true);
+		for (row = 0; i % 50 == 0 && row < FEW_ROWS; row++)
+			CHECK(row >= peak.capacity ||
+			      memcmp(&peak.rows[row], &best[row], sizeof *best) == 0);
+	}
+	for (uint32_t heap = 0; heap < HEAPS; heap++)
+		CHECK(peak.heaps[heap].bytes == highest_of[heap]);
+	hs_peak_fini(&peak);
+}
+
 /* Without memory for its rows the peak says so. */
 static void test_no_memory(void)
 {
@@ -144,6 +200,7 @@ int main(void)
 	RUN(test_first);
 	RUN(test_cost);
 	RUN(test_random);
+	RUN(test_dropped_rows);
 	RUN(test_no_memory);
 	return CHECK_RESULT();
 }

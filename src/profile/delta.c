@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Profiles of differences.  Runs on the producer. */
+#include "profile/delta.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "profile/books.h"
+#include "sample/sampler.h"
+
+#define FIRST_CAPACITY 256u
+#define ONE ((int64_t)HS_WEIGHT_ONE)
+
+void hs_delta_fini(struct hs_delta *delta)
+{
+	hs_arena_free(delta->base);
+	hs_arena_free(delta->pending);
+	*delta = (struct hs_delta){0};
+}
+
+/* Make room for the bases of rows below count. */
+static bool grow_base(struct hs_delta *delta, uint32_t count)
+{
+	uint32_t capacity = delta->base_capacity == 0 ? FIRST_CAPACITY : delta->base_capacity;
+	struct hs_shown *base;
+
+	while (capacity < count)
+		capacity *= 2;
+	if (capacity != delta->base_capacity) {
+		base = hs_arena_realloc(delta->base, capacity * sizeof *base);
+		if (base == NULL)
+			return false;
+		delta->base = base;
+		delta->base_capacity = capacity;
+	}
+	if (count > delta->base_count) {
+		memset(delta->base + delta->base_count, 0,
+		       (count - delta->base_count) * sizeof *delta->base);
+		delta->base_count = count;
+	}
+	return true;
+}
+
+bool hs_delta_begin(struct hs_delta *delta, uint32_t used, uint32_t count)
+{
+	hs_delta_end(delta); /* of a parent process, if it was under way in the fork */
+	if (!grow_base(delta, count))
+		return false;
+	delta->pending = hs_arena_alloc((used + 1) * sizeof *delta->pending);
+	memcpy(delta->lost_pending, delta->lost_base, sizeof delta->lost_pending);
+	memcpy(delta->carry_pending, delta->carry, sizeof delta->carry_pending);
+	return delta->pending != NULL;
+}
+
+static bool subtract(int64_t values[HS_VIEW_VALUES], const struct hs_shown *base)
+{
+	bool any = false;
+
+	for (int i = 0; i < HS_VIEW_VALUES; i++) {
+		values[i] -= base->values[i];
+		any = any || values[i] != 0;
+	}
+	return any;
+}
+
+/* Let a row have one more, or one less, for what is left over of others. */
+static void carry_over(struct hs_delta *delta, int64_t values[HS_VIEW_VALUES])
+{
+	for (int i = 0; i < 2; i++) {
+		int64_t one = delta->carry_pending[i] >= ONE    ? 1
+			      : delta->carry_pending[i] <= -ONE ? -1
+								: 0;
+
+		/* What there is nothing of does not come to be, or to an end, by that. */
+		if (values[i] > 1) {
+			values[i] += one;
+			delta->carry_pending[i] -= one * ONE;
+		}
+	}
+}
+
+bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES])
+{
+	struct hs_shown_row *pending = &delta->pending[delta->pending_count];
+
+	pending->row = row;
+	memcpy(pending->shown.values, values, sizeof pending->shown.values);
+	if (!subtract(values, &delta->base[row]))
+		return false;
+	delta->pending_count++;
+	if (delta->base[row].values[0] == 0)
+		carry_over(delta, values);
+	return true;
+}
+
+bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES])
+{
+	memcpy(delta->lost_pending[heap].values, values, sizeof delta->lost_pending[heap].values);
+	return subtract(values, &delta->lost_base[heap]);
+}
+
+void hs_delta_add_dropped(const struct hs_delta *delta, int64_t sums[HS_VIEW_VALUES])
+{
+	for (int i = 0; i < 2; i++)
+		sums[i] += hs_weight_round(delta->dropped[i]);
+}
+
+void hs_delta_written(struct hs_delta *delta)
+{
+	for (uint32_t i = 0; i < delta->pending_count; i++)
+		delta->base[delta->pending[i].row] = delta->pending[i].shown;
+	memcpy(delta->lost_base, delta->lost_pending, sizeof delta->lost_base);
+	memcpy(delta->carry, delta->carry_pending, sizeof delta->carry);
+}
+
+void hs_delta_end(struct hs_delta *delta)
+{
+	hs_arena_free(delta->pending);
+	delta->pending = NULL;
+	delta->pending_count = 0;
+}
+
+void hs_delta_forget(struct hs_delta *delta)
+{
+	delta->base_count = 0;
+	delta->pending_count = 0;
+	memset(delta->lost_base, 0, sizeof delta->lost_base);
+	memset(delta->carry, 0, sizeof delta->carry);
+}
+
+void hs_producer_write_deltas(struct hs_producer *producer)
+{
+	producer->delta.is_on = true;
+}
+
+void hs_producer_forget_written(struct hs_producer *producer)
+{
+	hs_delta_forget(&producer->delta);
+}
+
+/* Whether nothing is in use of a row, and files have shown it to the last. */
+static bool is_spent(const struct hs_producer *producer, uint32_t number)
+{
+	const struct hs_row_totals *totals =
+		&hs_heap_tracker_row(&producer->tracker, number)->totals;
+	struct hs_shown now;
+
+	if (totals->allocated.objects != totals->freed.objects ||
+	    number >= producer->delta.base_count)
+		return false;
+	hs_row_totals_round(totals, now.values);
+	return memcmp(&now, &producer->delta.base[number], sizeof now) == 0;
+}
+
+/* As memory in use is in the peak's profile, the row has to be. */
+static bool is_of_peak(const struct hs_producer *producer, uint32_t number)
+{
+	const struct hs_peak *peak = &producer->tracker.peak;
+	const struct hs_row_totals *totals = hs_peak_row(peak, number);
+
+	return !peak->is_spoiled && totals != NULL &&
+	       totals->allocated.objects != totals->freed.objects;
+}
+
+static void drop(struct hs_producer *producer, uint32_t number)
+{
+	const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, number);
+	const struct hs_totals *totals = &row->totals.allocated;
+	const unsigned __int128 allocated[2] = {totals->objects, totals->bytes};
+	struct hs_delta *delta = &producer->delta;
+
+	for (int i = 0; i < 2; i++) {
+		delta->dropped[i] += allocated[i];
+		/* The difference is small; what it is of need not fit. */
+		delta->carry[i] +=
+			(int64_t)((uint64_t)allocated[i] -
+				  (uint64_t)delta->base[number].values[i] * HS_WEIGHT_ONE);
+	}
+	delta->base[number] = (struct hs_shown){{0}};
+	hs_callsite_trie_release(&producer->trie, row->key.callsite);
+	hs_heap_tracker_drop(&producer->tracker, number);
+}
+
+void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
+			    void *pause_context)
+{
+	struct hs_pauses pauses = {.pause = pause, .context = pause_context};
+	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
+
+	for (uint32_t i = 0; i < count; i++) {
+		if (hs_heap_tracker_has_row(&producer->tracker, i) && is_spent(producer, i) &&
+		    !is_of_peak(producer, i))
+			drop(producer, i);
+		hs_pauses_count(&pauses);
+	}
+}

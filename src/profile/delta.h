@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * HEAPSAMPLE_DELTA: profiles of what happened since the one before.
+ *
+ * What is written of a row is the difference between its values of now, rounded, and those
+ * that whole files have shown of it: its base.  So the files add up to what one profile at
+ * their end would have, whatever was rounded, and one that cannot be written is in the next.
+ *
+ * A row of which nothing is in use and that is shown to the last is spent: nobody needs it
+ * any more, and it goes, with its stack (hs_producer_drop_spent()).  Should it come again, it
+ * begins at 0, and rounding with it; what that leaves over is carried to rows that are new, so
+ * that sums over all rows stay right.
+ *
+ * Threads: the producer's.  Memory: the arena, 32 bytes a row, and 40 for each that a
+ * profile has while it is written.
+ */
+#ifndef HS_PROFILE_DELTA_H
+#define HS_PROFILE_DELTA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "output/profile_view.h"
+#include "sample/heap_id.h"
+
+/* As a profile has them: alloc_objects, alloc_space, inuse_objects, inuse_space. */
+struct hs_shown {
+	int64_t values[HS_VIEW_VALUES];
+};
+
+/* A row that differs in the profile under way, and its values of then. */
+struct hs_shown_row {
+	uint32_t row;
+	struct hs_shown shown;
+};
+
+/* All zero: profiles are not of differences. */
+struct hs_delta {
+	bool is_on;
+	struct hs_shown *base; /* by row number; of rows from base_count on: nothing was shown */
+	uint32_t base_count;
+	uint32_t base_capacity;
+	struct hs_shown lost_base[HS_HEAP_LIMIT]; /* of the [lost] rows */
+	struct hs_shown_row *pending;
+	uint32_t pending_count;
+	struct hs_shown lost_pending[HS_HEAP_LIMIT];
+	/* Of the rows that were dropped, objects and bytes; units of 1 / HS_WEIGHT_ONE. */
+	unsigned __int128 dropped[2]; /* all that was allocated */
+	int64_t carry[2];         /* what of it no file has, below 0: what is too much in them */
+	int64_t carry_pending[2]; /* the same, once the profile under way is whole */
+};
+
+void hs_delta_fini(struct hs_delta *delta);
+
+/*
+ * A profile begins, of `used` rows with numbers below count.  Returns false when the arena
+ * is used up.
+ */
+bool hs_delta_begin(struct hs_delta *delta, uint32_t used, uint32_t count);
+
+/* Make a row's values of now differences.  Returns whether one of them is not 0. */
+bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);
+bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES]);
+
+/* Add what was in the rows that were dropped. */
+void hs_delta_add_dropped(const struct hs_delta *delta, int64_t sums[HS_VIEW_VALUES]);
+
+/* The profile is a whole file: what it shows is in the base now. */
+void hs_delta_written(struct hs_delta *delta);
+
+/* The profile's end, whether it was written or not. */
+void hs_delta_end(struct hs_delta *delta);
+
+/*
+ * Nothing has been shown: the next profile has all that is in the books.  Neither allocates
+ * nor frees, so that it can be called in a forked child, whose files are its own.
+ */
+void hs_delta_forget(struct hs_delta *delta);
+
+#endif

@@ -1,0 +1,57 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# HEAPSAMPLE_DELTA: the profiles of a process add up to the one it has at its end without;
+# so do those of a forked child.
+. "$(dirname "$0")/lib.sh"
+
+# delta NAME HEAPSAMPLE_DELTA ARGUMENT...
+delta() {
+	mode=$1 switch=$2
+	shift 2
+	run_profiled "$mode" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SEED=7 HEAPSAMPLE_SIGNAL=USR2 \
+		"HEAPSAMPLE_DELTA=$switch" "HEAPSAMPLE_STATS=$directory/$mode.%p.json" -- \
+		"$victims/victim_delta" "$directory/$mode" "$@"
+	expect_status 0
+	expect_silence
+}
+
+# The process that wrote the profile of this number: process_of NAME NUMBER
+process_of() {
+	file=$(find "$directory/$1" -name "*.$2.heap.pb.gz")
+	file=${file%."$2".heap.pb.gz}
+	echo "${file##*.}"
+}
+
+# The last profile of one process against all of another: add_up NAME PROCESS NAME PROCESS
+add_up() {
+	whole=$(find "$directory/$1" -name "*.$2.*" | sort | tail -1)
+	# shellcheck disable=SC2046 # no name has a blank in it
+	check check_delta.py "$whole" "$directory/$3.$4.json" \
+		$(find "$directory/$3" -name "*.$4.*" | sort)
+}
+
+delta whole 0
+expect_profiles 7
+delta differences 1
+expect_profiles 7
+add_up whole "$(process_of whole 0007)" differences "$(process_of differences 0007)"
+
+# The parent has one file, the child six.
+delta whole_fork 0 fork
+expect_profiles 7
+child=$(cat "$out.stdout")
+delta differences_fork 1 fork
+expect_profiles 7
+add_up whole_fork "$child" differences_fork "$(cat "$out.stdout")"
+
+# pprof opens one with values below 0.
+if command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1; then
+	export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=
+	last=$(find "$directory/differences" -name '*.0007.*')
+	go tool pprof -symbolize=none -top -sample_index=inuse_space -unit=B "$last" \
+		>"$directory/top" 2>"$directory/top.stderr" || fail "pprof: $(cat "$directory/top.stderr")"
+	grep -q -e '-[0-9]*B .*site_leaf' "$directory/top" ||
+		fail "pprof -top shows nothing below 0: $(cat "$directory/top")"
+fi
+finish

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Profiles of differences: they add up to the books, and what they have shown to the last
+ * leaves nothing behind.
+ */
+#include "profile/snapshot.h"
+#include "profile_testing.h"
+#include "sample/heap.h"
+
+enum { SITES = 24, BLOCKS = 48 };
+
+struct block {
+	bool used;
+	unsigned site;
+	uint64_t size;
+};
+
+static struct hs_mapping_table *table;
+static struct hs_producer *producer;
+static struct hs_view view;
+static int64_t model[SITES][HS_VIEW_VALUES]; /* the books of now */
+static int64_t peak[SITES][HS_VIEW_VALUES];  /* the same when most was in use */
+static int64_t shown[SITES][HS_VIEW_VALUES]; /* sums of all files */
+static struct block blocks[BLOCKS];
+static uint64_t code; /* an address in this program */
+static uint64_t state;
+
+static uint64_t next_random(uint64_t limit)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (state >> 33) % limit;
+}
+
+static void begin(bool keeps_peak)
+{
+	producer = new_producer(0);
+	hs_producer_write_deltas(producer);
+	if (keeps_peak)
+		hs_producer_keep_peak(producer);
+	memset(model, 0, sizeof model);
+	memset(peak, 0, sizeof peak);
+	memset(shown, 0, sizeof shown);
+	memset(blocks, 0, sizeof blocks);
+}
+
+static struct hs_snapshot_view *freeze(uint32_t peak_heap, enum hs_symbolize symbolize)
+{
+	const struct hs_options options = {.symbolize = symbolize};
+	struct hs_snapshot_view *snapshot;
+
+	view = (struct hs_view){0};
+	snapshot = hs_snapshot_create(producer, table, &options, peak_heap, NULL, NULL, &view);
+	CHECK(snapshot != NULL);
+	if (snapshot == NULL)
+		exit(99);
+	return snapshot;
+}
+
+/* The site of a row: what allocate() made of it. */
+static unsigned site_of(size_t row)
+{
+	uint32_t stack[FRAMES_MAX];
+
+	view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX);
+	return (unsigned)(view.locations[stack[0]].address - 0x1000);
+}
+
+static void add_rows(int64_t sums[SITES][HS_VIEW_VALUES])
+{
+	static const int64_t zeros[HS_VIEW_VALUES];
+
+	for (size_t row = 0; row < view.row_count; row++) {
+		CHECK(memcmp(view.rows[row].values, zeros, sizeof zeros) != 0);
+		for (int i = 0; i < HS_VIEW_VALUES; i++)
+			sums[site_of(row)][i] += view.rows[row].values[i];
+	}
+}
+
+static void write_profile(void)
+{
+	struct hs_snapshot_view *snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+	int64_t sums[HS_VIEW_VALUES] = {0};
+
+	CHECK(view.is_delta);
+	add_rows(shown);
+	CHECK(memcmp(shown, model, sizeof model) == 0);
+	for (unsigned site = 0; site < SITES; site++) {
+		for (int i = 0; i < HS_VIEW_VALUES; i++)
+			sums[i] += model[site][i];
+	}
+	CHECK(memcmp(view.sums, sums, sizeof sums) == 0);
+	hs_snapshot_written(snapshot);
+	hs_snapshot_destroy(snapshot);
+	hs_producer_drop_spent(producer, NULL, NULL);
+	check_holders(producer);
+}
+
+/* The file cannot be written: what it has is in the next. */
+static void fail_to_write(void)
+{
+	hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
+}
+
+/* Rows that were dropped before the peak lack in what was allocated. */
+static void check_peak(void)
+{
+	struct hs_snapshot_view *snapshot = freeze(HS_HEAP_MALLOC, HS_SYMBOLIZE_NONE);
+	int64_t found[SITES][HS_VIEW_VALUES] = {{0}};
+
+	CHECK(!view.is_delta);
+	add_rows(found);
+	for (unsigned site = 0; site < SITES; site++) {
+		CHECK(found[site][0] <= peak[site][0] && found[site][1] <= peak[site][1]);
+		CHECK_INT(found[site][2], peak[site][2]);
+		CHECK_INT(found[site][3], peak[site][3]);
+	}
+	hs_snapshot_destroy(snapshot);
+}
+
+static int64_t in_use(int64_t totals[SITES][HS_VIEW_VALUES])
+{
+	int64_t bytes = 0;
+
+	for (unsigned site = 0; site < SITES; site++)
+		bytes += totals[site][3];
+	return bytes;
+}
+
+static void allocate_block(unsigned number, uint64_t size, unsigned site)
+{
+	union test_record record = allocate(0x100000 + 64 * number, size, 1, site);
+
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+	blocks[number] = (struct block){true, site, size};
+	for (int i = 0; i < HS_VIEW_VALUES; i++)
+		model[site][i] += i % 2 == 0 ? 1 : (int64_t)size;
+	if (in_use(model) > in_use(peak))
+		memcpy(peak, model, sizeof peak);
+}
+
+static void free_block(unsigned number)
+{
+	struct block *block = &blocks[number];
+
+	release(0x100000 + 64 * number);
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+	model[block->site][2]--;
+	model[block->site][3] -= (int64_t)block->size;
+	block->used = false;
+}
+
+/* At times little is in use, so that most rows come and go. */
+static void play(uint64_t seed, bool keeps_peak)
+{
+	state = seed;
+	begin(keeps_peak);
+	for (int step = 0; step < 3000; step++) {
+		bool few = step / 500 % 2 != 0;
+		unsigned number = (unsigned)next_random(few ? 4 : BLOCKS);
+
+		if (blocks[number].used)
+			free_block(number);
+		else
+			allocate_block(number, 1 + next_random(1000), (unsigned)next_random(SITES));
+		if (few && step % 500 < BLOCKS && blocks[step % 500].used)
+			free_block((unsigned)step % 500);
+		if (next_random(20) == 0)
+			fail_to_write();
+		else if (next_random(20) == 0)
+			write_profile();
+		if (keeps_peak && step % 50 == 0)
+			check_peak();
+	}
+	for (unsigned number = 0; number < BLOCKS; number++) {
+		if (blocks[number].used)
+			free_block(number);
+	}
+	write_profile();
+	if (keeps_peak)
+		check_peak();
+}
+
+static void files_add_up_to_the_books(void)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		play(seed, false);
+		CHECK_INT(producer->tracker.rows.used, 0);
+		CHECK(producer->tracker.rows.count > 0);
+	}
+}
+
+static void the_peak_keeps_its_rows(void)
+{
+	for (uint64_t seed = 11; seed <= 20; seed++) {
+		play(seed, true);
+		CHECK(producer->tracker.rows.used > 0);
+	}
+}
+
+/* Values below 0 where more was freed than allocated since. */
+static void what_is_freed_is_negative(void)
+{
+	begin(false);
+	allocate_block(0, 100, 3);
+	write_profile();
+	CHECK_INT(view.row_count, 1);
+	write_profile();
+	CHECK_INT(view.row_count, 0);
+	free_block(0);
+	allocate_block(1, 7, 3);
+	free_block(1);
+	write_profile();
+	CHECK_INT(shown[3][0], 2);
+	CHECK_INT(shown[3][3], 0);
+	CHECK_INT(producer->tracker.rows.used, 0);
+	allocate_block(2, 7, 3);
+	write_profile();
+	CHECK_INT(shown[3][0], 3);
+}
+
+static void a_child_shows_all_of_its_books(void)
+{
+	struct hs_snapshot_view *snapshot;
+
+	begin(false);
+	allocate_block(0, 100, 3);
+	allocate_block(1, 50, 4);
+	free_block(1);
+	write_profile();
+	allocate_block(2, 10, 5);
+	/* The parent was at a profile in the fork. */
+	freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+	hs_producer_forget_written(producer);
+	memset(shown, 0, sizeof shown);
+	/* Of what the parent's files had to the last there is nothing left. */
+	memset(model[4], 0, sizeof model[4]);
+	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+	add_rows(shown);
+	hs_snapshot_destroy(snapshot);
+	CHECK(memcmp(shown, model, sizeof model) == 0);
+}
+
+static void losses_are_differences_too(void)
+{
+	struct hs_snapshot_view *snapshot;
+
+	begin(false);
+	for (int round = 1; round <= 3; round++) {
+		hs_heap_lose(HS_HEAP_MALLOC, 1000 * (uint64_t)round, HS_WEIGHT_ONE);
+		for (int attempt = 0; attempt < 2; attempt++) {
+			snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+			CHECK_INT(view.row_count, 1);
+			CHECK_INT(view.rows[0].values[0], 1);
+			CHECK_INT(view.rows[0].values[1], 1000 * round);
+			if (attempt == 1)
+				hs_snapshot_written(snapshot);
+			hs_snapshot_destroy(snapshot);
+		}
+		CHECK_INT(view.sums[0], round);
+	}
+	hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
+	CHECK_INT(view.row_count, 0);
+}
+
+/* Weights that are rounded each time that the row comes again do not add up to a bias. */
+static void rounding_is_carried_over(void)
+{
+	enum { ROUNDS = 1000, SIZE = 300, INTERVAL = 512 };
+	uint64_t weight = hs_sampler_weight(SIZE, INTERVAL);
+	int64_t objects = 0, bytes = 0;
+
+	begin(false);
+	printf("weight %.3f\n", (double)weight / (double)HS_WEIGHT_ONE);
+	for (int round = 0; round < ROUNDS; round++) {
+		union test_record record = allocate(0x100000, SIZE, INTERVAL, 0);
+		struct hs_snapshot_view *snapshot;
+
+		take(producer, &record);
+		release(0x100000);
+		hs_producer_take_freed(producer);
+		CHECK(!hs_producer_commit(producer));
+		snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+		CHECK_INT(view.row_count, 1);
+		objects += view.rows[0].values[0];
+		bytes += view.rows[0].values[1];
+		hs_snapshot_written(snapshot);
+		hs_snapshot_destroy(snapshot);
+		hs_producer_drop_spent(producer, NULL, NULL);
+		CHECK_INT(producer->tracker.rows.used, 0);
+	}
+	objects -= (int64_t)((unsigned __int128)weight * ROUNDS >> HS_WEIGHT_SHIFT);
+	bytes -= (int64_t)((unsigned __int128)weight * ROUNDS * SIZE >> HS_WEIGHT_SHIFT);
+	CHECK(objects >= -2 && objects <= 2);
+	CHECK(bytes >= -2 && bytes <= 2);
+	CHECK(view.sums[0] > ROUNDS);
+}
+
+/* So many stacks that never were before, allocated, freed, and shown. */
+static void cycle(uint64_t number, uint32_t stacks, enum hs_symbolize symbolize)
+{
+	uint64_t base = code + (number << 24);
+	uint32_t mapping = hs_mapping_table_find(table, code);
+	struct hs_snapshot_view *snapshot;
+
+	for (uint32_t i = 0; i < stacks; i++) {
+		union test_record record = allocate(0x100000 + 64 * i, 10, 1, 0);
+
+		record.head.frame_count = 4;
+		record.head.frames[0] = (struct hs_frame){base + i % 1000, mapping};
+		record.head.frames[1] = (struct hs_frame){base + 10000 + i / 1000, mapping};
+		record.head.frames[2] = (struct hs_frame){code + 1, mapping};
+		record.head.frames[3] = (struct hs_frame){code + 2, mapping};
+		take(producer, &record);
+		CHECK(!hs_producer_commit(producer));
+		if (i % 1000 == 0)
+			CHECK_INT(hs_live_set_maintain(4096), 0);
+	}
+	for (uint32_t i = 0; i < stacks; i++)
+		release(0x100000 + 64 * i);
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+	snapshot = freeze(HS_HEAP_NONE, symbolize);
+	CHECK_INT(view.row_count, stacks);
+	hs_snapshot_written(snapshot);
+	hs_snapshot_destroy(snapshot);
+	hs_producer_drop_spent(producer, NULL, NULL);
+}
+
+/* Only the root and the [lost] stack, which are there from the beginning. */
+static void check_empty(void)
+{
+	CHECK_INT(producer->tracker.rows.used, 0);
+	CHECK_INT(hs_callsite_trie_count(&producer->trie), 2);
+	CHECK_INT(producer->locations.interner.used, 1);
+	check_holders(producer);
+}
+
+static void ever_new_stacks_take_no_more_memory(void)
+{
+	enum { STACKS = 100000, CYCLES = 20 };
+	size_t used = 0;
+
+	begin(false);
+	for (uint64_t number = 1; number <= CYCLES; number++) {
+		cycle(number, STACKS, HS_SYMBOLIZE_NONE);
+		check_empty();
+		if (number == 2)
+			used = hs_arena_used();
+	}
+	CHECK_INT(hs_arena_used(), used);
+	printf("%zu KiB after each cycle\n", used >> 10);
+}
+
+/* With names, which go with the locations. */
+static void ever_new_names_take_no_more_memory(void)
+{
+	size_t used = 0;
+
+	begin(false);
+	for (uint64_t number = 1; number <= 6; number++) {
+		cycle(number, 2000, HS_SYMBOLIZE_NAMES);
+		check_empty();
+		if (number == 2)
+			used = hs_arena_used();
+	}
+	CHECK_INT(hs_arena_used(), used);
+}
+
+int main(void)
+{
+	set_up();
+	code = (uint64_t)(uintptr_t)next_random;
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	RUN(files_add_up_to_the_books);
+	RUN(the_peak_keeps_its_rows);
+	RUN(what_is_freed_is_negative);
+	RUN(a_child_shows_all_of_its_books);
+	RUN(losses_are_differences_too);
+	RUN(rounding_is_carried_over);
+	RUN(ever_new_names_take_no_more_memory);
+	RUN(ever_new_stacks_take_no_more_memory);
+	return CHECK_RESULT();
+}
