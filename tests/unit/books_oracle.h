@@ -167,28 +167,26 @@ static inline void oracle_arrive(uint64_t number)
 	oracle_commit();
 }
 
-/* The numbers before the first that has arrived are waited for no longer. */
+/* The first number that has arrived and waits; 0: none does. */
+static inline uint64_t oracle_first_waiting(void)
+{
+	for (uint64_t n = oracle.next; n <= oracle.logged; n++) {
+		if (oracle.events[n].arrived)
+			return n;
+	}
+	return 0;
+}
+
+/* The numbers before the first that waits are waited for no longer. */
 static inline void oracle_give_up(void)
 {
-	uint64_t first = oracle.next;
+	uint64_t first = oracle_first_waiting();
 
-	while (first <= oracle.logged && !oracle.events[first].arrived)
-		first++;
-	if (first > oracle.logged)
+	if (first == 0)
 		return;
 	oracle.given_up += first - oracle.next;
 	oracle.next = first;
 	oracle_commit();
-}
-
-/* What has arrived waits for numbers that have not. */
-static inline bool oracle_waits(void)
-{
-	for (uint64_t n = oracle.next; n <= oracle.logged; n++) {
-		if (oracle.events[n].arrived)
-			return true;
-	}
-	return false;
 }
 
 #endif

@@ -84,6 +84,8 @@ static void happen_once(void)
 		abandon_one();
 	} else if (choice < 8) {
 		history_come_too_late(address_of(arrival->blocks + oracle.logged));
+	} else if (choice < 10 && arrival->lossy) {
+		history_die_in_free(address_of(arrival->blocks + oracle.logged));
 	} else if (choice < 30) {
 		happen_in_pool(address);
 	} else if (oracle_alive_at(HS_HEAP_MALLOC, address) == 0) {
@@ -131,6 +133,8 @@ static void deliver_all_but(unsigned count)
 
 static void send(uint64_t number)
 {
+	if (history[number].is_stuck)
+		return;
 	if (arrival->lossy && history_random(&arriving, 50) == 0)
 		late[late_count++] = number;
 	else
@@ -141,7 +145,7 @@ static void send(uint64_t number)
 /* The numbers that never came do come, when all others are in the books. */
 static void deliver_late(void)
 {
-	while (oracle_waits())
+	while (oracle_first_waiting() != 0)
 		history_give_up();
 	history_compare();
 	while (late_count > 0)
