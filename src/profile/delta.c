@@ -178,6 +178,7 @@ static void drop(struct hs_producer *producer, uint32_t number)
 	}
 	delta->base[number] = (struct hs_shown){{0}};
 	hs_callsite_trie_release(&producer->trie, row->key.callsite);
+	hs_thread_names_release(&producer->threads, row->key.thread);
 	hs_heap_tracker_drop(&producer->tracker, number);
 }
 
@@ -193,4 +194,5 @@ void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *co
 			drop(producer, i);
 		hs_pauses_count(&pauses);
 	}
+	hs_thread_names_forget_gone(&producer->threads, &pauses);
 }

@@ -154,11 +154,16 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 	producer->stream(&streamed);
 }
 
-/* An event that is on its way holds its stack; a row that is made of it goes on holding it. */
+/*
+ * An event that is on its way holds its stack and the name of its thread; a row that is made of
+ * it goes on holding them.
+ */
 static void let_go(struct hs_producer *producer, const struct hs_event *event)
 {
-	if (event->kind == HS_EVENT_ALLOCATION && producer->stream == NULL)
-		hs_callsite_trie_release(&producer->trie, event->callsite);
+	if (event->kind != HS_EVENT_ALLOCATION || producer->stream != NULL)
+		return;
+	hs_callsite_trie_release(&producer->trie, event->callsite);
+	hs_thread_names_release(&producer->threads, event->thread);
 }
 
 static void apply_allocation(struct hs_producer *producer, const struct hs_event *event)

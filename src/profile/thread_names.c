@@ -16,12 +16,19 @@ enum { NAME_BYTES = 16 };
 struct name {
 	char key[NAME_BYTES]; /* zeros after the text */
 	char *text;           /* the same, where it does not move */
+	uint32_t holders;
 };
 
 struct tid {
 	uint32_t tid;
 	uint32_t name;
+	bool is_recent; /* read since hs_thread_names_forget_gone() */
 };
+
+static struct name *name_at(const struct hs_thread_names *names, uint32_t number)
+{
+	return hs_interner_item(&names->names, number);
+}
 
 int hs_thread_names_init(struct hs_thread_names *names)
 {
@@ -39,8 +46,10 @@ int hs_thread_names_init(struct hs_thread_names *names)
 
 void hs_thread_names_fini(struct hs_thread_names *names)
 {
-	for (uint32_t i = 0; i < names->names.count; i++)
-		hs_arena_free(((struct name *)hs_interner_item(&names->names, i))->text);
+	for (uint32_t i = 0; i < names->names.count; i++) {
+		if (hs_interner_is_used(&names->names, i))
+			hs_arena_free(name_at(names, i)->text);
+	}
 	hs_interner_fini(&names->names);
 	hs_interner_fini(&names->tids);
 }
@@ -64,7 +73,7 @@ static bool read_name(uint32_t tid, char key[NAME_BYTES])
 
 static uint32_t intern_name(struct hs_thread_names *names, const char key[NAME_BYTES])
 {
-	struct name name = { .text = NULL };
+	struct name name = {.text = NULL};
 	uint32_t number = hs_interner_find(&names->names, key);
 
 	if (number != HS_INTERNER_NONE)
@@ -81,24 +90,64 @@ static uint32_t intern_name(struct hs_thread_names *names, const char key[NAME_B
 	return 0;
 }
 
+static void hold(struct hs_thread_names *names, uint32_t number)
+{
+	name_at(names, number)->holders++;
+}
+
+void hs_thread_names_release(struct hs_thread_names *names, uint32_t number)
+{
+	struct name *name = name_at(names, number);
+
+	if (number == 0 || --name->holders != 0)
+		return;
+	hs_arena_free(name->text);
+	hs_interner_remove(&names->names, number);
+}
+
 uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid)
 {
-	struct tid entry = { .tid = tid };
-	uint32_t number = hs_interner_add(&names->tids, &entry);
-	uint32_t name;
+	const struct tid entry = {.tid = tid};
+	uint32_t number = hs_interner_add(&names->tids, &entry), name = 0;
+	struct tid *known = NULL;
 	char key[NAME_BYTES];
 
-	if (!read_name(tid, key))
-		return number == HS_INTERNER_NONE
-			       ? 0
-			       : ((struct tid *)hs_interner_item(&names->tids, number))->name;
-	name = intern_name(names, key);
-	if (number != HS_INTERNER_NONE && name != 0)
-		((struct tid *)hs_interner_item(&names->tids, number))->name = name;
+	if (number != HS_INTERNER_NONE) {
+		known = hs_interner_item(&names->tids, number);
+		known->is_recent = true;
+		name = known->name;
+	}
+	if (read_name(tid, key))
+		name = intern_name(names, key);
+	hold(names, name);
+	if (known != NULL && name != 0 && name != known->name) {
+		hold(names, name);
+		hs_thread_names_release(names, known->name);
+		known->name = name;
+	}
 	return name;
+}
+
+void hs_thread_names_forget_gone(struct hs_thread_names *names, struct hs_pauses *pauses)
+{
+	char key[NAME_BYTES];
+
+	for (uint32_t i = 0; i < names->tids.count; i++) {
+		struct tid *known = hs_interner_item(&names->tids, i);
+
+		if (!hs_interner_is_used(&names->tids, i))
+			continue;
+		if (!known->is_recent && !read_name(known->tid, key)) {
+			hs_thread_names_release(names, known->name);
+			hs_interner_remove(&names->tids, i);
+		} else {
+			known->is_recent = false;
+		}
+		hs_pauses_count(pauses);
+	}
 }
 
 const char *hs_thread_names_text(const struct hs_thread_names *names, uint32_t number)
 {
-	return ((const struct name *)hs_interner_item(&names->names, number))->text;
+	return name_at(names, number)->text;
 }

@@ -4,6 +4,10 @@
  * leaves nothing behind.
  */
 #include "profile/snapshot.h"
+
+#include <sys/prctl.h>
+
+#include "base/sys.h"
 #include "profile_testing.h"
 #include "sample/heap.h"
 
@@ -368,6 +372,51 @@ static void ever_new_names_take_no_more_memory(void)
 	CHECK_INT(hs_arena_used(), used);
 }
 
+/* Names of threads go with their rows, and threads that are gone are forgotten. */
+static void ever_new_threads_take_no_more_memory(void)
+{
+	enum { ROUNDS = 2000 };
+	uint32_t tid = (uint32_t)hs_sys_gettid();
+	size_t used = 0;
+
+	producer = new_producer(HS_LABEL_THREAD | HS_LABEL_TID);
+	hs_producer_write_deltas(producer);
+	for (uint32_t round = 1; round <= ROUNDS; round++) {
+		struct hs_snapshot_view *snapshot;
+		union test_record records[2];
+		char name[16];
+
+		snprintf(name, sizeof name, "worker-%u", round);
+		prctl(PR_SET_NAME, name);
+		for (uint32_t i = 0; i < 2; i++) {
+			records[i] = allocate(0x100000 + 64 * i, 10, 1, i);
+			records[i].head.tid = i == 0 ? tid : INT32_MAX - round;
+			take(producer, &records[i]);
+		}
+		/* Renamed while the event is on its way. */
+		prctl(PR_SET_NAME, "renamed");
+		hs_thread_names_release(&producer->threads,
+					hs_thread_names_read(&producer->threads, tid));
+		CHECK(!hs_producer_commit(producer));
+		release(0x100000);
+		release(0x100000 + 64);
+		hs_producer_take_freed(producer);
+		CHECK(!hs_producer_commit(producer));
+		snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+		CHECK_INT(view.row_count, 2);
+		CHECK_STR(view.rows[0].tid == tid ? view.rows[0].thread : view.rows[1].thread,
+			  name);
+		hs_snapshot_written(snapshot);
+		hs_snapshot_destroy(snapshot);
+		hs_producer_drop_spent(producer, NULL, NULL);
+		if (round == 10)
+			used = hs_arena_used();
+	}
+	CHECK_INT(hs_arena_used(), used);
+	CHECK_INT(producer->threads.names.used, 2);
+	CHECK_INT(producer->threads.tids.used, 2);
+}
+
 int main(void)
 {
 	set_up();
@@ -382,5 +431,6 @@ int main(void)
 	RUN(rounding_is_carried_over);
 	RUN(ever_new_names_take_no_more_memory);
 	RUN(ever_new_stacks_take_no_more_memory);
+	RUN(ever_new_threads_take_no_more_memory);
 	return CHECK_RESULT();
 }
