@@ -41,10 +41,44 @@ extern "C" {
  */
 extern const char *heapsample_version(void) __attribute__((weak));
 
+/* What a heap is told about itself; functions may be NULL. */
+struct heapsample_heap_calls {
+	/*
+	 * From now on its allocations are sampled, each byte with the probability
+	 * 1 / interval_bytes; from now on they are not.
+	 */
+	void (*enabled)(void *context, uint64_t interval_bytes);
+	void (*disabled)(void *context);
+	void *context;
+};
+
+/* Sums are since the process began; a forked child begins with those of its parent. */
+struct heapsample_stats {
+	uint64_t is_sampling;     /* 1: it is on; 0: off */
+	uint64_t interval_bytes;  /* between two sampled bytes of malloc's, on average */
+	uint64_t allocated_bytes; /* by malloc and its family */
+	uint64_t samples;         /* of all heaps */
+	uint64_t samples_lost;    /* thereof; their sums are in the profiles' [lost] rows */
+	uint64_t frees;           /* of samples */
+	uint64_t profiles;        /* written */
+	uint64_t profiles_failed; /* could not be written */
+	uint64_t memory_bytes;    /* that the profiler uses */
+};
+
 #ifdef HEAPSAMPLE_IN_LIBRARY
 
 int heapsample_map_hint(const char *objfile, const void *start, size_t length, uint64_t offset);
 int heapsample_unmap_hint(const void *start, size_t length);
+int heapsample_heap_register(const char *name, const struct heapsample_heap_calls *calls);
+int heapsample_heap_unregister(int heap);
+int heapsample_report_allocation(int heap, uint64_t id, uint64_t size);
+int heapsample_report_sample(int heap, uint64_t id, uint64_t size, uint64_t stands_for);
+void heapsample_report_free(int heap, uint64_t id);
+int heapsample_dump(char *path, size_t capacity);
+int heapsample_start(void);
+int heapsample_stop(void);
+int heapsample_reset(void);
+int heapsample_get_stats(struct heapsample_stats *stats, size_t size);
 
 #else
 
@@ -113,6 +147,199 @@ static __inline__ int heapsample_unmap_hint(const void *start, size_t length)
 		return -ENOSYS;
 	__builtin_memcpy(&function, &address, sizeof function);
 	return function(start, length);
+}
+
+/* --- heaps -------------------------------------------------------------------------- */
+
+/*
+ * Register a heap: memory that the program gives out itself, from pools, arenas, a device.
+ * Its allocations are sampled by their stacks like those of malloc, in books of their own:
+ * in profiles they carry the label heap=NAME.
+ *
+ * name: at most 63 bytes, without '=', ',', '*' and new lines.  calls: may be NULL.  They are
+ * called, without locks, inside this function, heapsample_heap_unregister(),
+ * heapsample_start() and heapsample_stop(), on the thread that calls it; and inside the next of
+ * these where sampling was switched by something else.
+ *
+ * Returns the heap's number, above 0; else -EINVAL or -ENAMETOOLONG (the name), -EEXIST (there is
+ * one of that name), -ENOSPC (there are 254), -EAGAIN, -ENOSYS (not profiled).  The functions
+ * below do nothing for what is not a heap's number, so there is no need to look at it.
+ *
+ * HEAPSAMPLE_HEAPS sets a heap's interval, or excludes it.  Any thread, before main() too; not in
+ * signal handlers.
+ */
+static __inline__ int heapsample_heap_register(const char *name,
+					       const struct heapsample_heap_calls *calls)
+{
+	static void *found;
+	int (*function)(const char *, const struct heapsample_heap_calls *);
+	void *address = heapsample_find_(&found, "heapsample_heap_register");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(name, calls);
+}
+
+/*
+ * The heap is gone: what is in use of it counts as freed.  Nothing of it may be reported
+ * meanwhile or afterwards.  Waits for the profiler, a few milliseconds as a rule.
+ * Returns 0, -EINVAL (no heap's number) or as heapsample_dump().
+ */
+static __inline__ int heapsample_heap_unregister(int heap)
+{
+	static void *found;
+	int (*function)(int);
+	void *address = heapsample_find_(&found, "heapsample_heap_unregister");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(heap);
+}
+
+/*
+ * The heap has given out `size` bytes.  id: what tells it apart from all else that is in use
+ * of this heap, such as its address.  An id that is in use already counts as freed first.
+ * Returns 1 if it was sampled, else 0.  A few nanoseconds if not.
+ *
+ * Any thread; in signal handlers too, after the first call outside of one.  Does not block
+ * (but for HEAPSAMPLE_BLOCK), allocate or touch errno.
+ */
+static __inline__ int heapsample_report_allocation(int heap, uint64_t id, uint64_t size)
+{
+	static void *found;
+	int (*function)(int, uint64_t, uint64_t);
+	void *address = heapsample_find_(&found, "heapsample_report_allocation");
+
+	if (!address)
+		return 0;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(heap, id, size);
+}
+
+/*
+ * The heap has given out `size` bytes and has chosen that by itself, as a sample that stands for
+ * `stands_for` bytes altogether (at least size).  Returns 1 if it is recorded, 0 if sampling
+ * is off.  Otherwise as heapsample_report_allocation().
+ */
+static __inline__ int heapsample_report_sample(int heap, uint64_t id, uint64_t size,
+					       uint64_t stands_for)
+{
+	static void *found;
+	int (*function)(int, uint64_t, uint64_t, uint64_t);
+	void *address = heapsample_find_(&found, "heapsample_report_sample");
+
+	if (!address)
+		return 0;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(heap, id, size, stands_for);
+}
+
+/*
+ * What the heap calls id is about to be free: before it can be given out again.  Of what was
+ * not sampled, or is not known, too.  Threads as above.
+ */
+static __inline__ void heapsample_report_free(int heap, uint64_t id)
+{
+	static void *found;
+	void (*function)(int, uint64_t);
+	void *address = heapsample_find_(&found, "heapsample_report_free");
+
+	if (!address)
+		return;
+	__builtin_memcpy(&function, &address, sizeof function);
+	function(heap, id);
+}
+
+/* --- profiles, on and off ------------------------------------------------------------- */
+
+/*
+ * Write a profile of now, with all that was sampled before.  path: its absolute name is
+ * written there, with a NUL; may be NULL.
+ *
+ * Returns 0; -EIO (it could not be written; a line on the log says why); -ENAMETOOLONG (it is
+ * written, but its name does not fit); -ENOTSUP (HEAPSAMPLE_STREAM); -ENOSYS (not profiled);
+ * -EBUSY (another such call is under way, or this thread is in a signal handler that
+ * interrupted malloc, in a fork handler or a vfork child); -EAGAIN (the profiler's threads
+ * cannot be started); -ETIMEDOUT (after 62 s).
+ *
+ * Any thread, not in signal handlers.  Waits for the file.  Errno is not touched.
+ */
+static __inline__ int heapsample_dump(char *path, size_t capacity)
+{
+	static void *found;
+	int (*function)(char *, size_t);
+	void *address = heapsample_find_(&found, "heapsample_dump");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(path, capacity);
+}
+
+/*
+ * Switch sampling on (with HEAPSAMPLE_ACTIVE=0 it is off at first), and off.  The books go on
+ * where they were; while it is off, frees of what was sampled are followed.  When they return,
+ * all that was allocated before is in the books or never will be.
+ *
+ * Return 0; -EALREADY (it is so); -ECANCELED (a limit has ended sampling for good); or as
+ * heapsample_dump().
+ */
+static __inline__ int heapsample_start(void)
+{
+	static void *found;
+	int (*function)(void);
+	void *address = heapsample_find_(&found, "heapsample_start");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function();
+}
+
+static __inline__ int heapsample_stop(void)
+{
+	static void *found;
+	int (*function)(void);
+	void *address = heapsample_find_(&found, "heapsample_stop");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function();
+}
+
+/*
+ * Begin with empty books: profiles hold what is allocated from now on, and peaks are from now
+ * on.  Returns 0, -ENOMEM, or as heapsample_dump().
+ */
+static __inline__ int heapsample_reset(void)
+{
+	static void *found;
+	int (*function)(void);
+	void *address = heapsample_find_(&found, "heapsample_reset");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function();
+}
+
+/*
+ * How things are.  size: sizeof *stats, by which the library knows the program's version of it.
+ * Returns 0 or -ENOSYS.  Any thread, in signal handlers too after the first call.
+ */
+static __inline__ int heapsample_get_stats(struct heapsample_stats *stats, size_t size)
+{
+	static void *found;
+	int (*function)(struct heapsample_stats *, size_t);
+	void *address = heapsample_find_(&found, "heapsample_get_stats");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(stats, size);
 }
 
 #endif

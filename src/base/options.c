@@ -22,7 +22,7 @@
 #define NEAREST_NAME_BYTES 32
 #define NEAREST_DISTANCE 3
 
-static const struct hs_option_word size_units[] = {
+const struct hs_option_word hs_option_size_units[] = {
 	{ "k", UINT64_C(1) << 10 },
 	{ "m", UINT64_C(1) << 20 },
 	{ "g", UINT64_C(1) << 30 },
@@ -100,9 +100,15 @@ static const struct hs_option_word children_words[] = {
 static const struct hs_option option_table[] = {
 	{ PREFIX, "1", "0, 1 or check", FIELD(mode), VALUE(word), .words = mode_words },
 	{ PREFIX "_INTERVAL", "512k", "bytes, 1 to 256g, such as 512k or 1m",
-	  FIELD(interval_bytes), VALUE(number), RANGE(1, UINT64_C(256) << 30, size_units) },
+	  FIELD(interval_bytes), VALUE(number),
+	  RANGE(1, UINT64_C(256) << 30, hs_option_size_units) },
 	{ PREFIX "_MAX_INTERVAL", "0", "bytes, 0 to 256g, such as 4m",
-	  FIELD(max_interval_bytes), VALUE(number), RANGE(0, UINT64_C(256) << 30, size_units) },
+	  FIELD(max_interval_bytes), VALUE(number),
+	  RANGE(0, UINT64_C(256) << 30, hs_option_size_units) },
+	{ PREFIX "_HEAPS", "",
+	  "name=interval,... with names of at most 63 bytes, each once, and * for all others",
+	  FIELD(heaps), .parse = hs_option_parse_heaps, .print = hs_option_print_text },
+	{ PREFIX "_ACTIVE", "1", "0 or 1", FIELD(active), VALUE(word), .words = switch_words },
 	{ PREFIX "_OUTPUT", "%e.%p.%n.heap.pb.gz",
 	  "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
 	  FIELD(output), .parse = hs_option_parse_pattern, .print = hs_option_print_text },
@@ -115,24 +121,27 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_TIME_PHASE", "0", "seconds, 0 to 8760h, such as 90 or 10m",
 	  FIELD(time_phase_s), VALUE(number), RANGE(0, 8760 * 3600, time_units) },
 	{ PREFIX "_ALLOC_INTERVAL", "0", "bytes, 0 to 1024t, such as 10g",
-	  FIELD(alloc_interval_bytes), VALUE(number), RANGE(0, UINT64_C(1024) << 40, size_units) },
+	  FIELD(alloc_interval_bytes), VALUE(number),
+	  RANGE(0, UINT64_C(1024) << 40, hs_option_size_units) },
 	{ PREFIX "_INUSE_INTERVAL", "0", "bytes, 0 to 1024t, such as 100m",
-	  FIELD(inuse_interval_bytes), VALUE(number), RANGE(0, UINT64_C(1024) << 40, size_units) },
+	  FIELD(inuse_interval_bytes), VALUE(number),
+	  RANGE(0, UINT64_C(1024) << 40, hs_option_size_units) },
 	{ PREFIX "_PEAK", "0", "0 or 1", FIELD(peak), VALUE(word), .words = switch_words },
 	{ PREFIX "_DELTA", "0", "0 or 1", FIELD(delta), VALUE(word), .words = switch_words },
 	{ PREFIX "_OOM", "0", "percent of the memory limit, 0 to 99", FIELD(oom_percent),
 	  VALUE(number), RANGE(0, 99, NULL) },
 	{ PREFIX "_KEEP", "0", "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(keep),
-	  .maximum = 100000, .words = size_units },
+	  .maximum = 100000, .words = hs_option_size_units },
 	{ PREFIX "_DEPTH", "128", "frames, 1 to 1024", FIELD(depth_frames), VALUE(number),
 	  RANGE(1, 1024, NULL) },
 	{ PREFIX "_STACK", "64k", "bytes, 8k to 256k, such as 64k",
-	  FIELD(stack_bytes), VALUE(number), RANGE(8 << 10, 256 << 10, size_units) },
+	  FIELD(stack_bytes), VALUE(number), RANGE(8 << 10, 256 << 10, hs_option_size_units) },
 	{ PREFIX "_RING", "auto", "auto, or bytes, 64k to 1g, such as 4m",
-	  FIELD(ring_bytes), VALUE(power), RANGE(64 << 10, 1 << 30, size_units) },
+	  FIELD(ring_bytes), VALUE(power), RANGE(64 << 10, 1 << 30, hs_option_size_units) },
 	{ PREFIX "_MEMORY", "256m", "bytes, 16m to 64g, such as 256m or 1g",
-	  FIELD(memory_bytes), VALUE(number), RANGE(16 << 20, UINT64_C(64) << 30, size_units) },
+	  FIELD(memory_bytes), VALUE(number),
+	  RANGE(16 << 20, UINT64_C(64) << 30, hs_option_size_units) },
 	{ PREFIX "_MAX_CPU", "0",
 	  "percent of a processor, 0 to 200, or seconds in all, to 8760h, such as 5 or 30s",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(max_cpu),
@@ -323,12 +332,12 @@ void hs_options_parse(struct hs_options *options, char *const *environment,
 		parse_variable(options, *environment, &seen, &to);
 }
 
-uint64_t hs_options_block_ns(const struct hs_options *options)
+uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval_bytes)
 {
 	uint64_t ms = options->block_ms;
 
 	if (ms == HS_BLOCK_AUTO)
-		ms = options->interval_bytes == 1 ? BLOCK_MOST_MS : 0;
+		ms = interval_bytes == 1 ? BLOCK_MOST_MS : 0;
 	return ms * 1000000;
 }
 

@@ -41,6 +41,8 @@ struct hs_options {
 	enum hs_mode mode;         /* HEAPSAMPLE: 0, 1, check */
 	uint64_t interval_bytes;   /* _INTERVAL: mean bytes between samples, 1..256g */
 	uint64_t max_interval_bytes; /* _MAX_INTERVAL: it is raised no higher, 0 = any */
+	char heaps[HS_OPTION_TEXT_BYTES]; /* _HEAPS: intervals of their own; "" = none */
+	bool active;               /* _ACTIVE: sample from the start */
 	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
 	char stream[HS_OPTION_TEXT_BYTES]; /* _STREAM: pattern, in place of profiles; "" = none */
 	bool final_dump;           /* _FINAL */
@@ -92,8 +94,11 @@ extern struct hs_options hs_options;
 void hs_options_parse(struct hs_options *options, char *const *environment,
 		      void (*report)(void *context, const char *line), void *context);
 
-/* The longest that a sample may wait for ring space: nanoseconds, 0 = not at all. */
-uint64_t hs_options_block_ns(const struct hs_options *options);
+/*
+ * The longest that a sample of a heap with this interval may wait for ring space: nanoseconds,
+ * 0 = not at all.
+ */
+uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval_bytes);
 
 /*
  * Write "NAME=value NAME=value ..." of all options into buffer, for the start-up
@@ -103,6 +108,21 @@ size_t hs_options_describe(const struct hs_options *options, char *buffer, size_
 
 /* Name, default and form of entry i, for the manual page check; false past the end. */
 bool hs_options_entry(size_t i, const char **name, const char **default_value, const char **form);
+
+/* One of HEAPSAMPLE_HEAPS; name: "*" for all heaps that it does not name. */
+struct hs_heap_entry {
+	char name[64];
+	uint64_t interval_bytes;
+};
+
+/* Read the entry at text, which is options->heaps or what the last call returned; NULL: none. */
+const char *hs_options_next_heap(const char *text, struct hs_heap_entry *entry);
+
+/* The smallest interval that is asked for any heap. */
+uint64_t hs_options_least_interval(const struct hs_options *options);
+
+/* The interval asked for a heap, in bytes; 0: it is not to be sampled.  Any thread. */
+uint64_t hs_options_heap_interval(const struct hs_options *options, const char *name);
 
 /* Whether name matches one of the comma-separated globs (* and ?).  "" matches all. */
 bool hs_glob_list_matches(const char *globs, const char *name);

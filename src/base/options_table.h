@@ -41,6 +41,9 @@ struct hs_option {
 	const struct hs_option_word *words; /* of words, lists and units */
 };
 
+/* Powers of 1024: k, m, g, t. */
+extern const struct hs_option_word hs_option_size_units[];
+
 /* The row of words whose name is the length bytes at text, or NULL. */
 const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
 						 const char *text, size_t length);
@@ -72,6 +75,7 @@ bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field
 				     const char *text);
 size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);
+bool hs_option_parse_heaps(const struct hs_option *option, void *field, const char *text);
 bool hs_option_parse_labels(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_labels(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity);

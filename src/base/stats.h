@@ -52,6 +52,8 @@
 	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
 	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
 	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
+	X(starts_refused, "starts_refused") /* sampling was on already */ \
+	X(resets, "resets") /* of the books */ \
 	X(interval_raises, "interval_raises") /* memory near the budget */ \
 	X(interval_lowers, "interval_lowers") /* and back again */ \
 	X(worker_cpu_ns, "worker_cpu_ns") /* processor time of the profiler's threads */ \

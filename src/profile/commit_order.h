@@ -25,13 +25,14 @@ struct hs_event {
 	uint64_t weight;    /* units of 1 / HS_WEIGHT_ONE */
 	uint64_t address;
 	uint64_t time_ns;   /* in a stream: of CLOCK_MONOTONIC_COARSE */
-	uint32_t kind;      /* enum hs_event_kind */
+	uint16_t kind;      /* enum hs_event_kind */
+	uint16_t heap;
+	uint32_t epoch;     /* of an allocation: hs_epoch */
 	uint32_t slot;      /* of the live set */
 	uint32_t generation;
 	uint32_t callsite;  /* node of callsite_trie.h */
 	uint32_t tid;       /* 0: no label */
 	uint32_t thread;    /* of thread_names.h, 0: no label */
-	uint32_t heap;
 	uint32_t labels;    /* of sample/labels.h, 0: none */
 };
 

@@ -175,9 +175,50 @@ static void apply_allocation(struct hs_producer *producer, const struct hs_event
 		let_go(producer, event);
 }
 
+/* Whether a number has been given out.  Its delivery orders this after its being taken. */
+static bool is_number(uint64_t number)
+{
+	return number != 0 && number < atomic_load_explicit(&hs_sequence, memory_order_relaxed);
+}
+
+/*
+ * An abandoned record's sample is given up.  If the program has freed its address
+ * nevertheless, the slot is on the freed list, or soon will be, and comes back from there.
+ */
+static void give_up_slot(uint32_t slot, uint32_t generation)
+{
+	if (slot < hs_live_set_capacity() && !is_number(hs_live_set_free_sequence(slot)))
+		hs_live_set_recycle(slot, generation);
+}
+
+static bool has_heap(const struct hs_event *event)
+{
+	return atomic_load_explicit(&hs_heaps[event->heap].state, memory_order_relaxed) !=
+	       HS_HEAP_UNUSED;
+}
+
+/* Its epoch is over, or its heap is gone. */
+static bool is_stale(const struct hs_producer *producer, const struct hs_event *event)
+{
+	return event->kind == HS_EVENT_ALLOCATION &&
+	       (event->epoch != producer->epoch || !has_heap(event));
+}
+
+/* The slot goes on until its free, if that can come. */
+static void drop_stale(struct hs_producer *producer, const struct hs_event *event)
+{
+	hs_stats_add(stale, 1);
+	hs_heap_add(event->heap, stale, 1);
+	let_go(producer, event);
+	if (!has_heap(event))
+		give_up_slot(event->slot, event->generation);
+}
+
 static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
 {
-	if (producer->stream != NULL)
+	if (is_stale(producer, event))
+		drop_stale(producer, event);
+	else if (producer->stream != NULL)
 		apply_to_stream(producer, number, event);
 	else if (event->kind == HS_EVENT_ALLOCATION)
 		apply_allocation(producer, event);
@@ -198,12 +239,6 @@ static void skip_to(struct hs_producer *producer, uint64_t number)
 {
 	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
 	hs_producer_commit(producer);
-}
-
-/* Whether a number has been given out.  Its delivery orders this after its being taken. */
-static bool is_number(uint64_t number)
-{
-	return number != 0 && number < atomic_load_explicit(&hs_sequence, memory_order_relaxed);
 }
 
 static void put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
@@ -228,16 +263,6 @@ static void put(struct hs_producer *producer, uint64_t number, const struct hs_e
 		let_go(producer, event);
 }
 
-/*
- * An abandoned record's sample is given up.  If the program has freed its address
- * nevertheless, the slot is on the freed list, or soon will be, and comes back from there.
- */
-static void give_up_slot(uint32_t slot, uint32_t generation)
-{
-	if (slot < hs_live_set_capacity() && !is_number(hs_live_set_free_sequence(slot)))
-		hs_live_set_recycle(slot, generation);
-}
-
 static void fill_labels(struct hs_producer *producer, const struct hs_unwound *record,
 			struct hs_event *event)
 {
@@ -247,32 +272,12 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 		event->thread = hs_thread_names_read(&producer->threads, record->tid);
 }
 
-static bool has_heap(const struct hs_unwound *record)
-{
-	return atomic_load_explicit(&hs_heaps[record->heap].state, memory_order_relaxed) !=
-	       HS_HEAP_UNUSED;
-}
-
-/* Its epoch is over, or its heap is gone. */
-static bool is_stale(const struct hs_producer *producer, const struct hs_unwound *record)
-{
-	return record->epoch != producer->epoch || !has_heap(record);
-}
-
-/* The slot goes on until its free, if that can come. */
-static void drop_stale(const struct hs_unwound *record)
-{
-	hs_stats_add(stale, 1);
-	hs_heap_add(record->heap, stale, 1);
-	if (!has_heap(record))
-		give_up_slot(record->slot, record->generation);
-}
-
 static void take_allocation(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	struct hs_event event = {
 		.kind = HS_EVENT_ALLOCATION,
 		.heap = record->heap,
+		.epoch = record->epoch,
 		.labels = record->labels,
 		.size = record->size,
 		.weight = (record->flags & HS_RECORD_WEIGHED) != 0
@@ -284,11 +289,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		.generation = record->generation,
 	};
 
-	if (is_stale(producer, record)) {
-		drop_stale(record);
-		event.kind = HS_EVENT_NOTHING;
-	}
-	if (producer->stream != NULL || event.kind == HS_EVENT_NOTHING) {
+	if (producer->stream != NULL) {
 		put(producer, record->sequence, &event);
 		return;
 	}
@@ -334,7 +335,7 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		struct hs_event event = {
 			.kind = HS_EVENT_FREE,
 			.address = hs_live_set_id(slot),
-			.heap = hs_live_set_heap(slot),
+			.heap = (uint16_t)hs_live_set_heap(slot),
 			.time_ns = hs_free_times_get(slot),
 			.slot = slot,
 			.generation = hs_live_set_generation(slot),

@@ -82,6 +82,18 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer);
 /* Commit what is in order.  Returns whether events are left that wait for a number. */
 bool hs_producer_commit(struct hs_producer *producer);
 
+/*
+ * From now on samples of this epoch (hs_epoch) are taken, all others dropped and counted; 0:
+ * all are dropped.  Frees of what is in the books count in any case.
+ */
+void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch);
+
+/*
+ * Forget all rows, what is in use, peaks and losses: the frees of what was in use will have no
+ * effect.  When there is no snapshot.  0 or -ENOMEM; then the books are as before.
+ */
+int hs_producer_reset(struct hs_producer *producer);
+
 /* Keep the books of each heap's peak too.  Before the first record. */
 void hs_producer_keep_peak(struct hs_producer *producer);
 

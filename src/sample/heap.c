@@ -2,14 +2,22 @@
 /* The heaps.  See heap.h. */
 #include "sample/heap.h"
 
+#include <errno.h>
+#include <string.h>
+
+#include "base/format.h"
 #include "base/options.h"
 #include "sample/sampler.h"
 
 struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
-	[HS_HEAP_MALLOC] = {.name = "malloc", .state = HS_HEAP_REGISTERED},
+	[HS_HEAP_MALLOC] = {.name = "malloc", .waits = true, .state = HS_HEAP_REGISTERED},
 };
 
 _Atomic uint32_t hs_epoch = 1;
+_Atomic uint64_t hs_heap_least_interval;
+
+/* Changes with the set of heaps, before they are looked at. */
+static _Atomic uint32_t changes;
 
 uint64_t hs_heap_interval(uint32_t heap)
 {
@@ -28,6 +36,78 @@ uint64_t hs_heap_interval(uint32_t heap)
 	if (raised > most)
 		raised = most;
 	return raised > asked ? (uint64_t)raised : asked;
+}
+
+static uint64_t least_interval(void)
+{
+	uint64_t least = 0;
+
+	if (atomic_load(&hs_epoch) == 0)
+		return 0;
+	for (uint32_t heap = HS_HEAP_FIRST_REPORTED; heap < HS_HEAP_LIMIT; heap++) {
+		uint64_t interval = 0;
+
+		if (atomic_load(&hs_heaps[heap].state) == HS_HEAP_REGISTERED)
+			interval = hs_heap_interval(heap);
+		if (interval != 0 && (least == 0 || interval < least))
+			least = interval;
+	}
+	return least;
+}
+
+void hs_heap_follow(void)
+{
+	uint32_t before;
+
+	atomic_fetch_add(&changes, 1);
+	/* Whoever has stored what was no longer true sees that there was a change, and repeats. */
+	do {
+		before = atomic_load(&changes);
+		atomic_store(&hs_heap_least_interval, least_interval());
+	} while (atomic_load(&changes) != before);
+}
+
+/* A number that is free: the one that a heap of this name had, or a new one. */
+static uint32_t find_number(const char *name, int *error)
+{
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++) {
+		bool unused = atomic_load(&hs_heaps[heap].state) == HS_HEAP_UNUSED;
+
+		if (hs_heaps[heap].name[0] == '\0')
+			return heap;
+		if (strcmp(hs_heaps[heap].name, name) != 0)
+			continue;
+		*error = -EEXIST;
+		return unused ? heap : HS_HEAP_NONE;
+	}
+	*error = -ENOSPC;
+	return HS_HEAP_NONE;
+}
+
+int hs_heap_register(const char *name, uint64_t asked_bytes, bool waits)
+{
+	int error = 0;
+	uint32_t heap = find_number(name, &error);
+
+	if (heap == HS_HEAP_NONE)
+		return error;
+	hs_format(hs_heaps[heap].name, sizeof hs_heaps[heap].name, "%s", name);
+	hs_heaps[heap].asked_bytes = asked_bytes;
+	hs_heaps[heap].waits = waits;
+	atomic_store(&hs_heaps[heap].state, HS_HEAP_REGISTERED);
+	hs_heap_follow();
+	return (int)heap;
+}
+
+void hs_heap_unregister(uint32_t heap)
+{
+	atomic_store(&hs_heaps[heap].state, HS_HEAP_CLOSING);
+	hs_heap_follow();
+}
+
+void hs_heap_gone(uint32_t heap)
+{
+	atomic_store(&hs_heaps[heap].state, HS_HEAP_UNUSED);
 }
 
 void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight)

@@ -48,7 +48,8 @@ struct hs_lost {
 struct hs_heap {
 	char name[HS_HEAP_NAME_BYTES]; /* "" : the number was never used */
 	uint64_t asked_bytes;          /* the interval by the settings; 0: not to be sampled */
-	_Atomic uint32_t state;        /* enum hs_heap_state */
+	bool waits;                    /* its samples for room, if hs_recorder.block_ns allows it */
+	_Atomic uint32_t state;        /* enum hs_heap_state; set after what is above */
 	struct hs_lost lost;
 	struct {
 #define HS_HEAP_COUNT(name) _Atomic uint64_t name;
@@ -71,6 +72,26 @@ extern _Atomic uint32_t hs_epoch;
  * times what hs_sampler_interval was raised by.
  */
 uint64_t hs_heap_interval(uint32_t heap);
+
+/* The smallest interval of the reported heaps; 0: none is sampled.  Relaxed. */
+extern _Atomic uint64_t hs_heap_least_interval;
+
+/* The intervals, the heaps or the epoch have changed: work that out anew.  Any thread. */
+void hs_heap_follow(void);
+
+/*
+ * Register a heap of the program, with its interval and whether its samples wait.  The caller
+ * holds a lock.  Returns its number; -EEXIST: there is one of that name; -ENOSPC: there are too
+ * many.
+ */
+int hs_heap_register(const char *name, uint64_t asked_bytes, bool waits);
+
+/*
+ * Its allocations do not count any more.  When all that was in use of it is freed in the
+ * books the number is free, for a heap of that name.
+ */
+void hs_heap_unregister(uint32_t heap);
+void hs_heap_gone(uint32_t heap);
 
 /* A sample that is in neither ring nor books.  Any thread. */
 void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight);

@@ -43,10 +43,7 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
 {
 	uint32_t generation = atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed);
 
-	if (thread->kind == HS_THREAD_NEW) {
-		thread->kind = HS_THREAD_PROGRAM;
-		thread->random = hs_sampler_next_stream();
-	}
+	hs_sampler_begin_thread(thread);
 	if (thread->generation == generation)
 		return thread->guarded_countdown;
 	thread->generation = generation;
@@ -205,7 +202,8 @@ static __attribute__((noinline)) void lose(const struct hs_sample *sample, enum 
 
 bool hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
-	bool whole = hs_recorder.block_ns != 0; /* wait, rather than go without the stack */
+	/* Wait, rather than go without the stack. */
+	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
 	enum outcome outcome;
 	uint32_t space;
 

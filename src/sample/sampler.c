@@ -22,7 +22,7 @@ static _Atomic uint64_t streams;
 
 /* splitmix64.  Source: Steele, Lea, Flood, "Fast splittable pseudorandom number
  * generators", OOPSLA 2014. */
-static uint64_t next_random(uint64_t *state)
+uint64_t hs_sampler_random(uint64_t *state)
 {
 	uint64_t z = *state += 0x9e3779b97f4a7c15u;
 
@@ -44,7 +44,7 @@ uint64_t hs_sampler_next_stream(void)
 			 0xd1342543de82ef95u *
 				 (atomic_fetch_add_explicit(&streams, 1, memory_order_relaxed) + 1);
 
-	return next_random(&state);
+	return hs_sampler_random(&state);
 }
 
 /*
@@ -73,7 +73,7 @@ static uint64_t draw_bytewise(uint64_t *random, uint64_t interval)
 	uint64_t bytes = 1;
 
 	/* The bound is never met in practice: (1 - 1/64)^65536 is below 2^-1400. */
-	while (bytes < 65536 && next_random(random) > chance)
+	while (bytes < 65536 && hs_sampler_random(random) > chance)
 		bytes++;
 	return bytes;
 }
@@ -92,7 +92,7 @@ uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval)
 	 */
 	uint64_t scale = (interval << 20) - (1u << 19) - (1u << 20) / (12 * interval);
 	uint64_t log2_scale = (uint64_t)((unsigned __int128)scale * LN2_Q64 >> 64);
-	uint64_t u = next_random(random) | 1;
+	uint64_t u = hs_sampler_random(random) | 1;
 
 	return (uint64_t)((unsigned __int128)negative_log2(u) * log2_scale >> 52) + 1;
 }

@@ -68,6 +68,18 @@ void hs_sampler_seed(uint64_t seed);
 /* A thread's generator state, for its first draw.  Any thread. */
 uint64_t hs_sampler_next_stream(void);
 
+/* The next 64 random bits.  random: generator state, advanced. */
+uint64_t hs_sampler_random(uint64_t *random);
+
+/* One of the program's threads, which may never have allocated before, is about to draw. */
+static inline void hs_sampler_begin_thread(struct hs_thread_state *thread)
+{
+	if (thread->kind != HS_THREAD_NEW)
+		return;
+	thread->kind = HS_THREAD_PROGRAM;
+	thread->random = hs_sampler_next_stream();
+}
+
 /*
  * The fast path: count an allocation down.  True: not sampled, done.  False: the
  * slow path decides; the countdown is untouched.

@@ -7,6 +7,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
@@ -133,6 +134,8 @@ void hs_budget_follow(void)
 						     memory_order_relaxed, memory_order_relaxed))
 		return;
 	state = next;
+	if (wanted != interval)
+		hs_heap_follow();
 	if (wanted < interval)
 		hs_stats_add(interval_lowers, 1);
 	if (wanted > interval)

@@ -65,6 +65,10 @@ static void describe(struct comments *comments, struct hs_view *view,
 	if (view->row_count == 0 && view->since_ns != 0)
 		hs_format(comments->memory, sizeof comments->memory, "%s",
 			  "empty: no samples or frees since the profile before");
+	else if (view->row_count == 0 && hs_stats_get(samples) == 0 &&
+		 atomic_load_explicit(&hs_epoch, memory_order_relaxed) == 0)
+		hs_format(comments->memory, sizeof comments->memory, "%s",
+			  "empty: sampling was not switched on");
 	else if (view->row_count == 0)
 		hs_format(comments->memory, sizeof comments->memory,
 			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
@@ -132,6 +136,11 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
  * 0: with the session.
  */
 static uint64_t delta_from_ns;
+
+void hs_dump_after_reset(void)
+{
+	delta_from_ns = 0;
+}
 
 void hs_dump_after_fork(void)
 {
@@ -256,6 +265,7 @@ bool hs_dump_write(const char *reason)
 		hs_stream_flush();
 		return false;
 	}
+	hs_heaps_check_names();
 	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
 		write_peak(heap);
 	return write_one(reason, HS_HEAP_NONE);

@@ -9,7 +9,9 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
-#include "sample/heap_id.h"
+#include "sample/heap.h"
+#include "session/ask.h"
+#include "session/epoch.h"
 #include "session/oom_watch.h"
 #include "session/session_state.h"
 
@@ -122,7 +124,7 @@ int64_t hs_schedule_sleep_ns(void)
 	uint64_t due_ns = hs_session.next_dump_ns, now_ns;
 
 	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0 ||
-	    hs_session.dumps_asked != hs_session.dumps_done)
+	    hs_ask_is_waiting())
 		return 1;
 	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns < due_ns))
 		due_ns = next_signal_look_ns;
@@ -141,6 +143,12 @@ void hs_schedule_drain(uint32_t fence, uint64_t end_ns)
 	process_before(fence, end_ns);
 	while (hs_producer_commit(hs_session.producer))
 		hs_producer_skip_gap(hs_session.producer);
+}
+
+void hs_schedule_drain_now(void)
+{
+	hs_schedule_drain(hs_ring_head_ticket(&hs_session.ring),
+			  hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 }
 
 /* A profile of which only the last few may be kept. */
@@ -166,10 +174,18 @@ static void run_timed(void)
 	write_periodic("interval");
 }
 
+/* Of memory in use, at the last profile that HEAPSAMPLE_INUSE_INTERVAL was the reason for. */
+static uint64_t high_water;
+
+void hs_schedule_after_reset(void)
+{
+	high_water = 0;
+}
+
 /* Both count from the profile before, of this process or of the one that it was forked from. */
 static void run_by_bytes(void)
 {
-	static uint64_t allocated_before, high_water;
+	static uint64_t allocated_before;
 	uint64_t allocated = hs_stats_get(allocated_bytes);
 	uint64_t in_use = hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC);
 
@@ -193,9 +209,12 @@ void hs_schedule_run_due(void)
 
 	if (signal_is_ours && (hs_sys_monotonic_ns() >= next_signal_look_ns || requests != 0))
 		look_at_signal();
-	if (requests & HS_REQUEST_SIGNAL)
+	/* The first switches sampling on, if it is off. */
+	if ((requests & HS_REQUEST_SIGNAL) != 0 &&
+	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||
+	     hs_epoch_start() != 0))
 		hs_dump_write("signal");
-	hs_dump_serve();
+	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
 		hs_schedule_drain(
 			atomic_load_explicit(&session->final_fence, memory_order_relaxed),

@@ -19,6 +19,7 @@
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
 #include "session/cpu_guard.h"
+#include "session/ask.h"
 #include "session/session_state.h"
 
 /* The longest that a fork waits for the profiler threads. */
@@ -120,7 +121,8 @@ static void child(void)
 	session->samples_before = hs_stats_get(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);
-	atomic_store(&session->dumps_done, session->dumps_asked);
+	hs_ask_after_fork();
+	hs_heaps_after_fork();
 	atomic_store(&session->finishing, 0);
 	atomic_store(&session->finished, 0);
 	forget_threads();

@@ -26,17 +26,12 @@ static int put(enum hs_record_kind kind, uint64_t start, uint64_t length, uint64
 	return error;
 }
 
-static bool is_active(void)
-{
-	return atomic_load_explicit(&hs_session.phase, memory_order_acquire) == HS_SESSION_ACTIVE;
-}
-
 int hs_session_map_hint(const char *objfile, uint64_t start, uint64_t length, uint64_t offset)
 {
 	struct hs_map_hint_problem problem;
 	size_t bytes;
 
-	if (!is_active())
+	if (!hs_session_is_active())
 		return -ENOSYS;
 	if (objfile == NULL || objfile[0] == '\0' ||
 	    !hs_map_hint_check_range(start, length, offset, &problem))
@@ -51,7 +46,7 @@ int hs_session_unmap_hint(uint64_t start, uint64_t length)
 {
 	struct hs_map_hint_problem problem;
 
-	if (!is_active())
+	if (!hs_session_is_active())
 		return -ENOSYS;
 	if (!hs_map_hint_check_range(start, length, 0, &problem))
 		return -EINVAL;

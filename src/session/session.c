@@ -19,11 +19,11 @@
 #include "base/sys.h"
 #include "output/dump_file.h"
 #include "sample/capture.h"
-#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
+#include "session/epoch.h"
 #include "session/session_state.h"
 
 struct hs_session hs_session;
@@ -75,10 +75,12 @@ static size_t ring_bytes(void)
 	size_t bytes = hs_options.ring_bytes;
 
 	if (bytes == 0) {
-		if (hs_options.interval_bytes >= 65536)
+		uint64_t interval = hs_options_least_interval(&hs_options);
+
+		if (interval >= 65536)
 			bytes = (size_t)1 << 20;
 		else
-			bytes = hs_options.interval_bytes >= DENSE_INTERVAL_BYTES
+			bytes = interval >= DENSE_INTERVAL_BYTES
 					? (size_t)4 << 20
 					: (size_t)16 << 20;
 	}
@@ -109,7 +111,7 @@ static int make_stages(void)
 	struct hs_session *session = &hs_session;
 	struct hs_map_hints *hints;
 	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
-	bool dense = hs_options.interval_bytes < DENSE_INTERVAL_BYTES;
+	bool dense = hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES;
 	bool small = hs_options.memory_bytes < SMALL_MEMORY_BYTES;
 	uint32_t expected = small ? 16384 : 65536; /* live samples, at a dense interval */
 	int error = make_ring(&session->ring, ring_bytes());
@@ -156,17 +158,6 @@ void hs_session_set_budget(bool writing)
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
 }
 
-/* name: of the profile that would be written, NULL to say none. */
-static void describe(enum hs_log_level level, const char *what, const char *name)
-{
-	static char text[1536];
-
-	hs_options_describe(&hs_options, text, sizeof text);
-	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,
-	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "",
-	       text);
-}
-
 static void start_sampling(void)
 {
 	struct hs_session *session = &hs_session;
@@ -174,13 +165,15 @@ static void start_sampling(void)
 	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
 	hs_recorder.ring = &session->ring;
 	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
-	hs_heaps[HS_HEAP_MALLOC].asked_bytes = hs_options.interval_bytes;
-	hs_recorder.block_ns = hs_options_block_ns(&hs_options);
+	hs_heaps_start();
+	hs_recorder.block_ns =
+		hs_options_block_ns(&hs_options, hs_options_least_interval(&hs_options));
 	atomic_store_explicit(&hs_recorder.process_id, session->process_id, memory_order_relaxed);
 	session->start_ns = hs_sys_monotonic_ns();
 	atomic_store_explicit(&hs_sampler_interval, hs_options.interval_bytes,
 			      memory_order_relaxed);
-	/* Release: everything above, for the threads that see the phase or the epoch. */
+	hs_epoch_init(hs_options.active);
+	/* Release: everything above, for the threads that see the phase or the generation. */
 	atomic_store_explicit(&session->phase, HS_SESSION_ACTIVE, memory_order_release);
 	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
 }
@@ -213,54 +206,16 @@ static void start_profiling(char **environment)
 					       (long)hs_session.affinity, 0, 0, 0);
 	hs_process_mark_root();
 	hs_fork_install();
-	describe(HS_LOG_INFO, "profiling", NULL);
+	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
 	hs_schedule_start();
 	start_sampling();
+	hs_heaps_notify();
 	if (hs_recorder.block_ns != 0 || hs_options.signal_number != 0 ||
 	    hs_options.time_interval_s != 0 || hs_options.oom_percent != 0)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block_ns != 0)
 		hs_threads_wait_reader(START_LIMIT_NS);
-}
-
-/* HEAPSAMPLE=check, where the program would be profiled if its malloc can be. */
-static void check(char **environment, bool interposed)
-{
-	static char path[HS_PATH_BYTES];
-	const bool streams = hs_options.stream[0] != '\0';
-	const char *pattern = streams ? hs_options.stream : hs_options.output;
-	const struct hs_dump_name name = {
-		.program = hs_session.program,
-		.reason = streams ? "stream" : "exit",
-		.pid = (pid_t)hs_session.process_id,
-		.number = 1,
-		.time_s = hs_sys_realtime_ns() / 1000000000u,
-		.inherited = hs_session.descendant,
-	};
-
-	hs_options_parse(&hs_options, environment, report_problem, NULL);
-	if (!interposed) {
-		describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);
-		return;
-	}
-	if (hs_dump_name_expand(pattern, &name, path, sizeof path) != 0)
-		hs_format(path, sizeof path, "%s", "a name that is too long");
-	describe(HS_LOG_ERROR, "check: would profile", path);
-	/* As a profiled program would: those that it starts are its descendants. */
-	hs_process_mark_root();
-}
-
-/* HEAPSAMPLE=check, where hs_process_decide() passes the program over. */
-static void explain_pass(void)
-{
-	bool by_children =
-		hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0;
-
-	hs_log(HS_LOG_ERROR, "libheapsample %s: check: would not profile %s: %s",
-	       heapsample_version(), hs_session.program,
-	       by_children ? "a profiled program started it, see HEAPSAMPLE_CHILDREN"
-			   : "HEAPSAMPLE_PROGRAMS does not name it");
 }
 
 void hs_session_start(char **environment, bool interposed, const struct hs_session_next *next)
@@ -271,10 +226,11 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	read_options(environment);
 	if (hs_process_decide(environment) == HS_VERDICT_PASS) {
 		if (hs_options.mode == HS_MODE_CHECK && getauxval(AT_SECURE) == 0)
-			explain_pass();
+			hs_session_explain_pass();
 		pass_through();
 	} else if (hs_options.mode == HS_MODE_CHECK) {
-		check(environment, interposed);
+		hs_options_parse(&hs_options, environment, report_problem, NULL);
+		hs_session_check(interposed);
 		pass_through();
 	} else if (!interposed) {
 		hs_log(HS_LOG_ERROR,
@@ -297,18 +253,22 @@ void hs_session_off(const char *reason)
 	hs_log(HS_LOG_ERROR, "%s: profiling is off, %s runs on", reason, hs_session.program);
 }
 
-void hs_session_record(const void *address, size_t size, const struct hs_regs *regs)
+void hs_session_recorded(const struct hs_regs *regs)
 {
 	struct hs_thread_state *thread = &hs_thread;
 
-	if (!hs_record_allocation(address, size, regs) &&
-	    !atomic_load_explicit(&hs_session.is_ring_full_early, memory_order_relaxed))
-		return;
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
 	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))
 		hs_threads_ensure();
 	if (__builtin_expect(thread->closing != 0, 0))
 		hs_close_wait();
+}
+
+void hs_session_record(const void *address, size_t size, const struct hs_regs *regs)
+{
+	if (hs_record_allocation(address, size, regs) ||
+	    atomic_load_explicit(&hs_session.is_ring_full_early, memory_order_relaxed))
+		hs_session_recorded(regs);
 }
 
 /* Wait until the final profile is written, bounded.  start_ns: since when. */

@@ -39,6 +39,12 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 void hs_session_record(const void *address, size_t size, const struct hs_regs *regs);
 
 /*
+ * A sample was put into the ring; regs: of its call site.  Starts the profiler threads.  On that
+ * thread, outside of the slow path.
+ */
+void hs_session_recorded(const struct hs_regs *regs);
+
+/*
  * The process ends (or a part of it that will not come back): stop sampling, process what
  * has been sampled, write the final profile.  Once per process; nothing in a vfork child,
  * or in a forked child that sampled nothing itself.
@@ -78,6 +84,50 @@ void hs_session_close_ends(bool unloaded);
  */
 void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes);
 void hs_session_thread_ends(void);
+
+/*
+ * What a program asks for, see heapsample.h: a profile now (path: its name, may be NULL),
+ * sampling on, off, empty books.  Returns 0 or -errno: -ENOSYS (not profiled), -EBUSY (in a
+ * handler or hook that must not wait, or something else is still being done), -EAGAIN (no
+ * threads), -ETIMEDOUT; -EIO (the profile could not be written), -ENAMETOOLONG, -ENOTSUP (a
+ * stream is written); -EALREADY, -ECANCELED (sampling was ended for good); -ENOMEM.
+ * Called on: the program's threads.  Waits for the producer, bounded.  Errno: preserved.
+ */
+int hs_session_dump(char *path, size_t capacity);
+int hs_session_switch_on(void);
+int hs_session_switch_off(void);
+int hs_session_reset(void);
+
+struct hs_session_stats {
+	bool is_on;
+	uint64_t interval_bytes;
+	uint64_t allocated_bytes; /* as base/stats.h, like the next */
+	uint64_t samples;
+	uint64_t samples_lost;
+	uint64_t frees;
+	uint64_t profiles;
+	uint64_t profiles_failed;
+	uint64_t memory_bytes; /* of the profiler */
+};
+
+/* 0 or -ENOSYS.  Any thread, in handlers too. */
+int hs_session_get_stats(struct hs_session_stats *stats);
+
+/* What a heap wants to be told; functions may be NULL. */
+struct hs_heap_calls {
+	void (*enabled)(void *context, uint64_t interval_bytes);
+	void (*disabled)(void *context);
+	void *context;
+};
+
+/*
+ * Heaps of the program, see heapsample.h.  Register: the heap's number, or -EINVAL and
+ * -ENAMETOOLONG (the name), -EEXIST, -ENOSPC, -EAGAIN (another thread is at it), -ENOSYS;
+ * before the session starts too.  Unregister: 0, -EINVAL, or as above.
+ * Called on: the program's threads; calls the heap's functions.  Errno: preserved.
+ */
+int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls);
+int hs_session_heap_unregister(uint32_t heap);
 
 /*
  * Map hints by calls, see maps/map_hints.h.  Returns 0, -ENOSYS (this process is not

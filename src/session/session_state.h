@@ -12,6 +12,7 @@
 
 #include "base/event.h"
 #include "base/lock.h"
+#include "base/log.h"
 #include "maps/mapping_table.h"
 #include "output/dump_file.h"
 #include "output/profile_view.h"
@@ -82,8 +83,6 @@ struct hs_session {
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
 	_Atomic uint32_t final_fence;  /* ring ticket: what came before is in the final profile */
 	_Atomic uint64_t drain_end_ns; /* until when the final profile waits for the fence */
-	_Atomic uint32_t dumps_asked;  /* hs_dump_ask() calls so far */
-	_Atomic uint32_t dumps_done;   /* futex: as many of them are served */
 	_Atomic uint64_t exec_samples; /* samples counted at the last hs_session_exec_begins() */
 	uint32_t dump_number;          /* producer's: of the last profile written */
 	uint64_t next_dump_ns;         /* producer's: monotonic; 0 = none due */
@@ -91,6 +90,12 @@ struct hs_session {
 };
 
 extern struct hs_session hs_session;
+
+/* Whether this process is profiled. */
+static inline bool hs_session_is_active(void)
+{
+	return atomic_load_explicit(&hs_session.phase, memory_order_acquire) == HS_SESSION_ACTIVE;
+}
 
 /* One line, profiling off for good; the program runs on.  Any thread. */
 void hs_session_off(const char *reason);
@@ -128,16 +133,15 @@ bool hs_dump_write(const char *reason);
 const char *hs_dump_last_path(void);
 
 /*
- * dump_ask.c: on one of the program's threads, have a profile written with what was sampled
- * up to now, and wait for it, bounded.  reason: static.  Returns whether it came in time.
+ * Process what was recorded before a ring ticket, until end_ns; before now, for a while.  The
+ * producer's thread.
  */
-bool hs_dump_ask(const char *reason);
-
-/* Write the profile that was asked for, if one was.  The producer's thread. */
-void hs_dump_serve(void);
-
-/* Process what was recorded before a ring ticket, until end_ns.  The producer's thread. */
 void hs_schedule_drain(uint32_t fence, uint64_t end_ns);
+void hs_schedule_drain_now(void);
+
+/* The books are empty.  The producer's thread. */
+void hs_schedule_after_reset(void);
+void hs_dump_after_reset(void);
 
 /*
  * keep.c: a periodic profile was written; removes those that are too many or too large by
@@ -145,6 +149,21 @@ void hs_schedule_drain(uint32_t fence, uint64_t end_ns);
  */
 void hs_keep_add(const char *path);
 void hs_keep_after_fork(void);
+
+/*
+ * heaps.c: at start-up, when the options are read; in a forked child; once, say which names
+ * of HEAPSAMPLE_HEAPS are not those of heaps (the producer's thread).
+ */
+void hs_heaps_start(void);
+void hs_heaps_after_fork(void);
+void hs_heaps_check_names(void);
+
+/* Call the program's functions, of heaps that are sampled now and were not, and the other way
+ * round.  The program's threads. */
+void hs_heaps_notify(void);
+
+/* control.c: have the producer free all that is in use of a heap.  0 or -errno. */
+int hs_session_close_heap(uint32_t heap);
 
 /* In a forked child: close what the parent was writing. */
 void hs_dump_after_fork(void);
@@ -178,6 +197,15 @@ void hs_threads_pause(void *unused);
 void hs_schedule_start(void);
 int64_t hs_schedule_sleep_ns(void);
 void hs_schedule_run_due(void);
+
+/*
+ * check.c, at start-up: say what the settings are (name: of the profile that would be written,
+ * NULL to say none); with HEAPSAMPLE=check, what would become of a program that would be
+ * profiled if its malloc is ours, or one that hs_process_decide() passes over.
+ */
+void hs_session_describe(enum hs_log_level level, const char *what, const char *name);
+void hs_session_check(bool interposed);
+void hs_session_explain_pass(void);
 
 /* process.c: who are we, and are we wanted? */
 enum hs_verdict { HS_VERDICT_PROFILE, HS_VERDICT_PASS };

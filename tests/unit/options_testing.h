@@ -16,6 +16,7 @@
 
 #define DEFAULTS                                                                                   \
 	"HEAPSAMPLE=1 HEAPSAMPLE_INTERVAL=512k HEAPSAMPLE_MAX_INTERVAL=0 "                         \
+	"HEAPSAMPLE_HEAPS= HEAPSAMPLE_ACTIVE=1 "                                                   \
 	"HEAPSAMPLE_OUTPUT=%e.%p.%n.heap.pb.gz "                                                   \
 	"HEAPSAMPLE_STREAM= HEAPSAMPLE_FINAL=1 HEAPSAMPLE_SIGNAL= HEAPSAMPLE_TIME_INTERVAL=0 "     \
 	"HEAPSAMPLE_TIME_PHASE=0 HEAPSAMPLE_ALLOC_INTERVAL=0 HEAPSAMPLE_INUSE_INTERVAL=0 "         \

@@ -249,22 +249,22 @@ static void test_max_cpu(void)
 static void test_block(void)
 {
 	good("HEAPSAMPLE_BLOCK=0", "HEAPSAMPLE_BLOCK=0");
-	CHECK_INT(hs_options_block_ns(&options), 0);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 0);
 	good("HEAPSAMPLE_BLOCK=20", "HEAPSAMPLE_BLOCK=20");
-	CHECK_INT(hs_options_block_ns(&options), 20000000);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 20000000);
 	good("HEAPSAMPLE_BLOCK=10000", "HEAPSAMPLE_BLOCK=10000");
-	CHECK_INT(hs_options_block_ns(&options), 10000000000);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 10000000000);
 	BAD_VALUES("HEAPSAMPLE_BLOCK", "auto, or milliseconds, 0 to 10000); using auto", "",
 		   "10001", "-1", "on", "20ms", "Auto");
 	/* Only where everything is sampled is nothing to be missing. */
 	good("HEAPSAMPLE_BLOCK=auto", "HEAPSAMPLE_BLOCK=auto");
-	CHECK_INT(hs_options_block_ns(&options), 0);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 0);
 	options.interval_bytes = 2;
-	CHECK_INT(hs_options_block_ns(&options), 0);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 0);
 	options.interval_bytes = 1;
-	CHECK_INT(hs_options_block_ns(&options), 10000000000);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 10000000000);
 	options.block_ms = 0;
-	CHECK_INT(hs_options_block_ns(&options), 0);
+	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 0);
 }
 
 static void test_log(void)

@@ -90,7 +90,7 @@ static void test_entries(void)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s=%s",
 			 i == 0 ? "" : " ", name, value);
 	}
-	CHECK_INT(i, 33);
+	CHECK_INT(i, 35);
 	CHECK_STR(text, DEFAULTS);
 	CHECK(!hs_options_entry(1000, &name, &value, &form));
 }

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Profiles, sampling on and off: what a program calls by way of heapsample.h. */
+#define HEAPSAMPLE_IN_LIBRARY
+#include <errno.h>
+#include <heapsample/heapsample.h>
+#include <string.h>
+
+#include "session/session.h"
+
+#define HS_EXPORT __attribute__((visibility("default")))
+
+HS_EXPORT int heapsample_dump(char *path, size_t capacity)
+{
+	return hs_session_dump(path, capacity);
+}
+
+HS_EXPORT int heapsample_start(void)
+{
+	return hs_session_switch_on();
+}
+
+HS_EXPORT int heapsample_stop(void)
+{
+	return hs_session_switch_off();
+}
+
+HS_EXPORT int heapsample_reset(void)
+{
+	return hs_session_reset();
+}
+
+HS_EXPORT int heapsample_get_stats(struct heapsample_stats *stats, size_t size)
+{
+	struct hs_session_stats now;
+	struct heapsample_stats all;
+	int error = hs_session_get_stats(&now);
+
+	if (error != 0)
+		return error;
+	all = (struct heapsample_stats){
+		.is_sampling = now.is_on,
+		.interval_bytes = now.interval_bytes,
+		.allocated_bytes = now.allocated_bytes,
+		.samples = now.samples,
+		.samples_lost = now.samples_lost,
+		.frees = now.frees,
+		.profiles = now.profiles,
+		.profiles_failed = now.profiles_failed,
+		.memory_bytes = now.memory_bytes,
+	};
+	/* A program that was built with an older or a newer header gets what both know. */
+	memset(stats, 0, size);
+	memcpy(stats, &all, size < sizeof all ? size : sizeof all);
+	return 0;
+}

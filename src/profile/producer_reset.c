@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which samples the books take, and new books.  Runs on the producer. */
+#include "profile/books.h"
+#include "base/options.h"
+#include "sample/heap.h"
+
+void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch)
+{
+	producer->epoch = epoch;
+}
+
+static void let_rows_go(struct hs_producer *producer)
+{
+	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
+
+	for (uint32_t row = 0; row < count; row++) {
+		if (hs_heap_tracker_has_row(&producer->tracker, row))
+			hs_callsite_trie_release(
+				&producer->trie,
+				hs_heap_tracker_row(&producer->tracker, row)->key.callsite);
+	}
+}
+
+int hs_producer_reset(struct hs_producer *producer)
+{
+	struct hs_heap_tracker empty;
+	int error = hs_heap_tracker_init(&empty, (producer->labels & HS_LABEL_SIZE) != 0);
+
+	if (error != 0)
+		return error;
+	empty.keeps_peak = producer->tracker.keeps_peak;
+	let_rows_go(producer);
+	hs_heap_tracker_fini(&producer->tracker);
+	producer->tracker = empty;
+	hs_producer_forget_written(producer);
+	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
+		atomic_store_explicit(&hs_heaps[heap].lost.objects_weight, 0, memory_order_relaxed);
+		atomic_store_explicit(&hs_heaps[heap].lost.bytes, 0, memory_order_relaxed);
+	}
+	return 0;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The program's threads ask, the producer serves.  See ask.h. */
+#include "session/ask.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "base/sys.h"
+#include "sample/heap.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "session/epoch.h"
+#include "session/session_state.h"
+
+/* For whoever asks, until it has its answer; then the producer has done with the fields. */
+static struct hs_lock lock;
+static _Atomic int32_t asker; /* tid of the holder */
+
+static struct hs_ask asked;
+static int result;
+static char result_path[HS_PATH_BYTES];
+
+/* Numbers of asks.  number: release after `asked`; done: release after `result`.  Futex: done. */
+static _Atomic uint32_t number, done;
+
+bool hs_ask_is_waiting(void)
+{
+	return atomic_load_explicit(&number, memory_order_acquire) !=
+	       atomic_load_explicit(&done, memory_order_relaxed);
+}
+
+static int wait_done(uint32_t ask, uint64_t end_ns)
+{
+	uint32_t now;
+
+	/* Acquire: pairs with the release in hs_ask_serve(). */
+	while ((now = atomic_load_explicit(&done, memory_order_acquire)) != ask) {
+		uint64_t now_ns = hs_sys_monotonic_ns();
+
+		if (now_ns >= end_ns)
+			return -ETIMEDOUT;
+		hs_sys_futex_wait(&done, now, (int64_t)(end_ns - now_ns));
+	}
+	return 0;
+}
+
+static int copy_path(char *path, size_t capacity)
+{
+	size_t bytes = strlen(result_path) + 1;
+
+	if (path == NULL)
+		return 0;
+	if (bytes > capacity)
+		return -ENAMETOOLONG;
+	memcpy(path, result_path, bytes);
+	return 0;
+}
+
+static int ask_and_wait(const struct hs_ask *ask, uint64_t end_ns, char *path, size_t capacity)
+{
+	uint32_t mine = atomic_load_explicit(&number, memory_order_relaxed) + 1;
+	int error;
+
+	/* The one before may have run out of time while the producer was at it. */
+	if (atomic_load_explicit(&done, memory_order_acquire) != mine - 1)
+		return -EBUSY;
+	asked = *ask;
+	atomic_store_explicit(&number, mine, memory_order_release);
+	hs_ring_wake_reader(&hs_session.ring);
+	hs_event_signal(&hs_session.producer_event);
+	error = wait_done(mine, end_ns);
+	if (error == 0)
+		error = result;
+	return error == 0 && ask->kind == HS_ASK_DUMP ? copy_path(path, capacity) : error;
+}
+
+int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
+{
+	const uint64_t limit_ns = HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS;
+	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
+	int32_t tid = hs_sys_gettid();
+	int error;
+
+	/* In a signal handler over another ask of this thread. */
+	if (atomic_load_explicit(&asker, memory_order_relaxed) == tid ||
+	    !hs_lock_acquire_within(&lock, limit_ns))
+		return -EBUSY;
+	atomic_store_explicit(&asker, tid, memory_order_relaxed);
+	error = ask_and_wait(ask, end_ns, path, capacity);
+	atomic_store_explicit(&asker, 0, memory_order_relaxed);
+	hs_lock_release(&lock);
+	return error;
+}
+
+static int dump(const char *reason)
+{
+	hs_schedule_drain_now();
+	if (!hs_dump_write(reason))
+		return -EIO;
+	memcpy(result_path, hs_dump_last_path(), strlen(hs_dump_last_path()) + 1);
+	return 0;
+}
+
+static int close_heap(uint32_t heap)
+{
+	hs_schedule_drain_now();
+	hs_live_set_free_heap(heap, &hs_sequence);
+	/* Takes all that is freed. */
+	hs_threads_produce();
+	hs_heap_gone(heap);
+	return 0;
+}
+
+static int serve(const struct hs_ask *ask)
+{
+	switch (ask->kind) {
+	case HS_ASK_DUMP:
+		return dump(ask->reason);
+	case HS_ASK_START:
+		return hs_epoch_start();
+	case HS_ASK_STOP:
+		return hs_epoch_stop();
+	case HS_ASK_RESET:
+		return hs_epoch_reset();
+	case HS_ASK_CLOSE_HEAP:
+		return close_heap(ask->heap);
+	}
+	return -EINVAL;
+}
+
+void hs_ask_serve(void)
+{
+	uint32_t mine = atomic_load_explicit(&number, memory_order_acquire);
+
+	if (mine == atomic_load_explicit(&done, memory_order_relaxed))
+		return;
+	result = serve(&asked);
+	atomic_store_explicit(&done, mine, memory_order_release);
+	hs_sys_futex_wake(&done, INT_MAX);
+}
+
+void hs_ask_after_fork(void)
+{
+	hs_lock_reset(&lock);
+	atomic_store(&asker, 0);
+	atomic_store(&done, atomic_load(&number));
+}

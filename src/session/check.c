@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What is said of a program at its start: HEAPSAMPLE=check, HEAPSAMPLE_LOG=info. */
+#include <heapsample/heapsample.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "output/dump_file.h"
+#include "session/session_state.h"
+
+void hs_session_describe(enum hs_log_level level, const char *what, const char *name)
+{
+	static char text[1536];
+
+	hs_options_describe(&hs_options, text, sizeof text);
+	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,
+	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "", text);
+}
+
+void hs_session_check(bool interposed)
+{
+	static char path[HS_PATH_BYTES];
+	const bool streams = hs_options.stream[0] != '\0';
+	const char *pattern = streams ? hs_options.stream : hs_options.output;
+	const struct hs_dump_name name = {
+		.program = hs_session.program,
+		.reason = streams ? "stream" : "exit",
+		.pid = (pid_t)hs_session.process_id,
+		.number = 1,
+		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.inherited = hs_session.descendant,
+	};
+
+	if (!interposed) {
+		hs_session_describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);
+		return;
+	}
+	if (hs_dump_name_expand(pattern, &name, path, sizeof path) != 0)
+		hs_format(path, sizeof path, "%s", "a name that is too long");
+	hs_session_describe(HS_LOG_ERROR, "check: would profile", path);
+	/* As a profiled program would: those that it starts are its descendants. */
+	hs_process_mark_root();
+}
+
+void hs_session_explain_pass(void)
+{
+	bool by_children = hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0;
+
+	hs_log(HS_LOG_ERROR, "libheapsample %s: check: would not profile %s: %s",
+	       heapsample_version(), hs_session.program,
+	       by_children ? "a profiled program started it, see HEAPSAMPLE_CHILDREN"
+			   : "HEAPSAMPLE_PROGRAMS does not name it");
+}

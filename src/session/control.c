@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the program asks for: profiles, sampling on and off, new books; and the profile before
+ * an exec.  See session.h.
+ */
+#include <errno.h>
+
+#include "base/arena.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "sample/heap.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "sample/thread_state.h"
+#include "session/ask.h"
+#include "session/session_state.h"
+
+/* Whether this thread may ask and wait now: 0 or -errno. */
+static int can_ask(void)
+{
+	if (!hs_session_is_active() || hs_on_profiler_thread())
+		return -ENOSYS;
+	/* In a vfork child, in fork handlers, in a signal handler over the slow path. */
+	if (hs_sys_getpid() != hs_session.process_id || hs_thread.no_wait ||
+	    hs_thread.guard_sp != 0)
+		return -EBUSY;
+	return 0;
+}
+
+static int ask(const struct hs_ask *what, char *path, size_t capacity)
+{
+	int saved_errno = errno, error = can_ask();
+
+	if (error != 0)
+		return error;
+	hs_record_settle();
+	if (!hs_threads_ensure() && !hs_threads_wait_started(HS_DRAIN_LIMIT_NS))
+		error = -EAGAIN;
+	else
+		error = hs_ask(what, path, capacity);
+	errno = saved_errno;
+	return error;
+}
+
+int hs_session_dump(char *path, size_t capacity)
+{
+	if (hs_options.stream[0] != '\0')
+		return hs_session_is_active() ? -ENOTSUP : -ENOSYS;
+	return ask(&(const struct hs_ask){.kind = HS_ASK_DUMP, .reason = "call"}, path, capacity);
+}
+
+int hs_session_switch_on(void)
+{
+	int error = ask(&(const struct hs_ask){.kind = HS_ASK_START}, NULL, 0);
+
+	hs_heaps_notify();
+	return error;
+}
+
+int hs_session_switch_off(void)
+{
+	int error = ask(&(const struct hs_ask){.kind = HS_ASK_STOP}, NULL, 0);
+
+	hs_heaps_notify();
+	return error;
+}
+
+int hs_session_reset(void)
+{
+	return ask(&(const struct hs_ask){.kind = HS_ASK_RESET}, NULL, 0);
+}
+
+int hs_session_close_heap(uint32_t heap)
+{
+	return ask(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap}, NULL, 0);
+}
+
+int hs_session_get_stats(struct hs_session_stats *stats)
+{
+	if (!hs_session_is_active())
+		return -ENOSYS;
+	*stats = (struct hs_session_stats){
+		.is_on = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0,
+		.interval_bytes = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed),
+		.allocated_bytes = hs_stats_get(allocated_bytes),
+		.samples = hs_stats_get(samples),
+		.samples_lost = hs_stats_get(lost_ring) + hs_stats_get(lost_live_set) +
+				hs_stats_get(lost_memory),
+		.frees = hs_stats_get(frees),
+		.profiles = hs_stats_get(dumps),
+		.profiles_failed = hs_stats_get(dump_failures),
+		.memory_bytes = hs_arena_used(),
+	};
+	return 0;
+}
+
+void hs_session_exec_begins(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t samples = hs_stats_get(samples);
+	bool streams = hs_options.stream[0] != '\0'; /* then frees may be left to write */
+	int saved_errno = errno;
+
+	/* Without the threads nothing was sampled, or not by this process. */
+	if (!hs_session_is_active() ||
+	    atomic_load_explicit(&session->threads, memory_order_acquire) != HS_THREADS_RUNNING ||
+	    hs_on_profiler_thread() || (!hs_options.final_dump && !streams) ||
+	    hs_sys_getpid() != session->process_id ||
+	    samples == (session->forked ? session->samples_before : 0) ||
+	    (atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) ==
+		     samples &&
+	     !streams))
+		return;
+	hs_record_settle();
+	switch (hs_ask(&(const struct hs_ask){.kind = HS_ASK_DUMP, .reason = "exec"}, NULL, 0)) {
+	case -ETIMEDOUT:
+	case -EBUSY:
+		hs_log(HS_LOG_ERROR, "the profile of %s was not complete before its exec",
+		       session->program);
+		break;
+	default:
+		break; /* a profile that could not be written was told of */
+	}
+	errno = saved_errno;
+}

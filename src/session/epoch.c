@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Epochs of sampling.  See epoch.h. */
+#include "session/epoch.h"
+
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "sample/heap.h"
+#include "sample/sampler.h"
+#include "session/session_state.h"
+
+/* Of the last epoch, 0 is none. */
+static uint32_t last;
+
+/* The books follow first: they must know the epoch of the first sample. */
+static void open_epoch(void)
+{
+	if (++last == 0)
+		last = 1;
+	hs_producer_set_epoch(hs_session.producer, last);
+	atomic_store_explicit(&hs_epoch, last, memory_order_relaxed);
+	hs_heap_follow();
+}
+
+static bool is_on(void)
+{
+	return atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0;
+}
+
+void hs_epoch_init(bool active)
+{
+	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
+	hs_producer_set_epoch(hs_session.producer, 0);
+	if (active)
+		open_epoch();
+}
+
+int hs_epoch_start(void)
+{
+	if (is_on()) {
+		hs_stats_add(starts_refused, 1);
+		return -EALREADY;
+	}
+	if (atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed) == 0)
+		return -ECANCELED;
+	open_epoch();
+	hs_log(HS_LOG_INFO, "sampling of %s is on", hs_session.program);
+	return 0;
+}
+
+int hs_epoch_stop(void)
+{
+	if (!is_on())
+		return -EALREADY;
+	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
+	hs_heap_follow();
+	hs_schedule_drain_now();
+	/* What comes after this was on its way when it was switched off. */
+	hs_producer_set_epoch(hs_session.producer, 0);
+	hs_log(HS_LOG_INFO, "sampling of %s is off", hs_session.program);
+	return 0;
+}
+
+int hs_epoch_reset(void)
+{
+	int error = hs_producer_reset(hs_session.producer);
+
+	if (error != 0)
+		return error;
+	if (is_on())
+		open_epoch();
+	hs_session.start_ns = hs_sys_monotonic_ns();
+	hs_dump_after_reset();
+	hs_schedule_after_reset();
+	hs_stats_add(resets, 1);
+	return 0;
+}

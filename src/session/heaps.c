@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Heaps of the program.  See session.h. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "sample/heap.h"
+#include "sample/live_set.h"
+#include "session/session_state.h"
+
+/* How long a registration waits for another one, which takes microseconds. */
+#define REGISTER_LIMIT_NS 100000000u
+
+static struct hs_lock lock;
+
+/* Written before its heap is registered. */
+static struct {
+	struct hs_heap_calls calls;
+	_Atomic bool was_told_on;
+} told[HS_HEAP_LIMIT];
+
+/* 0 or -errno, and one line. */
+static int check_name(const char *name)
+{
+	const char *problem = NULL;
+	int error = -EINVAL;
+
+	if (name == NULL || name[0] == '\0')
+		problem = "it is empty";
+	else if (strnlen(name, HS_HEAP_NAME_BYTES) == HS_HEAP_NAME_BYTES)
+		problem = "it is longer than 63 bytes", error = -ENAMETOOLONG;
+	else if (strpbrk(name, "=,*\n") != NULL)
+		problem = "it has '=', ',', '*' or a new line";
+	if (problem == NULL)
+		return 0;
+	hs_log(HS_LOG_WARN, "no heap of the name '%s': %s", name != NULL ? name : "", problem);
+	return error;
+}
+
+static bool is_on(uint32_t heap)
+{
+	return atomic_load(&hs_heaps[heap].state) == HS_HEAP_REGISTERED &&
+	       atomic_load(&hs_epoch) != 0 && hs_heap_interval(heap) != 0;
+}
+
+static void notify(uint32_t heap)
+{
+	const struct hs_heap_calls *calls = &told[heap].calls;
+	bool now = is_on(heap), before = !now;
+
+	if (!atomic_compare_exchange_strong(&told[heap].was_told_on, &before, now))
+		return;
+	if (now && calls->enabled != NULL)
+		calls->enabled(calls->context, hs_heap_interval(heap));
+	else if (!now && calls->disabled != NULL)
+		calls->disabled(calls->context);
+}
+
+void hs_heaps_notify(void)
+{
+	for (uint32_t heap = HS_HEAP_FIRST_REPORTED;
+	     heap < HS_HEAP_LIMIT && hs_heaps[heap].name[0] != '\0'; heap++)
+		notify(heap);
+}
+
+int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls)
+{
+	int saved_errno = errno, heap = check_name(name);
+	uint64_t interval;
+
+	if (heap != 0)
+		return heap;
+	if (atomic_load(&hs_session.phase) == HS_SESSION_OFF)
+		return -ENOSYS;
+	if (!hs_lock_acquire_within(&lock, REGISTER_LIMIT_NS))
+		return -EAGAIN;
+	/* Before the options are read it is 0, and set then. */
+	interval = hs_options_heap_interval(&hs_options, name);
+	heap = hs_heap_register(name, interval, hs_options_block_ns(&hs_options, interval) != 0);
+	if (heap > 0)
+		told[heap].calls = *calls;
+	hs_lock_release(&lock);
+	if (heap > 0)
+		notify((uint32_t)heap);
+	else
+		hs_log(HS_LOG_WARN, "no heap of the name '%s': %s", name,
+		       heap == -EEXIST ? "there is one" : "there are too many");
+	errno = saved_errno;
+	return heap;
+}
+
+int hs_session_heap_unregister(uint32_t heap)
+{
+	int saved_errno = errno, error = 0;
+
+	if (heap < HS_HEAP_FIRST_REPORTED || heap >= HS_HEAP_LIMIT ||
+	    atomic_load(&hs_heaps[heap].state) != HS_HEAP_REGISTERED)
+		return -EINVAL;
+	hs_heap_unregister(heap);
+	notify(heap);
+	if (hs_live_set_used() == 0)
+		hs_heap_gone(heap);
+	else
+		error = hs_session_close_heap(heap);
+	errno = saved_errno;
+	return error;
+}
+
+void hs_heaps_start(void)
+{
+	for (uint32_t number = HS_HEAP_MALLOC; number < HS_HEAP_LIMIT; number++) {
+		struct hs_heap *heap = &hs_heaps[number];
+
+		if (heap->name[0] == '\0')
+			break;
+		heap->asked_bytes = hs_options_heap_interval(&hs_options, heap->name);
+		heap->waits = hs_options_block_ns(&hs_options, heap->asked_bytes) != 0;
+	}
+}
+
+void hs_heaps_after_fork(void)
+{
+	hs_lock_reset(&lock);
+}
+
+static bool is_known(const char *name)
+{
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++) {
+		if (strcmp(hs_heaps[heap].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+void hs_heaps_check_names(void)
+{
+	static bool checked;
+	struct hs_heap_entry entry;
+	const char *next = hs_options.heaps;
+
+	if (checked)
+		return;
+	checked = true;
+	while ((next = hs_options_next_heap(next, &entry)) != NULL) {
+		if (strcmp(entry.name, "*") != 0 && !is_known(entry.name))
+			hs_log(HS_LOG_WARN,
+			       "HEAPSAMPLE_HEAPS: %s has registered no heap '%s' so far",
+			       hs_session.program, entry.name);
+	}
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Profiles of heaps that the program reports.
+
+    check_heaps.py sums FILE HEAP:SITE=O,B,O,B...   the sums of all sites there are; malloc's is ""
+    check_heaps.py near FILE TRUTH PERCENT          TRUTH: lines of HEAP:SITE BYTES IN-USE
+    check_heaps.py freed FILE HEAP                  something was allocated, nothing is in use
+"""
+import sys
+
+from profile_facts import finish, read_profile, site_of
+
+
+def sums(path):
+    found = {}
+    for row in read_profile(path).rows():
+        site = site_of(row["stack"])
+        if site is None:
+            continue
+        total = found.setdefault(row["labels"].get("heap", "") + ":" + site[len("site_"):],
+                                 [0, 0, 0, 0])
+        for i, value in enumerate(row["values"]):
+            total[i] += value
+    return found
+
+
+def command_sums(path, *wanted):
+    expected = {}
+    for each in wanted:
+        name, _, values = each.partition("=")
+        expected[name] = [int(value) for value in values.split(",")]
+    found = sums(path)
+    for name in sorted(set(found) | set(expected)):
+        if found.get(name) != expected.get(name):
+            yield "%s: %s has %s, not %s" % (path, name, found.get(name), expected.get(name))
+
+
+def command_near(path, truth, percent):
+    found = sums(path)
+    with open(truth, encoding="utf-8") as file:
+        for line in file:
+            name, bytes_, in_use = line.split()
+            for got, wanted in zip((found[name][1], found[name][3]), (int(bytes_), int(in_use))):
+                if abs(got - wanted) * 100 > wanted * float(percent):
+                    yield "%s: %s: %d is not near %d" % (path, name, got, wanted)
+
+
+def command_freed(path, heap):
+    rows = [row for row in read_profile(path).rows() if row["labels"].get("heap") == heap]
+    if not any(row["values"][0] for row in rows):
+        yield "%s: nothing of %s" % (path, heap)
+    for row in rows:
+        if row["values"][2] or row["values"][3]:
+            yield "%s: in use: %s" % (path, row)
+
+
+if __name__ == "__main__":
+    sys.exit(finish(globals()["command_" + sys.argv[1]](*sys.argv[2:])))

@@ -1,0 +1,93 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Heaps of the program, and what it can ask for by heapsample.h.
+. "$(dirname "$0")/lib.sh"
+
+heaps=$victims/victim_heaps
+
+# The profile that the victim calls NAME: dumped NAME
+dumped() {
+	sed -n "s/^$1 //p" "$out.stdout"
+}
+
+"$heaps" absent || fail "without the library"
+
+run_profiled exact "HEAPSAMPLE_HEAPS=excluded=0,*=1" -- "$heaps" exact
+expect_status 0
+expect_silence
+expect_profiles 2
+check check_heaps.py sums "$(dumped before)" \
+	pool:kept=1000,10000,990,9900 pool:freed=1000,20000,0,0 pool:again=1000,3000,10,30 \
+	other:other=1000,7000,999,6993 other:weighed=101,5000,101,5000 :malloc=1,123,0,0
+check check_heaps.py sums "$out"/*.0002.heap.pb.gz \
+	pool:kept=1001,10010,1,10 pool:freed=1000,20000,0,0 pool:again=1000,3000,0,0 \
+	other:other=1000,7000,999,6993 other:weighed=101,5000,101,5000 :malloc=1,123,0,0
+
+# Each heap's peak is a profile of its own; a name is no path.
+run_profiled peak HEAPSAMPLE_PEAK=1 "HEAPSAMPLE_HEAPS=*=1" -- "$heaps" exact
+[ -f "$(echo "$out"/*.peak-pool.heap.pb.gz)" ] || fail "peak: no profile of the pool's"
+# The last sample, of 0 bytes, came after the peak.
+check check_heaps.py sums "$out"/*.peak-other.heap.pb.gz other:other=1000,7000,999,6993 \
+	other:weighed=100,5000,100,5000
+
+# Samples of two intervals in one stream of allocations.  5 standard deviations.
+run_profiled estimate HEAPSAMPLE_SEED=1 "HEAPSAMPLE_HEAPS=fine=1k,coarse=64k,malloc=0" \
+	HEAPSAMPLE_MAX_INTERVAL=1 HEAPSAMPLE_BLOCK=10000 -- "$heaps" estimate
+expect_status 0
+expect_silence
+check check_heaps.py near "$out"/*.heap.pb.gz "$out.stdout" 3.3
+
+run_profiled control HEAPSAMPLE_ACTIVE=0 HEAPSAMPLE_INTERVAL=1 -- "$heaps" control
+expect_status 0
+expect_silence
+check check_heaps.py sums "$(dumped stopped)" :malloc=2,130,1,100 pool:kept=1,10,1,10
+check check_heaps.py sums "$(dumped freed)" :malloc=2,130,0,0 pool:kept=1,10,1,10
+check check_heaps.py sums "$(dumped on)" :malloc=3,135,1,5 pool:kept=1,10,1,10
+check check_heaps.py sums "$out"/*.0004.heap.pb.gz :malloc=1,7,0,0
+check check_profile.py counted "$out"/*.0004.heap.pb.gz starts_refused resets
+
+# Never switched on: a profile that says so.
+run_profiled off HEAPSAMPLE_ACTIVE=0 HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_exact"
+expect_status 0
+expect_silence
+check check_profile.py comment "$out"/*.heap.pb.gz 'sampling was not switched on'
+
+# A signal switches it on; the next one is for a profile.
+start_profiled signal HEAPSAMPLE_ACTIVE=0 HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SIGNAL=USR2 \
+	HEAPSAMPLE_LOG=info -- "$victims/victim_service"
+is_on() {
+	grep -q 'sampling of .* is on' "$out.stderr"
+}
+wait_until grep -qs 'profiling' "$out.stderr"
+kill -USR2 "$process"
+wait_until is_on || fail "signal: it is not switched on"
+has_profiles 1 && fail "signal: a profile"
+kill -USR2 "$process"
+wait_until has_profiles 1 || fail "signal: no profile"
+end_profiled KILL
+
+# Any order, a tiny ring, no waiting: nothing stays in use.
+run_profiled threads "HEAPSAMPLE_HEAPS=shared=1" HEAPSAMPLE_RING=64k HEAPSAMPLE_BLOCK=0 \
+	HEAPSAMPLE_MAX_INTERVAL=1 -- "$heaps" threads
+expect_status 0
+check check_heaps.py freed "$out"/*.heap.pb.gz shared
+
+# What cannot be registered, and names that nobody registers: one line each.
+run_profiled errors "HEAPSAMPLE_HEAPS=pond=4k" -- "$heaps" errors
+expect_status 0
+for words in "the name '': it is empty" "'a=b': it has" "longer than 63" "'malloc': there is one" \
+	"xxx': there is one" "'heap 254': there are too many" "registered no heap 'pond'"; do
+	[ "$(messages | grep -c -e "$words")" -ge 1 ] || fail "errors: no line with: $words"
+done
+[ "$(messages | wc -l)" -eq 8 ] || fail "errors: $(messages)"
+run_profiled setting "HEAPSAMPLE_HEAPS=pool=4k,pool=8k" -- /bin/true
+expect_one_message HEAPSAMPLE_HEAPS=pool=4k,pool=8k 'name=interval'
+
+# The example of the manual.
+run_profiled example "HEAPSAMPLE_HEAPS=connections=1" -- "$build_directory/examples/pool"
+expect_status 0
+expect_silence
+expect_profiles 2
+check check_profile.py has "$(sed -n 's/^now: //p' "$out.stdout")" forget_connection open_connection
+finish

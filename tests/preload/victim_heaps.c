@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program with heaps of its own, that switches sampling on and off.  Its checks are of what
+ * the calls return; the profiles are checked by check_heaps.py.
+ *
+ *     victim_heaps exact|estimate|control|errors|threads|absent
+ */
+#include <heapsample/heapsample.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+#define EXPECT(expression)                                                                         \
+	do {                                                                                       \
+		if (!(expression)) {                                                               \
+			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #expression);   \
+			failures++;                                                                \
+		}                                                                                  \
+	} while (0)
+
+static struct {
+	int on, off;
+	uint64_t interval;
+} told;
+
+static void enabled(void *context, uint64_t interval_bytes)
+{
+	EXPECT(context == &told);
+	told.on++;
+	told.interval = interval_bytes;
+}
+
+static void disabled(void *context)
+{
+	EXPECT(context == &told);
+	told.off++;
+}
+
+static const struct heapsample_heap_calls calls = {enabled, disabled, &told};
+
+#define SITE(name)                                                                                 \
+	__attribute__((noinline)) static int site_##name(int heap, uint64_t id, uint64_t size)     \
+	{                                                                                          \
+		int chosen = heapsample_report_allocation(heap, id, size);                         \
+												   \
+		__asm__ volatile("" : : : "memory");                                               \
+		return chosen;                                                                     \
+	}
+SITE(kept)
+SITE(freed)
+SITE(again)
+SITE(other)
+
+__attribute__((noinline)) static void *site_malloc(size_t size)
+{
+	void *volatile block = malloc(size);
+
+	return block;
+}
+
+__attribute__((noinline)) static int site_weighed(int heap, uint64_t id, uint64_t size,
+						  uint64_t stands_for)
+{
+	int recorded = heapsample_report_sample(heap, id, size, stands_for);
+
+	__asm__ volatile("" : : : "memory");
+	return recorded;
+}
+
+static void dump(const char *name)
+{
+	char path[4096];
+
+	EXPECT(heapsample_dump(path, sizeof path) == 0);
+	printf("%s %s\n", name, path);
+}
+
+/* HEAPSAMPLE_HEAPS=*=1,excluded=0 */
+static void exact(void)
+{
+	int pool = heapsample_heap_register("pool", &calls);
+	int other = heapsample_heap_register("other", NULL);
+	int excluded = heapsample_heap_register("excluded", NULL);
+
+	EXPECT(pool > 0 && other > 0 && excluded > 0);
+	EXPECT(told.on == 1 && told.interval == 1);
+	for (uint64_t id = 0; id < 1000; id++) {
+		EXPECT(site_kept(pool, id, 10) == 1);
+		EXPECT(site_other(other, id, 7) == 1); /* the same ids */
+		EXPECT(site_freed(pool, 5000 + id, 20) == 1);
+		EXPECT(site_other(excluded, id, 7) == 0);
+	}
+	for (uint64_t id = 0; id < 1000; id++) {
+		heapsample_report_free(pool, 5000 + id);
+		heapsample_report_free(pool, 5000 + id); /* what is not known any more */
+		heapsample_report_free(other, 9000 + id);
+		EXPECT(site_again(pool, id % 10, 3) == 1); /* 0..9 were in use */
+	}
+	heapsample_report_free(other, 0);
+	EXPECT(site_weighed(other, 7777, 50, 5000) == 1);
+	EXPECT(site_weighed(other, 7778, 0, 0) == 1);
+	free(site_malloc(123));
+	dump("before");
+	EXPECT(heapsample_heap_unregister(pool) == 0);
+	EXPECT(heapsample_heap_unregister(pool) == -EINVAL);
+	EXPECT(told.off == 1);
+	EXPECT(site_kept(pool, 1, 10) == 0);
+	/* A new heap of that name. */
+	EXPECT(heapsample_heap_register("pool", &calls) == pool);
+	EXPECT(site_kept(pool, 1, 10) == 1);
+	EXPECT(told.on == 2);
+}
+
+/* Two heaps of different intervals, whose allocations alternate. */
+static void estimate(void)
+{
+	int fine = heapsample_heap_register("fine", NULL);
+	int coarse = heapsample_heap_register("coarse", NULL);
+	uint64_t random = 12345, bytes = 0, in_use = 0;
+
+	for (uint64_t id = 0; id < 400000; id++) {
+		uint64_t size;
+
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		size = random >> 55;
+		site_kept(fine, id, size);
+		site_other(coarse, id, size * 16);
+		bytes += size;
+		if (id % 2 == 0) {
+			heapsample_report_free(fine, id);
+			heapsample_report_free(coarse, id);
+		} else {
+			in_use += size;
+		}
+	}
+	printf("fine:kept %llu %llu\n", (unsigned long long)bytes, (unsigned long long)in_use);
+	printf("coarse:other %llu %llu\n", (unsigned long long)bytes * 16,
+	       (unsigned long long)in_use * 16);
+}
+
+/* HEAPSAMPLE_ACTIVE=0 HEAPSAMPLE_INTERVAL=1 */
+static void control(void)
+{
+	struct heapsample_stats stats;
+	int pool = heapsample_heap_register("pool", &calls);
+	void *kept;
+
+	EXPECT(told.on == 0);
+	free(site_malloc(1000));
+	EXPECT(site_kept(pool, 1, 10) == 0);
+	EXPECT(heapsample_get_stats(&stats, sizeof stats) == 0);
+	EXPECT(stats.is_sampling == 0 && stats.samples == 0);
+	EXPECT(heapsample_stop() == -EALREADY);
+	EXPECT(heapsample_start() == 0);
+	EXPECT(told.on == 1);
+	EXPECT(heapsample_start() == -EALREADY);
+	kept = site_malloc(100);
+	free(site_malloc(30));
+	EXPECT(site_kept(pool, 2, 10) == 1);
+	EXPECT(heapsample_stop() == 0);
+	EXPECT(told.off == 1);
+	free(site_malloc(1000));
+	EXPECT(site_kept(pool, 3, 10) == 0);
+	dump("stopped");
+	free(kept); /* is followed */
+	dump("freed");
+	EXPECT(heapsample_start() == 0);
+	kept = site_malloc(5);
+	dump("on");
+	EXPECT(heapsample_reset() == 0);
+	free(kept); /* of the old books: no effect */
+	free(site_malloc(7));
+	EXPECT(heapsample_get_stats(&stats, sizeof stats) == 0);
+	EXPECT(stats.is_sampling == 1 && stats.samples > 3 && stats.profiles == 3);
+	EXPECT(stats.interval_bytes == 1 && stats.samples_lost == 0 && stats.memory_bytes > 0);
+}
+
+static void errors(void)
+{
+	char name[65], path[4];
+	int heaps = 0, heap;
+
+	memset(name, 'x', sizeof name - 1);
+	name[64] = '\0';
+	EXPECT(heapsample_heap_register(NULL, NULL) == -EINVAL);
+	EXPECT(heapsample_heap_register("", NULL) == -EINVAL);
+	EXPECT(heapsample_heap_register("a=b", NULL) == -EINVAL);
+	EXPECT(heapsample_heap_register(name, NULL) == -ENAMETOOLONG);
+	EXPECT(heapsample_heap_register("malloc", NULL) == -EEXIST);
+	name[63] = '\0';
+	EXPECT(heapsample_heap_register(name, NULL) > 0);
+	EXPECT(heapsample_heap_register(name, NULL) == -EEXIST);
+	for (heap = -3; heap < 2; heap++) {
+		EXPECT(heapsample_report_allocation(heap, 1, 1 << 30) == 0);
+		EXPECT(heapsample_report_sample(heap, 1, 1, 1) == 0);
+		heapsample_report_free(heap, 1);
+		EXPECT(heapsample_heap_unregister(heap) == -EINVAL);
+	}
+	EXPECT(heapsample_report_allocation(1000000, 1, 1 << 30) == 0);
+	heapsample_report_free(1000000, 1);
+	heapsample_report_free(200, 1);
+	EXPECT(heapsample_dump(path, sizeof path) == -ENAMETOOLONG);
+	do {
+		snprintf(name, sizeof name, "heap %d", ++heaps);
+		heap = heapsample_heap_register(name, NULL);
+	} while (heap > 0);
+	EXPECT(heap == -ENOSPC && heaps == 254);
+}
+
+/* All on the same ids, without any order: what is in use at the end is freed. */
+static int shared_heap;
+
+static void *hammer(void *argument)
+{
+	uint64_t random = (uint64_t)(uintptr_t)argument;
+
+	for (int i = 0; i < 20000; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		if ((random >> 40) % 2 == 0)
+			site_kept(shared_heap, random >> 58, 8);
+		else
+			heapsample_report_free(shared_heap, random >> 58);
+	}
+	return NULL;
+}
+
+static void threads(void)
+{
+	pthread_t all[8];
+
+	shared_heap = heapsample_heap_register("shared", NULL);
+	for (uintptr_t i = 0; i < 8; i++)
+		pthread_create(&all[i], NULL, hammer, (void *)(i + 1));
+	for (int i = 0; i < 8; i++)
+		pthread_join(all[i], NULL);
+	for (uint64_t id = 0; id < 64; id++)
+		heapsample_report_free(shared_heap, id);
+}
+
+static void absent(void)
+{
+	struct heapsample_stats stats;
+	char path[100];
+	int heap = heapsample_heap_register("pool", &calls);
+
+	EXPECT(heap == -ENOSYS);
+	EXPECT(site_kept(heap, 1, 1) == 0);
+	EXPECT(site_weighed(heap, 1, 1, 1) == 0);
+	heapsample_report_free(heap, 1);
+	EXPECT(heapsample_heap_unregister(heap) == -ENOSYS);
+	EXPECT(heapsample_dump(path, sizeof path) == -ENOSYS);
+	EXPECT(heapsample_start() == -ENOSYS);
+	EXPECT(heapsample_stop() == -ENOSYS);
+	EXPECT(heapsample_reset() == -ENOSYS);
+	EXPECT(heapsample_get_stats(&stats, sizeof stats) == -ENOSYS);
+	EXPECT(told.on == 0);
+}
+
+int main(int count, char **arguments)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} modes[] = {
+		{"exact", exact},   {"estimate", estimate}, {"control", control},
+		{"errors", errors}, {"threads", threads},   {"absent", absent},
+	};
+
+	for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {
+		if (strcmp(arguments[1], modes[i].name) == 0) {
+			modes[i].run();
+			return failures != 0;
+		}
+	}
+	return 2;
+}
