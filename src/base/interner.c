@@ -49,7 +49,7 @@ static uint32_t *find_slot(const struct hs_interner *interner, const void *key)
 	return &interner->slots[at];
 }
 
-/* Only when all numbers are in use. */
+/* count: at most capacity. */
 static int resize(struct hs_interner *interner, uint32_t capacity)
 {
 	uint32_t *slots = hs_arena_zalloc((size_t)capacity * 2 * sizeof *slots);
@@ -64,14 +64,17 @@ static int resize(struct hs_interner *interner, uint32_t capacity)
 		hs_arena_free(in_use);
 		return -ENOMEM;
 	}
+	if (interner->count > 0)
+		memcpy(in_use, interner->in_use,
+		       ((interner->count - 1) / BITS + 1) * sizeof *in_use);
 	hs_arena_free(interner->slots);
 	hs_arena_free(interner->in_use);
 	interner->slots = slots;
 	interner->in_use = in_use;
 	interner->capacity = capacity;
 	for (uint32_t i = 0; i < interner->count; i++) {
-		*find_slot(interner, hs_interner_item(interner, i)) = i + 1;
-		in_use[i / BITS] |= UINT64_C(1) << i % BITS;
+		if (hs_interner_is_used(interner, i))
+			*find_slot(interner, hs_interner_item(interner, i)) = i + 1;
 	}
 	return 0;
 }
@@ -159,13 +162,37 @@ static void empty_slot(struct hs_interner *interner, uint32_t hole)
 	slots[hole] = 0;
 }
 
+/* number: without an item. */
+static void add_free(struct hs_interner *interner, uint32_t number)
+{
+	memcpy(hs_interner_item(interner, number), &interner->first_free,
+	       sizeof interner->first_free);
+	interner->first_free = number;
+}
+
 void hs_interner_remove(struct hs_interner *interner, uint32_t number)
 {
-	void *item = hs_interner_item(interner, number);
+	const void *item = hs_interner_item(interner, number);
 
 	empty_slot(interner, (uint32_t)(find_slot(interner, item) - interner->slots));
-	memcpy(item, &interner->first_free, sizeof interner->first_free);
-	interner->first_free = number;
+	add_free(interner, number);
 	interner->in_use[number / BITS] &= ~(UINT64_C(1) << number % BITS);
 	interner->used--;
+}
+
+void hs_interner_trim(struct hs_interner *interner)
+{
+	uint32_t capacity = interner->capacity;
+
+	while (capacity > FIRST_CAPACITY && interner->count <= capacity / 4)
+		capacity /= 2;
+	if (capacity != interner->capacity)
+		resize(interner, capacity); /* or it stays as it is, for want of memory */
+	while (interner->count > 0 && !hs_interner_is_used(interner, interner->count - 1))
+		interner->count--;
+	interner->first_free = HS_INTERNER_NONE;
+	for (uint32_t number = interner->count; number-- > 0;) {
+		if (!hs_interner_is_used(interner, number))
+			add_free(interner, number);
+	}
 }

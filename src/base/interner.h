@@ -2,8 +2,7 @@
 /*
  * A table of items of one size, each found by the key it begins with, numbered from 0
  * in the order of their arrival.  The number of an item that was removed is given out
- * again, the last one first.  The memory of the table only grows: with the most items that
- * were in it at a time.
+ * again.  The table gives memory back only when it is trimmed.
  *
  * Items move when the table grows: hold numbers, not pointers, over an add.
  * Threads: the producer.  Memory: the arena.
@@ -24,7 +23,7 @@ struct hs_interner {
 	uint64_t *in_use;     /* a bit per number */
 	uint32_t count;       /* numbers are below; while nothing is removed, all in use */
 	uint32_t used;        /* numbers in use */
-	uint32_t first_free;  /* number that was removed last; HS_INTERNER_NONE: none is */
+	uint32_t first_free;  /* the next number given out; HS_INTERNER_NONE: it is count */
 	uint32_t capacity;    /* a power of two */
 	uint32_t item_bytes;
 	uint32_t key_bytes; /* a multiple of 4, no padding in it */
@@ -45,6 +44,13 @@ uint32_t hs_interner_add(struct hs_interner *interner, const void *item);
 
 /* number: in use.  Allocates nothing. */
 void hs_interner_remove(struct hs_interner *interner, uint32_t number);
+
+/*
+ * To be called from time to time.  Lets go of half of the room or more if numbers in its first
+ * quarter were enough since the call before, and gives the lowest free ones out first from
+ * now on.  Items move, but keep their numbers.
+ */
+void hs_interner_trim(struct hs_interner *interner);
 
 /* Whether a number below count has an item. */
 static inline bool hs_interner_is_used(const struct hs_interner *interner, uint32_t number)

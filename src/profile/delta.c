@@ -8,7 +8,6 @@
 #include "profile/books.h"
 #include "sample/sampler.h"
 
-#define FIRST_CAPACITY 256u
 #define ONE ((int64_t)HS_WEIGHT_ONE)
 
 void hs_delta_fini(struct hs_delta *delta)
@@ -18,21 +17,23 @@ void hs_delta_fini(struct hs_delta *delta)
 	*delta = (struct hs_delta){0};
 }
 
-/* Make room for the bases of rows below count. */
-static bool grow_base(struct hs_delta *delta, uint32_t count)
+/* capacity: at least base_count.  Returns false, and nothing is changed, without memory. */
+static bool resize_base(struct hs_delta *delta, uint32_t capacity)
 {
-	uint32_t capacity = delta->base_capacity == 0 ? FIRST_CAPACITY : delta->base_capacity;
-	struct hs_shown *base;
+	struct hs_shown *base = hs_arena_realloc(delta->base, capacity * sizeof *base);
 
-	while (capacity < count)
-		capacity *= 2;
-	if (capacity != delta->base_capacity) {
-		base = hs_arena_realloc(delta->base, capacity * sizeof *base);
-		if (base == NULL)
-			return false;
-		delta->base = base;
-		delta->base_capacity = capacity;
-	}
+	if (base == NULL)
+		return false;
+	delta->base = base;
+	delta->base_capacity = capacity;
+	return true;
+}
+
+/* Make room for the bases of rows below count, which the table has room for. */
+static bool grow_base(struct hs_delta *delta, uint32_t count, uint32_t capacity)
+{
+	if (count > delta->base_capacity && !resize_base(delta, capacity))
+		return false;
 	if (count > delta->base_count) {
 		memset(delta->base + delta->base_count, 0,
 		       (count - delta->base_count) * sizeof *delta->base);
@@ -41,12 +42,12 @@ static bool grow_base(struct hs_delta *delta, uint32_t count)
 	return true;
 }
 
-bool hs_delta_begin(struct hs_delta *delta, uint32_t used, uint32_t count)
+bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows)
 {
 	hs_delta_end(delta); /* of a parent process, if it was under way in the fork */
-	if (!grow_base(delta, count))
+	if (!grow_base(delta, rows->count, rows->capacity))
 		return false;
-	delta->pending = hs_arena_alloc((used + 1) * sizeof *delta->pending);
+	delta->pending = hs_arena_alloc(((size_t)rows->used + 1) * sizeof *delta->pending);
 	memcpy(delta->lost_pending, delta->lost_base, sizeof delta->lost_pending);
 	memcpy(delta->carry_pending, delta->carry, sizeof delta->carry_pending);
 	return delta->pending != NULL;
@@ -182,17 +183,36 @@ static void drop(struct hs_producer *producer, uint32_t number)
 	hs_heap_tracker_drop(&producer->tracker, number);
 }
 
+/* All that is in no row any more gives its room back, when it was not used for long enough. */
+static void trim_tables(struct hs_producer *producer)
+{
+	struct hs_delta *delta = &producer->delta;
+	const struct hs_interner *rows = &producer->tracker.rows;
+
+	hs_interner_trim(&producer->tracker.rows);
+	hs_interner_trim(&producer->trie.interner);
+	hs_interner_trim(&producer->locations.interner);
+	hs_interner_trim(&producer->threads.names);
+	hs_interner_trim(&producer->threads.tids);
+	if (delta->base_count > rows->count)
+		delta->base_count = rows->count;
+	if (delta->base_capacity > rows->capacity)
+		resize_base(delta, rows->capacity);
+}
+
 void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
 			    void *pause_context)
 {
 	struct hs_pauses pauses = {.pause = pause, .context = pause_context};
 	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
 
-	for (uint32_t i = 0; i < count; i++) {
+	/* The lowest last: until the tables are trimmed, numbers are given out from there. */
+	for (uint32_t i = count; i-- > 0;) {
 		if (hs_heap_tracker_has_row(&producer->tracker, i) && is_spent(producer, i) &&
 		    !is_of_peak(producer, i))
 			drop(producer, i);
 		hs_pauses_count(&pauses);
 	}
 	hs_thread_names_forget_gone(&producer->threads, &pauses);
+	trim_tables(producer);
 }

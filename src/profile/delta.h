@@ -20,6 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/interner.h"
 #include "output/profile_view.h"
 #include "sample/heap_id.h"
 
@@ -52,11 +53,8 @@ struct hs_delta {
 
 void hs_delta_fini(struct hs_delta *delta);
 
-/*
- * A profile begins, of `used` rows with numbers below count.  Returns false when the arena
- * is used up.
- */
-bool hs_delta_begin(struct hs_delta *delta, uint32_t used, uint32_t count);
+/* A profile of these rows begins.  Returns false when the arena is used up. */
+bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows);
 
 /* Make a row's values of now differences.  Returns whether one of them is not 0. */
 bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);

@@ -103,7 +103,7 @@ struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t
 
 	*count = 0;
 	if (rows != NULL && differences &&
-	    !hs_delta_begin(&producer->delta, table->used, table->count)) {
+	    !hs_delta_begin(&producer->delta, table)) {
 		hs_arena_free(rows);
 		rows = NULL;
 	}

@@ -120,6 +120,12 @@ static void remove_key(uint32_t key)
 	model_count--;
 }
 
+static void remove_all_keys(void)
+{
+	for (uint32_t key = 0; key < KEYS; key++)
+		remove_key(key);
+}
+
 static void compare_with_model(void)
 {
 	uint32_t used = 0;
@@ -161,9 +167,51 @@ static void removal_as_in_a_model(void)
 	}
 	compare_with_model();
 	CHECK_INT(table.count, most);
-	for (uint32_t key = 0; key < KEYS; key++)
-		remove_key(key);
+	remove_all_keys();
 	compare_with_model();
+	hs_interner_fini(&table);
+	CHECK_INT(hs_arena_used(), before);
+}
+
+/* The same with times of few and of many items, and trimmed now and then. */
+static void trimmed_as_in_a_model(void)
+{
+	size_t before = hs_arena_used(), empty;
+	uint64_t state = 2;
+
+	CHECK_INT(hs_interner_init(&table, sizeof(struct pair), sizeof(struct pair)), 0);
+	empty = hs_arena_used();
+	for (uint32_t step = 0; step < STEPS / 3; step++) {
+		uint32_t key, kept = step / 50000 % 2 == 0 ? KEYS : 40;
+
+		state = state * 6364136223846793005u + 1442695040888963407u;
+		key = (uint32_t)(state >> 33) % KEYS;
+		if ((state >> 50) % 2 == 0 && key < kept)
+			add_key(key);
+		else
+			remove_key(key);
+		if (step % 1999 == 0) {
+			hs_interner_trim(&table);
+			compare_with_model();
+		}
+		/* The items with the highest numbers go too at some time. */
+		if (step % 100000 == 75000) {
+			remove_all_keys();
+			hs_interner_trim(&table);
+		}
+	}
+	CHECK(table.capacity < KEYS / 4);
+	remove_all_keys();
+	/* What was enough until now is the room that is kept at first. */
+	hs_interner_trim(&table);
+	hs_interner_trim(&table);
+	CHECK_INT(hs_arena_used(), empty);
+	add_key(7);
+	add_key(8);
+	CHECK_INT(table.count, 2);
+	compare_with_model();
+	remove_key(7);
+	remove_key(8);
 	hs_interner_fini(&table);
 	CHECK_INT(hs_arena_used(), before);
 }
@@ -206,6 +254,7 @@ int main(void)
 	RUN(many_items_keep_their_numbers);
 	RUN(used_up_memory_is_reported);
 	RUN(removal_as_in_a_model);
+	RUN(trimmed_as_in_a_model);
 	RUN(passing_keys_leave_nothing);
 	return CHECK_RESULT();
 }
