@@ -3,7 +3,7 @@
  * The interposed allocation functions: their fast paths, and nothing else.
  *
  * An allocation that the sampler lets pass is a subtraction and a jump to the next
- * definition.  A free of an address that is not sampled is a look at one word and a
+ * definition.  A free of an address that is not sampled is a look at one byte and a
  * jump.  Everything else is in slow.c and cxx_new.c.
  *
  * The file is compiled with -fno-builtin: the compiler must not see through malloc.

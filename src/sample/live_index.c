@@ -23,10 +23,26 @@
 
 #define OVERFLOW_ONE ((uint64_t)1 << 56)
 
-/* Before hs_live_index_init(): two empty buckets, and the shift that leaves one bit. */
-static _Alignas(64) struct hs_live_bucket no_buckets[2];
+/* Bytes of the filter for each bucket: one entry in so many bytes when it is time to grow. */
+#define FILTER_PER_BUCKET 16
 
-_Atomic uint64_t hs_live_index = (uintptr_t)no_buckets + 63;
+/* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 32. */
+#define FILTER_ROOM 64
+
+/* The hash of the filter has 32 bits, one of which at least is shifted out. */
+#define FILTER_MOST_BITS 31
+
+/* A byte that has counted so far stays so: in practice none does. */
+#define FILTER_FULL UINT8_MAX
+
+/* Before hs_live_index_init(): an empty table of two buckets.  32 bytes: 5 of 32 bits. */
+static _Alignas(64) struct {
+	uint8_t filter[2 * FILTER_PER_BUCKET + FILTER_ROOM];
+	_Alignas(64) struct hs_live_bucket buckets[2];
+} none;
+
+_Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
+uintptr_t hs_live_filter = (uintptr_t)none.filter + 27;
 static _Atomic uint64_t growing; /* the next table while entries are copied; 0 = none */
 static _Atomic uint32_t refused; /* inserts without room since the last growth */
 
@@ -56,6 +72,49 @@ static struct hs_live_bucket *neighbour_of(struct hs_live_bucket *bucket)
 	return (struct hs_live_bucket *)((uintptr_t)bucket ^ sizeof *bucket);
 }
 
+/* How many bytes a table's filter has. */
+static uint64_t filter_bytes(uint64_t buckets)
+{
+	uint64_t bytes = buckets * FILTER_PER_BUCKET, most = (uint64_t)1 << FILTER_MOST_BITS;
+
+	return bytes < most ? bytes : most;
+}
+
+/* In front of the buckets; see hs_live_filter. */
+static uintptr_t filter_of(uint64_t index)
+{
+	uint64_t bytes = filter_bytes(bucket_count(index));
+
+	return (uintptr_t)buckets_of(index) - bytes - FILTER_ROOM +
+	       (uintptr_t)(32 - __builtin_ctzll(bytes));
+}
+
+/*
+ * Count an entry in, before it is there, and out, when it is not there any more.  Relaxed:
+ * hs_live_set_may_hold_key() says what orders it.
+ */
+static void count_in(uint64_t index, uint64_t key)
+{
+	uint8_t *byte = hs_live_filter_byte(filter_of(index), key);
+	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
+
+	while (count != FILTER_FULL &&
+	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count + 1), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static void count_out(uint64_t index, uint64_t key)
+{
+	uint8_t *byte = hs_live_filter_byte(filter_of(index), key);
+	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
+
+	while (count != FILTER_FULL &&
+	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count - 1), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 /* Take a free lane for tag: its number, or -1. */
 static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
 {
@@ -77,16 +136,21 @@ static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
 	return -1;
 }
 
-static bool insert_into(uint64_t index, uint64_t hash, uint32_t slot)
+static bool insert_into(uint64_t index, uint64_t key, uint32_t slot)
 {
+	uint64_t hash = hs_live_hash(key);
 	struct hs_live_bucket *home = home_of(index, hash), *bucket = home;
-	int lane = take_lane(bucket, tag_of(hash));
+	int lane;
 
+	count_in(index, key);
+	lane = take_lane(bucket, tag_of(hash));
 	if (lane < 0) {
 		bucket = neighbour_of(home);
 		lane = take_lane(bucket, tag_of(hash));
-		if (lane < 0)
+		if (lane < 0) {
+			count_out(index, key);
 			return false;
+		}
 		atomic_fetch_add_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
 	}
 	/*
@@ -99,11 +163,10 @@ static bool insert_into(uint64_t index, uint64_t hash, uint32_t slot)
 
 bool hs_live_index_insert(uint64_t key, uint32_t slot)
 {
-	uint64_t hash = hs_live_hash(key);
 	uint64_t index = atomic_load(&hs_live_index), next;
 
 	for (;;) {
-		if (!insert_into(index, hash, slot)) {
+		if (!insert_into(index, key, slot)) {
 			atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
 			return false;
 		}
@@ -113,7 +176,7 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 		 * the entry.
 		 */
 		next = atomic_load(&growing);
-		if (next != 0 && next != index && !insert_into(next, hash, slot)) {
+		if (next != 0 && next != index && !insert_into(next, key, slot)) {
 			atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
 			return false;
 		}
@@ -139,20 +202,24 @@ static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
 	return true;
 }
 
-static void remove_from(uint64_t index, uint64_t hash, uint32_t slot)
+static void remove_from(uint64_t index, uint64_t key, uint32_t slot)
 {
-	struct hs_live_bucket *home = home_of(index, hash), *neighbour = neighbour_of(home);
+	struct hs_live_bucket *home = home_of(index, hs_live_hash(key));
+	struct hs_live_bucket *neighbour = neighbour_of(home);
 
 	for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
-		empty_lane(home, lane, slot);
-		if (empty_lane(neighbour, lane, slot))
+		if (empty_lane(home, lane, slot))
+			count_out(index, key);
+		if (empty_lane(neighbour, lane, slot)) {
 			atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+			count_out(index, key);
+		}
 	}
 }
 
 void hs_live_index_remove(uint64_t key, uint32_t slot)
 {
-	remove_from(atomic_load(&hs_live_index), hs_live_hash(key), slot);
+	remove_from(atomic_load(&hs_live_index), key, slot);
 }
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key)
@@ -191,8 +258,9 @@ uint32_t hs_live_search_next(struct hs_live_search *search)
 
 static uint64_t make_table(uint64_t buckets)
 {
-	size_t bytes = buckets * sizeof(struct hs_live_bucket);
-	void *memory;
+	size_t before = filter_bytes(buckets) + FILTER_ROOM;
+	size_t bytes = before + buckets * sizeof(struct hs_live_bucket);
+	unsigned char *memory;
 
 	bytes = (bytes + 4095) & ~(size_t)4095;
 	memory = hs_arena_reserve(bytes);
@@ -203,7 +271,17 @@ static uint64_t make_table(uint64_t buckets)
 		hs_arena_unreserve(memory, bytes);
 		return 0;
 	}
-	return (uint64_t)(uintptr_t)memory | (uint64_t)(64 - __builtin_ctzll(buckets));
+	return (uint64_t)(uintptr_t)(memory + before) | (uint64_t)(64 - __builtin_ctzll(buckets));
+}
+
+/*
+ * The filter first: who has seen the new table puts entries into that alone, so those that get
+ * the address from there must see the new filter too.
+ */
+static void switch_to(uint64_t index)
+{
+	__atomic_store_n(&hs_live_filter, filter_of(index), __ATOMIC_RELEASE);
+	atomic_store(&hs_live_index, index);
 }
 
 int hs_live_index_init(uint32_t expected)
@@ -215,13 +293,13 @@ int hs_live_index_init(uint32_t expected)
 	index = make_table(buckets);
 	if (index == 0)
 		return -ENOMEM;
-	atomic_store(&hs_live_index, index);
+	switch_to(index);
 	return 0;
 }
 
 static bool copy_entry(uint64_t to, uint32_t slot)
 {
-	return insert_into(to, hs_live_hash(hs_live_set_key(slot)), slot);
+	return insert_into(to, hs_live_set_key(slot), slot);
 }
 
 /* Copy all entries; false when the new table has no room for one. */
@@ -257,7 +335,7 @@ static int grow_to(uint64_t buckets)
 		return -EAGAIN;
 	}
 	/* In this order: an insert that no longer sees growing sees the new table. */
-	atomic_store(&hs_live_index, next);
+	switch_to(next);
 	atomic_store(&growing, 0);
 	atomic_store_explicit(&refused, 0, memory_order_relaxed);
 	return 0;

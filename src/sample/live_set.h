@@ -4,8 +4,8 @@
  *
  * Two parts.  Slots: one per live sample, found by index, never moved.  The slot is
  * also the record of the sample's free: freeing takes no ring space, so a free is
- * never lost.  Index: a hash table from address to slot, made of 32-byte buckets; a
- * free of an address that was not sampled looks at one word of one bucket.
+ * never lost.  Index: a hash table from address to slot, made of 32-byte buckets, and a
+ * filter before it: a free of an address that was not sampled looks at one byte.
  *
  * Life of a slot (who moves it):
  *
@@ -44,6 +44,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/fast_path.h"
 #include "sample/heap_id.h"
 
 #define HS_SLOT_NONE UINT32_MAX
@@ -66,9 +67,22 @@ extern _Atomic uint64_t hs_live_index;
  * Multiplied by 2^64 / golden ratio.  Folded before: blocks at equal distances would else
  * crowd into one bucket at some distances, one in 300.
  */
-static inline uint64_t hs_live_hash(uint64_t address)
+static inline uint64_t hs_live_hash(uint64_t key)
 {
-	return (address ^ address >> 15) * 0x9e3779b97f4a7c15u;
+	return (key ^ key >> 15) * 0x9e3779b97f4a7c15u;
+}
+
+/*
+ * The current table's filter: how many entries have keys of a hash, a byte for each hash.  Its
+ * address is also, by its lowest five bits, the shift that makes the hash.  Few keys that are
+ * not in the table meet a byte that is not 0, and a look needs five instructions.
+ * Written: with atomics, by the producer.  Read: by every free.
+ */
+extern uintptr_t hs_live_filter;
+
+static inline uint8_t *hs_live_filter_byte(uintptr_t filter, uint64_t key)
+{
+	return (uint8_t *)filter + ((uint32_t)key * 0x9e3779b1u >> (filter & 31));
 }
 
 /* Where a heap's id is in the index; an address of malloc's is at itself. */
@@ -86,16 +100,7 @@ static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
  */
 static inline bool hs_live_set_may_hold_key(uint64_t key)
 {
-	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
-	uint64_t hash = hs_live_hash(key);
-	const struct hs_live_bucket *buckets =
-		(const struct hs_live_bucket *)(uintptr_t)(index & ~(uint64_t)63);
-	uint64_t tags = atomic_load_explicit(&buckets[hash >> (index & 63)].tags,
-					     memory_order_relaxed);
-	uint64_t differ = tags ^ ((hash >> 32 & 0x7f) | 0x80) * 0x0000010101010101u;
-
-	/* Any zero byte of the lower six (the tag is there), or an overflow into the neighbour. */
-	return (((differ - 0x0000010101010101u) & ~differ & 0x0000808080808080u) | tags >> 56) != 0;
+	return hs_arch_is_set(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
 }
 
 static inline bool hs_live_set_may_hold(const void *address)

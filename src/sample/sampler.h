@@ -31,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/fast_path.h"
 #include "sample/thread_state.h"
 
 /* Weights are fixed-point numbers with this many fractional bits. */
@@ -88,11 +89,10 @@ static inline void hs_sampler_begin_thread(struct hs_thread_state *thread)
 static inline bool hs_sampler_passes(size_t size)
 {
 	uint64_t left = hs_thread.bytes_until_sample;
-	uint64_t bytes = size + (size == 0);
 
-	if (__builtin_expect(bytes >= left, 0))
+	if (__builtin_expect(hs_arch_count_down(&left, size), 0))
 		return false;
-	hs_thread.bytes_until_sample = left - bytes;
+	hs_thread.bytes_until_sample = left;
 	return true;
 }
 

@@ -35,7 +35,7 @@ extern void *__libc_stack_end;
 #define DENSE_INTERVAL_BYTES 4096
 
 /* Share of the memory budget that one live sample takes, for the size of the live set. */
-#define BUDGET_BYTES_PER_SLOT 128
+#define BUDGET_BYTES_PER_SLOT 160
 
 /* This part of the budget is kept for writing profiles. */
 #define WRITING_SHARE 4

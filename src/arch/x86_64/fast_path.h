@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What every allocation and every free does, in fewer instructions than compilers make of it:
+ * gcc 12 never folds the address into an atomic load, nor a comparison into two steps of one
+ * subtraction.
+ */
+#ifndef HS_ARCH_X86_64_FAST_PATH_H
+#define HS_ARCH_X86_64_FAST_PATH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Subtract size, or 1 where it is 0, from *left.  Returns whether nothing, or less, is left;
+ * then *left is of no use.
+ */
+static inline bool hs_arch_count_down(uint64_t *left, uint64_t size)
+{
+	bool ended;
+
+	/* The first instruction's borrow says that size is 0. */
+	__asm__("cmp $1, %[size]\n\t"
+		"sbb %[size], %[left]"
+		: [left] "+r"(*left), "=@ccbe"(ended)
+		: [size] "r"(size));
+	return ended;
+}
+
+/* Relaxed atomic load of a word. */
+static inline uintptr_t hs_arch_load(const uintptr_t *word)
+{
+	uintptr_t value;
+
+	__asm__("mov %[word], %[value]" : [value] "=r"(value) : [word] "m"(*word));
+	return value;
+}
+
+/* Relaxed atomic load of a byte: whether it is not 0. */
+static inline bool hs_arch_is_set(const uint8_t *byte)
+{
+	bool is_set;
+
+	__asm__("cmpb $0, %[byte]" : "=@ccne"(is_set) : [byte] "m"(*byte));
+	return is_set;
+}
+
+#endif
