@@ -126,6 +126,7 @@ void hs_delta_forget(struct hs_delta *delta)
 	delta->base_count = 0;
 	delta->pending_count = 0;
 	memset(delta->lost_base, 0, sizeof delta->lost_base);
+	memset(delta->dropped, 0, sizeof delta->dropped);
 	memset(delta->carry, 0, sizeof delta->carry);
 }
 

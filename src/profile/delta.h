@@ -70,8 +70,9 @@ void hs_delta_written(struct hs_delta *delta);
 void hs_delta_end(struct hs_delta *delta);
 
 /*
- * Nothing has been shown: the next profile has all that is in the books.  Neither allocates
- * nor frees, so that it can be called in a forked child, whose files are its own.
+ * Nothing has been shown: the next profile has all that is in the books, and that is all
+ * there ever was.  Neither allocates nor frees, so that it can be called in a forked child,
+ * whose files are its own.
  */
 void hs_delta_forget(struct hs_delta *delta);
 

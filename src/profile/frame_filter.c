@@ -2,8 +2,6 @@
 /* Frames that are not shown.  Runs on the producer. */
 #include "profile/frame_filter.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "base/interner.h"
 #include "base/log.h"
@@ -72,7 +70,7 @@ static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location
 	return location->system_name == NULL || is_hidden(producer, location);
 }
 
-/* The location stays for good, with its verdict: it will come again, and is in no stack. */
+/* The location stays for good, with its verdict: it will come again, and no stack holds it. */
 static void hide(struct hs_producer *producer, uint32_t number)
 {
 	hs_location_table_get(&producer->locations, number)->verdict = HS_VERDICT_HIDDEN;
@@ -218,21 +216,6 @@ static void filter_row(struct hs_producer *producer, struct hs_view_row *row, ui
 	hs_callsite_trie_release(&producer->trie, before);
 }
 
-/* Differences of rows that have become one may cancel out. */
-static uint32_t drop_zeros(struct hs_callsite_trie *trie, struct hs_view_row *rows, uint32_t count)
-{
-	static const int64_t zeros[HS_VIEW_VALUES];
-	uint32_t kept = 0;
-
-	for (uint32_t i = 0; i < count; i++) {
-		if (memcmp(rows[i].values, zeros, sizeof zeros) == 0)
-			hs_callsite_trie_release(trie, rows[i].callsite);
-		else
-			rows[kept++] = rows[i];
-	}
-	return kept;
-}
-
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
 			  struct hs_pauses *pauses)
 {
@@ -257,7 +240,7 @@ bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows
 		if (!done)
 			hs_callsite_trie_release(&producer->trie, row.callsite);
 	}
-	*count = drop_zeros(&producer->trie, rows, kept);
+	*count = kept;
 	hs_arena_free(stack);
 	hs_interner_fini(&keys);
 	return done;

@@ -267,6 +267,7 @@ static void a_child_shows_all_of_its_books(void)
 	memset(model[4], 0, sizeof model[4]);
 	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	add_rows(shown);
+	CHECK_INT(view.sums[1], 100 + 10);
 	hs_snapshot_destroy(snapshot);
 	CHECK(memcmp(shown, model, sizeof model) == 0);
 }
