@@ -2,11 +2,17 @@
 /*
  * A pool of blocks of one size, whose use can be profiled.
  *
- *     cc -g -o pool pool.c && LD_PRELOAD=libheapsample.so ./pool
- *     pprof -top -tagfocus=heap=connections pool.*.heap.pb.gz
+ *     cc -g -o pool pool.c
+ *     LD_PRELOAD=/usr/local/lib/libheapsample.so ./pool
+ *     go tool pprof -top -tagfocus=heap=connections FILE
+ *     go tool pprof -top -tagignore=heap=connections FILE
  *
- * malloc's heap shows one large block, for that is all that the program asks of malloc.  The
- * heap "connections" shows who has taken blocks from the pool, and who keeps them.
+ * FILE is the profile that ./pool prints the name of.  The first view is of the heap
+ * "connections": all that is in use was taken by pool_take() for forget_connection();
+ * with -sample_index=alloc_space open_connection() has taken as much.  The second is of
+ * malloc's heap: one large block of pool_init(), for that is all that is asked of malloc.
+ *
+ * Without the library ./pool does the same and prints nothing.
  */
 #include <heapsample/heapsample.h>
 #include <stdio.h>
@@ -92,7 +98,7 @@ int main(void)
 		pool_give(&pool, connection);
 	}
 	if (heapsample_dump(path, sizeof path) == 0)
-		printf("now: %s\n", path);
+		printf("%s\n", path);
 	pool_destroy(&pool);
 	return 0;
 }

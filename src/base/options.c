@@ -94,7 +94,7 @@ static const struct hs_option_word children_words[] = {
 	"reallocarray|operator new(\\[\\])?|_Zn[wa][mj].*|"                                        \
 	"__r(ust|dl|g)_(alloc|alloc_zeroed|realloc)|"                                              \
 	"(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                                     \
-	"std::allocator_traits(<.*>)?::allocate"
+	"std::allocator_traits(<.*>)?::allocate|heapsample_report_(allocation|sample).*"
 
 /* In the order of the manual page. */
 static const struct hs_option option_table[] = {

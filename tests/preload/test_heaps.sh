@@ -84,10 +84,24 @@ done
 run_profiled setting "HEAPSAMPLE_HEAPS=pool=4k,pool=8k" -- /bin/true
 expect_one_message HEAPSAMPLE_HEAPS=pool=4k,pool=8k 'name=interval'
 
-# The example of the manual.
+# The example of the manual, and what it says that pprof shows.
 run_profiled example "HEAPSAMPLE_HEAPS=connections=1" -- "$build_directory/examples/pool"
 expect_status 0
 expect_silence
 expect_profiles 2
-check check_profile.py has "$(sed -n 's/^now: //p' "$out.stdout")" forget_connection open_connection
+profile=$(cat "$out.stdout")
+check check_profile.py has "$profile" forget_connection open_connection
+# top_of VIEW...: bytes and name of the function that comes first.
+top_of() {
+	go tool pprof -symbolize=none -top -unit=B "$@" "$profile" 2>"$directory/top.stderr" |
+		sed '1,/flat%/d' | awk 'NR == 1 { sub(/\..*/, "", $NF); print $1, $NF }'
+}
+if command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1; then
+	[ "$(top_of -tagfocus=heap=connections)" = "40960000B pool_take" ] ||
+		fail "example: the heap: $(top_of -tagfocus=heap=connections)"
+	[ "$(top_of -tagignore=heap=connections)" = "81920000B pool_init" ] ||
+		fail "example: malloc's heap: $(top_of -tagignore=heap=connections)"
+fi
+"$build_directory/examples/pool" >"$directory/plain" || fail "example: without the library"
+[ ! -s "$directory/plain" ] || fail "example: without the library: $(cat "$directory/plain")"
 finish

@@ -12,7 +12,7 @@
 	"(__libc_)?(malloc|calloc|realloc|memalign|valloc|pvalloc)|posix_memalign|aligned_alloc|"  \
 	"reallocarray|operator new(\\[\\])?|_Zn[wa][mj].*|__r(ust|dl|g)_(alloc|alloc_zeroed|"      \
 	"realloc)|(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                            \
-	"std::allocator_traits(<.*>)?::allocate"
+	"std::allocator_traits(<.*>)?::allocate|heapsample_report_(allocation|sample).*"
 
 #define DEFAULTS                                                                                   \
 	"HEAPSAMPLE=1 HEAPSAMPLE_INTERVAL=512k HEAPSAMPLE_MAX_INTERVAL=0 "                         \
