@@ -12,7 +12,7 @@
  *         printf("profiled by libheapsample %s\n", heapsample_version());
  *
  * The other functions can be called in any case.  Where the library is not preloaded they
- * do nothing and return -ENOSYS.
+ * do nothing and return -ENOSYS.  heapsample(3) has examples.
  */
 #ifndef HEAPSAMPLE_HEAPSAMPLE_H
 #define HEAPSAMPLE_HEAPSAMPLE_H

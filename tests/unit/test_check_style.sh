@@ -24,7 +24,7 @@ result() {
 	fi
 }
 
-cp -r "$source_tree"/{src,preload,include,man,README,configure.ac,Makefile.am} "$scratch" || exit 99
+cp -r "$source_tree"/{src,preload,include,examples,man,README,configure.ac,Makefile.am} "$scratch" || exit 99
 chmod -R u+w "$scratch"
 cd "$scratch" || exit 99
 
@@ -184,5 +184,31 @@ sed -i 's/^\.It .*stack_truncated.*/.It Li stack_shortened/' man/libheapsample.7
 fails manual man/libheapsample.7 "a count the manual page lacks"
 sed -i 's/^\.It .*\[truncated\].*/.It Li [shortened]/' man/libheapsample.7
 fails manual man/libheapsample.7 "a pseudo frame the manual page lacks"
+
+header=include/heapsample/heapsample.h
+page=man/heapsample.3
+sed -i 1d $page
+fails spdx $page "the manual page of the C API without it"
+sed -i '/^\.Fn heapsample_stop /d' $page
+fails api $page "a function the synopsis lacks"
+sed -i '/^\.Nm heapsample_stop /d' $page
+fails api $page "a function the page's NAME lacks"
+sed -i 's/^\.Fn heapsample_stop .*/&\n.Ft int\n.Fn heapsample_pause void/' $page
+fails api $header "a function the header lacks"
+sed -i '/^\.Fn heapsample_dump/s/capacity/bytes/' $page
+output=$(violations $page)
+[[ $output = *"api: heapsample_dump as int("*"capacity) of $header"* ]]
+result $? "api: another argument in the synopsis" "$output"
+restore $page
+sed -i 's/^int heapsample_stop(void);/&\nint heapsample_pause(int seconds);/' $header
+output=$(violations $header)
+[[ $output = *"$page:1: api: heapsample_pause as int(int seconds) of $header is missing"* ]]
+result $? "api: a function of the header's that the page lacks" "$output"
+restore $header
+sed -i '/^static void pool_give/s/void \*block/void *gone/' examples/pool.c
+output=$(violations examples/pool.c)
+[[ $output = "$page:1: api: not in examples/pool.c: static void pool_give("* ]]
+result $? "api: an example that was changed" "$output"
+restore examples/pool.c
 
 exit $((failures > 0))
