@@ -73,6 +73,17 @@ struct hs_stats {
 
 extern struct hs_stats hs_stats;
 
+/* X(name): what is counted for each heap by itself too (sample/heap.h), as above. */
+#define HS_HEAP_COUNTS(X) \
+	X(samples) \
+	X(sampled_bytes) \
+	X(frees) \
+	X(stackless) \
+	X(lost_ring) \
+	X(lost_live_set) \
+	X(lost_memory) \
+	X(stale)
+
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
 #define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)

@@ -15,15 +15,8 @@
 #ifndef HS_OUTPUT_PPROF_ENCODER_H
 #define HS_OUTPUT_PPROF_ENCODER_H
 
-#include <stddef.h>
-
+#include "output/byte_sink.h"
 #include "output/profile_view.h"
-
-/* Takes the encoded bytes in order.  Returns 0 or -errno, which ends the encoding. */
-struct hs_byte_sink {
-	int (*write)(void *context, const void *bytes, size_t count);
-	void *context;
-};
 
 /* Returns 0, -ENOMEM (arena used up) or the sink's error. */
 int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink);

@@ -36,12 +36,19 @@ enum { HS_VIEW_VALUES = 4 };
 struct hs_view_row {
 	int64_t values[HS_VIEW_VALUES];
 	uint32_t callsite; /* key for the view's stack function */
+	uint8_t heap_number;
 	bool has_size;
 	bool has_tid;
 	uint64_t size;      /* label "bytes" if has_size */
 	int64_t tid;        /* label "tid" if has_tid */
 	const char *thread; /* label "thread"; NULL or "": none */
 	const char *heap;   /* label "heap"; NULL: malloc's, none */
+};
+
+/* Of a heap's rows. */
+struct hs_view_heap {
+	uint32_t row_count;           /* in the view */
+	int64_t sums[HS_VIEW_VALUES]; /* of all values since the start of the session */
 };
 
 #define HS_VIEW_COMMENTS 5
@@ -53,8 +60,8 @@ struct hs_view {
 	size_t location_count;
 	const struct hs_view_row *rows; /* no two with the same stack and labels; none all zero */
 	size_t row_count;
-	bool is_delta;                /* the rows' values are since since_ns; in use may be < 0 */
-	int64_t sums[HS_VIEW_VALUES]; /* of all values since the start of the session */
+	bool is_delta; /* the rows' values are since since_ns; in use may be < 0 */
+	const struct hs_view_heap *heaps; /* by number; NULL: there is nothing in the view */
 
 	/*
 	 * The stack of a call site: writes the location indexes, leaf first, and returns

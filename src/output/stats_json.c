@@ -2,35 +2,45 @@
 /* The statistics as JSON.  Runs on the producer. */
 #include "output/stats_json.h"
 
-#include <string.h>
-
 #include "base/format.h"
-#include "base/stats.h"
 #include "output/string_table.h"
 
+/* Goes to the sink when it is full: names and numbers of heaps have no end to speak of. */
 struct json {
-	char *text;
-	size_t length;
+	const struct hs_byte_sink *sink;
+	int error;   /* the sink's */
+	char last;   /* the byte put last */
+	size_t used; /* of text */
+	char text[16 << 10];
 };
+
+static void flush(struct json *json)
+{
+	if (json->error == 0 && json->used > 0)
+		json->error = json->sink->write(json->sink->context, json->text, json->used);
+	json->used = 0;
+}
 
 static void put(struct json *json, const char *text)
 {
-	json->length += hs_format(json->text + json->length, HS_STATS_JSON_BYTES - json->length,
-				  "%s", text);
+	for (; *text != '\0'; text++) {
+		if (json->used == sizeof json->text)
+			flush(json);
+		json->text[json->used++] = json->last = *text;
+	}
 }
 
 /* A string; a byte that is not UTF-8 becomes %XX, as in profiles. */
 static void put_string(struct json *json, const char *text)
 {
-	char out[8];
-
 	put(json, "\"");
 	while (*text != '\0') {
+		char out[8] = {0};
 		size_t bytes = hs_string_character_bytes(text);
 		unsigned char byte = (unsigned char)*text;
 
 		if (bytes == 0)
-			hs_format(out, sizeof out, "%%%02x", byte);
+			hs_string_escape_byte(out, byte);
 		else if (byte < 0x20)
 			hs_format(out, sizeof out, "\\u%04x", byte);
 		else if (byte == '"' || byte == '\\')
@@ -46,9 +56,7 @@ static void put_string(struct json *json, const char *text)
 /* A member of an object, which begins a line unless it is the first. */
 static void put_key(struct json *json, const char *indent, const char *key)
 {
-	char last = json->text[json->length - 1];
-
-	put(json, last == '{' ? "\n" : ",\n");
+	put(json, json->last == '{' ? "\n" : ",\n");
 	put(json, indent);
 	put_string(json, key);
 	put(json, ": ");
@@ -63,9 +71,9 @@ static void put_number(struct json *json, const char *indent, const char *key, u
 	put(json, digits);
 }
 
-static void put_text(struct json *json, const char *key, const char *text)
+static void put_text(struct json *json, const char *indent, const char *key, const char *text)
 {
-	put_key(json, " ", key);
+	put_key(json, indent, key);
 	if (text != NULL)
 		put_string(json, text);
 	else
@@ -102,35 +110,51 @@ static void put_unwinding_times(struct json *json)
 	put(json, "]");
 }
 
-static void put_heaps(struct json *json, const struct hs_stats_report *report)
+static void put_heap(struct json *json, const struct hs_stats_heap *heap)
 {
 	static const char *const values[HS_VIEW_VALUES] = {"alloc_objects", "alloc_space",
 							   "inuse_objects", "inuse_space"};
 
-	put_key(json, " ", "heaps");
 	put(json, "{");
-	put_key(json, "  ", "malloc");
-	put(json, "{");
-	put_number(json, "   ", "interval", report->interval);
-	put_number(json, "   ", "current_interval", report->current_interval);
-	put_number(json, "   ", "rows", report->rows);
+	put_text(json, "   ", "name", heap->name);
+	put_number(json, "   ", "interval", heap->interval);
+	put_number(json, "   ", "current_interval", heap->current_interval);
+#define PUT_COUNT(name) put_number(json, "   ", #name, heap->name);
+	HS_HEAP_COUNTS(PUT_COUNT)
+#undef PUT_COUNT
+	put_number(json, "   ", "lost_objects", heap->lost_objects);
+	put_number(json, "   ", "lost_bytes", heap->lost_bytes);
+	put_number(json, "   ", "rows", heap->rows.row_count);
 	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
-		put_number(json, "   ", values[i], (uint64_t)report->totals[i]);
-	put(json, "\n  }\n }");
+		put_number(json, "   ", values[i], (uint64_t)heap->rows.sums[i]);
+	put(json, "\n  }");
 }
 
-size_t hs_stats_json(const struct hs_stats_report *report, char text[HS_STATS_JSON_BYTES])
+static void put_heaps(struct json *json, const struct hs_stats_report *report)
 {
-	struct json json = {.text = text};
+	put_key(json, " ", "heaps");
+	put(json, "[");
+	for (size_t i = 0; i < report->heap_count; i++) {
+		put(json, i == 0 ? "\n  " : ",\n  ");
+		put_heap(json, &report->heaps[i]);
+	}
+	put(json, "\n ]");
+}
 
+int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sink *sink)
+{
+	static struct json json;
+
+	json.sink = sink;
+	json.error = 0;
 	put(&json, "{");
-	put_text(&json, "version", report->version);
-	put_text(&json, "program", report->program);
+	put_text(&json, " ", "version", report->version);
+	put_text(&json, " ", "program", report->program);
 	put_number(&json, " ", "pid", report->pid);
-	put_text(&json, "reason", report->reason);
+	put_text(&json, " ", "reason", report->reason);
 	put_number(&json, " ", "number", report->number);
-	put_text(&json, "profile", report->profile);
-	put_text(&json, "ended_early", report->ended_early);
+	put_text(&json, " ", "profile", report->profile);
+	put_text(&json, " ", "ended_early", report->ended_early);
 	put_number(&json, " ", "time_ns", report->time_ns);
 	put_number(&json, " ", "duration_ns", report->duration_ns);
 	put_counters(&json);
@@ -142,5 +166,6 @@ size_t hs_stats_json(const struct hs_stats_report *report, char text[HS_STATS_JS
 	put_number(&json, " ", "resident", report->resident_bytes);
 	put_heaps(&json, report);
 	put(&json, "\n}\n");
-	return json.length;
+	flush(&json);
+	return json.error;
 }

@@ -2,7 +2,7 @@
 /*
  * The statistics as JSON (RFC 8259), in full: see libheapsample(7), Statistics.
  *
- * Threads: the producer.  Memory: none.
+ * Threads: the producer.  Memory: 16 KiB, static.
  */
 #ifndef HS_OUTPUT_STATS_JSON_H
 #define HS_OUTPUT_STATS_JSON_H
@@ -10,10 +10,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/stats.h"
+#include "output/byte_sink.h"
 #include "output/profile_view.h"
 
-/* Room for all of it, with a path of HS_PATH_BYTES in which each byte is escaped. */
-#define HS_STATS_JSON_BYTES (32 << 10)
+struct hs_stats_heap {
+	const char *name;
+	uint64_t interval;         /* bytes: what was asked for; 0: it is not sampled, */
+	uint64_t current_interval; /* and now, or when sampling ended */
+#define HS_STATS_HEAP_COUNT(name) uint64_t name;
+	HS_HEAP_COUNTS(HS_STATS_HEAP_COUNT)
+#undef HS_STATS_HEAP_COUNT
+	uint64_t lost_objects; /* estimates, in its [lost] row */
+	uint64_t lost_bytes;
+	struct hs_view_heap rows;
+};
 
 /* What is not counted in base/stats.h. */
 struct hs_stats_report {
@@ -26,18 +37,16 @@ struct hs_stats_report {
 	uint64_t number;
 	uint64_t time_ns;     /* wall clock */
 	uint64_t duration_ns; /* since the start of the session */
-	uint64_t interval;    /* bytes: what was asked for, */
-	uint64_t current_interval; /* and now; 0: sampling has ended */
 	uint64_t ring_bytes;
 	uint64_t ring_high_water_bytes;
 	uint64_t memory_used; /* by the profiler, bytes */
 	uint64_t memory_budget;
 	uint64_t resident_bytes; /* of the process */
-	uint64_t rows;
-	int64_t totals[HS_VIEW_VALUES]; /* of the rows */
+	const struct hs_stats_heap *heaps;
+	size_t heap_count;
 };
 
-/* Write the text with a NUL.  Returns its length. */
-size_t hs_stats_json(const struct hs_stats_report *report, char text[HS_STATS_JSON_BYTES]);
+/* Returns 0 or the sink's error. */
+int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sink *sink);
 
 #endif

@@ -50,7 +50,7 @@ size_t hs_string_character_bytes(const char *string)
 	return bytes;
 }
 
-static void escape_byte(char *out, unsigned char byte)
+void hs_string_escape_byte(char *out, unsigned char byte)
 {
 	static const char digits[] = "0123456789ABCDEF";
 
@@ -77,7 +77,7 @@ static uint32_t cleanse(const char *text, char *out, bool *escaped)
 		if (out != NULL && bytes > 0)
 			memcpy(out + length, text, bytes);
 		else if (out != NULL)
-			escape_byte(out + length, (unsigned char)*text);
+			hs_string_escape_byte(out + length, (unsigned char)*text);
 		*escaped |= bytes == 0;
 		text += bytes > 0 ? bytes : 1;
 		length += added;

@@ -23,6 +23,9 @@
  */
 size_t hs_string_character_bytes(const char *text);
 
+/* What stands for a byte that is in none: %XX, three bytes. */
+void hs_string_escape_byte(char *out, unsigned char byte);
+
 struct hs_string {
 	const char *bytes; /* not NUL-terminated where it was cut */
 	uint32_t length;

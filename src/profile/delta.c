@@ -100,10 +100,12 @@ bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t value
 	return subtract(values, &delta->lost_base[heap]);
 }
 
-void hs_delta_add_dropped(const struct hs_delta *delta, int64_t sums[HS_VIEW_VALUES])
+void hs_delta_add_dropped(const struct hs_delta *delta, struct hs_view_heap *heaps)
 {
-	for (int i = 0; i < 2; i++)
-		sums[i] += hs_weight_round(delta->dropped[i]);
+	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
+		for (int i = 0; i < 2; i++)
+			heaps[heap].sums[i] += hs_weight_round(delta->dropped[heap][i]);
+	}
 }
 
 void hs_delta_written(struct hs_delta *delta)
@@ -172,7 +174,7 @@ static void drop(struct hs_producer *producer, uint32_t number)
 	struct hs_delta *delta = &producer->delta;
 
 	for (int i = 0; i < 2; i++) {
-		delta->dropped[i] += allocated[i];
+		delta->dropped[row->key.heap][i] += allocated[i];
 		/* The difference is small; what it is of need not fit. */
 		delta->carry[i] +=
 			(int64_t)((uint64_t)allocated[i] -

@@ -46,7 +46,7 @@ struct hs_delta {
 	uint32_t pending_count;
 	struct hs_shown lost_pending[HS_HEAP_LIMIT];
 	/* Of the rows that were dropped, objects and bytes; units of 1 / HS_WEIGHT_ONE. */
-	unsigned __int128 dropped[2]; /* all that was allocated */
+	unsigned __int128 dropped[HS_HEAP_LIMIT][2]; /* all that was allocated */
 	int64_t carry[2];         /* what of it no file has, below 0: what is too much in them */
 	int64_t carry_pending[2]; /* the same, once the profile under way is whole */
 };
@@ -60,8 +60,8 @@ bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows);
 bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES]);
 
-/* Add what was in the rows that were dropped. */
-void hs_delta_add_dropped(const struct hs_delta *delta, int64_t sums[HS_VIEW_VALUES]);
+/* Add what was in the rows that were dropped.  heaps: by number. */
+void hs_delta_add_dropped(const struct hs_delta *delta, struct hs_view_heap *heaps);
 
 /* The profile is a whole file: what it shows is in the base now. */
 void hs_delta_written(struct hs_delta *delta);

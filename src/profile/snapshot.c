@@ -2,8 +2,6 @@
 /* Freezes the books and lays them out for the encoder.  Runs on the producer. */
 #include "profile/snapshot.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "profile/books.h"
 #include "profile/location_names.h"
@@ -26,7 +24,7 @@ struct hs_snapshot_view {
 	uint32_t *order;          /* by place: the location number */
 	uint32_t *spare;
 	uint32_t row_count;
-	int64_t sums[HS_VIEW_VALUES]; /* of the books */
+	struct hs_view_heap heaps[HS_HEAP_LIMIT];
 	uint32_t mapping_count;
 	uint32_t location_count; /* that rows use */
 	uint32_t deepest_stack;
@@ -231,6 +229,12 @@ static bool is_delta(const struct hs_snapshot_view *snapshot)
 	return snapshot->producer->delta.is_on && snapshot->peak_heap == HS_HEAP_NONE;
 }
 
+static void count_rows(struct hs_snapshot_view *snapshot)
+{
+	for (uint32_t i = 0; i < snapshot->row_count; i++)
+		snapshot->heaps[snapshot->rows[i].heap_number].row_count++;
+}
+
 static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_options *options,
 		      struct hs_view *view)
 {
@@ -241,7 +245,7 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 	view->rows = snapshot->rows;
 	view->row_count = snapshot->row_count;
 	view->is_delta = is_delta(snapshot);
-	memcpy(view->sums, snapshot->sums, sizeof view->sums);
+	view->heaps = snapshot->heaps;
 	view->stack = stack;
 	view->stack_context = snapshot;
 	view->deepest_stack = snapshot->deepest_stack;
@@ -293,11 +297,12 @@ static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_na
 static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
 {
 	snapshot->rows = hs_snapshot_rows_copy(snapshot->producer, snapshot->peak_heap,
-					       &snapshot->row_count, snapshot->sums);
+					       &snapshot->row_count, snapshot->heaps);
 	if (snapshot->rows == NULL ||
 	    !find_shown_locations(snapshot, symbolize != HS_SYMBOLIZE_NONE) ||
 	    !lay_out(snapshot, symbolize))
 		return false;
+	count_rows(snapshot);
 	free_search(snapshot);
 	return true;
 }

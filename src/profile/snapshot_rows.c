@@ -19,6 +19,7 @@ static void copy_row(const struct hs_producer *producer, const struct hs_row *ro
 {
 	*out = (struct hs_view_row){
 		.callsite = row->key.callsite,
+		.heap_number = (uint8_t)row->key.heap,
 		.has_size = (producer->labels & HS_LABEL_SIZE) != 0,
 		.has_tid = (producer->labels & HS_LABEL_TID) != 0,
 		.size = row->key.size,
@@ -42,6 +43,7 @@ static bool make_lost_row(const struct hs_producer *producer, uint32_t heap,
 		.values = {hs_weight_round(objects),
 			   bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes},
 		.callsite = producer->lost_callsite,
+		.heap_number = (uint8_t)heap,
 		.heap = heap_label(heap),
 	};
 	return out->values[0] != 0 || out->values[1] != 0;
@@ -60,15 +62,15 @@ static const struct hs_row_totals *totals_of(const struct hs_producer *producer,
 	return row->key.heap == peak_heap ? hs_peak_row(&producer->tracker.peak, number) : NULL;
 }
 
-static void add_up(int64_t sums[HS_VIEW_VALUES], const struct hs_view_row *row)
+static void add_up(struct hs_view_heap *heaps, const struct hs_view_row *row)
 {
 	for (int i = 0; i < HS_VIEW_VALUES; i++)
-		sums[i] += row->values[i];
+		heaps[row->heap_number].sums[i] += row->values[i];
 }
 
 /* differences: HEAPSAMPLE_DELTA.  rows: room for all.  Returns how many there are. */
 static uint32_t copy_all(struct hs_producer *producer, uint32_t peak_heap, bool differences,
-			 struct hs_view_row *rows, int64_t sums[HS_VIEW_VALUES])
+			 struct hs_view_row *rows, struct hs_view_heap *heaps)
 {
 	struct hs_delta *delta = &producer->delta;
 	uint32_t numbers = hs_heap_tracker_row_count(&producer->tracker), count = 0;
@@ -80,21 +82,21 @@ static uint32_t copy_all(struct hs_producer *producer, uint32_t peak_heap, bool 
 			continue;
 		copy_row(producer, hs_heap_tracker_row(&producer->tracker, i), totals,
 			 &rows[count]);
-		add_up(sums, &rows[count]);
+		add_up(heaps, &rows[count]);
 		count += !differences || hs_delta_subtract(delta, i, rows[count].values);
 	}
 	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
 		if ((peak_heap != HS_HEAP_NONE && peak_heap != heap) ||
 		    !make_lost_row(producer, heap, &rows[count]))
 			continue;
-		add_up(sums, &rows[count]);
+		add_up(heaps, &rows[count]);
 		count += !differences || hs_delta_subtract_lost(delta, heap, rows[count].values);
 	}
 	return count;
 }
 
 struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t peak_heap,
-					  uint32_t *count, int64_t sums[HS_VIEW_VALUES])
+					  uint32_t *count, struct hs_view_heap *heaps)
 {
 	const struct hs_interner *table = &producer->tracker.rows;
 	struct hs_view_row *rows =
@@ -109,9 +111,9 @@ struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t
 	}
 	if (rows == NULL)
 		return NULL;
-	*count = copy_all(producer, peak_heap, differences, rows, sums);
+	*count = copy_all(producer, peak_heap, differences, rows, heaps);
 	if (differences)
-		hs_delta_add_dropped(&producer->delta, sums);
+		hs_delta_add_dropped(&producer->delta, heaps);
 	for (uint32_t i = 0; i < *count; i++)
 		hs_callsite_trie_hold(&producer->trie, rows[i].callsite);
 	return rows;

@@ -9,9 +9,10 @@
 /*
  * The rows of now, or those of a heap at its peak (peak_heap; HS_HEAP_NONE: of now), with
  * what was lost; each holds its stack.  With HEAPSAMPLE_DELTA the rows of now are differences.
- * sums, zeros: of all values that there ever were.  NULL when the arena is used up.
+ * heaps, by number, zeros: get the sums of all values that there ever were.  NULL when the
+ * arena is used up.
  */
 struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t peak_heap,
-					  uint32_t *count, int64_t sums[HS_VIEW_VALUES]);
+					  uint32_t *count, struct hs_view_heap *heaps);
 
 #endif

@@ -19,10 +19,9 @@ _Atomic uint64_t hs_heap_least_interval;
 /* Changes with the set of heaps, before they are looked at. */
 static _Atomic uint32_t changes;
 
-uint64_t hs_heap_interval(uint32_t heap)
+/* now: what hs_sampler_interval is. */
+static uint64_t interval_at(uint32_t heap, uint64_t now)
 {
-	/* Relaxed: see hs_sampler_interval. */
-	uint64_t now = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	uint64_t asked = hs_heaps[heap].asked_bytes, most = hs_options.max_interval_bytes;
 	unsigned __int128 raised;
 
@@ -36,6 +35,17 @@ uint64_t hs_heap_interval(uint32_t heap)
 	if (raised > most)
 		raised = most;
 	return raised > asked ? (uint64_t)raised : asked;
+}
+
+uint64_t hs_heap_interval(uint32_t heap)
+{
+	/* Relaxed: see hs_sampler_interval. */
+	return interval_at(heap, atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed));
+}
+
+uint64_t hs_heap_last_interval(uint32_t heap)
+{
+	return interval_at(heap, hs_sampler_last_interval());
 }
 
 static uint64_t least_interval(void)

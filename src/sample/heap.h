@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/stats.h"
 #include "sample/heap_id.h"
 
 /* With the NUL. */
@@ -27,17 +28,6 @@ enum hs_heap_state {
 	HS_HEAP_CLOSING, /* unregistered */
 	HS_HEAP_REGISTERED,
 };
-
-/* X(name): what is counted per heap, by the threads that do it, relaxed. */
-#define HS_HEAP_COUNTS(X)                                                                          \
-	X(samples)       /* allocations chosen */                                                  \
-	X(sampled_bytes) /* their sizes, of those in the books */                                  \
-	X(frees)         /* of samples */                                                          \
-	X(stackless)     /* as in base/stats.h; so are the next */                                 \
-	X(lost_ring)                                                                               \
-	X(lost_live_set)                                                                           \
-	X(lost_memory)                                                                             \
-	X(stale) /* samples of an epoch that was over */
 
 /* Samples that nothing could be recorded of: sums of their weights. */
 struct hs_lost {
@@ -72,6 +62,9 @@ extern _Atomic uint32_t hs_epoch;
  * times what hs_sampler_interval was raised by.
  */
 uint64_t hs_heap_interval(uint32_t heap);
+
+/* The same; where sampling has ended for good, what it was then. */
+uint64_t hs_heap_last_interval(uint32_t heap);
 
 /* The smallest interval of the reported heaps; 0: none is sampled.  Relaxed. */
 extern _Atomic uint64_t hs_heap_least_interval;

@@ -92,22 +92,24 @@ uint64_t hs_live_set_id(uint32_t number)
 	return hs_live_key(hs_live_set_heap(number), hs_live_set_key(number));
 }
 
-void hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
+uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
 {
-	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire);
+	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire), count = 0;
 
 	for (uint32_t number = 0; number < end; number++) {
 		struct hs_live_slot *slot = hs_live_slot(number);
 		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 		uint64_t key = hs_live_set_key(number);
 
-		if (hs_slot_heap(state) == heap && hs_slot_state(state) == HS_SLOT_LIVE &&
-		    atomic_compare_exchange_strong_explicit(
+		if (hs_slot_heap(state) != heap || hs_slot_state(state) != HS_SLOT_LIVE ||
+		    !atomic_compare_exchange_strong_explicit(
 			    &slot->state, &state, hs_slot_with_state(state, HS_SLOT_FREED),
 			    memory_order_acq_rel, memory_order_relaxed))
-			hs_live_slot_free(number, hs_slot_with_state(state, HS_SLOT_FREED), key,
-					  sequence);
+			continue;
+		hs_live_slot_free(number, hs_slot_with_state(state, HS_SLOT_FREED), key, sequence);
+		count++;
 	}
+	return count;
 }
 
 void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)

@@ -178,8 +178,11 @@ uint32_t hs_live_set_heap(uint32_t slot);
 uint64_t hs_live_set_id(uint32_t slot);  /* the address in malloc's heap */
 uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
 
-/* Free all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots. */
-void hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
+/*
+ * Free all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots.
+ * Returns how many.
+ */
+uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
 
 /*
  * Make a slot EMPTY for reuse: its free is in the books, or its sample was given up (an

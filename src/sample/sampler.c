@@ -11,6 +11,8 @@ __thread struct hs_thread_state hs_thread;
 _Atomic uint64_t hs_sampler_interval;
 _Atomic uint32_t hs_sampler_generation;
 
+static _Atomic uint64_t ended_with; /* the interval; set before that is 0 */
+
 static uint64_t seed_base;
 static _Atomic uint64_t streams;
 
@@ -29,6 +31,26 @@ uint64_t hs_sampler_random(uint64_t *state)
 	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
 	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
 	return z ^ (z >> 31);
+}
+
+void hs_sampler_end(void)
+{
+	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
+
+	do {
+		if (interval == 0)
+			return;
+		atomic_store_explicit(&ended_with, interval, memory_order_relaxed);
+		/* Release: pairs with the acquire in hs_sampler_last_interval(). */
+	} while (!atomic_compare_exchange_weak_explicit(
+		&hs_sampler_interval, &interval, 0, memory_order_release, memory_order_relaxed));
+}
+
+uint64_t hs_sampler_last_interval(void)
+{
+	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_acquire);
+
+	return interval != 0 ? interval : atomic_load_explicit(&ended_with, memory_order_relaxed);
 }
 
 void hs_sampler_seed(uint64_t seed)

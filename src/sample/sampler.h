@@ -57,6 +57,12 @@ static inline int64_t hs_weight_round(unsigned __int128 sum)
  */
 extern _Atomic uint64_t hs_sampler_interval;
 
+/* Sampling ends for good: the interval is 0 from now on.  Any thread. */
+void hs_sampler_end(void);
+
+/* The interval; where sampling has ended, what it was then. */
+uint64_t hs_sampler_last_interval(void);
+
 /* Changes when sampling starts anew: countdowns of an older epoch are thrown away. */
 extern _Atomic uint32_t hs_sampler_generation;
 

@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
@@ -104,8 +105,12 @@ static int dump(const char *reason)
 
 static int close_heap(uint32_t heap)
 {
+	uint32_t freed;
+
 	hs_schedule_drain_now();
-	hs_live_set_free_heap(heap, &hs_sequence);
+	freed = hs_live_set_free_heap(heap, &hs_sequence);
+	hs_stats_add(frees, freed);
+	hs_heap_add(heap, frees, freed);
 	/* Takes all that is freed. */
 	hs_threads_produce();
 	hs_heap_gone(heap);

@@ -83,7 +83,7 @@ int hs_session_get_stats(struct hs_session_stats *stats)
 		return -ENOSYS;
 	*stats = (struct hs_session_stats){
 		.is_on = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0,
-		.interval_bytes = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed),
+		.interval_bytes = hs_heap_interval(HS_HEAP_MALLOC),
 		.allocated_bytes = hs_stats_get(allocated_bytes),
 		.samples = hs_stats_get(samples),
 		.samples_lost = hs_stats_get(lost_ring) + hs_stats_get(lost_live_set) +

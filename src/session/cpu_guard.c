@@ -95,7 +95,7 @@ static void end_sampling(enum hs_cpu_verdict why, uint64_t now_ns)
 			  seconds, hs_options.max_cpu_percent, HS_CPU_LOOKS);
 	session->ended_early = text;
 	session->next_dump_ns = 0;
-	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
+	hs_sampler_end();
 	hs_log(HS_LOG_ERROR, "%s; %s runs on", text, session->program);
 }
 

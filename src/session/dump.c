@@ -79,8 +79,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 		hs_format(comments->memory, sizeof comments->memory,
 			  "profiler_memory=%zu resident=%llu current_interval=%llu",
 			  hs_arena_used(), (unsigned long long)memory.resident,
-			  (unsigned long long)atomic_load_explicit(&hs_sampler_interval,
-								   memory_order_relaxed));
+			  (unsigned long long)hs_sampler_last_interval());
 	view->comments[0] = comments->session;
 	view->comments[1] = comments->process;
 	view->comments[2] = comments->counts;

@@ -133,7 +133,7 @@ static void child(void)
 		hs_session_off("fork met the profiler at work for too long");
 	else if ((hs_options.children & HS_CHILDREN_FORK) == 0) {
 		atomic_store(&session->phase, HS_SESSION_OFF);
-		atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
+		hs_sampler_end();
 	}
 	quiesced = false;
 	errno = saved_errno;

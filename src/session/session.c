@@ -249,7 +249,7 @@ void hs_session_off(const char *reason)
 
 	if (!atomic_compare_exchange_strong(&hs_session.phase, &active, HS_SESSION_OFF))
 		return;
-	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
+	hs_sampler_end();
 	hs_log(HS_LOG_ERROR, "%s: profiling is off, %s runs on", reason, hs_session.program);
 }
 
@@ -333,7 +333,7 @@ void hs_session_finish(void)
 		return;
 	}
 	hs_record_stop_thread();
-	atomic_store_explicit(&hs_sampler_interval, 0, memory_order_relaxed);
+	hs_sampler_end();
 	hs_recorder.block_ns = 0;
 	if ((hs_options.final_dump || hs_options.stream[0] != '\0') &&
 	    (!session->forked || hs_stats_get(samples) > session->samples_before))

@@ -11,11 +11,49 @@
 #include "base/options.h"
 #include "base/sys.h"
 #include "output/stats_json.h"
+#include "sample/heap.h"
 #include "sample/sampler.h"
 #include "session/process_memory.h"
 #include "session/session_state.h"
 
 static struct hs_dump_file stats_file = {.fd = -1};
+
+static struct hs_stats_heap heaps[HS_HEAP_LIMIT];
+
+static void fill_heap(struct hs_stats_heap *out, uint32_t number, const struct hs_view *view)
+{
+	const struct hs_heap *heap = &hs_heaps[number];
+
+	*out = (struct hs_stats_heap){
+		.name = heap->name,
+		.interval = heap->asked_bytes,
+		.current_interval = hs_heap_last_interval(number),
+		/* Relaxed: sums that others go on with. */
+		.lost_objects = (uint64_t)hs_weight_round(
+			atomic_load_explicit(&heap->lost.objects_weight, memory_order_relaxed)),
+		.lost_bytes = atomic_load_explicit(&heap->lost.bytes, memory_order_relaxed),
+	};
+#define FILL_COUNT(name) out->name = hs_heap_get(number, name);
+	HS_HEAP_COUNTS(FILL_COUNT)
+#undef FILL_COUNT
+	if (view->heaps != NULL)
+		out->rows = view->heaps[number];
+}
+
+/* All that are registered, and those that were and had samples.  Returns how many. */
+static size_t fill_heaps(const struct hs_view *view)
+{
+	size_t count = 0;
+
+	for (uint32_t number = HS_HEAP_MALLOC; number < HS_HEAP_LIMIT; number++) {
+		/* Acquire: pairs with the registration, which sets the name first. */
+		if (atomic_load_explicit(&hs_heaps[number].state, memory_order_acquire) !=
+			    HS_HEAP_UNUSED ||
+		    hs_heap_get(number, samples) != 0)
+			fill_heap(&heaps[count++], number, view);
+	}
+	return count;
+}
 
 static void fill(struct hs_stats_report *report, const struct hs_view *view)
 {
@@ -27,22 +65,20 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->ended_early = session->ended_early;
 	report->time_ns = (uint64_t)view->time_ns;
 	report->duration_ns = (uint64_t)(view->since_ns + view->duration_ns);
-	report->interval = hs_options.interval_bytes;
-	report->current_interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	report->ring_bytes = (uint64_t)session->ring.units * HS_RING_UNIT;
 	report->ring_high_water_bytes = hs_ring_high_water_bytes(&session->ring);
 	report->memory_used = hs_arena_used();
 	report->memory_budget = hs_options.memory_bytes;
 	report->resident_bytes = memory.resident;
-	report->rows = view->row_count;
-	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
-		report->totals[i] = view->sums[i];
+	report->heap_count = fill_heaps(view);
+	report->heaps = heaps;
 }
 
-static int write_unlocked(const char *text, size_t bytes)
+static int write_unlocked(void *unused, const void *text, size_t bytes)
 {
 	int error = -EBADF;
 
+	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
 	if (hs_dump_file_is_ours(&stats_file))
 		error = hs_sys_write_all(stats_file.fd, text, bytes);
@@ -50,13 +86,14 @@ static int write_unlocked(const char *text, size_t bytes)
 	return error;
 }
 
-static int write_named(const char *path, const char *text, size_t bytes)
+static int write_named(const char *path, const struct hs_stats_report *report)
 {
+	const struct hs_byte_sink sink = {.write = write_unlocked};
 	int error = hs_dump_file_open(&stats_file, path);
 
 	if (error != 0)
 		return error;
-	error = write_unlocked(text, bytes);
+	error = hs_stats_json(report, &sink);
 	if (error == 0)
 		error = hs_dump_file_commit(&stats_file);
 	else
@@ -67,7 +104,7 @@ static int write_named(const char *path, const char *text, size_t bytes)
 void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,
 			 const char *program, const char *profile)
 {
-	static char path[HS_PATH_BYTES], text[HS_STATS_JSON_BYTES];
+	static char path[HS_PATH_BYTES];
 	struct hs_stats_report report = {
 		.program = program,
 		.reason = name->reason,
@@ -82,7 +119,7 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 	fill(&report, view);
 	error = hs_dump_name_expand(hs_options.stats, name, path, sizeof path);
 	if (error == 0)
-		error = write_named(path, text, hs_stats_json(&report, text));
+		error = write_named(path, &report);
 	if (error != 0)
 		hs_log(HS_LOG_ERROR,
 		       "cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",

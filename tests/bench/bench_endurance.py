@@ -33,7 +33,7 @@ class Dump:
         with open(path, encoding="utf-8") as file:
             self.stats = json.load(file)
         self.counters = self.stats["counters"]
-        self.rows = self.stats["heaps"]["malloc"]["rows"]
+        self.rows = self.stats["heaps"][0]["rows"]
         self.memory = self.stats["profiler_memory"]
         self.seconds = self.stats["duration_ns"] / 1e9
         self.dump_ms = self.since(before, "dump_ns") / 1e6
@@ -79,7 +79,7 @@ def print_table(dumps):
         counters, stats = dump.counters, dump.stats
         lost = counters["stackless"] + counters["lost_ring"]
         line = (dump.seconds, dump.samples / (1000 * dump.period),
-                stats["heaps"]["malloc"]["current_interval"], 100 * lost / counters["samples"],
+                stats["heaps"][0]["current_interval"], 100 * lost / counters["samples"],
                 dump.rows, dump.live_rows(), dump.memory / MIB, stats["resident"] / MIB,
                 dump.dump_ms, os.path.getsize(stats["profile"]) / 1024)
         print(" ".join("%13.1f" % value if isinstance(value, float) else "%13d" % value

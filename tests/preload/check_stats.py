@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A file of HEAPSAMPLE_STATS is as the manual says, and agrees with its profile.
 
-    check_stats.py PROFILE STATS
+    check_stats.py PROFILE STATS [HEAP:MEMBER=NUMBER...]
 """
 import json
 import re
@@ -14,9 +14,12 @@ MEMBERS = {
     "version": str, "program": str, "pid": int, "reason": str, "number": int,
     "profile": (str, type(None)), "ended_early": (str, type(None)), "time_ns": int, "duration_ns": int, "counters": dict,
     "unwinding_times_us": list, "ring_bytes": int, "ring_high_water_bytes": int,
-    "profiler_memory": int, "profiler_memory_budget": int, "resident": int, "heaps": dict,
+    "profiler_memory": int, "profiler_memory_budget": int, "resident": int, "heaps": list,
 }
-HEAP_MEMBERS = ("interval", "current_interval", "rows") + VALUES
+COUNTS = ("samples", "sampled_bytes", "frees", "stackless", "lost_ring", "lost_live_set",
+          "lost_memory", "stale")
+HEAP_MEMBERS = ("name", "interval", "current_interval") + COUNTS + \
+    ("lost_objects", "lost_bytes", "rows") + VALUES
 
 
 def form(stats):
@@ -25,23 +28,43 @@ def form(stats):
     for name, value in stats.items():
         if not isinstance(value, MEMBERS.get(name, object)):
             yield "%s is %r" % (name, value)
-    for name, heap in stats["heaps"].items():
+    for heap in stats["heaps"]:
         if tuple(heap) != HEAP_MEMBERS:
-            yield "heap %s has %s" % (name, list(heap))
+            yield "a heap has %s" % list(heap)
+        if heap["current_interval"] < heap["interval"]:
+            yield "%(name)s: an interval of %(current_interval)d, not %(interval)d" % heap
+    if stats["heaps"][0]["name"] != "malloc":
+        yield "the first heap is %(name)s" % stats["heaps"][0]
     limits = [limit for limit, count in stats["unwinding_times_us"]]
     if limits != [2 ** i for i in range(19)] + [None]:
         yield "limits are %s" % limits
 
 
+def heaps(profile, stats):
+    """Each heap has what its rows have, and all together what is counted for the process."""
+    found = {}
+    for row in profile.rows():
+        sums = found.setdefault(row["labels"].get("heap", "malloc"), [0] * (2 + len(VALUES)))
+        sums[0] += 1
+        sums[1] += row["values"][0] if row["stack"][0]["name"] == "[lost]" else 0
+        for i, value in enumerate(row["values"]):
+            sums[2 + i] += value
+    for heap in stats["heaps"]:
+        want = found.pop(heap["name"], [0] * (2 + len(VALUES)))
+        have = [heap[name] for name in ("rows", "lost_objects") + VALUES]
+        if have != want:
+            yield "%s has %s, in the profile %s" % (heap["name"], have, want)
+    if found:
+        yield "heaps %s are missing" % list(found)
+    for name in COUNTS:
+        together = sum(heap[name] for heap in stats["heaps"])
+        if together != stats["counters"][name] and stats["reason"] == "exit":
+            yield "%s: %d together, not %d" % (name, together, stats["counters"][name])
+
+
 def sums(profile, stats):
     counts = stats["counters"]
     totals = profile.totals()
-    for name in VALUES:
-        total = sum(heap[name] for heap in stats["heaps"].values())
-        if total != totals[name]:
-            yield "%s is %d, the profile's %d" % (name, total, totals[name])
-    if stats["heaps"]["malloc"]["rows"] != len(list(profile.rows())):
-        yield "%d rows" % stats["heaps"]["malloc"]["rows"]
     stacks = sum(count for limit, count in stats["unwinding_times_us"])
     if stacks != counts["samples"] - counts["lost_ring"] - counts["lost_live_set"] - \
             counts["abandoned"] and stats["reason"] == "exit":
@@ -52,7 +75,7 @@ def sums(profile, stats):
     most = sum(count * (limit or 2 ** 30) for limit, count in stats["unwinding_times_us"])
     if not 1000 * least <= counts["unwinding_ns"] < 1000 * most:
         yield "unwinding_ns=%d, by the buckets %d..%d us" % (counts["unwinding_ns"], least, most)
-    if stats["heaps"]["malloc"]["interval"] == 1 and stats["reason"] == "exit" and \
+    if stats["heaps"][0]["current_interval"] == 1 and stats["reason"] == "exit" and \
             counts["sampled_bytes"] != totals["alloc_space"]:
         yield "%d bytes sampled, not %d" % (counts["sampled_bytes"], totals["alloc_space"])
 
@@ -85,13 +108,19 @@ def agreement(profile, stats):
         yield "another time than the profile's"
 
 
-def differences(path, stats_path):
+def differences(path, stats_path, *wanted):
     profile = read_profile(path)
     with open(stats_path, encoding="utf-8") as file:
         stats = json.load(file)
     yield from form(stats)
+    yield from heaps(profile, stats)
     yield from sums(profile, stats)
     yield from agreement(profile, stats)
+    for want in wanted:
+        heap, member, number = re.fullmatch("(.+):(\\w+)=(.*)", want).groups()
+        have = [str(other[member]) for other in stats["heaps"] if other["name"] == heap]
+        if have != [number]:
+            yield "%s: %s" % (want, have)
     if stats["program"] != "FILTERED" and stats["profile"] != path:
         yield "profile %s" % stats["profile"]
 

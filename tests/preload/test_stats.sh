@@ -28,6 +28,33 @@ expect_status 0
 expect_silence
 check check_stats.py "$out"/*.heap.pb.gz "$stats/last.json"
 
+# Each heap by itself: what was asked for, counted, lost, and is in the rows.
+rm "$stats"/*
+run_profiled heaps "HEAPSAMPLE_HEAPS=*=1,excluded=0,malloc=1" "HEAPSAMPLE_STATS=$stats/heaps.json" -- \
+	"$victims/victim_heaps" many
+expect_status 0
+expect_silence
+check check_stats.py "$out"/*.heap.pb.gz "$stats/heaps.json" malloc:current_interval=1 \
+	gone:samples=2 gone:frees=2 gone:inuse_objects=0 gone:alloc_space=254 excluded:interval=0 \
+	excluded:samples=0
+
+# How far the intervals were raised when sampling ended.
+run_profiled raised HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=0 HEAPSAMPLE_RING=64k \
+	HEAPSAMPLE_STACK=8k "HEAPSAMPLE_HEAPS=shared=2" "HEAPSAMPLE_STATS=$stats/raised.json" -- \
+	"$victims/victim_heaps" overload
+expect_status 0
+check check_stats.py "$out"/*.heap.pb.gz "$stats/raised.json" malloc:interval=16 shared:interval=2
+"$python" - "$stats/raised.json" <<'END' || fail "raised: intervals"
+import json, sys
+with open(sys.argv[1], encoding="utf-8") as file:
+    stats = json.load(file)
+raises, lowers = (stats["counters"]["interval_" + name] for name in ("raises", "lowers"))
+level = 2 ** (raises - lowers)
+print(raises, lowers, [(heap["name"], heap["current_interval"]) for heap in stats["heaps"]])
+sys.exit(raises == 0 or [heap["current_interval"] for heap in stats["heaps"]] !=
+         [16 * level, 2 * level])
+END
+
 # A forked child puts its pid into the name.
 rm "$stats"/*
 run_profiled forked HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$stats/one.json" -- \

@@ -3,7 +3,7 @@
  * A program with heaps of its own, that switches sampling on and off.  Its checks are of what
  * the calls return; the profiles are checked by check_heaps.py.
  *
- *     victim_heaps exact|estimate|control|errors|threads|absent
+ *     victim_heaps exact|estimate|control|errors|threads|absent|many|overload
  */
 #include <heapsample/heapsample.h>
 #include <pthread.h>
@@ -210,6 +210,34 @@ static void errors(void)
 	EXPECT(heap == -ENOSPC && heaps == 254);
 }
 
+/*
+ * As many heaps as there may be, with names that JSON must escape.  HEAPSAMPLE_HEAPS=*=1.
+ * The last two: excluded, and gone.
+ */
+static void many(void)
+{
+	char name[64];
+
+	for (int i = 0; i < 254; i++) {
+		int heap;
+
+		memset(name, i % 2 == 0 ? '\x01' : '"', 63);
+		name[63] = '\0';
+		snprintf(name, 8, "%d\xff\\", i);
+		name[strlen(name)] = '/';
+		heap = heapsample_heap_register(i < 252    ? name
+						: i == 252 ? "excluded"
+							   : "gone",
+						NULL);
+		EXPECT(heap > 0);
+		EXPECT(site_kept(heap, 1, (uint64_t)i) == (i != 252));
+		EXPECT(site_freed(heap, 2, 1) == (i != 252));
+		heapsample_report_free(heap, 2);
+		if (i == 253)
+			EXPECT(heapsample_heap_unregister(heap) == 0);
+	}
+}
+
 /* All on the same ids, without any order: what is in use at the end is freed. */
 static int shared_heap;
 
@@ -240,6 +268,22 @@ static void threads(void)
 		heapsample_report_free(shared_heap, id);
 }
 
+/* More than the profiler can follow, until it raises the intervals. */
+static void overload(void)
+{
+	struct heapsample_stats first, now;
+	int heap = heapsample_heap_register("shared", NULL);
+
+	EXPECT(heapsample_get_stats(&first, sizeof first) == 0);
+	do {
+		for (uint64_t id = 0; id < 1000; id++)
+			site_kept(heap, id, 8);
+		for (uint64_t id = 0; id < 1000; id++)
+			heapsample_report_free(heap, id);
+		EXPECT(heapsample_get_stats(&now, sizeof now) == 0);
+	} while (now.interval_bytes == first.interval_bytes);
+}
+
 static void absent(void)
 {
 	struct heapsample_stats stats;
@@ -267,6 +311,7 @@ int main(int count, char **arguments)
 	} modes[] = {
 		{"exact", exact},   {"estimate", estimate}, {"control", control},
 		{"errors", errors}, {"threads", threads},   {"absent", absent},
+		{"many", many},     {"overload", overload},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {

@@ -106,7 +106,7 @@ static void write_profile(void)
 		for (int i = 0; i < HS_VIEW_VALUES; i++)
 			sums[i] += begun[site][i];
 	}
-	CHECK(memcmp(view.sums, sums, sizeof sums) == 0);
+	CHECK(memcmp(view.heaps[HS_HEAP_MALLOC].sums, sums, sizeof sums) == 0);
 	hs_snapshot_written(snapshot);
 	hs_snapshot_destroy(snapshot);
 	hs_producer_drop_spent(producer, meanwhile, blocks);
@@ -267,7 +267,7 @@ static void a_child_shows_all_of_its_books(void)
 	memset(model[4], 0, sizeof model[4]);
 	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	add_rows(shown);
-	CHECK_INT(view.sums[1], 100 + 10);
+	CHECK_INT(view.heaps[HS_HEAP_MALLOC].sums[1], 100 + 10);
 	hs_snapshot_destroy(snapshot);
 	CHECK(memcmp(shown, model, sizeof model) == 0);
 }
@@ -288,7 +288,7 @@ static void losses_are_differences_too(void)
 				hs_snapshot_written(snapshot);
 			hs_snapshot_destroy(snapshot);
 		}
-		CHECK_INT(view.sums[0], round);
+		CHECK_INT(view.heaps[HS_HEAP_MALLOC].sums[0], round);
 	}
 	hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
 	CHECK_INT(view.row_count, 0);
@@ -324,7 +324,7 @@ static void rounding_is_carried_over(void)
 	bytes -= (int64_t)((unsigned __int128)weight * ROUNDS * SIZE >> HS_WEIGHT_SHIFT);
 	CHECK(objects >= -2 && objects <= 2);
 	CHECK(bytes >= -2 && bytes <= 2);
-	CHECK(view.sums[0] > ROUNDS);
+	CHECK(view.heaps[HS_HEAP_MALLOC].sums[0] > ROUNDS);
 }
 
 /* So many stacks that never were before, allocated, freed, and shown. */

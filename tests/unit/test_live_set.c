@@ -165,7 +165,7 @@ static void test_free_a_heap(void)
 	insert_id(HS_HEAP_MALLOC, 0x7000);
 	for (uint64_t id = 0; id < 100; id++)
 		insert_id(POOL, id);
-	hs_live_set_free_heap(POOL, &sequence);
+	CHECK_INT(hs_live_set_free_heap(POOL, &sequence), 100);
 	CHECK_INT(recycle_freed(), 100);
 	CHECK_INT(hs_live_set_used(), 1);
 	for (uint64_t id = 0; id < 100; id++)

@@ -113,6 +113,19 @@ static void test_streams_differ_and_repeat(void)
 	CHECK(hs_sampler_next_stream() != first);
 }
 
+static void test_the_end_keeps_the_interval(void)
+{
+	atomic_store(&hs_sampler_interval, 4096);
+	CHECK_INT(hs_sampler_last_interval(), 4096);
+	atomic_store(&hs_sampler_interval, 8192);
+	hs_sampler_end();
+	hs_sampler_end();
+	CHECK_INT(hs_sampler_interval, 0);
+	CHECK_INT(hs_sampler_last_interval(), 8192);
+	atomic_store(&hs_sampler_interval, 64);
+	CHECK_INT(hs_sampler_last_interval(), 64);
+}
+
 /*
  * End to end, as the interposer calls it.  No ring room: all weights go to the lost
  * totals, which makes them sums over all samples.  Sizes are drawn from a fixed sequence.
@@ -176,6 +189,7 @@ int main(void)
 	RUN(test_draws);
 	RUN(test_weights);
 	RUN(test_streams_differ_and_repeat);
+	RUN(test_the_end_keeps_the_interval);
 	RUN(test_totals_are_unbiased);
 	return CHECK_RESULT();
 }

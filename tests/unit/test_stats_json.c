@@ -2,12 +2,29 @@
 /* Statistics: buckets of times; texts in JSON. */
 #include "output/stats_json.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/stats.h"
 #include "check.h"
 
-static char text[HS_STATS_JSON_BYTES];
+#define HEAPS 255
+
+static char text[1 << 20];
+static size_t used, writes, writes_allowed = SIZE_MAX;
+static struct hs_stats_heap heaps[HEAPS];
+
+static int collect(void *context, const void *bytes, size_t count)
+{
+	CHECK(context == text);
+	CHECK(used + count < sizeof text);
+	if (++writes > writes_allowed)
+		return -ENOSPC;
+	memcpy(text + used, bytes, count);
+	used += count;
+	text[used] = '\0';
+	return 0;
+}
 
 static void check_bucket(uint64_t ns, unsigned bucket)
 {
@@ -34,17 +51,20 @@ static void times_are_counted_below_powers_of_two(void)
 	check_bucket(UINT64_MAX / 2, 19);
 }
 
-static void describe(const char *program, const char *profile)
+static int describe(const char *program, const char *profile, size_t heap_count)
 {
+	const struct hs_byte_sink sink = {.write = collect, .context = text};
 	struct hs_stats_report report = {
 		.version = "1",
 		.program = program,
 		.reason = "exit",
 		.profile = profile,
-		.totals = {1, 2, 3, INT64_MAX},
+		.heaps = heaps,
+		.heap_count = heap_count,
 	};
 
-	CHECK_INT(hs_stats_json(&report, text), strlen(text));
+	used = writes = 0;
+	return hs_stats_json(&report, &sink);
 }
 
 static bool has(const char *part)
@@ -54,31 +74,82 @@ static bool has(const char *part)
 
 static void texts_are_escaped(void)
 {
-	describe("a\"b\\c\n\x7f\xc3\xa9\xff\xe2\x82", NULL);
-	CHECK(has("\"program\": \"a\\\"b\\\\c\\u000a\x7f\xc3\xa9%ff%e2%82\","));
+	CHECK_INT(describe("a\"b\\c\n\x7f\xc3\xa9\xff\xe2\x82", NULL, 0), 0);
+	CHECK(has("\"program\": \"a\\\"b\\\\c\\u000a\x7f\xc3\xa9%FF%E2%82\","));
 	CHECK(has("\"profile\": null,"));
-	CHECK(has("\"inuse_space\": 9223372036854775807\n"));
 	CHECK(has("[262144, "));
+	CHECK(has("\"heaps\": [\n ]\n}\n"));
 }
 
-/* The longest path, and numbers as long as they get. */
-static void all_of_it_has_room(void)
+static void heaps_are_listed(void)
 {
-	static char path[4096];
+	heaps[0] = (struct hs_stats_heap){.name = "malloc", .interval = 4, .current_interval = 8};
+	heaps[1] = (struct hs_stats_heap){
+		.name = "my \"pool\"\xff",
+		.samples = 11,
+		.sampled_bytes = 12,
+		.frees = 13,
+		.stackless = 14,
+		.lost_ring = 15,
+		.lost_live_set = 16,
+		.lost_memory = 17,
+		.stale = 18,
+		.lost_objects = 19,
+		.lost_bytes = 20,
+		.rows = {.row_count = 21, .sums = {1, 2, 3, INT64_MAX}},
+	};
+	CHECK_INT(describe("a", NULL, 2), 0);
+	CHECK(has("\"heaps\": [\n  {\n   \"name\": \"malloc\",\n   \"interval\": 4,\n   "
+		  "\"current_interval\": 8,\n   \"samples\": 0,\n"));
+	CHECK(has("\n  },\n  {\n   \"name\": \"my \\\"pool\\\"%FF\",\n"));
+	CHECK(has("\"samples\": 11,\n   \"sampled_bytes\": 12,\n   \"frees\": 13,\n   "
+		  "\"stackless\": 14,\n   \"lost_ring\": 15,\n   \"lost_live_set\": 16,\n   "
+		  "\"lost_memory\": 17,\n   \"stale\": 18,\n   \"lost_objects\": 19,\n   "
+		  "\"lost_bytes\": 20,\n   \"rows\": 21,\n   \"alloc_objects\": 1,\n   "
+		  "\"alloc_space\": 2,\n   \"inuse_objects\": 3,\n   "
+		  "\"inuse_space\": 9223372036854775807\n  }\n ]\n}\n"));
+	CHECK_INT(writes, 1);
+}
+
+static size_t count(const char *part)
+{
+	size_t times = 0;
+
+	for (const char *at = text; (at = strstr(at, part)) != NULL; at++)
+		times++;
+	return times;
+}
+
+/* The longest path, as many heaps as there can be, and numbers as long as they get. */
+static void nothing_is_cut_off(void)
+{
+	static char path[4096], name[64];
 
 	memset(path, 1, sizeof path - 1);
+	memset(name, 1, sizeof name - 1);
 	memset(&hs_stats, 0xff, sizeof hs_stats);
 	memset(hs_unwinding_times, 0xff, sizeof hs_unwinding_times);
-	describe("server", path);
-	CHECK(strlen(text) < HS_STATS_JSON_BYTES - 1);
-	CHECK_INT(text[strlen(text) - 1], '\n');
+	memset(heaps, 0xff, sizeof heaps);
+	for (size_t i = 0; i < HEAPS; i++)
+		heaps[i].name = name;
+	CHECK_INT(describe("server", path, HEAPS), 0);
+	CHECK(writes > 1);
+	CHECK_INT(used, strlen(text));
 	CHECK(has("[null, 18446744073709551615]]"));
+	CHECK_INT(count("\\u0001"), sizeof path - 1 + HEAPS * (sizeof name - 1));
+	CHECK_INT(count("\"lost_bytes\": 18446744073709551615,\n"), HEAPS);
+	CHECK_STR(text + used - strlen("}\n ]\n}\n"), "}\n ]\n}\n");
+	/* What cannot be written is not tried again. */
+	writes_allowed = 1;
+	CHECK_INT(describe("server", path, HEAPS), -ENOSPC);
+	CHECK_INT(writes, 2);
 }
 
 int main(void)
 {
 	RUN(times_are_counted_below_powers_of_two);
 	RUN(texts_are_escaped);
-	RUN(all_of_it_has_room);
+	RUN(heaps_are_listed);
+	RUN(nothing_is_cut_off);
 	return CHECK_RESULT();
 }

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where encoders put their bytes. */
+#ifndef HS_OUTPUT_BYTE_SINK_H
+#define HS_OUTPUT_BYTE_SINK_H
+
+#include <stddef.h>
+
+/* Takes the encoded bytes in order.  Returns 0 or -errno, which ends the encoding. */
+struct hs_byte_sink {
+	int (*write)(void *context, const void *bytes, size_t count);
+	void *context;
+};
+
+#endif
