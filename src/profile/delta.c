@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "profile/books.h"
+#include "profile/tables.h"
 #include "sample/sampler.h"
 
 #define ONE ((int64_t)HS_WEIGHT_ONE)
@@ -132,6 +133,14 @@ void hs_delta_forget(struct hs_delta *delta)
 	memset(delta->carry, 0, sizeof delta->carry);
 }
 
+void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows)
+{
+	if (delta->base_count > rows->count)
+		delta->base_count = rows->count;
+	if (delta->base_capacity > rows->capacity)
+		resize_base(delta, rows->capacity); /* or it stays as it is, for want of memory */
+}
+
 void hs_producer_write_deltas(struct hs_producer *producer)
 {
 	producer->delta.is_on = true;
@@ -181,26 +190,8 @@ static void drop(struct hs_producer *producer, uint32_t number)
 				  (uint64_t)delta->base[number].values[i] * HS_WEIGHT_ONE);
 	}
 	delta->base[number] = (struct hs_shown){{0}};
-	hs_callsite_trie_release(&producer->trie, row->key.callsite);
-	hs_thread_names_release(&producer->threads, row->key.thread);
+	hs_tables_let_row_go(producer, number);
 	hs_heap_tracker_drop(&producer->tracker, number);
-}
-
-/* All that is in no row any more gives its room back, when it was not used for long enough. */
-static void trim_tables(struct hs_producer *producer)
-{
-	struct hs_delta *delta = &producer->delta;
-	const struct hs_interner *rows = &producer->tracker.rows;
-
-	hs_interner_trim(&producer->tracker.rows);
-	hs_interner_trim(&producer->trie.interner);
-	hs_interner_trim(&producer->locations.interner);
-	hs_interner_trim(&producer->threads.names);
-	hs_interner_trim(&producer->threads.tids);
-	if (delta->base_count > rows->count)
-		delta->base_count = rows->count;
-	if (delta->base_capacity > rows->capacity)
-		resize_base(delta, rows->capacity);
 }
 
 void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
@@ -217,5 +208,5 @@ void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *co
 		hs_pauses_count(&pauses);
 	}
 	hs_thread_names_forget_gone(&producer->threads, &pauses);
-	trim_tables(producer);
+	hs_tables_trim(producer);
 }

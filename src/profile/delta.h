@@ -76,4 +76,7 @@ void hs_delta_end(struct hs_delta *delta);
  */
 void hs_delta_forget(struct hs_delta *delta);
 
+/* The table of rows was trimmed. */
+void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows);
+
 #endif

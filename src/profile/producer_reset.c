@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Which samples the books take, and new books.  Runs on the producer. */
-#include "profile/books.h"
 #include "base/options.h"
+#include "profile/books.h"
+#include "profile/tables.h"
 #include "sample/heap.h"
 
 void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch)
@@ -15,9 +16,7 @@ static void let_rows_go(struct hs_producer *producer)
 
 	for (uint32_t row = 0; row < count; row++) {
 		if (hs_heap_tracker_has_row(&producer->tracker, row))
-			hs_callsite_trie_release(
-				&producer->trie,
-				hs_heap_tracker_row(&producer->tracker, row)->key.callsite);
+			hs_tables_let_row_go(producer, row);
 	}
 }
 
@@ -37,5 +36,8 @@ int hs_producer_reset(struct hs_producer *producer)
 		atomic_store_explicit(&hs_heaps[heap].lost.objects_weight, 0, memory_order_relaxed);
 		atomic_store_explicit(&hs_heaps[heap].lost.bytes, 0, memory_order_relaxed);
 	}
+	/* The room that was needed before counts for the first time only. */
+	hs_tables_trim(producer);
+	hs_tables_trim(producer);
 	return 0;
 }

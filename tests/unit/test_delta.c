@@ -460,6 +460,45 @@ static void ever_new_threads_take_no_more_memory(void)
 	CHECK_INT(producer->threads.tids.used, 2);
 }
 
+/* Books that were emptied have no more room than new ones. */
+static void a_reset_gives_all_room_back(void)
+{
+	enum { STACKS = 20000 };
+	uint32_t tid = (uint32_t)hs_sys_gettid();
+	size_t used[2];
+
+	producer = new_producer(HS_LABEL_THREAD);
+	hs_producer_write_deltas(producer);
+	for (int round = 0; round < 2; round++) {
+		union test_record late = allocate(0x80000, 10, 1, 0);
+
+		for (uint32_t i = 0; i < STACKS; i++) {
+			union test_record record = allocate(0x100000 + 64 * i, 10, 1, i);
+
+			record.head.tid = tid;
+			take(producer, &record);
+			release(0x100000 + 64 * i);
+			hs_producer_take_freed(producer);
+		}
+		CHECK(hs_producer_commit(producer));
+		take(producer, &late);
+		CHECK(!hs_producer_commit(producer));
+		CHECK_INT(producer->tracker.rows.used, STACKS + 1);
+		hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
+		CHECK_INT(hs_producer_reset(producer), 0);
+		release(0x80000);
+		hs_producer_take_freed(producer);
+		CHECK(!hs_producer_commit(producer));
+		check_empty();
+		CHECK_INT(producer->threads.names.used, 2);
+		CHECK_INT(producer->trie.interner.capacity, 64);
+		CHECK_INT(producer->locations.interner.capacity, 64);
+		CHECK_INT(producer->delta.base_capacity, 64);
+		used[round] = hs_arena_used();
+	}
+	CHECK_INT(used[1], used[0]);
+}
+
 int main(void)
 {
 	set_up();
@@ -475,5 +514,6 @@ int main(void)
 	RUN(ever_new_names_take_no_more_memory);
 	RUN(ever_new_stacks_take_no_more_memory);
 	RUN(ever_new_threads_take_no_more_memory);
+	RUN(a_reset_gives_all_room_back);
 	return CHECK_RESULT();
 }
