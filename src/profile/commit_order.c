@@ -18,13 +18,43 @@ int hs_commit_order_init(struct hs_commit_order *order)
 {
 	*order = (struct hs_commit_order){ .next = 1, .capacity = FIRST_CAPACITY };
 	order->window = hs_arena_zalloc(FIRST_CAPACITY * sizeof *order->window);
-	return order->window == NULL ? -ENOMEM : 0;
+	order->given_up = hs_arena_zalloc(HS_COMMIT_GIVEN_UP * sizeof *order->given_up);
+	return order->window == NULL || order->given_up == NULL ? -ENOMEM : 0;
 }
 
 void hs_commit_order_fini(struct hs_commit_order *order)
 {
 	hs_arena_free(order->window);
+	hs_arena_free(order->given_up);
 	*order = (struct hs_commit_order){ 0 };
+}
+
+static void note_given_up(struct hs_commit_order *order, uint64_t from, uint64_t to)
+{
+	struct hs_number_range *place = &order->given_up[order->given_up_next];
+
+	if (from == to)
+		return;
+	if (place->from != place->to && place->to > order->forgotten)
+		order->forgotten = place->to;
+	*place = (struct hs_number_range){ from, to };
+	order->given_up_next = (order->given_up_next + 1) % HS_COMMIT_GIVEN_UP;
+}
+
+/* Whether the number was given up, as far as is known; then it is not any more. */
+static bool take_given_up(struct hs_commit_order *order, uint64_t number)
+{
+	for (uint32_t i = 0; i < HS_COMMIT_GIVEN_UP; i++) {
+		struct hs_number_range *range = &order->given_up[i];
+		uint64_t to = range->to;
+
+		if (number < range->from || number >= to)
+			continue;
+		range->to = number;
+		note_given_up(order, number + 1, to);
+		return true;
+	}
+	return number < order->forgotten;
 }
 
 /* Make room for number, which is not late. */
@@ -50,7 +80,7 @@ enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t numb
 				    const struct hs_event *event)
 {
 	if (number < order->next)
-		return HS_ARRIVAL_LATE;
+		return take_given_up(order, number) ? HS_ARRIVAL_LATE : HS_ARRIVAL_DUPLICATE;
 	if (number - order->next >= order->capacity && !grow_for(order, number))
 		return HS_ARRIVAL_NO_ROOM;
 	if (place(order, number)->kind != HS_EVENT_NONE)
@@ -88,6 +118,7 @@ uint64_t hs_commit_order_skip_to(struct hs_commit_order *order, uint64_t number)
 {
 	uint64_t skipped = number - order->next;
 
+	note_given_up(order, order->next, number);
 	order->next = number;
 	return skipped;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Puts events in the order of their numbers: a window of those that came before their
- * turn.  Starts at number 1.  Threads: the producer.  Memory: the arena.
+ * turn, and the numbers that were given up, to tell what comes late from what comes twice.
+ * Starts at number 1.  Threads: the producer.  Memory: the arena.
  */
 #ifndef HS_PROFILE_COMMIT_ORDER_H
 #define HS_PROFILE_COMMIT_ORDER_H
@@ -36,17 +37,29 @@ struct hs_event {
 	uint32_t labels;    /* of sample/labels.h, 0: none */
 };
 
+/* Numbers that were given up: from `from` on, below `to`.  None: both 0. */
+struct hs_number_range {
+	uint64_t from;
+	uint64_t to;
+};
+
+/* More ranges than these are forgotten; then what is as old as they is taken for late. */
+#define HS_COMMIT_GIVEN_UP 1024u
+
 struct hs_commit_order {
 	struct hs_event *window; /* number n is at n modulo capacity; NULL if capacity is 0 */
 	uint64_t next;           /* number waited for */
 	uint32_t capacity;       /* a power of two */
 	uint32_t waiting;        /* events in the window */
+	struct hs_number_range *given_up; /* a ring */
+	uint32_t given_up_next;  /* its place for the next one */
+	uint64_t forgotten;      /* of ranges below this there may be some that were forgotten */
 };
 
 enum hs_arrival {
 	HS_ARRIVAL_KEPT,      /* in the window now */
-	HS_ARRIVAL_LATE,      /* its turn has passed: the caller applies it */
-	HS_ARRIVAL_DUPLICATE, /* the number is there already */
+	HS_ARRIVAL_LATE,      /* it was given up: the caller applies it */
+	HS_ARRIVAL_DUPLICATE, /* the number is there already, or has been */
 	HS_ARRIVAL_NO_ROOM,   /* too far ahead, or out of memory */
 };
 

@@ -36,8 +36,7 @@ static void gives_events_in_order(void)
 	for (uint64_t number = 1; number <= 3; number++)
 		CHECK_INT(take(), number);
 	CHECK_INT(take(), 0);
-	CHECK_INT(put(3), HS_ARRIVAL_LATE);
-	CHECK_INT(put(0), HS_ARRIVAL_LATE);
+	CHECK_INT(put(3), HS_ARRIVAL_DUPLICATE);
 	CHECK_INT(order.waiting, 0);
 	hs_commit_order_fini(&order);
 }
@@ -71,8 +70,34 @@ static void skips_gaps(void)
 	CHECK_INT(take(), 10);
 	CHECK_INT(take(), 0);
 	CHECK_INT(put(4), HS_ARRIVAL_LATE);
+	CHECK_INT(put(4), HS_ARRIVAL_DUPLICATE);
+	CHECK_INT(put(1), HS_ARRIVAL_LATE);
+	CHECK_INT(put(9), HS_ARRIVAL_LATE);
+	CHECK_INT(put(10), HS_ARRIVAL_DUPLICATE); /* its turn was */
+	for (uint64_t number = 1; number <= 9; number++)
+		CHECK_INT(put(number), number == 1 || number == 4 || number == 9
+					       ? HS_ARRIVAL_DUPLICATE
+					       : HS_ARRIVAL_LATE);
+	for (uint64_t number = 1; number <= 10; number++)
+		CHECK_INT(put(number), HS_ARRIVAL_DUPLICATE);
 	CHECK_INT(hs_commit_order_skip_to(&order, hs_commit_order_first(&order)), 1);
+	CHECK_INT(put(11), HS_ARRIVAL_LATE);
 	CHECK_INT(take(), 12);
+	hs_commit_order_fini(&order);
+}
+
+/* What was given up is taken for late rather than for a duplicate, however long ago. */
+static void forgets_gaps_of_long_ago(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	for (uint64_t number = 2; number <= 4 * HS_COMMIT_GIVEN_UP; number += 2) {
+		put(number);
+		CHECK_INT(hs_commit_order_skip_to(&order, number), 1);
+		CHECK_INT(take(), number);
+	}
+	for (uint64_t number = 1; number <= 4 * HS_COMMIT_GIVEN_UP; number += 2)
+		CHECK_INT(put(number), HS_ARRIVAL_LATE);
+	CHECK_INT(put(4 * HS_COMMIT_GIVEN_UP), HS_ARRIVAL_DUPLICATE);
 	hs_commit_order_fini(&order);
 }
 
@@ -99,6 +124,7 @@ int main(void)
 	RUN(gives_events_in_order);
 	RUN(grows_and_keeps_what_waits);
 	RUN(skips_gaps);
+	RUN(forgets_gaps_of_long_ago);
 	RUN(refuses_what_it_has_no_room_for);
 	CHECK_INT(hs_arena_used(), 0);
 	return CHECK_RESULT();
