@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The hash table of the live set.  See live_set.h for the layout and live_index.h.
+ * The index of the live set: the current table and how it grows.  See live_index.h.
  */
 #include "sample/live_index.h"
 
 #include <errno.h>
 
-#include "base/arena.h"
+#include "sample/live_table.h"
 
 /* Grow past this many entries per bucket of six, on average: two full neighbours are
  * then a matter of one in five million inserts. */
@@ -15,219 +15,70 @@
 /* Tables have at most this many times the room that their entries need. */
 #define MOST_ROOM 64
 
-/* Bound on retries of a compare-and-swap that others keep winning. */
-#define LANE_TRIES 1000
-
-/* Doublings tried on top of the first, where a copy finds a bucket full. */
+/* Doublings tried on top of the first, where two buckets are full of entries made meanwhile. */
 #define GROW_TRIES 2
-
-#define OVERFLOW_ONE ((uint64_t)1 << 56)
-
-/* Bytes of the filter for each bucket: one entry in so many bytes when it is time to grow. */
-#define FILTER_PER_BUCKET 16
-
-/* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 32. */
-#define FILTER_ROOM 64
-
-/* The hash of the filter has 32 bits, one of which at least is shifted out. */
-#define FILTER_MOST_BITS 31
-
-/* A byte that has counted so far stays so: in practice none does. */
-#define FILTER_FULL UINT8_MAX
 
 /* Before hs_live_index_init(): an empty table of two buckets.  32 bytes: 5 of 32 bits. */
 static _Alignas(64) struct {
-	uint8_t filter[2 * FILTER_PER_BUCKET + FILTER_ROOM];
+	uint8_t filter[2 * HS_LIVE_FILTER_PER_BUCKET + HS_LIVE_FILTER_ROOM];
 	_Alignas(64) struct hs_live_bucket buckets[2];
 } none;
 
 _Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
 uintptr_t hs_live_filter = (uintptr_t)none.filter + 27;
 static _Atomic uint64_t growing; /* the next table while entries are copied; 0 = none */
-static _Atomic uint32_t refused; /* inserts without room since the last growth */
-
-static uint64_t tag_of(uint64_t hash)
-{
-	return (hash >> 32 & 0x7f) | 0x80;
-}
-
-static struct hs_live_bucket *buckets_of(uint64_t index)
-{
-	return (struct hs_live_bucket *)(uintptr_t)(index & ~(uint64_t)63);
-}
-
-static uint64_t bucket_count(uint64_t index)
-{
-	return (uint64_t)1 << (64 - (index & 63));
-}
-
-static struct hs_live_bucket *home_of(uint64_t index, uint64_t hash)
-{
-	return buckets_of(index) + (hash >> (index & 63));
-}
-
-/* The other bucket of the same cache line. */
-static struct hs_live_bucket *neighbour_of(struct hs_live_bucket *bucket)
-{
-	return (struct hs_live_bucket *)((uintptr_t)bucket ^ sizeof *bucket);
-}
-
-/* How many bytes a table's filter has. */
-static uint64_t filter_bytes(uint64_t buckets)
-{
-	uint64_t bytes = buckets * FILTER_PER_BUCKET, most = (uint64_t)1 << FILTER_MOST_BITS;
-
-	return bytes < most ? bytes : most;
-}
-
-/* In front of the buckets; see hs_live_filter. */
-static uintptr_t filter_of(uint64_t index)
-{
-	uint64_t bytes = filter_bytes(bucket_count(index));
-
-	return (uintptr_t)buckets_of(index) - bytes - FILTER_ROOM +
-	       (uintptr_t)(32 - __builtin_ctzll(bytes));
-}
-
-/*
- * Count an entry in, before it is there, and out, when it is not there any more.  Relaxed:
- * hs_live_set_may_hold_key() says what orders it.
- */
-static void count_in(uint64_t index, uint64_t key)
-{
-	uint8_t *byte = hs_live_filter_byte(filter_of(index), key);
-	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
-
-	while (count != FILTER_FULL &&
-	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count + 1), true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
-static void count_out(uint64_t index, uint64_t key)
-{
-	uint8_t *byte = hs_live_filter_byte(filter_of(index), key);
-	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
-
-	while (count != FILTER_FULL &&
-	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count - 1), true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-
-/* Take a free lane for tag: its number, or -1. */
-static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
-{
-	uint64_t tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
-
-	for (int tries = 0; tries < LANE_TRIES; tries++) {
-		int lane = 0;
-
-		while (lane < HS_BUCKET_LANES && (tags >> (8 * lane) & 0xff) != 0)
-			lane++;
-		if (lane == HS_BUCKET_LANES)
-			return -1;
-		/* Acquire: after the clearing of the lane's slot in empty_lane(). */
-		if (atomic_compare_exchange_weak_explicit(
-			    &bucket->tags, &tags, tags | tag << (8 * lane), memory_order_acq_rel,
-			    memory_order_relaxed))
-			return lane;
-	}
-	return -1;
-}
-
-static bool insert_into(uint64_t index, uint64_t key, uint32_t slot)
-{
-	uint64_t hash = hs_live_hash(key);
-	struct hs_live_bucket *home = home_of(index, hash), *bucket = home;
-	int lane;
-
-	count_in(index, key);
-	lane = take_lane(bucket, tag_of(hash));
-	if (lane < 0) {
-		bucket = neighbour_of(home);
-		lane = take_lane(bucket, tag_of(hash));
-		if (lane < 0) {
-			count_out(index, key);
-			return false;
-		}
-		atomic_fetch_add_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
-	}
-	/*
-	 * Release: the slot's fields, for searches on other threads.  Sequentially
-	 * consistent for the sake of hs_live_index_insert().
-	 */
-	atomic_store(&bucket->slots[lane], slot + 1);
-	return true;
-}
+static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 0 = none */
 
 bool hs_live_index_insert(uint64_t key, uint32_t slot)
 {
 	uint64_t index = atomic_load(&hs_live_index), next;
 
-	for (;;) {
-		if (!insert_into(index, key, slot)) {
-			atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
-			return false;
-		}
+	while (hs_live_table_insert(index, key, slot)) {
 		/*
-		 * The store of the entry and this load, grow()'s store and the copy's loads are
-		 * sequentially consistent: either this sees the new table, or the copy sees
+		 * The store of the entry and this load, grow_to()'s store and the copy's loads
+		 * are sequentially consistent: either this sees the new table, or the copy sees
 		 * the entry.
 		 */
 		next = atomic_load(&growing);
-		if (next != 0 && next != index && !insert_into(next, key, slot)) {
-			atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
-			return false;
-		}
+		if (next != 0 && next != index && !hs_live_table_insert(next, key, slot))
+			break;
 		/* The switch happened in between: the entry may be in the old table alone. */
 		next = atomic_load(&hs_live_index);
 		if (next == index)
 			return true;
 		index = next;
 	}
-}
-
-/* Empty a lane if it holds slot; of several threads that try, one succeeds. */
-static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
-{
-	uint32_t held = slot + 1;
-
-	if (!atomic_compare_exchange_strong_explicit(&bucket->slots[lane], &held, 0,
-						     memory_order_relaxed, memory_order_relaxed))
-		return false;
-	/* Release: the store before, for the next owner of the lane. */
-	atomic_fetch_and_explicit(&bucket->tags, ~((uint64_t)0xff << (8 * lane)),
-				  memory_order_release);
-	return true;
-}
-
-static void remove_from(uint64_t index, uint64_t key, uint32_t slot)
-{
-	struct hs_live_bucket *home = home_of(index, hs_live_hash(key));
-	struct hs_live_bucket *neighbour = neighbour_of(home);
-
-	for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
-		if (empty_lane(home, lane, slot))
-			count_out(index, key);
-		if (empty_lane(neighbour, lane, slot)) {
-			atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
-			count_out(index, key);
-		}
-	}
+	hs_live_index_remove(key, slot);
+	atomic_store_explicit(&refused, hs_live_hash(key) | 1, memory_order_relaxed);
+	return false;
 }
 
 void hs_live_index_remove(uint64_t key, uint32_t slot)
 {
-	remove_from(atomic_load(&hs_live_index), key, slot);
+	uint64_t index = atomic_load(&hs_live_index), next;
+
+	for (;;) {
+		/*
+		 * As in hs_live_index_insert(): either this sees the new table, or the copy sees
+		 * that the entry is gone, at first or when it has copied it.
+		 */
+		hs_live_table_remove(index, key, slot);
+		next = atomic_load(&growing);
+		if (next != 0 && next != index)
+			hs_live_table_remove(next, key, slot);
+		next = atomic_load(&hs_live_index);
+		if (next == index)
+			return;
+		index = next;
+	}
 }
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
 	uint64_t hash = hs_live_hash(key);
 
-	search->bucket = home_of(atomic_load(&hs_live_index), hash);
-	search->tag = tag_of(hash);
+	search->bucket = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	search->tag = hs_live_table_tag(hash);
 	search->lane = 0;
 	search->buckets_left = 1;
 	if (atomic_load_explicit(&search->bucket->tags, memory_order_relaxed) >> 56 != 0)
@@ -251,27 +102,9 @@ uint32_t hs_live_search_next(struct hs_live_search *search)
 				return slot - 1;
 		}
 		search->lane = 0;
-		search->bucket = neighbour_of(search->bucket);
+		search->bucket = hs_live_table_neighbour(search->bucket);
 	}
 	return HS_SLOT_NONE;
-}
-
-static uint64_t make_table(uint64_t buckets)
-{
-	size_t before = filter_bytes(buckets) + FILTER_ROOM;
-	size_t bytes = before + buckets * sizeof(struct hs_live_bucket);
-	unsigned char *memory;
-
-	bytes = (bytes + 4095) & ~(size_t)4095;
-	memory = hs_arena_reserve(bytes);
-	if (memory == NULL)
-		return 0;
-	if (hs_arena_commit(memory, bytes) != 0) {
-		/* It is tried again and again: addresses run out too. */
-		hs_arena_unreserve(memory, bytes);
-		return 0;
-	}
-	return (uint64_t)(uintptr_t)(memory + before) | (uint64_t)(64 - __builtin_ctzll(buckets));
 }
 
 /*
@@ -280,7 +113,7 @@ static uint64_t make_table(uint64_t buckets)
  */
 static void switch_to(uint64_t index)
 {
-	__atomic_store_n(&hs_live_filter, filter_of(index), __ATOMIC_RELEASE);
+	__atomic_store_n(&hs_live_filter, hs_live_table_filter(index), __ATOMIC_RELEASE);
 	atomic_store(&hs_live_index, index);
 }
 
@@ -290,29 +123,41 @@ int hs_live_index_init(uint32_t expected)
 
 	while (buckets * ENTRIES_PER_BUCKET < expected)
 		buckets *= 2;
-	index = make_table(buckets);
+	index = hs_live_table_make(buckets);
 	if (index == 0)
 		return -ENOMEM;
 	switch_to(index);
 	return 0;
 }
 
-static bool copy_entry(uint64_t to, uint32_t slot)
+/*
+ * Copy the entry of a lane.  False when the new table has no room for it.  The slot's key does
+ * not change meanwhile: it is the producer that recycles slots that are in the index.
+ */
+static bool copy_lane(_Atomic uint32_t *lane, uint64_t to)
 {
-	return insert_into(to, hs_live_set_key(slot), slot);
+	/* Sequentially consistent: see hs_live_index_insert() and _remove(). */
+	uint32_t slot = atomic_load(lane) - 1;
+	uint64_t key;
+
+	if (slot == HS_SLOT_NONE)
+		return true;
+	key = hs_live_set_key(slot);
+	if (!hs_live_table_holds(to, key, slot) && !hs_live_table_insert(to, key, slot))
+		return false;
+	if (atomic_load(lane) != slot + 1)
+		hs_live_table_remove(to, key, slot);
+	return true;
 }
 
 /* Copy all entries; false when the new table has no room for one. */
 static bool copy_table(uint64_t from, uint64_t to)
 {
-	struct hs_live_bucket *bucket = buckets_of(from);
+	struct hs_live_bucket *bucket = hs_live_table_buckets(from);
 
-	for (uint64_t n = bucket_count(from); n > 0; n--, bucket++) {
+	for (uint64_t n = hs_live_table_count(from); n > 0; n--, bucket++) {
 		for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
-			/* Sequentially consistent: see hs_live_index_insert(). */
-			uint32_t slot = atomic_load(&bucket->slots[lane]);
-
-			if (slot != 0 && !copy_entry(to, slot - 1))
+			if (!copy_lane(&bucket->slots[lane], to))
 				return false;
 		}
 	}
@@ -323,7 +168,7 @@ static bool copy_table(uint64_t from, uint64_t to)
 static int grow_to(uint64_t buckets)
 {
 	uint64_t old = atomic_load(&hs_live_index);
-	uint64_t next = make_table(buckets);
+	uint64_t next = hs_live_table_make(buckets);
 
 	if (next == 0)
 		return -ENOMEM;
@@ -337,27 +182,62 @@ static int grow_to(uint64_t buckets)
 	/* In this order: an insert that no longer sees growing sees the new table. */
 	switch_to(next);
 	atomic_store(&growing, 0);
-	atomic_store_explicit(&refused, 0, memory_order_relaxed);
 	return 0;
+}
+
+/*
+ * Whether a hash would find room in a table of so many buckets, as many as now or more: its two
+ * buckets there get entries from its two buckets here only.
+ */
+static bool would_have_room(uint64_t hash, uint64_t buckets)
+{
+	struct hs_live_bucket *home = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	struct hs_live_bucket *both[] = {home, hs_live_table_neighbour(home)};
+	int pair_shift = 64 - __builtin_ctzll(buckets) + 1;
+	unsigned count = 0;
+
+	for (int lane = 0; lane < 2 * HS_BUCKET_LANES; lane++) {
+		uint32_t slot = atomic_load_explicit(
+			&both[lane / HS_BUCKET_LANES]->slots[lane % HS_BUCKET_LANES],
+			memory_order_acquire);
+
+		count += slot != 0 && hs_live_hash(hs_live_set_key(slot - 1)) >> pair_shift ==
+					      hash >> pair_shift;
+	}
+	return count < 2 * HS_BUCKET_LANES;
+}
+
+/* How many buckets there should be: as many as now if more would not help. */
+static uint64_t buckets_wanted(uint64_t buckets, uint32_t entries)
+{
+	uint64_t hash = atomic_exchange_explicit(&refused, 0, memory_order_relaxed);
+	uint64_t wanted = buckets;
+
+	/* Not by one doubling: where the program was much faster, that is still too full. */
+	while (wanted * ENTRIES_PER_BUCKET < entries)
+		wanted *= 2;
+	if (wanted > buckets || hash == 0)
+		return wanted;
+	/*
+	 * A refusal in a table that is far from full: the crowd may be gone by now, or consist of
+	 * keys that no table parts.
+	 */
+	while (!would_have_room(hash, wanted)) {
+		if (wanted * ENTRIES_PER_BUCKET / MOST_ROOM >= entries)
+			return buckets;
+		wanted *= 2;
+	}
+	return wanted;
 }
 
 int hs_live_index_maintain(uint32_t entries)
 {
-	uint64_t buckets = bucket_count(atomic_load(&hs_live_index));
-	uint64_t room = buckets * ENTRIES_PER_BUCKET;
-	bool crowded = atomic_load_explicit(&refused, memory_order_relaxed) != 0;
+	uint64_t now = hs_live_table_count(atomic_load(&hs_live_index));
+	uint64_t buckets = buckets_wanted(now, entries);
 	int error;
 
-	/*
-	 * A refusal in a table that is far from full means addresses that the hash does not
-	 * part; a larger table may, up to a point.
-	 */
-	if (entries <= room && !(crowded && entries > room / MOST_ROOM))
+	if (buckets == now)
 		return 0;
-	/* Not by one doubling: where the program was much faster, that is still too full. */
-	do
-		buckets *= 2;
-	while (buckets * ENTRIES_PER_BUCKET < entries);
 	for (int tries = 0; (error = grow_to(buckets)) == -EAGAIN && tries < GROW_TRIES; tries++)
 		buckets *= 2;
 	return error == -EAGAIN ? -ENOMEM : error;

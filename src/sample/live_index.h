@@ -15,13 +15,13 @@
 /* A table for about expected entries.  Start-up.  0 or -ENOMEM. */
 int hs_live_index_init(uint32_t expected);
 
-/* Any thread, lock-free.  False when both buckets of the key are full. */
+/* Any thread, lock-free.  False, and no entry, when both buckets of the key are full. */
 bool hs_live_index_insert(uint64_t key, uint32_t slot);
 
 /*
- * Take out the entries for slot under key.  Any thread, lock-free: by whoever frees, so
- * that a key used again and again does not crowd its bucket, and once more by the
- * producer, for an entry copied into a larger table meanwhile.
+ * Take out the entries for slot under key, of a larger table that is being made too.  Any
+ * thread, lock-free: by whoever frees, so that a key used again and again does not crowd its
+ * bucket, and once more by the producer, for a thread that died before it did.
  */
 void hs_live_index_remove(uint64_t key, uint32_t slot);
 
@@ -37,8 +37,8 @@ void hs_live_search_start(struct hs_live_search *search, uint64_t key);
 uint32_t hs_live_search_next(struct hs_live_search *search);
 
 /*
- * The producer: grow if entries are too many for the table, or an insert was refused.
- * 0 or -ENOMEM.
+ * The producer: grow if entries are too many for the table, or if an insert was refused that
+ * a larger table would have had room for.  0 or -ENOMEM.
  */
 int hs_live_index_maintain(uint32_t entries);
 

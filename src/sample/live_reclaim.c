@@ -54,14 +54,19 @@ bool hs_live_set_recycle(uint32_t number, uint32_t generation)
 	if (hs_slot_state(state) == HS_SLOT_EMPTY ||
 	    (uint32_t)hs_slot_generation(state) != generation)
 		return false;
-	/* HS_SLOT_FILLING too: an insert that was refused by one of two tables has left an entry.
-	 */
+	/* Its thread, slow or dead, has yet to put it on the freed list: it comes from there. */
+	if (hs_slot_state(state) == HS_SLOT_FREED &&
+	    atomic_load_explicit(&slot->listed, memory_order_relaxed) != hs_slot_listed(state))
+		return false;
+	/* HS_SLOT_FILLING too: its thread may have left the insert in the middle. */
 	if (hs_slot_heap(state) != HS_HEAP_NONE)
 		hs_live_index_remove(hs_live_set_key(number), number);
 	/* Not if the program has just freed it: then it comes off the freed list. */
 	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
 						     memory_order_relaxed, memory_order_relaxed))
 		return false;
+	if (hs_slot_state(state) == HS_SLOT_FREED)
+		atomic_fetch_sub_explicit(&hs_live_slots.freed, 1, memory_order_relaxed);
 	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
 	atomic_fetch_sub_explicit(&hs_live_slots.used, 1, memory_order_relaxed);
 	hs_live_slot_push(&hs_live_slots.free_list, number);
@@ -137,8 +142,11 @@ _Atomic bool hs_live_set_exhausted;
 
 int hs_live_set_maintain(uint32_t headroom)
 {
+	/* In this order: what is freed is in use. */
+	uint32_t freed = atomic_load_explicit(&hs_live_slots.freed, memory_order_acquire);
 	uint32_t in_use = hs_live_set_used();
-	int error = hs_live_index_maintain(in_use);
+	/* What is freed is not in the index, however long the producer has yet to come to it. */
+	int error = hs_live_index_maintain(in_use - freed);
 
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
 	       hs_live_set_capacity() - in_use < headroom)

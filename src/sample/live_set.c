@@ -195,8 +195,11 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	/* Below: for an earlier generation.  The difference, for generations wrap. */
 	if ((int32_t)(listed - hs_slot_listed(state)) < 0 &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
-						    memory_order_relaxed, memory_order_relaxed))
+						    memory_order_relaxed, memory_order_relaxed)) {
+		/* Release: its being in use, for hs_live_set_maintain(). */
+		atomic_fetch_add_explicit(&hs_live_slots.freed, 1, memory_order_release);
 		hs_live_slot_push(&hs_live_slots.freed_list, number);
+	}
 }
 
 /* The slot has been moved from HS_SLOT_LIVE to FREED. */

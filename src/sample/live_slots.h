@@ -40,6 +40,7 @@ struct hs_live_slots {
 	_Atomic uint32_t used;
 	_Alignas(64) _Atomic uint64_t free_list;  /* tag << 32 | slot + 1 */
 	_Alignas(64) _Atomic uint64_t freed_list; /* the same */
+	_Atomic uint32_t freed; /* of those used, put on the freed list and not recycled */
 };
 extern struct hs_live_slots hs_live_slots;
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Little memory: the least that HEAPSAMPLE_MEMORY takes is enough at every interval, and a
-# live set that was full takes samples again when the program has freed its blocks.
+# live set that was full takes samples again when the program has freed its blocks; blocks that
+# are freed at once take up none, however many they are.
 . "$(dirname "$0")/lib.sh"
 
 for interval in 1 16 4k 64k 512k; do
@@ -31,4 +32,13 @@ expect_one_message 'HEAPSAMPLE_MEMORY is used up'
 expect_profiles 1
 check check_profile.py counted "$out"/*.heap.pb.gz lost_live_set
 check check_profile.py uncounted "$out"/*.heap.pb.gz block_expired
+
+for memory in 32m 256m; do
+	run_profiled "hot.$memory" HEAPSAMPLE_MEMORY=$memory HEAPSAMPLE_INTERVAL=1 \
+		HEAPSAMPLE_MAX_INTERVAL=1 HEAPSAMPLE_BLOCK=0 -- "$victims/victim_busy" 1000000
+	expect_status 5
+	expect_silence
+	expect_profiles 1
+	check check_profile.py uncounted "$out"/*.heap.pb.gz lost_live_set lost_memory
+done
 finish

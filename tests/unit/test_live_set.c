@@ -218,41 +218,97 @@ static void test_equal_distances(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-static void test_bucket_overflow(void)
+static unsigned index_shift(void)
 {
-	struct hs_live_ticket tickets[13];
-	uint64_t addresses[13];
-	unsigned shift = atomic_load(&hs_live_index) & 63;
+	return atomic_load(&hs_live_index) & 63;
+}
 
-	/* Same bucket, and every second one with the same tag. */
+static void refuse(uint64_t address)
+{
+	struct hs_live_ticket ticket;
+
+	CHECK(hs_live_set_take(&ticket));
+	CHECK(!hs_live_set_insert(ticket, pointer(address)));
+	hs_live_set_cancel(ticket);
+}
+
+/*
+ * Fill a bucket and its neighbour with twelve addresses whose hashes differ in one bit, and have
+ * a thirteenth refused.  addresses: all of them.
+ */
+static void crowd(uint64_t addresses[13], unsigned bit)
+{
+	/* Every third one with the same tag. */
 	for (unsigned i = 0; i < 13; i++)
-		addresses[i] = address_of_hash((uint64_t)5 << shift | (uint64_t)(i & 1) << 32 | i);
+		addresses[i] =
+			address_of_hash((uint64_t)5 << index_shift() | (uint64_t)(i & 1) << bit |
+					(uint64_t)(i % 3) << 32 | i);
 	for (unsigned i = 0; i < 12; i++)
-		tickets[i] = insert(addresses[i]);
+		insert(addresses[i]);
 	for (unsigned i = 0; i < 12; i++)
 		CHECK(hs_live_set_may_hold(pointer(addresses[i])));
 	/* The neighbour's own entries have no room either. */
-	CHECK(hs_live_set_take(&tickets[12]));
-	CHECK(!hs_live_set_insert(tickets[12], pointer(addresses[12])));
-	hs_live_set_cancel(tickets[12]);
-	/* A larger table might part them; these no table can, and it stays in proportion. */
-	for (unsigned i = 0; i < 20; i++) {
-		CHECK_INT(hs_live_set_maintain(0), 0);
-		CHECK(hs_live_set_take(&tickets[12]));
-		CHECK(!hs_live_set_insert(tickets[12], pointer(addresses[12])));
-		hs_live_set_cancel(tickets[12]);
-	}
-	CHECK((atomic_load(&hs_live_index) & 63) < shift);
-	CHECK((atomic_load(&hs_live_index) & 63) >= shift - 4);
-	shift = atomic_load(&hs_live_index) & 63;
+	refuse(addresses[12]);
+}
+
+static void free_crowd(const uint64_t addresses[13])
+{
 	for (unsigned i = 12; i-- > 0;)
 		CHECK(hs_live_set_free(pointer(addresses[i]), &sequence));
-	CHECK_INT(recycle_freed(), 12);
 	for (unsigned i = 0; i < 13; i++)
 		CHECK(!hs_live_set_may_hold(pointer(addresses[i])));
-	/* A refusal in a table far from full is no reason to grow. */
+}
+
+static void test_bucket_overflow(void)
+{
+	unsigned shift = index_shift();
+	uint64_t addresses[13];
+
+	/* No table of a sensible size parts these. */
+	crowd(addresses, 7);
+	for (unsigned i = 0; i < 20; i++) {
+		CHECK_INT(hs_live_set_maintain(0), 0);
+		refuse(addresses[12]);
+	}
+	CHECK_INT(index_shift(), shift);
+	free_crowd(addresses);
+	CHECK_INT(recycle_freed(), 12);
+
+	/* By the time it is looked at there is room: what is freed does not count. */
+	crowd(addresses, shift - 1);
+	free_crowd(addresses);
 	CHECK_INT(hs_live_set_maintain(0), 0);
-	CHECK_INT(atomic_load(&hs_live_index) & 63, shift);
+	CHECK_INT(index_shift(), shift);
+	CHECK_INT(recycle_freed(), 12);
+
+	/* A table of the fourfold size does, one of twice the size does not. */
+	crowd(addresses, shift - 1);
+	CHECK_INT(hs_live_set_maintain(0), 0);
+	CHECK_INT(index_shift(), shift - 2);
+	insert(addresses[12]);
+	CHECK(hs_live_set_free(pointer(addresses[12]), &sequence));
+	CHECK_INT(hs_live_set_maintain(0), 0);
+	CHECK_INT(index_shift(), shift - 2);
+	free_crowd(addresses);
+	CHECK_INT(recycle_freed(), 13);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+/* An address that is allocated and freed all the time needs no more room than one block. */
+static void test_hot_address(void)
+{
+	unsigned shift = index_shift(), count = 2u << (64 - shift);
+
+	for (unsigned i = 0; i < count; i++) {
+		insert(0x8000);
+		CHECK_INT(hs_live_set_free(pointer(0x8000), &sequence), 1);
+		if (i % 64 == 0)
+			CHECK_INT(hs_live_set_maintain(0), 0);
+	}
+	CHECK_INT(hs_live_set_used(), count);
+	CHECK_INT(hs_live_set_maintain(0), 0);
+	CHECK_INT(index_shift(), shift);
+	CHECK_INT(recycle_freed(), count);
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
@@ -266,6 +322,8 @@ static void test_sweep(void)
 	CHECK_INT(take_live(HS_HEAP_MALLOC, 0x4000, HS_SLOT_FREED, &state), early.slot);
 	CHECK_INT(take_live(HS_HEAP_MALLOC, 0x4010, HS_SLOT_FREED, &other), late.slot);
 	hs_live_slot_number(late.slot, other, &sequence);
+	/* The list is where they have to come from. */
+	CHECK(!hs_live_set_recycle(late.slot, late.generation));
 	CHECK(hs_live_set_free(pointer(0x4020), &sequence));
 	hs_live_set_sweep_freed(number, &sequence);
 	CHECK_INT(hs_live_set_free_sequence(early.slot), number + 2);
@@ -382,6 +440,7 @@ int main(void)
 	RUN(test_free_a_heap);
 	RUN(test_equal_distances);
 	RUN(test_bucket_overflow);
+	RUN(test_hot_address);
 	RUN(test_sweep);
 	RUN(test_growth);
 	RUN(test_slots_run_out);

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One table of the live set's index.  See live_table.h. */
+#include "sample/live_table.h"
+
+#include "base/arena.h"
+
+/* Bound on retries of a compare-and-swap that others keep winning. */
+#define LANE_TRIES 1000
+
+#define OVERFLOW_ONE ((uint64_t)1 << 56)
+
+/* The hash of the filter has 32 bits, one of which at least is shifted out. */
+#define FILTER_MOST_BITS 31
+
+/* A byte that has counted so far stays so: in practice none does. */
+#define FILTER_FULL UINT8_MAX
+
+/* How many bytes a table's filter has. */
+static uint64_t filter_bytes(uint64_t buckets)
+{
+	uint64_t bytes = buckets * HS_LIVE_FILTER_PER_BUCKET,
+		 most = (uint64_t)1 << FILTER_MOST_BITS;
+
+	return bytes < most ? bytes : most;
+}
+
+uintptr_t hs_live_table_filter(uint64_t table)
+{
+	uint64_t bytes = filter_bytes(hs_live_table_count(table));
+
+	return (uintptr_t)hs_live_table_buckets(table) - bytes - HS_LIVE_FILTER_ROOM +
+	       (uintptr_t)(32 - __builtin_ctzll(bytes));
+}
+
+/*
+ * Count an entry in, before it is there, and out, when it is not there any more.  Relaxed:
+ * hs_live_set_may_hold_key() says what orders it.
+ */
+static void count_in(uint64_t table, uint64_t key)
+{
+	uint8_t *byte = hs_live_filter_byte(hs_live_table_filter(table), key);
+	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
+
+	while (count != FILTER_FULL &&
+	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count + 1), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static void count_out(uint64_t table, uint64_t key)
+{
+	uint8_t *byte = hs_live_filter_byte(hs_live_table_filter(table), key);
+	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
+
+	while (count != FILTER_FULL &&
+	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count - 1), true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+/* Take a free lane for tag: its number, or -1. */
+static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
+{
+	uint64_t tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
+
+	for (int tries = 0; tries < LANE_TRIES; tries++) {
+		int lane = 0;
+
+		while (lane < HS_BUCKET_LANES && (tags >> (8 * lane) & 0xff) != 0)
+			lane++;
+		if (lane == HS_BUCKET_LANES)
+			return -1;
+		/* Acquire: after the clearing of the lane's slot in empty_lane(). */
+		if (atomic_compare_exchange_weak_explicit(
+			    &bucket->tags, &tags, tags | tag << (8 * lane), memory_order_acq_rel,
+			    memory_order_relaxed))
+			return lane;
+	}
+	return -1;
+}
+
+bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot)
+{
+	uint64_t hash = hs_live_hash(key);
+	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
+	int lane;
+
+	count_in(table, key);
+	lane = take_lane(bucket, hs_live_table_tag(hash));
+	if (lane < 0) {
+		bucket = hs_live_table_neighbour(home);
+		lane = take_lane(bucket, hs_live_table_tag(hash));
+		if (lane < 0) {
+			count_out(table, key);
+			return false;
+		}
+		atomic_fetch_add_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+	}
+	/*
+	 * Release: the slot's fields, for searches on other threads.  Sequentially
+	 * consistent for the sake of hs_live_index_insert().
+	 */
+	atomic_store(&bucket->slots[lane], slot + 1);
+	return true;
+}
+
+/*
+ * Empty a lane if it holds slot; of several threads that try, one succeeds.  Sequentially
+ * consistent: see hs_live_index_remove().
+ */
+static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
+{
+	uint32_t held = slot + 1;
+
+	if (atomic_load(&bucket->slots[lane]) != held ||
+	    !atomic_compare_exchange_strong(&bucket->slots[lane], &held, 0))
+		return false;
+	/* Release: the store before, for the next owner of the lane. */
+	atomic_fetch_and_explicit(&bucket->tags, ~((uint64_t)0xff << (8 * lane)),
+				  memory_order_release);
+	return true;
+}
+
+void hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
+{
+	struct hs_live_bucket *home = hs_live_table_home(table, hs_live_hash(key));
+	struct hs_live_bucket *neighbour = hs_live_table_neighbour(home);
+
+	for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
+		if (empty_lane(home, lane, slot))
+			count_out(table, key);
+		if (empty_lane(neighbour, lane, slot)) {
+			atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+			count_out(table, key);
+		}
+	}
+}
+
+bool hs_live_table_holds(uint64_t table, uint64_t key, uint32_t slot)
+{
+	struct hs_live_bucket *home = hs_live_table_home(table, hs_live_hash(key));
+	struct hs_live_bucket *neighbour = hs_live_table_neighbour(home);
+
+	for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
+		if (atomic_load_explicit(&home->slots[lane], memory_order_relaxed) == slot + 1 ||
+		    atomic_load_explicit(&neighbour->slots[lane], memory_order_relaxed) == slot + 1)
+			return true;
+	}
+	return false;
+}
+
+uint64_t hs_live_table_make(uint64_t buckets)
+{
+	size_t before = filter_bytes(buckets) + HS_LIVE_FILTER_ROOM;
+	size_t bytes = before + buckets * sizeof(struct hs_live_bucket);
+	unsigned char *memory;
+
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	memory = hs_arena_reserve(bytes);
+	if (memory == NULL)
+		return 0;
+	if (hs_arena_commit(memory, bytes) != 0) {
+		/* It is tried again and again: addresses run out too. */
+		hs_arena_unreserve(memory, bytes);
+		return 0;
+	}
+	return (uint64_t)(uintptr_t)(memory + before) | (uint64_t)(64 - __builtin_ctzll(buckets));
+}

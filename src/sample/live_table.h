@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One table of the live set's index, by the word that hs_live_index has for it.  live_set.h
+ * has the buckets' layout and the filter; live_index.h goes from a table to a larger one.
+ */
+#ifndef HS_SAMPLE_LIVE_TABLE_H
+#define HS_SAMPLE_LIVE_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sample/live_set.h"
+
+/* Bytes of the filter for each bucket: one entry in so many bytes when it is time to grow. */
+#define HS_LIVE_FILTER_PER_BUCKET 16
+
+/* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 32. */
+#define HS_LIVE_FILTER_ROOM 64
+
+static inline uint64_t hs_live_table_tag(uint64_t hash)
+{
+	return (hash >> 32 & 0x7f) | 0x80;
+}
+
+static inline struct hs_live_bucket *hs_live_table_buckets(uint64_t table)
+{
+	return (struct hs_live_bucket *)(uintptr_t)(table & ~(uint64_t)63);
+}
+
+static inline uint64_t hs_live_table_count(uint64_t table)
+{
+	return (uint64_t)1 << (64 - (table & 63));
+}
+
+static inline struct hs_live_bucket *hs_live_table_home(uint64_t table, uint64_t hash)
+{
+	return hs_live_table_buckets(table) + (hash >> (table & 63));
+}
+
+/* The other bucket of the same cache line. */
+static inline struct hs_live_bucket *hs_live_table_neighbour(struct hs_live_bucket *bucket)
+{
+	return (struct hs_live_bucket *)((uintptr_t)bucket ^ sizeof *bucket);
+}
+
+/* The filter, in front of the buckets; see hs_live_filter. */
+uintptr_t hs_live_table_filter(uint64_t table);
+
+/* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
+uint64_t hs_live_table_make(uint64_t buckets);
+
+/* Any thread, lock-free.  False when both buckets of the key are full. */
+bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot);
+
+/* Take out all entries for slot under key.  Any thread, lock-free. */
+void hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot);
+
+/* Whether there is an entry for slot under key. */
+bool hs_live_table_holds(uint64_t table, uint64_t key, uint32_t slot);
+
+#endif
