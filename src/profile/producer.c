@@ -388,3 +388,9 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 	if (producer->order.next == next)
 		skip_to(producer, hs_commit_order_first(&producer->order));
 }
+
+void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
+{
+	while (hs_producer_commit(producer) && hs_commit_order_first(&producer->order) < number)
+		hs_producer_skip_gap(producer);
+}

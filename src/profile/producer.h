@@ -83,6 +83,12 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer);
 bool hs_producer_commit(struct hs_producer *producer);
 
 /*
+ * Commit all that has arrived of the events below a number, in order; what is missing of them
+ * is declared lost.  Those from the number on may still be on their way.
+ */
+void hs_producer_commit_before(struct hs_producer *producer, uint64_t number);
+
+/*
  * From now on samples of this epoch (hs_epoch) are taken, all others dropped and counted; 0:
  * all are dropped.  Frees of what is in the books count in any case.
  */

@@ -10,6 +10,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
+#include "sample/recorder.h"
 #include "session/ask.h"
 #include "session/epoch.h"
 #include "session/oom_watch.h"
@@ -62,16 +63,18 @@ static void look_at_signal(void)
 static void process_before(uint32_t fence, uint64_t end_ns)
 {
 	struct hs_session *session = &hs_session;
-	uint32_t left;
+	uint32_t left, queued;
 
 	do {
 		left = hs_ring_unread_before(&session->ring, fence);
 		/* After the ring: what the worker took out of it is in the queue by then. */
-		while (hs_threads_produce()) {
+		queued = hs_ring_head_ticket(&session->queue);
+		/* Not until there is nothing to do: the program may go on without a pause. */
+		while (hs_threads_produce() && hs_ring_unread_before(&session->queue, queued) > 0) {
 			hs_lock_hand_over(&session->producer_batch);
 			hs_lock_acquire(&session->producer_batch);
 		}
-		if (left == 0)
+		if (left == 0 && hs_ring_unread_before(&session->queue, queued) == 0)
 			break;
 		hs_lock_hand_over(&session->producer_batch);
 		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
@@ -138,17 +141,27 @@ int64_t hs_schedule_sleep_ns(void)
 	return due_ns > now_ns ? (int64_t)(due_ns - now_ns) : 1;
 }
 
-void hs_schedule_drain(uint32_t fence, uint64_t end_ns)
+struct hs_fence hs_schedule_fence(void)
 {
-	process_before(fence, end_ns);
-	while (hs_producer_commit(hs_session.producer))
-		hs_producer_skip_gap(hs_session.producer);
+	struct hs_fence fence;
+
+	/* In this order: a record is reserved before it takes its number. */
+	fence.number = atomic_load_explicit(&hs_sequence, memory_order_acquire);
+	fence.ticket = hs_ring_head_ticket(&hs_session.ring);
+	return fence;
+}
+
+void hs_schedule_drain(const struct hs_fence *fence, uint64_t end_ns)
+{
+	process_before(fence->ticket, end_ns);
+	hs_producer_commit_before(hs_session.producer, fence->number);
 }
 
 void hs_schedule_drain_now(void)
 {
-	hs_schedule_drain(hs_ring_head_ticket(&hs_session.ring),
-			  hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
+	const struct hs_fence fence = hs_schedule_fence();
+
+	hs_schedule_drain(&fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 }
 
 /* A profile of which only the last few may be kept. */
@@ -217,7 +230,7 @@ void hs_schedule_run_due(void)
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
 		hs_schedule_drain(
-			atomic_load_explicit(&session->final_fence, memory_order_relaxed),
+			&session->final_fence,
 			atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed));
 		hs_dump_write("exit");
 		/* Release: the file is there. */

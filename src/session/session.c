@@ -300,8 +300,7 @@ static void final_profile(void)
 	struct hs_session *session = &hs_session;
 	uint64_t start_ns = hs_sys_monotonic_ns();
 
-	atomic_store_explicit(&session->final_fence, hs_ring_head_ticket(&session->ring),
-			      memory_order_relaxed);
+	session->final_fence = hs_schedule_fence();
 	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
 			      memory_order_relaxed);
 	/* Release: the fence. */

@@ -37,6 +37,12 @@ enum hs_threads_phase {
 	HS_THREADS_FAILED
 };
 
+/* A moment: what was reserved in the ring before, and the number that was the next then. */
+struct hs_fence {
+	uint32_t ticket;
+	uint64_t number;
+};
+
 /* Bits of hs_session.requests. */
 enum hs_request { HS_REQUEST_SIGNAL = 1, HS_REQUEST_FINAL = 2 };
 
@@ -81,7 +87,8 @@ struct hs_session {
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */
 	_Atomic uint32_t finishing;    /* the first hs_session_finish() of this process won */
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
-	_Atomic uint32_t final_fence;  /* ring ticket: what came before is in the final profile */
+	struct hs_fence
+		final_fence; /* what came before is in the final profile; set before the request */
 	_Atomic uint64_t drain_end_ns; /* until when the final profile waits for the fence */
 	_Atomic uint64_t exec_samples; /* samples counted at the last hs_session_exec_begins() */
 	uint32_t dump_number;          /* producer's: of the last profile written */
@@ -132,11 +139,14 @@ void hs_threads_wait_reader(uint64_t timeout_ns);
 bool hs_dump_write(const char *reason);
 const char *hs_dump_last_path(void);
 
+/* Now.  Any thread. */
+struct hs_fence hs_schedule_fence(void);
+
 /*
- * Process what was recorded before a ring ticket, until end_ns; before now, for a while.  The
- * producer's thread.
+ * Process what was recorded before a moment, until end_ns; before now, for a while.  What the
+ * program does meanwhile neither holds that up nor is given up.  The producer's thread.
  */
-void hs_schedule_drain(uint32_t fence, uint64_t end_ns);
+void hs_schedule_drain(const struct hs_fence *fence, uint64_t end_ns);
 void hs_schedule_drain_now(void);
 
 /* The books are empty.  The producer's thread. */

@@ -73,6 +73,16 @@ run_profiled threads "HEAPSAMPLE_HEAPS=shared=1" HEAPSAMPLE_RING=64k HEAPSAMPLE_
 expect_status 0
 check check_heaps.py freed "$out"/*.heap.pb.gz shared
 
+# A profile comes though the program goes on, with room in the ring and without.  What is on its
+# way meanwhile is not declared lost: at most one number of each thread is, each time.
+for block in 0 10000; do
+	run_profiled "storm-$block" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \
+		HEAPSAMPLE_BLOCK=$block HEAPSAMPLE_STATS="$directory/storm.stats" -- "$heaps" storm
+	expect_status 0
+done
+gaps=$(sed -n 's/.*"sequence_gaps": *\([0-9]*\).*/\1/p' "$directory/storm.stats")
+[ "$gaps" -le 44 ] || fail "storm: $gaps numbers were declared lost"
+
 # What cannot be registered, and names that nobody registers: one line each.
 run_profiled errors "HEAPSAMPLE_HEAPS=pond=4k" -- "$heaps" errors
 expect_status 0

@@ -3,7 +3,7 @@
  * A program with heaps of its own, that switches sampling on and off.  Its checks are of what
  * the calls return; the profiles are checked by check_heaps.py.
  *
- *     victim_heaps exact|estimate|control|errors|threads|absent|many|overload
+ *     victim_heaps exact|estimate|control|errors|threads|storm|absent|many|overload
  */
 #include <heapsample/heapsample.h>
 #include <pthread.h>
@@ -284,6 +284,39 @@ static void overload(void)
 	} while (now.interval_bytes == first.interval_bytes);
 }
 
+static _Atomic int is_over;
+
+static void *allocate_on(void *unused)
+{
+	void *blocks[64] = {NULL};
+
+	(void)unused;
+	for (size_t i = 0; !is_over; i++) {
+		free(blocks[i % 64]);
+		blocks[i % 64] = site_malloc(i % 100);
+	}
+	for (int i = 0; i < 64; i++)
+		free(blocks[i]);
+	return NULL;
+}
+
+/* Profiles, and off and on, while four threads do not stop allocating. */
+static void storm(void)
+{
+	pthread_t all[4];
+
+	for (int i = 0; i < 4; i++)
+		pthread_create(&all[i], NULL, allocate_on, NULL);
+	for (int i = 0; i < 5; i++) {
+		dump("storm");
+		EXPECT(heapsample_stop() == 0);
+		EXPECT(heapsample_start() == 0);
+	}
+	is_over = 1;
+	for (int i = 0; i < 4; i++)
+		pthread_join(all[i], NULL);
+}
+
 static void absent(void)
 {
 	struct heapsample_stats stats;
@@ -311,7 +344,7 @@ int main(int count, char **arguments)
 	} modes[] = {
 		{"exact", exact},   {"estimate", estimate}, {"control", control},
 		{"errors", errors}, {"threads", threads},   {"absent", absent},
-		{"many", many},     {"overload", overload},
+		{"many", many},     {"overload", overload}, {"storm", storm},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {

@@ -4,6 +4,7 @@
 
 #define A 0x10000
 #define B 0x20000
+#define C 0x30000
 
 /* Frees are taken one at a time here: the event is what the producer makes of a slot. */
 struct step {
@@ -149,6 +150,32 @@ static void a_lost_allocation_leaves_no_slot(void)
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(hs_live_set_used(), 0);
 	check_sums(producer, 2, 30, 0, 0);
+}
+
+/* A profile is wanted, and the program goes on: what is on its way is not given up. */
+static void what_is_missing_is_given_up_to_a_number(void)
+{
+	union test_record first, second, fourth;
+	uint64_t gaps = hs_stats_get(sequence_gaps);
+
+	producer = new_producer(0);
+	first = allocate(A, 10, 1, 0);
+	second = allocate(B, 20, 1, 0);
+	release(A);
+	fourth = allocate(C, 40, 1, 0);
+	take(producer, &second);
+	take(producer, &fourth);
+	hs_producer_commit_before(producer, 2);
+	CHECK_INT(hs_producer_next_number(producer), 1);
+	hs_producer_commit_before(producer, 4);
+	CHECK_INT(hs_producer_next_number(producer), 5); /* the free was found */
+	CHECK_INT(hs_stats_get(sequence_gaps), gaps + 1);
+	take(producer, &first);
+	check_sums(producer, 3, 70, 2, 60);
+	release(B);
+	release(C);
+	CHECK_INT(hs_producer_take_freed(producer), 2);
+	CHECK_INT(hs_live_set_used(), 0);
 }
 
 static void a_record_that_comes_twice_counts_once(void)
@@ -345,6 +372,7 @@ int main(void)
 	RUN(all_orders_of_arrival_are_equal);
 	RUN(late_events_are_applied);
 	RUN(a_lost_allocation_leaves_no_slot);
+	RUN(what_is_missing_is_given_up_to_a_number);
 	RUN(a_record_that_comes_twice_counts_once);
 	RUN(abandoned_records_give_their_slots_back);
 	RUN(an_abandoned_record_whose_sample_was_freed_comes_back_once);
