@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The sampler's mathematics against theory, at k standard deviations, with fixed seeds. */
 #include "sample/heap.h"
-#include "sample/sampler.h"
+#include "sample/sampler.c"
 
 #include <math.h>
 
@@ -27,6 +27,32 @@ static void check_near(const char *what, uint64_t interval, long double got, lon
 	fprintf(stderr, "interval %llu: %s is %Lg, expected %Lg +- %Lg\n",
 		(unsigned long long)interval, what, got, want, sigma);
 	check_failures++;
+}
+
+static void check_log2(uint64_t u)
+{
+	long double want = (64 - log2l(u)) * 4294967296.0L;
+
+	CHECK(fabsl(negative_log2(u) - want) <= 1.01L);
+}
+
+static void test_log2(void)
+{
+	uint64_t random = 1;
+
+	check_log2(1);
+	check_log2(UINT64_MAX);
+	for (unsigned part = 0; part < 64; part++) {
+		uint64_t edge = (uint64_t)(32 + part % 32) << 58;
+
+		for (unsigned zeros = 0; zeros < 58; zeros += 1 + part % 5) {
+			check_log2(edge >> zeros);
+			check_log2((edge >> zeros) - 1);
+			check_log2((edge >> zeros) + 1);
+		}
+	}
+	for (unsigned i = 0; i < 1000000; i++)
+		check_log2(hs_sampler_random(&random) >> i % 64 | 1);
 }
 
 /* P(draw > n), without cancellation. */
@@ -186,6 +212,7 @@ static void test_totals_are_unbiased(void)
 
 int main(void)
 {
+	RUN(test_log2);
 	RUN(test_draws);
 	RUN(test_weights);
 	RUN(test_streams_differ_and_repeat);
