@@ -58,6 +58,22 @@ void hs_log_init(enum hs_log_level level, const char *logfile)
 	}
 }
 
+/* Not blocking: the file may be a pipe that nobody reads. */
+static int open_logfile(void)
+{
+	return hs_sys_open(log_state.logfile, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY,
+			   0600);
+}
+
+int hs_log_check_file(void)
+{
+	int fd = log_state.logfile == NULL ? -1 : open_logfile();
+
+	if (fd >= 0)
+		hs_sys_close(fd);
+	return log_state.logfile == NULL || fd >= 0 ? 0 : fd;
+}
+
 /* Where no page can be had.  Taken by one thread at a time; another's line is dropped. */
 static char spare_line[SPARE_LINE_BYTES];
 static atomic_flag spare_line_is_taken = ATOMIC_FLAG_INIT;
@@ -114,9 +130,7 @@ static void write_without_signals(int fd, const char *line, size_t bytes)
 
 static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
 {
-	/* Not blocking: the file may be a pipe that nobody reads. */
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY;
-	int fd = log_state.logfile == NULL ? -ENOENT : hs_sys_open(log_state.logfile, flags, 0600);
+	int fd = log_state.logfile == NULL ? -ENOENT : open_logfile();
 
 	if (fd >= 0) {
 		write_without_signals(fd, line, bytes);

@@ -24,6 +24,9 @@ enum hs_log_level {
  */
 void hs_log_init(enum hs_log_level level, const char *logfile);
 
+/* 0, or -errno: the log file cannot be opened, and lines go to stderr. */
+int hs_log_check_file(void);
+
 /* Write one line if level is enabled.  Format as hs_format().  Any thread. */
 void hs_log(enum hs_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

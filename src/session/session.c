@@ -70,6 +70,19 @@ static void read_options(char **environment)
 		    hs_options.logfile[0] != '\0' ? hs_options.logfile : NULL);
 }
 
+/* One line for each setting that makes no sense. */
+static void report_settings(char **environment)
+{
+	int error = hs_log_check_file();
+
+	hs_options_parse(&hs_options, environment, report_problem, NULL);
+	if (error != 0)
+		hs_log(HS_LOG_WARN,
+		       "HEAPSAMPLE_LOGFILE=%s cannot be opened (expected a file to append to; "
+		       "error %d); using the standard error",
+		       hs_options.logfile, -error);
+}
+
 static size_t ring_bytes(void)
 {
 	size_t bytes = hs_options.ring_bytes;
@@ -189,7 +202,7 @@ static void start_profiling(char **environment)
 {
 	int error;
 
-	hs_options_parse(&hs_options, environment, report_problem, NULL);
+	report_settings(environment);
 	error = hs_arena_init(hs_options.memory_bytes);
 	hs_session_set_budget(false);
 	if (error == 0)
@@ -229,7 +242,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 			hs_session_explain_pass();
 		pass_through();
 	} else if (hs_options.mode == HS_MODE_CHECK) {
-		hs_options_parse(&hs_options, environment, report_problem, NULL);
+		report_settings(environment);
 		hs_session_check(interposed);
 		pass_through();
 	} else if (!interposed) {

@@ -111,4 +111,7 @@ try logfile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$direc
 expect_silence
 expect_profiles 1
 [ "$(messages "$directory/log" | wc -l)" -ge 2 ] || fail "logfile: $(cat "$directory/log")"
+try no_logfile HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_LOGFILE=$directory/none/log"
+expect_one_message "HEAPSAMPLE_LOGFILE=$directory/none/log cannot be opened" 'error 2)'
+expect_profiles 1
 finish

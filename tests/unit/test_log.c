@@ -169,6 +169,7 @@ static void test_logfile_that_cannot_be_opened(void)
 {
 	capture_start();
 	hs_log_init(HS_LOG_WARN, "/no/such/folder/log");
+	CHECK_INT(hs_log_check_file(), -ENOENT);
 	hs_log(HS_LOG_WARN, "to stderr");
 	capture_end();
 	check_line("warning: to stderr\n");
