@@ -9,7 +9,7 @@
  *
  * FILE is the profile that ./pool prints the name of.  The first view is of the heap
  * "connections": all that is in use was taken by pool_take() for forget_connection();
- * with -sample_index=alloc_space open_connection() has taken as much.  The second is of
+ * with -sample_index=alloc_space open_connection() has taken about as much.  The second is of
  * malloc's heap: one large block of pool_init(), for that is all that is asked of malloc.
  *
  * Without the library ./pool does the same and prints nothing.
