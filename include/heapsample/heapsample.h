@@ -159,7 +159,9 @@ static __inline__ int heapsample_unmap_hint(const void *start, size_t length)
  * name: at most 63 bytes, without '=', ',', '*' and new lines.  calls: may be NULL.  They are
  * called, without locks, inside this function, heapsample_heap_unregister(),
  * heapsample_start() and heapsample_stop(), on the thread that calls it; and inside the next of
- * these where sampling was switched by something else.
+ * these where sampling was switched by something else.  One at a time: where another thread is
+ * in one, that thread calls the next.  None runs after heapsample_heap_unregister(), which waits
+ * for it (2 s), unless it is called by one.
  *
  * Returns the heap's number, above 0; else -EINVAL or -ENAMETOOLONG (the name), -EEXIST (there is
  * one of that name), -ENOSPC (there are 254), -EAGAIN, -ENOSYS (not profiled).  The functions
@@ -184,7 +186,8 @@ static __inline__ int heapsample_heap_register(const char *name,
 /*
  * The heap is gone: what is in use of it counts as freed.  Nothing of it may be reported
  * meanwhile or afterwards.  Waits for the profiler, a few milliseconds as a rule.
- * Returns 0, -EINVAL (no heap's number) or as heapsample_dump().
+ * Returns 0, -EINVAL (no heap's number) or as heapsample_dump(): then what is in use still
+ * counts, and the call can be repeated.
  */
 static __inline__ int heapsample_heap_unregister(int heap)
 {

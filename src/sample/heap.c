@@ -94,7 +94,7 @@ static uint32_t find_number(const char *name, int *error)
 	return HS_HEAP_NONE;
 }
 
-int hs_heap_register(const char *name, uint64_t asked_bytes, bool waits)
+int hs_heap_make(const char *name, uint64_t asked_bytes, bool waits)
 {
 	int error = 0;
 	uint32_t heap = find_number(name, &error);
@@ -104,15 +104,23 @@ int hs_heap_register(const char *name, uint64_t asked_bytes, bool waits)
 	hs_format(hs_heaps[heap].name, sizeof hs_heaps[heap].name, "%s", name);
 	hs_heaps[heap].asked_bytes = asked_bytes;
 	hs_heaps[heap].waits = waits;
-	atomic_store(&hs_heaps[heap].state, HS_HEAP_REGISTERED);
-	hs_heap_follow();
 	return (int)heap;
 }
 
-void hs_heap_unregister(uint32_t heap)
+void hs_heap_register(uint32_t heap)
 {
-	atomic_store(&hs_heaps[heap].state, HS_HEAP_CLOSING);
+	atomic_store(&hs_heaps[heap].state, HS_HEAP_REGISTERED);
 	hs_heap_follow();
+}
+
+bool hs_heap_unregister(uint32_t heap)
+{
+	uint32_t state = HS_HEAP_REGISTERED;
+
+	if (!atomic_compare_exchange_strong(&hs_heaps[heap].state, &state, HS_HEAP_CLOSING))
+		return state == HS_HEAP_CLOSING;
+	hs_heap_follow();
+	return true;
 }
 
 void hs_heap_gone(uint32_t heap)

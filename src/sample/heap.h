@@ -73,17 +73,19 @@ extern _Atomic uint64_t hs_heap_least_interval;
 void hs_heap_follow(void);
 
 /*
- * Register a heap of the program, with its interval and whether its samples wait.  The caller
- * holds a lock.  Returns its number; -EEXIST: there is one of that name; -ENOSPC: there are too
- * many.
+ * Give a heap of the program a number, an interval, and whether its samples wait.  The caller
+ * holds a lock.  Returns the number; -EEXIST: there is one of that name; -ENOSPC: there are too
+ * many.  It is registered by the second: then its allocations count.
  */
-int hs_heap_register(const char *name, uint64_t asked_bytes, bool waits);
+int hs_heap_make(const char *name, uint64_t asked_bytes, bool waits);
+void hs_heap_register(uint32_t heap);
 
 /*
  * Its allocations do not count any more.  When all that was in use of it is freed in the
- * books the number is free, for a heap of that name.
+ * books the number is free, for a heap of that name.  False: it is neither registered nor
+ * on the way out.
  */
-void hs_heap_unregister(uint32_t heap);
+bool hs_heap_unregister(uint32_t heap);
 void hs_heap_gone(uint32_t heap);
 
 /* A sample that is in neither ring nor books.  Any thread. */

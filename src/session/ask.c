@@ -107,6 +107,9 @@ static int close_heap(uint32_t heap)
 {
 	uint32_t freed;
 
+	/* Two have asked for it. */
+	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_CLOSING)
+		return -EINVAL;
 	hs_schedule_drain_now();
 	freed = hs_live_set_free_heap(heap, &hs_sequence);
 	hs_stats_add(frees, freed);

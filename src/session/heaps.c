@@ -13,11 +13,16 @@
 /* How long a registration waits for another one, which takes microseconds. */
 #define REGISTER_LIMIT_NS 100000000u
 
+/* How long an unregistration waits for the heap's own function, which should not block. */
+#define CALL_LIMIT_NS 2000000000u
+#define CALL_LOOK_NS 1000000
+
 static struct hs_lock lock;
 
-/* Written before its heap is registered. */
+/* calls: written before the heap is registered.  was_told_on: by the caller. */
 static struct {
 	struct hs_heap_calls calls;
+	_Atomic uint32_t caller; /* tid of the thread that may be in one of them; 0: none */
 	_Atomic bool was_told_on;
 } told[HS_HEAP_LIMIT];
 
@@ -45,17 +50,56 @@ static bool is_on(uint32_t heap)
 	       atomic_load(&hs_epoch) != 0 && hs_heap_interval(heap) != 0;
 }
 
+/* As the one thread that calls the heap's functions now. */
+static void tell(uint32_t heap)
+{
+	const struct hs_heap_calls calls = told[heap].calls;
+	bool now = is_on(heap);
+
+	if (atomic_load(&told[heap].was_told_on) == now)
+		return;
+	atomic_store(&told[heap].was_told_on, now);
+	if (now && calls.enabled != NULL)
+		calls.enabled(calls.context, hs_heap_interval(heap));
+	else if (!now && calls.disabled != NULL)
+		calls.disabled(calls.context);
+}
+
+/*
+ * Tell the heap what is so.  One thread at a time: the others leave it to that one, which looks
+ * again (all of these accesses are sequentially consistent); so nobody waits, and what the heap
+ * hears last is what is so.
+ */
 static void notify(uint32_t heap)
 {
-	const struct hs_heap_calls *calls = &told[heap].calls;
-	bool now = is_on(heap), before = !now;
+	while (atomic_load(&told[heap].was_told_on) != is_on(heap)) {
+		uint32_t nobody = 0;
 
-	if (!atomic_compare_exchange_strong(&told[heap].was_told_on, &before, now))
-		return;
-	if (now && calls->enabled != NULL)
-		calls->enabled(calls->context, hs_heap_interval(heap));
-	else if (!now && calls->disabled != NULL)
-		calls->disabled(calls->context);
+		if (!atomic_compare_exchange_strong(&told[heap].caller, &nobody,
+						    (uint32_t)hs_sys_gettid()))
+			return;
+		tell(heap);
+		atomic_store(&told[heap].caller, 0);
+	}
+}
+
+/* The heap is closed: its functions are not called after this. */
+static void end_calls(uint32_t heap)
+{
+	uint64_t end_ns = hs_sys_monotonic_ns() + CALL_LIMIT_NS;
+	uint32_t caller;
+	bool was_told_on;
+
+	for (;;) {
+		notify(heap);
+		/* In this order: whoever has written the first goes on being the caller. */
+		was_told_on = atomic_load(&told[heap].was_told_on);
+		caller = atomic_load(&told[heap].caller);
+		if ((caller == 0 && !was_told_on) || caller == (uint32_t)hs_sys_gettid() ||
+		    hs_sys_monotonic_ns() >= end_ns)
+			return;
+		hs_sys_futex_wait(&told[heap].caller, caller, CALL_LOOK_NS);
+	}
 }
 
 void hs_heaps_notify(void)
@@ -78,9 +122,11 @@ int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls
 		return -EAGAIN;
 	/* Before the options are read it is 0, and set then. */
 	interval = hs_options_heap_interval(&hs_options, name);
-	heap = hs_heap_register(name, interval, hs_options_block_ns(&hs_options, interval) != 0);
-	if (heap > 0)
+	heap = hs_heap_make(name, interval, hs_options_block_ns(&hs_options, interval) != 0);
+	if (heap > 0) {
 		told[heap].calls = *calls;
+		hs_heap_register((uint32_t)heap);
+	}
 	hs_lock_release(&lock);
 	if (heap > 0)
 		notify((uint32_t)heap);
@@ -95,11 +141,9 @@ int hs_session_heap_unregister(uint32_t heap)
 {
 	int saved_errno = errno, error = 0;
 
-	if (heap < HS_HEAP_FIRST_REPORTED || heap >= HS_HEAP_LIMIT ||
-	    atomic_load(&hs_heaps[heap].state) != HS_HEAP_REGISTERED)
+	if (heap < HS_HEAP_FIRST_REPORTED || heap >= HS_HEAP_LIMIT || !hs_heap_unregister(heap))
 		return -EINVAL;
-	hs_heap_unregister(heap);
-	notify(heap);
+	end_calls(heap);
 	if (hs_live_set_used() == 0)
 		hs_heap_gone(heap);
 	else
@@ -123,6 +167,8 @@ void hs_heaps_start(void)
 void hs_heaps_after_fork(void)
 {
 	hs_lock_reset(&lock);
+	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++)
+		atomic_store(&told[heap].caller, 0);
 }
 
 static bool is_known(const char *name)

@@ -83,6 +83,11 @@ done
 gaps=$(sed -n 's/.*"sequence_gaps": *\([0-9]*\).*/\1/p' "$directory/storm.stats")
 [ "$gaps" -le 44 ] || fail "storm: $gaps numbers were declared lost"
 
+# What a heap is told, while other threads switch sampling.
+run_profiled calls "HEAPSAMPLE_HEAPS=*=1" -- "$victims/victim_heap_calls"
+expect_status 0
+expect_silence
+
 # What cannot be registered, and names that nobody registers: one line each.
 run_profiled errors "HEAPSAMPLE_HEAPS=pond=4k" -- "$heaps" errors
 expect_status 0
