@@ -3,7 +3,8 @@
 """Fill a redis-server, and ask it.
 
     redis_load.py SOCKET ping           status 0 if it answers
-    redis_load.py SOCKET fill KEYS      that many distinct keys with values of 1,000 bytes
+    redis_load.py SOCKET fill KEYS      that many distinct keys with values of 1,000 bytes;
+                                the keys are those of redis-benchmark -r KEYS
     redis_load.py SOCKET used           prints used_memory
     redis_load.py SOCKET shutdown       SHUTDOWN NOSAVE
 """
@@ -34,7 +35,7 @@ def fill(connection, keys):
     answers = connection.makefile("rb")
     for first in range(0, keys, BATCH):
         count = min(BATCH, keys - first)
-        connection.sendall(b"".join(command(b"SET", b"key:%08d" % i, VALUE)
+        connection.sendall(b"".join(command(b"SET", b"key:%012d" % i, VALUE)
                                     for i in range(first, first + count)))
         for _ in range(count):
             if answers.readline() != b"+OK\r\n":

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Instructions that are added to a pair of malloc and free that is not sampled.
+
+callgrind counts those executed inside measured_pairs() of work_live.c, and those of them in
+the preloaded library.  Valgrind runs one thread at a time and changes no order of ours; the
+counts are the same in each run but for where blocks lie.
+"""
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+
+BLOCKS = 4096  # as in work_live.c
+
+
+@dataclass(frozen=True)
+class State:
+    about: str
+    deaths: int = 0
+    live: int = 0
+
+    def environment(self):
+        """Samples are of the heap "live"; where there are none, the profiler has no threads."""
+        if not self.deaths and not self.live:
+            return {}
+        return {"HEAPSAMPLE_HEAPS": "live=1", "HEAPSAMPLE_BLOCK": "10000",
+                "HEAPSAMPLE_MEMORY": "4g"}
+
+
+@dataclass
+class Count:
+    total: float    # instructions per pair
+    library: float  # of them, in the preloaded library
+    said: str       # the program's output
+
+
+def states(quick):
+    fixed = [State("nothing sampled")]
+    for power in (3, 4) if quick else (3, 4, 5, 6):
+        fixed.append(State(f"10^{power} samples live", live=10 ** power))
+    deaths = 5 if quick else 6
+    fixed.append(State(f"1000 live, 10^{deaths} died", deaths=10 ** deaths, live=1000))
+    return fixed
+
+
+def parse(path, library):
+    """Instructions in all, in the library, and calls from measured_pairs() into it.
+
+    The format: "ob=(number) name", name only the first time; "cob=" is of the calls= that
+    follow, whose next line has the cost of the callee, which is none of the caller's own.
+    """
+    objects, total, own, calls = {}, 0, 0, 0
+    here = callee = function = ""
+    functions = {}
+    skip = False
+
+    def named(text, table):
+        number, _, name = text.partition(" ")
+        if name:
+            table[number] = name
+        return table[number]
+
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            line = line.rstrip("\n")
+            if line.startswith("ob="):
+                here = named(line[3:], objects)
+            elif line.startswith("cob="):
+                callee = named(line[4:], objects)
+            elif line.startswith("fn="):
+                function = named(line[3:], functions)
+            elif line.startswith("cfn="):
+                named(line[4:], functions)
+            elif line.startswith("calls="):
+                if function == "measured_pairs" and (callee or here) == library:
+                    calls += int(line[6:].split()[0])
+                callee, skip = "", True
+            elif re.match(r"[\d+*-]", line):
+                if not skip:
+                    cost = int(line.split()[1])
+                    total += cost
+                    own += cost if here == library else 0
+                skip = False
+    return total, own, calls
+
+
+def count(build, scratch, library, state, rounds=20):
+    """Run work_live under callgrind; library "" for none.  Raises RuntimeError."""
+    out = os.path.join(scratch, "callgrind.out")
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HEAPSAMPLE_PROGRAMS": "work_live",
+                   "HEAPSAMPLE_INTERVAL": "256g", "HEAPSAMPLE_FINAL": "0", **state.environment()}
+    if library:
+        # Callgrind replaces no function, so the program's malloc is the preloaded one.
+        environment["LD_PRELOAD"] = library
+    done = subprocess.run(
+        ["valgrind", "-q", "--tool=callgrind", "--fair-sched=yes", "--toggle-collect="
+         "measured_pairs", "--callgrind-out-file=" + out, os.path.join(
+             build, "tests", "bench", "work_live"), str(state.deaths), str(state.live),
+         str(rounds)], env=environment, text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, cwd=scratch, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{state.about}: status {done.returncode}: {done.stdout[-300:]}")
+    pairs = (rounds + 1) * BLOCKS
+    total, own, calls = parse(out, os.path.realpath(library) if library else "-")
+    if library and calls != 2 * pairs:
+        raise RuntimeError(f"{state.about}: {calls} calls of the library's functions were "
+                           f"counted, not {2 * pairs}")
+    return Count(total / pairs, own / pairs, done.stdout.strip())
+
+
+def measure(subjects, build, scratch, quick):
+    """Print the table.  subjects: those that are libraries of ours, "none" first."""
+    if shutil.which("valgrind") is None:
+        raise RuntimeError("no valgrind")
+    results = []
+    print("Instructions per pair of malloc and free, none of them sampled (callgrind).  Where\n"
+          "there are samples there are threads, and glibc takes other paths: \"elsewhere\".\n")
+    print("%-12s %-22s %8s %8s %14s %10s" % ("", "", "in all", "added", "in the library",
+                                            "elsewhere"))
+    plain = count(build, scratch, "", State(""))
+    print("%-12s %-22s %8.2f" % ("none", "", plain.total))
+    for subject in subjects:
+        for state in states(quick) if subject.is_ours else [State("")]:
+            got = count(build, scratch, subject.preload, state)
+            # The blocks that live move those of the pairs: the allocator's work differs.
+            base = plain if not state.live else count(build, scratch, "", state)
+            name = "heapsample" if subject.is_ours else subject.name
+            added = got.total - base.total
+            print("%-12s %-22s %8.2f %+8.2f %14.2f %+10.2f   %s" % (
+                name, state.about, got.total, added, got.library, added - got.library,
+                got.said if subject.is_ours else ""), flush=True)
+            results.append({"subject": name, "state": state.about, "total": got.total,
+                            "base": base.total, "library": got.library})
+    return results

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Medians of pairs of runs, as text, as markdown, as JSON."""
+import dataclasses
+import statistics
+from dataclasses import dataclass
+from typing import Callable
+
+RATIO, DIFFERENCE, VALUE = "ratio", "difference", "value"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What is computed of a run; None where a run does not have it."""
+    name: str
+    about: str
+    kind: str  # RATIO to the base's run beside it, DIFFERENCE from it, or a VALUE of its own
+    get: Callable
+    digits: int = 2
+    is_spread: bool = True  # show the least and the largest too
+    base_unit: str = ""     # of the base's own figure, if it is shown
+
+
+def of_clients(name):
+    return lambda run, operations: run.clients.get(name)
+
+
+def of_ours(name):
+    return lambda run, operations: run.recorded.get(name)
+
+
+def loop_ns(run, operations):
+    return run.loop_ns / operations if run.loop_ns else None
+
+
+METRICS = [
+    Metric("cpu", "processor time of all threads, and of a process beside the program; ratio",
+           RATIO, lambda run, operations: run.cpu_ns / 1e6, base_unit="ms"),
+    Metric("program cpu", "of the program's own threads (this library says what its own took); "
+           "ratio", RATIO, lambda run, operations: run.program_cpu_ns),
+    Metric("wall", "time from start to end; ratio", RATIO,
+           lambda run, operations: run.wall_ns / 1e6, base_unit="ms"),
+    Metric("ns/pair", "added to a malloc and a free, processor time of the program's threads, ns",
+           DIFFERENCE, loop_ns, 1, base_unit="ns"),
+    Metric("rate", "requests per second, SET and GET; ratio", RATIO, of_clients("rate"),
+           base_unit="/s"),
+    Metric("p50", "latency of a request, median; ratio", RATIO, of_clients("p50"),
+           base_unit="ms"),
+    Metric("p99", "latency, 99 %; ratio", RATIO, of_clients("p99"), base_unit="ms"),
+    Metric("p99.9", "latency, 99.9 %; ratio", RATIO, of_clients("p99.9"), base_unit="ms"),
+    Metric("rss MiB", "peak resident size, of a process beside the program too; difference in MiB",
+           DIFFERENCE, lambda run, operations: run.rss_kib / 1024, 1, False, "MiB"),
+    Metric("end ms", "from the last output to the end of the program, with the file there; ms",
+           VALUE, lambda run, operations: run.end_ns / 1e6 if run.end_ns else None, 1,
+           base_unit="ms"),
+    Metric("file KiB", "of the profile; KiB", VALUE,
+           lambda run, operations: run.file_bytes / 1024 if run.file_bytes else None, 1, False),
+    Metric("samples", "taken by this library", VALUE, of_ours("samples"), 0, False),
+    Metric("lost", "of them, only their sums are known", VALUE, of_ours("lost"), 0, False),
+    Metric("stackless", "of them, without their stacks", VALUE, of_ours("stackless"), 0,
+           False),
+    Metric("errors", "of them, stacks that could not be unwound to their end", VALUE,
+           of_ours("unwind_errors"), 0, False),
+    Metric("raises", "of the interval: memory or time ran out, so fewer were taken", VALUE,
+           of_ours("interval_raises"), 0, False),
+]
+
+
+@dataclass
+class Row:
+    """A subject with a workload: pairs of runs (base's, subject's), or why there are none."""
+    workload: str
+    subject: str
+    base: str
+    count: int       # how much work
+    operations: int  # of the loop whose time is known
+    pairs: list
+    refused: str = ""
+
+    def figures(self, metric):
+        values = []
+        if self.refused:
+            return values
+        for base, run in self.pairs:
+            mine, theirs = metric.get(run, self.operations), metric.get(base, self.operations)
+            if mine is None or metric.kind == VALUE:
+                values.append(mine)
+            elif metric.kind == DIFFERENCE:
+                values.append(mine - theirs)
+            else:
+                values.append(mine / theirs if theirs else None)
+        return [value for value in values if value is not None]
+
+    def cell(self, metric):
+        """The median, and the least and the largest."""
+        values = self.figures(metric)
+        if not values:
+            return ""
+        form = f"%.{metric.digits}f"
+        middle = form % statistics.median(values)
+        if not metric.is_spread:
+            return middle
+        return f"{middle} ({form % min(values)}..{form % max(values)})"
+
+
+    def base_figures(self):
+        """What the base itself took, for the ratios to be of something."""
+        words = []
+        for metric in METRICS:
+            values = [metric.get(base, self.operations) for base, _ in self.pairs]
+            if metric.base_unit and None not in values:
+                words.append(f"{metric.name} {statistics.median(values):.4g} {metric.base_unit}")
+        return ", ".join(words)
+
+
+def used_metrics(rows):
+    return [metric for metric in METRICS if any(row.figures(metric) for row in rows)]
+
+
+def bases(rows):
+    """A row of each base and amount of work."""
+    return list({(row.base, row.count): row for row in reversed(rows)}.values())[::-1]
+
+
+def print_lines(lines):
+    if not lines:
+        return
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    for line in lines:
+        print("  " + "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip())
+
+
+def print_workload(workload, rows):
+    """A table for one workload: subjects by metrics."""
+    print(f"\n{workload.name}: {workload.about}")
+    good = [row for row in rows if not row.refused]
+    metrics = used_metrics(good)
+    lines = [["", "work"] + [metric.name for metric in metrics]]
+    for row in good:
+        lines.append([f"{row.subject} / {row.base}", str(row.count)] +
+                     [row.cell(metric) for metric in metrics])
+    if good:
+        print_lines(lines)
+    for row in bases(good):
+        print(f"  {row.base}, work {row.count}: {row.base_figures()}")
+    for row in rows:
+        if row.refused:
+            print(f"  {row.subject}: not compared: {row.refused}")
+
+
+def print_legend(rows):
+    print()
+    print_lines([[metric.name, metric.about] for metric in used_metrics(rows)])
+
+
+def markdown_table(metric, rows):
+    rows = [row for row in rows if row.figures(metric)]
+    workloads = list(dict.fromkeys(row.workload for row in rows))
+    names = list(dict.fromkeys((row.subject, row.base) for row in rows))
+    cells = {(row.subject, row.workload): row.cell(metric) for row in rows}
+    lines = [f"### {metric.name}: {metric.about}", "",
+             "| | " + " | ".join(workloads) + " |", "|---" * (len(workloads) + 1) + "|"]
+    for subject, base in names:
+        lines.append(f"| {subject} / {base} | " +
+                     " | ".join(cells.get((subject, workload), "") for workload in workloads) +
+                     " |")
+    return lines + [""]
+
+
+def markdown(machine, rows):
+    lines = [f"Measured {machine['date']} on {machine['processor']}, {machine['processors']} "
+             f"processors; {machine['rounds']} rounds, medians of ratios of neighbours (least.."
+             f"largest); {machine['stolen']} % of the time were another machine's.", "",
+             "Versions: " + ", ".join(f"{name} {version}"
+                                      for name, version in machine["versions"].items()) + ".", ""]
+    for metric in used_metrics(rows):
+        lines += markdown_table(metric, rows)
+    lines += ["### The bases", ""]
+    lines += [f"- {row.workload}, {row.base}, work {row.count}: {row.base_figures()}"
+              for workload in dict.fromkeys(row.workload for row in rows)
+              for row in bases([row for row in rows if row.workload == workload and row.pairs])]
+    refused = [f"- {row.workload}, {row.subject}: not compared: {row.refused}"
+               for row in rows if row.refused]
+    return "\n".join(lines + refused) + "\n"
+
+
+def as_json(machine, rows):
+    return {"machine": machine, "rows": [{
+        **{name: getattr(row, name) for name in ("workload", "subject", "base", "count",
+                                                 "operations", "refused")},
+        "figures": {metric.name: {"median": statistics.median(values), "least": min(values),
+                                  "largest": max(values)}
+                    for metric in METRICS for values in (row.figures(metric),) if values},
+        "runs": [{"base": dataclasses.asdict(base), "subject": dataclasses.asdict(run)}
+                 for base, run in row.pairs],
+    } for row in rows]}

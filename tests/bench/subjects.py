@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What is measured: nothing preloaded, this library, and the others that Debian packages."""
+import ctypes.util
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Subject:
+    """{directory} in the variables and in the collector stands for the run's directory."""
+    name: str
+    about: str
+    preload: str = ""
+    base: str = "none"  # what it is compared with: the same allocator, unprofiled
+    environment: dict = field(default_factory=dict)
+    files: str = ""     # the profiles it leaves in the directory
+    slow: bool = False  # does less work: a workload's `small` count, and its base with it
+    collector: str = "" # shell command that runs beside the program, reading from a FIFO
+    is_ours: bool = False
+
+
+def ours(library, name, interval, slow=False):
+    return Subject(
+        "heapsample-" + name, f"this library, interval {interval}", library, files="*.heap.pb.gz",
+        environment={"HEAPSAMPLE_INTERVAL": interval,
+                     "HEAPSAMPLE_OUTPUT": "{directory}/%p.%n.heap.pb.gz",
+                     "HEAPSAMPLE_STATS": "{directory}/%p.%n.json"},
+        slow=slow, is_ours=True)
+
+
+def jemalloc(library, name, power, slow=False):
+    conf = f"prof:true,prof_final:true,lg_prof_sample:{power},prof_prefix:{{directory}}/jeprof"
+    return Subject("jemalloc-" + name, f"jemalloc's profiler, interval {name}", library, "jemalloc",
+                   {"MALLOC_CONF": conf}, "jeprof.*.heap", slow)
+
+
+def tcmalloc(library, name, interval, slow=False):
+    return Subject("tcmalloc-" + name, f"gperftools' sampling, interval {name}; writes no file",
+                   library, "tcmalloc", {"TCMALLOC_SAMPLE_PARAMETER": str(interval)}, slow=slow)
+
+
+def own_subjects(build):
+    library = os.path.join(build, ".libs", "libheapsample.so")
+    bench = os.path.join(build, "tests", "bench", ".libs")
+    return [
+        Subject("none", "the program alone"),
+        Subject("again", "the program alone once more: what differs here is noise"),
+        Subject("null", "a library that only forwards to malloc", bench + "/null.so"),
+        Subject("floor", "null, a countdown, and a look at a small table", bench + "/floor.so"),
+        ours(library, "512k", "512k"),
+        ours(library, "64k", "64k"),
+        ours(library, "4k", "4k"),
+        ours(library, "1", "1", slow=True),
+    ]
+
+
+def heaptrack_subjects():
+    script = shutil.which("heaptrack")
+    if script is None:
+        return [], "no heaptrack"
+    folder = os.path.join(os.path.dirname(os.path.realpath(script)), "..", "lib", "heaptrack")
+    preload = os.path.join(folder, "libheaptrack_preload.so")
+    interpret = os.path.join(folder, "libexec", "heaptrack_interpret")
+    if not (os.path.exists(preload) and os.path.exists(interpret)):
+        return [], "heaptrack is not as Debian installs it"
+    pack = "zstd -q -c" if shutil.which("zstd") else "gzip -c"
+    # What the script does, without the script: its start is not the program's.
+    return [Subject("heaptrack", "heaptrack, every allocation", preload,
+                    environment={"DUMP_HEAPTRACK_OUTPUT": "{directory}/fifo"},
+                    files="heaptrack.out", slow=True,
+                    collector=f"{interpret} <{{directory}}/fifo | {pack} "
+                              ">{directory}/heaptrack.out")], ""
+
+
+def tcmalloc_subjects():
+    library = ctypes.util.find_library("tcmalloc")
+    if library is None:
+        return [], "no libtcmalloc (libgoogle-perftools4)"
+    return [
+        Subject("tcmalloc", "gperftools' allocator", library),
+        tcmalloc(library, "512k", 512 << 10),
+        tcmalloc(library, "4k", 4 << 10, slow=True),
+        Subject("heapprofile", "gperftools' HEAPPROFILE, every allocation", library, "tcmalloc",
+                {"HEAPPROFILE": "{directory}/gperftools"}, "gperftools.*.heap", slow=True),
+    ], ""
+
+
+def jemalloc_subjects():
+    library = ctypes.util.find_library("jemalloc")
+    if library is None:
+        return [], "no libjemalloc (libjemalloc2)"
+    alone = [Subject("jemalloc", "jemalloc", library)]
+    probe = subprocess.run(["true"], env={"PATH": os.environ["PATH"], "LD_PRELOAD": library,
+                                          "MALLOC_CONF": "prof:true"},
+                           stderr=subprocess.PIPE, check=False)
+    if probe.stderr:
+        return alone, "this jemalloc is built without its profiler"
+    return alone + [jemalloc(library, "512k", 19), jemalloc(library, "64k", 16),
+                    jemalloc(library, "4k", 12, slow=True)], ""
+
+
+def all_subjects(build):
+    """The subjects that can run here, and a line for each group that cannot."""
+    subjects, gaps = own_subjects(build), []
+    for find in (heaptrack_subjects, tcmalloc_subjects, jemalloc_subjects):
+        found, gap = find()
+        subjects += found
+        gaps += [gap] if gap else []
+    return subjects, gaps
+
+
+PACKAGES = ("libc6", "heaptrack", "libgoogle-perftools4", "libjemalloc2")

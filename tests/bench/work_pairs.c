@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Pairs of malloc and free.
+ *
+ * usage: work_pairs KIND THREADS PAIRS      each thread does PAIRS
+ *
+ *   fixed     one block of 64 bytes at a time
+ *   mixed     one block at a time, of 16 to 1,024 bytes
+ *   deep      the same, 50 frames further down
+ *   ring      the same, with 1,024 blocks in use, of which one is replaced at random
+ *   handover  each second thread frees what the one before it has allocated; even THREADS
+ *
+ * Prints what was done, then a line "time:" with the loops' processor time.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { THREADS_MAX = 16, BLOCKS = 1024, DEPTH = 50, BATCH = 1024, BATCHES = 4 };
+
+/* Batches, so that the threads seldom wait, and by sleeping. */
+struct queue {
+	unsigned char *blocks[BATCHES][BATCH];
+	sem_t full, empty;
+};
+
+struct thread {
+	pthread_t id;
+	uint64_t random;
+	uint64_t pairs;
+	uint64_t bytes, sum;
+	uint64_t cpu_ns;
+	void (*loop)(struct thread *thread);
+	struct queue *queue;
+};
+
+static uint64_t random_of(struct thread *thread)
+{
+	thread->random ^= thread->random << 13;
+	thread->random ^= thread->random >> 7;
+	thread->random ^= thread->random << 17;
+	return thread->random;
+}
+
+static unsigned char *allocate(struct thread *thread, size_t size, uint64_t number)
+{
+	unsigned char *block = malloc(size);
+
+	if (block == NULL)
+		abort();
+	*block = (unsigned char)number;
+	thread->bytes += size;
+	return block;
+}
+
+/* What was written is still there. */
+static void release(struct thread *thread, unsigned char *block)
+{
+	thread->sum += *block;
+	free(block);
+}
+
+static void loop_fixed(struct thread *thread)
+{
+	for (uint64_t i = 0; i < thread->pairs; i++)
+		release(thread, allocate(thread, 64, i));
+}
+
+static void loop_mixed(struct thread *thread)
+{
+	for (uint64_t i = 0; i < thread->pairs; i++)
+		release(thread, allocate(thread, 16 + random_of(thread) % 1009, i));
+}
+
+static __attribute__((noinline)) void descend(struct thread *thread, int levels)
+{
+	if (levels == 0)
+		loop_mixed(thread);
+	else
+		descend(thread, levels - 1);
+	__asm__ volatile(""); /* not a jump, nor a loop */
+}
+
+static void loop_deep(struct thread *thread)
+{
+	descend(thread, DEPTH);
+}
+
+static void loop_ring(struct thread *thread)
+{
+	unsigned char *blocks[BLOCKS];
+
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		blocks[i] = allocate(thread, 16 + random_of(thread) % 1009, i);
+	for (uint64_t i = 0; i < thread->pairs; i++) {
+		uint64_t random = random_of(thread);
+		unsigned char **place = &blocks[random % BLOCKS];
+
+		release(thread, *place);
+		*place = allocate(thread, 16 + (random >> 32) % 1009, i);
+	}
+	for (uint64_t i = 0; i < BLOCKS; i++)
+		release(thread, blocks[i]);
+}
+
+static uint64_t batch_size(const struct thread *thread, uint64_t done)
+{
+	return thread->pairs - done < BATCH ? thread->pairs - done : BATCH;
+}
+
+static void loop_produce(struct thread *thread)
+{
+	struct queue *queue = thread->queue;
+
+	for (uint64_t done = 0; done < thread->pairs; done += BATCH) {
+		unsigned char **batch = queue->blocks[done / BATCH % BATCHES];
+
+		sem_wait(&queue->empty);
+		for (uint64_t i = 0; i < batch_size(thread, done); i++)
+			batch[i] = allocate(thread, 16 + random_of(thread) % 1009, i);
+		sem_post(&queue->full);
+	}
+}
+
+static void loop_consume(struct thread *thread)
+{
+	struct queue *queue = thread->queue;
+
+	for (uint64_t done = 0; done < thread->pairs; done += BATCH) {
+		unsigned char **batch = queue->blocks[done / BATCH % BATCHES];
+
+		sem_wait(&queue->full);
+		for (uint64_t i = 0; i < batch_size(thread, done); i++)
+			release(thread, batch[i]);
+		sem_post(&queue->empty);
+	}
+}
+
+static const struct kind {
+	const char *name;
+	void (*loop)(struct thread *thread);
+	void (*second)(struct thread *thread);
+} kinds[] = {
+	{"fixed", loop_fixed, loop_fixed},        {"mixed", loop_mixed, loop_mixed},
+	{"deep", loop_deep, loop_deep},           {"ring", loop_ring, loop_ring},
+	{"handover", loop_produce, loop_consume},
+};
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void *run(void *argument)
+{
+	struct thread *thread = argument;
+	uint64_t start = thread_cpu_ns();
+
+	thread->loop(thread);
+	thread->cpu_ns = thread_cpu_ns() - start;
+	return NULL;
+}
+
+static void run_all(const struct kind *kind, unsigned count, uint64_t pairs)
+{
+	static struct queue queues[THREADS_MAX / 2];
+	static struct thread threads[THREADS_MAX];
+	uint64_t bytes = 0, sum = 0, cpu_ns = 0;
+
+	for (unsigned i = 0; i < count; i++) {
+		threads[i] = (struct thread){
+			.random = 88172645463325252u + i,
+			.pairs = pairs,
+			.loop = i % 2 == 0 ? kind->loop : kind->second,
+			.queue = &queues[i / 2],
+		};
+		if (i % 2 == 0) {
+			sem_init(&queues[i / 2].full, 0, 0);
+			sem_init(&queues[i / 2].empty, 0, BATCHES);
+		}
+		if (i > 0 && pthread_create(&threads[i].id, NULL, run, &threads[i]) != 0)
+			abort();
+	}
+	run(&threads[0]);
+	for (unsigned i = 0; i < count; i++) {
+		if (i > 0)
+			pthread_join(threads[i].id, NULL);
+		bytes += threads[i].bytes;
+		sum += threads[i].sum;
+		cpu_ns += threads[i].cpu_ns;
+	}
+	printf("%s: %u threads, %llu pairs each, %llu bytes, sum %llu\n", kind->name, count,
+	       (unsigned long long)pairs, (unsigned long long)bytes, (unsigned long long)sum);
+	printf("time: %llu ns\n", (unsigned long long)cpu_ns);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned count;
+
+	if (argc != 4)
+		return 2;
+	count = (unsigned)atoi(argv[2]);
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (strcmp(kinds[i].name, argv[1]) != 0 || count < 1 || count > THREADS_MAX)
+			continue;
+		run_all(&kinds[i], count, strtoull(argv[3], NULL, 10));
+		return 0;
+	}
+	return 2;
+}

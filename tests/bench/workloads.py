@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the subjects are measured with.
+
+A workload prints a result that shows that the same work was done, whoever looks on.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from typing import Callable, Optional
+
+TESTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+
+SQL = """create table t(id integer primary key, name text, body blob);
+begin;
+with recursive n(i) as (select 1 union all select i + 1 from n where i < COUNT)
+insert into t select i, 'row ' || i, hex(zeroblob(i % 200)) from n;
+commit;
+create index t_name on t(name);
+select count(*), sum(length(body)), max(name) from t;
+"""
+
+PYTHON = """import json
+rows = [{"id": i, "name": "row %d" % i, "list": list(range(i % 20))} for i in range(COUNT)]
+text = json.dumps(rows)
+print(len(text), json.loads(text) == rows, flush=True)
+"""
+
+NODE = """const kept = new Array(1000);
+let sum = 0;
+for (let i = 0; i < COUNT; i++) {
+    const buffer = Buffer.alloc(200 + i * 7919 % 8000, i & 255);
+    sum += buffer[buffer.length - 1] + buffer.length;
+    kept[i % kept.length] = buffer;
+}
+console.log(sum);
+"""
+
+
+def script(text):
+    return lambda count: text.replace("COUNT", str(count))
+
+
+def c_source(count):
+    """A C program of so many functions, for a compiler to have work with."""
+    function = """
+struct record_%(i)d { int key, values[%(size)d]; struct record_%(i)d *next; };
+int function_%(i)d(struct record_%(i)d *record, int limit)
+{
+	int sum = %(i)d;
+
+	for (; record; record = record->next) {
+		for (int j = 0; j < %(size)d && j < limit; j++) {
+			switch ((record->values[j] ^ sum) & 7) {
+			case 0: sum += record->key; break;
+			case 1: sum -= record->values[j] * %(i)d; break;
+			case 3: sum ^= limit << 3; break;
+			case 6: if (sum > limit) return sum; break;
+			default: sum = (sum << 5) - sum + j; break;
+			}
+		}
+	}
+	return sum;
+}
+"""
+    return "".join(function % {"i": i, "size": 3 + i % 17} for i in range(count))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """{count}, {bench}, {input} in the command: how much work, the built programs, a file."""
+    name: str
+    about: str
+    command: tuple
+    full: int   # how much work: half a second to a second or so
+    small: int  # for subjects that are slow, and for --quick
+    program: Optional[str] = ""  # where it was found; None: it is not here
+    environment: dict = field(default_factory=dict)
+    operations: int = 0   # the command prints the time of a loop: how many in it, per count
+    result_file: str = "" # belongs to the result
+    make_input: Optional[Callable] = None  # count -> text of the file
+    drive: Optional[Callable] = None       # a server: see drive_redis()
+    tells_end: bool = True # its result is printed when it is ready, not at the end
+
+
+def pairs(name, about, kind, threads, full, small):
+    return Workload(name, about, ("{bench}/work_pairs", kind, str(threads), "{count}"), full, small,
+                    operations=1 if kind == "handover" else threads)
+
+
+def redis_cli(path, *words):
+    return subprocess.run(["redis-cli", "-s", path, *words], check=True, timeout=60,
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
+def redis_figures(text):
+    """Of SET and GET together: the slower one's latency, the sum of times by its throughput."""
+    rates = [float(rate) for rate in re.findall(r"throughput summary: ([\d.]+)", text)]
+    figures = {"rate": len(rates) / sum(1 / rate for rate in rates)}
+    for name, share in (("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9)):
+        slower = 0.0
+        for part in text.split("Latency by percentile distribution:")[1:]:
+            part = part.split("Cumulative distribution")[0]
+            points = re.findall(r"([\d.]+)% <= ([\d.]+) milliseconds", part)
+            # The first point that has this share of the requests.
+            slower = max(slower, next(float(ms) for percent, ms in points
+                                      if float(percent) >= share))
+        figures[name] = slower
+    return figures
+
+
+def drive_redis(directory, count):
+    """Load a server; the result, when it was told to end, and what its clients saw."""
+    path = os.path.join(directory, "socket")
+    load = [sys.executable, os.path.join(TESTS, "preload", "redis_load.py"), path]
+    for _ in range(200):
+        if os.path.exists(path):
+            break
+        time.sleep(0.05)
+    subprocess.run([*load, "fill", str(count)], check=True, timeout=300)
+    text = subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get", "-n", str(count),
+                           "-r", str(count), "-d", "1000"], check=True, timeout=600,
+                          stdout=subprocess.PIPE, text=True).stdout.replace("\r", "\n")
+    calls = re.findall(r"cmdstat_([sg]et:calls=\d+)", redis_cli(path, "info", "commandstats"))
+    work = " ".join(sorted(calls)) + " keys=" + redis_cli(path, "dbsize").strip()
+    quit_ns = time.monotonic_ns()
+    redis_cli(path, "shutdown", "nosave")
+    return work, quit_ns, redis_figures(text)
+
+
+def compiler():
+    try:
+        path = subprocess.run(["gcc", "-print-prog-name=cc1"], check=True, text=True,
+                              stdout=subprocess.PIPE).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return shutil.which(path)
+
+
+def real_node():
+    """The program itself, where node is a script that looks for it."""
+    if shutil.which("node") is None:
+        return None
+    return json.loads(subprocess.run(["node", "-p", "JSON.stringify(process.execPath)"],
+                                     check=True, stdout=subprocess.PIPE).stdout)
+
+
+def redis_server():
+    tools = ("redis-server", "redis-benchmark", "redis-cli")
+    return shutil.which("redis-server") if all(shutil.which(tool) for tool in tools) else None
+
+
+def all_workloads():
+    node, cc1 = real_node(), compiler()
+    return [
+        pairs("fixed", "malloc and free, 64 bytes, one block in use", "fixed", 1,
+              50_000_000, 300_000),
+        pairs("mixed", "the same, 16 to 1,024 bytes", "mixed", 1, 50_000_000, 300_000),
+        pairs("deep", "the same, 50 frames down", "deep", 1, 50_000_000, 300_000),
+        pairs("ring", "the same, 1,024 blocks in use", "ring", 1, 25_000_000, 300_000),
+        pairs("mixed-2", "mixed, 2 threads", "mixed", 2, 30_000_000, 150_000),
+        pairs("ring-2", "ring, 2 threads", "ring", 2, 15_000_000, 150_000),
+        pairs("handover", "one thread allocates, another frees", "handover", 2,
+              5_000_000, 200_000),
+        Workload("redis", "redis-server (with its own allocator): 100,000 keys of 1,000 bytes, "
+                 "redis-benchmark -t set,get; processor time is the server's",
+                 ("redis-server", "--port", "0", "--unixsocket", "{directory}/socket", "--save", "",
+                  "--appendonly", "no"), 100_000, 20_000, redis_server(), drive=drive_redis),
+        Workload("sqlite", "sqlite3: rows inserted, an index made, in memory",
+                 ("sqlite3", ":memory:", ".read {input}"), 400_000, 60_000,
+                 shutil.which("sqlite3"), make_input=script(SQL), tells_end=False),
+        Workload("python", "python3: json to text and back; PYTHONMALLOC=malloc",
+                 (sys.executable, "{input}"), 60_000, 10_000, sys.executable,
+                 {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}, make_input=script(PYTHON)),
+        Workload("node", "node: buffers of 200 to 8,200 bytes, 1,000 in use",
+                 (node, "{input}"), 200_000, 50_000, node, make_input=script(NODE)),
+        Workload("cc1", "gcc's C compiler, -O2",
+                 (cc1, "-quiet", "-O2", "{input}", "-o", "result.s"), 150, 40,
+                 cc1, result_file="result.s", make_input=c_source, tells_end=False),
+        Workload("stl", "a C++ program of maps, strings, vectors and shared pointers",
+                 ("{bench}/work_stl", "{count}"), 250, 40),
+    ]
+
+
+PACKAGES = ("redis-tools", "sqlite3", "nodejs")
