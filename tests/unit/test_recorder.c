@@ -212,6 +212,31 @@ static void test_full_ring(void)
 	drain();
 }
 
+/* The ring's memory had other records in it: nothing of them is left in the next ones. */
+static void test_recycled_records_begin_anew(void)
+{
+	struct hs_record record;
+
+	start(1);
+	while (allocate(block, 10)) {
+	}
+	while (next(&record).state == HS_RING_COMMITTED) {
+	}
+	for (unsigned i = 0; i < 1000; i++) {
+		CHECK(allocate(block, i));
+		CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+		CHECK_INT(record.flags & (HS_RECORD_STACKLESS | HS_RECORD_WEIGHED), 0);
+		CHECK_INT(record.kind, HS_RECORD_ALLOCATION);
+		CHECK_INT(record.heap, HS_HEAP_MALLOC);
+		CHECK_INT(record.size, i);
+		CHECK_INT(record.interval_bytes, 1);
+		CHECK_INT(record.epoch, 1);
+		CHECK_INT(record.labels, 0);
+		CHECK(record.stack_bytes > 0);
+	}
+	drain();
+}
+
 static unsigned slices;
 
 static long count_slices(long number)
@@ -512,6 +537,7 @@ int main(void)
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);
+	RUN(test_recycled_records_begin_anew);
 	RUN(test_wait_ends_after_its_limit);
 	RUN(test_full_live_set_wakes_the_reader);
 	RUN(test_interval_0_is_off);
