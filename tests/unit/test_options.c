@@ -133,11 +133,12 @@ static void test_signal(void)
 	CHECK_INT(options.signal_number, SIGRTMIN + 3);
 	good("HEAPSAMPLE_SIGNAL=rtmax-30", "HEAPSAMPLE_SIGNAL=RTMIN");
 	good("HEAPSAMPLE_SIGNAL=RTMAX", "HEAPSAMPLE_SIGNAL=RTMIN+30");
-	BAD_VALUES("HEAPSAMPLE_SIGNAL", "a signal name such as USR2); ignored", "KILL", "SIGSTOP",
-		   "segv", "BUS", "FPE", "ILL", "TRAP", "ABRT", "CHLD", "9", "11", "17", "19", "0",
-		   "65", "32", "33", "USR3", "SIG", "US", "USR22", "SIGSIGUSR1", "RTMIN+31",
-		   "RTMAX-31", "RTMIN-1", "RTMAX+1", "RTMIN+", "RTMIN+x", "RTMIN+1x", "12x",
-		   "18446744073709551628", "4", "5", "6", "7", "8",
+	BAD_VALUES("HEAPSAMPLE_SIGNAL",
+		   "a signal that the program can do without, such as USR2 or 12); ignored",
+		   "KILL", "SIGSTOP", "segv", "BUS", "FPE", "ILL", "TRAP", "ABRT", "CHLD", "9",
+		   "11", "17", "19", "0", "65", "32", "33", "USR3", "SIG", "US", "USR22",
+		   "SIGSIGUSR1", "RTMIN+31", "RTMAX-31", "RTMIN-1", "RTMAX+1", "RTMIN+",
+		   "RTMIN+x", "RTMIN+1x", "12x", "18446744073709551628", "4", "5", "6", "7", "8",
 		   "RTMAX-52", "RTMIN+18446744073709551594");
 }
 
