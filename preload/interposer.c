@@ -68,7 +68,10 @@ void *realloc(void *block, size_t size)
 	return hs_next.realloc(block, size);
 }
 
-/* glibc's calls realloc; an allocator without its own must not be bypassed by it. */
+/*
+ * glibc's calls realloc; an allocator without its own must not be bypassed by it.  Nor must one
+ * that comes before us: the block is that one's.
+ */
 void *reallocarray(void *block, size_t count, size_t size)
 {
 	size_t bytes;
@@ -77,6 +80,9 @@ void *reallocarray(void *block, size_t count, size_t size)
 		errno = ENOMEM;
 		return NULL;
 	}
+	hs_next_resolve_new();
+	if (hs_next.foreign_realloc != NULL && !hs_on_profiler_thread() && !hs_arena_owns(block))
+		return hs_next.foreign_realloc(block, bytes);
 	if (is_special(block) || !hs_sampler_passes(bytes))
 		return hs_entry_realloc(block, bytes);
 	return hs_next.realloc(block, bytes);

@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdlib.h>
 
 static __thread volatile bool resolving;
 
@@ -76,9 +77,18 @@ static enum hs_new_mode new_mode(void)
 		       : HS_NEW_PASSES;
 }
 
+static void find_foreign_realloc(void)
+{
+	void *first = dlsym(RTLD_DEFAULT, "realloc");
+
+	if (first != (void *)realloc)
+		*(void **)(void *)&hs_next.foreign_realloc = first;
+}
+
 void hs_next_resolve_all(void)
 {
 	hs_next_resolve();
+	find_foreign_realloc();
 	/* A name that is not there makes dlerror() allocate: malloc is known by now. */
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(name);
 	HS_NEXT_C(LOOK_UP_C)

@@ -96,6 +96,11 @@ enum hs_new_mode {
 };
 
 struct hs_next {
+	/*
+	 * The program's realloc if that is not ours (the executable, or an allocator preloaded
+	 * before us, defines its own), else NULL.
+	 */
+	void *(*foreign_realloc)(void *block, size_t size);
 	enum hs_new_mode new_mode;
 	bool resolved;
 #define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Defines the malloc family itself, so that none of its calls leave the program. */
+/*
+ * Defines the malloc family itself, so that none of its calls leave the program; but for
+ * reallocarray(), which libc's makes of the program's realloc().
+ */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -43,9 +46,19 @@ void *realloc(void *old, size_t size)
 	return address;
 }
 
+void *reallocarray(void *old, size_t count, size_t size);
+
+static int is_own(const char *address)
+{
+	return address >= heap && address < heap + HEAP_BYTES;
+}
+
 int main(void)
 {
 	volatile size_t bytes = 0;
+
+	if (!is_own(reallocarray(malloc(10), 10, 10)) || !is_own(reallocarray(NULL, 10, 10)))
+		return 1;
 
 	for (int i = 0; i < 100; i++) {
 		void *block = malloc(1000);
