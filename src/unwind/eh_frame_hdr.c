@@ -51,3 +51,17 @@ int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, si
 	*out = (struct hs_eh_frame_hdr){ .table_offset = table, .fde_count = count };
 	return 0;
 }
+
+int hs_eh_frame_hdr_read(struct hs_eh_frame_hdr *out, struct hs_memory_cache *memory,
+			 const struct hs_mapping *mapping)
+{
+	uint64_t bytes = mapping->eh_frame_hdr_bytes;
+	uint8_t header[HS_EH_FRAME_HDR_BYTES];
+
+	if (bytes > sizeof header)
+		bytes = sizeof header;
+	if (mapping->eh_frame_hdr == 0 ||
+	    hs_memory_cache_read(memory, mapping->eh_frame_hdr, header, bytes) < 0)
+		return -ENOENT;
+	return hs_eh_frame_hdr_parse(out, header, bytes, mapping->eh_frame_hdr_bytes);
+}

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maps/mapping_table.h"
+#include "unwind/memory_cache.h"
+
 /* The longest header: four bytes and two encoded numbers. */
 #define HS_EH_FRAME_HDR_BYTES 20
 
@@ -27,5 +30,9 @@ struct hs_eh_frame_hdr {
  */
 int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
 			  uint64_t section_bytes);
+
+/* The same of a mapping's section.  Returns -ENOENT also if it has none that can be read. */
+int hs_eh_frame_hdr_read(struct hs_eh_frame_hdr *out, struct hs_memory_cache *memory,
+			 const struct hs_mapping *mapping);
 
 #endif

@@ -20,8 +20,6 @@
 #define CACHE_ENTRIES 4096
 /* Words that one step may read: a damaged table must not keep us busy. */
 #define READS_PER_STEP (1u << 18)
-/* No frame is larger; an address further above the copied stack is garbage. */
-#define LARGEST_FRAME_BYTES ((uint64_t)64 << 20)
 
 struct entry_points {
 	__typeof__(unw_create_addr_space) *create_addr_space;
@@ -68,24 +66,6 @@ struct hs_libunwind_engine {
 		uint64_t room[256]; /* in case the loaded library's is longer */
 	} at;
 };
-
-bool hs_stack_window_read(const struct hs_stack_window *window, uint64_t address, uint64_t *out)
-{
-	uint64_t offset = address - window->start;
-
-	if (window->size < sizeof *out || offset > window->size - sizeof *out)
-		return false;
-	memcpy(out, window->bytes + offset, sizeof *out);
-	return true;
-}
-
-bool hs_stack_window_is_cut_off(const struct hs_stack_window *window, uint64_t address)
-{
-	/* The last word of the copy may be a partial one. */
-	uint64_t past = address + sizeof(uint64_t) - 1 - (window->start + window->size);
-
-	return window->cut && past < LARGEST_FRAME_BYTES;
-}
 
 static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 		      void *arg)
@@ -165,16 +145,9 @@ static void set_dyn_info(const struct hs_libunwind_engine *engine, struct dyn_in
 static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
 			  struct dyn_info *info)
 {
-	uint64_t bytes = mapping->eh_frame_hdr_bytes;
-	uint8_t text[HS_EH_FRAME_HDR_BYTES];
 	struct hs_eh_frame_hdr header;
 
-	if (mapping->eh_frame_hdr == 0)
-		return false;
-	if (bytes > sizeof text)
-		bytes = sizeof text;
-	if (hs_memory_cache_read(engine->memory, mapping->eh_frame_hdr, text, bytes) < 0 ||
-	    hs_eh_frame_hdr_parse(&header, text, bytes, mapping->eh_frame_hdr_bytes) < 0)
+	if (hs_eh_frame_hdr_read(&header, engine->memory, mapping) < 0)
 		return false;
 	*info = (struct dyn_info){
 		.start_ip = mapping->start,

@@ -20,16 +20,9 @@
 #include "arch/regs.h"
 #include "maps/mapping_table.h"
 #include "unwind/memory_cache.h"
+#include "unwind/stack_window.h"
 
 struct hs_libunwind_engine;
-
-/* The copied stack: bytes is what stood at address start. */
-struct hs_stack_window {
-	uint64_t start;
-	const uint8_t *bytes;
-	size_t size;
-	bool cut; /* the real stack goes on past it */
-};
 
 /*
  * The form of unw_dyn_info_t: releases of libunwind differ under one soname.
@@ -82,11 +75,5 @@ bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine, uint64_t p
 
 /* The registers of the current frame; those not known any more are 0. */
 void hs_libunwind_engine_get_regs(struct hs_libunwind_engine *engine, struct hs_regs *regs);
-
-/* Copy a word of the window.  Returns false if it is not all in there. */
-bool hs_stack_window_read(const struct hs_stack_window *window, uint64_t address, uint64_t *out);
-
-/* Whether an address that is not in the window would be in the part that was cut off. */
-bool hs_stack_window_is_cut_off(const struct hs_stack_window *window, uint64_t address);
 
 #endif

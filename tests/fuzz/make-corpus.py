@@ -267,6 +267,58 @@ UNWINDINGS = {
     'words-mixed': unwinding(*[(WORDS + i, OWN_WORD, i * 31) for i in range(200)]),
 }
 
+# ------------------------------------------------------------------------ cfi
+
+# Version 1, augmentation, alignments 1 and -8, return address 16; rsp+8, return address -8.
+CIE_START = struct.pack('<IB', 0, 1)
+CIE_RULES = bytes((0x0c, 7, 8, 0x90, 1))
+
+
+def cie(letters=b'zR', data=b'\x1b', rules=CIE_RULES):
+    return CIE_START + letters + bytes((0, 1, 0x78, 16, len(data))) + data + rules
+
+
+def cfi(program, distance=0, common=cie(), size=256):
+    """The function: `size` bytes at 0x100 past its FDE's place."""
+    return struct.pack('<HH', len(common), distance) + common + \
+        struct.pack('<iIB', 0x100, size, 0) + bytes(program)
+
+
+CFIS = {
+    'empty': b'',
+    'leaf': cfi(()),
+    'frame-pointer': cfi((0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6), 200),
+    'callee-saves': cfi((0x42, 0x0e, 16, 0x8f, 2, 0x42, 0x0e, 24, 0x8e, 3, 0x42, 0x0e, 32, 0x8d,
+                         4, 0x42, 0x0e, 40, 0x8c, 5, 0x41, 0x0e, 48, 0x86, 6, 0x41, 0x0e, 56,
+                         0x83, 7), 100),
+    'remembered': cfi((0x41, 0x0e, 16, 0x83, 2, 0x0a, 0x50, 0x0e, 8, 0xc3, 0x41, 0x0b), 30),
+    'remembered-too-often': cfi((0x0a,) * 20),
+    'not-remembered': cfi((0x0b,)),
+    'advances': cfi((0x02, 3, 0x0e, 16, 0x03, 4, 0, 0x0e, 24, 0x04, 5, 0, 0, 0, 0x0e, 32), 255),
+    'extended': cfi((0x05, 3, 2, 0x11, 6, 3, 0x2f, 12, 4, 0x06, 3, 0x12, 7, 0x7e, 0x13, 0x7c)),
+    'end-of-stack': cfi((0x07, 16)),
+    'elsewhere': cfi((0x08, 3, 0x09, 6, 12, 0x14, 13, 2, 0x15, 14, 2, 0x16, 15, 2, 0x76, 0)),
+    'argument-size': cfi((0x2e, 32, 0x0e, 40)),
+    'plt': cfi((0x0e, 16, 0x46, 0x0e, 24, 0x4a, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b,
+                0x2a, 0x33, 0x24, 0x22), 43),
+    'realigned': cfi((0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x76, 0x78, 6, 0x10, 3, 2, 0x76, 0x70)),
+    'untracked': cfi((0x0c, 10, 0)),
+    'no-such-register': cfi((0x05, 17, 2, 0x91, 2)),
+    'offset-too-large': cfi((0x83, 0xff, 0xff, 0x7f)),
+    'numbers-too-long': cfi((0x0e,) + (0xff,) * 12),
+    'expression-too-long': cfi((0x0f, 200, 0x77)),
+    'offset-of-expression': cfi((0x0f, 2, 0x77, 8, 0x0e, 16)),
+    'unknown': cfi((0x1f,)),
+    'signal-frame': cfi((), common=cie(b'zRS')),
+    'personality': cfi((), common=cie(b'zPLR', b'\x9b\0\0\0\0\x1b\x1b')),
+    'augmentation-unknown': cfi((), common=cie(b'zRX')),
+    'augmentation-too-short': cfi((), common=cie(b'zPLR', b'\x9b')),
+    'not-augmented': cfi((), common=CIE_START + b'\0\1\x78\x10' + CIE_RULES),
+    'absolute': cfi((0, 0, 0, 0), common=cie(data=b'\0')),
+    'no-cfa': cfi((0x83, 2), common=cie(rules=b'')),
+    'no-bytes': cfi((), size=0),
+}
+
 
 def main():
     directory = sys.argv[1]
@@ -285,6 +337,8 @@ def main():
         write('perf_map', name, data)
     for name, data in UNWINDINGS.items():
         write('unwinder', name, data)
+    for name, data in CFIS.items():
+        write('cfi', name, data)
     with tempfile.TemporaryDirectory() as folder:
         elf_seeds(folder, write)
         hint_seeds(folder, write)

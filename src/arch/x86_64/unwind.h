@@ -7,6 +7,7 @@
 #define HS_ARCH_X86_64_UNWIND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -15,33 +16,65 @@
 /* e_machine of the objects that this code can run with (EM_X86_64). */
 #define HS_ARCH_ELF_MACHINE 62
 
+/* Places in struct hs_regs, as an array; those from HS_ARCH_FIRST_SAVED on a callee saves. */
+enum { HS_ARCH_PC, HS_ARCH_SP, HS_ARCH_FIRST_SAVED, HS_ARCH_REGS = 8 };
+
+static inline uint64_t *hs_arch_register(struct hs_regs *regs, unsigned index)
+{
+	return (uint64_t *)(void *)regs + index;
+}
+
+/* Registers that unwind information may be about have numbers below this. */
+#define HS_ARCH_DWARF_REGISTERS 17
+/* The numbers of the stack pointer, and of what stands for the return address. */
+#define HS_ARCH_DWARF_SP 7
+#define HS_ARCH_DWARF_RETURN 16
+
+/* The place of a register by DWARF's number.  -1: not captured. */
+static inline int hs_arch_register_index(int number)
+{
+	static const int8_t indexes[HS_ARCH_DWARF_REGISTERS] = {
+		-1, -1, -1, 3, -1, -1, 2, HS_ARCH_SP, -1, -1, -1, -1, 4, 5, 6, 7, HS_ARCH_PC,
+	};
+
+	return number >= 0 && number < HS_ARCH_DWARF_REGISTERS ? indexes[number] : -1;
+}
+
 /* The field of a register by libunwind's number, which is DWARF's.  NULL: not captured. */
 static inline uint64_t *hs_arch_unwind_register(struct hs_regs *regs, int number)
 {
-	switch (number) {
-	case 3:
-		return &regs->bx;
-	case 6:
-		return &regs->bp;
-	case 7:
-		return &regs->sp;
-	case 12:
-		return &regs->r12;
-	case 13:
-		return &regs->r13;
-	case 14:
-		return &regs->r14;
-	case 15:
-		return &regs->r15;
-	case 16:
-		return &regs->pc;
-	default:
-		return NULL;
-	}
+	int index = hs_arch_register_index(number);
+
+	return index >= 0 ? hs_arch_register(regs, (unsigned)index) : NULL;
 }
 
 /* The captured registers by number, for walking over them. */
 #define HS_ARCH_UNWIND_REGISTERS { 3, 6, 7, 12, 13, 14, 15, 16 }
+
+/* The word below the canonical frame address in which a call left the return address. */
+#define HS_ARCH_RETURN_WORD 1
+
+/*
+ * The canonical frame address in the entries of a procedure linkage table, where it depends
+ * on how far into the entry pc is: linkers write DW_OP_breg7 8, DW_OP_breg16 0, DW_OP_lit15,
+ * DW_OP_and, DW_OP_litN, DW_OP_ge, DW_OP_lit3, DW_OP_shl, DW_OP_plus.
+ * *offset: from the stack pointer.  Returns false for any other expression.
+ */
+static inline bool hs_arch_plt_cfa(const uint8_t *expression, size_t bytes, uint64_t pc,
+				   int64_t *offset)
+{
+	static const uint8_t start[] = { 0x77, 8, 0x80, 0, 0x3f, 0x1a };
+	static const uint8_t end[] = { 0x2a, 0x33, 0x24, 0x22 };
+	unsigned pushed_at;
+
+	if (bytes != sizeof start + 1 + sizeof end ||
+	    memcmp(expression, start, sizeof start) != 0 ||
+	    memcmp(expression + sizeof start + 1, end, sizeof end) != 0)
+		return false;
+	pushed_at = expression[sizeof start] - 0x30u;
+	*offset = pc % 16 >= pushed_at ? 16 : 8;
+	return pushed_at < 16;
+}
 
 /*
  * The frame record: {caller's frame pointer, return address} at the frame

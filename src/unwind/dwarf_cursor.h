@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads numbers off bytes that others made: of .eh_frame and of the programs in it.
+ *
+ * What does not fit leaves the cursor damaged, at its end, and reads as 0 from then on, so
+ * that callers need to look only once.
+ *
+ * Allocates: never.  Errno: preserved.
+ */
+#ifndef HS_UNWIND_DWARF_CURSOR_H
+#define HS_UNWIND_DWARF_CURSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Encodings of pointers: form in the lower four bits, what they are relative to above. */
+enum hs_dwarf_encoding {
+	HS_DWARF_ABSOLUTE = 0x00, /* 8 bytes, relative to nothing */
+	HS_DWARF_FORM = 0x0f,
+	HS_DWARF_UNSIGNED = 0x07, /* the form of the same size without sign */
+	HS_DWARF_BASE = 0x70,
+	HS_DWARF_RELATIVE = 0x10, /* to its own address */
+	HS_DWARF_INDIRECT = 0x80,
+};
+
+struct hs_dwarf_cursor {
+	const uint8_t *next;
+	const uint8_t *end;
+	bool is_damaged; /* something did not fit */
+};
+
+/* A number of 1 to 8 bytes. */
+uint64_t hs_dwarf_take(struct hs_dwarf_cursor *cursor, size_t bytes);
+
+/* A LEB128 number, of which the lowest 64 bits count. */
+uint64_t hs_dwarf_take_uleb128(struct hs_dwarf_cursor *cursor);
+int64_t hs_dwarf_take_sleb128(struct hs_dwarf_cursor *cursor);
+
+/* A number in a form of fixed size, sign-extended if it has a sign; others are damage. */
+uint64_t hs_dwarf_take_encoded(struct hs_dwarf_cursor *cursor, uint8_t encoding);
+
+/* Step over a number of bytes, and return where they begin. */
+const uint8_t *hs_dwarf_skip(struct hs_dwarf_cursor *cursor, uint64_t bytes);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds what rows are made of.  Run by the unwinding worker. */
+#include "unwind/unwind_rows.h"
+
+#include "base/arena.h"
+#include "unwind/cfi_program.h"
+#include "unwind/eh_frame_entry.h"
+#include "unwind/eh_frame_hdr.h"
+#include "unwind/eh_frame_table.h"
+
+/* Longer entries are libunwind's: a program for each of some thousand instructions. */
+#define CIE_BYTES 1024
+#define FDE_BYTES 16384
+
+struct hs_unwind_rows {
+	struct hs_memory_cache *memory;
+	/* Of the row that is made. */
+	struct hs_eh_cie cie;
+	struct hs_eh_fde fde;
+	uint8_t cie_bytes[CIE_BYTES];
+	uint8_t fde_bytes[FDE_BYTES];
+};
+
+struct hs_unwind_rows *hs_unwind_rows_create(struct hs_memory_cache *memory)
+{
+	struct hs_unwind_rows *rows = hs_arena_zalloc(sizeof *rows);
+
+	if (rows != NULL)
+		rows->memory = memory;
+	return rows;
+}
+
+void hs_unwind_rows_destroy(struct hs_unwind_rows *rows)
+{
+	hs_arena_free(rows);
+}
+
+/* Binary search for the last entry that starts at or before pc: its FDE's address, 0 = none. */
+static uint64_t find_fde(const struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+			 uint64_t pc)
+{
+	struct hs_eh_frame_entry entry = {0, 0};
+	struct hs_eh_frame_hdr header;
+	uint64_t low = 0, high;
+	int64_t fde = 0;
+
+	if (hs_eh_frame_hdr_read(&header, rows->memory, mapping) < 0)
+		return 0;
+	high = header.fde_count;
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		uint64_t address =
+			mapping->eh_frame_hdr + header.table_offset + middle * sizeof entry;
+
+		if (hs_memory_cache_read(rows->memory, address, &entry, sizeof entry) < 0)
+			return 0;
+		if ((int64_t)entry.start > (int64_t)(pc - mapping->eh_frame_hdr)) {
+			high = middle;
+		} else {
+			low = middle + 1;
+			fde = entry.fde;
+		}
+	}
+	return low > 0 ? mapping->eh_frame_hdr + (uint64_t)fde : 0;
+}
+
+/* Copy the entry at an address, of room bytes at most, without its length. */
+static bool read_entry(const struct hs_unwind_rows *rows, uint64_t address, uint8_t *bytes,
+		       size_t room, struct hs_dwarf_cursor *entry)
+{
+	uint32_t length;
+
+	if (hs_memory_cache_read(rows->memory, address, &length, sizeof length) < 0 || length < 4 ||
+	    length > room ||
+	    hs_memory_cache_read(rows->memory, address + sizeof length, bytes, length) < 0)
+		return false;
+	*entry = (struct hs_dwarf_cursor){bytes, bytes + length, false};
+	return true;
+}
+
+static bool find_entries(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc)
+{
+	uint64_t address = find_fde(rows, mapping, pc), place = address + 4, back;
+	struct hs_dwarf_cursor fde, cie;
+
+	if (address == 0 || !read_entry(rows, address, rows->fde_bytes, FDE_BYTES, &fde))
+		return false;
+	back = hs_dwarf_take(&fde, 4);
+	return back != 0 && read_entry(rows, place - back, rows->cie_bytes, CIE_BYTES, &cie) &&
+	       hs_eh_cie_read(&cie, &rows->cie) &&
+	       hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde) &&
+	       pc - rows->fde.start < rows->fde.bytes;
+}
+
+void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
+			 struct hs_row *row, uint64_t *end)
+{
+	static const struct hs_row none = {.kind = HS_ROW_NONE};
+	struct hs_cfi_rules rules;
+
+	*row = none;
+	*end = pc + 1;
+	/* The tables of hinted code are at another place. */
+	if (mapping == NULL || (mapping->flags & HS_MAPPING_HINT) != 0 || pc < mapping->start ||
+	    pc >= mapping->end || !find_entries(rows, mapping, pc) || !rows->cie.is_known ||
+	    rows->cie.is_signal_frame || rows->cie.return_register != HS_ARCH_DWARF_RETURN)
+		return;
+	if (hs_cfi_run(&rows->cie, &rows->fde, pc, &rules, end))
+		hs_row_set(row, &rules, pc);
+	else
+		*end = pc + 1;
+}

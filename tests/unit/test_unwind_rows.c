@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Rows: at each place of each function where unwind information changes, of all objects that
+ * can be had, a row leads to the same registers as libunwind.
+ */
+#include "unwind/unwind_rows.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "unwind/eh_frame_hdr.h"
+#include "unwind/eh_frame_table.h"
+#include "unwind/engine_check.h"
+
+#define PAGE ((uint64_t)4096)
+
+/* The stack pointer is in its middle. */
+#define STACK_BYTES ((size_t)4 << 20)
+
+/* Loaded by the loader; not all of them need be there. */
+static const char *const libraries[] = {
+	"libstdc++.so.6", "libcrypto.so.3", "libsqlite3.so.0", "libm.so.6", "libpython3.11.so.1.0",
+};
+
+/* Mapped as the loader does it, but not run. */
+static const char *const programs[] = {
+	"/usr/bin/python3",
+	"/usr/bin/node",
+	"/usr/bin/redis-server",
+};
+
+static struct hs_mapping_table *table;
+static struct hs_memory_cache *memory;
+static struct hs_libunwind_engine *engine;
+static struct hs_unwind_rows *rows;
+static struct hs_stack_window window;
+static struct hs_regs registers;
+
+/* Of one object. */
+static struct {
+	size_t functions;
+	size_t pcs;
+	size_t left; /* to libunwind */
+	size_t different;
+} counts;
+
+/* Returns the span of the segments, whose pages [*start, *start + result) are. */
+static size_t map_segments(int fd, const Elf64_Ehdr *header, const Elf64_Phdr *segments,
+			   unsigned char **start)
+{
+	uint64_t low = UINT64_MAX, end = 0;
+	unsigned char *bias, *wanted;
+
+	for (int i = 0; i < header->e_phnum; i++) {
+		const Elf64_Phdr *each = &segments[i];
+
+		if (each->p_type == PT_LOAD && low == UINT64_MAX)
+			low = each->p_vaddr - each->p_vaddr % PAGE;
+		if (each->p_type == PT_LOAD)
+			end = each->p_vaddr + each->p_memsz;
+	}
+	wanted = header->e_type == ET_EXEC ? (unsigned char *)(uintptr_t)low : NULL;
+	*start = mmap(wanted, end - low, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1,
+		      0);
+	CHECK(*start != MAP_FAILED && (wanted == NULL || *start == wanted));
+	bias = *start - low;
+	for (int i = 0; i < header->e_phnum; i++) {
+		const Elf64_Phdr *each = &segments[i];
+		uint64_t inside = each->p_vaddr % PAGE;
+		int protection = PROT_READ | ((each->p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+
+		if (each->p_type != PT_LOAD || each->p_filesz == 0)
+			continue;
+		CHECK(mmap(bias + each->p_vaddr - inside, each->p_filesz + inside, protection,
+			   MAP_PRIVATE | MAP_FIXED, fd,
+			   (off_t)(each->p_offset - inside)) != MAP_FAILED);
+	}
+	return end - low;
+}
+
+/* Returns 0 if there is no such file, or no program or library. */
+static size_t map_file(const char *path, unsigned char **start)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	Elf64_Phdr segments[64];
+	Elf64_Ehdr header;
+	size_t bytes = 0;
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, &header, sizeof header) == (ssize_t)sizeof header &&
+	    memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+	    header.e_phnum <= sizeof segments / sizeof segments[0] &&
+	    pread(fd, segments, header.e_phnum * sizeof segments[0], (off_t)header.e_phoff) ==
+		    (ssize_t)(header.e_phnum * sizeof segments[0]))
+		bytes = map_segments(fd, &header, segments, start);
+	close(fd);
+	return bytes;
+}
+
+/* Words that are addresses of this stack, so that what they point to can be read. */
+static uint64_t word_at(uint64_t i)
+{
+	uint64_t number = (i + 1) * 0x9e3779b97f4a7c15u;
+
+	return window.start + (number >> 20) % (STACK_BYTES / 8) * 8;
+}
+
+static void make_stack(void)
+{
+	uint64_t *words = malloc(STACK_BYTES);
+
+	window = (struct hs_stack_window){
+		.start = 0x7fff00000000, .bytes = (const uint8_t *)words, .size = STACK_BYTES};
+	for (size_t i = 0; i < STACK_BYTES / 8; i++)
+		words[i] = word_at(i);
+	for (unsigned i = HS_ARCH_FIRST_SAVED; i < HS_ARCH_REGS; i++)
+		*hs_arch_register(&registers, i) = window.start + STACK_BYTES / 2 + 8192 + i * 512;
+	registers.sp = window.start + STACK_BYTES / 2;
+}
+
+static bool begin(void)
+{
+	table = hs_mapping_table_create();
+	memory = hs_memory_cache_create(table);
+	engine = hs_libunwind_engine_create(table, memory);
+	rows = hs_unwind_rows_create(memory);
+	if (hs_libunwind_engine_load(engine) < 0)
+		return false;
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
+		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
+		if (hs_engine_check(engine))
+			return true;
+	}
+	return false;
+}
+
+static bool is_equal(const struct hs_row *row, const struct hs_regs *frame)
+{
+	struct hs_regs ours = *frame, theirs;
+	enum hs_step step;
+	uint64_t pc, sp;
+
+	CHECK_INT(hs_libunwind_engine_begin(engine, frame, &window), 0);
+	step = hs_libunwind_engine_step(engine, &pc, &sp);
+	if (row->kind == HS_ROW_END)
+		return step == HS_STEP_END;
+	if (step != HS_STEP_FRAME || !hs_row_apply(row, &window, &ours))
+		return false;
+	hs_libunwind_engine_get_regs(engine, &theirs);
+	return memcmp(&ours, &theirs, sizeof ours) == 0;
+}
+
+/* *end: where the row ends. */
+static void compare_at(const struct hs_mapping *mapping, uint64_t pc, uint64_t *end)
+{
+	struct hs_regs frame = registers;
+	struct hs_row row;
+
+	frame.pc = pc;
+	hs_unwind_rows_make(rows, mapping, pc, &row, end);
+	counts.pcs++;
+	if (row.kind == HS_ROW_NONE) {
+		counts.left++;
+	} else if (!is_equal(&row, &frame)) {
+		if (counts.different++ < 10)
+			fprintf(stderr, "different: %s+0x%llx\n", mapping->path,
+				(unsigned long long)(pc - mapping->load_bias));
+	}
+}
+
+/* The first and the last address of each row. */
+static void compare_function(const struct hs_mapping *mapping, uint64_t start, uint64_t bytes)
+{
+	uint64_t end, unused;
+
+	counts.functions++;
+	for (uint64_t pc = start; pc - start < bytes; pc = end) {
+		compare_at(mapping, pc, &end);
+		CHECK(end > pc && end - start <= bytes);
+		if (end - pc > 1)
+			compare_at(mapping, end - 1, &unused);
+	}
+}
+
+static void compare_object(const struct hs_mapping *mapping)
+{
+	struct hs_eh_frame_hdr header;
+	const uint8_t *base = (const uint8_t *)(uintptr_t)mapping->eh_frame_hdr;
+
+	if (hs_eh_frame_hdr_read(&header, memory, mapping) < 0)
+		return;
+	memset(&counts, 0, sizeof counts);
+	for (uint64_t i = 0; i < header.fde_count; i++) {
+		struct hs_eh_frame_entry entry;
+		int32_t relative;
+		uint32_t bytes;
+		uint64_t start;
+
+		memcpy(&entry, base + header.table_offset + i * sizeof entry, sizeof entry);
+		memcpy(&relative, base + entry.fde + 8, sizeof relative);
+		memcpy(&bytes, base + entry.fde + 12, sizeof bytes);
+		/* Pointers are as all linkers here write them: four bytes, pc-relative. */
+		CHECK_INT(entry.fde + 8 + relative, entry.start);
+		start = (uintptr_t)base + (uint64_t)(int64_t)entry.start;
+		/* An object may have more than one mapping. */
+		if (start >= mapping->start && start + bytes <= mapping->end)
+			compare_function(mapping, start, bytes);
+	}
+	printf("%s: %zu functions, %zu pcs, %zu left to libunwind, %zu different\n", mapping->path,
+	       counts.functions, counts.pcs, counts.left, counts.different);
+	CHECK(counts.functions > 0);
+	CHECK_INT(counts.different, 0);
+	CHECK(counts.left * 50 <= counts.pcs);
+}
+
+/* Those that have come. */
+static void compare_new_objects(void)
+{
+	static uint32_t compared;
+
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	hs_memory_cache_drop_stale(memory);
+	hs_libunwind_engine_flush(engine);
+	for (; compared < hs_mapping_table_count(table); compared++)
+		compare_object(hs_mapping_table_get(table, compared));
+}
+
+static void test_loaded_objects(void)
+{
+	for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
+		dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
+	compare_new_objects();
+}
+
+static void compare_file(const char *path)
+{
+	unsigned char *start;
+	size_t bytes = map_file(path, &start);
+
+	if (bytes == 0)
+		return;
+	compare_new_objects();
+	munmap(start, bytes);
+}
+
+static void test_files(void)
+{
+	const char *build = getenv("abs_top_builddir");
+	char path[4096];
+
+	for (size_t i = 0; i < sizeof programs / sizeof programs[0]; i++)
+		compare_file(programs[i]);
+	snprintf(path, sizeof path, "%s/.libs/libheapsample.so", build != NULL ? build : ".");
+	compare_file(path);
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	if (!begin())
+		SKIP("libunwind cannot be used");
+	make_stack();
+	RUN(test_loaded_objects);
+	RUN(test_files);
+	return CHECK_RESULT();
+}
