@@ -26,7 +26,7 @@
 	X(lost_live_set, "lost_live_set") /* to [lost]: live set full */ \
 	X(lost_memory, "lost_memory") /* to [lost]: the books are out of memory */ \
 	X(abandoned, "abandoned") /* reservations closed for their writer */ \
-	X(sequence_gaps, "sequence_gaps") /* numbers never delivered */ \
+	X(sequence_gaps, "sequence_gaps") /* numbers waited for in vain */ \
 	X(blocked, "blocked") /* waits of a program's thread for ring space */ \
 	X(block_expired, "block_expired") /* such waits that ended without space */ \
 	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \

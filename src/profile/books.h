@@ -17,9 +17,11 @@
 #include "profile/names.h"
 #include "profile/producer.h"
 #include "profile/thread_names.h"
+#include "profile/waiting_frees.h"
 
 struct hs_producer {
 	struct hs_commit_order order;
+	struct hs_waiting_frees frees; /* too far ahead for `order` */
 	struct hs_heap_tracker tracker;
 	struct hs_callsite_trie trie;
 	struct hs_location_table locations;
@@ -35,5 +37,14 @@ struct hs_producer {
 	uint32_t freed;         /* the rest of what was taken off the freed list, or HS_SLOT_NONE */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
+
+/* Commit an event in its turn, or at once if that has passed or the number is none. */
+void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event);
+
+/*
+ * An abandoned record's sample is given up.  If the program has freed its address
+ * nevertheless, the slot is on the freed list, or soon will be, and comes back from there.
+ */
+void hs_producer_give_up_slot(uint32_t slot, uint32_t generation);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 
-enum { FIRST_CAPACITY = 256 };
+enum { FIRST_CAPACITY = HS_COMMIT_WINDOW_MIN };
 
 static struct hs_event *place(const struct hs_commit_order *order, uint64_t number)
 {

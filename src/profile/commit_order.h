@@ -10,6 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The window at first: numbers less than so many ahead have room. */
+#define HS_COMMIT_WINDOW_MIN 512
+
 /* The widest window, in numbers; further ahead there is no room. */
 #define HS_COMMIT_WINDOW_MAX (1u << 20)
 

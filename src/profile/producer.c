@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes records and frees, and commits them in order.  Runs on the producer. */
+/* The books' front: makes them, and takes records.  Runs on the producer. */
 #include "profile/producer.h"
 
 #include "base/arena.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "profile/books.h"
-#include "sample/free_times.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
-#include "sample/recorder.h"
 #include "sample/sampler.h"
 
 /* Intern a stack: its leaf's node, to be held, or HS_CALLSITE_NONE when out of memory. */
@@ -57,6 +55,7 @@ static int init_tables(struct hs_producer *producer, unsigned labels)
 {
 	int error = hs_commit_order_init(&producer->order);
 
+	hs_waiting_frees_init(&producer->frees);
 	if (error == 0)
 		error = hs_heap_tracker_init(&producer->tracker, (labels & HS_LABEL_SIZE) != 0);
 	if (error == 0)
@@ -134,135 +133,6 @@ void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn s
 	producer->stream = stream;
 }
 
-static void apply_to_stream(struct hs_producer *producer, uint64_t number,
-			    const struct hs_event *event)
-{
-	const struct hs_streamed streamed = {
-		.is_free = event->kind == HS_EVENT_FREE,
-		.number = number,
-		.heap = event->heap,
-		.address = event->address,
-		.size = event->size,
-		.weight = event->weight,
-		.time_ns = event->time_ns,
-	};
-
-	if (event->kind == HS_EVENT_NOTHING)
-		return;
-	if (streamed.is_free)
-		hs_live_set_recycle(event->slot, event->generation);
-	producer->stream(&streamed);
-}
-
-/*
- * An event that is on its way holds its stack and the name of its thread; a row that is made of
- * it goes on holding them.
- */
-static void let_go(struct hs_producer *producer, const struct hs_event *event)
-{
-	if (event->kind != HS_EVENT_ALLOCATION || producer->stream != NULL)
-		return;
-	hs_callsite_trie_release(&producer->trie, event->callsite);
-	hs_thread_names_release(&producer->threads, event->thread);
-}
-
-static void apply_allocation(struct hs_producer *producer, const struct hs_event *event)
-{
-	uint32_t rows = producer->tracker.rows.used;
-
-	hs_heap_tracker_allocated(&producer->tracker, event);
-	if (producer->tracker.rows.used == rows)
-		let_go(producer, event);
-}
-
-/* Whether a number has been given out.  Its delivery orders this after its being taken. */
-static bool is_number(uint64_t number)
-{
-	return number != 0 && number < atomic_load_explicit(&hs_sequence, memory_order_relaxed);
-}
-
-/*
- * An abandoned record's sample is given up.  If the program has freed its address
- * nevertheless, the slot is on the freed list, or soon will be, and comes back from there.
- */
-static void give_up_slot(uint32_t slot, uint32_t generation)
-{
-	if (slot < hs_live_set_capacity() && !is_number(hs_live_set_free_sequence(slot)))
-		hs_live_set_recycle(slot, generation);
-}
-
-static bool has_heap(const struct hs_event *event)
-{
-	return atomic_load_explicit(&hs_heaps[event->heap].state, memory_order_relaxed) !=
-	       HS_HEAP_UNUSED;
-}
-
-/* Its epoch is over, or its heap is gone. */
-static bool is_stale(const struct hs_producer *producer, const struct hs_event *event)
-{
-	return event->kind == HS_EVENT_ALLOCATION &&
-	       (event->epoch != producer->epoch || !has_heap(event));
-}
-
-/* The slot goes on until its free, if that can come. */
-static void drop_stale(struct hs_producer *producer, const struct hs_event *event)
-{
-	hs_stats_add(stale, 1);
-	hs_heap_add(event->heap, stale, 1);
-	let_go(producer, event);
-	if (!has_heap(event))
-		give_up_slot(event->slot, event->generation);
-}
-
-static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
-{
-	if (is_stale(producer, event))
-		drop_stale(producer, event);
-	else if (producer->stream != NULL)
-		apply_to_stream(producer, number, event);
-	else if (event->kind == HS_EVENT_ALLOCATION)
-		apply_allocation(producer, event);
-	else if (event->kind == HS_EVENT_FREE)
-		hs_heap_tracker_freed(&producer->tracker, event);
-}
-
-bool hs_producer_commit(struct hs_producer *producer)
-{
-	struct hs_event event;
-
-	while (hs_commit_order_take(&producer->order, &event))
-		apply(producer, producer->order.next - 1, &event);
-	return producer->order.waiting > 0;
-}
-
-static void skip_to(struct hs_producer *producer, uint64_t number)
-{
-	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
-	hs_producer_commit(producer);
-}
-
-static void put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
-{
-	enum hs_arrival arrival;
-
-	if (!is_number(number)) {
-		/* Nothing waits for it, and it must not make a gap. */
-		apply(producer, number, event);
-		return;
-	}
-	/* Each round empties a part of the window; an empty one has room for any number. */
-	while ((arrival = hs_commit_order_put(&producer->order, number, event)) ==
-	       HS_ARRIVAL_NO_ROOM) {
-		uint64_t first = hs_commit_order_first(&producer->order);
-
-		skip_to(producer, first != 0 ? first : number);
-	}
-	if (arrival == HS_ARRIVAL_LATE)
-		apply(producer, number, event);
-	else if (arrival == HS_ARRIVAL_DUPLICATE)
-		let_go(producer, event);
-}
-
 static void fill_labels(struct hs_producer *producer, const struct hs_unwound *record,
 			struct hs_event *event)
 {
@@ -290,7 +160,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	};
 
 	if (producer->stream != NULL) {
-		put(producer, record->sequence, &event);
+		hs_producer_put(producer, record->sequence, &event);
 		return;
 	}
 	if (record->frame_count > 0)
@@ -306,7 +176,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		hs_heap_tracker_lose(&event);
 		event.kind = HS_EVENT_NOTHING;
 	}
-	put(producer, record->sequence, &event);
+	hs_producer_put(producer, record->sequence, &event);
 }
 
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
@@ -319,37 +189,9 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 			hs_frame_filter_took(producer);
 		return;
 	}
-	give_up_slot(record->slot, record->generation);
+	hs_producer_give_up_slot(record->slot, record->generation);
 	if (record->sequence != 0)
-		put(producer, record->sequence, &nothing);
-}
-
-uint32_t hs_producer_take_freed(struct hs_producer *producer)
-{
-	uint32_t most = hs_live_set_capacity(), count = 0;
-
-	if (producer->freed == HS_SLOT_NONE)
-		producer->freed = hs_live_set_take_freed();
-	while (producer->freed != HS_SLOT_NONE && count < most) {
-		uint32_t slot = producer->freed;
-		struct hs_event event = {
-			.kind = HS_EVENT_FREE,
-			.address = hs_live_set_id(slot),
-			.heap = (uint16_t)hs_live_set_heap(slot),
-			.time_ns = hs_free_times_get(slot),
-			.slot = slot,
-			.generation = hs_live_set_generation(slot),
-		};
-		uint64_t number = hs_live_set_free_sequence(slot);
-
-		/* Before the slot can be given back: the link is the free list's then. */
-		producer->freed = hs_live_set_next_freed(slot);
-		put(producer, number, &event);
-		/* At once: the window need not span all frees since the last look. */
-		hs_producer_commit(producer);
-		count++;
-	}
-	return count;
+		hs_producer_put(producer, record->sequence, &nothing);
 }
 
 void hs_producer_keep_peak(struct hs_producer *producer)
@@ -367,30 +209,4 @@ uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap)
 uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap)
 {
 	return (uint64_t)(producer->tracker.in_use[heap].bytes >> HS_WEIGHT_SHIFT);
-}
-
-uint64_t hs_producer_next_number(const struct hs_producer *producer)
-{
-	return producer->order.next;
-}
-
-void hs_producer_skip_gap(struct hs_producer *producer)
-{
-	uint64_t first = hs_commit_order_first(&producer->order);
-	uint64_t next = producer->order.next;
-
-	if (first == 0)
-		return; /* nothing waits, so no number is known to be missing */
-	/* The number waited for may be that of a free that was not put on the list. */
-	hs_live_set_sweep_freed(first, &hs_sequence);
-	hs_producer_take_freed(producer);
-	hs_producer_commit(producer);
-	if (producer->order.next == next)
-		skip_to(producer, hs_commit_order_first(&producer->order));
-}
-
-void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
-{
-	while (hs_producer_commit(producer) && hs_commit_order_first(&producer->order) < number)
-		hs_producer_skip_gap(producer);
 }

@@ -33,6 +33,11 @@ uint32_t hs_live_set_next_freed(uint32_t number)
 	return atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed) - 1;
 }
 
+void hs_live_set_link_freed(uint32_t number, uint32_t next)
+{
+	atomic_store_explicit(&hs_live_slot(number)->next, next + 1, memory_order_relaxed);
+}
+
 uint64_t hs_live_set_free_sequence(uint32_t number)
 {
 	return atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);

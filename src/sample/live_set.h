@@ -172,6 +172,7 @@ uint64_t hs_live_set_cancel_move(uint32_t slot);
  */
 uint32_t hs_live_set_take_freed(void);
 uint32_t hs_live_set_next_freed(uint32_t slot);
+void hs_live_set_link_freed(uint32_t slot, uint32_t next); /* for lists of the producer's own */
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);

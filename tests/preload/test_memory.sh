@@ -31,7 +31,7 @@ expect_status 0
 expect_one_message 'HEAPSAMPLE_MEMORY is used up'
 expect_profiles 1
 check check_profile.py counted "$out"/*.heap.pb.gz lost_live_set
-check check_profile.py uncounted "$out"/*.heap.pb.gz block_expired
+check check_profile.py uncounted "$out"/*.heap.pb.gz block_expired sequence_gaps
 
 for memory in 32m 256m; do
 	run_profiled "hot.$memory" HEAPSAMPLE_MEMORY=$memory HEAPSAMPLE_INTERVAL=1 \
@@ -39,6 +39,6 @@ for memory in 32m 256m; do
 	expect_status 5
 	expect_silence
 	expect_profiles 1
-	check check_profile.py uncounted "$out"/*.heap.pb.gz lost_live_set lost_memory
+	check check_profile.py uncounted "$out"/*.heap.pb.gz lost_live_set lost_memory sequence_gaps
 done
 finish

@@ -365,6 +365,53 @@ static void many_frees_need_no_memory(void)
 	check_sums(producer, SAMPLES, 10 * SAMPLES, 0, 0);
 }
 
+/* Nor do those that wait for an allocation that is long under way. */
+static void frees_that_wait_need_no_memory(void)
+{
+	enum { SAMPLES = 3000 };
+	uint64_t gaps = hs_stats_get(sequence_gaps);
+	union test_record late;
+
+	producer = new_producer(0);
+	for (uint64_t i = 0; i < SAMPLES; i++) {
+		union test_record record = allocate(A + 16 * i, 10, 1, 0);
+
+		take(producer, &record);
+	}
+	CHECK(!hs_producer_commit(producer));
+	late = allocate(A + 16 * SAMPLES, 20, 1, 0);
+	for (uint64_t i = SAMPLES; i > 0; i--)
+		release(A + 16 * (i - 1));
+	hs_arena_set_budget(hs_arena_used());
+	CHECK_INT(hs_producer_take_freed(producer), SAMPLES);
+	CHECK(hs_producer_commit(producer));
+	CHECK_INT(hs_producer_next_number(producer), SAMPLES + 1);
+	check_sums(producer, SAMPLES, 10 * SAMPLES, SAMPLES, 10 * SAMPLES);
+	take(producer, &late);
+	CHECK(!hs_producer_commit(producer));
+	hs_arena_set_budget(256 * MIB);
+	CHECK_INT(hs_stats_get(sequence_gaps), gaps);
+	CHECK_INT(hs_producer_next_number(producer), 2 * SAMPLES + 2);
+	CHECK_INT(hs_live_set_used(), 1);
+	check_sums(producer, SAMPLES + 1, 10 * SAMPLES + 20, 1, 20);
+
+	/* Without the allocation that they wait for, it is the one gap. */
+	late = allocate(A + 16, 20, 1, 0);
+	hs_sequence += 5000;
+	release(A + 16 * SAMPLES);
+	CHECK_INT(hs_producer_take_freed(producer), 1);
+	CHECK(hs_producer_commit(producer));
+	hs_producer_skip_gap(producer);
+	CHECK(!hs_producer_commit(producer));
+	CHECK_INT(hs_stats_get(sequence_gaps), gaps + 5001);
+	CHECK_INT(hs_producer_next_number(producer), hs_sequence);
+	take(producer, &late);
+	release(A + 16);
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
 int main(void)
 {
 	set_up();
@@ -379,6 +426,7 @@ int main(void)
 	RUN(a_number_too_far_ahead_forces_progress);
 	RUN(steady_state_takes_no_memory);
 	RUN(many_frees_need_no_memory);
+	RUN(frees_that_wait_need_no_memory);
 	RUN(without_memory_samples_go_to_lost);
 	return CHECK_RESULT();
 }

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Takes frees, and commits events in the order of their numbers.  Runs on the producer. */
+#include "base/stats.h"
+#include "profile/books.h"
+#include "sample/free_times.h"
+#include "sample/heap.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+
+static void apply_to_stream(struct hs_producer *producer, uint64_t number,
+			    const struct hs_event *event)
+{
+	const struct hs_streamed streamed = {
+		.is_free = event->kind == HS_EVENT_FREE,
+		.number = number,
+		.heap = event->heap,
+		.address = event->address,
+		.size = event->size,
+		.weight = event->weight,
+		.time_ns = event->time_ns,
+	};
+
+	if (event->kind == HS_EVENT_NOTHING)
+		return;
+	if (streamed.is_free)
+		hs_live_set_recycle(event->slot, event->generation);
+	producer->stream(&streamed);
+}
+
+/*
+ * An event that is on its way holds its stack and the name of its thread; a row that is made of
+ * it goes on holding them.
+ */
+static void let_go(struct hs_producer *producer, const struct hs_event *event)
+{
+	if (event->kind != HS_EVENT_ALLOCATION || producer->stream != NULL)
+		return;
+	hs_callsite_trie_release(&producer->trie, event->callsite);
+	hs_thread_names_release(&producer->threads, event->thread);
+}
+
+static void apply_allocation(struct hs_producer *producer, const struct hs_event *event)
+{
+	uint32_t rows = producer->tracker.rows.used;
+
+	hs_heap_tracker_allocated(&producer->tracker, event);
+	if (producer->tracker.rows.used == rows)
+		let_go(producer, event);
+}
+
+/* Whether a number has been given out.  Its delivery orders this after its being taken. */
+static bool is_number(uint64_t number)
+{
+	return number != 0 && number < atomic_load_explicit(&hs_sequence, memory_order_relaxed);
+}
+
+void hs_producer_give_up_slot(uint32_t slot, uint32_t generation)
+{
+	if (slot < hs_live_set_capacity() && !is_number(hs_live_set_free_sequence(slot)))
+		hs_live_set_recycle(slot, generation);
+}
+
+static bool has_heap(const struct hs_event *event)
+{
+	return atomic_load_explicit(&hs_heaps[event->heap].state, memory_order_relaxed) !=
+	       HS_HEAP_UNUSED;
+}
+
+/* Its epoch is over, or its heap is gone. */
+static bool is_stale(const struct hs_producer *producer, const struct hs_event *event)
+{
+	return event->kind == HS_EVENT_ALLOCATION &&
+	       (event->epoch != producer->epoch || !has_heap(event));
+}
+
+/* The slot goes on until its free, if that can come. */
+static void drop_stale(struct hs_producer *producer, const struct hs_event *event)
+{
+	hs_stats_add(stale, 1);
+	hs_heap_add(event->heap, stale, 1);
+	let_go(producer, event);
+	if (!has_heap(event))
+		hs_producer_give_up_slot(event->slot, event->generation);
+}
+
+static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+{
+	if (is_stale(producer, event))
+		drop_stale(producer, event);
+	else if (producer->stream != NULL)
+		apply_to_stream(producer, number, event);
+	else if (event->kind == HS_EVENT_ALLOCATION)
+		apply_allocation(producer, event);
+	else if (event->kind == HS_EVENT_FREE)
+		hs_heap_tracker_freed(&producer->tracker, event);
+}
+
+static void commit_arrived(struct hs_producer *producer)
+{
+	struct hs_event event;
+
+	while (hs_commit_order_take(&producer->order, &event))
+		apply(producer, producer->order.next - 1, &event);
+}
+
+/* An event with a number that has been given out.  False: there is no room for it. */
+static bool arrive(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+{
+	switch (hs_commit_order_put(&producer->order, number, event)) {
+	case HS_ARRIVAL_KEPT:
+		break;
+	case HS_ARRIVAL_LATE:
+		apply(producer, number, event);
+		break;
+	case HS_ARRIVAL_DUPLICATE:
+		let_go(producer, event);
+		break;
+	case HS_ARRIVAL_NO_ROOM:
+		return false;
+	}
+	return true;
+}
+
+/* A free that is due: there is room for it. */
+static void put_free(struct hs_producer *producer, uint32_t slot)
+{
+	const struct hs_event event = {
+		.kind = HS_EVENT_FREE,
+		.address = hs_live_set_id(slot),
+		.heap = (uint16_t)hs_live_set_heap(slot),
+		.time_ns = hs_free_times_get(slot),
+		.slot = slot,
+		.generation = hs_live_set_generation(slot),
+	};
+	uint64_t number = hs_live_set_free_sequence(slot);
+
+	_Static_assert(HS_WAITING_DUE <= HS_COMMIT_WINDOW_MIN, "room without memory");
+	if (is_number(number))
+		arrive(producer, number, &event);
+	else
+		apply(producer, number, &event);
+}
+
+bool hs_producer_commit(struct hs_producer *producer)
+{
+	uint32_t slot;
+
+	commit_arrived(producer);
+	while ((slot = hs_waiting_frees_take(&producer->frees, producer->order.next)) !=
+	       HS_SLOT_NONE) {
+		put_free(producer, slot);
+		commit_arrived(producer);
+	}
+	return producer->order.waiting > 0 || producer->frees.count > 0;
+}
+
+/* The lowest number that has arrived before its turn; 0 if there is none. */
+static uint64_t first_waiting(const struct hs_producer *producer)
+{
+	uint64_t first = hs_commit_order_first(&producer->order);
+	uint64_t first_free = hs_waiting_frees_first(&producer->frees);
+
+	return first == 0 || (first_free != 0 && first_free < first) ? first_free : first;
+}
+
+static void skip_to(struct hs_producer *producer, uint64_t number)
+{
+	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
+	hs_producer_commit(producer);
+}
+
+void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+{
+	if (!is_number(number)) {
+		/* Nothing waits for it, and it must not make a gap. */
+		apply(producer, number, event);
+		return;
+	}
+	/* Each round empties a part of the window; an empty one has room for any number. */
+	while (!arrive(producer, number, event)) {
+		uint64_t first = first_waiting(producer);
+
+		skip_to(producer, first != 0 && first < number ? first : number);
+	}
+}
+
+static void take_free(struct hs_producer *producer, uint32_t slot)
+{
+	uint64_t number = hs_live_set_free_sequence(slot);
+
+	if (is_number(number) && !hs_waiting_frees_is_due(number, producer->order.next))
+		hs_waiting_frees_add(&producer->frees, slot);
+	else
+		put_free(producer, slot);
+}
+
+uint32_t hs_producer_take_freed(struct hs_producer *producer)
+{
+	uint32_t most = hs_live_set_capacity(), count = 0;
+
+	hs_producer_commit(producer);
+	if (producer->freed == HS_SLOT_NONE)
+		producer->freed = hs_live_set_take_freed();
+	while (producer->freed != HS_SLOT_NONE && count < most) {
+		uint32_t slot = producer->freed;
+
+		/* Before the slot is given back, or waits: the link is another list's then. */
+		producer->freed = hs_live_set_next_freed(slot);
+		take_free(producer, slot);
+		/* At once: the window need not span all frees since the last look. */
+		hs_producer_commit(producer);
+		count++;
+	}
+	return count;
+}
+
+uint64_t hs_producer_next_number(const struct hs_producer *producer)
+{
+	return producer->order.next;
+}
+
+void hs_producer_skip_gap(struct hs_producer *producer)
+{
+	uint64_t first = first_waiting(producer);
+	uint64_t next = producer->order.next;
+
+	if (first == 0)
+		return; /* nothing waits, so no number is known to be missing */
+	/* The number waited for may be that of a free that was not put on the list. */
+	hs_live_set_sweep_freed(first, &hs_sequence);
+	hs_producer_take_freed(producer);
+	if (producer->order.next == next)
+		skip_to(producer, first_waiting(producer));
+}
+
+void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
+{
+	while (hs_producer_commit(producer) && first_waiting(producer) < number)
+		hs_producer_skip_gap(producer);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Frees that wait: each becomes due once, in time, however far apart the numbers are. */
+#include "profile/waiting_frees.h"
+
+#include "base/arena.h"
+#include "check.h"
+#include "sample/live_set.h"
+
+enum { FREES = 3000 };
+
+static struct hs_waiting_frees frees;
+static uint64_t numbers[FREES]; /* by slot; 0: taken */
+static uint64_t state;
+
+static uint64_t random_below(uint64_t limit)
+{
+	state = state * 6364136223846793005u + 1442695040888963407u;
+	return (state >> 33) % limit;
+}
+
+static uint64_t lowest(void)
+{
+	uint64_t lowest = 0;
+
+	for (unsigned i = 0; i < FREES; i++) {
+		if (numbers[i] != 0 && (lowest == 0 || numbers[i] < lowest))
+			lowest = numbers[i];
+	}
+	return lowest;
+}
+
+/* A freed sample with that number, off the freed list. */
+static uint32_t make_free(uint64_t number)
+{
+	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
+	void *address = (void *)(uintptr_t)(number * 16);
+	_Atomic uint64_t sequence = number;
+
+	CHECK(hs_live_set_take(&ticket));
+	CHECK(hs_live_set_insert(ticket, address));
+	CHECK_INT(hs_live_set_free(address, &sequence), 1);
+	CHECK_INT(hs_live_set_take_freed(), ticket.slot);
+	return ticket.slot;
+}
+
+static void take_due(uint64_t next)
+{
+	uint32_t slot;
+
+	while ((slot = hs_waiting_frees_take(&frees, next)) != HS_SLOT_NONE) {
+		CHECK(numbers[slot] != 0 && numbers[slot] < next + HS_WAITING_DUE);
+		numbers[slot] = 0;
+		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
+	}
+	CHECK_INT(hs_waiting_frees_first(&frees), lowest());
+	CHECK(frees.count == 0 || !hs_waiting_frees_is_due(lowest(), next));
+	CHECK(frees.count == 0 || lowest() >= next + HS_WAITING_SPAN);
+}
+
+/* Numbers up to `range` ahead are added while the number waited for goes on by up to `step`. */
+static void play(uint64_t range, uint64_t step, uint64_t seed)
+{
+	uint64_t next = 1;
+	unsigned added = 0;
+
+	state = seed;
+	hs_waiting_frees_init(&frees);
+	take_due(next);
+	while (added < FREES || frees.count > 0) {
+		for (uint64_t i = random_below(50); i > 0 && added < FREES; i--) {
+			uint64_t number = next + HS_WAITING_DUE + random_below(range);
+			uint32_t slot = make_free(number);
+
+			CHECK(slot < FREES && numbers[slot] == 0);
+			numbers[slot] = number;
+			hs_waiting_frees_add(&frees, slot);
+			added++;
+		}
+		next += random_below(step);
+		take_due(next);
+	}
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void near_and_far(void)
+{
+	play(1, 300, 1);
+	play(1000, 100, 2);
+	play(100000, 3000, 3);
+	/* Further than there are lists, and in steps that pass all of them. */
+	play(3000000, 30000, 4);
+	play(1000000, 1000000, 5);
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
+	CHECK_INT(hs_live_set_init(FREES, FREES), 0);
+	RUN(near_and_far);
+	return CHECK_RESULT();
+}
