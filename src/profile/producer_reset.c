@@ -22,6 +22,7 @@ static void let_rows_go(struct hs_producer *producer)
 
 int hs_producer_reset(struct hs_producer *producer)
 {
+	struct hs_pauses no_pauses = {.pause = NULL};
 	struct hs_heap_tracker empty;
 	int error = hs_heap_tracker_init(&empty, (producer->labels & HS_LABEL_SIZE) != 0);
 
@@ -36,6 +37,7 @@ int hs_producer_reset(struct hs_producer *producer)
 		atomic_store_explicit(&hs_heaps[heap].lost.objects_weight, 0, memory_order_relaxed);
 		atomic_store_explicit(&hs_heaps[heap].lost.bytes, 0, memory_order_relaxed);
 	}
+	hs_thread_names_forget_gone(&producer->threads, &no_pauses);
 	/* The room that was needed before counts for the first time only. */
 	hs_tables_trim(producer);
 	hs_tables_trim(producer);

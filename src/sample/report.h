@@ -37,13 +37,14 @@ static inline bool hs_report_is_heap(uint32_t heap)
 static inline bool hs_report_passes(uint32_t heap, uint64_t size)
 {
 	uint64_t least = atomic_load_explicit(&hs_heap_least_interval, memory_order_relaxed);
-	uint64_t bytes = size + (size == 0);
+	uint64_t left = hs_thread.reported_countdown, bytes = size + (size == 0);
 
 	if (least == 0 || !hs_report_is_heap(heap))
 		return true;
-	if (hs_thread.reported_interval != least || bytes >= hs_thread.reported_countdown)
+	if (hs_thread.reported_interval != least || bytes >= left)
 		return false;
-	hs_thread.reported_countdown -= bytes;
+	/* What was compared: a handler's report in between must not make it wrap. */
+	hs_thread.reported_countdown = left - bytes;
 	return true;
 }
 
