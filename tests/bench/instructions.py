@@ -19,6 +19,7 @@ class State:
     about: str
     deaths: int = 0
     live: int = 0
+    sizes: int = 1  # of the blocks that live
 
     def environment(self):
         """Samples are of the heap "live"; where there are none, the profiler has no threads."""
@@ -38,9 +39,10 @@ class Count:
 def states(quick):
     fixed = [State("nothing sampled")]
     for power in (3, 4) if quick else (3, 4, 5, 6):
-        fixed.append(State(f"10^{power} samples live", live=10 ** power))
+        fixed.append(State(f"10^{power} live, equal sizes", live=10 ** power))
+        fixed.append(State(f"10^{power} live, 200 sizes", live=10 ** power, sizes=200))
     deaths = 5 if quick else 6
-    fixed.append(State(f"1000 live, 10^{deaths} died", deaths=10 ** deaths, live=1000))
+    fixed.append(State(f"10^3 live, 10^{deaths} died", deaths=10 ** deaths, live=1000, sizes=200))
     return fixed
 
 
@@ -97,7 +99,7 @@ def count(build, scratch, library, state, rounds=20):
         ["valgrind", "-q", "--tool=callgrind", "--fair-sched=yes", "--toggle-collect="
          "measured_pairs", "--callgrind-out-file=" + out, os.path.join(
              build, "tests", "bench", "work_live"), str(state.deaths), str(state.live),
-         str(rounds)], env=environment, text=True, stdout=subprocess.PIPE,
+         str(state.sizes), str(rounds)], env=environment, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, cwd=scratch, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{state.about}: status {done.returncode}: {done.stdout[-300:]}")
@@ -116,10 +118,10 @@ def measure(subjects, build, scratch, quick):
     results = []
     print("Instructions per pair of malloc and free, none of them sampled (callgrind).  Where\n"
           "there are samples there are threads, and glibc takes other paths: \"elsewhere\".\n")
-    print("%-12s %-22s %8s %8s %14s %10s" % ("", "", "in all", "added", "in the library",
+    print("%-12s %-26s %8s %8s %14s %10s" % ("", "", "in all", "added", "in the library",
                                             "elsewhere"))
     plain = count(build, scratch, "", State(""))
-    print("%-12s %-22s %8.2f" % ("none", "", plain.total))
+    print("%-12s %-26s %8.2f" % ("none", "", plain.total))
     for subject in subjects:
         for state in states(quick) if subject.is_ours else [State("")]:
             got = count(build, scratch, subject.preload, state)
@@ -127,7 +129,7 @@ def measure(subjects, build, scratch, quick):
             base = plain if not state.live else count(build, scratch, "", state)
             name = "heapsample" if subject.is_ours else subject.name
             added = got.total - base.total
-            print("%-12s %-22s %8.2f %+8.2f %14.2f %+10.2f   %s" % (
+            print("%-12s %-26s %8.2f %+8.2f %14.2f %+10.2f   %s" % (
                 name, state.about, got.total, added, got.library, added - got.library,
                 got.said if subject.is_ours else ""), flush=True)
             results.append({"subject": name, "state": state.about, "total": got.total,

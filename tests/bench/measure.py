@@ -136,6 +136,7 @@ def recorded_by_us(profiles):
         "unwind_errors": sum(counters[name] for name in counters
                              if name.startswith("unwind_") and name != "unwind_late"),
         "interval_raises": counters["interval_raises"],
+        "bytes_per_sample": counters["allocated_bytes"] / max(counters["samples"], 1),
         "profiler_cpu_ns": counters["worker_cpu_ns"] + counters["producer_cpu_ns"],
     }
 

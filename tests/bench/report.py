@@ -55,6 +55,8 @@ METRICS = [
     Metric("file KiB", "of the profile; KiB", VALUE,
            lambda run, operations: run.file_bytes / 1024 if run.file_bytes else None, 1, False),
     Metric("samples", "taken by this library", VALUE, of_ours("samples"), 0, False),
+    Metric("B/sample", "bytes allocated for each: the interval in effect, where blocks are smaller",
+           VALUE, of_ours("bytes_per_sample"), 0, False),
     Metric("lost", "of them, only their sums are known", VALUE, of_ours("lost"), 0, False),
     Metric("stackless", "of them, without their stacks", VALUE, of_ours("stackless"), 0,
            False),

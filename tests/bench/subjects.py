@@ -21,13 +21,16 @@ class Subject:
     is_ours: bool = False
 
 
-def ours(library, name, interval, slow=False):
+def ours(library, interval, slow=False, fixed=False):
+    """fixed: the interval does not rise under load, so that samples are lost instead."""
+    about = f"this library, interval {interval}" + (", which does not rise" if fixed else "")
     return Subject(
-        "heapsample-" + name, f"this library, interval {interval}", library, files="*.heap.pb.gz",
+        f"heapsample-{interval}" + ("-fixed" if fixed else ""), about, library,
         environment={"HEAPSAMPLE_INTERVAL": interval,
+                     "HEAPSAMPLE_MAX_INTERVAL": interval if fixed else "0",
                      "HEAPSAMPLE_OUTPUT": "{directory}/%p.%n.heap.pb.gz",
                      "HEAPSAMPLE_STATS": "{directory}/%p.%n.json"},
-        slow=slow, is_ours=True)
+        files="*.heap.pb.gz", slow=slow, is_ours=True)
 
 
 def jemalloc(library, name, power, slow=False):
@@ -49,10 +52,12 @@ def own_subjects(build):
         Subject("again", "the program alone once more: what differs here is noise"),
         Subject("null", "a library that only forwards to malloc", bench + "/null.so"),
         Subject("floor", "null, a countdown, and a look at a small table", bench + "/floor.so"),
-        ours(library, "512k", "512k"),
-        ours(library, "64k", "64k"),
-        ours(library, "4k", "4k"),
-        ours(library, "1", "1", slow=True),
+        ours(library, "512k"),
+        ours(library, "64k"),
+        ours(library, "64k", fixed=True),
+        ours(library, "4k"),
+        ours(library, "4k", fixed=True),
+        ours(library, "1", slow=True),
     ]
 
 

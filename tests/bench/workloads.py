@@ -166,7 +166,7 @@ def all_workloads():
         pairs("ring-2", "ring, 2 threads", "ring", 2, 15_000_000, 150_000),
         pairs("handover", "one thread allocates, another frees", "handover", 2,
               5_000_000, 200_000),
-        Workload("redis", "redis-server (with its own allocator): 100,000 keys of 1,000 bytes, "
+        Workload("redis", "redis-server (with its own allocator): keys of 1,000 bytes, "
                  "redis-benchmark -t set,get; processor time is the server's",
                  ("redis-server", "--port", "0", "--unixsocket", "{directory}/socket", "--save", "",
                   "--appendonly", "no"), 100_000, 20_000, redis_server(), drive=drive_redis),
