@@ -3,6 +3,7 @@
 #include "output/stats_json.h"
 
 #include "base/format.h"
+#include "base/utf8.h"
 #include "output/string_table.h"
 
 /* Goes to the sink when it is full: names and numbers of heaps have no end to speak of. */
@@ -36,7 +37,7 @@ static void put_string(struct json *json, const char *text)
 	put(json, "\"");
 	while (*text != '\0') {
 		char out[8] = {0};
-		size_t bytes = hs_string_character_bytes(text);
+		size_t bytes = hs_utf8_character_bytes(text);
 		unsigned char byte = (unsigned char)*text;
 
 		if (bytes == 0)

@@ -18,12 +18,7 @@
 /* Longest text, without a NUL.  Bounds what one mangled name adds to a profile. */
 #define HS_STRING_BYTES 4096
 
-/*
- * The bytes of the UTF-8 character at text, which ends in a NUL (of length 1); 0: it is none.
- */
-size_t hs_string_character_bytes(const char *text);
-
-/* What stands for a byte that is in none: %XX, three bytes. */
+/* What stands for a byte that is not UTF-8: %XX, three bytes. */
 void hs_string_escape_byte(char *out, unsigned char byte);
 
 struct hs_string {

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* UTF-8, which texts of profiles have to be.  Any thread, signal handlers too. */
+#ifndef HS_BASE_UTF8_H
+#define HS_BASE_UTF8_H
+
+#include <stddef.h>
+
+/*
+ * The bytes of the character at text, which ends in a NUL (of length 1); 0: it is none.
+ */
+size_t hs_utf8_character_bytes(const char *text);
+
+#endif
