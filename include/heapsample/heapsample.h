@@ -79,6 +79,7 @@ int heapsample_start(void);
 int heapsample_stop(void);
 int heapsample_reset(void);
 int heapsample_get_stats(struct heapsample_stats *stats, size_t size);
+int heapsample_set_label(const char *key, const char *value);
 
 #else
 
@@ -343,6 +344,39 @@ static __inline__ int heapsample_get_stats(struct heapsample_stats *stats, size_
 		return -ENOSYS;
 	__builtin_memcpy(&function, &address, sizeof function);
 	return function(stats, size);
+}
+
+/* --- labels --------------------------------------------------------------------------- */
+
+/*
+ * Set a label of the calling thread: each of its samples, of all heaps, carries it from now on,
+ * until it is set to something else.  Readers filter by labels, as with
+ * `pprof -tagfocus=endpoint=/login`.  A thread begins without labels; a forked child keeps those
+ * of the thread that forked.  A label is of the thread and not of a coroutine.
+ *
+ * key, value: UTF-8, copied.  value NULL or "": the label is removed; key NULL: all are.
+ * Values should be few (an endpoint, not the number of a request), for sets of labels that were
+ * in use once are kept, and rows are kept apart by them.
+ *
+ * Returns 0; else the thread keeps the labels that it had: -EINVAL (not UTF-8; an empty key, one
+ * that begins with "pprof::", or bytes, thread, tid and heap, which the profiler uses itself),
+ * -ENAMETOOLONG (key above 63 bytes, value above 255), -E2BIG (more than 8 labels, or, with a NUL
+ * for each key and value, more than 1000 bytes in all), -ENOSPC (in the process there have been
+ * 4096 distinct sets of labels, or 900 KiB of them), -ENOSYS (not profiled).
+ *
+ * Any thread; in signal handlers too, after the first call outside of one.  Does not block,
+ * allocate or touch errno.  Well below a microsecond.
+ */
+static __inline__ int heapsample_set_label(const char *key, const char *value)
+{
+	static void *found;
+	int (*function)(const char *, const char *);
+	void *address = heapsample_find_(&found, "heapsample_set_label");
+
+	if (!address)
+		return -ENOSYS;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function(key, value);
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Profiles, sampling on and off: what a program calls by way of heapsample.h. */
+/* Profiles, sampling on and off, labels: what a program calls by way of heapsample.h. */
 #define HEAPSAMPLE_IN_LIBRARY
 #include <errno.h>
 #include <heapsample/heapsample.h>
@@ -27,6 +27,11 @@ HS_EXPORT int heapsample_stop(void)
 HS_EXPORT int heapsample_reset(void)
 {
 	return hs_session_reset();
+}
+
+HS_EXPORT int heapsample_set_label(const char *key, const char *value)
+{
+	return hs_session_set_label(key, value);
 }
 
 HS_EXPORT int heapsample_get_stats(struct heapsample_stats *stats, size_t size)

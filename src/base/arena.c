@@ -129,14 +129,14 @@ bool hs_arena_charge_locked(size_t bytes)
 
 	if (used > budget || bytes > budget - used)
 		return false;
-	/* Relaxed: written under the lock only; read as a number. */
-	atomic_store_explicit(&hs_arena.used, used + bytes, memory_order_relaxed);
+	/* Added, for hs_arena_commit_from_host() is at it without the lock.  Relaxed: a number. */
+	atomic_fetch_add_explicit(&hs_arena.used, bytes, memory_order_relaxed);
 	return true;
 }
 
 void hs_arena_refund_locked(size_t bytes)
 {
-	atomic_store_explicit(&hs_arena.used, hs_arena_used() - bytes, memory_order_relaxed);
+	atomic_fetch_sub_explicit(&hs_arena.used, bytes, memory_order_relaxed);
 }
 
 uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment)
@@ -239,6 +239,21 @@ int hs_arena_commit(void *start, size_t bytes)
 	}
 	hs_lock_release(&hs_arena.lock);
 	return error;
+}
+
+int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done)
+{
+	size_t used = hs_arena_used(), budget = hs_arena_budget();
+	int error;
+
+	if (used > budget || bytes > budget - used)
+		return -ENOMEM;
+	error = hs_sys_protect(start, bytes, PROT_READ | PROT_WRITE);
+	if (error < 0)
+		return error;
+	if (!atomic_exchange_explicit(is_done, true, memory_order_acq_rel))
+		atomic_fetch_add_explicit(&hs_arena.used, bytes, memory_order_relaxed);
+	return 0;
 }
 
 void hs_arena_after_fork(void)

@@ -19,6 +19,7 @@
 #ifndef HS_BASE_ARENA_H
 #define HS_BASE_ARENA_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -93,6 +94,13 @@ void hs_arena_unreserve(void *start, size_t bytes);
  * -EINVAL (not of a reserved part) or -errno.  Profiler threads; start-up.
  */
 int hs_arena_commit(void *start, size_t bytes);
+
+/*
+ * The same for a whole reserved part, on a program's thread: without the lock.  is_done: false
+ * before, and true once it is usable; of threads that are at it together one counts it.  Any
+ * thread, signal handlers.  Returns 0, -ENOMEM (over budget) or -errno.
+ */
+int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done);
 
 /* Bytes in use and the most that may be.  Any thread. */
 size_t hs_arena_used(void);

@@ -51,6 +51,7 @@
 	X(map_hints_malformed, "map_hints_malformed") /* not understood */ \
 	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
 	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
+	X(labels_refused, "labels_refused") /* calls refused: too many distinct sets */ \
 	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
 	X(starts_refused, "starts_refused") /* sampling was on already */ \
 	X(resets, "resets") /* of the books */ \

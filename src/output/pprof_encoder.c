@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/interner.h"
+#include "output/pprof_labels.h"
 #include "output/proto/profile.pb-c.h"
 #include "output/string_table.h"
 
@@ -28,7 +29,6 @@ enum field {
 enum {
 	ITEMS_PER_PAUSE = 256,
 	FRAME_BYTES = 11, /* a tag of one byte, a length of at most ten */
-	LABELS = 4,       /* bytes, tid, thread, heap */
 };
 
 /* Numbers of texts.  Functions are numbered in order of first use. */
@@ -44,10 +44,7 @@ struct encoder {
 	const struct hs_byte_sink *sink;
 	struct hs_string_table strings;
 	struct hs_interner functions; /* of struct function; ids are numbers + 1 */
-	uint32_t text_bytes;          /* numbers of the labels' keys */
-	uint32_t text_tid;
-	uint32_t text_thread;
-	uint32_t text_heap;
+	struct hs_pprof_labels labels;
 	uint32_t *stack;        /* one stack as the view gives it, */
 	uint64_t *location_ids; /* and as the profile names it */
 	uint8_t *buffer;        /* one packed message */
@@ -179,52 +176,10 @@ static int write_header(struct encoder *encoder)
 	return encoder->sink->write(encoder->sink->context, encoder->buffer, bytes);
 }
 
-static Perftools__Profiles__Label *add_label(Perftools__Profiles__Label *labels,
-					     Perftools__Profiles__Sample *sample, uint32_t key)
-{
-	Perftools__Profiles__Label *label = &labels[sample->n_label];
-
-	perftools__profiles__label__init(label);
-	label->key = key;
-	sample->label[sample->n_label++] = label;
-	return label;
-}
-
-static int add_text_label(struct encoder *encoder, Perftools__Profiles__Label *labels,
-			  Perftools__Profiles__Sample *sample, uint32_t key, const char *text)
-{
-	if (text == NULL || text[0] == '\0')
-		return 0;
-	return intern(encoder, text, &add_label(labels, sample, key)->str);
-}
-
-/* A number without a unit would be lost where it is 0: proto3 does not write it. */
-static int fill_labels(struct encoder *encoder, const struct hs_view_row *row,
-		       Perftools__Profiles__Label *labels, Perftools__Profiles__Sample *sample)
-{
-	Perftools__Profiles__Label *label;
-
-	if (row->has_size) {
-		label = add_label(labels, sample, encoder->text_bytes);
-		label->num = (int64_t)row->size;
-		label->num_unit = encoder->text_bytes;
-	}
-	if (row->has_tid) {
-		label = add_label(labels, sample, encoder->text_tid);
-		label->num = row->tid;
-		label->num_unit = encoder->text_tid;
-	}
-	if (add_text_label(encoder, labels, sample, encoder->text_thread, row->thread) != 0)
-		return -ENOMEM;
-	return add_text_label(encoder, labels, sample, encoder->text_heap, row->heap);
-}
-
 static int write_row(struct encoder *encoder, const struct hs_view_row *row)
 {
 	const struct hs_view *view = encoder->view;
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
-	Perftools__Profiles__Label labels[LABELS];
-	Perftools__Profiles__Label *label_list[LABELS];
 	int64_t values[HS_VIEW_VALUES];
 
 	sample.n_location_id = view->stack(view->stack_context, row->callsite, encoder->stack,
@@ -236,8 +191,7 @@ static int write_row(struct encoder *encoder, const struct hs_view_row *row)
 		values[i] = row->values[i];
 	sample.n_value = HS_VIEW_VALUES;
 	sample.value = values;
-	sample.label = label_list;
-	if (fill_labels(encoder, row, labels, &sample) != 0)
+	if (hs_pprof_labels_fill(&encoder->labels, row, &sample) != 0)
 		return -ENOMEM;
 	return write_message(encoder, FIELD_SAMPLE, &sample.base);
 }
@@ -372,10 +326,7 @@ static int start(struct encoder *encoder)
 	if (hs_string_table_init(strings) != 0 ||
 	    hs_interner_init(&encoder->functions, sizeof(struct function),
 			     sizeof(struct function)) != 0 ||
-	    hs_string_table_intern(strings, "bytes", &encoder->text_bytes) != 0 ||
-	    hs_string_table_intern(strings, "tid", &encoder->text_tid) != 0 ||
-	    hs_string_table_intern(strings, "thread", &encoder->text_thread) != 0 ||
-	    hs_string_table_intern(strings, "heap", &encoder->text_heap) != 0)
+	    hs_pprof_labels_init(&encoder->labels, strings) != 0)
 		return -ENOMEM;
 	return 0;
 }

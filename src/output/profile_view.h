@@ -43,7 +43,11 @@ struct hs_view_row {
 	int64_t tid;        /* label "tid" if has_tid */
 	const char *thread; /* label "thread"; NULL or "": none */
 	const char *heap;   /* label "heap"; NULL: malloc's, none */
+	const char *labels; /* the program's: key NUL value NUL, ..., NUL; NULL: none */
 };
+
+/* The most labels of the program's that a row has. */
+enum { HS_VIEW_LABELS = 8 };
 
 /* Of a heap's rows. */
 struct hs_view_heap {

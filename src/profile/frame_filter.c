@@ -17,6 +17,7 @@ struct row_key {
 	uint64_t size;
 	uint64_t thread; /* where its text is: equal ones share it */
 	uint64_t heap;   /* likewise */
+	uint64_t labels; /* likewise */
 	uint32_t callsite;
 	uint32_t tid;
 };
@@ -189,6 +190,7 @@ static bool keep_row(struct hs_callsite_trie *trie, struct hs_interner *keys,
 		.size = row->size,
 		.thread = (uintptr_t)row->thread,
 		.heap = (uintptr_t)row->heap,
+		.labels = (uintptr_t)row->labels,
 		.callsite = row->callsite,
 		.tid = (uint32_t)row->tid,
 	};

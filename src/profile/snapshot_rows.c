@@ -6,7 +6,10 @@
 #include "base/options.h"
 #include "profile/books.h"
 #include "sample/heap.h"
+#include "sample/labels.h"
 #include "sample/sampler.h"
+
+_Static_assert(HS_LABELS_MAX == HS_VIEW_LABELS, "a row has all labels");
 
 /* What the profile calls a heap: nothing, for malloc's. */
 static const char *heap_label(uint32_t heap)
@@ -26,6 +29,7 @@ static void copy_row(const struct hs_producer *producer, const struct hs_row *ro
 		.tid = row->key.tid,
 		.thread = hs_thread_names_text(&producer->threads, row->key.thread),
 		.heap = heap_label(row->key.heap),
+		.labels = hs_labels_text(row->key.labels),
 	};
 	hs_row_totals_round(totals, out->values);
 }

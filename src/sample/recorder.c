@@ -110,7 +110,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const struct hs_r
 		.size = sample->size,
 		.weight = sample->weight,
 		.epoch = sample->epoch,
-		.labels = thread->labels,
+		.labels = atomic_load_explicit(&thread->labels, memory_order_relaxed),
 		.tid = hs_reentry_tid(thread),
 		.kind = HS_RECORD_ALLOCATION,
 		.heap = (uint8_t)sample->heap,

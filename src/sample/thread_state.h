@@ -72,7 +72,7 @@ struct hs_thread_state {
 	uint32_t tid;
 	uint32_t kind;  /* enum hs_thread_kind */
 	uint32_t generation; /* of the countdown: hs_sampler_generation */
-	uint32_t labels;     /* of the program's: sample/labels.h; 0: none */
+	_Atomic uint32_t labels; /* the program's: sample/labels.h; 0: none.  Handlers change it */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	uint8_t closing; /* how many dlclose() calls the thread is in */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the program asks for: profiles, sampling on and off, new books; and the profile before
- * an exec.  See session.h.
+ * What the program asks for: profiles, sampling on and off, new books, labels; and the profile
+ * before an exec.  See session.h.
  */
 #include <errno.h>
 
@@ -11,6 +11,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
+#include "sample/labels.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
@@ -124,4 +125,9 @@ void hs_session_exec_begins(void)
 		break; /* a profile that could not be written was told of */
 	}
 	errno = saved_errno;
+}
+
+int hs_session_set_label(const char *key, const char *value)
+{
+	return hs_session_is_active() ? hs_labels_set(&hs_thread.labels, key, value) : -ENOSYS;
 }

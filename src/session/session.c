@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "output/dump_file.h"
 #include "sample/capture.h"
+#include "sample/labels.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -159,6 +160,7 @@ static int make_stages(void)
 	error = hs_session_make_names();
 	if (error != 0)
 		return error;
+	hs_labels_init();
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
 					   hints, hs_options.depth_frames);
 	return session->worker != NULL ? 0 : -ENOMEM;

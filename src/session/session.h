@@ -130,6 +130,14 @@ int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls
 int hs_session_heap_unregister(uint32_t heap);
 
 /*
+ * A label of the calling thread, see heapsample.h.  Returns 0, -ENOSYS (this process is not
+ * profiled), or as hs_labels_set() of sample/labels.h.
+ * Called on: the program's threads, in handlers too.  Blocks, allocates: never.  Errno: not
+ * touched.
+ */
+int hs_session_set_label(const char *key, const char *value);
+
+/*
  * Map hints by calls, see maps/map_hints.h.  Returns 0, -ENOSYS (this process is not
  * profiled), -EINVAL, -ENAMETOOLONG or -EAGAIN (no room now; counted: map_hints_refused).
  * Called on: the program's threads.  Blocks, allocates: never, but where it starts the

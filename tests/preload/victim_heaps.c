@@ -333,6 +333,7 @@ static void absent(void)
 	EXPECT(heapsample_stop() == -ENOSYS);
 	EXPECT(heapsample_reset() == -ENOSYS);
 	EXPECT(heapsample_get_stats(&stats, sizeof stats) == -ENOSYS);
+	EXPECT(heapsample_set_label("key", "value") == -ENOSYS);
 	EXPECT(told.on == 0);
 }
 

@@ -61,6 +61,10 @@ static void fill_rows(struct sample *sample)
 		row->has_tid = i % 2 == 0;
 		row->tid = i % 11;
 		row->thread = i % 3 == 0 ? NULL : i % 3 == 1 ? "worker" : "caf\xe9";
+		row->labels = i % 4 == 0 ? NULL
+			      : i % 4 == 3 ? "a\0001\0b\0002\0c\0003\0d\0004\0e\0005\0f\0006\0"
+					     "g\0007\0h\0008\0"
+					   : "endpoint\0/login\0user\0caf\xc3\xa9\0";
 		row->values[0] = live + 1;
 		row->values[1] = (live + 1) * ((int64_t)1 << (i % 40));
 		row->values[2] = live;

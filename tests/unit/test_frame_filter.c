@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "profile/snapshot.h"
 #include "profile_testing.h"
+#include "sample/labels.h"
 
 enum { PAGE = 4096 };
 
@@ -21,6 +22,7 @@ static struct hs_producer *producer;
 static struct hs_snapshot_view *snapshot;
 static struct hs_view view;
 static uint64_t next_address = 0x100000;
+static _Atomic uint32_t labels; /* of the samples */
 static char perf_map[64], messages[] = "/tmp/test_frame_filter.XXXXXX";
 static void *page;
 static uint64_t code; /* its address */
@@ -59,6 +61,7 @@ static void sample(uint64_t size, uint64_t leaf, uint64_t root)
 {
 	union test_record record = allocate(next_address += 16, size, 1, 0);
 
+	record.head.labels = labels;
 	record.head.frames[0] = (struct hs_frame){leaf, hs_mapping_table_find(table, leaf)};
 	record.head.frames[1] = (struct hs_frame){root, hs_mapping_table_find(table, root)};
 	take(producer, &record);
@@ -268,6 +271,31 @@ static void names_that_come_late_hide_too(void)
 	end();
 }
 
+/* They do not become one where their labels differ. */
+static void rows_of_other_labels_stay_apart(void)
+{
+	static const uint64_t values[] = {2, 1};
+
+	hs_labels_init();
+	begin("late_");
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(hs_labels_set(&labels, "n", i == 2 ? "2" : "1"), 0);
+		sample(200, code + (uint64_t)i % 2 * 16, in(open_door));
+	}
+	labels = 0;
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 3);
+	say(code, 32, "late_one");
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 2);
+	for (size_t i = 0; i < 2; i++) {
+		CHECK_STR(view.rows[i].labels + 2, i == 0 ? "1" : "2");
+		CHECK_INT(view.rows[i].values[0], values[i]);
+		check_hidden(frame(i, 0));
+	}
+	end();
+}
+
 static unsigned opened;
 
 static long count_opens(long number)
@@ -323,6 +351,7 @@ int main(void)
 	RUN(a_program_of_hidden_frames_only_is_hidden);
 	RUN(generated_code_is_hidden);
 	RUN(names_that_come_late_hide_too);
+	RUN(rows_of_other_labels_stay_apart);
 	RUN(objects_are_read_once);
 	unlink(messages);
 	return CHECK_RESULT();

@@ -128,14 +128,31 @@ static void places_are_as_the_view_says(void)
 	drop(profile);
 }
 
+/* wanted: key NUL value NUL ... */
+static void check_program_labels(const Perftools__Profiles__Profile *profile,
+				 Perftools__Profiles__Label *const *labels, size_t count,
+				 const char *wanted)
+{
+	for (size_t i = 0; i < count; i++) {
+		CHECK_STR(text(profile, labels[i]->key), wanted);
+		wanted += strlen(wanted) + 1;
+		CHECK_STR(text(profile, labels[i]->str), wanted);
+		wanted += strlen(wanted) + 1;
+		CHECK(labels[i]->num == 0 && labels[i]->num_unit == 0);
+	}
+	CHECK(count == 0 || *wanted == '\0');
+}
+
 static void check_labels(const Perftools__Profiles__Profile *profile,
 			 const Perftools__Profiles__Sample *got, const struct hs_view_row *want)
 {
-	size_t next = 0;
+	size_t own = want->has_size + want->has_tid + (want->thread != NULL), next = 0;
+	size_t program = want->labels == NULL ? 0 : strlen(want->labels) > 1 ? 2 : 8;
 
-	CHECK_INT(got->n_label, want->has_size + want->has_tid + (want->thread != NULL));
-	if (got->n_label != (size_t)(want->has_size + want->has_tid + (want->thread != NULL)))
+	CHECK_INT(got->n_label, own + program);
+	if (got->n_label != own + program)
 		return;
+	check_program_labels(profile, &got->label[own], program, want->labels);
 	if (want->has_size) {
 		const Perftools__Profiles__Label *label = got->label[next++];
 		CHECK_STR(text(profile, label->key), "bytes");
@@ -246,7 +263,7 @@ static void extreme_values_survive(void)
 	CHECK_INT(profile->sample[0]->value[1], INT64_MAX);
 	CHECK_INT(profile->sample[0]->value[3], 0);
 	CHECK_INT(profile->sample[0]->label[0]->num, INT64_MIN);
-	CHECK_INT(profile->sample[1]->n_label, 1); /* an empty thread name is none */
+	CHECK_INT(profile->sample[1]->n_label, 1 + 2); /* an empty thread name is none */
 	CHECK(profile->mapping[2]->memory_limit == UINT64_MAX);
 	CHECK_INT(strlen(text(profile, profile->function[1]->name)), 4096);
 	drop(profile);

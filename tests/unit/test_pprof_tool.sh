@@ -78,7 +78,7 @@ if grep -q ' malloc$' "$directory/top"; then
 	fail "malloc is not dropped"
 fi
 pprof -tags "$profile" >"$directory/tags" || fail "no -tags"
-for label in bytes: tid: thread: worker 'caf%E9'; do
+for label in bytes: tid: thread: worker 'caf%E9' endpoint: /login user: h:; do
 	grep -q "$label" "$directory/tags" || fail "-tags without $label"
 done
 

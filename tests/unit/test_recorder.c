@@ -102,6 +102,7 @@ static void test_interval_1_records_everything(void)
 
 	start(1);
 	number = atomic_load(&hs_sequence);
+	hs_thread.labels = 77;
 	for (size_t i = 0; i < 20; i++) {
 		struct hs_ring_item item;
 
@@ -119,7 +120,9 @@ static void test_interval_1_records_everything(void)
 		CHECK_INT(record.regs.pc, here.pc);
 		CHECK(record.stack_bytes > 0 && record.stack_bytes <= 1024);
 		CHECK_INT(record.tid, hs_sys_gettid());
+		CHECK_INT(record.labels, 77);
 	}
+	hs_thread.labels = 0;
 	CHECK_INT(hs_stats_get(samples), 20);
 	CHECK_INT(hs_stats_get(allocated_bytes), 1 + 10 * 190);
 	drain();

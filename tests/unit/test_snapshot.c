@@ -7,6 +7,7 @@
 
 #include "base/sys.h"
 #include "profile_testing.h"
+#include "sample/labels.h"
 
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
@@ -284,6 +285,37 @@ static void heaps_have_rows_of_their_own(void)
 	hs_snapshot_destroy(snapshot);
 }
 
+/* The same stack with other labels is another row; the text is as it was set. */
+static void labels_of_the_program_keep_rows_apart(void)
+{
+	_Atomic uint32_t labels = 0;
+
+	hs_labels_init();
+	producer = new_producer(0);
+	add(5, 1, 0, 0);
+	for (int i = 0; i < 3; i++) {
+		union test_record record = allocate(next_address += 16, 5, 1, 0);
+
+		CHECK_INT(hs_labels_set(&labels, "b", i == 1 ? "2" : "1"), 0);
+		CHECK_INT(hs_labels_set(&labels, "a", "x"), 0);
+		record.head.frames[0] = record.head.frames[1] =
+			(struct hs_frame){0, HS_MAPPING_NONE};
+		record.head.labels = labels;
+		take(producer, &record);
+	}
+	CHECK(!hs_producer_commit(producer));
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 3);
+	CHECK(view.rows[0].labels == NULL);
+	CHECK(memcmp(view.rows[1].labels, "a\0x\0b\0" "1\0", 9) == 0);
+	CHECK(memcmp(view.rows[2].labels, "a\0x\0b\0" "2\0", 9) == 0);
+	CHECK_INT(view.rows[0].values[0], 1);
+	CHECK_INT(view.rows[1].values[0], 2);
+	CHECK_INT(view.rows[2].values[0], 1);
+	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+}
+
 static void rows_are_rounded_once(void)
 {
 	uint64_t weight = hs_sampler_weight(3, 100);
@@ -388,6 +420,7 @@ int main(void)
 	RUN(an_empty_profile_has_the_main_mapping);
 	RUN(what_was_lost_is_a_row);
 	RUN(heaps_have_rows_of_their_own);
+	RUN(labels_of_the_program_keep_rows_apart);
 	RUN(rows_are_rounded_once);
 	RUN(anonymous_code_is_named_by_offset);
 	RUN(threads_are_labelled);
