@@ -70,6 +70,9 @@ int hs_session_switch_off(void)
 
 int hs_session_reset(void)
 {
+	/* There are no books, and what is on its way would be missing in the stream. */
+	if (hs_options.stream[0] != '\0')
+		return hs_session_is_active() ? -ENOTSUP : -ENOSYS;
 	return ask(&(const struct hs_ask){.kind = HS_ASK_RESET}, NULL, 0);
 }
 

@@ -11,12 +11,16 @@
     check_stream.py cut STREAM                   cut at each byte, with the first and the last
                                                  packets only, all packets before are there
     check_stream.py prefix STREAM...             whole packets, then perhaps a part of one
+    check_stream.py heaps STREAM SIZE:HEAP=COUNT,FREED...
+                                                 complete, with several heaps: all allocations of
+                                                 so many bytes are of this heap, and are as many
     check_stream.py lossy STREAM                 some packet says that something is missing
     check_stream.py inherited STREAM PARENT      no event of PARENT is in STREAM, and each free
                                                  is of an allocation in one of them
 """
 import json
 import os
+import re
 import sys
 
 from profile_facts import VALUES, finish, losses, read_profile, site_of
@@ -123,7 +127,7 @@ def events_of(path):
     return [event(packet) for packet in packets(read(path))[0][1:]]
 
 
-def check_prefix(path):
+def check_prefix(path, heaps=(1,)):
     data = read(path)
     found, ends = packets(data)
     if not found:
@@ -137,29 +141,30 @@ def check_prefix(path):
         if values["number"] <= before:
             yield "number %d after %d" % (values["number"], before)
         before = values["number"]
-        if values["heap"] != 1:
+        if values["heap"] not in heaps:
             yield "heap %d" % values["heap"]
         if abs(values["time"] - clocks[MONOTONIC_COARSE]) > 600e9:
             yield "time %d, at %d" % (values["time"], clocks[MONOTONIC_COARSE])
 
 
-def check_complete(path):
+def check_complete(path, heaps=(1,)):
     """Of interval 1: no address is allocated twice or freed without having been allocated."""
-    yield from check_prefix(path)
+    yield from check_prefix(path, heaps)
     data = read(path)
     if packets(data)[1][-1] != len(data):
         yield "%s: a part of a packet at the end" % path
     live = {}
     for is_free, values in events_of(path):
-        address = values["address"]
+        address = values["heap"], values["address"]
         if not is_free:
             if address in live:
-                yield "%x is allocated twice, the second time as %d" % (address, values["number"])
+                yield "%x is allocated twice, the second time as %d" % (address[1],
+                                                                        values["number"])
             if values["sample_size"] != values["size"]:
                 yield "weight: %s" % values
             live[address] = values
         elif address not in live:
-            yield "%x is freed by %d and not allocated" % (address, values["number"])
+            yield "%x is freed by %d and not allocated" % (address[1], values["number"])
         else:
             born = live.pop(address)
             if values["time"] + TICK_NS < born["time"]:
@@ -207,6 +212,23 @@ def check_has(path, size, count, freed):
         yield "%s: %d of %s bytes, %d freed" % (os.path.basename(path), found, size, gone)
 
 
+def check_heaps(path, *wanted):
+    wanted = [[int(number) for number in re.split("[:=,]", each)] for each in wanted]
+    yield from check_complete(path, {heap for _, heap, _, _ in wanted})
+    live, found = {}, {}
+    for is_free, values in events_of(path):
+        key = values["heap"], values["address"]
+        if not is_free:
+            live[key] = counts = found.setdefault((values["size"], values["heap"]), [0, 0])
+            counts[0] += 1
+        else:
+            live.pop(key, [0, 0])[1] += 1
+    for size, heap, count, freed in wanted:
+        have = [(other, *counts) for (its_size, other), counts in found.items() if its_size == size]
+        if have != ([(heap, count, freed)] if count else []):
+            yield "of %d bytes: %s, not %s" % (size, have, (heap, count, freed))
+
+
 def check_prefixes(*paths):
     for path in paths:
         yield from check_prefix(path)
@@ -244,5 +266,6 @@ def check_inherited(path, parent):
 
 
 CHECKS = {"complete": check_complete, "exact": check_exact, "has": check_has, "cut": check_cut,
+          "heaps": check_heaps,
           "prefix": check_prefixes, "lossy": check_lossy, "inherited": check_inherited}
 sys.exit(finish(CHECKS[sys.argv[1]](*sys.argv[2:])))

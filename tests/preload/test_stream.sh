@@ -47,6 +47,15 @@ expect_streams 1
 stream complete "$out/a.stream"
 stream has "$out/a.stream" 1000 100 0
 
+# Heaps of the program's, and sampling that is off for a while.
+run_profiled heaps HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/heaps/a.stream" -- \
+	"$victims/victim_heaps" stream
+expect_status 0
+expect_silence
+expect_streams 1
+stream heaps "$out/a.stream" 1001:2=100,60 1002:3=100,100 1003:1=50,25 1004:2=0,0 1005:2=30,0 \
+	1006:1=10,10 1007:1=0,0
+
 # Samples: weights; and what is lost is said.
 run_profiled sampled HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SEED=1 \
 	"HEAPSAMPLE_STREAM=$directory/sampled/a.stream" -- "$victims/victim_exact" keep

@@ -3,7 +3,7 @@
  * A program with heaps of its own, that switches sampling on and off.  Its checks are of what
  * the calls return; the profiles are checked by check_heaps.py.
  *
- *     victim_heaps exact|estimate|control|errors|threads|storm|absent|many|overload
+ *     victim_heaps exact|estimate|control|errors|threads|storm|absent|many|overload|stream
  */
 #include <heapsample/heapsample.h>
 #include <pthread.h>
@@ -268,6 +268,48 @@ static void threads(void)
 		heapsample_report_free(shared_heap, id);
 }
 
+static void malloc_and_free(size_t size, int count, int freed)
+{
+	for (int i = 0; i < count; i++) {
+		void *block = site_malloc(size);
+
+		if (i < freed)
+			free(block);
+	}
+}
+
+/* HEAPSAMPLE_STREAM, HEAPSAMPLE_INTERVAL=1.  Sizes say what is what. */
+static void stream(void)
+{
+	int pool = heapsample_heap_register("pool", &calls);
+	int other = heapsample_heap_register("other", NULL);
+
+	for (uint64_t id = 0; id < 100; id++) {
+		EXPECT(site_kept(pool, id, 1001) == 1);
+		EXPECT(site_other(other, id, 1002) == 1);
+		if (id < 50)
+			heapsample_report_free(pool, id);
+	}
+	malloc_and_free(1003, 50, 25);
+	EXPECT(heapsample_stop() == 0);
+	EXPECT(told.off == 1);
+	/* What was sampled is followed. */
+	for (uint64_t id = 50; id < 60; id++) {
+		EXPECT(site_kept(pool, 1000 + id, 1004) == 0);
+		heapsample_report_free(pool, 1000 + id);
+		heapsample_report_free(pool, id);
+	}
+	malloc_and_free(1007, 10, 5);
+	EXPECT(heapsample_start() == 0);
+	EXPECT(told.on == 2);
+	for (uint64_t id = 200; id < 230; id++)
+		EXPECT(site_kept(pool, id, 1005) == 1);
+	malloc_and_free(1006, 10, 10);
+	EXPECT(heapsample_heap_unregister(other) == 0);
+	EXPECT(heapsample_dump(NULL, 0) == -ENOTSUP);
+	EXPECT(heapsample_reset() == -ENOTSUP);
+}
+
 /* More than the profiler can follow, until it raises the intervals. */
 static void overload(void)
 {
@@ -346,6 +388,7 @@ int main(int count, char **arguments)
 		{"exact", exact},   {"estimate", estimate}, {"control", control},
 		{"errors", errors}, {"threads", threads},   {"absent", absent},
 		{"many", many},     {"overload", overload}, {"storm", storm},
+		{"stream", stream},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {
