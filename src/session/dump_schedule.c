@@ -59,7 +59,10 @@ static void look_at_signal(void)
 	       hs_session.program, hs_options.signal_number);
 }
 
-/* Wait for what the ring has before the fence to be in the books. */
+/*
+ * Wait for what the ring has before the fence to be in the books; no longer when the process
+ * begins to end, for its last profile waits for that again.
+ */
 static void process_before(uint32_t fence, uint64_t end_ns)
 {
 	struct hs_session *session = &hs_session;
@@ -70,12 +73,17 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 		/* After the ring: what the worker took out of it is in the queue by then. */
 		queued = hs_ring_head_ticket(&session->queue);
 		/* Not until there is nothing to do: the program may go on without a pause. */
-		while (hs_threads_produce() && hs_ring_unread_before(&session->queue, queued) > 0) {
+		while (hs_threads_produce() &&
+		       hs_ring_unread_before(&session->queue, queued) > 0 &&
+		       hs_sys_monotonic_ns() < end_ns) {
 			hs_lock_hand_over(&session->producer_batch);
 			hs_lock_acquire(&session->producer_batch);
 		}
 		if (left == 0 && hs_ring_unread_before(&session->queue, queued) == 0)
 			break;
+		if (atomic_load_explicit(&session->requests, memory_order_relaxed) &
+		    HS_REQUEST_FINAL)
+			return;
 		hs_lock_hand_over(&session->producer_batch);
 		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
 		hs_lock_acquire(&session->producer_batch);
@@ -83,6 +91,13 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 	if (left > 0)
 		hs_log(HS_LOG_WARN,
 		       "%u samples were not processed in time and are not in the profile", left);
+}
+
+/* What the program did before a profile is in it.  What is missing may come yet: no gap. */
+static void process_recorded(void)
+{
+	process_before(hs_ring_head_ticket(&hs_session.ring),
+		       hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 }
 
 /* Looks at the memory limits: each second, and each time so much was allocated. */
@@ -101,7 +116,7 @@ static void look_at_memory(void)
 	if (!hs_oom_watch_is_crossed())
 		return;
 	/* With few large allocations it is the last ones that count. */
-	process_before(hs_ring_head_ticket(&hs_session.ring), now_ns + HS_DRAIN_LIMIT_NS);
+	process_recorded();
 	hs_dump_write("oom");
 }
 
@@ -184,6 +199,7 @@ static void run_timed(void)
 	if (session->next_dump_ns <= now_ns)
 		session->next_dump_ns =
 			now_ns + interval_ns - (now_ns - session->next_dump_ns) % interval_ns;
+	process_recorded();
 	write_periodic("interval");
 }
 
@@ -225,8 +241,10 @@ void hs_schedule_run_due(void)
 	/* The first switches sampling on, if it is off. */
 	if ((requests & HS_REQUEST_SIGNAL) != 0 &&
 	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||
-	     hs_epoch_start() != 0))
+	     hs_epoch_start() != 0)) {
+		process_recorded();
 		hs_dump_write("signal");
+	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
 		hs_schedule_drain(

@@ -22,6 +22,15 @@ expect_silence
 expect_profiles 3
 check check_profile.py has "$out"/*.0001.heap.pb.gz site_service
 
+# What it did before is in the profile, however far behind the profiler is.
+out=$directory/burst
+run_profiled burst "HEAPSAMPLE_OUTPUT=$out/%n.heap.pb.gz" HEAPSAMPLE_INTERVAL=1 \
+	HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_burst" 5000 "$out/0001.heap.pb.gz"
+expect_status 0
+expect_silence
+expect_profiles 2
+check check_profile.py site "$out/0001.heap.pb.gz" burst 5000 120000 5000 120000
+
 run_profiled unknown HEAPSAMPLE_SIGNAL=USR9 HEAPSAMPLE_INTERVAL=1 -- \
 	"$victims/victim_process" exit
 expect_status 5
