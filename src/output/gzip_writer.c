@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A gzip stream into a file descriptor.  Runs on the producer.
+ * A gzip stream into a file.  Runs on the producer.
  */
 #include "output/gzip_writer.h"
 
@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/sys.h"
+#include "output/dump_file.h"
 
 enum {
 	OUTPUT_BYTES = 64 * 1024,
@@ -21,7 +22,7 @@ enum {
 
 struct hs_gzip_writer {
 	z_stream stream;
-	int fd;
+	const struct hs_dump_file *file;
 	int error; /* of the first failed write */
 	unsigned char output[OUTPUT_BYTES];
 };
@@ -44,13 +45,13 @@ static void empty_output(struct hs_gzip_writer *writer)
 	writer->stream.avail_out = OUTPUT_BYTES;
 }
 
-int hs_gzip_writer_open(int fd, struct hs_gzip_writer **out)
+int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer **out)
 {
 	struct hs_gzip_writer *writer = hs_arena_alloc(sizeof *writer);
 
 	if (writer == NULL)
 		return -ENOMEM;
-	writer->fd = fd;
+	writer->file = file;
 	writer->error = 0;
 	writer->stream = (z_stream){ .zalloc = allocate, .zfree = release };
 	empty_output(writer);
@@ -65,8 +66,10 @@ int hs_gzip_writer_open(int fd, struct hs_gzip_writer **out)
 
 static int flush(struct hs_gzip_writer *writer)
 {
-	writer->error = hs_sys_write_all(writer->fd, writer->output,
-					 OUTPUT_BYTES - writer->stream.avail_out);
+	writer->error = -EBADF;
+	if (hs_dump_file_is_ours(writer->file))
+		writer->error = hs_sys_write_all(writer->file->fd, writer->output,
+						 OUTPUT_BYTES - writer->stream.avail_out);
 	empty_output(writer);
 	return writer->error;
 }

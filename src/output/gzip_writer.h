@@ -9,10 +9,14 @@
 
 #include <stddef.h>
 
+struct hs_dump_file;
 struct hs_gzip_writer;
 
-/* fd stays the caller's.  Returns 0 and *out, or -ENOMEM. */
-int hs_gzip_writer_open(int fd, struct hs_gzip_writer **out);
+/*
+ * file stays the caller's.  That it is ours is asked before each write(2): -EBADF if not.
+ * Returns 0 and *out, or -ENOMEM.
+ */
+int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer **out);
 
 /*
  * Has the shape of struct hs_byte_sink's write: context is the writer.  0 or -errno;

@@ -89,11 +89,10 @@ static void describe(struct comments *comments, struct hs_view *view,
 
 static int write_unlocked(void *context, const void *bytes, size_t count)
 {
-	int error = -EBADF;
+	int error;
 
 	hs_lock_hand_over(&hs_session.producer_batch);
-	if (hs_dump_file_is_ours(&dump_file))
-		error = hs_gzip_writer_write(context, bytes, count);
+	error = hs_gzip_writer_write(context, bytes, count);
 	hs_lock_acquire(&hs_session.producer_batch);
 	return error;
 }
@@ -102,14 +101,14 @@ static int write_file(const struct hs_view *view)
 {
 	struct hs_byte_sink sink = {.write = write_unlocked};
 	struct hs_gzip_writer *writer;
-	int error = hs_gzip_writer_open(dump_file.fd, &writer);
+	int error = hs_gzip_writer_open(&dump_file, &writer);
 
 	if (error != 0)
 		return error;
 	sink.context = writer;
 	error = hs_pprof_encode(view, &sink);
 	if (error == 0)
-		error = hs_dump_file_is_ours(&dump_file) ? hs_gzip_writer_finish(writer) : -EBADF;
+		error = hs_gzip_writer_finish(writer);
 	hs_gzip_writer_close(writer);
 	return error;
 }

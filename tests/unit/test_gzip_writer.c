@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -15,6 +16,7 @@
 #include "base/arena.h"
 #include "base/sys.h"
 #include "check.h"
+#include "output/dump_file.h"
 
 #define BUDGET ((size_t)16 << 20)
 #define INPUT_BYTES ((size_t)3 << 20)
@@ -41,11 +43,23 @@ static int scratch_file(void)
 	return fd;
 }
 
+static const struct hs_dump_file *file_of(int fd)
+{
+	static struct hs_dump_file file;
+	struct stat status;
+
+	CHECK_INT(fstat(fd, &status), 0);
+	file.fd = fd;
+	file.device = status.st_dev;
+	file.inode = status.st_ino;
+	return &file;
+}
+
 /* Write bytes in pieces; returns the first error. */
 static int compress_into(int fd, const unsigned char *bytes, size_t count, size_t piece)
 {
 	struct hs_gzip_writer *writer = NULL;
-	int error = hs_gzip_writer_open(fd, &writer);
+	int error = hs_gzip_writer_open(file_of(fd), &writer);
 
 	for (size_t at = 0; error == 0 && at < count; at += piece)
 		error = hs_gzip_writer_write(writer, bytes + at,
@@ -173,7 +187,7 @@ static void failure_lasts(void)
 	int fd = scratch_file();
 	int seen;
 
-	CHECK_INT(hs_gzip_writer_open(fd, &writer), 0);
+	CHECK_INT(hs_gzip_writer_open(file_of(fd), &writer), 0);
 	fault_value = -ENOSPC;
 	writes_before_fault = 0;
 	atomic_store(&hs_sys_fault, fail_write);
@@ -238,7 +252,7 @@ static void used_up_memory_is_reported(void)
 		int error;
 
 		hs_arena_set_budget(before + budget);
-		error = hs_gzip_writer_open(fd, &writer);
+		error = hs_gzip_writer_open(file_of(fd), &writer);
 		CHECK(error == 0 || error == -ENOMEM);
 		CHECK(error == 0 || writer == NULL);
 		failures += error != 0;
@@ -249,6 +263,33 @@ static void used_up_memory_is_reported(void)
 	CHECK(failures > 8);
 	CHECK(failures < 64); /* 512 KiB are enough */
 	close(fd);
+}
+
+/* A program that closes descriptors of others, and opens its own, finds nothing in them. */
+static void another_file_is_not_written_to(void)
+{
+	struct hs_gzip_writer *writer = NULL;
+	int fd = scratch_file(), other = scratch_file();
+
+	CHECK_INT(hs_gzip_writer_open(file_of(fd), &writer), 0);
+	CHECK_INT(hs_gzip_writer_write(writer, input, INPUT_BYTES / 2), 0);
+	CHECK_INT(dup2(other, fd), fd);
+	CHECK_INT(hs_gzip_writer_write(writer, input, INPUT_BYTES), -EBADF);
+	CHECK_INT(hs_gzip_writer_finish(writer), -EBADF);
+	hs_gzip_writer_close(writer);
+	CHECK_INT(lseek(other, 0, SEEK_END), 0);
+
+	/* What is left at the end neither. */
+	close(fd);
+	fd = scratch_file();
+	CHECK_INT(hs_gzip_writer_open(file_of(fd), &writer), 0);
+	CHECK_INT(hs_gzip_writer_write(writer, input, 100), 0);
+	CHECK_INT(dup2(other, fd), fd);
+	CHECK_INT(hs_gzip_writer_finish(writer), -EBADF);
+	hs_gzip_writer_close(writer);
+	CHECK_INT(lseek(other, 0, SEEK_END), 0);
+	close(fd);
+	close(other);
 }
 
 int main(void)
@@ -264,5 +305,6 @@ int main(void)
 	RUN(interrupted_writes_go_on);
 	RUN(writes_are_buffered);
 	RUN(used_up_memory_is_reported);
+	RUN(another_file_is_not_written_to);
 	return CHECK_RESULT();
 }

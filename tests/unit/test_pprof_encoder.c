@@ -278,7 +278,7 @@ static int write_file(const struct hs_view *view, const char *path)
 
 	if (error != 0)
 		return error;
-	error = hs_gzip_writer_open(file.fd, &writer);
+	error = hs_gzip_writer_open(&file, &writer);
 	sink.context = writer;
 	if (error == 0)
 		error = hs_pprof_encode(view, &sink);
