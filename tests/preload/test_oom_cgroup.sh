@@ -13,18 +13,20 @@ remove_group() {
 }
 trap remove_group EXIT
 
-# A new group with a memory limit: in the own one, which can have none where processes are
-# in it, or in one above.  Sets $group.
+# A new group with a memory limit, in the own one or in one above, which can have one where
+# the own cannot: version 2 allows none below a group with processes.  Sets $group.
+# make_group MOUNT PATH LIMIT-FILE [CONTROLLERS-FILE]
 make_group() {
-	mount=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
-	path=$(sed -n 's/^0:://p' /proc/self/cgroup)
-	[ -n "$mount" ] && [ -d "$mount$path" ] || return
-	while :; do
-		group=$mount${path%/}/heapsample-test.$$
-		if grep -qsw memory "${group%/*}/cgroup.subtree_control" &&
+	path=$2
+	# In a container the path may be the host's: then the mount is the group.
+	[ -d "$1$path" ] || path=
+	while [ -n "$1" ] && [ -d "$1$path" ]; do
+		parent=$1${path%/}
+		group=$parent/heapsample-test.$$
+		if { [ -z "${4:-}" ] || grep -qsw memory "$parent/$4"; } &&
 		   mkdir "$group" 2>/dev/null; then
-			(echo 0 >"$group/cgroup.procs") 2>/dev/null &&
-				echo "$limit" >"$group/memory.max" && return
+			(echo "$limit" >"$group/$3" && echo 0 >"$group/cgroup.procs") 2>/dev/null &&
+				return
 			rmdir "$group"
 		fi
 		[ "${path:-/}" != / ] || break
@@ -33,9 +35,17 @@ make_group() {
 	group=
 }
 
-make_group
-[ -n "$group" ] || skip "no writable cgroup of version 2 with the memory controller"
+# The mount of version 2, of version 1's memory controller, and the own group there.
+make_group "$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)" \
+	"$(sed -n 's/^0:://p' /proc/self/cgroup)" memory.max cgroup.subtree_control
+[ -n "$group" ] || make_group \
+	"$(awk '$3 == "cgroup" && $4 ~ /(^|,)memory(,|$)/ { print $2; exit }' /proc/self/mounts)" \
+	"$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)" memory.limit_in_bytes
+[ -n "$group" ] || skip "no writable cgroup with the memory controller"
+# No swap beyond the limit: of version 2, and of version 1 where it counts swap.
 [ ! -f "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+[ ! -f "$group/memory.memsw.limit_in_bytes" ] ||
+	echo "$limit" >"$group/memory.memsw.limit_in_bytes"
 
 out=$directory/killed
 (
