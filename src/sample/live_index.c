@@ -73,6 +73,17 @@ void hs_live_index_remove(uint64_t key, uint32_t slot)
 	}
 }
 
+bool hs_live_index_may_hold(uint64_t key)
+{
+	uint64_t hash = hs_live_hash(key);
+	const struct hs_live_bucket *home = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	uint64_t tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
+	uint64_t differ = tags ^ hs_live_table_tag(hash) * 0x0000010101010101u;
+
+	/* Any zero byte of the lower six (the tag is there), or an overflow into the neighbour. */
+	return (((differ - 0x0000010101010101u) & ~differ & 0x0000808080808080u) | tags >> 56) != 0;
+}
+
 void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
 	uint64_t hash = hs_live_hash(key);

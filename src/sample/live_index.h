@@ -25,6 +25,9 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot);
  */
 void hs_live_index_remove(uint64_t key, uint32_t slot);
 
+/* Whether there may be an entry under key: a second look, at its bucket.  Any thread. */
+bool hs_live_index_may_hold(uint64_t key);
+
 /* Walk the slots entered under a key's tag.  Any thread, lock-free. */
 struct hs_live_search {
 	struct hs_live_bucket *bucket;

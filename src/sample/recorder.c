@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "sample/capture.h"
 #include "sample/heap.h"
+#include "sample/live_index.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "sample/reentry.h"
@@ -296,7 +297,8 @@ void hs_record_supersede(uint32_t heap, uint64_t id)
 
 void hs_record_free_id(uint32_t heap, uint64_t id)
 {
-	count_frees(heap, hs_live_set_free_id(heap, id, &hs_sequence));
+	if (hs_live_index_may_hold(hs_live_key(heap, id)))
+		count_frees(heap, hs_live_set_free_id(heap, id, &hs_sequence));
 }
 
 void hs_record_free(const void *address)

@@ -28,4 +28,4 @@ case " $CFLAGS " in
 	;;
 esac
 python3 "$source_directory/tests/unit/fast_path.py" "$library" \
-	malloc=7,4 calloc=10,4 free=12,5
+	malloc=7,4 calloc=10,4 free=16,5
