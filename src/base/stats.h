@@ -33,6 +33,9 @@
 	X(stack_unknown, "stack_unknown") /* copied by process_vm_readv: bounds unknown */ \
 	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
 	X(unwound, "unwound") /* stacks unwound */ \
+	X(unwind_rows_hit, "unwind_rows_hit") /* frames whose caller a row gave */ \
+	X(unwind_rows_made, "unwind_rows_made") /* rows made of unwind tables */ \
+	X(unwind_rows_fallback, "unwind_rows_fallback") /* frames left to libunwind */ \
 	X(unwind_no_engine, "unwind_no_engine") /* libunwind missing or not usable */ \
 	X(unwind_no_mapping, "unwind_no_mapping") /* pc in no known mapping */ \
 	X(unwind_no_info, "unwind_no_info") /* no unwind information for a pc */ \

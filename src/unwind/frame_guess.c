@@ -47,3 +47,17 @@ enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
 		return HS_GUESS_END;
 	return follow_frame_pointer(window, regs);
 }
+
+bool hs_frame_guess_is_after_call(struct hs_memory_cache *memory,
+				  const struct hs_mapping_table *table, uint64_t pc)
+{
+	const struct hs_mapping *mapping;
+	uint8_t code[HS_ARCH_CALL_BYTES];
+
+	if (pc <= sizeof code)
+		return false;
+	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0)
+		return hs_arch_is_after_call(code);
+	mapping = hs_mapping_table_get(table, hs_mapping_table_find(table, pc - 1));
+	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+}

@@ -26,4 +26,12 @@ enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
 			     const struct hs_stack_window *window, bool is_call,
 			     struct hs_regs *regs);
 
+/*
+ * Whether the code before a guessed return address is a call.  Generated code that is gone
+ * since is taken to have been right: a process that ends unmaps it before its last samples
+ * are unwound.
+ */
+bool hs_frame_guess_is_after_call(struct hs_memory_cache *memory,
+				  const struct hs_mapping_table *table, uint64_t pc);
+
 #endif

@@ -18,26 +18,34 @@ static bool parse_register_offset(struct hs_dwarf_cursor *rest, unsigned *number
 	return operation >= OP_BREG0 && *number < HS_ARCH_DWARF_REGISTERS && !rest->is_damaged;
 }
 
+static bool set_cfa_expression(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc,
+			       unsigned *base, int64_t *offset)
+{
+	const uint8_t *expression = rules->cfa_expression;
+	struct hs_dwarf_cursor rest = {expression, expression + rules->cfa_expression_bytes, false};
+
+	if (hs_arch_plt_cfa(expression, rules->cfa_expression_bytes, pc, offset)) {
+		*base = HS_ARCH_DWARF_SP;
+		return true;
+	}
+	row->kind = HS_ROW_REALIGNED;
+	return parse_register_offset(&rest, base, offset) && hs_dwarf_take(&rest, 1) == OP_DEREF &&
+	       rest.next == rest.end;
+}
+
 /* The canonical frame address.  *base: the DWARF number of its register. */
 static bool set_cfa(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc,
 		    unsigned *base)
 {
-	const uint8_t *expression = rules->cfa_expression;
-	struct hs_dwarf_cursor rest = {expression, expression + rules->cfa_expression_bytes, false};
 	int64_t offset = rules->cfa_offset;
 	int index;
 
 	row->kind = HS_ROW_REGISTER;
 	*base = (unsigned)rules->cfa_register;
-	if (expression == NULL) {
-		if (rules->cfa_register >= HS_ARCH_DWARF_REGISTERS)
+	if (rules->cfa_expression != NULL) {
+		if (!set_cfa_expression(row, rules, pc, base, &offset))
 			return false;
-	} else if (hs_arch_plt_cfa(expression, rules->cfa_expression_bytes, pc, &offset)) {
-		*base = HS_ARCH_DWARF_SP;
-	} else if (parse_register_offset(&rest, base, &offset) &&
-		   hs_dwarf_take(&rest, 1) == OP_DEREF && rest.next == rest.end) {
-		row->kind = HS_ROW_REALIGNED;
-	} else {
+	} else if (rules->cfa_register >= HS_ARCH_DWARF_REGISTERS) {
 		return false;
 	}
 	index = hs_arch_register_index((int)*base);

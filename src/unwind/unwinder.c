@@ -15,6 +15,8 @@
 #include "unwind/map_watch.h"
 #include "unwind/memory_cache.h"
 #include "unwind/pc_cache.h"
+#include "unwind/stepper.h"
+#include "unwind/unwind_rows.h"
 
 #define CHECK_TRIES 100
 
@@ -25,6 +27,7 @@ struct hs_unwinder {
 	struct hs_mapping_table *table;
 	struct hs_memory_cache *memory;
 	struct hs_libunwind_engine *engine;
+	struct hs_unwind_rows *rows;
 	bool engine_ready;
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
@@ -46,18 +49,17 @@ enum stop {
 
 struct walk {
 	struct hs_unwinder *unwinder;
-	struct hs_stack_window window;
+	struct hs_stepper stepper; /* at the current frame */
+	const struct hs_pc *known; /* of the current pc */
 	struct hs_frame *frames;
 	size_t count;
 	size_t depth;
 	unsigned own_frames;
-	uint64_t pc; /* of the current frame */
-	uint64_t sp;
-	uint32_t mapping;      /* of pc */
-	bool is_call;          /* pc is a return address, not an interrupted instruction */
-	bool is_signal_return; /* pc is what a signal handler returns to */
-	bool is_guess;         /* the frame was found by the frame pointer */
-	bool is_switched;      /* a signal interrupted another stack than the copied one */
+	uint32_t rows_made;
+	uint32_t mapping; /* of the current pc */
+	bool is_call;     /* pc is a return address, not an interrupted instruction */
+	bool is_guess;    /* the frame was found by the frame pointer */
+	bool is_switched; /* a signal interrupted another stack than the copied one */
 };
 
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
@@ -71,7 +73,9 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
 	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
 		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
-	if (unwinder->engine == NULL) {
+	if (unwinder->engine != NULL)
+		unwinder->rows = hs_unwind_rows_create(unwinder->memory);
+	if (unwinder->rows == NULL || hs_pc_cache_init(&unwinder->pcs) < 0) {
 		hs_unwinder_destroy(unwinder);
 		return NULL;
 	}
@@ -82,6 +86,8 @@ void hs_unwinder_destroy(struct hs_unwinder *unwinder)
 {
 	if (unwinder == NULL)
 		return;
+	hs_pc_cache_destroy(&unwinder->pcs);
+	hs_unwind_rows_destroy(unwinder->rows);
 	hs_libunwind_engine_destroy(unwinder->engine);
 	hs_memory_cache_destroy(unwinder->memory);
 	hs_arena_free(unwinder);
@@ -163,30 +169,40 @@ static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
 	       hs_arch_is_signal_return(code);
 }
 
-/* Set mapping and is_signal_return of the current frame. */
-static void classify(struct walk *walk)
+/* Find out about a pc in no cache.  NULL: it is in no mapping. */
+static const struct hs_pc *look_up(struct walk *walk, uint64_t pc)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
-	struct hs_pc *known = hs_pc_cache_entry(&unwinder->pcs, walk->pc, walk->is_call);
-
-	if (known->pc == walk->pc && known->is_call == walk->is_call) {
-		walk->mapping = known->mapping;
-		walk->is_signal_return = known->is_signal_return;
-		return;
-	}
 	/* In this order: code that is newer than the index is not readable before. */
-	walk->mapping = find_mapping(unwinder, walk->pc - walk->is_call);
-	walk->is_signal_return = is_signal_return(unwinder, walk->pc);
-	if (walk->is_signal_return)
-		walk->mapping = hs_mapping_table_find(unwinder->table, walk->pc);
-	if (walk->mapping == HS_MAPPING_NONE)
-		return;
-	*known = (struct hs_pc){
-		.pc = walk->pc,
-		.mapping = walk->mapping,
-		.is_call = walk->is_call,
-		.is_signal_return = walk->is_signal_return,
-	};
+	uint32_t mapping = find_mapping(unwinder, pc - walk->is_call);
+	bool is_return = is_signal_return(unwinder, pc);
+	struct hs_pc *found;
+	uint64_t end;
+
+	if (is_return)
+		mapping = hs_mapping_table_find(unwinder->table, pc);
+	if (mapping == HS_MAPPING_NONE)
+		return NULL;
+	found = hs_pc_cache_add(&unwinder->pcs, pc, walk->is_call);
+	found->mapping = mapping;
+	found->is_signal_return = is_return;
+	if (is_return)
+		return found;
+	hs_unwind_rows_make(unwinder->rows, hs_mapping_table_get(unwinder->table, mapping),
+			    pc - walk->is_call, &found->row, &end);
+	walk->rows_made += found->row.kind != HS_ROW_NONE;
+	return found;
+}
+
+/* Set known and mapping of the current frame. */
+static void classify(struct walk *walk)
+{
+	uint64_t pc = walk->stepper.regs.pc;
+
+	walk->known = hs_pc_cache_find(&walk->unwinder->pcs, pc, walk->is_call);
+	if (walk->known == NULL)
+		walk->known = look_up(walk, pc);
+	walk->mapping = walk->known != NULL ? walk->known->mapping : HS_MAPPING_NONE;
 }
 
 static void append(struct walk *walk, uint64_t address, uint32_t mapping)
@@ -197,9 +213,10 @@ static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 /* Note the current frame. */
 static enum stop record(struct walk *walk)
 {
+	uint64_t pc = walk->stepper.regs.pc;
 	const struct hs_mapping *mapping;
 
-	if (walk->pc == 0)
+	if (pc == 0)
 		return STOP_COMPLETE;
 	classify(walk);
 	if (walk->mapping != HS_MAPPING_NONE &&
@@ -215,42 +232,20 @@ static enum stop record(struct walk *walk)
 	if (walk->count == walk->depth)
 		return STOP_DEPTH;
 	if (mapping == NULL) {
-		append(walk, walk->pc - walk->is_call, HS_MAPPING_UNKNOWN);
+		append(walk, pc - walk->is_call, HS_MAPPING_UNKNOWN);
 		return STOP_NO_MAPPING;
 	}
-	append(walk, walk->pc - (walk->is_call && !walk->is_signal_return), walk->mapping);
+	append(walk, pc - (walk->is_call && !walk->known->is_signal_return), walk->mapping);
 	return STOP_NOT;
-}
-
-/*
- * Whether the code before a guessed return address is a call.  Generated code that is gone
- * since is taken to have been right: a process that ends unmaps it before its last samples
- * are unwound.
- */
-static bool is_after_call(struct hs_unwinder *unwinder, uint64_t pc)
-{
-	const struct hs_mapping *mapping;
-	uint8_t code[HS_ARCH_CALL_BYTES];
-
-	if (pc <= sizeof code)
-		return false;
-	if (hs_memory_cache_read(unwinder->memory, pc - sizeof code, code, sizeof code) == 0)
-		return hs_arch_is_after_call(code);
-	mapping = hs_mapping_table_get(unwinder->table,
-				       hs_mapping_table_find(unwinder->table, pc - 1));
-	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 }
 
 /* Go to the calling frame without unwind information. */
 static enum stop guess_frame(struct walk *walk)
 {
-	struct hs_libunwind_engine *engine = walk->unwinder->engine;
-	struct hs_regs regs;
+	struct hs_unwinder *unwinder = walk->unwinder;
+	struct hs_regs regs = walk->stepper.regs;
 
-	hs_libunwind_engine_get_regs(engine, &regs);
-	regs.pc = walk->pc;
-	regs.sp = walk->sp;
-	switch (hs_frame_guess(engine, &walk->window, walk->is_call, &regs)) {
+	switch (hs_frame_guess(unwinder->engine, &walk->stepper.window, walk->is_call, &regs)) {
 	case HS_GUESS_FRAME:
 		break;
 	case HS_GUESS_END:
@@ -260,31 +255,28 @@ static enum stop guess_frame(struct walk *walk)
 	case HS_GUESS_NONE:
 		return STOP_NO_INFO;
 	}
-	walk->pc = regs.pc;
-	walk->sp = regs.sp;
+	hs_stepper_move(&walk->stepper, &regs);
 	walk->is_call = true;
 	walk->is_guess = true;
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
-	if (find_mapping(walk->unwinder, walk->pc - 1) == HS_MAPPING_NONE ||
-	    !is_after_call(walk->unwinder, walk->pc))
+	if (find_mapping(unwinder, regs.pc - 1) == HS_MAPPING_NONE ||
+	    !hs_frame_guess_is_after_call(unwinder->memory, unwinder->table, regs.pc))
 		return STOP_NO_INFO;
-	regs.pc--;
-	return hs_libunwind_engine_begin(engine, &regs, &walk->window) < 0 ? STOP_BAD_FRAME
-									   : STOP_NOT;
+	return STOP_NOT;
 }
 
-/* Take the frame that the engine found, if it lies above the one before. */
-static enum stop enter_frame(struct walk *walk, uint64_t pc, uint64_t sp)
+/* Take the frame that the step led to, if it lies above the one before, at below. */
+static enum stop enter_frame(struct walk *walk, uint64_t below)
 {
-	bool interrupted = walk->is_signal_return;
+	const struct hs_stack_window *window = &walk->stepper.window;
+	uint64_t sp = walk->stepper.regs.sp;
+	bool interrupted = walk->known->is_signal_return;
 
 	/* A signal handler may run on a stack of its own, above the interrupted one. */
-	if (!interrupted && sp <= walk->sp)
+	if (!interrupted && sp <= below)
 		return STOP_BAD_FRAME;
-	if (interrupted && sp - walk->window.start > walk->window.size)
+	if (interrupted && sp - window->start > window->size)
 		walk->is_switched = true;
-	walk->pc = pc;
-	walk->sp = sp;
 	walk->is_call = !interrupted;
 	walk->is_guess = false;
 	return STOP_NOT;
@@ -293,11 +285,11 @@ static enum stop enter_frame(struct walk *walk, uint64_t pc, uint64_t sp)
 /* Go to the calling frame. */
 static enum stop step(struct walk *walk)
 {
-	uint64_t pc = 0, sp = 0;
+	uint64_t sp = walk->stepper.regs.sp;
 
-	switch (hs_libunwind_engine_step(walk->unwinder->engine, &pc, &sp)) {
+	switch (hs_stepper_step(&walk->stepper, &walk->known->row, walk->is_call)) {
 	case HS_STEP_FRAME:
-		return enter_frame(walk, pc, sp);
+		return enter_frame(walk, sp);
 	case HS_STEP_END:
 		return STOP_COMPLETE;
 	case HS_STEP_NO_INFO:
@@ -309,18 +301,12 @@ static enum stop step(struct walk *walk)
 	}
 }
 
-static enum stop walk_stack(struct walk *walk, const struct hs_regs *regs)
+static enum stop walk_stack(struct walk *walk)
 {
-	struct hs_regs call_site = *regs;
 	enum stop stop = record(walk);
 
-	if (stop != STOP_NOT)
-		return stop;
-	if (!walk->unwinder->engine_ready)
+	if (stop == STOP_NOT && !walk->unwinder->engine_ready)
 		return STOP_NO_ENGINE;
-	call_site.pc--;
-	if (hs_libunwind_engine_begin(walk->unwinder->engine, &call_site, &walk->window) < 0)
-		return STOP_BAD_FRAME;
 	while (stop == STOP_NOT) {
 		stop = step(walk);
 		if (stop == STOP_NOT)
@@ -350,7 +336,7 @@ static void finish(struct walk *walk, enum stop stop)
 	case STOP_SWITCHED:
 	case STOP_CUT:
 		/* Without a copy it is another loss, counted by the sampler. */
-		if (walk->window.size > 0)
+		if (walk->stepper.window.size > 0)
 			hs_stats_add(stack_truncated, 1);
 		pseudo = HS_PSEUDO_TRUNCATED;
 		break;
@@ -370,28 +356,39 @@ static void finish(struct walk *walk, enum stop stop)
 	append(walk, pseudo, HS_MAPPING_NONE);
 }
 
+static void count_steps(const struct walk *walk)
+{
+	hs_stats_add(unwind_rows_hit, walk->stepper.by_row);
+	hs_stats_add(unwind_rows_made, walk->rows_made);
+	hs_stats_add(unwind_rows_fallback, walk->stepper.by_engine);
+}
+
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
 		 struct hs_frame *frames, size_t max_frames)
 {
 	struct walk walk = {
 		.unwinder = unwinder,
-		.window =
+		.stepper =
 			{
-				.start = snapshot->regs.sp,
-				.bytes = snapshot->stack,
-				.size = snapshot->stack_bytes,
-				.cut = snapshot->stack_cut,
+				.engine = unwinder->engine,
+				.window =
+					{
+						.start = snapshot->regs.sp,
+						.bytes = snapshot->stack,
+						.size = snapshot->stack_bytes,
+						.cut = snapshot->stack_cut,
+					},
+				.regs = snapshot->regs,
 			},
 		.frames = frames,
 		.depth = depth < max_frames ? depth : max_frames - 1,
-		.pc = snapshot->regs.pc,
-		.sp = snapshot->regs.sp,
 		.is_call = true,
 	};
 
 	hs_stats_add(unwound, 1);
 	hs_map_watch_follow(&unwinder->maps, snapshot->closes, snapshot->closes_unwaited);
 	drop_stale_caches(unwinder);
-	finish(&walk, walk_stack(&walk, &snapshot->regs));
+	finish(&walk, walk_stack(&walk));
+	count_steps(&walk);
 	return walk.count;
 }

@@ -3,13 +3,13 @@
  * Unwinds a captured stack: registers and a copy of the stack, taken on another
  * thread some time ago, become resolved frames.
  *
- * The engine is libunwind's remote API over accessors of our own: stack words come
- * from the snapshot, unwind tables from the process's memory by way of a small page
- * cache filled with process_vm_readv (an unmapped library is an error, never a
- * fault).  libunwind is loaded with dlopen(RTLD_LOCAL) on first need, so that no
- * program's backtrace() or C++ exceptions are ever bound to it; before it is trusted
- * it has to unwind a known stack of the calling thread.  Through code without unwind
- * information (a JIT compiler's) the frame pointer is followed.
+ * Rows of our own lead from frame to frame, and where they cannot, libunwind's remote API
+ * over accessors of our own: stack words come from the snapshot, unwind tables from the
+ * process's memory by way of a small page cache filled with process_vm_readv (an unmapped
+ * library is an error, never a fault).  libunwind is loaded with dlopen(RTLD_LOCAL) on
+ * first need, so that no program's backtrace() or C++ exceptions are ever bound to it; before
+ * it is trusted it has to unwind a known stack of the calling thread.  Through code without
+ * unwind information (a JIT compiler's) the frame pointer is followed.
  *
  * Threads: one thread (the unwinding worker).  Memory: the arena (libunwind's own
  * pools come from mmap).  Never dereferences an address of the sample.

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One step up a stack.  Run by the unwinding worker. */
+#include "unwind/stepper.h"
+
+static enum hs_step step_by_engine(struct hs_stepper *stepper, bool is_call)
+{
+	struct hs_regs looked_up = stepper->regs;
+	enum hs_step step;
+	uint64_t pc, sp;
+
+	looked_up.pc -= is_call;
+	if (!stepper->engine_is_here &&
+	    hs_libunwind_engine_begin(stepper->engine, &looked_up, &stepper->window) < 0)
+		return HS_STEP_BAD;
+	stepper->engine_is_here = true;
+	stepper->by_engine++;
+	step = hs_libunwind_engine_step(stepper->engine, &pc, &sp);
+	if (step == HS_STEP_FRAME)
+		hs_libunwind_engine_get_regs(stepper->engine, &stepper->regs);
+	return step;
+}
+
+enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row, bool is_call)
+{
+	if (row->kind == HS_ROW_NONE ||
+	    (row->kind != HS_ROW_END && !hs_row_apply(row, &stepper->window, &stepper->regs)))
+		return step_by_engine(stepper, is_call);
+	stepper->engine_is_here = false;
+	stepper->by_row++;
+	/* As libunwind has it: nothing is returned to. */
+	return row->kind == HS_ROW_END || stepper->regs.pc == 0 ? HS_STEP_END : HS_STEP_FRAME;
+}
+
+void hs_stepper_move(struct hs_stepper *stepper, const struct hs_regs *regs)
+{
+	stepper->regs = *regs;
+	stepper->engine_is_here = false;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Goes from a frame to its caller: by the row of its pc, else, where that says nothing or not
+ * enough of the stack is there, by libunwind, from the registers that rows have led to.
+ *
+ * Threads: the unwinding worker.  Blocks: as libunwind_engine.h.
+ */
+#ifndef HS_UNWIND_STEPPER_H
+#define HS_UNWIND_STEPPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arch/regs.h"
+#include "unwind/libunwind_engine.h"
+#include "unwind/stack_window.h"
+#include "unwind/unwind_row.h"
+
+/* All zero but for the engine, the window and the registers of the first frame. */
+struct hs_stepper {
+	struct hs_libunwind_engine *engine;
+	struct hs_stack_window window;
+	struct hs_regs regs; /* of the current frame; those not known any more are 0 */
+	bool engine_is_here; /* the engine too is at the current frame */
+	uint32_t by_row;     /* steps */
+	uint32_t by_engine;
+};
+
+/* is_call: the current pc is a return address.  row: of its call, otherwise of itself. */
+enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row, bool is_call);
+
+/* The current frame is another one, which was found without unwind information. */
+void hs_stepper_move(struct hs_stepper *stepper, const struct hs_regs *regs);
+
+#endif
