@@ -66,11 +66,12 @@ static bool has_heap(const struct hs_event *event)
 	       HS_HEAP_UNUSED;
 }
 
-/* Its epoch is over, or its heap is gone. */
+/* Its heap is gone, or its epoch is over; a stream has it then too, as it will have its free. */
 static bool is_stale(const struct hs_producer *producer, const struct hs_event *event)
 {
-	return event->kind == HS_EVENT_ALLOCATION &&
-	       (event->epoch != producer->epoch || !has_heap(event));
+	bool is_over = event->epoch != producer->epoch && producer->stream == NULL;
+
+	return event->kind == HS_EVENT_ALLOCATION && (is_over || !has_heap(event));
 }
 
 /* The slot goes on until its free, if that can come. */

@@ -91,6 +91,31 @@ static void numbers_that_stand_for_nothing_are_passed_over(void)
 }
 
 /* Each free is streamed once and its slot given back, wherever another producer takes over. */
+/* Stopped or reset while samples are on their way: their frees are going to be there. */
+static void an_epoch_that_is_over_is_streamed(void)
+{
+	union test_record records[2];
+
+	begin();
+	records[0] = stream_record(A, 10, 1);
+	records[1] = stream_record(A + 16, 20, 2);
+	CHECK_INT(hs_producer_reset(producer), 0);
+	hs_producer_set_epoch(producer, records[0].head.epoch + 1);
+	take(producer, &records[0]);
+	hs_producer_set_epoch(producer, 0);
+	take(producer, &records[1]);
+	release(A);
+	CHECK_INT(hs_producer_take_freed(producer), 1);
+	CHECK(!hs_producer_commit(producer));
+	CHECK_INT(seen_count, 3);
+	CHECK(!seen[0].is_free && !seen[1].is_free && seen[1].address == A + 16);
+	CHECK(seen[2].is_free && seen[2].address == A);
+	CHECK_INT(hs_stats_get(stale), 0);
+	release(A + 16);
+	CHECK_INT(hs_producer_take_freed(producer), 1);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
 static void a_fork_in_the_middle_loses_nothing(void)
 {
 	for (size_t step = 1; step <= 10; step++) {
@@ -120,5 +145,6 @@ int main(void)
 	RUN(events_come_in_order);
 	RUN(numbers_that_stand_for_nothing_are_passed_over);
 	RUN(a_fork_in_the_middle_loses_nothing);
+	RUN(an_epoch_that_is_over_is_streamed);
 	return CHECK_RESULT();
 }
