@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the books cost: an allocation and its free, at 10^3 to 10^6 live samples of 10,000 stacks;
+ * a stack that is known and one that is new, of 20 frames each; a profile of 100,000 live samples
+ * of 20,000 stacks, in as many rows and in five times as many: its time and its memory.
+ *
+ * Timed is what the producer does, not what the program's threads do for it.  An argument is the
+ * most live samples, and the pairs that are timed: few, where a tool counts instructions.
+ */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "output/gzip_writer.h"
+#include "output/pprof_encoder.h"
+#include "profile/books.h"
+#include "profile/snapshot.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+
+enum { DEPTH = 20, STACKS = 10000, DUMP_STACKS = 20000, DUMP_SAMPLES = 100000 };
+enum { BATCH = 64 /* records, as session/threads.c takes them */, ROUNDS = 5 };
+
+#define MOST 1000000u /* live samples */
+#define FIRST_BLOCK UINT64_C(0x7f0000000000)
+
+struct record {
+	struct hs_unwound head;
+	struct hs_frame frames[DEPTH];
+};
+
+static struct hs_mapping_table *table;
+static struct hs_producer *producer;
+static struct record batch[BATCH];
+static uint64_t random_state, next_block, *blocks;
+
+static uint64_t random_below(uint64_t limit)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state % limit;
+}
+
+/* Of this thread, for others may have the processors. */
+static double now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
+}
+
+static void check(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "bench_books: %s\n", what);
+	exit(1);
+}
+
+static double median(double values[ROUNDS])
+{
+	for (int i = 1; i < ROUNDS; i++) {
+		for (int j = i; j > 0 && values[j] < values[j - 1]; j--) {
+			double swapped = values[j];
+
+			values[j] = values[j - 1];
+			values[j - 1] = swapped;
+		}
+	}
+	return values[ROUNDS / 2];
+}
+
+/* Two stacks have the more frames in common the nearer they are, as those of a program. */
+static void set_stack(struct record *record, uint64_t stack)
+{
+	record->head.frame_count = DEPTH;
+	for (uint64_t i = 0; i < DEPTH; i++) {
+		uint64_t function = i * 137 + (stack >> i / 2) * 7;
+
+		record->frames[i] = (struct hs_frame){0x400000 + function % 8191 * 32, 0};
+	}
+}
+
+/* What a program's thread does for a sample, and the worker. */
+static void allocate(struct record *record, uint64_t *block, uint64_t size, uint64_t stack)
+{
+	struct hs_live_ticket ticket = {0};
+
+	*block = FIRST_BLOCK + 16 * next_block++;
+	check(hs_live_set_take(&ticket) && hs_live_set_insert_id(ticket, HS_HEAP_MALLOC, *block),
+	      "no room in the live set");
+	record->head = (struct hs_unwound){
+		.sequence = atomic_fetch_add(&hs_sequence, 1),
+		.size = size,
+		.interval_bytes = 65536,
+		.address = *block,
+		.slot = ticket.slot,
+		.generation = ticket.generation,
+		.epoch = producer->epoch,
+		.kind = HS_RECORD_ALLOCATION,
+		.heap = HS_HEAP_MALLOC,
+	};
+	set_stack(record, stack);
+}
+
+/* The producer's turn, in its order.  Returns how long it took. */
+static __attribute__((noinline)) double take_batch(uint32_t count)
+{
+	double start = now_ns(), end;
+
+	hs_producer_take_freed(producer);
+	for (uint32_t i = 0; i < count; i++)
+		hs_producer_take(producer, &batch[i].head);
+	hs_producer_commit(producer);
+	end = now_ns();
+	check(hs_live_set_maintain(4 * BATCH) == 0, "the live set does not grow");
+	return end - start;
+}
+
+static double allocate_all(uint32_t count, uint32_t stacks, uint32_t sizes)
+{
+	double ns = 0;
+
+	for (uint32_t i = 0; i < count; i += BATCH) {
+		uint32_t many = count - i < BATCH ? count - i : BATCH;
+
+		for (uint32_t j = 0; j < many; j++)
+			allocate(&batch[j], &blocks[i + j], 16 * ((i + j) / stacks % sizes + 1),
+				 (i + j) % stacks);
+		ns += take_batch(many);
+	}
+	return ns;
+}
+
+static void free_all(uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i += BATCH) {
+		uint32_t many = count - i < BATCH ? count - i : BATCH;
+
+		for (uint32_t j = 0; j < many; j++)
+			check(hs_live_set_free_id(HS_HEAP_MALLOC, blocks[i + j], &hs_sequence) == 1,
+			      "a sample is not live");
+		take_batch(0);
+	}
+}
+
+static void start_producer(unsigned labels)
+{
+	hs_sequence = 1;
+	next_block = 0;
+	random_state = 88172645463325252u;
+	producer = hs_producer_create(labels);
+	check(producer != NULL &&
+		      hs_producer_follow_code(producer, table,
+					      HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB, 1 << 20),
+	      "no producer");
+}
+
+/* One of the live samples, whichever, is freed, and another allocated. */
+static __attribute__((noinline)) double replace_ns(uint32_t live, uint32_t pairs)
+{
+	double ns = 0;
+
+	for (uint32_t done = 0; done < pairs; done += BATCH) {
+		for (uint32_t i = 0; i < BATCH; i++) {
+			uint64_t *block = &blocks[random_below(live)];
+
+			check(hs_live_set_free_id(HS_HEAP_MALLOC, *block, &hs_sequence) == 1,
+			      "a sample is not live");
+			allocate(&batch[i], block, 64, random_below(STACKS));
+		}
+		ns += take_batch(BATCH);
+	}
+	return ns / (double)((pairs + BATCH - 1) / BATCH * BATCH);
+}
+
+static void measure_pairs(uint32_t live, uint32_t pairs)
+{
+	double rounds[ROUNDS], ns;
+
+	start_producer(0);
+	/* So that all stacks are known. */
+	allocate_all(STACKS, STACKS, 1);
+	free_all(STACKS);
+	allocate_all(live, STACKS, 1);
+	for (int i = 0; i < ROUNDS; i++)
+		rounds[i] = replace_ns(live, pairs / ROUNDS);
+	free_all(live);
+	check(producer->tracker.in_use[HS_HEAP_MALLOC].bytes == 0, "not everything was freed");
+	ns = median(rounds);
+	printf("%8" PRIu32 " %10.0f %12.2f\n", live, ns, 1e3 / ns);
+}
+
+static void measure_takes(uint32_t count)
+{
+	double fresh, known;
+
+	start_producer(0);
+	fresh = allocate_all(count, count, 1);
+	free_all(count);
+	known = allocate_all(count, count, 1);
+	free_all(count);
+	printf("a sample of a new stack: %.0f ns, of a known one: %.0f ns\n", fresh / count,
+	       known / count);
+}
+
+struct sink {
+	struct hs_gzip_writer *writer; /* NULL: nowhere */
+	size_t bytes;
+	size_t most_memory;
+};
+
+static void note_memory(void *context)
+{
+	struct sink *sink = context;
+
+	if (hs_arena_used() > sink->most_memory)
+		sink->most_memory = hs_arena_used();
+}
+
+static int write_bytes(void *context, const void *bytes, size_t count)
+{
+	struct sink *sink = context;
+
+	sink->bytes += count;
+	note_memory(sink);
+	return sink->writer != NULL ? hs_gzip_writer_write(sink->writer, bytes, count) : 0;
+}
+
+static __attribute__((noinline)) void dump(const char *where, int fd)
+{
+	static const struct hs_options options = {.drop_frames = "",
+						  .symbolize = HS_SYMBOLIZE_NAMES};
+	struct hs_view view = {.period_bytes = 65536};
+	struct sink sink = {0};
+	struct hs_byte_sink bytes = {.write = write_bytes, .context = &sink};
+	size_t before = hs_arena_used();
+	double start = now_ns(), frozen;
+	struct hs_snapshot_view *snapshot = hs_snapshot_create(
+		producer, table, &options, HS_HEAP_NONE, note_memory, &sink, &view);
+
+	check(snapshot != NULL, "no snapshot");
+	frozen = now_ns();
+	check(fd < 0 || hs_gzip_writer_open(fd, &sink.writer) == 0, "no writer");
+	check(hs_pprof_encode(&view, &bytes) == 0, "not encoded");
+	check(fd < 0 || hs_gzip_writer_finish(sink.writer) == 0, "not written");
+	hs_gzip_writer_close(sink.writer);
+	hs_snapshot_destroy(snapshot);
+	printf("%8zu rows, %-9s %6.1f ms (%5.1f for the snapshot), %5zu KiB, with %5zu KiB of "
+	       "memory over %zu\n",
+	       view.row_count, where, (now_ns() - start) / 1e6, (frozen - start) / 1e6,
+	       sink.bytes >> 10, (sink.most_memory - before) >> 10, before >> 10);
+}
+
+static void measure_dump(unsigned labels)
+{
+	char path[] = "/tmp/bench_books.XXXXXX";
+	int fd = mkstemp(path);
+
+	check(fd >= 0, "no file");
+	unlink(path);
+	start_producer(labels);
+	allocate_all(DUMP_SAMPLES, DUMP_STACKS, DUMP_SAMPLES / DUMP_STACKS);
+	dump("the first", -1);
+	dump("counted", -1);
+	dump("gzip'd", fd);
+	free_all(DUMP_SAMPLES);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t most = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : MOST;
+
+	blocks = malloc(MOST * sizeof *blocks);
+	check(blocks != NULL && hs_arena_init((size_t)2 << 30) == 0 &&
+		      hs_live_set_init(MOST + MOST / 10, 1000) == 0,
+	      "no memory");
+	table = hs_mapping_table_create();
+	check(table != NULL && hs_mapping_table_refresh(table) == 0, "no maps");
+	printf("%8s %10s %12s\n", "live", "ns a pair", "M pairs/s");
+	for (uint32_t live = 1000; live <= most; live *= 10)
+		measure_pairs(live, most);
+	measure_takes(STACKS);
+	measure_dump(0);
+	measure_dump(HS_LABEL_SIZE);
+	return 0;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What it costs to name the addresses of a profile in an object with 86,000 functions, as a
+ * large program is: time, and the most memory at a time.  Or in the objects of the command line,
+ * with addresses evenly over them.
+ */
+#include <elf.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "symbolize/symbols.h"
+
+enum { FUNCTIONS = 86000, FUNCTION_BYTES = 256, NAME_BYTES = 80, WANTED = 5000, ROUNDS = 5 };
+enum { TEXT = 1, SYMBOLS, NAMES, SECTIONS };
+
+#define TEXT_START UINT64_C(0x400000)
+
+/* The program's own header: the machine that it runs on. */
+extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+
+static double now_ms(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
+}
+
+static void check(bool condition, const char *what)
+{
+	if (condition)
+		return;
+	fprintf(stderr, "bench_symbols: %s\n", what);
+	exit(1);
+}
+
+static void set_sections(Elf64_Shdr sections[SECTIONS], uint64_t at)
+{
+	sections[TEXT] = (Elf64_Shdr){
+		.sh_type = SHT_NOBITS,
+		.sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+		.sh_addr = TEXT_START,
+		.sh_size = (uint64_t)FUNCTIONS * FUNCTION_BYTES,
+	};
+	sections[SYMBOLS] = (Elf64_Shdr){
+		.sh_type = SHT_SYMTAB,
+		.sh_offset = at,
+		.sh_size = (uint64_t)FUNCTIONS * sizeof(Elf64_Sym),
+		.sh_link = NAMES,
+		.sh_entsize = sizeof(Elf64_Sym),
+	};
+	sections[NAMES] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB,
+		.sh_offset = at + sections[SYMBOLS].sh_size,
+		.sh_size = (uint64_t)FUNCTIONS * NAME_BYTES,
+	};
+}
+
+/* In no order of their addresses, as a linker leaves them. */
+static void write_functions(FILE *file)
+{
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		Elf64_Sym symbol = {
+			.st_name = i * NAME_BYTES,
+			.st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+			.st_shndx = TEXT,
+			.st_value = TEXT_START + (uint64_t)i * 7919 % FUNCTIONS * FUNCTION_BYTES,
+			.st_size = FUNCTION_BYTES,
+		};
+		fwrite(&symbol, sizeof symbol, 1, file);
+	}
+	for (uint32_t i = 0; i < FUNCTIONS; i++) {
+		char name[NAME_BYTES] = {0};
+
+		snprintf(name, sizeof name,
+			 "_ZN2v88internal12_GLOBAL__N_118function_number%06u"
+			 "EPNS0_7IsolateE",
+			 i);
+		fwrite(name, sizeof name, 1, file);
+	}
+}
+
+static void make_object(char *path)
+{
+	Elf64_Ehdr header = __ehdr_start;
+	Elf64_Shdr sections[SECTIONS] = {0};
+	FILE *file = fdopen(mkstemp(path), "w");
+
+	check(file != NULL, "no file");
+	header.e_type = ET_EXEC;
+	header.e_phoff = 0;
+	header.e_phnum = 0;
+	header.e_shoff = sizeof header;
+	header.e_shnum = SECTIONS;
+	header.e_shstrndx = SHN_UNDEF;
+	set_sections(sections, sizeof header + sizeof sections);
+	fwrite(&header, sizeof header, 1, file);
+	fwrite(sections, sizeof sections, 1, file);
+	write_functions(file);
+	check(fclose(file) == 0, "the file is not written");
+}
+
+/* Returns how many of the wanted addresses have names; -1: without memory. */
+static int load(const char *path, const struct hs_wanted *wanted)
+{
+	struct hs_object object = {.path = path, .build_id = "", .flags = HS_OBJECT_FILE};
+	struct hs_symbols *symbols;
+	struct stat status;
+	int found = 0;
+
+	check(stat(path, &status) == 0, path);
+	object.inode = status.st_ino;
+	if (hs_symbols_load(&object, wanted, &symbols) != 0)
+		return -1;
+	for (size_t i = 0; i < wanted->count; i++)
+		found += hs_symbols_find(symbols, wanted->addresses[i]) != NULL;
+	hs_symbols_free(symbols);
+	return found;
+}
+
+/* The smallest budget above what is in use with which nothing is missing. */
+static size_t most_memory(const char *path, const struct hs_wanted *wanted, int found)
+{
+	size_t low = 0, high = (size_t)64 << 20, used = hs_arena_used();
+
+	while (high - low > 4096) {
+		size_t middle = low + (high - low) / 2;
+
+		hs_arena_set_budget(used + middle);
+		if (load(path, wanted) == found)
+			high = middle;
+		else
+			low = middle;
+	}
+	hs_arena_set_budget((size_t)256 << 20);
+	return high;
+}
+
+static void measure(const char *path, uint64_t start, uint64_t bytes)
+{
+	static uint64_t addresses[WANTED];
+	const struct hs_wanted wanted = {addresses, WANTED};
+	double best = 1e9;
+	size_t used;
+	int found = 0;
+
+	for (uint64_t i = 0; i < WANTED; i++)
+		addresses[i] = start + bytes / WANTED * i;
+	load(path, &wanted);
+	used = hs_arena_used();
+	for (int i = 0; i < ROUNDS; i++) {
+		double began = now_ms(), took;
+
+		found = load(path, &wanted);
+		took = now_ms() - began;
+		best = took < best ? took : best;
+	}
+	check(found >= 0 && hs_arena_used() == used, "memory is not given back");
+	printf("%s: %d of %d addresses named in %.1f ms, with %zu KiB of memory\n", path, found,
+	       WANTED, best, most_memory(path, &wanted, found) >> 10);
+}
+
+int main(int argc, char **argv)
+{
+	char path[] = "/tmp/bench_symbols.XXXXXX";
+	struct stat status;
+
+	check(hs_arena_init((size_t)256 << 20) == 0, "no memory");
+	for (int i = 1; i < argc; i++) {
+		check(stat(argv[i], &status) == 0, argv[i]);
+		measure(argv[i], TEXT_START, (uint64_t)status.st_size);
+	}
+	if (argc > 1)
+		return 0;
+	make_object(path);
+	measure(path, TEXT_START, (uint64_t)FUNCTIONS * FUNCTION_BYTES);
+	unlink(path);
+	return 0;
+}
