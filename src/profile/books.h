@@ -16,6 +16,7 @@
 #include "profile/location_table.h"
 #include "profile/names.h"
 #include "profile/producer.h"
+#include "profile/stack_cache.h"
 #include "profile/thread_names.h"
 #include "profile/waiting_frees.h"
 
@@ -25,6 +26,7 @@ struct hs_producer {
 	struct hs_heap_tracker tracker;
 	struct hs_callsite_trie trie;
 	struct hs_location_table locations;
+	struct hs_stack_cache known_stacks;
 	struct hs_thread_names threads;
 	struct hs_names names;
 	struct hs_jit_frames *jit_frames; /* NULL: generated code is not told apart */

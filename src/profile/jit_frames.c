@@ -103,8 +103,13 @@ static bool read_sources(struct hs_jit_frames *jit, bool at_once)
 
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count)
 {
+	uint32_t last = HS_MAPPING_NONE; /* not generated */
+
 	for (uint32_t i = 0; i < count; i++) {
-		if (may_be_generated(jit, frames[i].mapping)) {
+		if (frames[i].mapping == last)
+			continue;
+		last = frames[i].mapping;
+		if (may_be_generated(jit, last)) {
 			read_sources(jit, false);
 			return true;
 		}

@@ -6,45 +6,15 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "profile/books.h"
+#include "profile/intern_stack.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 
-/* Intern a stack: its leaf's node, to be held, or HS_CALLSITE_NONE when out of memory. */
-static uint32_t intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
-			     uint32_t count)
-{
-	struct hs_jit_frames *jit = producer->jit_frames;
-	bool generated = jit != NULL && hs_jit_frames_follow(jit, frames, count);
-	uint32_t node = HS_CALLSITE_ROOT;
-
-	while (count > 0 && node != HS_CALLSITE_NONE) {
-		struct hs_frame frame = frames[--count];
-		uint32_t code = generated ? hs_jit_frames_code(jit, &frame) : 0;
-		uint32_t location = hs_location_table_intern(&producer->locations, frame, code);
-
-		if (location == HS_LOCATION_NONE) {
-			hs_callsite_trie_settle(&producer->trie, node);
-			return HS_CALLSITE_NONE;
-		}
-		if (hs_frame_filter_is_on(&producer->filter))
-			location = hs_frame_filter_apply(producer, location);
-		node = hs_callsite_trie_child(&producer->trie, node, location);
-	}
-	return node;
-}
-
-static uint32_t intern_pseudo(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
-{
-	struct hs_frame frame = { .address = pseudo, .mapping = HS_MAPPING_NONE };
-
-	return intern_stack(producer, &frame, 1);
-}
-
 /* A stack of its own that stays for good. */
 static uint32_t keep_pseudo(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
 {
-	uint32_t callsite = intern_pseudo(producer, pseudo);
+	uint32_t callsite = hs_intern_pseudo_stack(producer, pseudo);
 
 	if (callsite != HS_CALLSITE_NONE)
 		hs_callsite_trie_hold(&producer->trie, callsite);
@@ -63,6 +33,8 @@ static int init_tables(struct hs_producer *producer, unsigned labels)
 	if (error == 0)
 		error = hs_callsite_trie_init(&producer->trie, &producer->locations);
 	if (error == 0)
+		error = hs_stack_cache_init(&producer->known_stacks);
+	if (error == 0)
 		error = hs_thread_names_init(&producer->threads);
 	return error;
 }
@@ -72,6 +44,7 @@ static void destroy(struct hs_producer *producer)
 {
 	hs_commit_order_fini(&producer->order);
 	hs_heap_tracker_fini(&producer->tracker);
+	hs_stack_cache_fini(&producer->known_stacks);
 	hs_callsite_trie_fini(&producer->trie);
 	hs_location_table_fini(&producer->locations);
 	hs_thread_names_fini(&producer->threads);
@@ -164,9 +137,9 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		return;
 	}
 	if (record->frame_count > 0)
-		event.callsite = intern_stack(producer, record->frames, record->frame_count);
+		event.callsite = hs_intern_stack(producer, record->frames, record->frame_count);
 	else
-		event.callsite = intern_pseudo(producer, HS_PSEUDO_UNKNOWN);
+		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
 	hs_stats_add(sampled_bytes, record->size);
 	hs_heap_add(record->heap, sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {

@@ -19,5 +19,6 @@ void hs_tables_trim(struct hs_producer *producer)
 	hs_interner_trim(&producer->locations.interner);
 	hs_interner_trim(&producer->threads.names);
 	hs_interner_trim(&producer->threads.tids);
+	hs_stack_cache_empty(&producer->known_stacks);
 	hs_delta_trim(&producer->delta, &producer->tracker.rows);
 }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks of frames as nodes of the trie, with generated code told apart and without what is
+ * hidden.  Threads: the producer.
+ */
+#ifndef HS_PROFILE_INTERN_STACK_H
+#define HS_PROFILE_INTERN_STACK_H
+
+#include <stdint.h>
+
+#include "unwind/frame.h"
+
+struct hs_producer;
+
+/*
+ * The node of a stack (leaf first), to be held or settled at once; HS_CALLSITE_NONE when out
+ * of memory.
+ */
+uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
+			 uint32_t count);
+
+/* The same of a pseudo frame alone. */
+uint32_t hs_intern_pseudo_stack(struct hs_producer *producer, enum hs_pseudo_frame pseudo);
+
+#endif

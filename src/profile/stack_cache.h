@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which node of the trie a stack has that came before: one look-up for all its frames instead
+ * of two for each.  For stacks without generated code: there the frames alone do not say.
+ *
+ * What is noted is compared with the stack, frame by frame, before it is used.  So the cache
+ * holds no nodes, and need not know when one goes or its number is given out again.
+ *
+ * Threads: the producer.  Memory: the arena, at most 640 KiB.
+ */
+#ifndef HS_PROFILE_STACK_CACHE_H
+#define HS_PROFILE_STACK_CACHE_H
+
+#include <stdint.h>
+
+#include "profile/callsite_trie.h"
+#include "unwind/frame.h"
+
+/* The stacks of one set are looked through: a line of the processor's cache. */
+#define HS_STACK_CACHE_WAYS 8
+
+struct hs_known_stack {
+	uint32_t hash;
+	uint32_t node; /* number + 1; 0: none */
+};
+
+struct hs_stack_cache {
+	struct hs_known_stack (*sets)[HS_STACK_CACHE_WAYS]; /* by the hash */
+	uint32_t set_count;                                 /* a power of two */
+};
+
+/* Returns 0 or -ENOMEM. */
+int hs_stack_cache_init(struct hs_stack_cache *cache);
+void hs_stack_cache_fini(struct hs_stack_cache *cache);
+
+/* Give back its room, which stacks that are no more may have taken. */
+void hs_stack_cache_empty(struct hs_stack_cache *cache);
+
+uint32_t hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count);
+
+/*
+ * The node of a stack (leaf first) of this hash, with no location that is hidden;
+ * HS_CALLSITE_NONE: it is not known here.
+ */
+uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
+			     const struct hs_callsite_trie *trie, uint32_t hash,
+			     const struct hs_frame *frames, uint32_t count);
+
+/* Note the node of a stack that was not found; if need be, in place of another's. */
+void hs_stack_cache_put(struct hs_stack_cache *cache, uint32_t hash, uint32_t node);
+
+#endif

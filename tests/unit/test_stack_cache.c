@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The cache of stacks: it never gives a node of another stack, whatever became of its nodes. */
+#include "profile/stack_cache.h"
+
+#include "base/arena.h"
+#include "check.h"
+
+enum { DEPTH = 3, MANY = 100000 };
+
+static struct hs_location_table locations;
+static struct hs_callsite_trie trie;
+static struct hs_stack_cache cache;
+
+static void begin(void)
+{
+	CHECK_INT(hs_location_table_init(&locations), 0);
+	CHECK_INT(hs_callsite_trie_init(&trie, &locations), 0);
+	CHECK_INT(hs_stack_cache_init(&cache), 0);
+}
+
+static void end(void)
+{
+	hs_stack_cache_fini(&cache);
+	hs_callsite_trie_fini(&trie);
+	hs_location_table_fini(&locations);
+}
+
+/* Stacks that differ at the leaf, and are in mapping 0. */
+static void make_frames(struct hs_frame frames[DEPTH], uint32_t site)
+{
+	for (uint32_t i = 0; i < DEPTH; i++)
+		frames[i] = (struct hs_frame){.address = i == 0 ? 0x1000 + site : i};
+}
+
+/* The node of a stack, held. */
+static uint32_t intern(const struct hs_frame frames[DEPTH], uint32_t code)
+{
+	uint32_t node = HS_CALLSITE_ROOT;
+
+	for (uint32_t i = DEPTH; i-- > 0;)
+		node = hs_callsite_trie_child(
+			&trie, node, hs_location_table_intern(&locations, frames[i], code));
+	hs_callsite_trie_hold(&trie, node);
+	return node;
+}
+
+static uint32_t find(const struct hs_frame *frames, uint32_t count)
+{
+	return hs_stack_cache_find(&cache, &trie, hs_stack_cache_hash(frames, count), frames,
+				   count);
+}
+
+static void put(const struct hs_frame frames[DEPTH], uint32_t node)
+{
+	hs_stack_cache_put(&cache, hs_stack_cache_hash(frames, DEPTH), node);
+}
+
+static void finds_what_came_before(void)
+{
+	struct hs_frame frames[DEPTH];
+	uint32_t node;
+
+	begin();
+	make_frames(frames, 1);
+	node = intern(frames, 0);
+	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+	put(frames, node);
+	CHECK_INT(find(frames, DEPTH), node);
+	CHECK_INT(find(frames + 1, DEPTH - 1), HS_CALLSITE_NONE);
+	end();
+}
+
+/* As if two stacks had one hash: the node of the other one is noted. */
+static void check_refused(const struct hs_frame frames[DEPTH], const struct hs_frame *asked,
+			  uint32_t count)
+{
+	begin();
+	hs_stack_cache_put(&cache, hs_stack_cache_hash(asked, count), intern(frames, 0));
+	CHECK_INT(find(asked, count), HS_CALLSITE_NONE);
+	end();
+}
+
+static void frames_are_compared(void)
+{
+	struct hs_frame frames[DEPTH], asked[DEPTH];
+
+	make_frames(frames, 1);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		make_frames(asked, 1);
+		asked[i].address ^= 1u << 20;
+		check_refused(frames, asked, DEPTH);
+		make_frames(asked, 1);
+		asked[i].mapping = 1;
+		check_refused(frames, asked, DEPTH);
+	}
+	check_refused(frames, frames, DEPTH - 1);
+	check_refused(frames, frames + 1, DEPTH - 1);
+}
+
+static void generated_code_and_hidden_locations_are_refused(void)
+{
+	struct hs_frame frames[DEPTH];
+	uint32_t node;
+
+	begin();
+	make_frames(frames, 1);
+	put(frames, intern(frames, 7));
+	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+	node = intern(frames, 0);
+	put(frames, node);
+	CHECK_INT(find(frames, DEPTH), node);
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		struct hs_location *location = hs_location_table_get(
+			&locations, hs_location_table_intern(&locations, frames[i], 0));
+
+		location->verdict = HS_VERDICT_SHOWN;
+		CHECK_INT(find(frames, DEPTH), node);
+		location->verdict = HS_VERDICT_HIDDEN;
+		CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+		location->verdict = HS_VERDICT_NONE;
+	}
+	end();
+}
+
+/* A node that nobody holds goes, and its number comes to be another stack's. */
+static void nodes_that_went_are_not_given_out(void)
+{
+	struct hs_frame frames[DEPTH], others[DEPTH];
+	uint32_t node;
+
+	begin();
+	make_frames(frames, 1);
+	make_frames(others, 2);
+	others[1].address = 77;
+	others[2].address = 78;
+	node = intern(frames, 0);
+	put(frames, node);
+	hs_callsite_trie_release(&trie, node);
+	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+	intern(others, 0);
+	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+	/* A node alone goes, and its location stays. */
+	hs_location_table_hold(&locations, hs_location_table_intern(&locations, frames[0], 0));
+	node = hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT,
+				      hs_location_table_intern(&locations, frames[0], 0));
+	hs_callsite_trie_hold(&trie, node);
+	hs_stack_cache_put(&cache, hs_stack_cache_hash(frames, 1), node);
+	CHECK_INT(find(frames, 1), node);
+	hs_callsite_trie_release(&trie, node);
+	CHECK_INT(find(frames, 1), HS_CALLSITE_NONE);
+	/* It comes again, as other nodes. */
+	node = intern(frames, 0);
+	put(frames, node);
+	CHECK_INT(find(frames, DEPTH), node);
+	/* The tables become smaller than the number. */
+	hs_callsite_trie_release(&trie, node);
+	hs_interner_trim(&trie.interner);
+	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+	end();
+}
+
+/* Until the cache is as large as it may be, nearly all are found; then those that came last. */
+static void it_grows_and_is_bounded(void)
+{
+	struct hs_frame frames[DEPTH];
+	size_t used;
+	uint32_t found = 0;
+
+	begin();
+	for (uint32_t i = 0; i < 10000; i++) {
+		make_frames(frames, i);
+		put(frames, intern(frames, 0));
+	}
+	for (uint32_t i = 0; i < 10000; i++) {
+		make_frames(frames, i);
+		found += find(frames, DEPTH) != HS_CALLSITE_NONE;
+	}
+	CHECK(found > 9900);
+	hs_stack_cache_fini(&cache);
+	used = hs_arena_used();
+	CHECK_INT(hs_stack_cache_init(&cache), 0);
+	for (uint32_t i = 0; i < MANY; i++) {
+		make_frames(frames, 10000 + i);
+		hs_stack_cache_put(&cache, hs_stack_cache_hash(frames, DEPTH), 0);
+	}
+	CHECK(hs_arena_used() - used <= 640u << 10);
+	make_frames(frames, 1);
+	put(frames, intern(frames, 0));
+	CHECK(find(frames, DEPTH) != HS_CALLSITE_NONE);
+	end();
+}
+
+/* It goes on as large as it is. */
+static void growing_may_fail(void)
+{
+	struct hs_frame frames[DEPTH];
+	size_t budget = hs_arena_budget();
+
+	begin();
+	hs_arena_set_budget(hs_arena_used());
+	for (uint32_t i = 0; i < MANY; i++) {
+		make_frames(frames, i);
+		hs_stack_cache_put(&cache, hs_stack_cache_hash(frames, DEPTH), 0);
+	}
+	hs_arena_set_budget(budget);
+	make_frames(frames, 1);
+	put(frames, intern(frames, 0));
+	CHECK(find(frames, DEPTH) != HS_CALLSITE_NONE);
+	end();
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
+	RUN(finds_what_came_before);
+	RUN(frames_are_compared);
+	RUN(generated_code_and_hidden_locations_are_refused);
+	RUN(nodes_that_went_are_not_given_out);
+	RUN(it_grows_and_is_bounded);
+	RUN(growing_may_fail);
+	CHECK_INT(hs_arena_used() < ((size_t)1 << 20), 1);
+	return CHECK_RESULT();
+}
