@@ -25,6 +25,7 @@ struct hs_pc {
 	struct hs_row row;
 	bool is_call;          /* pc is a return address: the call site is pc - 1 */
 	bool is_signal_return; /* pc is the code that a signal handler returns to */
+	bool is_own;           /* pc is in this library */
 };
 
 struct hs_pc_cache {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes rows of rules, and applies them.  Run by the unwinding worker. */
+/* Makes rows of rules.  Run by the unwinding worker. */
 #include "unwind/unwind_row.h"
-
-#define WORD_BYTES 8
 
 /* DW_OP_breg0 + register, then the offset; DW_OP_deref. */
 #define OP_BREG0 0x70
@@ -49,7 +47,7 @@ static bool set_cfa(struct hs_row *row, const struct hs_cfi_rules *rules, uint64
 		return false;
 	}
 	index = hs_arch_register_index((int)*base);
-	row->cfa_register = (uint8_t)index;
+	row->cfa_register = (uint8_t)index & 0xf;
 	row->cfa_offset = (int32_t)offset;
 	return index >= HS_ARCH_SP && offset == row->cfa_offset;
 }
@@ -75,7 +73,7 @@ static bool find_slot(const struct hs_row *row, const struct hs_cfi_rule *rule, 
 	if (!parse_register_offset(&rest, &number, offset) || rest.next != rest.end ||
 	    number != base || *offset > 0)
 		return false;
-	*offset -= WORD_BYTES;
+	*offset -= HS_ROW_WORD;
 	return true;
 }
 
@@ -83,13 +81,17 @@ static bool set_saved(struct hs_row *row, const struct hs_cfi_rules *rules, unsi
 {
 	for (unsigned i = HS_ARCH_FIRST_SAVED; i < HS_ARCH_REGS; i++) {
 		int64_t offset;
+		uint8_t words;
 
 		if (rules->of[i].kind == HS_CFI_SAME)
 			continue;
-		if (!find_slot(row, &rules->of[i], base, &offset) || offset % WORD_BYTES != 0 ||
-		    offset >= 0 || offset < -UINT8_MAX * WORD_BYTES)
+		if (!find_slot(row, &rules->of[i], base, &offset) || offset % HS_ROW_WORD != 0 ||
+		    offset >= 0 || offset < -UINT8_MAX * HS_ROW_WORD)
 			return false;
-		row->saved[i - HS_ARCH_FIRST_SAVED] = (uint8_t)(-offset / WORD_BYTES);
+		words = (uint8_t)(-offset / HS_ROW_WORD);
+		row->saved[i - HS_ARCH_FIRST_SAVED] = words;
+		if (words > row->deepest)
+			row->deepest = words;
 	}
 	return true;
 }
@@ -103,7 +105,7 @@ static bool set_row(struct hs_row *row, const struct hs_cfi_rules *rules, uint64
 		row->kind = HS_ROW_END;
 		return true;
 	}
-	return back->kind == HS_CFI_OFFSET && back->offset == -HS_ARCH_RETURN_WORD * WORD_BYTES &&
+	return back->kind == HS_CFI_OFFSET && back->offset == -HS_ARCH_RETURN_WORD * HS_ROW_WORD &&
 	       rules->of[HS_ARCH_SP].kind == HS_CFI_SAME && set_cfa(row, rules, pc, &base) &&
 	       set_saved(row, rules, base);
 }
@@ -115,30 +117,4 @@ void hs_row_set(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t p
 	*row = none;
 	if (!set_row(row, rules, pc))
 		*row = none;
-}
-
-bool hs_row_apply(const struct hs_row *row, const struct hs_stack_window *window,
-		  struct hs_regs *regs)
-{
-	uint64_t base = *hs_arch_register(regs, row->cfa_register);
-	uint64_t cfa = base + (uint64_t)(int64_t)row->cfa_offset, end = cfa;
-	struct hs_regs caller = *regs;
-
-	if (row->kind == HS_ROW_REALIGNED) {
-		end = base + WORD_BYTES;
-		if (!hs_stack_window_read(window, cfa, &cfa))
-			return false;
-	}
-	if (!hs_stack_window_read(window, cfa - HS_ARCH_RETURN_WORD * WORD_BYTES, &caller.pc))
-		return false;
-	for (unsigned i = HS_ARCH_FIRST_SAVED; i < HS_ARCH_REGS; i++) {
-		unsigned words = row->saved[i - HS_ARCH_FIRST_SAVED];
-
-		if (words > 0 && !hs_stack_window_read(window, end - words * WORD_BYTES,
-						       hs_arch_register(&caller, i)))
-			return false;
-	}
-	caller.sp = cfa;
-	*regs = caller;
-	return true;
 }

@@ -50,13 +50,12 @@ enum stop {
 struct walk {
 	struct hs_unwinder *unwinder;
 	struct hs_stepper stepper; /* at the current frame */
-	const struct hs_pc *known; /* of the current pc */
+	const struct hs_pc *known; /* of the current pc; NULL: in no mapping of the snapshot */
 	struct hs_frame *frames;
 	size_t count;
 	size_t depth;
 	unsigned own_frames;
 	uint32_t rows_made;
-	uint32_t mapping; /* of the current pc */
 	bool is_call;     /* pc is a return address, not an interrupted instruction */
 	bool is_guess;    /* the frame was found by the frame pointer */
 	bool is_switched; /* a signal interrupted another stack than the copied one */
@@ -174,35 +173,42 @@ static const struct hs_pc *look_up(struct walk *walk, uint64_t pc)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
 	/* In this order: code that is newer than the index is not readable before. */
-	uint32_t mapping = find_mapping(unwinder, pc - walk->is_call);
+	uint32_t id = find_mapping(unwinder, pc - walk->is_call);
 	bool is_return = is_signal_return(unwinder, pc);
+	const struct hs_mapping *mapping;
 	struct hs_pc *found;
 	uint64_t end;
 
 	if (is_return)
-		mapping = hs_mapping_table_find(unwinder->table, pc);
-	if (mapping == HS_MAPPING_NONE)
+		id = hs_mapping_table_find(unwinder->table, pc);
+	mapping = hs_mapping_table_get(unwinder->table, id);
+	if (mapping == NULL)
 		return NULL;
 	found = hs_pc_cache_add(&unwinder->pcs, pc, walk->is_call);
-	found->mapping = mapping;
+	found->mapping = id;
 	found->is_signal_return = is_return;
+	found->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
 	if (is_return)
 		return found;
-	hs_unwind_rows_make(unwinder->rows, hs_mapping_table_get(unwinder->table, mapping),
-			    pc - walk->is_call, &found->row, &end);
+	hs_unwind_rows_make(unwinder->rows, mapping, pc - walk->is_call, &found->row, &end);
 	walk->rows_made += found->row.kind != HS_ROW_NONE;
 	return found;
 }
 
-/* Set known and mapping of the current frame. */
+/* Set known of the current frame. */
 static void classify(struct walk *walk)
 {
+	struct hs_unwinder *unwinder = walk->unwinder;
 	uint64_t pc = walk->stepper.regs.pc;
 
-	walk->known = hs_pc_cache_find(&walk->unwinder->pcs, pc, walk->is_call);
+	walk->known = hs_pc_cache_find(&unwinder->pcs, pc, walk->is_call);
 	if (walk->known == NULL)
 		walk->known = look_up(walk, pc);
-	walk->mapping = walk->known != NULL ? walk->known->mapping : HS_MAPPING_NONE;
+	if (walk->known != NULL &&
+	    !hs_map_watch_is_of_snapshot(&unwinder->maps, walk->known->mapping)) {
+		hs_stats_add(unwind_late, 1);
+		walk->known = NULL;
+	}
 }
 
 static void append(struct walk *walk, uint64_t address, uint32_t mapping)
@@ -214,28 +220,23 @@ static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 static enum stop record(struct walk *walk)
 {
 	uint64_t pc = walk->stepper.regs.pc;
-	const struct hs_mapping *mapping;
+	const struct hs_pc *known;
 
 	if (pc == 0)
 		return STOP_COMPLETE;
 	classify(walk);
-	if (walk->mapping != HS_MAPPING_NONE &&
-	    !hs_map_watch_is_of_snapshot(&walk->unwinder->maps, walk->mapping)) {
-		hs_stats_add(unwind_late, 1);
-		walk->mapping = HS_MAPPING_NONE;
-	}
-	mapping = hs_mapping_table_get(walk->unwinder->table, walk->mapping);
-	if (mapping == NULL && walk->is_guess)
+	known = walk->known;
+	if (known == NULL && walk->is_guess)
 		return STOP_NO_INFO;
-	if (mapping != NULL && (mapping->flags & HS_MAPPING_OWN) != 0)
+	if (known != NULL && known->is_own)
 		return walk->own_frames++ < MOST_OWN_FRAMES ? STOP_NOT : STOP_BAD_FRAME;
 	if (walk->count == walk->depth)
 		return STOP_DEPTH;
-	if (mapping == NULL) {
+	if (known == NULL) {
 		append(walk, pc - walk->is_call, HS_MAPPING_UNKNOWN);
 		return STOP_NO_MAPPING;
 	}
-	append(walk, pc - (walk->is_call && !walk->known->is_signal_return), walk->mapping);
+	append(walk, pc - (walk->is_call && !known->is_signal_return), known->mapping);
 	return STOP_NOT;
 }
 

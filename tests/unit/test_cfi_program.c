@@ -77,6 +77,7 @@ static void test_saved_registers(void)
 	CHECK_INT(row.saved[R13], 0);
 	CHECK_INT(row.saved[R14], 0);
 	CHECK_INT(row.saved[R15], 255);
+	CHECK_INT(row.deepest, 255);
 	CHECK(RUN_PROGRAM(0, 0x83, 0x80, 2));
 	CHECK_INT(row.kind, HS_ROW_NONE); /* a word too far */
 	CHECK(RUN_PROGRAM(0, 0x83, 0));
@@ -183,9 +184,13 @@ static void test_application(void)
 	const struct hs_row saved = {.kind = HS_ROW_REGISTER,
 				     .cfa_register = HS_ARCH_SP,
 				     .cfa_offset = 32,
+				     .deepest = 3,
 				     .saved = {0, 2, 0, 0, 0, 3}};
-	const struct hs_row realigned = {
-		.kind = HS_ROW_REALIGNED, .cfa_register = 2, .cfa_offset = -8, .saved = {1, 3}};
+	const struct hs_row realigned = {.kind = HS_ROW_REALIGNED,
+					 .cfa_register = 2,
+					 .cfa_offset = -8,
+					 .deepest = 3,
+					 .saved = {1, 3}};
 	uint64_t words[] = {100, 101, 102, 103, 0x8040, 105, 106, 107};
 	struct hs_stack_window window = {
 		.start = 0x8000, .bytes = (const uint8_t *)words, .size = sizeof words};
