@@ -74,6 +74,7 @@ struct hs_thread_state {
 	uint32_t generation; /* of the countdown: hs_sampler_generation */
 	_Atomic uint32_t labels; /* the program's: sample/labels.h; 0: none.  Handlers change it */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
+	bool asking;  /* inside hs_ask() of session/ask.h */
 	uint8_t closing; /* how many dlclose() calls the thread is in */
 };
 

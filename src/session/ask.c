@@ -11,12 +11,12 @@
 #include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
+#include "sample/thread_state.h"
 #include "session/epoch.h"
 #include "session/session_state.h"
 
 /* For whoever asks, until it has its answer; then the producer has done with the fields. */
 static struct hs_lock lock;
-static _Atomic int32_t asker; /* tid of the holder */
 
 static struct hs_ask asked;
 static int result;
@@ -80,17 +80,20 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 {
 	const uint64_t limit_ns = HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS;
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
-	int32_t tid = hs_sys_gettid();
 	int error;
 
-	/* In a signal handler over another ask of this thread. */
-	if (atomic_load_explicit(&asker, memory_order_relaxed) == tid ||
-	    !hs_lock_acquire_within(&lock, limit_ns))
+	/* In a signal handler over another ask of this thread, which may hold the lock. */
+	if (hs_thread.asking)
 		return -EBUSY;
-	atomic_store_explicit(&asker, tid, memory_order_relaxed);
-	error = ask_and_wait(ask, end_ns, path, capacity);
-	atomic_store_explicit(&asker, 0, memory_order_relaxed);
-	hs_lock_release(&lock);
+	hs_thread.asking = true;
+	atomic_signal_fence(memory_order_seq_cst);
+	error = -EBUSY;
+	if (hs_lock_acquire_within(&lock, limit_ns)) {
+		error = ask_and_wait(ask, end_ns, path, capacity);
+		hs_lock_release(&lock);
+	}
+	atomic_signal_fence(memory_order_seq_cst);
+	hs_thread.asking = false;
 	return error;
 }
 
@@ -151,6 +154,5 @@ void hs_ask_serve(void)
 void hs_ask_after_fork(void)
 {
 	hs_lock_reset(&lock);
-	atomic_store(&asker, 0);
 	atomic_store(&done, atomic_load(&number));
 }

@@ -44,24 +44,26 @@ static int check_name(const char *name)
 	return error;
 }
 
-static bool is_on(uint32_t heap)
+/* The interval that it is sampled with; 0: it is not. */
+static uint64_t interval_of(uint32_t heap)
 {
-	return atomic_load(&hs_heaps[heap].state) == HS_HEAP_REGISTERED &&
-	       atomic_load(&hs_epoch) != 0 && hs_heap_interval(heap) != 0;
+	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_REGISTERED || atomic_load(&hs_epoch) == 0)
+		return 0;
+	return hs_heap_interval(heap);
 }
 
 /* As the one thread that calls the heap's functions now. */
 static void tell(uint32_t heap)
 {
 	const struct hs_heap_calls calls = told[heap].calls;
-	bool now = is_on(heap);
+	uint64_t interval = interval_of(heap);
 
-	if (atomic_load(&told[heap].was_told_on) == now)
+	if (atomic_load(&told[heap].was_told_on) == (interval != 0))
 		return;
-	atomic_store(&told[heap].was_told_on, now);
-	if (now && calls.enabled != NULL)
-		calls.enabled(calls.context, hs_heap_interval(heap));
-	else if (!now && calls.disabled != NULL)
+	atomic_store(&told[heap].was_told_on, interval != 0);
+	if (interval != 0 && calls.enabled != NULL)
+		calls.enabled(calls.context, interval);
+	else if (interval == 0 && calls.disabled != NULL)
 		calls.disabled(calls.context);
 }
 
@@ -72,7 +74,7 @@ static void tell(uint32_t heap)
  */
 static void notify(uint32_t heap)
 {
-	while (atomic_load(&told[heap].was_told_on) != is_on(heap)) {
+	while (atomic_load(&told[heap].was_told_on) != (interval_of(heap) != 0)) {
 		uint32_t nobody = 0;
 
 		if (!atomic_compare_exchange_strong(&told[heap].caller, &nobody,
