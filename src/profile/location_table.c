@@ -13,7 +13,7 @@ static const char *const pseudo_names[HS_PSEUDO_COUNT] = {
 int hs_location_table_init(struct hs_location_table *table)
 {
 	return hs_interner_init(&table->interner, sizeof(struct hs_location),
-				offsetof(struct hs_location, name));
+				offsetof(struct hs_location, verdict));
 }
 
 void hs_location_table_fini(struct hs_location_table *table)

@@ -26,12 +26,12 @@ struct hs_location {
 	uint64_t address;        /* call site; of a pseudo frame: enum hs_pseudo_frame */
 	uint32_t mapping;        /* HS_MAPPING_NONE: pseudo frame */
 	uint32_t code;           /* of generated code: see profile/jit_frames.h; else 0 */
+	enum hs_verdict verdict; /* beside the key: known stacks are compared by both */
+	uint32_t holders;        /* nodes of callsite_trie.h, and a verdict that is to stay */
 	const char *name;        /* NULL: not named yet */
 	const char *system_name; /* linkage name; NULL: as name, or not known by a symbol */
 	struct hs_shared_name *held_name; /* where these are; NULL: they are not the location's */
-	uint32_t holders;    /* nodes of callsite_trie.h, and a verdict that is to stay */
-	uint32_t later_code; /* known after the frame was met; not part of the key */
-	enum hs_verdict verdict;
+	uint32_t later_code;              /* known after the frame was met; not part of the key */
 };
 
 struct hs_location_table {

@@ -7,15 +7,14 @@
  * Timed is what the producer does, not what the program's threads do for it.  An argument is the
  * most live samples, and the pairs that are timed: few, where a tool counts instructions.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/arena.h"
+#include "output/dump_file.h"
 #include "output/gzip_writer.h"
 #include "output/pprof_encoder.h"
 #include "profile/books.h"
@@ -234,7 +233,8 @@ static int write_bytes(void *context, const void *bytes, size_t count)
 	return sink->writer != NULL ? hs_gzip_writer_write(sink->writer, bytes, count) : 0;
 }
 
-static __attribute__((noinline)) void dump(const char *where, int fd)
+/* file: NULL: nowhere. */
+static __attribute__((noinline)) void dump(const char *where, const struct hs_dump_file *file)
 {
 	static const struct hs_options options = {.drop_frames = "",
 						  .symbolize = HS_SYMBOLIZE_NAMES};
@@ -248,9 +248,9 @@ static __attribute__((noinline)) void dump(const char *where, int fd)
 
 	check(snapshot != NULL, "no snapshot");
 	frozen = now_ns();
-	check(fd < 0 || hs_gzip_writer_open(fd, &sink.writer) == 0, "no writer");
+	check(file == NULL || hs_gzip_writer_open(file, &sink.writer) == 0, "no writer");
 	check(hs_pprof_encode(&view, &bytes) == 0, "not encoded");
-	check(fd < 0 || hs_gzip_writer_finish(sink.writer) == 0, "not written");
+	check(file == NULL || hs_gzip_writer_finish(sink.writer) == 0, "not written");
 	hs_gzip_writer_close(sink.writer);
 	hs_snapshot_destroy(snapshot);
 	printf("%8zu rows, %-9s %6.1f ms (%5.1f for the snapshot), %5zu KiB, with %5zu KiB of "
@@ -261,18 +261,16 @@ static __attribute__((noinline)) void dump(const char *where, int fd)
 
 static void measure_dump(unsigned labels)
 {
-	char path[] = "/tmp/bench_books.XXXXXX";
-	int fd = mkstemp(path);
+	static struct hs_dump_file file = {.fd = -1};
 
-	check(fd >= 0, "no file");
-	unlink(path);
+	check(hs_dump_file_open(&file, "bench_books.pb.gz") == 0, "no file");
 	start_producer(labels);
 	allocate_all(DUMP_SAMPLES, DUMP_STACKS, DUMP_SAMPLES / DUMP_STACKS);
-	dump("the first", -1);
-	dump("counted", -1);
-	dump("gzip'd", fd);
+	dump("the first", NULL);
+	dump("counted", NULL);
+	dump("gzip'd", &file);
+	hs_dump_file_discard(&file);
 	free_all(DUMP_SAMPLES);
-	close(fd);
 }
 
 int main(int argc, char **argv)
