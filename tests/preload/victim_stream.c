@@ -42,6 +42,21 @@ static void wait_for_file(const char *path)
 	}
 }
 
+/* What is sampled is written after a second at the latest: until nothing has come for five. */
+static void wait_for_the_rest(const char *path)
+{
+	struct stat file;
+	off_t bytes = 0;
+
+	for (int same = 0; same < 50; same++) {
+		usleep(100000);
+		check(stat(path, &file) == 0, path);
+		if (file.st_size != bytes)
+			same = 0;
+		bytes = file.st_size;
+	}
+}
+
 /* The descriptor of the file, which the program does not know. */
 static int find_descriptor(const char *path)
 {
@@ -92,6 +107,7 @@ static void mode_replace(char **arguments)
 
 	site_blocks(1001);
 	wait_for_file(arguments[0]);
+	wait_for_the_rest(arguments[0]);
 	check(own >= 0 && dup2(own, find_descriptor(arguments[0])) >= 0, "dup2");
 	site_blocks(1002);
 }
