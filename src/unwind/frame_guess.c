@@ -43,7 +43,7 @@ enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
 	 * has none, is no return address: a function that was put on the stack for its last
 	 * frame to return to, as makecontext() does with __start_context.
 	 */
-	if (is_call && hs_libunwind_engine_has_info(engine, regs->pc))
+	if (is_call && hs_libunwind_engine_has_info(engine, window, regs->pc))
 		return HS_GUESS_END;
 	return follow_frame_pointer(window, regs);
 }

@@ -214,10 +214,12 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	return -UNW_ESTOPUNWIND;
 }
 
-bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine, uint64_t pc)
+bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine,
+				  const struct hs_stack_window *window, uint64_t pc)
 {
 	unw_proc_info_t info;
 
+	engine->window = *window;
 	engine->reads_left = READS_PER_STEP;
 	return find_proc_info(engine->space, pc, &info, 0, engine) == 0;
 }

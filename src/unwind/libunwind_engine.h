@@ -70,8 +70,9 @@ int hs_libunwind_engine_begin(struct hs_libunwind_engine *engine, const struct h
 enum hs_step hs_libunwind_engine_step(struct hs_libunwind_engine *engine, uint64_t *pc,
 				      uint64_t *sp);
 
-/* Whether there is unwind information for the instruction at pc, in a walk under way. */
-bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine, uint64_t pc);
+/* Whether there is unwind information for the instruction at pc, in a walk over window. */
+bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine,
+				  const struct hs_stack_window *window, uint64_t pc);
 
 /* The registers of the current frame; those not known any more are 0. */
 void hs_libunwind_engine_get_regs(struct hs_libunwind_engine *engine, struct hs_regs *regs);

@@ -22,6 +22,8 @@ static enum hs_step step_by_engine(struct hs_stepper *stepper, bool is_call)
 
 enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row, bool is_call)
 {
+	if (row->kind == HS_ROW_NO_INFO)
+		return HS_STEP_NO_INFO;
 	if (row->kind == HS_ROW_NONE ||
 	    (row->kind != HS_ROW_END && !hs_row_apply(row, &stepper->window, &stepper->regs)))
 		return step_by_engine(stepper, is_call);

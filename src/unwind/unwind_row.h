@@ -25,6 +25,7 @@
 
 enum hs_row_kind {
 	HS_ROW_NONE,      /* libunwind's */
+	HS_ROW_NO_INFO,   /* there is no unwind information */
 	HS_ROW_REGISTER,  /* the canonical frame address is register + offset */
 	HS_ROW_REALIGNED, /* it stands there; registers are saved below the register's own word */
 	HS_ROW_END,       /* there is no caller */
@@ -64,7 +65,7 @@ static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_w
 
 /*
  * Make the registers those of the caller.  Returns false, *regs as before, if a word is not
- * in the window.  Not for rows of the kinds NONE and END.
+ * in the window.  Only for rows of kinds with an address.
  */
 static inline bool hs_row_apply(const struct hs_row *row, const struct hs_stack_window *window,
 				struct hs_regs *regs)

@@ -35,17 +35,19 @@ void hs_unwind_rows_destroy(struct hs_unwind_rows *rows)
 	hs_arena_free(rows);
 }
 
-/* Binary search for the last entry that starts at or before pc: its FDE's address, 0 = none. */
-static uint64_t find_fde(const struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
-			 uint64_t pc)
+/* Whether the tables say something of a pc. */
+enum finding { FOUND, NOTHING, UNREADABLE };
+
+/* Binary search for the last entry that starts at or before pc.  *fde: its FDE's address. */
+static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+			     uint64_t pc, uint64_t *fde)
 {
-	struct hs_eh_frame_entry entry = {0, 0};
+	struct hs_eh_frame_entry entry;
 	struct hs_eh_frame_hdr header;
 	uint64_t low = 0, high;
-	int64_t fde = 0;
 
 	if (hs_eh_frame_hdr_read(&header, rows->memory, mapping) < 0)
-		return 0;
+		return UNREADABLE;
 	high = header.fde_count;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
@@ -53,15 +55,15 @@ static uint64_t find_fde(const struct hs_unwind_rows *rows, const struct hs_mapp
 			mapping->eh_frame_hdr + header.table_offset + middle * sizeof entry;
 
 		if (hs_memory_cache_read(rows->memory, address, &entry, sizeof entry) < 0)
-			return 0;
+			return UNREADABLE;
 		if ((int64_t)entry.start > (int64_t)(pc - mapping->eh_frame_hdr)) {
 			high = middle;
 		} else {
 			low = middle + 1;
-			fde = entry.fde;
+			*fde = mapping->eh_frame_hdr + (uint64_t)(int64_t)entry.fde;
 		}
 	}
-	return low > 0 ? mapping->eh_frame_hdr + (uint64_t)fde : 0;
+	return low > 0 ? FOUND : NOTHING;
 }
 
 /* Copy the entry at an address, of room bytes at most, without its length. */
@@ -78,35 +80,62 @@ static bool read_entry(const struct hs_unwind_rows *rows, uint64_t address, uint
 	return true;
 }
 
-static bool find_entries(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc)
+static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+				 uint64_t pc)
 {
-	uint64_t address = find_fde(rows, mapping, pc), place = address + 4, back;
+	uint64_t address = 0, place, back;
+	enum finding finding = find_fde(rows, mapping, pc, &address);
 	struct hs_dwarf_cursor fde, cie;
 
-	if (address == 0 || !read_entry(rows, address, rows->fde_bytes, FDE_BYTES, &fde))
-		return false;
+	if (finding != FOUND)
+		return finding;
+	place = address + 4;
+	if (!read_entry(rows, address, rows->fde_bytes, FDE_BYTES, &fde))
+		return UNREADABLE;
 	back = hs_dwarf_take(&fde, 4);
-	return back != 0 && read_entry(rows, place - back, rows->cie_bytes, CIE_BYTES, &cie) &&
-	       hs_eh_cie_read(&cie, &rows->cie) &&
-	       hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde) &&
-	       pc - rows->fde.start < rows->fde.bytes;
+	if (back == 0 || !read_entry(rows, place - back, rows->cie_bytes, CIE_BYTES, &cie) ||
+	    !hs_eh_cie_read(&cie, &rows->cie) ||
+	    !hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde))
+		return UNREADABLE;
+	return pc - rows->fde.start < rows->fde.bytes ? FOUND : NOTHING;
 }
 
-void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
-			 struct hs_row *row, uint64_t *end)
+static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct hs_row *row,
+			uint64_t *end)
 {
-	static const struct hs_row none = {.kind = HS_ROW_NONE};
 	struct hs_cfi_rules rules;
 
-	*row = none;
-	*end = pc + 1;
-	/* The tables of hinted code are at another place. */
-	if (mapping == NULL || (mapping->flags & HS_MAPPING_HINT) != 0 || pc < mapping->start ||
-	    pc >= mapping->end || !find_entries(rows, mapping, pc) || !rows->cie.is_known ||
-	    rows->cie.is_signal_frame || rows->cie.return_register != HS_ARCH_DWARF_RETURN)
+	if (!rows->cie.is_known || rows->cie.is_signal_frame ||
+	    rows->cie.return_register != HS_ARCH_DWARF_RETURN)
 		return;
 	if (hs_cfi_run(&rows->cie, &rows->fde, pc, &rules, end))
 		hs_row_set(row, &rules, pc);
 	else
 		*end = pc + 1;
+}
+
+void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
+			 struct hs_row *row, uint64_t *end)
+{
+	static const struct hs_row none = {.kind = HS_ROW_NONE}, no_info = {.kind = HS_ROW_NO_INFO};
+
+	*row = none;
+	*end = pc + 1;
+	/* The tables of hinted code are at another place. */
+	if (mapping == NULL || (mapping->flags & HS_MAPPING_HINT) != 0)
+		return;
+	if (mapping->eh_frame_hdr == 0) {
+		*row = no_info;
+		return;
+	}
+	switch (find_entries(rows, mapping, pc)) {
+	case FOUND:
+		run_program(rows, pc, row, end);
+		break;
+	case NOTHING:
+		*row = no_info;
+		break;
+	case UNREADABLE:
+		break;
+	}
 }

@@ -191,7 +191,7 @@ static const struct hs_pc *look_up(struct walk *walk, uint64_t pc)
 	if (is_return)
 		return found;
 	hs_unwind_rows_make(unwinder->rows, mapping, pc - walk->is_call, &found->row, &end);
-	walk->rows_made += found->row.kind != HS_ROW_NONE;
+	walk->rows_made += found->row.kind > HS_ROW_NO_INFO;
 	return found;
 }
 

@@ -142,6 +142,15 @@ static bool begin(void)
 	return false;
 }
 
+static void end(void)
+{
+	hs_unwind_rows_destroy(rows);
+	hs_libunwind_engine_destroy(engine);
+	hs_memory_cache_destroy(memory);
+	hs_mapping_table_destroy(table);
+	free((void *)(uintptr_t)window.bytes);
+}
+
 static bool is_equal(const struct hs_row *row, const struct hs_regs *frame)
 {
 	struct hs_regs ours = *frame, theirs;
@@ -152,6 +161,8 @@ static bool is_equal(const struct hs_row *row, const struct hs_regs *frame)
 	step = hs_libunwind_engine_step(engine, &pc, &sp);
 	if (row->kind == HS_ROW_END)
 		return step == HS_STEP_END;
+	if (row->kind == HS_ROW_NO_INFO)
+		return step == HS_STEP_NO_INFO;
 	if (step != HS_STEP_FRAME || !hs_row_apply(row, &window, &ours))
 		return false;
 	hs_libunwind_engine_get_regs(engine, &theirs);
@@ -176,7 +187,7 @@ static void compare_at(const struct hs_mapping *mapping, uint64_t pc, uint64_t *
 	}
 }
 
-/* The first and the last address of each row. */
+/* The first and the last address of each row, and the one past the function. */
 static void compare_function(const struct hs_mapping *mapping, uint64_t start, uint64_t bytes)
 {
 	uint64_t end, unused;
@@ -188,6 +199,8 @@ static void compare_function(const struct hs_mapping *mapping, uint64_t start, u
 		if (end - pc > 1)
 			compare_at(mapping, end - 1, &unused);
 	}
+	if (start + bytes < mapping->end)
+		compare_at(mapping, start + bytes, &unused);
 }
 
 static void compare_object(const struct hs_mapping *mapping)
@@ -271,5 +284,6 @@ int main(void)
 	make_stack();
 	RUN(test_loaded_objects);
 	RUN(test_files);
+	end();
 	return CHECK_RESULT();
 }

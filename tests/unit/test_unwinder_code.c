@@ -53,11 +53,15 @@ static FRAME void call_machine_code(void)
 
 static void test_code_without_unwind_tables(void)
 {
+	uint64_t asked;
+
 	begin();
 	/* Newer than the index: it is read again. */
 	map_code(NULL, -1);
 	call_machine_code();
+	asked = hs_stats_get(unwind_rows_fallback);
 	unwind();
+	CHECK_INT(hs_stats_get(unwind_rows_fallback), asked);
 	CHECK(is_complete());
 	CHECK(frame_count >= 6);
 	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
