@@ -10,6 +10,7 @@
 #include "output/pprof_encoder.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/interner.h"
@@ -28,7 +29,8 @@ enum field {
 
 enum {
 	ITEMS_PER_PAUSE = 256,
-	FRAME_BYTES = 11, /* a tag of one byte, a length of at most ten */
+	PIECE_BYTES = 16 << 10, /* written at a time, but for a message that is larger */
+	FRAME_BYTES = 11,       /* a tag of one byte, a length of at most ten */
 };
 
 /* Numbers of texts.  Functions are numbered in order of first use. */
@@ -47,8 +49,9 @@ struct encoder {
 	struct hs_pprof_labels labels;
 	uint32_t *stack;        /* one stack as the view gives it, */
 	uint64_t *location_ids; /* and as the profile names it */
-	uint8_t *buffer;        /* one packed message */
+	uint8_t *buffer;        /* packed messages */
 	size_t capacity;
+	size_t used;
 	uint32_t items_since_pause;
 };
 
@@ -70,18 +73,29 @@ static void end_item(struct encoder *encoder)
 		encoder->view->pause(encoder->view->pause_context);
 }
 
+static int write_out(struct encoder *encoder)
+{
+	size_t bytes = encoder->used;
+
+	encoder->used = 0;
+	return bytes > 0 ? encoder->sink->write(encoder->sink->context, encoder->buffer, bytes) : 0;
+}
+
+/* Make room for so many bytes behind those that are packed. */
 static int reserve(struct encoder *encoder, size_t bytes)
 {
-	uint8_t *larger;
+	size_t capacity = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
+	int error;
 
-	if (bytes <= encoder->capacity)
+	if (bytes <= encoder->capacity - encoder->used)
 		return 0;
-	larger = hs_arena_realloc(encoder->buffer, bytes + bytes / 2);
-	if (larger == NULL)
-		return -ENOMEM;
-	encoder->buffer = larger;
-	encoder->capacity = bytes + bytes / 2;
-	return 0;
+	error = write_out(encoder);
+	if (error != 0 || bytes <= encoder->capacity)
+		return error;
+	hs_arena_free(encoder->buffer);
+	encoder->buffer = hs_arena_alloc(capacity);
+	encoder->capacity = encoder->buffer != NULL ? capacity : 0;
+	return encoder->buffer != NULL ? 0 : -ENOMEM;
 }
 
 /* The tag and length before a length-delimited field.  Returns the bytes written. */
@@ -99,16 +113,14 @@ static size_t put_frame(uint8_t *out, enum field field, size_t bytes)
 static int write_message(struct encoder *encoder, enum field field, const ProtobufCMessage *message)
 {
 	size_t bytes = protobuf_c_message_get_packed_size(message);
-	size_t used;
-	int error;
+	int error = reserve(encoder, FRAME_BYTES + bytes);
 
-	if (reserve(encoder, FRAME_BYTES + bytes) != 0)
-		return -ENOMEM;
-	used = put_frame(encoder->buffer, field, bytes);
-	used += protobuf_c_message_pack(message, encoder->buffer + used);
-	error = encoder->sink->write(encoder->sink->context, encoder->buffer, used);
+	if (error != 0)
+		return error;
+	encoder->used += put_frame(encoder->buffer + encoder->used, field, bytes);
+	encoder->used += protobuf_c_message_pack(message, encoder->buffer + encoder->used);
 	end_item(encoder);
-	return error;
+	return 0;
 }
 
 static int value_type(struct encoder *encoder, const char *type, const char *unit,
@@ -151,7 +163,7 @@ static int write_header(struct encoder *encoder)
 	Perftools__Profiles__ValueType *sample_type_list[HS_VIEW_VALUES];
 	Perftools__Profiles__ValueType period_type;
 	int64_t comments[HS_VIEW_COMMENTS];
-	size_t bytes;
+	int error;
 
 	for (size_t i = 0; i < HS_VIEW_VALUES; i++) {
 		if (value_type(encoder, types[i][0], types[i][1], &sample_types[i]) != 0)
@@ -169,11 +181,11 @@ static int write_header(struct encoder *encoder)
 	profile.time_nanos = encoder->view->time_ns;
 	profile.duration_nanos = encoder->view->duration_ns;
 
-	bytes = protobuf_c_message_get_packed_size(&profile.base);
-	if (reserve(encoder, bytes) != 0)
-		return -ENOMEM;
-	protobuf_c_message_pack(&profile.base, encoder->buffer);
-	return encoder->sink->write(encoder->sink->context, encoder->buffer, bytes);
+	error = reserve(encoder, protobuf_c_message_get_packed_size(&profile.base));
+	if (error == 0)
+		encoder->used +=
+			protobuf_c_message_pack(&profile.base, encoder->buffer + encoder->used);
+	return error;
 }
 
 static int write_row(struct encoder *encoder, const struct hs_view_row *row)
@@ -239,7 +251,7 @@ static int function_id(struct encoder *encoder, const struct hs_view_location *l
 		       uint32_t *id)
 {
 	const char *system_name = location->system_name ? location->system_name : location->name;
-	struct function function = { .start_line = location->start_line };
+	struct function function = {.start_line = location->start_line};
 	uint32_t number;
 
 	if (hs_string_table_intern(&encoder->strings, location->name, &function.name) != 0 ||
@@ -302,18 +314,16 @@ static int write_functions(struct encoder *encoder)
 /* Element by element, for a repeated string field of protobuf-c is NUL-terminated. */
 static int write_strings(struct encoder *encoder)
 {
-	const struct hs_byte_sink *sink = encoder->sink;
-
 	for (uint32_t i = 0; i < encoder->strings.count; i++) {
 		const struct hs_string *string = &encoder->strings.strings[i];
-		uint8_t frame[FRAME_BYTES];
-		size_t used = put_frame(frame, FIELD_STRING_TABLE, string->length);
-		int error = sink->write(sink->context, frame, used);
+		int error = reserve(encoder, FRAME_BYTES + (size_t)string->length);
 
-		if (error == 0 && string->length > 0)
-			error = sink->write(sink->context, string->bytes, string->length);
 		if (error != 0)
 			return error;
+		encoder->used += put_frame(encoder->buffer + encoder->used, FIELD_STRING_TABLE,
+					   string->length);
+		memcpy(encoder->buffer + encoder->used, string->bytes, string->length);
+		encoder->used += string->length;
 		end_item(encoder);
 	}
 	return 0;
@@ -335,7 +345,7 @@ int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink)
 {
 	static int (*const steps[])(struct encoder * encoder) = {
 		start,           write_header,    write_rows,    write_mappings,
-		write_locations, write_functions, write_strings,
+		write_locations, write_functions, write_strings, write_out,
 	};
 	struct encoder encoder = {.view = view, .sink = sink};
 	int error = 0;

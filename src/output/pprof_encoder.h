@@ -3,8 +3,8 @@
  * Encodes a view as perftools.profiles.Profile, the format that pprof reads.
  *
  * Each Sample, Location, Function and Mapping is packed on its own with protobuf-c
- * and written at once behind its field tag and length; the string table comes last.
- * So there is never a second copy of the profile in memory.
+ * behind its field tag and length, and they are written in pieces of 16 KiB; the string
+ * table comes last.  So there is never a second copy of the profile in memory.
  * Equal views give equal bytes.
  *
  * Text that is not UTF-8 is escaped as %XX; a name longer than 4096 bytes is cut at

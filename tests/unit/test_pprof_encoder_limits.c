@@ -16,8 +16,8 @@ static void equal_views_give_equal_bytes(void)
 {
 	struct sample *first = malloc(sizeof *first);
 	struct sample *second = malloc(sizeof *second);
-	struct memory_sink a = { 0 };
-	struct memory_sink b = { 0 };
+	struct memory_sink a = {0};
+	struct memory_sink b = {0};
 
 	sample_fill(first);
 	sample_fill(second);
@@ -33,25 +33,6 @@ static void equal_views_give_equal_bytes(void)
 	free(b.bytes);
 	free(first);
 	free(second);
-}
-
-static void failure_of_the_sink_ends_it(void)
-{
-	size_t before = hs_arena_used();
-	struct memory_sink whole = { 0 };
-	struct sample sample;
-
-	sample_fill(&sample);
-	CHECK_INT(sample_encode(&sample.view, &whole), 0);
-	free(whole.bytes);
-	for (size_t after = 1; after <= whole.calls; after++) {
-		struct memory_sink memory = { .fail_after = after };
-
-		CHECK_INT(sample_encode(&sample.view, &memory), -ENOSPC);
-		CHECK_INT(memory.calls, after);
-		CHECK_INT(hs_arena_used(), before);
-		free(memory.bytes);
-	}
 }
 
 /* With any budget: success, or -ENOMEM; nothing stays in the arena. */
@@ -71,7 +52,7 @@ static void used_up_memory_is_reported(void)
 		sample.locations[i].name = names[i];
 	}
 	for (size_t budget = 0; budget < 1 << 20 && error != 0; budget += 64) {
-		struct memory_sink memory = { 0 };
+		struct memory_sink memory = {0};
 
 		hs_arena_set_budget(before + budget);
 		error = sample_encode(&sample.view, &memory);
@@ -106,11 +87,11 @@ static void fill_many(struct sample *sample, struct hs_view_row *rows,
 	sample_fill(sample);
 	for (uint32_t i = 0; i < MANY_LOCATIONS; i++) {
 		snprintf(names[i], sizeof names[i], "some::name::space::function_%u", i);
-		locations[i] = (struct hs_view_location){ .name = names[i] };
+		locations[i] = (struct hs_view_location){.name = names[i]};
 		locations[i].address = sample->mappings[0].start + i;
 	}
 	for (uint32_t i = 0; i < MANY_ROWS; i++)
-		rows[i] = (struct hs_view_row){ .callsite = i, .values = { 1, i, 1, i } };
+		rows[i] = (struct hs_view_row){.callsite = i, .values = {1, i, 1, i}};
 	sample->view.rows = rows;
 	sample->view.row_count = MANY_ROWS;
 	sample->view.locations = locations;
@@ -119,23 +100,53 @@ static void fill_many(struct sample *sample, struct hs_view_row *rows,
 	sample->view.deepest_stack = MANY_DEPTH;
 }
 
-static void large_view_has_no_second_copy(void)
+static struct sample many;
+
+static void fill_static(uint32_t row_count)
 {
 	static struct hs_view_row rows[MANY_ROWS];
 	static struct hs_view_location locations[MANY_LOCATIONS];
 	static char names[MANY_LOCATIONS][40];
-	static struct sample sample;
+
+	fill_many(&many, rows, locations, names);
+	many.view.row_count = row_count;
+}
+
+/* In the rows, the locations, the functions and the texts. */
+static void failure_of_the_sink_ends_it(void)
+{
 	size_t before = hs_arena_used();
-	struct memory_sink memory = { 0 };
+	struct memory_sink whole = {0};
+
+	fill_static(1000);
+	CHECK_INT(sample_encode(&many.view, &whole), 0);
+	CHECK(whole.calls > 20);
+	free(whole.bytes);
+	for (size_t after = 1; after <= whole.calls; after++) {
+		struct memory_sink memory = {.fail_after = after};
+
+		CHECK_INT(sample_encode(&many.view, &memory), -ENOSPC);
+		CHECK_INT(memory.calls, after);
+		CHECK_INT(hs_arena_used(), before);
+		free(memory.bytes);
+	}
+}
+
+static void large_view_has_no_second_copy(void)
+{
+	size_t before = hs_arena_used();
+	struct memory_sink memory = {0};
 	unsigned items = MANY_ROWS + MAPPINGS + 2 * MANY_LOCATIONS + MANY_LOCATIONS;
 
-	fill_many(&sample, rows, locations, names);
-	CHECK_INT(sample_encode(&sample.view, &memory), 0);
+	fill_static(MANY_ROWS);
+	CHECK_INT(sample_encode(&many.view, &memory), 0);
 	CHECK(memory.length > (size_t)10 << 20);
 	CHECK(memory.arena_peak - before < (size_t)4 << 20);
 	CHECK_INT(hs_arena_used(), before);
+	/* In pieces, each nearly full. */
+	CHECK(memory.calls < memory.length / (15 << 10));
 	/* Every 256 items; beside the names there are some twenty texts. */
-	CHECK(sample.pauses >= items / 256 && sample.pauses <= (items + 32) / 256);
+	CHECK(many.pauses >= items / 256 && many.pauses <= (items + 32) / 256);
 	printf("   %d rows, %zu bytes, %zu bytes of arena\n", MANY_ROWS, memory.length,
 	       memory.arena_peak - before);
 	free(memory.bytes);
