@@ -97,6 +97,16 @@ static int write_unlocked(void *context, const void *bytes, size_t count)
 	return error;
 }
 
+static int finish_unlocked(struct hs_gzip_writer *writer)
+{
+	int error;
+
+	hs_lock_hand_over(&hs_session.producer_batch);
+	error = hs_gzip_writer_finish(writer);
+	hs_lock_acquire(&hs_session.producer_batch);
+	return error;
+}
+
 static int write_file(const struct hs_view *view)
 {
 	struct hs_byte_sink sink = {.write = write_unlocked};
@@ -108,7 +118,7 @@ static int write_file(const struct hs_view *view)
 	sink.context = writer;
 	error = hs_pprof_encode(view, &sink);
 	if (error == 0)
-		error = hs_gzip_writer_finish(writer);
+		error = finish_unlocked(writer);
 	hs_gzip_writer_close(writer);
 	return error;
 }
