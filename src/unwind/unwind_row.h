@@ -53,6 +53,7 @@ static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_w
 		return true;
 	if (top > window->size || top < row->deepest * HS_ROW_WORD)
 		return false;
+#pragma GCC unroll 8
 	for (unsigned i = HS_ARCH_FIRST_SAVED; i < HS_ARCH_REGS; i++) {
 		unsigned words = row->saved[i - HS_ARCH_FIRST_SAVED];
 
