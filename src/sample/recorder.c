@@ -4,9 +4,7 @@
  */
 #include "sample/recorder.h"
 
-#include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -201,7 +199,8 @@ static __attribute__((noinline)) void lose(const struct hs_sample *sample, enum 
 	hs_heap_lose(sample->heap, sample->size, weight_of(sample));
 }
 
-bool hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
+static __attribute__((noinline)) bool record_or_lose(struct hs_thread_state *thread,
+							const struct hs_regs *regs)
 {
 	/* Wait, rather than go without the stack. */
 	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
@@ -228,24 +227,62 @@ bool hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs
 	return outcome == RECORDED;
 }
 
+static void count_frees(uint32_t heap, uint32_t count)
+{
+	if (count > 0) {
+		hs_stats_add(frees, count);
+		hs_heap_add(heap, frees, count);
+	}
+}
+
+/* Record the free of a heap's id; how many samples that ends. */
+static uint32_t record_free(uint32_t heap, uint64_t id)
+{
+	uint32_t count;
+
+	if (!hs_live_index_may_hold(hs_live_key(heap, id)))
+		return 0;
+	count = hs_live_set_free_id(heap, id, &hs_sequence);
+	count_frees(heap, count);
+	return count;
+}
+
+/* What a heap allocates again is not in use any more, even if we were not told so. */
+static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
+{
+	uint32_t count;
+
+	if (!hs_live_set_may_hold_key(hs_live_key(sample->heap, sample->id)))
+		return;
+	count = record_free(sample->heap, sample->id);
+	if (count > 0)
+		hs_stats_add(superseded, count);
+}
+
+enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
+{
+	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
+	if (thread->sample.epoch == 0)
+		return HS_RECORDED_NOTHING;
+	/* Not deeper: with what follows it would take too much of a small stack. */
+	supersede(&thread->sample);
+	return record_or_lose(thread, regs) ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
+}
+
 /* The countdown has ended within this allocation: a sample, if there is sampling. */
 static bool record_chosen(struct hs_thread_state *thread, const void *address, size_t size,
 			  const struct hs_regs *regs)
 {
-	uint32_t epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
-
 	/* It may have been switched off since the countdown was drawn. */
-	if (epoch == 0 || hs_heap_interval(HS_HEAP_MALLOC) == 0)
+	if (hs_heap_interval(HS_HEAP_MALLOC) == 0)
 		return false;
 	thread->sample = (struct hs_sample){
 		.id = (uintptr_t)address,
 		.size = size,
 		.interval_bytes = thread->interval_bytes,
 		.heap = HS_HEAP_MALLOC,
-		.epoch = epoch,
 	};
-	hs_record_supersede(HS_HEAP_MALLOC, (uintptr_t)address);
-	return hs_record_sample(thread, regs);
+	return hs_record_sample(thread, regs) == HS_RECORDED_SAMPLE;
 }
 
 bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs)
@@ -275,30 +312,9 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 	return recorded;
 }
 
-static void count_frees(uint32_t heap, uint32_t count)
-{
-	if (count > 0) {
-		hs_stats_add(frees, count);
-		hs_heap_add(heap, frees, count);
-	}
-}
-
-void hs_record_supersede(uint32_t heap, uint64_t id)
-{
-	uint32_t count;
-
-	if (!hs_live_set_may_hold_key(hs_live_key(heap, id)))
-		return;
-	count = hs_live_set_free_id(heap, id, &hs_sequence);
-	count_frees(heap, count);
-	if (count > 0)
-		hs_stats_add(superseded, count);
-}
-
 void hs_record_free_id(uint32_t heap, uint64_t id)
 {
-	if (hs_live_index_may_hold(hs_live_key(heap, id)))
-		count_frees(heap, hs_live_set_free_id(heap, id, &hs_sequence));
+	(void)record_free(heap, id);
 }
 
 void hs_record_free(const void *address)

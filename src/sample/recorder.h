@@ -45,11 +45,18 @@ extern struct hs_recorder hs_recorder;
 /* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
 extern _Atomic uint64_t hs_sequence;
 
+enum hs_recorded {
+	HS_RECORDED_NOTHING, /* sampling is stopped */
+	HS_RECORDED_LOSS,    /* counted, for there was no room */
+	HS_RECORDED_SAMPLE,  /* in the ring */
+};
+
 /*
- * Record thread->sample, or count its loss.  In the slow path: between hs_reentry_enter() and
- * _leave() of sample/reentry.h.  Returns true if it was put into the ring.
+ * Record thread->sample, a chosen allocation of any heap; its epoch is filled in.  What the heap
+ * had in use under that id counts as freed first.  In the slow path: between hs_reentry_enter()
+ * and _leave() of sample/reentry.h.
  */
-bool hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs);
+enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs);
 
 /*
  * An allocation returned address (NULL: it failed, and nothing happens).  Decides
@@ -63,12 +70,6 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
  * handler, hook, vfork child or real-time policy.  sp: of the caller.  A few system calls.
  */
 bool hs_record_may_wait(uintptr_t sp);
-
-/*
- * What a heap allocates again is not in use any more, even if the program has not said so to
- * us: before a sample of it.
- */
-void hs_record_supersede(uint32_t heap, uint64_t id);
 
 /* The program is about to free address, or a heap's id.  Must come before the real free. */
 void hs_record_free(const void *address);

@@ -24,25 +24,12 @@ static bool is_chosen(struct hs_thread_state *thread, uint64_t interval, uint64_
 	return hs_sampler_draw(&thread->random, interval) <= rest;
 }
 
-static bool record(struct hs_thread_state *thread, const struct hs_sample *sample,
-		   const struct hs_regs *regs)
-{
-	thread->sample = *sample;
-	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
-	if (thread->sample.epoch == 0)
-		return false;
-	hs_record_supersede(sample->heap, sample->id);
-	(void)hs_record_sample(thread, regs);
-	return true;
-}
-
 /* The allocation is counted down; if the countdown ends, it may be a sample. */
 static bool count_down(struct hs_thread_state *thread, uint32_t heap, uint64_t id, uint64_t size,
 		       const struct hs_regs *regs)
 {
 	uint64_t interval = hs_heap_interval(heap), bytes = size + (size == 0);
 	uint64_t countdown = thread->reported_countdown;
-	struct hs_sample sample = {.id = id, .size = size, .heap = heap};
 
 	if (bytes < countdown) {
 		thread->reported_countdown = countdown - bytes;
@@ -51,10 +38,15 @@ static bool count_down(struct hs_thread_state *thread, uint32_t heap, uint64_t i
 	thread->reported_countdown = hs_sampler_draw(&thread->random, thread->reported_interval);
 	if (interval == 0 || !is_chosen(thread, interval, bytes - countdown))
 		return false;
-	/* Not less than what the countdown was drawn with: see is_chosen(). */
-	sample.interval_bytes =
-		interval > thread->reported_interval ? interval : thread->reported_interval;
-	return record(thread, &sample, regs);
+	thread->sample = (struct hs_sample){
+		.id = id,
+		.size = size,
+		/* Not less than what the countdown was drawn with: see is_chosen(). */
+		.interval_bytes = interval > thread->reported_interval ? interval
+								       : thread->reported_interval,
+		.heap = heap,
+	};
+	return hs_record_sample(thread, regs) != HS_RECORDED_NOTHING;
 }
 
 bool hs_report_allocation(uint32_t heap, uint64_t id, uint64_t size, const struct hs_regs *regs)
@@ -80,7 +72,6 @@ bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size, uint64_t stands
 		      const struct hs_regs *regs)
 {
 	struct hs_thread_state *thread = &hs_thread;
-	struct hs_sample sample = {.id = id, .size = size, .heap = heap, .is_weighed = true};
 	unsigned __int128 weight = HS_WEIGHT_ONE;
 	bool recorded;
 
@@ -90,8 +81,14 @@ bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size, uint64_t stands
 		return false;
 	if (stands_for > size && size > 0)
 		weight = ((unsigned __int128)stands_for << HS_WEIGHT_SHIFT) / size;
-	sample.weight = (uint64_t)(weight < WEIGHT_MAX ? weight : WEIGHT_MAX);
-	recorded = record(thread, &sample, regs);
+	thread->sample = (struct hs_sample){
+		.id = id,
+		.size = size,
+		.weight = (uint64_t)(weight < WEIGHT_MAX ? weight : WEIGHT_MAX),
+		.heap = heap,
+		.is_weighed = true,
+	};
+	recorded = hs_record_sample(thread, regs) != HS_RECORDED_NOTHING;
 	hs_reentry_leave(thread, thread->guarded_countdown);
 	return recorded;
 }

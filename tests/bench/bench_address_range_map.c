@@ -5,10 +5,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "base/arena.h"
+#include "bench.h"
 #include "maps/address_range_map.h"
 
 /* Ranges of four pages with a gap of one, as libraries lie. */
@@ -19,16 +19,7 @@
 #define CALLS 2000000u
 
 static struct hs_address_range_map map;
-static uint64_t random_state = 88172645463325252u;
 static volatile uint64_t sink;
-
-static uint64_t random_below(uint64_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state % limit;
-}
 
 static double now_ns(void)
 {
@@ -38,20 +29,13 @@ static double now_ns(void)
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static void check(int result)
-{
-	if (result < 0) {
-		fprintf(stderr, "bench_address_range_map: error %d\n", result);
-		exit(1);
-	}
-}
-
 static void fill(uint32_t count)
 {
 	hs_address_range_map_clear(&map);
 	for (uint32_t i = 0; i < count; i++) {
 		uint64_t start = FIRST + i * STRIDE;
-		check(hs_address_range_map_emplace(&map, start, start + 4 * PAGE, i));
+		check(hs_address_range_map_emplace(&map, start, start + 4 * PAGE, i) >= 0,
+		      "emplace");
 	}
 }
 
@@ -98,7 +82,9 @@ static double trim_ns(uint32_t count)
 
 	for (uint32_t i = 0; i < CALLS; i++) {
 		uint64_t at = FIRST + random_below(count * STRIDE / PAGE) * PAGE;
-		check(hs_address_range_map_trim_overlaps_and_emplace(&map, at, at + 3 * PAGE, i));
+		check(hs_address_range_map_trim_overlaps_and_emplace(&map, at, at + 3 * PAGE, i) >=
+			      0,
+		      "trim and emplace");
 	}
 	return (now_ns() - start) / CALLS;
 }
@@ -132,7 +118,7 @@ static void measure(uint32_t count)
 
 int main(void)
 {
-	check(hs_arena_init((size_t)256 << 20));
+	check(hs_arena_init((size_t)256 << 20) >= 0, "arena");
 	printf("%8s %14s %10s %14s %10s %10s %14s\n", "ranges", "append, ns", "find, ns",
 	       "trim+add, ns", "levels", "most", "ranges after");
 	measure(10);

@@ -9,11 +9,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/arena.h"
+#include "bench.h"
 #include "output/dump_file.h"
 #include "output/gzip_writer.h"
 #include "output/pprof_encoder.h"
@@ -36,15 +36,7 @@ struct record {
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
 static struct record batch[BATCH];
-static uint64_t random_state, next_block, *blocks;
-
-static uint64_t random_below(uint64_t limit)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state % limit;
-}
+static uint64_t next_block, *blocks;
 
 /* Of this thread, for others may have the processors. */
 static double now_ns(void)
@@ -53,14 +45,6 @@ static double now_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
-
-static void check(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "bench_books: %s\n", what);
-	exit(1);
 }
 
 static double median(double values[ROUNDS])

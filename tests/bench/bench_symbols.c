@@ -8,13 +8,13 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "bench.h"
 #include "symbolize/symbols.h"
 
 enum { FUNCTIONS = 86000, FUNCTION_BYTES = 256, NAME_BYTES = 80, WANTED = 5000, ROUNDS = 5 };
@@ -31,14 +31,6 @@ static double now_ms(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
 	return (double)time.tv_sec * 1e3 + (double)time.tv_nsec / 1e6;
-}
-
-static void check(bool condition, const char *what)
-{
-	if (condition)
-		return;
-	fprintf(stderr, "bench_symbols: %s\n", what);
-	exit(1);
 }
 
 static void set_sections(Elf64_Shdr sections[SECTIONS], uint64_t at)

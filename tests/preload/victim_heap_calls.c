@@ -10,15 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static int failures;
-
-#define EXPECT(expression)                                                                         \
-	do {                                                                                       \
-		if (!(expression)) {                                                               \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #expression);   \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
+#include "victim_expect.h"
 
 static sem_t is_in_call, call_may_end;
 static _Atomic int calling, on, off;

@@ -11,15 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int failures;
-
-#define EXPECT(expression)                                                                         \
-	do {                                                                                       \
-		if (!(expression)) {                                                               \
-			fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #expression);   \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
+#include "victim_expect.h"
 
 static struct {
 	int on, off;

@@ -15,16 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static int failures;
-
-#define EXPECT(expression)                                                                         \
-	do {                                                                                       \
-		if (!(expression)) {                                                               \
-			std::fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__,            \
-				     #expression);                                                 \
-			failures++;                                                                \
-		}                                                                                  \
-	} while (0)
+#include "victim_expect.h"
 
 enum { REQUESTS = 3000, ENDPOINTS = 3, TENANTS = 3 };
 
