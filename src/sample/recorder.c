@@ -128,7 +128,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const struct hs_r
 	if (!hs_live_set_insert_id(ticket, sample->heap, sample->id)) {
 		hs_ring_abandon(hs_recorder.ring, place, hs_reentry_tid(thread));
 		thread->reservation = 0;
-		hs_ring_wake_reader(hs_recorder.ring);
+		hs_ring_tell_reader(hs_recorder.ring);
 		return NO_SLOT;
 	}
 	number = atomic_fetch_add_explicit(&hs_sequence, 1, memory_order_acq_rel);
@@ -136,7 +136,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const struct hs_r
 	hs_ring_commit(hs_recorder.ring, place);
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->reservation = 0;
-	hs_ring_wake_reader(hs_recorder.ring);
+	hs_ring_tell_reader(hs_recorder.ring);
 	return RECORDED;
 }
 
@@ -349,7 +349,7 @@ static void record_tombstone(uint64_t number)
 		hs_ring_commit(hs_recorder.ring, place);
 		atomic_signal_fence(memory_order_seq_cst);
 		thread->reservation = 0;
-		hs_ring_wake_reader(hs_recorder.ring);
+		hs_ring_tell_reader(hs_recorder.ring);
 	}
 	hs_reentry_leave(thread, thread->guarded_countdown);
 }

@@ -35,7 +35,7 @@ void hs_reentry_close_abandoned(struct hs_thread_state *thread)
 	    hs_ring_abandon(hs_recorder.ring, hs_ring_ticket(thread->reservation),
 			    hs_reentry_tid(thread))) {
 		hs_stats_add(abandoned, 1);
-		hs_ring_wake_reader(hs_recorder.ring);
+		hs_ring_tell_reader(hs_recorder.ring);
 	}
 	thread->reservation = 0;
 }

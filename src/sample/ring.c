@@ -15,6 +15,9 @@
 /* Bound on retries when other writers keep getting in between. */
 #define RESERVE_TRIES 1000
 
+/* A napping reader is woken when this part of the ring is in use. */
+#define FILLING_SHARE 4
+
 /* Between two looks of who waits: a slot of the live set comes free without a wake. */
 #define SLICE_NS 1000000
 
@@ -208,7 +211,7 @@ static bool close_word(struct hs_ring *ring, uint32_t ticket, uint64_t word,
 		return false;
 	/*
 	 * Release: the record's bytes and the descriptor's fields; pairs with
-	 * hs_ring_read()'s acquire.  Sequentially consistent for hs_ring_wake_reader().
+	 * hs_ring_read()'s acquire.  Sequentially consistent for hs_ring_tell_reader().
 	 */
 	return atomic_compare_exchange_strong(&slot_of(ring, ticket)->word, &word,
 					      (word & ~(uint64_t)3) | state);
@@ -230,16 +233,40 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 	return word_tid(word) == tid && close_word(ring, ticket, word, HS_RING_ABANDONED);
 }
 
-void hs_ring_wake_reader(struct hs_ring *ring)
+bool hs_ring_is_filling(const struct hs_ring *ring)
+{
+	/* The tail first: it never passes the head. */
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+
+	return position_of(head) - position_of(tail) > ring->units / FILLING_SHARE;
+}
+
+static void wake(struct hs_ring *ring)
+{
+	if (atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed) !=
+	    HS_RING_AWAKE)
+		hs_sys_futex_wake(&ring->reader_asleep, 1);
+}
+
+void hs_ring_tell_reader(struct hs_ring *ring)
 {
 	/*
 	 * The commit before and this load must not be swapped: the reader sets the flag
 	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
 	 * All four are sequentially consistent.
 	 */
-	if (atomic_load(&ring->reader_asleep) != 0 &&
-	    atomic_exchange_explicit(&ring->reader_asleep, 0, memory_order_relaxed) != 0)
-		hs_sys_futex_wake(&ring->reader_asleep, 1);
+	uint32_t asleep = atomic_load(&ring->reader_asleep);
+
+	if (asleep == HS_RING_ASLEEP || (asleep == HS_RING_NAPPING && hs_ring_is_filling(ring)))
+		wake(ring);
+}
+
+void hs_ring_wake_reader(struct hs_ring *ring)
+{
+	/* As in hs_ring_tell_reader(). */
+	if (atomic_load(&ring->reader_asleep) != HS_RING_AWAKE)
+		wake(ring);
 }
 
 uint32_t hs_ring_space_counter(struct hs_ring *ring)
@@ -329,12 +356,22 @@ void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns)
 {
 	struct hs_ring_item item;
 
-	/* Sequentially consistent, before the look at the ring: see hs_ring_wake_reader(). */
-	atomic_store(&ring->reader_asleep, 1);
+	/* Sequentially consistent, before the look at the ring: see hs_ring_tell_reader(). */
+	atomic_store(&ring->reader_asleep, HS_RING_ASLEEP);
 	hs_ring_read(ring, &item);
 	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
-		hs_sys_futex_wait(&ring->reader_asleep, 1, timeout_ns);
-	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
+		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_ASLEEP, timeout_ns);
+	atomic_store_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed);
+}
+
+bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns)
+{
+	/* As in hs_ring_reader_sleep(). */
+	atomic_store(&ring->reader_asleep, HS_RING_NAPPING);
+	if (!hs_ring_is_filling(ring))
+		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_NAPPING, timeout_ns);
+	return atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE,
+					memory_order_relaxed) == HS_RING_AWAKE;
 }
 
 uint32_t hs_ring_head_ticket(const struct hs_ring *ring)

@@ -77,12 +77,15 @@ struct hs_ring {
 	_Atomic uint32_t space; /* futex: changes when waiting writers should look again */
 	_Atomic uint32_t space_waiters;
 
-	/* 1 while the reader sleeps on it (futex).  Set by the reader, cleared by a writer. */
+	/* enum hs_ring_sleep, a futex.  Set by the reader, cleared by who wakes it. */
 	_Alignas(64) _Atomic uint32_t reader_asleep;
 	_Atomic uint32_t used_units_max; /* high water, relaxed */
 };
 
 enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
+
+/* What the reader is woken by: nothing, the next record, or a ring that fills up. */
+enum hs_ring_sleep { HS_RING_AWAKE, HS_RING_ASLEEP, HS_RING_NAPPING };
 
 /* What the reader gets.  cookie 0: none was set. */
 struct hs_ring_item {
@@ -135,8 +138,17 @@ bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket);
  */
 bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid);
 
-/* Wake the reader if it sleeps.  One system call then, none otherwise. */
+/*
+ * A record was committed or abandoned: wake the reader if it sleeps, but from a nap only if the
+ * ring fills up.  Any thread, signal handlers too.  One system call then, none otherwise.
+ */
+void hs_ring_tell_reader(struct hs_ring *ring);
+
+/* Wake the reader, from a nap too: somebody waits for it. */
 void hs_ring_wake_reader(struct hs_ring *ring);
+
+/* Whether so much is in use that the reader should not put it off. */
+bool hs_ring_is_filling(const struct hs_ring *ring);
 
 /*
  * Wait until space may have come free, at most timeout_ns.  Returns false on timeout.
@@ -164,6 +176,13 @@ bool hs_ring_close_dead(struct hs_ring *ring);
 
 /* Sleep until a writer commits, at most timeout_ns (below 0: no limit).  Reader only. */
 void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns);
+
+/*
+ * Sleep for timeout_ns whatever is committed, unless the ring fills up: so that records in close
+ * succession do not each cost their writer a system call.  Returns whether it was woken.
+ * Reader only.
+ */
+bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns);
 
 /* The ticket of the next reservation: all before it are older than now.  Any thread. */
 uint32_t hs_ring_head_ticket(const struct hs_ring *ring);

@@ -85,6 +85,7 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 		    HS_REQUEST_FINAL)
 			return;
 		hs_lock_hand_over(&session->producer_batch);
+		hs_ring_wake_reader(&session->ring);
 		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
 		hs_lock_acquire(&session->producer_batch);
 	} while (hs_sys_monotonic_ns() < end_ns);

@@ -93,10 +93,11 @@ static void forget_threads(void)
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
 	atomic_store(&hs_recorder.reader_runs, false);
-	atomic_store(&session->ring.reader_asleep, 0);
+	atomic_store(&session->ring.reader_asleep, HS_RING_AWAKE);
 	atomic_store(&session->ring.space_waiters, 0);
 	atomic_store(&session->producer_event.state, 0);
 	atomic_store(&session->worker_event.state, 0);
+	atomic_store(&session->is_queue_full, false);
 	hs_lock_reset(&session->worker_batch);
 	hs_lock_reset(&session->producer_batch);
 	hs_lock_reset(&gate);

@@ -82,6 +82,7 @@ struct hs_session {
 	struct hs_lock producer_batch;
 	struct hs_event producer_event; /* queue filled, or a request */
 	struct hs_event worker_event;   /* queue has room again */
+	_Atomic bool is_queue_full;     /* for the worker, which waits or is about to */
 
 	bool engine_loaded;            /* worker's */
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */

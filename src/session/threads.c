@@ -33,10 +33,15 @@
 /* Records between two moments at which a fork can come in, unless one waits already. */
 #define BATCH_RECORDS 64
 
-/* After a burst the worker looks again by itself for a while, so that samples in close
- * succession do not each cost the program a wake. */
-#define NAP_NS 2000000
+/*
+ * When the worker has read all it looks again by itself after this long, or when the ring fills
+ * up: so samples in close succession cost neither the program a wake nor us a switch each.
+ */
+#define NAP_NS 10000000
 #define STALL_NS 1000000
+
+/* At most: the producer says when there is room in the queue. */
+#define FULL_QUEUE_NS 2000000
 
 /* A number that has not arrived after this long, with all older records read, is lost. */
 #define GAP_NS 100000000u
@@ -62,11 +67,57 @@ static void load_engine_once(void)
 	hs_unwinder_load_engine(hs_session.unwinder);
 }
 
+/* As many records as a fork may wait for.  Returns how many there were. */
+static int unwind_batch(enum hs_worker_result *result)
+{
+	struct hs_session *session = &hs_session;
+	int done = 0;
+
+	hs_lock_acquire(&session->worker_batch);
+	do {
+		*result = hs_worker_step(session->worker);
+	} while (*result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS &&
+		 !hs_lock_is_wanted(&session->worker_batch));
+	if (*result == HS_WORKER_STALLED)
+		hs_ring_close_dead(&session->ring);
+	hs_cpu_note_worker();
+	hs_lock_hand_over(&session->worker_batch);
+	return done;
+}
+
+/*
+ * Wait until there may be something to do.  worked: there was something since the last wait.
+ * Returns whether it was woken.
+ */
+static bool worker_rest(enum hs_worker_result result, bool worked)
+{
+	struct hs_session *session = &hs_session;
+
+	switch (result) {
+	case HS_WORKER_DID_ONE:
+		return false;
+	case HS_WORKER_FULL:
+		/* Told so, the producer may have made room meanwhile: once more before the wait. */
+		if (atomic_exchange(&session->is_queue_full, true))
+			hs_event_wait(&session->worker_event, FULL_QUEUE_NS);
+		return false;
+	case HS_WORKER_STALLED:
+		hs_ring_reader_sleep(&session->ring, STALL_NS);
+		return true;
+	case HS_WORKER_IDLE:
+		break;
+	}
+	if (worked)
+		return hs_ring_reader_nap(&session->ring, NAP_NS);
+	hs_ring_reader_sleep(&session->ring, -1);
+	return true;
+}
+
 static void *worker_main(void *unused)
 {
 	struct hs_session *session = &hs_session;
-	enum hs_worker_result result;
-	bool slept = false;
+	bool worked = false; /* since it last slept */
+	bool woken = false;
 
 	(void)unused;
 	become_profiler("heapsample-unw");
@@ -75,31 +126,18 @@ static void *worker_main(void *unused)
 	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
 	for (;;) {
-		int done = 0;
+		enum hs_worker_result result;
 
-		hs_lock_acquire(&session->worker_batch);
-		do {
-			result = hs_worker_step(session->worker);
-		} while (result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS &&
-			 !hs_lock_is_wanted(&session->worker_batch));
-		if (result == HS_WORKER_STALLED)
-			hs_ring_close_dead(&session->ring);
-		hs_cpu_note_worker();
-		hs_lock_hand_over(&session->worker_batch);
-
-		/* Woken for nothing here: the live set is full, and frees wait for the producer. */
-		if (done > 0 || slept)
+		worked |= unwind_batch(&result) > 0;
+		/*
+		 * When there is a pause, or much to take.  Woken for nothing: the live set is full,
+		 * and frees wait for the producer.
+		 */
+		if (result == HS_WORKER_DID_ONE ? hs_ring_is_filling(&session->queue)
+						: worked || woken)
 			hs_event_signal(&session->producer_event);
-		slept = false;
-		if (result == HS_WORKER_FULL)
-			hs_event_wait(&session->worker_event, NAP_NS);
-		else if (result == HS_WORKER_IDLE && done > 0)
-			hs_event_wait(&session->worker_event, NAP_NS);
-		else if (result == HS_WORKER_STALLED || result == HS_WORKER_IDLE) {
-			hs_ring_reader_sleep(&session->ring,
-					     result == HS_WORKER_STALLED ? STALL_NS : -1);
-			slept = true;
-		}
+		woken = worker_rest(result, worked);
+		worked &= result == HS_WORKER_DID_ONE || result == HS_WORKER_FULL;
 	}
 	return NULL;
 }
@@ -162,8 +200,9 @@ bool hs_threads_produce(void)
 	}
 	waiting = hs_producer_commit(session->producer);
 	watch_gap(waiting);
-	if (done > 0 || freed > 0) {
+	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
 		hs_event_signal(&session->worker_event);
+	if (done > 0 || freed > 0) {
 		is_live_set_short = hs_live_set_maintain(SLOT_HEADROOM) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow();

@@ -342,6 +342,58 @@ static void test_sleep_ends_at_the_timeout(void)
 	hs_sys_fault = NULL;
 }
 
+/* Whether a commit now makes a system call, with the reader in that state. */
+static bool tell_wakes(enum hs_ring_sleep asleep)
+{
+	futex_calls = 0;
+	atomic_store(&ring.reader_asleep, asleep);
+	hs_ring_tell_reader(&ring);
+	return futex_calls > 0 && atomic_load(&ring.reader_asleep) == HS_RING_AWAKE;
+}
+
+static void test_nap_ends_early_only_when_the_ring_fills(void)
+{
+	fresh();
+	hs_sys_fault = count_futex;
+	CHECK(put(1024, HS_RING_ORDINARY, 1));
+	CHECK(!tell_wakes(HS_RING_AWAKE));
+	CHECK(tell_wakes(HS_RING_ASLEEP));
+	CHECK(!tell_wakes(HS_RING_NAPPING));
+	futex_calls = 0;
+	CHECK(!hs_ring_reader_nap(&ring, 1000000));
+	CHECK_INT(futex_calls, 1);
+	CHECK_INT(atomic_load(&ring.reader_asleep), HS_RING_AWAKE);
+
+	CHECK(put(16, HS_RING_ORDINARY, 1));
+	CHECK(hs_ring_is_filling(&ring));
+	CHECK(tell_wakes(HS_RING_NAPPING));
+	futex_calls = 0;
+	hs_ring_reader_nap(&ring, -1); /* there is much: no sleep */
+	CHECK_INT(futex_calls, 0);
+	hs_sys_fault = NULL;
+}
+
+static void *nap(void *unused)
+{
+	(void)unused;
+	while (!hs_ring_reader_nap(&ring, -1))
+		;
+	return NULL;
+}
+
+/* Somebody who waits for the reader ends its nap. */
+static void test_nap_is_ended(void)
+{
+	pthread_t thread;
+
+	fresh();
+	CHECK_INT(pthread_create(&thread, NULL, nap, NULL), 0);
+	while (atomic_load(&ring.reader_asleep) != HS_RING_NAPPING)
+		;
+	hs_ring_wake_reader(&ring);
+	pthread_join(thread, NULL);
+}
+
 static void *sleep_until_committed(void *unused)
 {
 	(void)unused;
@@ -373,7 +425,7 @@ static void test_wakes(void)
 		while (i % 2 && atomic_load(&ring.reader_asleep) == 0)
 			;
 		CHECK(put(16, HS_RING_ORDINARY, 1));
-		hs_ring_wake_reader(&ring);
+		hs_ring_tell_reader(&ring);
 		pthread_join(thread, NULL);
 	}
 	for (unsigned i = 0; i < 200; i++) {
@@ -403,6 +455,8 @@ int main(void)
 	RUN(test_unread_before);
 	RUN(test_counters_wrap);
 	RUN(test_sleep_ends_at_the_timeout);
+	RUN(test_nap_ends_early_only_when_the_ring_fills);
+	RUN(test_nap_is_ended);
 	RUN(test_wakes);
 	return CHECK_RESULT();
 }
