@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import dataclass, field
 
 TIMEOUT_SECONDS = 900
+UNWIND_ERRORS = ("unwind_no_engine", "unwind_no_mapping", "unwind_no_info", "unwind_bad_frame")
 
 
 class Refused(Exception):
@@ -133,8 +134,7 @@ def recorded_by_us(profiles):
         "samples": counters["samples"],
         "lost": sum(counters[name] for name in ("lost_ring", "lost_live_set", "lost_memory")),
         "stackless": counters["stackless"],
-        "unwind_errors": sum(counters[name] for name in counters
-                             if name.startswith("unwind_") and name != "unwind_late"),
+        "unwind_errors": sum(counters[name] for name in UNWIND_ERRORS),
         "interval_raises": counters["interval_raises"],
         "bytes_per_sample": counters["allocated_bytes"] / max(counters["samples"], 1),
         "profiler_cpu_ns": counters["worker_cpu_ns"] + counters["producer_cpu_ns"],
