@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bodies of null.c and floor.c: malloc's family, forwarded to the next definition.
+ * The bodies of null.c, floor.c and capture_floor.c: malloc's family, forwarded to the next
+ * definition.
  * The includer defines before it
  *
  *     static inline void count_allocation(size_t bytes);

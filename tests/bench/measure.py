@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One run of a workload with a subject, and what it took."""
+import collections
 import glob
 import hashlib
 import json
@@ -29,7 +30,7 @@ class Run:
     file_bytes: int
     loop_ns: int = 0     # processor time of the loop, where the workload says it
     clients: dict = field(default_factory=dict)   # of a server
-    recorded: dict = field(default_factory=dict)  # by this library
+    recorded: dict = field(default_factory=dict)  # by this library or capture_floor.c
 
 
 def fill(text, **values):
@@ -123,13 +124,12 @@ def read_output(directory, workload, work):
     return work.strip(), int(loop.group(1)) if loop else 0
 
 
-def recorded_by_us(profiles):
-    """What the statistics of the last profile say."""
+def recorded_by(profiles):
+    """What the statistics of the last profile say; 0 for what they do not have."""
     paths = sorted(glob.glob(os.path.join(profiles, "*.json")))
     if not paths:
         raise Refused("no statistics")
-    stats = read_json(paths[-1])
-    counters = stats["counters"]
+    counters = collections.Counter(read_json(paths[-1])["counters"])
     return {
         "samples": counters["samples"],
         "lost": sum(counters[name] for name in ("lost_ring", "lost_live_set", "lost_memory")),
@@ -149,7 +149,7 @@ def collect(directory, workload, subject, work, quit_ns, clients):
         raise Refused(f"it ended by signal {-code}" if code < 0 else
                       f"it ended with status {code}")
     work, loop_ns = read_output(directory, workload, work)
-    recorded = recorded_by_us(profiles) if subject.is_ours else {}
+    recorded = recorded_by(profiles) if subject.counts else {}
     beside = {"cpu_ns": 0, "max_rss_kib": 0, "end_ns": 0}
     if subject.collector:
         beside = read_json(os.path.join(directory, "collector"))

@@ -5,7 +5,7 @@ import statistics
 from dataclasses import dataclass
 from typing import Callable
 
-RATIO, DIFFERENCE, VALUE = "ratio", "difference", "value"
+RATIO, DIFFERENCE, PER_SAMPLE, VALUE = "ratio", "difference", "per sample", "value"
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Metric:
     """What is computed of a run; None where a run does not have it."""
     name: str
     about: str
-    kind: str  # RATIO to the base's run beside it, DIFFERENCE from it, or a VALUE of its own
+    kind: str  # RATIO to the base's run beside it, DIFFERENCE from it (PER_SAMPLE), or a VALUE
     get: Callable
     digits: int = 2
     is_spread: bool = True  # show the least and the largest too
@@ -41,6 +41,8 @@ METRICS = [
            lambda run, operations: run.wall_ns / 1e6, base_unit="ms"),
     Metric("ns/pair", "added to a malloc and a free, processor time of the program's threads, ns",
            DIFFERENCE, loop_ns, 1, base_unit="ns"),
+    Metric("ns/sample", "the same, or of the whole program, for each sample, lost ones too; ns",
+           PER_SAMPLE, lambda run, operations: run.loop_ns or run.program_cpu_ns, 0),
     Metric("rate", "requests per second, SET and GET; ratio", RATIO, of_clients("rate"),
            base_unit="/s"),
     Metric("p50", "latency of a request, median; ratio", RATIO, of_clients("p50"),
@@ -54,10 +56,10 @@ METRICS = [
            base_unit="ms"),
     Metric("file KiB", "of the profile; KiB", VALUE,
            lambda run, operations: run.file_bytes / 1024 if run.file_bytes else None, 1, False),
-    Metric("samples", "taken by this library", VALUE, of_ours("samples"), 0, False),
+    Metric("samples", "taken by this library or capture-floor", VALUE, of_ours("samples"), 0, False),
     Metric("B/sample", "bytes allocated for each: the interval in effect, where blocks are smaller",
            VALUE, of_ours("bytes_per_sample"), 0, False),
-    Metric("lost", "of them, only their sums are known", VALUE, of_ours("lost"), 0, False),
+    Metric("lost", "of them, only their sums are known; refused by capture-floor", VALUE, of_ours("lost"), 0, False),
     Metric("stackless", "of them, without their stacks", VALUE, of_ours("stackless"), 0,
            False),
     Metric("errors", "of them, stacks that could not be unwound to their end", VALUE,
@@ -86,6 +88,9 @@ class Row:
             mine, theirs = metric.get(run, self.operations), metric.get(base, self.operations)
             if mine is None or metric.kind == VALUE:
                 values.append(mine)
+            elif metric.kind == PER_SAMPLE:
+                samples = run.recorded.get("samples")
+                values.append((mine - theirs) / samples if samples else None)
             elif metric.kind == DIFFERENCE:
                 values.append(mine - theirs)
             else:
@@ -146,7 +151,7 @@ def print_workload(workload, rows):
         print(f"  {row.base}, work {row.count}: {row.base_figures()}")
     for row in rows:
         if row.refused:
-            print(f"  {row.subject}: not compared: {row.refused}")
+            print(f"  {row.subject} / {row.base}: not compared: {row.refused}")
 
 
 def print_legend(rows):
@@ -158,12 +163,12 @@ def markdown_table(metric, rows):
     rows = [row for row in rows if row.figures(metric)]
     workloads = list(dict.fromkeys(row.workload for row in rows))
     names = list(dict.fromkeys((row.subject, row.base) for row in rows))
-    cells = {(row.subject, row.workload): row.cell(metric) for row in rows}
+    cells = {(row.subject, row.base, row.workload): row.cell(metric) for row in rows}
     lines = [f"### {metric.name}: {metric.about}", "",
              "| | " + " | ".join(workloads) + " |", "|---" * (len(workloads) + 1) + "|"]
     for subject, base in names:
         lines.append(f"| {subject} / {base} | " +
-                     " | ".join(cells.get((subject, workload), "") for workload in workloads) +
+                     " | ".join(cells.get((subject, base, workload), "") for workload in workloads) +
                      " |")
     return lines + [""]
 
@@ -180,7 +185,7 @@ def markdown(machine, rows):
     lines += [f"- {row.workload}, {row.base}, work {row.count}: {row.base_figures()}"
               for workload in dict.fromkeys(row.workload for row in rows)
               for row in bases([row for row in rows if row.workload == workload and row.pairs])]
-    refused = [f"- {row.workload}, {row.subject}: not compared: {row.refused}"
+    refused = [f"- {row.workload}, {row.subject} / {row.base}: not compared: {row.refused}"
                for row in rows if row.refused]
     return "\n".join(lines + refused) + "\n"
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What is measured: nothing preloaded, this library, and the others that Debian packages."""
 import ctypes.util
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -14,23 +15,35 @@ class Subject:
     about: str
     preload: str = ""
     base: str = "none"  # what it is compared with: the same allocator, unprofiled
+    also: tuple = ()    # and with these, in pairs of their own
     environment: dict = field(default_factory=dict)
     files: str = ""     # the profiles it leaves in the directory
     slow: bool = False  # does less work: a workload's `small` count, and its base with it
     collector: str = "" # shell command that runs beside the program, reading from a FIFO
+    counts: bool = False  # leaves *.json in the directory, as HEAPSAMPLE_STATS has it
+    exact: bool = False   # samples all; a run that has fewer samples is refused
     is_ours: bool = False
 
 
-def ours(library, interval, slow=False, fixed=False):
+def ours(library, interval, slow=False, fixed=False, also=()):
     """fixed: the interval does not rise under load, so that samples are lost instead."""
     about = f"this library, interval {interval}" + (", which does not rise" if fixed else "")
     return Subject(
-        f"heapsample-{interval}" + ("-fixed" if fixed else ""), about, library,
+        f"heapsample-{interval}" + ("-fixed" if fixed else ""), about, library, also=also,
         environment={"HEAPSAMPLE_INTERVAL": interval,
                      "HEAPSAMPLE_MAX_INTERVAL": interval if fixed else "0",
                      "HEAPSAMPLE_OUTPUT": "{directory}/%p.%n.heap.pb.gz",
                      "HEAPSAMPLE_STATS": "{directory}/%p.%n.json"},
-        files="*.heap.pb.gz", slow=slow, is_ours=True)
+        files="*.heap.pb.gz", slow=slow, counts=True, is_ours=True)
+
+
+def ours_complete(library):
+    """To be compared with those that record every allocation, and lose none."""
+    fixed = ours(library, "1", slow=True, fixed=True)
+    return dataclasses.replace(
+        fixed, name="heapsample-1-block", exact=True,
+        about="this library, every allocation: threads wait where there is no room",
+        environment={**fixed.environment, "HEAPSAMPLE_BLOCK": "10000"})
 
 
 def jemalloc(library, name, power, slow=False):
@@ -52,12 +65,18 @@ def own_subjects(build):
         Subject("again", "the program alone once more: what differs here is noise"),
         Subject("null", "a library that only forwards to malloc", bench + "/null.so"),
         Subject("floor", "null, a countdown, and a look at a small table", bench + "/floor.so"),
-        ours(library, "512k"),
+        Subject("floor-threads", "floor, and two threads that sleep: glibc takes other paths",
+                bench + "/floor_threads.so"),
+        Subject("capture-floor-4k", "floor, and for each 4 KiB (drawn) a copy of the stack in a "
+                "ring that a thread reads; no more", bench + "/capture_floor.so",
+                environment={"BENCH_COUNTS": "{directory}/counts.json"}, counts=True),
+        ours(library, "512k", also=("floor-threads",)),
         ours(library, "64k"),
         ours(library, "64k", fixed=True),
         ours(library, "4k"),
-        ours(library, "4k", fixed=True),
+        ours(library, "4k", fixed=True, also=("capture-floor-4k",)),
         ours(library, "1", slow=True),
+        ours_complete(library),
     ]
 
 

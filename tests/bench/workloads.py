@@ -163,6 +163,7 @@ def all_workloads():
         pairs("deep", "the same, 50 frames down", "deep", 1, 50_000_000, 300_000),
         pairs("ring", "the same, 1,024 blocks in use", "ring", 1, 25_000_000, 300_000),
         pairs("mixed-2", "mixed, 2 threads", "mixed", 2, 30_000_000, 150_000),
+        pairs("mixed-8", "mixed, 8 threads", "mixed", 8, 6_000_000, 40_000),
         pairs("ring-2", "ring, 2 threads", "ring", 2, 15_000_000, 150_000),
         pairs("handover", "one thread allocates, another frees", "handover", 2,
               5_000_000, 200_000),

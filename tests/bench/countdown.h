@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What floor.c and capture_floor.c have in common: bytes are counted down in the thread, and an
+ * address that is freed is looked up in a table of those sampled.  32 KiB of table stay in the
+ * cache; of the few entries that are ever made, each replaces what is in its place.
+ * The includer defines before it
+ *
+ *     INTERVAL_BYTES                    a thread's first countdown
+ *     static int64_t take_sample(int64_t bytes_left);     returns the next countdown
+ */
+#ifndef HS_BENCH_COUNTDOWN_H
+#define HS_BENCH_COUNTDOWN_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define TABLE_BITS 12
+
+static __thread int64_t bytes_left = INTERVAL_BYTES;
+static _Atomic uintptr_t sampled[1 << TABLE_BITS];
+
+static inline _Atomic uintptr_t *place_of(const void *block)
+{
+	return &sampled[(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TABLE_BITS)];
+}
+
+/* The address is not known yet; that of the countdown is as good for the table. */
+static __attribute__((noinline)) void enter_sample(void)
+{
+	bytes_left = take_sample(bytes_left);
+	atomic_store_explicit(place_of(&bytes_left), (uintptr_t)&bytes_left, memory_order_relaxed);
+}
+
+static __attribute__((noinline)) void remove_sample(const void *block)
+{
+	atomic_store_explicit(place_of(block), 0, memory_order_relaxed);
+}
+
+static inline void count_allocation(size_t bytes)
+{
+	bytes_left -= (int64_t)bytes;
+	if (__builtin_expect(bytes_left < 0, 0))
+		enter_sample();
+}
+
+static inline void look_up(const void *block)
+{
+	uintptr_t found = atomic_load_explicit(place_of(block), memory_order_relaxed);
+
+	if (__builtin_expect(found == (uintptr_t)block, 0))
+		remove_sample(block);
+}
+
+#include "forward.h"
+
+#endif
