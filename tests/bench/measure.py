@@ -31,6 +31,7 @@ class Run:
     loop_ns: int = 0     # processor time of the loop, where the workload says it
     clients: dict = field(default_factory=dict)   # of a server
     recorded: dict = field(default_factory=dict)  # by this library or capture_floor.c
+    clock: dict = field(default_factory=dict)     # of capture_front.c
 
 
 def fill(text, **values):
@@ -153,6 +154,7 @@ def collect(directory, workload, subject, work, quit_ns, clients):
     beside = {"cpu_ns": 0, "max_rss_kib": 0, "end_ns": 0}
     if subject.collector:
         beside = read_json(os.path.join(directory, "collector"))
+    clock = os.path.join(profiles, "clock")
     files = glob.glob(os.path.join(profiles, subject.files)) if subject.files else []
     size = sum(os.path.getsize(path) for path in files)
     if subject.files and size == 0:
@@ -162,4 +164,5 @@ def collect(directory, workload, subject, work, quit_ns, clients):
                program["cpu_ns"] - recorded.get("profiler_cpu_ns", 0),
                program["end_ns"] - program["start_ns"],
                program["max_rss_kib"] + beside["max_rss_kib"],
-               end_ns if workload.tells_end else 0, size, loop_ns, clients, recorded)
+               end_ns if workload.tells_end else 0, size, loop_ns, clients, recorded,
+               read_json(clock) if os.path.exists(clock) else {})

@@ -8,6 +8,7 @@
  *   mixed     one block at a time, of 16 to 1,024 bytes
  *   deep      the same, 50 frames further down
  *   ring      the same, with 1,024 blocks in use, of which one is replaced at random
+ *   cold      one block of 16 KiB at a time, and before it a walk through 64 MiB; THREADS 1
  *   handover  each second thread frees what the one before it has allocated; even THREADS
  *
  * Prints what was done, then a line "time:" with the loops' processor time.
@@ -107,6 +108,31 @@ static void loop_ring(struct thread *thread)
 		release(thread, blocks[i]);
 }
 
+/* Nothing of malloc, nor of a profiler, is in the caches afterwards. */
+static uint64_t walk(uint64_t number)
+{
+	static struct {
+		uint64_t number;
+		unsigned char rest[56];
+	} lines[1 << 20];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+		if (number == 0)
+			lines[i].number = i;
+		sum += lines[i].number;
+	}
+	return sum;
+}
+
+static void loop_cold(struct thread *thread)
+{
+	for (uint64_t i = 0; i < thread->pairs; i++) {
+		thread->sum += walk(i);
+		release(thread, allocate(thread, 16 << 10, i));
+	}
+}
+
 static uint64_t batch_size(const struct thread *thread, uint64_t done)
 {
 	return thread->pairs - done < BATCH ? thread->pairs - done : BATCH;
@@ -145,9 +171,9 @@ static const struct kind {
 	void (*loop)(struct thread *thread);
 	void (*second)(struct thread *thread);
 } kinds[] = {
-	{"fixed", loop_fixed, loop_fixed},        {"mixed", loop_mixed, loop_mixed},
-	{"deep", loop_deep, loop_deep},           {"ring", loop_ring, loop_ring},
-	{"handover", loop_produce, loop_consume},
+	{"fixed", loop_fixed, loop_fixed}, {"mixed", loop_mixed, loop_mixed},
+	{"deep", loop_deep, loop_deep},    {"ring", loop_ring, loop_ring},
+	{"cold", loop_cold, loop_cold},    {"handover", loop_produce, loop_consume},
 };
 
 static uint64_t thread_cpu_ns(void)

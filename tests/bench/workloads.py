@@ -187,4 +187,12 @@ def all_workloads():
     ]
 
 
+def capture_workloads():
+    """For measuring the sample path: real programs, threads, and all caches empty."""
+    names = ("redis", "python", "sqlite", "cc1", "mixed", "mixed-8")
+    known = {workload.name: workload for workload in all_workloads()}
+    return [known[name] for name in names] + [
+        pairs("cold", "one block of 16 KiB, after a walk through 64 MiB", "cold", 1, 300, 40)]
+
+
 PACKAGES = ("redis-tools", "sqlite3", "nodejs")
