@@ -11,6 +11,9 @@ void hs_stats_add_unwinding(uint64_t ns)
 
 	if (bucket >= HS_TIME_BUCKETS)
 		bucket = HS_TIME_BUCKETS - 1;
-	atomic_fetch_add_explicit(&hs_unwinding_times[bucket], 1, memory_order_relaxed);
-	hs_stats_add(unwinding_ns, ns);
+	atomic_store_explicit(
+		&hs_unwinding_times[bucket],
+		atomic_load_explicit(&hs_unwinding_times[bucket], memory_order_relaxed) + 1,
+		memory_order_relaxed);
+	hs_stats_add_alone(unwinding_ns, ns);
 }

@@ -90,6 +90,10 @@ extern struct hs_stats hs_stats;
 
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
+/* The same for what only one thread counts. */
+#define hs_stats_add_alone(name, n) \
+	atomic_store_explicit(&hs_stats.name, hs_stats_get(name) + (uint64_t)(n), \
+			      memory_order_relaxed)
 #define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)
 
 /*

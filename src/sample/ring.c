@@ -5,8 +5,6 @@
  */
 #include "sample/ring.h"
 
-#include <errno.h>
-
 #include "base/sys.h"
 
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
@@ -15,11 +13,11 @@
 /* Bound on retries when other writers keep getting in between. */
 #define RESERVE_TRIES 1000
 
+/* What the reader gives back at a time, at most. */
+#define GIVEN_BACK_SHARE 64
+
 /* A napping reader is woken when this part of the ring is in use. */
 #define FILLING_SHARE 4
-
-/* Between two looks of who waits: a slot of the live set comes free without a wake. */
-#define SLICE_NS 1000000
 
 static uint32_t ticket_of(uint64_t packed)
 {
@@ -95,6 +93,7 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	/* The descriptors are zeroed, which is lap 0. */
 	atomic_store_explicit(&ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
 	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
+	ring->next = pack(ring->slot_count, 0);
 	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
@@ -147,7 +146,7 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 		return BEHIND;
 	}
 	/*
-	 * Acquire: pairs with the release in hs_ring_release(); the reader is done with
+	 * Acquire: pairs with the release in hs_ring_give_back(); the reader is done with
 	 * what lies before the tail.  A tail older than the head makes the ring look fuller
 	 * than it is, never emptier.
 	 */
@@ -242,65 +241,18 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	return position_of(head) - position_of(tail) > ring->units / FILLING_SHARE;
 }
 
-static void wake(struct hs_ring *ring)
+/* A writer that was stopped between its claim and the next step has not moved the head on. */
+static void complete_claim(struct hs_ring *ring, uint64_t word)
 {
-	if (atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed) !=
-	    HS_RING_AWAKE)
-		hs_sys_futex_wake(&ring->reader_asleep, 1);
-}
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-void hs_ring_tell_reader(struct hs_ring *ring)
-{
-	/*
-	 * The commit before and this load must not be swapped: the reader sets the flag
-	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
-	 * All four are sequentially consistent.
-	 */
-	uint32_t asleep = atomic_load(&ring->reader_asleep);
-
-	if (asleep == HS_RING_ASLEEP || (asleep == HS_RING_NAPPING && hs_ring_is_filling(ring)))
-		wake(ring);
-}
-
-void hs_ring_wake_reader(struct hs_ring *ring)
-{
-	/* As in hs_ring_tell_reader(). */
-	if (atomic_load(&ring->reader_asleep) != HS_RING_AWAKE)
-		wake(ring);
-}
-
-uint32_t hs_ring_space_counter(struct hs_ring *ring)
-{
-	return atomic_load_explicit(&ring->space, memory_order_acquire);
-}
-
-bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t timeout_ns)
-{
-	int result;
-
-	/* Sequentially consistent, as the reader's look at it in hs_ring_release(). */
-	atomic_fetch_add(&ring->space_waiters, 1);
-	result = hs_sys_futex_wait(&ring->space, seen_space, timeout_ns);
-	atomic_fetch_sub(&ring->space_waiters, 1);
-	return result != -ETIMEDOUT;
-}
-
-bool hs_ring_wait_slice(struct hs_ring *ring, uint32_t seen_space, uint64_t end_ns)
-{
-	int64_t left_ns = (int64_t)(end_ns - hs_sys_monotonic_ns());
-
-	if (left_ns <= 0)
-		return false;
-	hs_ring_wake_reader(ring);
-	hs_ring_wait_for_space(ring, seen_space, left_ns < SLICE_NS ? left_ns : SLICE_NS);
-	return true;
+	if (ticket_of(head) == ticket_of(ring->next))
+		move_head(ring, head, word);
 }
 
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 {
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	uint32_t ticket = ticket_of(tail), end;
+	uint32_t ticket = ticket_of(ring->next), position = position_of(ring->next), end;
 	struct hs_ring_slot *slot = slot_of(ring, ticket);
 	/* Acquire: the slot's fields and the record.  More for hs_ring_reader_sleep(). */
 	uint64_t word = atomic_load(&slot->word);
@@ -308,10 +260,11 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 	item->state = HS_RING_EMPTY;
 	if (!word_is_of(ring, word, ticket))
 		return;
-	if (ticket_of(head) == ticket)
-		move_head(ring, head, word);
-	end = position_of(tail) + units_needed(ring, position_of(tail), word_units(word));
 	item->state = word_state(word);
+	/* Not for others: the writers' line stays theirs. */
+	if (item->state != HS_RING_COMMITTED)
+		complete_claim(ring, word);
+	end = position + units_needed(ring, position, word_units(word));
 	item->data =
 		ring->data + (size_t)((end - word_units(word)) & (ring->units - 1)) * HS_RING_UNIT;
 	item->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
@@ -320,58 +273,52 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 	item->sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
 }
 
-void hs_ring_release(struct hs_ring *ring)
+void hs_ring_give_back(struct hs_ring *ring)
 {
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	struct hs_ring_slot *slot = slot_of(ring, ticket_of(tail));
-	uint32_t units = word_units(atomic_load_explicit(&slot->word, memory_order_relaxed));
-	uint32_t end = position_of(tail) + units_needed(ring, position_of(tail), units);
-
-	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
-	atomic_store_explicit(&slot->cookie, 0, memory_order_relaxed);
-	atomic_store_explicit(&slot->bytes, 0, memory_order_relaxed);
+	if (atomic_load_explicit(&ring->tail, memory_order_relaxed) == ring->next)
+		return;
 	/*
-	 * Release: our reads of the record and the stores above come before a writer's
+	 * Release: our reads of the records and the stores to their slots come before a writer's
 	 * stores over them; pairs with the acquire of tail in claim().  Sequentially
 	 * consistent so that it comes before the look at the waiters.
 	 */
-	atomic_store(&ring->tail, pack(ticket_of(tail) + 1, end));
+	atomic_store(&ring->tail, ring->next);
 	if (atomic_load(&ring->space_waiters) != 0) {
 		atomic_fetch_add_explicit(&ring->space, 1, memory_order_release);
 		hs_sys_futex_wake(&ring->space, 1 << 30);
 	}
 }
 
+void hs_ring_pass(struct hs_ring *ring)
+{
+	uint32_t ticket = ticket_of(ring->next), position = position_of(ring->next);
+	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	uint32_t units = word_units(atomic_load_explicit(&slot->word, memory_order_relaxed));
+	uint32_t end = position + units_needed(ring, position, units);
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+
+	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->cookie, 0, memory_order_relaxed);
+	atomic_store_explicit(&slot->bytes, 0, memory_order_relaxed);
+	ring->next = pack(ticket + 1, end);
+	if (end - position_of(tail) > ring->units / GIVEN_BACK_SHARE)
+		hs_ring_give_back(ring);
+}
+
+void hs_ring_release(struct hs_ring *ring)
+{
+	hs_ring_pass(ring);
+	hs_ring_give_back(ring);
+}
+
 bool hs_ring_close_dead(struct hs_ring *ring)
 {
-	uint32_t ticket = ticket_of(atomic_load_explicit(&ring->tail, memory_order_relaxed));
 	struct hs_ring_item item;
 
 	hs_ring_read(ring, &item);
 	return item.state == HS_RING_OPEN && item.tid != 0 &&
-	       hs_sys_thread_is_gone((pid_t)item.tid) && hs_ring_abandon(ring, ticket, item.tid);
-}
-
-void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns)
-{
-	struct hs_ring_item item;
-
-	/* Sequentially consistent, before the look at the ring: see hs_ring_tell_reader(). */
-	atomic_store(&ring->reader_asleep, HS_RING_ASLEEP);
-	hs_ring_read(ring, &item);
-	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
-		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_ASLEEP, timeout_ns);
-	atomic_store_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed);
-}
-
-bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns)
-{
-	/* As in hs_ring_reader_sleep(). */
-	atomic_store(&ring->reader_asleep, HS_RING_NAPPING);
-	if (!hs_ring_is_filling(ring))
-		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_NAPPING, timeout_ns);
-	return atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE,
-					memory_order_relaxed) == HS_RING_AWAKE;
+	       hs_sys_thread_is_gone((pid_t)item.tid) &&
+	       hs_ring_abandon(ring, ticket_of(ring->next), item.tid);
 }
 
 uint32_t hs_ring_head_ticket(const struct hs_ring *ring)

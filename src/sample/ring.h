@@ -72,7 +72,7 @@ struct hs_ring {
 	/* ticket << 32 | position of the next reservation.  Written by: writers. */
 	_Alignas(64) _Atomic uint64_t head;
 
-	/* The same of the next record to read.  Written by: the reader.  Read by: writers. */
+	/* The same of what is not given back yet.  Written by: the reader.  Read by: writers. */
 	_Alignas(64) _Atomic uint64_t tail;
 	_Atomic uint32_t space; /* futex: changes when waiting writers should look again */
 	_Atomic uint32_t space_waiters;
@@ -80,6 +80,9 @@ struct hs_ring {
 	/* enum hs_ring_sleep, a futex.  Set by the reader, cleared by who wakes it. */
 	_Alignas(64) _Atomic uint32_t reader_asleep;
 	_Atomic uint32_t used_units_max; /* high water, relaxed */
+
+	/* The same of the next record to read.  The reader's own. */
+	_Alignas(64) uint64_t next;
 };
 
 enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
@@ -165,7 +168,13 @@ uint32_t hs_ring_space_counter(struct hs_ring *ring);
 /* Look at the next record.  Reader only.  item->state says whether there is one. */
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item);
 
-/* Give the record last read back to the writers.  Reader only. */
+/*
+ * Done with the record last read.  Reader only.  Its room is given back to the writers by
+ * hs_ring_give_back(), or when a 64th of the ring has come together: with each record it would
+ * cost them a cache miss each.  hs_ring_release() is both.
+ */
+void hs_ring_pass(struct hs_ring *ring);
+void hs_ring_give_back(struct hs_ring *ring);
 void hs_ring_release(struct hs_ring *ring);
 
 /*

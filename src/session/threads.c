@@ -78,6 +78,7 @@ static int unwind_batch(enum hs_worker_result *result)
 		*result = hs_worker_step(session->worker);
 	} while (*result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS &&
 		 !hs_lock_is_wanted(&session->worker_batch));
+	hs_ring_give_back(&session->ring);
 	if (*result == HS_WORKER_STALLED)
 		hs_ring_close_dead(&session->ring);
 	hs_cpu_note_worker();
@@ -196,8 +197,9 @@ bool hs_threads_produce(void)
 		if (item.state != HS_RING_COMMITTED)
 			break;
 		hs_producer_take(session->producer, item.data);
-		hs_ring_release(&session->queue);
+		hs_ring_pass(&session->queue);
 	}
+	hs_ring_give_back(&session->queue);
 	waiting = hs_producer_commit(session->producer);
 	watch_gap(waiting);
 	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))

@@ -359,9 +359,9 @@ static void finish(struct walk *walk, enum stop stop)
 
 static void count_steps(const struct walk *walk)
 {
-	hs_stats_add(unwind_rows_hit, walk->stepper.by_row);
-	hs_stats_add(unwind_rows_made, walk->rows_made);
-	hs_stats_add(unwind_rows_fallback, walk->stepper.by_engine);
+	hs_stats_add_alone(unwind_rows_hit, walk->stepper.by_row);
+	hs_stats_add_alone(unwind_rows_made, walk->rows_made);
+	hs_stats_add_alone(unwind_rows_fallback, walk->stepper.by_engine);
 }
 
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
@@ -386,7 +386,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 		.is_call = true,
 	};
 
-	hs_stats_add(unwound, 1);
+	hs_stats_add_alone(unwound, 1);
 	hs_map_watch_follow(&unwinder->maps, snapshot->closes, snapshot->closes_unwaited);
 	drop_stale_caches(unwinder);
 	finish(&walk, walk_stack(&walk));

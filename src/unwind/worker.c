@@ -18,7 +18,8 @@ struct hs_worker {
 	struct hs_unwinder *unwinder;
 	struct hs_map_hints *hints;
 	uint32_t depth;
-	bool waiting;             /* result is of the ring's next record: only the queue is full */
+	uint64_t clock_ns; /* monotonic: when the record before this one was done; 0: long ago */
+	bool waiting;      /* result is of the ring's next record: only the queue is full */
 	struct hs_unwound result; /* its frames follow: depth + 1 of them */
 };
 
@@ -50,7 +51,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 		.closes_unwaited = record->closes_unwaited,
 	};
 	struct hs_unwound *result = &worker->result;
-	uint64_t start_ns = hs_sys_monotonic_ns();
+	uint64_t start_ns = worker->clock_ns != 0 ? worker->clock_ns : hs_sys_monotonic_ns();
 	size_t frames;
 
 	result->size = record->size;
@@ -68,7 +69,8 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	hs_map_hints_follow(worker->hints);
 	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
 			   worker->depth + 1);
-	hs_stats_add_unwinding(hs_sys_monotonic_ns() - start_ns);
+	worker->clock_ns = hs_sys_monotonic_ns();
+	hs_stats_add_unwinding(worker->clock_ns - start_ns);
 	/* Without a stack the end is no failure to unwind, and says so. */
 	if ((record->flags & HS_RECORD_STACKLESS) != 0 && frames > 1 &&
 	    result->frames[frames - 1].mapping == HS_MAPPING_NONE)
@@ -119,12 +121,14 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 	void *place;
 
 	hs_ring_read(worker->ring, &item);
+	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
+		worker->clock_ns = 0;
 	if (item.state == HS_RING_EMPTY)
 		return HS_WORKER_IDLE;
 	if (item.state == HS_RING_OPEN)
 		return HS_WORKER_STALLED;
 	if (take_hint(worker, &item)) {
-		hs_ring_release(worker->ring);
+		hs_ring_pass(worker->ring);
 		return HS_WORKER_DID_ONE;
 	}
 	if (!worker->waiting)
@@ -133,10 +137,12 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 	bytes = sizeof worker->result + worker->result.frame_count * sizeof(struct hs_frame);
 	place = hs_ring_reserve(worker->queue, bytes, HS_RING_KEPT, 0, 0, &open);
 	worker->waiting = place == NULL;
-	if (worker->waiting)
+	if (worker->waiting) {
+		worker->clock_ns = 0;
 		return HS_WORKER_FULL;
+	}
 	memcpy(place, &worker->result, bytes);
 	hs_ring_commit(worker->queue, hs_ring_ticket(open));
-	hs_ring_release(worker->ring);
+	hs_ring_pass(worker->ring);
 	return HS_WORKER_DID_ONE;
 }

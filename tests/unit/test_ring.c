@@ -307,6 +307,7 @@ static void test_counters_wrap(void)
 			(uint64_t)((0u - n) >> ring.slot_lg & 0xffffff) << 40;
 	atomic_store(&ring.head, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	atomic_store(&ring.tail, (uint64_t)(0u - 5) << 32 | (0u - 48u));
+	ring.next = ring.tail;
 	for (unsigned i = 0; i < 40; i++) {
 		CHECK(put(500, HS_RING_ORDINARY, (unsigned char)i));
 		CHECK(put(100, HS_RING_ORDINARY, (unsigned char)i));
