@@ -2,31 +2,40 @@
 """How long a sample takes on the program's thread, in place.
 
 capture_front.c and capture_back.c time each call of malloc and calloc, without the allocator's
-own part; see capture_clock.h.  The median of the calls that are not sampled, which is mostly
-the clock's own, is subtracted.  What is in it: registers, the live set, the copy of the stack,
-and where the worker sleeps, its wake-up.  What is not: samples by realloc and operator new.
+own part, and with all stores done; see capture_clock.h.  The median of the calls that are not
+sampled, which is mostly the clock's own, is subtracted.  What is in it: registers, the live
+set, the copy of the stack, and where the worker sleeps, its wake-up.  What is not: samples by
+realloc and operator new.  capture-floor-4k is timed beside ours, in turns.
 """
 import collections
 import dataclasses
 import os
 
 from measure import Bench, Refused
-from subjects import ours
+from subjects import capture_floor, ours
 
-HEADER = ("", "interval", "median", "p90", "p99", "p99.9", "timed", "samples", "B/sample", "lost",
-          "stackless", "not sampled")
-FORM = "%-9s %9s %8.0f %8.0f %8.0f %9.0f %9d %9d %9d %8d %10d %12.1f"
-INTERVALS = {"cold": ("4k",), "mixed": ("512k", "64k", "4k"), "mixed-8": ("512k", "64k", "4k")}
+HEADER = ("", "", "median", "to floor", "p90", "p99", "p99.9", "timed", "samples", "B/sample",
+          "lost", "stackless", "not sampled")
+TITLES = "%-8s %-16s %7s %8s %7s %7s %9s %9s %9s %8s %8s %9s %12s"
+FORM = "%-8s %-16s %7.0f %8.2f %7.0f %7.0f %9.0f %9d %9d %8d %8d %9d %12.1f"
+INTERVALS = {"cold": ("4k",), "mixed": ("4k", "64k", "512k"), "mixed-8": ("4k", "64k", "512k")}
 
 
-def clocked(build, interval):
-    """This library between the two that hold the clock."""
+def clocked(bench, subject):
+    """A library between the two that hold the clock."""
+    return dataclasses.replace(
+        subject, preload=f"{bench}/capture_front.so {subject.preload} {bench}/capture_back.so",
+        environment={**subject.environment, "BENCH_CLOCK": "{directory}/clock"})
+
+
+def clocked_subjects(build, workload):
+    """The floor first."""
     library = os.path.join(build, ".libs", "libheapsample.so")
     bench = os.path.join(build, "tests", "bench", ".libs")
-    subject = ours(library, interval)
-    return dataclasses.replace(
-        subject, preload=f"{bench}/capture_front.so {library} {bench}/capture_back.so",
-        environment={**subject.environment, "BENCH_CLOCK": "{directory}/clock"})
+    subjects = [capture_floor(bench)]
+    subjects += [ours(library, interval)
+                 for interval in INTERVALS.get(workload.name, ("4k", "64k"))]
+    return [clocked(bench, subject) for subject in subjects]
 
 
 def quantile(histogram, share):
@@ -49,13 +58,13 @@ def histograms(runs):
     return both
 
 
-def row_of(workload, interval, runs):
+def row_of(workload, subject, runs):
     plain, samples = histograms(runs)
     base = quantile(plain, 0.5)
     recorded = collections.Counter()
     for run in runs:
         recorded.update(run.recorded)
-    return {"workload": workload.name, "interval": interval,
+    return {"workload": workload.name, "subject": subject.name,
             **{name: quantile(samples, share) - base for name, share in
                (("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99.9", 0.999))},
             "timed": sum(samples.values()), "samples": recorded["samples"],
@@ -63,29 +72,40 @@ def row_of(workload, interval, runs):
             "stackless": recorded["stackless"], "not sampled": base}
 
 
+def measure_workload(bench, workload, subjects, count, rounds):
+    """A row for each subject; raises Refused."""
+    runs = {subject.name: [] for subject in subjects}
+    for _ in range(rounds):
+        for subject in subjects:
+            runs[subject.name].append(bench.run(workload, subject, count))
+    rows = [row_of(workload, subject, runs[subject.name]) for subject in subjects]
+    for row in rows:
+        row["to floor"] = row["median"] / max(rows[0]["median"], 1)
+    return rows
+
+
 def measure(build, scratch, workloads, rounds, quick):
     """Print the table; returns its rows."""
     bench, rows = Bench(build, scratch), []
     print("Added to a call of malloc or calloc that is sampled, ns, of all runs together.\n"
-          "\"not sampled\": the median of the others, with the clock's own time; it is subtracted.\n"
-          "timed: these samples; samples, lost, stackless: as recorded.  One that is lost or\n"
-          "stackless is cheap.  mixed has one thread, mixed-8 eight; p99 has their waits for a\n"
-          "processor.  In cold nothing is in the caches, and each third or so wakes the worker.\n")
-    print("%-9s %9s %8s %8s %8s %9s %9s %9s %9s %8s %10s %12s" % HEADER)
+          "to floor: ratio of the medians.  timed: these samples; samples, lost, stackless: as\n"
+          "recorded; one that is lost or stackless is cheap.  \"not sampled\": the median of the\n"
+          "other calls, with the clock's own time; it is subtracted.  mixed has one thread,\n"
+          "mixed-8 eight, whose p99 has their waits for a processor.  In cold nothing is in the\n"
+          "caches, and some samples wake the worker.\n")
+    print(TITLES % HEADER)
     for workload in workloads:
         if workload.program is None:
-            print(f"{workload.name:9} its program is not here", flush=True)
+            print(f"{workload.name:8} its program is not here", flush=True)
             continue
-        count = workload.small if quick else workload.full
-        for interval in INTERVALS.get(workload.name, ("64k", "4k")):
-            try:
-                runs = [bench.run(workload, clocked(build, interval), count)
-                        for _ in range(rounds)]
-            except Refused as refused:
-                print(f"{workload.name:9} {interval:>9} {refused}", flush=True)
-                continue
-            row = row_of(workload, interval, runs)
-            rows.append(row)
-            print(FORM % ((row["workload"],) + tuple(row[name] for name in HEADER[1:])),
+        try:
+            found = measure_workload(bench, workload, clocked_subjects(build, workload),
+                                     workload.small if quick else workload.full, rounds)
+        except Refused as refused:
+            print(f"{workload.name:8} {refused}", flush=True)
+            continue
+        rows += found
+        for row in found:
+            print(FORM % (row["workload"], row["subject"], *(row[name] for name in HEADER[2:])),
                   flush=True)
     return rows

@@ -7,7 +7,8 @@ EXPORT void *malloc(size_t size)
 	uint64_t reached = ticks();
 	void *block = next.malloc(size);
 
-	hs_bench_call = (struct clocked_call){__builtin_return_address(0), reached, 0};
+	hs_bench_call.caller = __builtin_return_address(0);
+	hs_bench_call.reached = reached;
 	hs_bench_call.left = ticks();
 	return block;
 }
@@ -17,7 +18,8 @@ EXPORT void *calloc(size_t count, size_t size)
 	uint64_t reached = ticks();
 	void *block = next.calloc(count, size);
 
-	hs_bench_call = (struct clocked_call){__builtin_return_address(0), reached, 0};
+	hs_bench_call.caller = __builtin_return_address(0);
+	hs_bench_call.reached = reached;
 	hs_bench_call.left = ticks();
 	return block;
 }

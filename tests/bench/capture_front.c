@@ -43,6 +43,11 @@ static uint64_t middle_of(unsigned bucket)
 	return ((uint64_t)(bucket - shift * STEPS) << shift) + ((uint64_t)1 << shift) / 2;
 }
 
+void hs_bench_note_sample(void)
+{
+	hs_bench_call.is_sample = 1;
+}
+
 /* outer: of the call that this one is inside, if it is. */
 static void count(uint64_t start, uint64_t end, const struct clocked_call *outer)
 {
@@ -51,8 +56,8 @@ static void count(uint64_t start, uint64_t end, const struct clocked_call *outer
 
 	if (caller != NULL && start_ticks != 0) {
 		unsigned bucket = bucket_of(call->reached - start + end - call->left);
-		_Atomic uint64_t *histogram =
-			caller >= __ehdr_start && caller < etext ? passed_on : samples;
+		int is_passed = caller >= __ehdr_start && caller < etext && !call->is_sample;
+		_Atomic uint64_t *histogram = is_passed ? passed_on : samples;
 
 		atomic_fetch_add_explicit(&histogram[bucket], 1, memory_order_relaxed);
 	}
@@ -65,7 +70,7 @@ EXPORT void *malloc(size_t size)
 	uint64_t start;
 	void *block;
 
-	hs_bench_call.caller = NULL;
+	hs_bench_call = (struct clocked_call){0};
 	start = ticks();
 	block = next.malloc(size);
 	count(start, ticks(), &outer);
@@ -78,7 +83,7 @@ EXPORT void *calloc(size_t members, size_t size)
 	uint64_t start;
 	void *block;
 
-	hs_bench_call.caller = NULL;
+	hs_bench_call = (struct clocked_call){0};
 	start = ticks();
 	block = next.calloc(members, size);
 	count(start, ticks(), &outer);

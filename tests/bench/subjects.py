@@ -57,6 +57,12 @@ def tcmalloc(library, name, interval, slow=False):
                    library, "tcmalloc", {"TCMALLOC_SAMPLE_PARAMETER": str(interval)}, slow=slow)
 
 
+def capture_floor(bench):
+    return Subject("capture-floor-4k", "floor, and for each 4 KiB (drawn) a copy of the stack in "
+                   "a ring that a thread reads", bench + "/capture_floor.so",
+                   environment={"BENCH_COUNTS": "{directory}/counts.json"}, counts=True)
+
+
 def own_subjects(build):
     library = os.path.join(build, ".libs", "libheapsample.so")
     bench = os.path.join(build, "tests", "bench", ".libs")
@@ -67,9 +73,7 @@ def own_subjects(build):
         Subject("floor", "null, a countdown, and a look at a small table", bench + "/floor.so"),
         Subject("floor-threads", "floor, and two threads that sleep: glibc takes other paths",
                 bench + "/floor_threads.so"),
-        Subject("capture-floor-4k", "floor, and for each 4 KiB (drawn) a copy of the stack in a "
-                "ring that a thread reads; no more", bench + "/capture_floor.so",
-                environment={"BENCH_COUNTS": "{directory}/counts.json"}, counts=True),
+        capture_floor(bench),
         ours(library, "512k", also=("floor-threads",)),
         ours(library, "64k"),
         ours(library, "64k", fixed=True),
