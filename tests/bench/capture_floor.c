@@ -34,7 +34,7 @@
 #define HEADER_BYTES 16
 #define STACK_BELIEVED_BYTES ((uintptr_t)8 << 20) /* a longer one is no thread's own */
 #define PAGE_BYTES ((uintptr_t)4096)
-#define NAP_NS 100000
+#define NAP_NS 250000
 
 extern void *__libc_stack_end;
 
