@@ -51,7 +51,8 @@ static void apply_allocation(struct hs_producer *producer, const struct hs_event
 /* Whether a number has been given out.  Its delivery orders this after its being taken. */
 static bool is_number(uint64_t number)
 {
-	return number != 0 && number < atomic_load_explicit(&hs_sequence, memory_order_relaxed);
+	return number != 0 &&
+	       number < atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
 }
 
 void hs_producer_give_up_slot(uint32_t slot, uint32_t generation)
@@ -228,7 +229,7 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 	if (first == 0)
 		return; /* nothing waits, so no number is known to be missing */
 	/* The number waited for may be that of a free that was not put on the list. */
-	hs_live_set_sweep_freed(first, &hs_sequence);
+	hs_live_set_sweep_freed(first, &hs_sequence.next);
 	hs_producer_take_freed(producer);
 	if (producer->order.next == next)
 		skip_to(producer, first_waiting(producer));

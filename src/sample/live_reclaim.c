@@ -21,10 +21,11 @@ static uint32_t reverse(uint32_t link)
 
 uint32_t hs_live_set_take_freed(void)
 {
-	/* Acquire: pairs with the push.  The tag need not go on: the list is emptied at once. */
+	/* Acquire: pairs with the push.  The count begins anew: the list is emptied at once. */
 	uint64_t head =
 		atomic_exchange_explicit(&hs_live_slots.freed_list, 0, memory_order_acquire);
 
+	hs_live_slots.freed += (uint32_t)(head >> 32);
 	return reverse((uint32_t)head) - 1; /* 0 becomes HS_SLOT_NONE */
 }
 
@@ -71,10 +72,11 @@ bool hs_live_set_recycle(uint32_t number, uint32_t generation)
 						     memory_order_relaxed, memory_order_relaxed))
 		return false;
 	if (hs_slot_state(state) == HS_SLOT_FREED)
-		atomic_fetch_sub_explicit(&hs_live_slots.freed, 1, memory_order_relaxed);
+		hs_live_slots.freed--;
 	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
-	atomic_fetch_sub_explicit(&hs_live_slots.used, 1, memory_order_relaxed);
-	hs_live_slot_push(&hs_live_slots.free_list, number);
+	/* Release: its having been taken, for hs_live_set_used(). */
+	atomic_fetch_add_explicit(&hs_live_slots.recycled, 1, memory_order_release);
+	hs_live_slot_push(&hs_live_slots.free_list, number, 0);
 	return true;
 }
 
@@ -147,8 +149,9 @@ _Atomic bool hs_live_set_exhausted;
 
 int hs_live_set_maintain(uint32_t headroom)
 {
-	/* In this order: what is freed is in use. */
-	uint32_t freed = atomic_load_explicit(&hs_live_slots.freed, memory_order_acquire);
+	/* In this order, acquire: what is freed is in use. */
+	uint64_t head = atomic_load_explicit(&hs_live_slots.freed_list, memory_order_acquire);
+	uint32_t freed = hs_live_slots.freed + (uint32_t)(head >> 32);
 	uint32_t in_use = hs_live_set_used();
 	/* What is freed is not in the index, however long the producer has yet to come to it. */
 	int error = hs_live_index_maintain(in_use - freed);
@@ -161,7 +164,12 @@ int hs_live_set_maintain(uint32_t headroom)
 
 uint32_t hs_live_set_used(void)
 {
-	return atomic_load_explicit(&hs_live_slots.used, memory_order_relaxed);
+	/* In this order, acquire: what is recycled has been taken. */
+	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&hs_live_slots.free_list, memory_order_relaxed);
+	uint32_t fresh = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+
+	return fresh + (uint32_t)(head >> 32) - recycled;
 }
 
 uint32_t hs_live_set_capacity(void)

@@ -20,7 +20,7 @@
 
 struct hs_live_slots hs_live_slots;
 
-void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number)
+void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number, uint32_t count)
 {
 	uint64_t head = atomic_load_explicit(list, memory_order_relaxed), pushed;
 
@@ -31,7 +31,7 @@ void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number)
 	do {
 		atomic_store_explicit(&hs_live_slot(number)->next, (uint32_t)head,
 				      memory_order_relaxed);
-		pushed = ((head >> 32) + 1) << 32 | (number + 1);
+		pushed = ((head >> 32) + count) << 32 | (number + 1);
 	} while (!atomic_compare_exchange_weak_explicit(list, &head, pushed, memory_order_release,
 							memory_order_relaxed));
 }
@@ -42,7 +42,7 @@ static uint32_t pop(_Atomic uint64_t *list)
 
 	for (int tries = 0; tries < SWAP_TRIES && (uint32_t)head != 0; tries++) {
 		uint32_t number = (uint32_t)head - 1;
-		/* May be stale when another thread has taken the slot: then the tag differs. */
+		/* May be stale when another thread has taken the slot: then the count differs. */
 		uint32_t next =
 			atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed);
 
@@ -104,7 +104,6 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 			      memory_order_relaxed);
 	atomic_store_explicit(&hs_live_slot(number)->state,
 			      hs_slot_with_state(state, HS_SLOT_FILLING), memory_order_relaxed);
-	atomic_fetch_add_explicit(&hs_live_slots.used, 1, memory_order_relaxed);
 	ticket->slot = number;
 	ticket->generation = (uint32_t)hs_slot_generation(state);
 	return true;
@@ -195,11 +194,8 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	/* Below: for an earlier generation.  The difference, for generations wrap. */
 	if ((int32_t)(listed - hs_slot_listed(state)) < 0 &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
-						    memory_order_relaxed, memory_order_relaxed)) {
-		/* Release: its being in use, for hs_live_set_maintain(). */
-		atomic_fetch_add_explicit(&hs_live_slots.freed, 1, memory_order_release);
-		hs_live_slot_push(&hs_live_slots.freed_list, number);
-	}
+						    memory_order_relaxed, memory_order_relaxed))
+		hs_live_slot_push(&hs_live_slots.freed_list, number, 1);
 }
 
 /* The slot has been moved from HS_SLOT_LIVE to FREED. */

@@ -31,16 +31,23 @@ struct hs_live_slot {
 	_Atomic uint32_t listed; /* generation (low bits) for which it was put on the freed list */
 };
 
-/* Written by hs_live_set_init() and, capacity, by the producer. */
+/* In cache lines by who writes them.  Counts wrap: only differences count. */
 struct hs_live_slots {
+	/* hs_live_set_init() and, capacity, the producer: read at each look at a slot. */
 	struct hs_live_slot *slots;
 	uint32_t limit;
 	_Atomic uint32_t capacity; /* slots usable */
-	_Atomic uint32_t fresh;    /* slots never used yet begin here */
-	_Atomic uint32_t used;
-	_Alignas(64) _Atomic uint64_t free_list;  /* tag << 32 | slot + 1 */
-	_Alignas(64) _Atomic uint64_t freed_list; /* the same */
-	_Atomic uint32_t freed; /* of those used, put on the freed list and not recycled */
+
+	/* Threads that allocate, and the producer. */
+	_Alignas(64) _Atomic uint64_t free_list; /* slots taken from it << 32 | slot + 1 */
+	_Atomic uint32_t fresh;                  /* slots never used yet begin here */
+
+	/* Threads that free, and the producer.  Put on it since it was taken << 32 | slot + 1. */
+	_Alignas(64) _Atomic uint64_t freed_list;
+
+	/* The producer, but for a sample that had no room in the ring. */
+	_Alignas(64) _Atomic uint32_t recycled;
+	uint32_t freed; /* taken off the freed list and not recycled; the producer's own */
 };
 extern struct hs_live_slots hs_live_slots;
 
@@ -83,8 +90,11 @@ static inline uint32_t hs_slot_listed(uint64_t state)
 	return (uint32_t)hs_slot_generation(state) + 1;
 }
 
-/* Put a slot on one of the two lists.  Any thread. */
-void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number);
+/*
+ * Put a slot on one of the two lists; count: what to add to the list's count.  The free list
+ * counts only what is taken from it: that is enough to tell one head from another.  Any thread.
+ */
+void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number, uint32_t count);
 
 /* Make more slots usable.  Start-up and the producer.  0 or -ENOMEM. */
 int hs_live_slots_grow(void);

@@ -21,7 +21,7 @@
 #include "sample/thread_state.h"
 
 struct hs_recorder hs_recorder;
-_Atomic uint64_t hs_sequence = 1;
+struct hs_sequence hs_sequence = {.next = 1};
 
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)
@@ -131,7 +131,7 @@ static enum outcome try_record(struct hs_thread_state *thread, const struct hs_r
 		hs_ring_tell_reader(hs_recorder.ring);
 		return NO_SLOT;
 	}
-	number = atomic_fetch_add_explicit(&hs_sequence, 1, memory_order_acq_rel);
+	number = atomic_fetch_add_explicit(&hs_sequence.next, 1, memory_order_acq_rel);
 	hs_ring_note_sequence(hs_recorder.ring, place, number);
 	hs_ring_commit(hs_recorder.ring, place);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -242,7 +242,7 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 
 	if (!hs_live_index_may_hold(hs_live_key(heap, id)))
 		return 0;
-	count = hs_live_set_free_id(heap, id, &hs_sequence);
+	count = hs_live_set_free_id(heap, id, &hs_sequence.next);
 	count_frees(heap, count);
 	return count;
 }
@@ -324,7 +324,7 @@ void hs_record_free(const void *address)
 
 uint32_t hs_record_move_begin(const void *address)
 {
-	return hs_live_set_begin_move(address, &hs_sequence);
+	return hs_live_set_begin_move(address, &hs_sequence.next);
 }
 
 /*

@@ -42,8 +42,14 @@ struct hs_recorder {
 };
 extern struct hs_recorder hs_recorder;
 
-/* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
-extern _Atomic uint64_t hs_sequence;
+/*
+ * The number of the next event.  Starts at 1.  Each is delivered by one record or slot.  Alone in
+ * its cache line: every event writes it, and the producer reads it.
+ */
+struct hs_sequence {
+	_Alignas(64) _Atomic uint64_t next;
+};
+extern struct hs_sequence hs_sequence;
 
 enum hs_recorded {
 	HS_RECORDED_NOTHING, /* sampling is stopped */

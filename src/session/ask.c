@@ -114,7 +114,7 @@ static int close_heap(uint32_t heap)
 	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_CLOSING)
 		return -EINVAL;
 	hs_schedule_drain_now();
-	freed = hs_live_set_free_heap(heap, &hs_sequence);
+	freed = hs_live_set_free_heap(heap, &hs_sequence.next);
 	hs_stats_add(frees, freed);
 	hs_heap_add(heap, frees, freed);
 	/* Takes all that is freed. */

@@ -162,7 +162,7 @@ struct hs_fence hs_schedule_fence(void)
 	struct hs_fence fence;
 
 	/* In this order: a record is reserved before it takes its number. */
-	fence.number = atomic_load_explicit(&hs_sequence, memory_order_acquire);
+	fence.number = atomic_load_explicit(&hs_sequence.next, memory_order_acquire);
 	fence.ticket = hs_ring_head_ticket(&hs_session.ring);
 	return fence;
 }

@@ -175,7 +175,7 @@ void hs_stream_after_fork(void)
 {
 	hs_alloc_stream_forget(&stream);
 	path[0] = '\0';
-	first_number = atomic_load(&hs_sequence);
+	first_number = atomic_load(&hs_sequence.next);
 	losses_before += losses();
 	gaps_before = hs_stats_get(sequence_gaps);
 	gaps_inherited = true;

@@ -80,7 +80,7 @@ static void allocate(struct record *record, uint64_t *block, uint64_t size, uint
 	check(hs_live_set_take(&ticket) && hs_live_set_insert_id(ticket, HS_HEAP_MALLOC, *block),
 	      "no room in the live set");
 	record->head = (struct hs_unwound){
-		.sequence = atomic_fetch_add(&hs_sequence, 1),
+		.sequence = atomic_fetch_add(&hs_sequence.next, 1),
 		.size = size,
 		.interval_bytes = 65536,
 		.address = *block,
@@ -128,7 +128,8 @@ static void free_all(uint32_t count)
 		uint32_t many = count - i < BATCH ? count - i : BATCH;
 
 		for (uint32_t j = 0; j < many; j++)
-			check(hs_live_set_free_id(HS_HEAP_MALLOC, blocks[i + j], &hs_sequence) == 1,
+			check(hs_live_set_free_id(HS_HEAP_MALLOC, blocks[i + j],
+						  &hs_sequence.next) == 1,
 			      "a sample is not live");
 		take_batch(0);
 	}
@@ -136,7 +137,7 @@ static void free_all(uint32_t count)
 
 static void start_producer(unsigned labels)
 {
-	hs_sequence = 1;
+	hs_sequence.next = 1;
 	next_block = 0;
 	random_state = 88172645463325252u;
 	producer = hs_producer_create(labels);
@@ -155,7 +156,7 @@ static __attribute__((noinline)) double replace_ns(uint32_t live, uint32_t pairs
 		for (uint32_t i = 0; i < BATCH; i++) {
 			uint64_t *block = &blocks[random_below(live)];
 
-			check(hs_live_set_free_id(HS_HEAP_MALLOC, *block, &hs_sequence) == 1,
+			check(hs_live_set_free_id(HS_HEAP_MALLOC, *block, &hs_sequence.next) == 1,
 			      "a sample is not live");
 			allocate(&batch[i], block, 64, random_below(STACKS));
 		}

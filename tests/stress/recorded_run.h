@@ -253,7 +253,7 @@ static inline void record_run(void)
 	run_unwind();
 	run_read_frees();
 	run_forget_slots();
-	CHECK_INT(recorded_count, hs_sequence - 1);
+	CHECK_INT(recorded_count, hs_sequence.next - 1);
 	CHECK_INT(hs_stats_get(stackless) + hs_stats_get(lost_ring), 0);
 }
 

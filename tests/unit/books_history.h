@@ -72,7 +72,7 @@ static inline void history_end(void)
 
 static inline struct history_step *history_note(uint64_t number)
 {
-	CHECK_INT(hs_sequence, number + 1);
+	CHECK_INT(hs_sequence.next, number + 1);
 	history[number] = (struct history_step){.slot = HS_SLOT_NONE};
 	return &history[number];
 }
@@ -94,14 +94,14 @@ static inline bool history_free(uint64_t address)
 	struct history_step *step;
 
 	if (history_heap == HS_HEAP_MALLOC) {
-		slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence);
+		slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence.next);
 		CHECK(slot != HS_SLOT_NONE || alive == 0);
 		if (slot == HS_SLOT_NONE)
 			return false;
 	} else if (alive == 0) {
 		return false;
 	} else {
-		hs_sequence++;
+		hs_sequence.next++;
 	}
 	step = history_note(oracle_log(ORACLE_FREE, history_heap, address, 0, 0, 0));
 	step->is_free = true;
@@ -125,7 +125,7 @@ static inline bool history_is_settled(uint64_t address)
 /* A realloc that fails: its number comes as a tombstone. */
 static inline void history_fail_to_move(uint64_t address)
 {
-	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence);
+	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence.next);
 	union test_record *record;
 
 	CHECK(slot != HS_SLOT_NONE);

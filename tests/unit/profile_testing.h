@@ -37,7 +37,7 @@ static inline struct hs_producer *new_producer(unsigned labels)
 {
 	struct hs_producer *producer = hs_producer_create(labels);
 
-	hs_sequence = 1;
+	hs_sequence.next = 1;
 	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = 0;
 	hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
 	if (producer == NULL)
@@ -63,7 +63,7 @@ static inline union test_record allocate_in(uint32_t heap, uint64_t id, uint64_t
 	CHECK(hs_live_set_insert_id(ticket, heap, id));
 	record.head.slot = ticket.slot;
 	record.head.generation = ticket.generation;
-	record.head.sequence = hs_sequence++;
+	record.head.sequence = hs_sequence.next++;
 	record.head.frames[0] = (struct hs_frame){ 0x1000 + site, 0 };
 	record.head.frames[1] = (struct hs_frame){ 0x500, 0 };
 	return record;
@@ -82,7 +82,7 @@ static inline void take(struct hs_producer *producer, const union test_record *r
 
 static inline void release(uint64_t address)
 {
-	CHECK(hs_live_set_free((void *)(uintptr_t)address, &hs_sequence));
+	CHECK(hs_live_set_free((void *)(uintptr_t)address, &hs_sequence.next));
 }
 
 /* Sums of all rows, in units of 1 / HS_WEIGHT_ONE. */

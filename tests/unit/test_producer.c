@@ -250,17 +250,17 @@ static void a_number_too_far_ahead_forces_progress(void)
 	producer = new_producer(0);
 	first = allocate(A, 1, 1, 0);
 	second = allocate(B, 2, 1, 0);
-	hs_sequence = 3 * (uint64_t)HS_COMMIT_WINDOW_MAX;
+	hs_sequence.next = 3 * (uint64_t)HS_COMMIT_WINDOW_MAX;
 	third = allocate(A + B, 4, 1, 0);
 	take(producer, &second);
 	take(producer, &third);
-	CHECK_INT(hs_producer_next_number(producer), hs_sequence - 1);
+	CHECK_INT(hs_producer_next_number(producer), hs_sequence.next - 1);
 	CHECK(!hs_producer_commit(producer));
 	take(producer, &first);
 	check_sums(producer, 3, 7, 3, 7);
 	third.head.sequence = UINT64_MAX; /* never given out: makes no gap */
 	take(producer, &third);
-	CHECK_INT(hs_producer_next_number(producer), hs_sequence);
+	CHECK_INT(hs_producer_next_number(producer), hs_sequence.next);
 	release(A);
 	release(B);
 	release(A + B);
@@ -397,14 +397,14 @@ static void frees_that_wait_need_no_memory(void)
 
 	/* Without the allocation that they wait for, it is the one gap. */
 	late = allocate(A + 16, 20, 1, 0);
-	hs_sequence += 5000;
+	hs_sequence.next += 5000;
 	release(A + 16 * SAMPLES);
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 	CHECK(hs_producer_commit(producer));
 	hs_producer_skip_gap(producer);
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(hs_stats_get(sequence_gaps), gaps + 5001);
-	CHECK_INT(hs_producer_next_number(producer), hs_sequence);
+	CHECK_INT(hs_producer_next_number(producer), hs_sequence.next);
 	take(producer, &late);
 	release(A + 16);
 	hs_producer_take_freed(producer);

@@ -90,7 +90,7 @@ static void samples_of_a_heap_that_is_gone_are_dropped(void)
 	take(producer, &closing);
 	commit();
 	check_books(1, 10, 1, 10);
-	CHECK_INT(hs_live_set_free_id(pool, A, &hs_sequence), 1);
+	CHECK_INT(hs_live_set_free_id(pool, A, &hs_sequence.next), 1);
 	hs_heap_gone(pool);
 	take(producer, &late);
 	commit();
@@ -130,7 +130,7 @@ static void events_that_wait_are_dropped_by_a_reset(void)
 	commit();
 	check_books(1, 7, 0, 0);
 	CHECK_INT(hs_live_set_used(), 0);
-	CHECK_INT(hs_producer_next_number(producer), hs_sequence);
+	CHECK_INT(hs_producer_next_number(producer), hs_sequence.next);
 }
 
 static void frees_after_a_reset_have_no_effect(void)
@@ -229,7 +229,7 @@ static void memory_comes_back(void)
 		check_holders(producer);
 	}
 	CHECK_INT(hs_stats_get(stale), stale);
-	hs_live_set_free_heap(HS_HEAP_MALLOC, &hs_sequence);
+	hs_live_set_free_heap(HS_HEAP_MALLOC, &hs_sequence.next);
 	commit();
 	CHECK_INT(hs_live_set_used(), 0);
 }

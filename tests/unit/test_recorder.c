@@ -63,7 +63,7 @@ static struct hs_ring_item next(struct hs_record *record)
 	if (item.state == HS_RING_COMMITTED)
 		memcpy(record, item.data, sizeof *record);
 	/* Not one that was freed: its turn comes with the freed list. */
-	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence))
+	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence.next))
 		hs_live_set_recycle(slot, (uint32_t)item.cookie);
 	hs_ring_release(&ring);
 	return item;
@@ -101,7 +101,7 @@ static void test_interval_1_records_everything(void)
 	uint64_t number;
 
 	start(1);
-	number = atomic_load(&hs_sequence);
+	number = atomic_load(&hs_sequence.next);
 	hs_thread.labels = 77;
 	for (size_t i = 0; i < 20; i++) {
 		struct hs_ring_item item;
@@ -468,7 +468,7 @@ static void test_allocated_again(void)
 
 	start(1);
 	CHECK(allocate(block, 5));
-	number = atomic_load(&hs_sequence);
+	number = atomic_load(&hs_sequence.next);
 	CHECK(allocate(block, 7));
 	CHECK_INT(hs_stats_get(superseded), 1);
 	CHECK_INT(hs_stats_get(frees), 1);
@@ -503,7 +503,7 @@ static void test_moves(void)
 	CHECK_INT(hs_record_move_begin(block), HS_SLOT_NONE);
 	hs_record_move_end(HS_SLOT_NONE, true);
 	CHECK(allocate(block, 5));
-	number = atomic_load(&hs_sequence);
+	number = atomic_load(&hs_sequence.next);
 	token = hs_record_move_begin(block);
 	CHECK(token != HS_SLOT_NONE);
 	hs_record_move_end(token, false);
