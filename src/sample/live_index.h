@@ -21,7 +21,7 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot);
 /*
  * Take out the entries for slot under key, of a larger table that is being made too.  Any
  * thread, lock-free: by whoever frees, so that a key used again and again does not crowd its
- * bucket, and once more by the producer, for a thread that died before it did.
+ * bucket, before the slot is on the freed list.
  */
 void hs_live_index_remove(uint64_t key, uint32_t slot);
 

@@ -52,6 +52,19 @@ static uint64_t emptied(uint64_t state)
 	return (next & (((uint64_t)1 << HS_SLOT_HEAP_SHIFT) - 1)) | HS_SLOT_EMPTY;
 }
 
+/*
+ * Whoever lists a freed slot has taken it out of the index before.  But one of a reported heap
+ * may have been freed with its heap, before its thread entered it; and that of a sample that is
+ * given up may have left the insert in the middle, FILLING too.
+ */
+static bool may_be_in_index(uint64_t state)
+{
+	uint32_t heap = hs_slot_heap(state);
+
+	return heap != HS_HEAP_NONE &&
+	       (heap != HS_HEAP_MALLOC || hs_slot_state(state) != HS_SLOT_FREED);
+}
+
 bool hs_live_set_recycle(uint32_t number, uint32_t generation)
 {
 	struct hs_live_slot *slot = hs_live_slot(number);
@@ -64,8 +77,7 @@ bool hs_live_set_recycle(uint32_t number, uint32_t generation)
 	if (hs_slot_state(state) == HS_SLOT_FREED &&
 	    atomic_load_explicit(&slot->listed, memory_order_relaxed) != hs_slot_listed(state))
 		return false;
-	/* HS_SLOT_FILLING too: its thread may have left the insert in the middle. */
-	if (hs_slot_heap(state) != HS_HEAP_NONE)
+	if (may_be_in_index(state))
 		hs_live_index_remove(hs_live_set_key(number), number);
 	/* Not if the program has just freed it: then it comes off the freed list. */
 	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
@@ -141,6 +153,7 @@ void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 			hs_live_slot_number(number, state, sequence);
 		else if (freed >= stuck_before)
 			continue;
+		hs_live_index_remove(hs_live_set_key(number), number);
 		hs_live_slot_list(number, state);
 	}
 }

@@ -174,6 +174,20 @@ static void test_free_a_heap(void)
 	CHECK_INT(recycle_freed(), 1);
 }
 
+/* It goes through the slots: one may not be in the index yet, and be entered only then. */
+static void test_free_a_heap_in_an_insert(void)
+{
+	uint32_t slot = insert_id(POOL, 0x7100);
+	uint64_t key = hs_live_key(POOL, 0x7100);
+
+	hs_live_index_remove(key, slot);
+	CHECK_INT(hs_live_set_free_heap(POOL, &sequence), 1);
+	CHECK(hs_live_index_insert(key, slot));
+	CHECK_INT(recycle_freed(), 1);
+	CHECK(!hs_live_set_may_hold_key(key));
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
 /*
  * The address whose hash is the given one: the multiplier (the hash of 1) is odd, so it has
  * an inverse; the fold is undone piece by piece.
@@ -333,6 +347,9 @@ static void test_sweep(void)
 	CHECK_INT(hs_live_set_free_sequence(late.slot), number);
 	CHECK_INT(recycle_freed(), 1);
 	CHECK_INT(hs_live_set_used(), 0);
+	/* They had not come to take it out of the index. */
+	CHECK(!hs_live_set_may_hold(pointer(0x4000)));
+	CHECK(!hs_live_set_may_hold(pointer(0x4010)));
 	CHECK_INT(hs_live_set_generation(listed.slot), listed.generation + 1);
 
 	/* The thread was not dead, only slow, and the slot is in use again. */
@@ -438,6 +455,7 @@ int main(void)
 	RUN(test_all_samples_of_an_address_are_freed);
 	RUN(test_heaps_are_apart);
 	RUN(test_free_a_heap);
+	RUN(test_free_a_heap_in_an_insert);
 	RUN(test_equal_distances);
 	RUN(test_bucket_overflow);
 	RUN(test_hot_address);
