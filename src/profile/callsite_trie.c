@@ -58,6 +58,11 @@ void hs_callsite_trie_release(struct hs_callsite_trie *trie, uint32_t node)
 	hs_callsite_trie_settle(trie, node);
 }
 
+uint32_t *hs_callsite_trie_row(struct hs_callsite_trie *trie, uint32_t node)
+{
+	return &node_at(trie, node)->row;
+}
+
 void hs_callsite_trie_settle(struct hs_callsite_trie *trie, uint32_t node)
 {
 	while (node != HS_CALLSITE_ROOT && node_at(trie, node)->holders == 0) {

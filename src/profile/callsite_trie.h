@@ -23,6 +23,7 @@ struct hs_callsite {
 	uint32_t location; /* of location_table.h */
 	uint32_t depth;    /* frames of the stack; 0 for the root */
 	uint32_t holders;
+	uint32_t row; /* that a sample of the stack was added to last; it may be another's now */
 };
 
 struct hs_callsite_trie {
@@ -43,6 +44,9 @@ uint32_t hs_callsite_trie_child(struct hs_callsite_trie *trie, uint32_t parent, 
 
 void hs_callsite_trie_hold(struct hs_callsite_trie *trie, uint32_t node);
 void hs_callsite_trie_release(struct hs_callsite_trie *trie, uint32_t node);
+
+/* The row of a node, to be written.  Valid until the next child. */
+uint32_t *hs_callsite_trie_row(struct hs_callsite_trie *trie, uint32_t node);
 
 /* Let the node go if nobody holds it, and so on with its parent; never the root. */
 void hs_callsite_trie_settle(struct hs_callsite_trie *trie, uint32_t node);

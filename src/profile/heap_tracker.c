@@ -53,6 +53,11 @@ void hs_heap_tracker_lose(const struct hs_event *event)
 	hs_heap_add(event->heap, lost_memory, 1);
 }
 
+static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row)
+{
+	return hs_interner_item(&tracker->rows, row);
+}
+
 /* The book of a slot, or NULL if its piece is not there. */
 static struct hs_book *find_book(const struct hs_heap_tracker *tracker, uint32_t slot)
 {
@@ -61,6 +66,29 @@ static struct hs_book *find_book(const struct hs_heap_tracker *tracker, uint32_t
 	if (piece >= tracker->piece_count || tracker->books[piece] == NULL)
 		return NULL;
 	return &tracker->books[piece][slot % PIECE_BOOKS];
+}
+
+void hs_heap_tracker_fetch_book(const struct hs_heap_tracker *tracker, uint32_t slot)
+{
+	const struct hs_book *book = find_book(tracker, slot);
+
+	__builtin_prefetch(book, 1);
+}
+
+void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot)
+{
+	const struct hs_book *book = find_book(tracker, slot);
+
+	if (book != NULL && book->row != 0)
+		hs_heap_tracker_fetch_row(tracker, book->row - 1);
+}
+
+void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row)
+{
+	const struct hs_row *fetched = row_of(tracker, row);
+
+	__builtin_prefetch(fetched, 1);
+	__builtin_prefetch(&fetched->totals.freed.bytes, 1);
 }
 
 static bool grow_pieces(struct hs_heap_tracker *tracker, uint32_t piece)
@@ -99,11 +127,6 @@ static void add(struct hs_totals *totals, uint64_t size, uint64_t weight)
 	totals->bytes += (unsigned __int128)weight * size;
 }
 
-static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row)
-{
-	return hs_interner_item(&tracker->rows, row);
-}
-
 static struct hs_row_totals *totals_to_change(struct hs_heap_tracker *tracker, uint32_t row)
 {
 	struct hs_row *changed = row_of(tracker, row);
@@ -113,10 +136,20 @@ static struct hs_row_totals *totals_to_change(struct hs_heap_tracker *tracker, u
 	return &changed->totals;
 }
 
-/* Add a sample to its row.  Returns the row, HS_INTERNER_NONE when out of memory. */
-static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event)
+static bool is_row(const struct hs_heap_tracker *tracker, uint32_t row,
+		   const struct hs_row_key *key)
 {
-	struct hs_row row = {
+	return row < hs_heap_tracker_row_count(tracker) && hs_heap_tracker_has_row(tracker, row) &&
+	       memcmp(&row_of(tracker, row)->key, key, sizeof *key) == 0;
+}
+
+/*
+ * Add a sample to its row, which may be *row.  Sets that to the row, HS_INTERNER_NONE when out of
+ * memory.
+ */
+static void add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event, uint32_t *row)
+{
+	struct hs_row sample_row = {
 		.key = {
 			.size = tracker->label_sizes ? hs_heap_tracker_size_bucket(event->size) : 0,
 			.callsite = event->callsite,
@@ -125,11 +158,11 @@ static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_even
 			.heap = event->heap,
 			.labels = event->labels,
 		}};
-	uint32_t number = hs_interner_add(&tracker->rows, &row);
 
-	if (number != HS_INTERNER_NONE)
-		add(&totals_to_change(tracker, number)->allocated, event->size, event->weight);
-	return number;
+	if (!is_row(tracker, *row, &sample_row.key))
+		*row = hs_interner_add(&tracker->rows, &sample_row);
+	if (*row != HS_INTERNER_NONE)
+		add(&totals_to_change(tracker, *row)->allocated, event->size, event->weight);
 }
 
 static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
@@ -149,11 +182,10 @@ static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 }
 
 static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
-		      const struct hs_event *event)
+		      const struct hs_event *event, uint32_t *row)
 {
-	uint32_t row = add_to_row(tracker, event);
-
-	if (row == HS_INTERNER_NONE) {
+	add_to_row(tracker, event, row);
+	if (*row == HS_INTERNER_NONE) {
 		hs_heap_tracker_lose(event);
 		return;
 	}
@@ -162,28 +194,29 @@ static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 		.size = event->size,
 		.weight = event->weight,
 		.generation = event->generation,
-		.row = row + 1,
+		.row = *row + 1,
 	};
 }
 
 /* The free came first, or cannot come. */
-static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_event *event)
+static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_event *event,
+			     uint32_t *row)
 {
-	uint32_t row = add_to_row(tracker, event);
-
-	if (row == HS_INTERNER_NONE)
+	add_to_row(tracker, event, row);
+	if (*row == HS_INTERNER_NONE)
 		hs_heap_tracker_lose(event);
 	else
-		add(&totals_to_change(tracker, row)->freed, event->size, event->weight);
+		add(&totals_to_change(tracker, *row)->freed, event->size, event->weight);
 }
 
-static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_event *event)
+static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_event *event,
+			     uint32_t *row)
 {
 	struct hs_book *book;
 
 	if (event->slot >= hs_live_set_capacity() ||
 	    hs_live_set_generation(event->slot) != event->generation) {
-		add_and_take_off(tracker, event);
+		add_and_take_off(tracker, event, row);
 		return;
 	}
 	book = make_book(tracker, event->slot);
@@ -196,7 +229,7 @@ static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_ev
 			return; /* the record came twice */
 		close_book(tracker, book);
 	}
-	open_book(tracker, book, event);
+	open_book(tracker, book, event, row);
 }
 
 static void read_totals(const void *context, uint32_t row, struct hs_row_totals *out)
@@ -204,11 +237,12 @@ static void read_totals(const void *context, uint32_t row, struct hs_row_totals 
 	*out = row_of(context, row)->totals;
 }
 
-void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event)
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event,
+			       uint32_t *row)
 {
 	unsigned __int128 in_use;
 
-	apply_allocation(tracker, event);
+	apply_allocation(tracker, event, row);
 	in_use = tracker->in_use[event->heap].bytes;
 	if (tracker->keeps_peak && in_use > tracker->peak.heaps[event->heap].bytes)
 		hs_peak_follow(&tracker->peak, event->heap, in_use, hs_sys_realtime_ns(),

@@ -51,11 +51,24 @@ struct hs_heap_tracker {
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 
-/* A sample that does not fit into memory goes to its heap's losses, counted. */
-void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event);
+/*
+ * A sample that does not fit into memory goes to its heap's losses, counted.  row: any number, at
+ * best that of the sample's row, which is looked at first; on return it is that.
+ */
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event,
+			       uint32_t *row);
 
 /* Takes off exactly what was added, and gives the slot back to the live set. */
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event);
+
+/*
+ * Have the processor fetch what an event to come will need, of books that do not fit into its
+ * caches: the book of a slot; the row of the sample that a slot stands for, once its book is
+ * there; the row of a number, which may be any.
+ */
+void hs_heap_tracker_fetch_book(const struct hs_heap_tracker *tracker, uint32_t slot);
+void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot);
+void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row);
 
 /* Add a sample to its heap's losses, counted as lost_memory. */
 void hs_heap_tracker_lose(const struct hs_event *event);

@@ -144,6 +144,9 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	hs_heap_add(record->heap, sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
 		hs_callsite_trie_hold(&producer->trie, event.callsite);
+		hs_heap_tracker_fetch_row(&producer->tracker,
+					  *hs_callsite_trie_row(&producer->trie, event.callsite));
+		hs_heap_tracker_fetch_book(&producer->tracker, event.slot);
 		fill_labels(producer, record, &event);
 	} else {
 		hs_heap_tracker_lose(&event);

@@ -7,6 +7,8 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 
+enum { FETCHED_FREES = 64 };
+
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 			    const struct hs_event *event)
 {
@@ -43,7 +45,8 @@ static void apply_allocation(struct hs_producer *producer, const struct hs_event
 {
 	uint32_t rows = producer->tracker.rows.used;
 
-	hs_heap_tracker_allocated(&producer->tracker, event);
+	hs_heap_tracker_allocated(&producer->tracker, event,
+				  hs_callsite_trie_row(&producer->trie, event->callsite));
 	if (producer->tracker.rows.used == rows)
 		let_go(producer, event);
 }
@@ -196,6 +199,20 @@ static void take_free(struct hs_producer *producer, uint32_t slot)
 		put_free(producer, slot);
 }
 
+/* The books of the next few frees of the list, and then their rows, for all of them at once. */
+static void fetch_freed(const struct hs_producer *producer)
+{
+	uint32_t slots[FETCHED_FREES], count = 0;
+
+	for (uint32_t slot = producer->freed; slot != HS_SLOT_NONE && count < FETCHED_FREES;
+	     slot = hs_live_set_next_freed(slot)) {
+		hs_heap_tracker_fetch_book(&producer->tracker, slot);
+		slots[count++] = slot;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		hs_heap_tracker_fetch_row_of(&producer->tracker, slots[i]);
+}
+
 uint32_t hs_producer_take_freed(struct hs_producer *producer)
 {
 	uint32_t most = hs_live_set_capacity(), count = 0;
@@ -206,6 +223,8 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 	while (producer->freed != HS_SLOT_NONE && count < most) {
 		uint32_t slot = producer->freed;
 
+		if (count % FETCHED_FREES == 0)
+			fetch_freed(producer);
 		/* Before the slot is given back, or waits: the link is another list's then. */
 		producer->freed = hs_live_set_next_freed(slot);
 		take_free(producer, slot);
