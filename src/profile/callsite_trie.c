@@ -27,6 +27,20 @@ void hs_callsite_trie_fini(struct hs_callsite_trie *trie)
 	hs_interner_fini(&trie->interner);
 }
 
+/* Hash the stack of a new node. */
+static void set_hash(struct hs_callsite_trie *trie, uint32_t number)
+{
+	struct hs_callsite *node = node_at(trie, number);
+	const struct hs_callsite *parent = node_at(trie, node->parent);
+	const struct hs_location *location = hs_location_table_get(trie->locations, node->location);
+	struct hs_stack_hash hash =
+		hs_stack_hash_add((struct hs_stack_hash){parent->hash_first, parent->hash_second},
+				  location->address, location->mapping, location->code);
+
+	node->hash_first = hash.first;
+	node->hash_second = hash.second;
+}
+
 uint32_t hs_callsite_trie_child(struct hs_callsite_trie *trie, uint32_t parent, uint32_t location)
 {
 	struct hs_callsite node = {
@@ -43,6 +57,7 @@ uint32_t hs_callsite_trie_child(struct hs_callsite_trie *trie, uint32_t parent, 
 	} else if (trie->interner.used != used) {
 		hs_location_table_hold(trie->locations, location);
 		hs_callsite_trie_hold(trie, parent);
+		set_hash(trie, number);
 	}
 	return number;
 }
@@ -69,6 +84,7 @@ void hs_callsite_trie_settle(struct hs_callsite_trie *trie, uint32_t node)
 		uint32_t parent = node_at(trie, node)->parent;
 
 		hs_location_table_release(trie->locations, node_at(trie, node)->location);
+		node_at(trie, node)->depth = 0;
 		hs_interner_remove(&trie->interner, node);
 		node_at(trie, parent)->holders--;
 		node = parent;

@@ -18,11 +18,36 @@
 #define HS_CALLSITE_ROOT 0
 #define HS_CALLSITE_NONE HS_INTERNER_NONE
 
+/*
+ * What a stack is recognised by: 96 bits, of two hashes of its frames, root first.  That two of a
+ * million stacks have the same is a matter of one in 10^17.
+ */
+struct hs_stack_hash {
+	uint64_t first;
+	uint32_t second;
+};
+
+/* hash: of the frame's callers; all 0: there are none. */
+static inline struct hs_stack_hash hs_stack_hash_add(struct hs_stack_hash hash, uint64_t address,
+						     uint32_t mapping, uint32_t code)
+{
+	uint64_t where = ((uint64_t)code << 32 | mapping) ^ 0x9e3779b97f4a7c15u;
+	unsigned __int128 product = (unsigned __int128)(hash.first ^ address) * where;
+	uint64_t word = hash.second ^ address ^ where;
+
+	return (struct hs_stack_hash){
+		.first = (uint64_t)product ^ (uint64_t)(product >> 64),
+		.second = (uint32_t)(word * 0xd6e8feb86659fd93u >> 32),
+	};
+}
+
 struct hs_callsite {
 	uint32_t parent;
 	uint32_t location; /* of location_table.h */
-	uint32_t depth;    /* frames of the stack; 0 for the root */
+	uint32_t depth;    /* frames of the stack; 0 for the root, and for what is no node now */
 	uint32_t holders;
+	uint64_t hash_first; /* struct hs_stack_hash of the stack, its codes included */
+	uint32_t hash_second;
 	uint32_t row; /* that a sample of the stack was added to last; it may be another's now */
 };
 

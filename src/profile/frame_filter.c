@@ -133,7 +133,9 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 		}
 		hs_pauses_count(pauses);
 	}
-	if (!found)
+	if (found)
+		hs_stack_cache_empty(&producer->known_stacks);
+	else
 		warn_of_nothing(filter);
 	return found;
 }

@@ -30,12 +30,13 @@ uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_frame *fr
 			 uint32_t count)
 {
 	struct hs_jit_frames *jit = producer->jit_frames;
-	uint32_t hash, node;
+	struct hs_stack_hash hash;
+	uint32_t node;
 
 	if (jit != NULL && hs_jit_frames_follow(jit, frames, count))
 		return intern_frames(producer, frames, count, true);
 	hash = hs_stack_cache_hash(frames, count);
-	node = hs_stack_cache_find(&producer->known_stacks, &producer->trie, hash, frames, count);
+	node = hs_stack_cache_find(&producer->known_stacks, &producer->trie, hash, count);
 	if (node != HS_CALLSITE_NONE)
 		return node;
 	node = intern_frames(producer, frames, count, false);

@@ -5,14 +5,16 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/arena.h"
 
-enum { FIRST_SETS = 64, LAST_SETS = 8192 };
+enum { FIRST_SETS = 64, LAST_SETS = 8192, SETS_TRIED = 2 };
 
-static struct hs_known_stack *set_of(const struct hs_stack_cache *cache, uint32_t hash)
+/* i: 0 or 1: the set of a tag, and the one beside it, for what does not fit in. */
+static struct hs_known_stack *set_of(const struct hs_stack_cache *cache, uint32_t tag, uint32_t i)
 {
-	return cache->sets[hash & (cache->set_count - 1)];
+	return cache->sets[(tag & (cache->set_count - 1)) ^ i];
 }
 
 static bool make_sets(struct hs_stack_cache *cache, uint32_t count)
@@ -31,8 +33,10 @@ void hs_stack_cache_empty(struct hs_stack_cache *cache)
 {
 	struct hs_stack_cache empty;
 
-	if (!make_sets(&empty, FIRST_SETS))
-		return; /* it stays as it is, for want of memory */
+	if (!make_sets(&empty, FIRST_SETS)) {
+		memset(cache->sets, 0, cache->set_count * sizeof *cache->sets);
+		return;
+	}
 	hs_arena_free(cache->sets);
 	*cache = empty;
 }
@@ -43,68 +47,68 @@ void hs_stack_cache_fini(struct hs_stack_cache *cache)
 	*cache = (struct hs_stack_cache){0};
 }
 
-uint32_t hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count)
+struct hs_stack_hash hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count)
 {
-	uint64_t hash = count;
+	struct hs_stack_hash hash = {0};
 
-	for (uint32_t i = 0; i < count; i++) {
-		hash ^= frames[i].address ^ (uint64_t)frames[i].mapping << 32;
-		hash *= 0x9e3779b97f4a7c15u;
-		hash ^= hash >> 32;
+	while (count > 0) {
+		const struct hs_frame *frame = &frames[--count];
+
+		hash = hs_stack_hash_add(hash, frame->address, frame->mapping, 0);
 	}
-	return (uint32_t)hash;
+	return hash;
 }
 
-static bool is_at(const struct hs_location *location, const struct hs_frame *frame)
+static uint32_t tag_of(struct hs_stack_hash hash)
 {
-	return location->address == frame->address && location->mapping == frame->mapping &&
-	       location->code == 0 && location->verdict != HS_VERDICT_HIDDEN;
+	return (uint32_t)hash.first;
 }
 
-static bool is_stack(const struct hs_callsite_trie *trie, uint32_t node,
-		     const struct hs_frame *frames, uint32_t count)
+static bool is_stack(const struct hs_callsite_trie *trie, uint32_t node, struct hs_stack_hash hash,
+		     uint32_t count)
 {
 	const struct hs_callsite *site;
 
-	if (node >= trie->interner.count || !hs_interner_is_used(&trie->interner, node) ||
-	    hs_callsite_trie_get(trie, node)->depth != count)
+	if (node >= trie->interner.count)
 		return false;
-	for (uint32_t i = 0; i < count; i++) {
-		site = hs_callsite_trie_get(trie, node);
-		if (!is_at(hs_location_table_get(trie->locations, site->location), &frames[i]))
-			return false;
-		node = site->parent;
-	}
-	return true;
+	site = hs_callsite_trie_get(trie, node);
+	return site->hash_first == hash.first && site->hash_second == hash.second &&
+	       site->depth == count;
 }
 
 uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
-			     const struct hs_callsite_trie *trie, uint32_t hash,
-			     const struct hs_frame *frames, uint32_t count)
+			     const struct hs_callsite_trie *trie, struct hs_stack_hash hash,
+			     uint32_t count)
 {
-	const struct hs_known_stack *set = set_of(cache, hash);
+	uint32_t tag = tag_of(hash);
 
-	for (int i = 0; i < HS_STACK_CACHE_WAYS; i++) {
-		if (set[i].hash == hash && set[i].node != 0 &&
-		    is_stack(trie, set[i].node - 1, frames, count))
-			return set[i].node - 1;
+	for (uint32_t i = 0; i < SETS_TRIED * HS_STACK_CACHE_WAYS; i++) {
+		const struct hs_known_stack *known =
+			&set_of(cache, tag, i / HS_STACK_CACHE_WAYS)[i % HS_STACK_CACHE_WAYS];
+
+		/* Sets are filled from the first way on, and the one beside when they are full. */
+		if (known->node == 0)
+			break;
+		if (known->tag == tag && is_stack(trie, known->node - 1, hash, count))
+			return known->node - 1;
 	}
 	return HS_CALLSITE_NONE;
 }
 
 /* Where there is room for a stack, or a node of it that is no more; NULL: nowhere. */
-static struct hs_known_stack *find_room(const struct hs_stack_cache *cache, uint32_t hash)
+static struct hs_known_stack *find_room(const struct hs_stack_cache *cache, uint32_t tag)
 {
-	struct hs_known_stack *set = set_of(cache, hash);
+	for (uint32_t i = 0; i < SETS_TRIED * HS_STACK_CACHE_WAYS; i++) {
+		struct hs_known_stack *known =
+			&set_of(cache, tag, i / HS_STACK_CACHE_WAYS)[i % HS_STACK_CACHE_WAYS];
 
-	for (int i = 0; i < HS_STACK_CACHE_WAYS; i++) {
-		if (set[i].node == 0 || set[i].hash == hash)
-			return &set[i];
+		if (known->node == 0 || known->tag == tag)
+			return known;
 	}
 	return NULL;
 }
 
-/* What is in a set goes into two. */
+/* What does not fit into twice the room, which is hardly anything, is forgotten. */
 static void grow(struct hs_stack_cache *cache)
 {
 	struct hs_stack_cache larger;
@@ -114,24 +118,26 @@ static void grow(struct hs_stack_cache *cache)
 	for (uint32_t i = 0; i < cache->set_count; i++) {
 		for (int j = 0; j < HS_STACK_CACHE_WAYS; j++) {
 			const struct hs_known_stack *known = &cache->sets[i][j];
+			struct hs_known_stack *room = find_room(&larger, known->tag);
 
-			if (known->node != 0)
-				*find_room(&larger, known->hash) = *known;
+			if (known->node != 0 && room != NULL)
+				*room = *known;
 		}
 	}
 	hs_arena_free(cache->sets);
 	*cache = larger;
 }
 
-void hs_stack_cache_put(struct hs_stack_cache *cache, uint32_t hash, uint32_t node)
+void hs_stack_cache_put(struct hs_stack_cache *cache, struct hs_stack_hash hash, uint32_t node)
 {
-	struct hs_known_stack *room = find_room(cache, hash);
+	uint32_t tag = tag_of(hash);
+	struct hs_known_stack *room = find_room(cache, tag);
 
 	if (room == NULL) {
 		grow(cache);
-		room = find_room(cache, hash);
+		room = find_room(cache, tag);
 	}
 	if (room == NULL)
-		room = &set_of(cache, hash)[hash >> 28 & (HS_STACK_CACHE_WAYS - 1)];
-	*room = (struct hs_known_stack){.hash = hash, .node = node + 1};
+		room = &set_of(cache, tag, 0)[tag >> 28 & (HS_STACK_CACHE_WAYS - 1)];
+	*room = (struct hs_known_stack){.tag = tag, .node = node + 1};
 }

@@ -3,8 +3,8 @@
  * Which node of the trie a stack has that came before: one look-up for all its frames instead
  * of two for each.  For stacks without generated code: there the frames alone do not say.
  *
- * What is noted is compared with the stack, frame by frame, before it is used.  So the cache
- * holds no nodes, and need not know when one goes or its number is given out again.
+ * Nodes know the hashes of their stacks, and are asked.  So the cache holds no nodes, and need not
+ * know when one goes or its number is given out again.
  *
  * Threads: the producer.  Memory: the arena, at most 640 KiB.
  */
@@ -20,12 +20,12 @@
 #define HS_STACK_CACHE_WAYS 8
 
 struct hs_known_stack {
-	uint32_t hash;
+	uint32_t tag;  /* of the hash, all of which the node has */
 	uint32_t node; /* number + 1; 0: none */
 };
 
 struct hs_stack_cache {
-	struct hs_known_stack (*sets)[HS_STACK_CACHE_WAYS]; /* by the hash */
+	struct hs_known_stack (*sets)[HS_STACK_CACHE_WAYS]; /* by the tag */
 	uint32_t set_count;                                 /* a power of two */
 };
 
@@ -33,20 +33,23 @@ struct hs_stack_cache {
 int hs_stack_cache_init(struct hs_stack_cache *cache);
 void hs_stack_cache_fini(struct hs_stack_cache *cache);
 
-/* Give back its room, which stacks that are no more may have taken. */
+/*
+ * Forget all stacks, and give back the room.  To be called when a location that may be in them
+ * is hidden: a stack of these frames is another one from then on.
+ */
 void hs_stack_cache_empty(struct hs_stack_cache *cache);
 
-uint32_t hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count);
+struct hs_stack_hash hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count);
+
+/* The node of a stack of this hash and count of frames; HS_CALLSITE_NONE: it is not known here. */
+uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
+			     const struct hs_callsite_trie *trie, struct hs_stack_hash hash,
+			     uint32_t count);
 
 /*
- * The node of a stack (leaf first) of this hash, with no location that is hidden;
- * HS_CALLSITE_NONE: it is not known here.
+ * Note the node of a stack that was not found; if need be, in place of another's.  What it does
+ * not have the hash of, for something is hidden, will not be found.
  */
-uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
-			     const struct hs_callsite_trie *trie, uint32_t hash,
-			     const struct hs_frame *frames, uint32_t count);
-
-/* Note the node of a stack that was not found; if need be, in place of another's. */
-void hs_stack_cache_put(struct hs_stack_cache *cache, uint32_t hash, uint32_t node);
+void hs_stack_cache_put(struct hs_stack_cache *cache, struct hs_stack_hash hash, uint32_t node);
 
 #endif

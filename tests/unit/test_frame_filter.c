@@ -271,6 +271,32 @@ static void names_that_come_late_hide_too(void)
 	end();
 }
 
+/* It is not taken for the stack that it was. */
+static void a_known_stack_may_come_to_be_hidden(void)
+{
+	uint64_t address = in(open_door);
+	struct hs_frame frame = {address, 0};
+	struct hs_location *location;
+	uint32_t number;
+
+	begin("late_");
+	for (int i = 0; i < 2; i++)
+		sample(200, address, address);
+	CHECK_INT(hs_heap_tracker_row_count(&producer->tracker), 1);
+	frame.mapping = hs_mapping_table_find(table, address);
+	number = hs_location_table_intern(&producer->locations, frame, 0);
+	location = hs_location_table_get(&producer->locations, number);
+	hs_location_set_lasting_name(location, "late_name");
+	CHECK(hs_frame_filter_review(producer, &number, 1, &(struct hs_pauses){.pause = NULL}));
+	for (int i = 0; i < 2; i++)
+		sample(200, address, address);
+	CHECK_INT(hs_heap_tracker_row_count(&producer->tracker), 2);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 1);
+	CHECK_INT(view.rows[0].values[0], 4);
+	end();
+}
+
 /* They do not become one where their labels differ. */
 static void rows_of_other_labels_stay_apart(void)
 {
@@ -351,6 +377,7 @@ int main(void)
 	RUN(a_program_of_hidden_frames_only_is_hidden);
 	RUN(generated_code_is_hidden);
 	RUN(names_that_come_late_hide_too);
+	RUN(a_known_stack_may_come_to_be_hidden);
 	RUN(rows_of_other_labels_stay_apart);
 	RUN(objects_are_read_once);
 	unlink(messages);

@@ -46,8 +46,7 @@ static uint32_t intern(const struct hs_frame frames[DEPTH], uint32_t code)
 
 static uint32_t find(const struct hs_frame *frames, uint32_t count)
 {
-	return hs_stack_cache_find(&cache, &trie, hs_stack_cache_hash(frames, count), frames,
-				   count);
+	return hs_stack_cache_find(&cache, &trie, hs_stack_cache_hash(frames, count), count);
 }
 
 static void put(const struct hs_frame frames[DEPTH], uint32_t node)
@@ -70,7 +69,7 @@ static void finds_what_came_before(void)
 	end();
 }
 
-/* As if two stacks had one hash: the node of the other one is noted. */
+/* As if two stacks had one place in the cache: the node of the other one is noted. */
 static void check_refused(const struct hs_frame frames[DEPTH], const struct hs_frame *asked,
 			  uint32_t count)
 {
@@ -80,7 +79,7 @@ static void check_refused(const struct hs_frame frames[DEPTH], const struct hs_f
 	end();
 }
 
-static void frames_are_compared(void)
+static void nodes_are_asked_for_their_stacks(void)
 {
 	struct hs_frame frames[DEPTH], asked[DEPTH];
 
@@ -97,7 +96,26 @@ static void frames_are_compared(void)
 	check_refused(frames, frames + 1, DEPTH - 1);
 }
 
-static void generated_code_and_hidden_locations_are_refused(void)
+/* Stacks of the same frames, in another order, and with another depth of what is the same. */
+static void order_and_depth_matter(void)
+{
+	struct hs_frame frames[DEPTH], asked[DEPTH];
+
+	for (uint32_t i = 0; i < DEPTH; i++) {
+		make_frames(frames, 1);
+		make_frames(asked, 1);
+		asked[i] = frames[(i + 1) % DEPTH];
+		asked[(i + 1) % DEPTH] = frames[i];
+		check_refused(frames, asked, DEPTH);
+		frames[i] = asked[i] = frames[(i + 1) % DEPTH];
+		check_refused(frames, asked, DEPTH - 1);
+	}
+	for (uint32_t i = 0; i < DEPTH; i++)
+		frames[i] = (struct hs_frame){0};
+	check_refused(frames, frames, DEPTH - 1);
+}
+
+static void generated_code_is_refused(void)
 {
 	struct hs_frame frames[DEPTH];
 	uint32_t node;
@@ -109,15 +127,30 @@ static void generated_code_and_hidden_locations_are_refused(void)
 	node = intern(frames, 0);
 	put(frames, node);
 	CHECK_INT(find(frames, DEPTH), node);
-	for (uint32_t i = 0; i < DEPTH; i++) {
-		struct hs_location *location = hs_location_table_get(
-			&locations, hs_location_table_intern(&locations, frames[i], 0));
+	end();
+}
 
-		location->verdict = HS_VERDICT_SHOWN;
-		CHECK_INT(find(frames, DEPTH), node);
-		location->verdict = HS_VERDICT_HIDDEN;
-		CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
-		location->verdict = HS_VERDICT_NONE;
+/* Without memory for a smaller one too. */
+static void nothing_is_left_of_what_was_forgotten(void)
+{
+	struct hs_frame frames[DEPTH];
+	size_t budget = hs_arena_budget();
+
+	begin();
+	for (int short_of_memory = 0; short_of_memory < 2; short_of_memory++) {
+		for (uint32_t i = 0; i < 1000; i++) {
+			make_frames(frames, i);
+			put(frames, intern(frames, 0));
+			CHECK(find(frames, DEPTH) != HS_CALLSITE_NONE);
+		}
+		if (short_of_memory)
+			hs_arena_set_budget(hs_arena_used());
+		hs_stack_cache_empty(&cache);
+		hs_arena_set_budget(budget);
+		for (uint32_t i = 0; i < 1000; i++) {
+			make_frames(frames, i);
+			CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+		}
 	}
 	end();
 }
@@ -176,6 +209,7 @@ static void it_grows_and_is_bounded(void)
 		found += find(frames, DEPTH) != HS_CALLSITE_NONE;
 	}
 	CHECK(found > 9900);
+	CHECK(cache.set_count <= 4096);
 	hs_stack_cache_fini(&cache);
 	used = hs_arena_used();
 	CHECK_INT(hs_stack_cache_init(&cache), 0);
@@ -213,8 +247,10 @@ int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	RUN(finds_what_came_before);
-	RUN(frames_are_compared);
-	RUN(generated_code_and_hidden_locations_are_refused);
+	RUN(nodes_are_asked_for_their_stacks);
+	RUN(order_and_depth_matter);
+	RUN(generated_code_is_refused);
+	RUN(nothing_is_left_of_what_was_forgotten);
 	RUN(nodes_that_went_are_not_given_out);
 	RUN(it_grows_and_is_bounded);
 	RUN(growing_may_fail);
