@@ -32,7 +32,8 @@
 	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
 	X(stack_unknown, "stack_unknown") /* copied by process_vm_readv: bounds unknown */ \
 	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
-	X(unwound, "unwound") /* stacks unwound */ \
+	X(walked, "walked") /* stacks walked in place, by the program's thread */ \
+	X(unwound, "unwound") /* stacks unwound, by the profiler's */ \
 	X(unwind_rows_hit, "unwind_rows_hit") /* frames whose caller a row gave */ \
 	X(unwind_rows_made, "unwind_rows_made") /* rows made of unwind tables */ \
 	X(unwind_rows_fallback, "unwind_rows_fallback") /* frames left to libunwind */ \

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/sys.h"
+#include "sample/recorder.h"
 
 /* What the kernel takes for a set of signals. */
 #define KERNEL_MASK_BYTES 8
@@ -24,6 +25,8 @@ int hs_hint_record_put(struct hs_ring *ring, enum hs_record_kind kind, uint64_t 
 	uint64_t mask = 0, open = 0;
 	struct hs_record *record;
 
+	/* What is known of pcs may not hold for samples after this: the worker resolves them. */
+	atomic_store_explicit(&hs_recorder.known_pcs, NULL, memory_order_relaxed);
 	set_signal_mask(&all, &mask);
 	/* With its tid, should the thread be killed before it commits. */
 	record = hs_ring_reserve(ring, sizeof *record + path_bytes + 1, HS_RING_KEPT,

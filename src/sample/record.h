@@ -23,6 +23,17 @@ enum hs_record_flags {
 	HS_RECORD_STACK_CUT = 1, /* the stack goes on past the copy */
 	HS_RECORD_STACKLESS = 2, /* registers only: there was no room for the stack */
 	HS_RECORD_WEIGHED = 4,   /* sampled by the program, which gave the weight */
+	HS_RECORD_WALKED = 8,    /* the frames, all of them, are in place of the stack */
+};
+
+/*
+ * A frame of the program: address is the call site (return address - 1), or the
+ * instruction that a signal interrupted, or the code that the handler returns to;
+ * mapping is its id in the mapping table (maps/mapping_table.h).
+ */
+struct hs_frame {
+	uint64_t address;
+	uint32_t mapping;
 };
 
 struct hs_record {
@@ -46,7 +57,7 @@ struct hs_record {
 		uint64_t time_ns;     /* of an allocation, hs_recorder.stream: see there */
 	};
 	struct hs_regs regs;   /* of the call site */
-	unsigned char stack[]; /* stack_bytes bytes from regs.sp upwards */
+	unsigned char stack[]; /* stack_bytes bytes: from regs.sp upwards, or struct hs_frame */
 };
 
 _Static_assert(sizeof(struct hs_record) % 16 == 0, "the stack copy is 16-byte aligned");

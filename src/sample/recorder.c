@@ -19,6 +19,7 @@
 #include "sample/reentry.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
+#include "sample/walk.h"
 
 struct hs_recorder hs_recorder;
 struct hs_sequence hs_sequence = {.next = 1};
@@ -81,54 +82,71 @@ static __attribute__((noinline)) struct hs_record *reserve(struct hs_thread_stat
 	return record;
 }
 
-enum outcome { RECORDED, NO_SLOT, NO_ROOM };
-
-static enum outcome try_record(struct hs_thread_state *thread, const struct hs_regs *regs,
-			       bool stackless)
+/* What there is to say of a sample but for its stack, and whether the frames are there already. */
+static void fill_record(struct hs_record *record, const struct hs_thread_state *thread,
+			const struct hs_regs *regs, bool is_walked)
 {
 	const struct hs_sample *sample = &thread->sample;
-	struct hs_live_ticket ticket;
-	struct hs_capture capture;
-	struct hs_record *record;
-	uint64_t number;
-	uint32_t place;
+	unsigned flags = sample->is_weighed ? HS_RECORD_WEIGHED : 0;
 
-	if (!hs_live_set_take(&ticket))
-		return NO_SLOT;
-	hs_capture_plan(&capture, thread, regs->sp,
-			hs_recorder.stream ? 0 : hs_recorder.stack_limit_bytes);
-	record = reserve(thread, &capture, sample->heap,
-			 ((uint64_t)ticket.slot + 1) << 32 | ticket.generation, stackless);
-	if (record == NULL) {
-		hs_live_set_cancel(ticket);
-		return NO_ROOM;
-	}
-	place = hs_ring_ticket(thread->reservation);
 	*record = (struct hs_record){
 		.address = sample->id,
 		.size = sample->size,
 		.weight = sample->weight,
 		.epoch = sample->epoch,
 		.labels = atomic_load_explicit(&thread->labels, memory_order_relaxed),
-		.tid = hs_reentry_tid(thread),
 		.kind = HS_RECORD_ALLOCATION,
 		.heap = (uint8_t)sample->heap,
-		.flags = sample->is_weighed ? HS_RECORD_WEIGHED : 0,
+		.flags = (uint16_t)(is_walked ? flags | HS_RECORD_WALKED : flags),
+		.stack_bytes = is_walked ? record->stack_bytes : 0,
 		.closes_unwaited = hs_closes_unwaited(),
 		.regs = *regs,
 	};
 	record->closes = hs_closes_now();
+}
+
+enum outcome { RECORDED, NO_SLOT, NO_ROOM };
+
+/* record: what hs_walk_record() has returned; reserved here if it is NULL. */
+static enum outcome try_record(struct hs_thread_state *thread, const struct hs_regs *regs,
+			       struct hs_record *record, bool stackless)
+{
+	const struct hs_sample *sample = &thread->sample;
+	bool is_walked = record != NULL;
+	struct hs_live_ticket ticket;
+	struct hs_capture capture;
+	uint64_t number, cookie;
+	uint32_t place;
+
+	if (!hs_live_set_take(&ticket)) {
+		if (is_walked)
+			hs_reentry_abandon(thread);
+		return NO_SLOT;
+	}
+	cookie = ((uint64_t)ticket.slot + 1) << 32 | ticket.generation;
+	if (is_walked) {
+		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);
+	} else {
+		hs_capture_plan(&capture, thread, regs->sp,
+				hs_recorder.stream ? 0 : hs_recorder.stack_limit_bytes);
+		record = reserve(thread, &capture, sample->heap, cookie, stackless);
+	}
+	if (record == NULL) {
+		hs_live_set_cancel(ticket);
+		return NO_ROOM;
+	}
+	place = hs_ring_ticket(thread->reservation);
+	fill_record(record, thread, regs, is_walked);
+	record->tid = hs_reentry_tid(thread);
 	if (hs_recorder.stream)
 		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
-	else if (capture.bytes > 0)
+	else if (!is_walked && capture.bytes > 0)
 		hs_capture_copy(&capture, record);
-	else
+	else if (!is_walked)
 		record->flags |= HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
 
 	if (!hs_live_set_insert_id(ticket, sample->heap, sample->id)) {
-		hs_ring_abandon(hs_recorder.ring, place, hs_reentry_tid(thread));
-		thread->reservation = 0;
-		hs_ring_tell_reader(hs_recorder.ring);
+		hs_reentry_abandon(thread);
 		return NO_SLOT;
 	}
 	number = atomic_fetch_add_explicit(&hs_sequence.next, 1, memory_order_acq_rel);
@@ -199,8 +217,8 @@ static __attribute__((noinline)) void lose(const struct hs_sample *sample, enum 
 	hs_heap_lose(sample->heap, sample->size, weight_of(sample));
 }
 
-static __attribute__((noinline)) bool record_or_lose(struct hs_thread_state *thread,
-							const struct hs_regs *regs)
+static __attribute__((noinline)) bool
+record_or_lose(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs_record *record)
 {
 	/* Wait, rather than go without the stack. */
 	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
@@ -212,7 +230,8 @@ static __attribute__((noinline)) bool record_or_lose(struct hs_thread_state *thr
 	thread->block_end_ns = 0;
 	for (;;) {
 		space = hs_ring_space_counter(hs_recorder.ring);
-		outcome = try_record(thread, regs, !whole);
+		outcome = try_record(thread, regs, record, !whole);
+		record = NULL;
 		if (outcome == RECORDED || !whole)
 			break;
 		/* There is no point in waiting where the wait itself keeps room from coming. */
@@ -259,14 +278,24 @@ static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 		hs_stats_add(superseded, count);
 }
 
-enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
+/* See hs_record_sample().  In the frame of its callers: what it calls is deep enough. */
+static inline __attribute__((always_inline)) enum hs_recorded
+record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
+	struct hs_record *record;
+
 	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	if (thread->sample.epoch == 0)
 		return HS_RECORDED_NOTHING;
-	/* Not deeper: with what follows it would take too much of a small stack. */
+	/* Not deeper: with what follows each would take too much of a small stack. */
 	supersede(&thread->sample);
-	return record_or_lose(thread, regs) ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
+	record = hs_walk_record(thread, regs);
+	return record_or_lose(thread, regs, record) ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
+}
+
+enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
+{
+	return record_sample(thread, regs);
 }
 
 /* The countdown has ended within this allocation: a sample, if there is sampling. */
@@ -282,7 +311,7 @@ static bool record_chosen(struct hs_thread_state *thread, const void *address, s
 		.interval_bytes = thread->interval_bytes,
 		.heap = HS_HEAP_MALLOC,
 	};
-	return hs_record_sample(thread, regs) == HS_RECORDED_SAMPLE;
+	return record_sample(thread, regs) == HS_RECORDED_SAMPLE;
 }
 
 bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs)
@@ -320,50 +349,6 @@ void hs_record_free_id(uint32_t heap, uint64_t id)
 void hs_record_free(const void *address)
 {
 	hs_record_free_id(HS_HEAP_MALLOC, (uintptr_t)address);
-}
-
-uint32_t hs_record_move_begin(const void *address)
-{
-	return hs_live_set_begin_move(address, &hs_sequence.next);
-}
-
-/*
- * Deliver a number that stands for nothing.  Without room, or in a handler that has
- * interrupted the slow path, it becomes a gap, which the producer notices.
- */
-static void record_tombstone(uint64_t number)
-{
-	struct hs_thread_state *thread = &hs_thread;
-	struct hs_record *record;
-	uint32_t place;
-
-	/* The guard, so that a reservation that a handler jumps out of is found. */
-	if (!hs_reentry_enter(thread, (uintptr_t)__builtin_frame_address(0)))
-		return;
-	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT,
-				 hs_reentry_tid(thread), 0, &thread->reservation);
-	if (record != NULL) {
-		place = hs_ring_ticket(thread->reservation);
-		hs_ring_note_sequence(hs_recorder.ring, place, number);
-		*record = (struct hs_record){.kind = HS_RECORD_TOMBSTONE};
-		hs_ring_commit(hs_recorder.ring, place);
-		atomic_signal_fence(memory_order_seq_cst);
-		thread->reservation = 0;
-		hs_ring_tell_reader(hs_recorder.ring);
-	}
-	hs_reentry_leave(thread, thread->guarded_countdown);
-}
-
-void hs_record_move_end(uint32_t token, bool moved)
-{
-	if (token == HS_SLOT_NONE)
-		return;
-	if (moved) {
-		hs_live_set_end_move(token);
-		count_frees(HS_HEAP_MALLOC, 1);
-	} else {
-		record_tombstone(hs_live_set_cancel_move(token));
-	}
 }
 
 void hs_record_settle(void)

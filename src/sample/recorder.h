@@ -31,10 +31,17 @@
 /* After a wait for the worker in vain a thread does not wait again for so long. */
 #define HS_BLOCK_PAUSE_NS 1000000000u
 
-/* Where samples go.  Written before sampling starts; then constant but for reader_runs. */
+struct hs_known_pcs;
+
+/*
+ * Where samples go.  Written before sampling starts; then constant but for reader_runs, and for
+ * known_pcs, which the first map hint sets to NULL.
+ */
 struct hs_recorder {
 	struct hs_ring *ring;
 	size_t stack_limit_bytes;
+	uint32_t depth_frames; /* a longer stack is the worker's */
+	const struct hs_known_pcs *_Atomic known_pcs; /* to walk stacks in place by; NULL: never */
 	uint64_t block_ns;           /* longest wait for room per sample; 0: none, lose stacks */
 	bool stream;                 /* no stacks; instead CLOCK_MONOTONIC_COARSE's time */
 	_Atomic bool reader_runs;    /* there is a worker that will make room */

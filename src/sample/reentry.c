@@ -26,6 +26,14 @@ uint32_t hs_reentry_tid(struct hs_thread_state *thread)
 	return tid;
 }
 
+void hs_reentry_abandon(struct hs_thread_state *thread)
+{
+	hs_ring_abandon(hs_recorder.ring, hs_ring_ticket(thread->reservation),
+			hs_reentry_tid(thread));
+	thread->reservation = 0;
+	hs_ring_tell_reader(hs_recorder.ring);
+}
+
 /*
  * Close what a slow path left open that will never return: a handler jumped out of it.
  */

@@ -197,6 +197,12 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 	return ring->data + (size_t)((end - units) & (ring->units - 1)) * HS_RING_UNIT;
 }
 
+void hs_ring_note_cookie(struct hs_ring *ring, uint32_t ticket, uint64_t cookie)
+{
+	/* Relaxed: published by the compare-and-swap of commit or abandon. */
+	atomic_store_explicit(&slot_of(ring, ticket)->cookie, cookie, memory_order_relaxed);
+}
+
 void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence)
 {
 	/* Relaxed: published by the compare-and-swap of commit or abandon. */

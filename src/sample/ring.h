@@ -125,6 +125,9 @@ static inline uint32_t hs_ring_ticket(uint64_t open)
 	return (uint32_t)(open - 1);
 }
 
+/* The cookie of an open reservation, where it was not known when that was made. */
+void hs_ring_note_cookie(struct hs_ring *ring, uint32_t ticket, uint64_t cookie);
+
 /* Note the number taken for a reservation, so that an abandoned record returns it. */
 void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence);
 

@@ -73,6 +73,9 @@ struct hs_thread_state {
 	uint32_t kind;  /* enum hs_thread_kind */
 	uint32_t generation; /* of the countdown: hs_sampler_generation */
 	_Atomic uint32_t labels; /* the program's: sample/labels.h; 0: none.  Handlers change it */
+	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual */
+	uint8_t walk_rest;  /* samples until the next walk in place */
+	uint8_t walk_fails; /* walks in vain, in a row */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	bool asking;  /* inside hs_ask() of session/ask.h */
 	uint8_t closing; /* how many dlclose() calls the thread is in */

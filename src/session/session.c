@@ -180,6 +180,12 @@ static void start_sampling(void)
 	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
 	hs_recorder.ring = &session->ring;
 	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
+	hs_recorder.depth_frames = hs_options.depth_frames;
+	/* Hints may change what code is at any time: see sample/hint_record.c. */
+	if (session->unwinder != NULL && hs_options.map[0] == '\0')
+		atomic_store_explicit(&hs_recorder.known_pcs,
+				      hs_unwinder_known_pcs(session->unwinder),
+				      memory_order_relaxed);
 	hs_heaps_start();
 	hs_recorder.block_ns =
 		hs_options_block_ns(&hs_options, hs_options_least_interval(&hs_options));

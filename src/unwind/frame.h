@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A resolved frame: what the unwinding worker hands to the producer.
+ * Resolved frames (struct hs_frame of sample/record.h): what the unwinding worker hands to the
+ * producer.
  */
 #ifndef HS_UNWIND_FRAME_H
 #define HS_UNWIND_FRAME_H
@@ -8,22 +9,15 @@
 #include <stdint.h>
 
 #include "maps/mapping_table.h"
+#include "sample/record.h"
 
 /* The mapping of a frame whose address is in none: generated code may have been there. */
 #define HS_MAPPING_UNKNOWN (HS_MAPPING_NONE - 1)
 
 /*
- * A frame of the program: address is the call site (return address - 1), or the
- * instruction that a signal interrupted, or the code that the handler returns to;
- * mapping is its id in the mapping table, or HS_MAPPING_UNKNOWN.  A pseudo frame has
- * mapping HS_MAPPING_NONE and one of enum hs_pseudo_frame as its address.
+ * A pseudo frame has mapping HS_MAPPING_NONE and one of these as its address.
+ * X(name, text shown in the profile)
  */
-struct hs_frame {
-	uint64_t address;
-	uint32_t mapping;
-};
-
-/* X(name, text shown in the profile) */
 #define HS_PSEUDO_FRAMES(X)                                                                        \
 	X(HS_PSEUDO_UNKNOWN, "[unknown]")           /* a pc in no mapping */                       \
 	X(HS_PSEUDO_TRUNCATED, "[truncated]")       /* root: the stack copy or the depth ended */  \

@@ -20,7 +20,7 @@
 #include "arch/regs.h"
 #include "maps/mapping_table.h"
 #include "unwind/memory_cache.h"
-#include "unwind/stack_window.h"
+#include "sample/stack_window.h"
 
 struct hs_libunwind_engine;
 

@@ -13,8 +13,8 @@
 
 #include "arch/regs.h"
 #include "unwind/libunwind_engine.h"
-#include "unwind/stack_window.h"
-#include "unwind/unwind_row.h"
+#include "sample/stack_window.h"
+#include "sample/unwind_row.h"
 
 /* All zero but for the engine, the window and the registers of the first frame. */
 struct hs_stepper {

@@ -9,17 +9,16 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/known_pcs.h"
 #include "unwind/engine_check.h"
 #include "unwind/frame_guess.h"
 #include "unwind/libunwind_engine.h"
 #include "unwind/map_watch.h"
 #include "unwind/memory_cache.h"
-#include "unwind/pc_cache.h"
 #include "unwind/stepper.h"
 #include "unwind/unwind_rows.h"
 
 #define CHECK_TRIES 100
-
 /* Frames of this library in one stack; more is a loop. */
 #define MOST_OWN_FRAMES 64u
 
@@ -31,7 +30,7 @@ struct hs_unwinder {
 	bool engine_ready;
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
-	struct hs_pc_cache pcs;
+	struct hs_known_pcs pcs;
 };
 
 /* Why a walk ends. */
@@ -50,14 +49,15 @@ enum stop {
 struct walk {
 	struct hs_unwinder *unwinder;
 	struct hs_stepper stepper; /* at the current frame */
-	const struct hs_pc *known; /* of the current pc; NULL: in no mapping of the snapshot */
+	struct hs_pc known;        /* of the current pc */
+	bool is_known;             /* false: it is in no mapping of the snapshot */
 	struct hs_frame *frames;
 	size_t count;
 	size_t depth;
 	unsigned own_frames;
 	uint32_t rows_made;
 	bool is_call;     /* pc is a return address, not an interrupted instruction */
-	bool is_guess;    /* the frame was found by the frame pointer */
+	bool is_guess;    /* found by the frame pointer */
 	bool is_switched; /* a signal interrupted another stack than the copied one */
 };
 
@@ -67,25 +67,29 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
 
 	if (unwinder == NULL)
 		return NULL;
-	unwinder->table = table;
-	unwinder->maps.table = table;
+	unwinder->table = unwinder->maps.table = table;
 	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
 		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
 	if (unwinder->engine != NULL)
 		unwinder->rows = hs_unwind_rows_create(unwinder->memory);
-	if (unwinder->rows == NULL || hs_pc_cache_init(&unwinder->pcs) < 0) {
+	if (unwinder->rows == NULL || hs_known_pcs_init(&unwinder->pcs) < 0) {
 		hs_unwinder_destroy(unwinder);
 		return NULL;
 	}
 	return unwinder;
 }
 
+const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder)
+{
+	return &unwinder->pcs;
+}
+
 void hs_unwinder_destroy(struct hs_unwinder *unwinder)
 {
 	if (unwinder == NULL)
 		return;
-	hs_pc_cache_destroy(&unwinder->pcs);
+	hs_known_pcs_destroy(&unwinder->pcs);
 	hs_unwind_rows_destroy(unwinder->rows);
 	hs_libunwind_engine_destroy(unwinder->engine);
 	hs_memory_cache_destroy(unwinder->memory);
@@ -100,7 +104,7 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 		return;
 	unwinder->generation = generation;
 	hs_memory_cache_drop_stale(unwinder->memory);
-	hs_pc_cache_drop(&unwinder->pcs);
+	hs_known_pcs_drop(&unwinder->pcs);
 	hs_libunwind_engine_flush(unwinder->engine);
 }
 
@@ -168,31 +172,34 @@ static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
 	       hs_arch_is_signal_return(code);
 }
 
-/* Find out about a pc in no cache.  NULL: it is in no mapping. */
-static const struct hs_pc *look_up(struct walk *walk, uint64_t pc)
+/* Find out about a pc of which nothing is known.  False: it is in no mapping. */
+static bool look_up(struct walk *walk, uint64_t pc)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
 	/* In this order: code that is newer than the index is not readable before. */
 	uint32_t id = find_mapping(unwinder, pc - walk->is_call);
 	bool is_return = is_signal_return(unwinder, pc);
 	const struct hs_mapping *mapping;
-	struct hs_pc *found;
 	uint64_t end;
 
 	if (is_return)
 		id = hs_mapping_table_find(unwinder->table, pc);
 	mapping = hs_mapping_table_get(unwinder->table, id);
 	if (mapping == NULL)
-		return NULL;
-	found = hs_pc_cache_add(&unwinder->pcs, pc, walk->is_call);
-	found->mapping = id;
-	found->is_signal_return = is_return;
-	found->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
-	if (is_return)
-		return found;
-	hs_unwind_rows_make(unwinder->rows, mapping, pc - walk->is_call, &found->row, &end);
-	walk->rows_made += found->row.kind > HS_ROW_NO_INFO;
-	return found;
+		return false;
+	walk->known = (struct hs_pc){
+		.pc = pc,
+		.mapping = id,
+		.is_call = walk->is_call,
+		.is_signal_return = is_return,
+		.is_own = (mapping->flags & HS_MAPPING_OWN) != 0,
+	};
+	if (!is_return)
+		hs_unwind_rows_make(unwinder->rows, mapping, pc - walk->is_call, &walk->known.row,
+				    &end);
+	walk->rows_made += walk->known.row.kind > HS_ROW_NO_INFO;
+	hs_known_pcs_add(&unwinder->pcs, &walk->known);
+	return true;
 }
 
 /* Set known of the current frame. */
@@ -201,13 +208,11 @@ static void classify(struct walk *walk)
 	struct hs_unwinder *unwinder = walk->unwinder;
 	uint64_t pc = walk->stepper.regs.pc;
 
-	walk->known = hs_pc_cache_find(&unwinder->pcs, pc, walk->is_call);
-	if (walk->known == NULL)
-		walk->known = look_up(walk, pc);
-	if (walk->known != NULL &&
-	    !hs_map_watch_is_of_snapshot(&unwinder->maps, walk->known->mapping)) {
+	walk->is_known = hs_known_pcs_find(&unwinder->pcs, pc, walk->is_call, &walk->known) ||
+			 look_up(walk, pc);
+	if (walk->is_known && !hs_map_watch_is_of_snapshot(&unwinder->maps, walk->known.mapping)) {
 		hs_stats_add(unwind_late, 1);
-		walk->known = NULL;
+		walk->is_known = false;
 	}
 }
 
@@ -220,23 +225,21 @@ static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 static enum stop record(struct walk *walk)
 {
 	uint64_t pc = walk->stepper.regs.pc;
-	const struct hs_pc *known;
 
 	if (pc == 0)
 		return STOP_COMPLETE;
 	classify(walk);
-	known = walk->known;
-	if (known == NULL && walk->is_guess)
+	if (!walk->is_known && walk->is_guess)
 		return STOP_NO_INFO;
-	if (known != NULL && known->is_own)
+	if (walk->is_known && walk->known.is_own)
 		return walk->own_frames++ < MOST_OWN_FRAMES ? STOP_NOT : STOP_BAD_FRAME;
 	if (walk->count == walk->depth)
 		return STOP_DEPTH;
-	if (known == NULL) {
+	if (!walk->is_known) {
 		append(walk, pc - walk->is_call, HS_MAPPING_UNKNOWN);
 		return STOP_NO_MAPPING;
 	}
-	append(walk, pc - (walk->is_call && !known->is_signal_return), known->mapping);
+	append(walk, pc - (walk->is_call && !walk->known.is_signal_return), walk->known.mapping);
 	return STOP_NOT;
 }
 
@@ -271,7 +274,7 @@ static enum stop enter_frame(struct walk *walk, uint64_t below)
 {
 	const struct hs_stack_window *window = &walk->stepper.window;
 	uint64_t sp = walk->stepper.regs.sp;
-	bool interrupted = walk->known->is_signal_return;
+	bool interrupted = walk->known.is_signal_return;
 
 	/* A signal handler may run on a stack of its own, above the interrupted one. */
 	if (!interrupted && sp <= below)
@@ -288,7 +291,7 @@ static enum stop step(struct walk *walk)
 {
 	uint64_t sp = walk->stepper.regs.sp;
 
-	switch (hs_stepper_step(&walk->stepper, &walk->known->row, walk->is_call)) {
+	switch (hs_stepper_step(&walk->stepper, &walk->known.row, walk->is_call)) {
 	case HS_STEP_FRAME:
 		return enter_frame(walk, sp);
 	case HS_STEP_END:
@@ -357,8 +360,9 @@ static void finish(struct walk *walk, enum stop stop)
 	append(walk, pseudo, HS_MAPPING_NONE);
 }
 
-static void count_steps(const struct walk *walk)
+static void count(const struct walk *walk)
 {
+	hs_stats_add_alone(unwound, 1);
 	hs_stats_add_alone(unwind_rows_hit, walk->stepper.by_row);
 	hs_stats_add_alone(unwind_rows_made, walk->rows_made);
 	hs_stats_add_alone(unwind_rows_fallback, walk->stepper.by_engine);
@@ -386,10 +390,11 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 		.is_call = true,
 	};
 
-	hs_stats_add_alone(unwound, 1);
 	hs_map_watch_follow(&unwinder->maps, snapshot->closes, snapshot->closes_unwaited);
 	drop_stale_caches(unwinder);
 	finish(&walk, walk_stack(&walk));
-	count_steps(&walk);
+	if (!hs_mapping_table_is_made_up(unwinder->table))
+		hs_known_pcs_vouch(&unwinder->pcs, hs_mapping_table_closes(unwinder->table));
+	count(&walk);
 	return walk.count;
 }

@@ -37,6 +37,7 @@ struct hs_snapshot {
 };
 
 struct hs_unwinder;
+struct hs_known_pcs;
 
 /*
  * Make an unwinder over a mapping table.  Does not load libunwind yet.
@@ -44,6 +45,9 @@ struct hs_unwinder;
  */
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table);
 void hs_unwinder_destroy(struct hs_unwinder *unwinder);
+
+/* What the program's threads may walk their stacks by, as long as there is the unwinder. */
+const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder);
 
 /*
  * Load libunwind and check it.  Called once by the worker before its first unwind,

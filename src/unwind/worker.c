@@ -40,6 +40,14 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 	return worker;
 }
 
+/* The program's thread has done it. */
+static void take_walked(struct hs_worker *worker, const struct hs_record *record)
+{
+	memcpy(worker->result.frames, record->stack, record->stack_bytes);
+	worker->result.frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
+	hs_stats_add_alone(walked, 1);
+}
+
 static void unwind_record(struct hs_worker *worker, const struct hs_record *record)
 {
 	struct hs_snapshot snapshot = {
@@ -54,18 +62,6 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	uint64_t start_ns = worker->clock_ns != 0 ? worker->clock_ns : hs_sys_monotonic_ns();
 	size_t frames;
 
-	result->size = record->size;
-	result->interval_bytes = record->interval_bytes;
-	result->tid = record->tid;
-	result->epoch = record->epoch;
-	result->labels = record->labels;
-	result->heap = record->heap;
-	result->flags = record->flags;
-	result->address = record->address;
-	if (worker->unwinder == NULL) {
-		result->time_ns = record->time_ns;
-		return;
-	}
 	hs_map_hints_follow(worker->hints);
 	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
 			   worker->depth + 1);
@@ -76,6 +72,27 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	    result->frames[frames - 1].mapping == HS_MAPPING_NONE)
 		result->frames[frames - 1].address = HS_PSEUDO_STACKLESS;
 	result->frame_count = (uint16_t)frames;
+}
+
+static void take_allocation(struct hs_worker *worker, const struct hs_record *record)
+{
+	struct hs_unwound *result = &worker->result;
+
+	result->kind = HS_RECORD_ALLOCATION;
+	result->size = record->size;
+	result->interval_bytes = record->interval_bytes;
+	result->tid = record->tid;
+	result->epoch = record->epoch;
+	result->labels = record->labels;
+	result->heap = record->heap;
+	result->flags = record->flags;
+	result->address = record->address;
+	if (worker->unwinder == NULL)
+		result->time_ns = record->time_ns;
+	else if ((record->flags & HS_RECORD_WALKED) != 0)
+		take_walked(worker, record);
+	else
+		unwind_record(worker, record);
 }
 
 static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
@@ -89,12 +106,16 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 		.slot = (uint32_t)(item->cookie >> 32) - 1,
 		.generation = (uint32_t)item->cookie,
 	};
-	if (item->state == HS_RING_COMMITTED && record->kind == HS_RECORD_ALLOCATION) {
-		result->kind = HS_RECORD_ALLOCATION;
-		unwind_record(worker, record);
-	} else {
+	if (item->state == HS_RING_COMMITTED && record->kind == HS_RECORD_ALLOCATION)
+		take_allocation(worker, record);
+	else
 		result->kind = HS_RECORD_TOMBSTONE;
-	}
+}
+
+/* Whether nobody need know of the record: a walk in place that came to nothing. */
+static bool is_nothing(const struct hs_ring_item *item)
+{
+	return item->state == HS_RING_ABANDONED && item->sequence == 0 && item->cookie == 0;
 }
 
 /* Whether the record is a map hint; then it is done with. */
@@ -127,7 +148,7 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 		return HS_WORKER_IDLE;
 	if (item.state == HS_RING_OPEN)
 		return HS_WORKER_STALLED;
-	if (take_hint(worker, &item)) {
+	if (is_nothing(&item) || take_hint(worker, &item)) {
 		hs_ring_pass(worker->ring);
 		return HS_WORKER_DID_ONE;
 	}

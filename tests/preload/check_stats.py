@@ -66,9 +66,12 @@ def sums(profile, stats):
     counts = stats["counters"]
     totals = profile.totals()
     stacks = sum(count for limit, count in stats["unwinding_times_us"])
-    if stacks != counts["samples"] - counts["lost_ring"] - counts["lost_live_set"] - \
+    if stacks + counts["walked"] != counts["samples"] - counts["lost_ring"] - counts["lost_live_set"] - \
             counts["abandoned"] and stats["reason"] == "exit":
-        yield "%d times of %d samples" % (stacks, counts["samples"])
+        yield "%d times, %d walked, of %d samples" % (stacks, counts["walked"], counts["samples"])
+    # In so long a run nearly all is known of the stacks.
+    if counts["samples"] > 1000000 and counts["walked"] < counts["samples"] / 2:
+        yield "%d of %d samples are walked in place" % (counts["walked"], counts["samples"])
     # A time in bucket i is at least 2^(i-1) us and below 2^i us.
     least = sum(count * (limit // 2 if limit else 2 ** 18)
                 for limit, count in stats["unwinding_times_us"])

@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "check.h"
-#include "unwind/pc_cache.h"
 #include "unwind_fixture.h"
 
 static FRAME void recurse(unsigned levels)
@@ -177,38 +176,6 @@ static void test_words_that_are_not_there(void)
 	end();
 }
 
-static void test_cache(void)
-{
-	struct hs_pc_cache cache;
-	uint64_t same[3]; /* pcs of one set */
-	size_t count = 0;
-
-	CHECK_INT(hs_pc_cache_init(&cache), 0);
-	for (uint64_t pc = 0; count < 3; pc++) {
-		if (hs_pc_cache_set(pc, true) == 7)
-			same[count++] = pc;
-	}
-	for (size_t i = 0; i < 3; i++) {
-		CHECK(hs_pc_cache_find(&cache, same[i], true) == NULL);
-		hs_pc_cache_add(&cache, same[i], true)->mapping = (uint32_t)i;
-	}
-	/* The oldest has gone. */
-	CHECK(hs_pc_cache_find(&cache, same[0], true) == NULL);
-	for (uint32_t i = 1; i < 3; i++)
-		CHECK_INT(hs_pc_cache_find(&cache, same[i], true)->mapping, i);
-	/* The same address as no return address is another one. */
-	CHECK(hs_pc_cache_find(&cache, same[1] + 1, false) == NULL);
-	hs_pc_cache_drop(&cache);
-	CHECK(hs_pc_cache_find(&cache, same[2], true) == NULL);
-	/* So often that numbers come again. */
-	hs_pc_cache_add(&cache, same[0], true);
-	cache.round = UINT32_MAX;
-	hs_pc_cache_drop(&cache);
-	hs_pc_cache_drop(&cache);
-	CHECK(hs_pc_cache_find(&cache, same[0], true) == NULL);
-	hs_pc_cache_destroy(&cache);
-}
-
 int main(void)
 {
 	if (hs_arena_init((size_t)256 << 20) < 0)
@@ -216,7 +183,6 @@ int main(void)
 	RUN(test_second_time_without_libunwind);
 	RUN(test_libunwind_in_between);
 	RUN(test_words_that_are_not_there);
-	RUN(test_cache);
 	free(capture.bytes);
 	return CHECK_RESULT();
 }

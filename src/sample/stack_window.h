@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A copied stack: bytes is what stood at address start. */
-#ifndef HS_UNWIND_STACK_WINDOW_H
-#define HS_UNWIND_STACK_WINDOW_H
+/* A stack, or its copy: bytes is what stood, or stands, at address start. */
+#ifndef HS_SAMPLE_STACK_WINDOW_H
+#define HS_SAMPLE_STACK_WINDOW_H
 
 #include <stdbool.h>
 #include <stddef.h>

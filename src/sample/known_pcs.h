@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What is known about pcs seen before: in which mapping they are, and the row that leads to
+ * the caller.  A two-way cache: for the worker in front of the mapping table, of the code bytes
+ * and of the unwind tables; for the program's threads all they need to walk their own stacks.
+ *
+ * Threads: the unwinding worker writes.  Any thread reads, signal handlers too; an entry that is
+ * written meanwhile is not found.  Memory: the arena, 1 MiB, of which pages are used as pcs
+ * come.
+ */
+#ifndef HS_SAMPLE_KNOWN_PCS_H
+#define HS_SAMPLE_KNOWN_PCS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/libraries.h"
+#include "sample/unwind_row.h"
+
+#define HS_KNOWN_PCS_WAYS 2u
+#define HS_KNOWN_PCS_SETS 16384u
+
+struct hs_pc {
+	uint64_t pc;
+	uint32_t mapping; /* its number in the mapping table */
+	uint32_t stamp;   /* another each time the place is written; 0: it is being written */
+	struct hs_row row;
+	bool is_call;          /* pc is a return address: the call site is pc - 1 */
+	bool is_signal_return; /* pc is the code that a signal handler returns to */
+	bool is_own;           /* pc is in this library */
+};
+
+/* A struct hs_pc, which threads may read while it is written. */
+struct hs_known_pc {
+	_Atomic uint64_t words[sizeof(struct hs_pc) / sizeof(uint64_t)];
+};
+
+/* The word with the stamp. */
+enum { HS_KNOWN_PC_STAMPED = offsetof(struct hs_pc, stamp) / sizeof(uint64_t) };
+
+struct hs_known_pcs {
+	struct hs_known_pc (*sets)[HS_KNOWN_PCS_WAYS]; /* the one entered last first */
+	void *block;
+	uint32_t next_stamp;     /* the worker's */
+	_Atomic uint32_t oldest; /* stamps below are of what has been dropped */
+	_Atomic hs_closes valid; /* base/libraries.h: what it was when all this was found */
+};
+
+/* Returns 0 or -ENOMEM. */
+int hs_known_pcs_init(struct hs_known_pcs *pcs);
+void hs_known_pcs_destroy(struct hs_known_pcs *pcs);
+
+/* Forget all: addresses may mean something else now.  The worker. */
+void hs_known_pcs_drop(struct hs_known_pcs *pcs);
+
+/*
+ * What is known holds for stacks of now, if no library has been closed since as many as that.
+ * Release: what was dropped and added before; pairs with the acquire in hs_known_pcs_hold().
+ * The worker.
+ */
+void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over);
+
+/* Whether what is known holds for the stack of this thread.  Any thread. */
+static inline bool hs_known_pcs_hold(const struct hs_known_pcs *pcs)
+{
+	return hs_closes_now() == atomic_load_explicit(&pcs->valid, memory_order_acquire);
+}
+
+static inline uint32_t hs_known_pcs_set(uint64_t pc, bool is_call)
+{
+	uint64_t hash = (pc + is_call) * 0x9e3779b97f4a7c15u;
+
+	return (uint32_t)(hash >> 32) % HS_KNOWN_PCS_SETS;
+}
+
+/* Copy what is known of a pc.  Returns false if nothing is. */
+static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc, bool is_call,
+				     struct hs_pc *out)
+{
+	const struct hs_known_pc *set = pcs->sets[hs_known_pcs_set(pc, is_call)];
+	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
+
+	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
+		const _Atomic uint64_t *words = set[way].words;
+		uint64_t copy[sizeof *out / sizeof(uint64_t)];
+
+		if (atomic_load_explicit(&words[0], memory_order_relaxed) != pc)
+			continue;
+		/* Acquire: pairs with the release of the stamp in hs_known_pcs_add(). */
+		copy[HS_KNOWN_PC_STAMPED] =
+			atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_acquire);
+		copy[0] = atomic_load_explicit(&words[0], memory_order_relaxed);
+		copy[2] = atomic_load_explicit(&words[2], memory_order_relaxed);
+		copy[3] = atomic_load_explicit(&words[3], memory_order_relaxed);
+		/* The loads above come before: a writer clears the stamp first. */
+		atomic_thread_fence(memory_order_acquire);
+		memcpy(out, copy, sizeof *out);
+		if (atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_relaxed) ==
+			    copy[HS_KNOWN_PC_STAMPED] &&
+		    out->pc == pc && out->stamp >= oldest && out->is_call == is_call)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Enter what is known of a pc of which nothing is; the stamp is filled in.  The worker.
+ */
+void hs_known_pcs_add(struct hs_known_pcs *pcs, const struct hs_pc *pc);
+
+#endif

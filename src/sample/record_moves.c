@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Blocks that a realloc may move or free.  See recorder.h. */
+#include "base/stats.h"
+#include "sample/heap.h"
+#include "sample/live_set.h"
+#include "sample/record.h"
+#include "sample/recorder.h"
+#include "sample/reentry.h"
+
+uint32_t hs_record_move_begin(const void *address)
+{
+	return hs_live_set_begin_move(address, &hs_sequence.next);
+}
+
+/*
+ * Deliver a number that stands for nothing.  Without room, or in a handler that has
+ * interrupted the slow path, it becomes a gap, which the producer notices.
+ */
+static void record_tombstone(uint64_t number)
+{
+	struct hs_thread_state *thread = &hs_thread;
+	struct hs_record *record;
+	uint32_t place;
+
+	/* The guard, so that a reservation that a handler jumps out of is found. */
+	if (!hs_reentry_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+		return;
+	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT,
+				 hs_reentry_tid(thread), 0, &thread->reservation);
+	if (record != NULL) {
+		place = hs_ring_ticket(thread->reservation);
+		hs_ring_note_sequence(hs_recorder.ring, place, number);
+		*record = (struct hs_record){.kind = HS_RECORD_TOMBSTONE};
+		hs_ring_commit(hs_recorder.ring, place);
+		atomic_signal_fence(memory_order_seq_cst);
+		thread->reservation = 0;
+		hs_ring_tell_reader(hs_recorder.ring);
+	}
+	hs_reentry_leave(thread, thread->guarded_countdown);
+}
+
+void hs_record_move_end(uint32_t token, bool moved)
+{
+	if (token == HS_SLOT_NONE)
+		return;
+	if (moved) {
+		hs_live_set_end_move(token);
+		hs_stats_add(frees, 1);
+		hs_heap_add(HS_HEAP_MALLOC, frees, 1);
+	} else {
+		record_tombstone(hs_live_set_cancel_move(token));
+	}
+}

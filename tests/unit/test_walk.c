@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Stacks walked in place, and what the program's threads and the worker share for it. */
+#include "sample/walk.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include "base/arena.h"
+#include "base/libraries.h"
+#include "base/sys.h"
+#include "sample/capture.h"
+#include "sample/hint_record.h"
+#include "sample/live_set.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "unwind_fixture.h"
+
+static struct hs_frame walked[DEPTH];
+
+static const struct hs_known_pcs *known(void)
+{
+	return hs_unwinder_known_pcs(unwinder);
+}
+
+/* From where the capture was taken, whose frames must still be there. */
+static uint32_t walk_captured(size_t stack_bytes, uint32_t room)
+{
+	static union {
+		struct hs_record record;
+		char room[sizeof(struct hs_record) + sizeof walked];
+	} place;
+	uint32_t count;
+
+	memset(&place, 0xee, sizeof place);
+	count = hs_walk(known(), &capture.snapshot.regs, stack_bytes, &place.record, room);
+	memcpy(walked, place.record.stack, sizeof walked);
+	return count;
+}
+
+static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (a[i].address != b[i].address || a[i].mapping != b[i].mapping)
+			return false;
+	}
+	return true;
+}
+
+/* Capture here, and do it. */
+static FRAME void capture_and(void (*act)(void))
+{
+	capture_here();
+	act();
+	NO_TAIL_CALL();
+}
+
+static FRAME void descend(unsigned levels, void (*act)(void))
+{
+	if (levels > 1)
+		descend(levels - 1, act);
+	else
+		capture_and(act);
+	NO_TAIL_CALL();
+}
+
+static void walk_before_and_after(void)
+{
+	size_t bytes = capture.snapshot.stack_bytes;
+	uint32_t count;
+
+	CHECK_INT(walk_captured(bytes, DEPTH), HS_WALK_UNKNOWN);
+	unwind();
+	count = (uint32_t)frame_count;
+	CHECK(is_complete() && count > 20);
+	CHECK_INT(walk_captured(bytes, DEPTH), count);
+	CHECK(is_same(walked, frames, count));
+	CHECK_INT(walk_captured(bytes, count), count);
+	CHECK_INT(walk_captured(bytes, count - 1), HS_WALK_LONG);
+	CHECK_INT(walked[count - 1].address, 0xeeeeeeeeeeeeeeee);
+	/* The frames that are needed last are not there. */
+	for (size_t less = 0; less < bytes && less < 512; less += 8)
+		CHECK_INT(walk_captured(less, DEPTH), HS_WALK_UNKNOWN);
+}
+
+static void test_same_frames_as_the_unwinder(void)
+{
+	begin();
+	descend(20, walk_before_and_after);
+	end();
+}
+
+static void unwind_and_walk(void)
+{
+	unwind();
+	CHECK_INT(walk_captured(capture.snapshot.stack_bytes, DEPTH), frame_count);
+	CHECK(is_same(walked, frames, frame_count));
+}
+
+static void test_own_frames_are_left_out(void)
+{
+	size_t all;
+
+	begin();
+	descend(4, unwind_and_walk);
+	all = frame_count;
+	end();
+	/* All of this program is "this library". */
+	begin_with_own((uintptr_t)descend);
+	descend(4, unwind_and_walk);
+	CHECK(frame_count > 0 && frame_count < all - 4);
+	end();
+}
+
+static void walk_in_handler(int number)
+{
+	(void)number;
+	capture_here();
+	unwind();
+	CHECK(is_complete());
+	/* What a signal interrupted is the worker's. */
+	CHECK_INT(walk_captured(capture.snapshot.stack_bytes, DEPTH), HS_WALK_UNKNOWN);
+}
+
+static void test_not_through_a_signal_handler(void)
+{
+	struct sigaction action = {.sa_handler = walk_in_handler};
+
+	begin();
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	raise(SIGUSR1);
+	end();
+}
+
+static void check_validity(void)
+{
+	unwind();
+	CHECK(hs_known_pcs_hold(known()));
+	hs_close_begins();
+	CHECK(!hs_known_pcs_hold(known()));
+	hs_close_ends(true);
+	CHECK(!hs_known_pcs_hold(known()));
+	unwind(); /* of a stack that was captured before */
+	CHECK(!hs_known_pcs_hold(known()));
+	capture.snapshot.closes = hs_closes_now();
+	unwind();
+	CHECK(hs_known_pcs_hold(known()));
+}
+
+static void test_not_after_a_library_was_closed(void)
+{
+	begin();
+	CHECK(!hs_known_pcs_hold(known()));
+	capture.snapshot.closes = hs_closes_now();
+	descend(4, check_validity);
+	end();
+}
+
+static void test_cache(void)
+{
+	struct hs_known_pcs pcs;
+	struct hs_pc found;
+	uint64_t same[3]; /* pcs of one set */
+	size_t count = 0;
+
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	for (uint64_t pc = 0; count < 3; pc++) {
+		if (hs_known_pcs_set(pc, true) == 7)
+			same[count++] = pc;
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
+		hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[i],
+						       .mapping = i,
+						       .row = {.cfa_offset = -77},
+						       .is_call = true});
+	}
+	/* The oldest has gone. */
+	CHECK(!hs_known_pcs_find(&pcs, same[0], true, &found));
+	for (uint32_t i = 1; i < 3; i++) {
+		CHECK(hs_known_pcs_find(&pcs, same[i], true, &found));
+		CHECK(found.pc == same[i] && found.mapping == i && found.row.cfa_offset == -77);
+	}
+	/* The same address as no return address is another one. */
+	CHECK(!hs_known_pcs_find(&pcs, same[1] + 1, false, &found));
+	hs_known_pcs_drop(&pcs);
+	CHECK(!hs_known_pcs_find(&pcs, same[2], true, &found));
+	/* What was dropped does not come back when another takes the place before it. */
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[0], .is_call = true});
+	CHECK(!hs_known_pcs_find(&pcs, same[2], true, &found));
+	/* So often that stamps come again. */
+	pcs.next_stamp = UINT32_MAX - 1;
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[1], .is_call = true});
+	CHECK(!hs_known_pcs_find(&pcs, same[0], true, &found));
+	CHECK(hs_known_pcs_find(&pcs, same[1], true, &found));
+	hs_known_pcs_destroy(&pcs);
+}
+
+static _Atomic bool is_done;
+
+/* Other pcs take the place of those on the stack, which come back, again and again. */
+static void *disturb(void *unused)
+{
+	struct hs_known_pcs *pcs = (struct hs_known_pcs *)(uintptr_t)known();
+
+	while (!atomic_load(&is_done)) {
+		for (size_t i = 0; i < frame_count; i++) {
+			uint64_t pc = frames[i].address + 1, other = pc;
+			struct hs_pc found;
+
+			if (!hs_known_pcs_find(pcs, pc, true, &found))
+				abort();
+			for (int ways = 0; ways < 2; ways++) {
+				do
+					other++;
+				while (hs_known_pcs_set(other, true) != hs_known_pcs_set(pc, true));
+				hs_known_pcs_add(pcs, &(struct hs_pc){.pc = other,
+								      .mapping = 77,
+								      .is_call = true,
+								      .row = {.kind = HS_ROW_END,
+									      .cfa_offset = 8}});
+			}
+			hs_known_pcs_add(pcs, &found);
+		}
+	}
+	return unused;
+}
+
+static void walk_disturbed(void)
+{
+	unsigned in_vain = 0;
+	pthread_t thread;
+
+	unwind();
+	atomic_store(&is_done, false);
+	CHECK_INT(pthread_create(&thread, NULL, disturb, NULL), 0);
+	for (int i = 0; i < 20000; i++) {
+		uint32_t count = walk_captured(capture.snapshot.stack_bytes, DEPTH);
+
+		in_vain += count == HS_WALK_UNKNOWN;
+		CHECK(count == HS_WALK_UNKNOWN ||
+		      (count == frame_count && is_same(walked, frames, count)));
+	}
+	atomic_store(&is_done, true);
+	pthread_join(thread, NULL);
+	CHECK(in_vain < 20000);
+}
+
+static void test_right_or_not_at_all_while_it_changes(void)
+{
+	begin();
+	descend(6, walk_disturbed);
+	end();
+}
+
+static struct hs_ring ring;
+
+/* Take an allocation at the captured place, and its record.  Whether it was walked. */
+static bool is_recorded_walked(void)
+{
+	static char block[16];
+	struct hs_ring_item item;
+	const struct hs_record *record;
+	bool is_walked;
+
+	CHECK(hs_record_allocation(block, 100, &capture.snapshot.regs));
+	hs_record_free(block);
+	hs_ring_read(&ring, &item);
+	/* A walk that has come to nothing takes no slot along. */
+	if (item.state == HS_RING_ABANDONED) {
+		CHECK(item.cookie == 0 && item.sequence == 0);
+		hs_ring_release(&ring);
+		hs_ring_read(&ring, &item);
+	}
+	CHECK_INT(item.state, HS_RING_COMMITTED);
+	CHECK(item.cookie != 0 && item.sequence != 0);
+	record = item.data;
+	is_walked = (record->flags & HS_RECORD_WALKED) != 0;
+	if (is_walked) {
+		CHECK_INT(record->stack_bytes, frame_count * sizeof frames[0]);
+		CHECK(is_same((const void *)record->stack, frames, frame_count));
+	} else {
+		CHECK_INT(record->stack_bytes, capture.snapshot.stack_bytes);
+	}
+	hs_ring_release(&ring);
+	return is_walked;
+}
+
+static void start_recorder(void)
+{
+	size_t bytes = hs_ring_memory_bytes(1 << 20);
+
+	hs_ring_init(&ring, hs_sys_map(bytes, 3), 1 << 20);
+	CHECK_INT(hs_live_set_init(1000, 1000), 0);
+	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
+	hs_recorder.ring = &ring;
+	hs_recorder.process_id = hs_sys_getpid();
+	hs_recorder.stack_limit_bytes = CAPTURE_BYTES / 2;
+	hs_recorder.depth_frames = DEPTH;
+	hs_recorder.known_pcs = known();
+	atomic_store(&hs_sampler_interval, 1);
+	atomic_store(&hs_sampler_generation, 1);
+}
+
+static void record(void)
+{
+	start_recorder();
+	/* Nothing is known yet. */
+	CHECK(!is_recorded_walked());
+	unwind();
+	/* There is not room enough for as many frames until that is known. */
+	CHECK(!is_recorded_walked());
+	for (int i = 0; i < 5; i++)
+		CHECK(is_recorded_walked());
+
+	/* Too few frames are wanted: after walks in vain there are pauses, ever longer. */
+	hs_recorder.depth_frames = (uint32_t)frame_count - 1;
+	for (unsigned fails = 1; fails < 9; fails++) {
+		CHECK(!is_recorded_walked());
+		CHECK_INT(hs_thread.walk_rest, fails < 6 ? 1u << fails : 64);
+		CHECK(!is_recorded_walked());
+		CHECK_INT(hs_thread.walk_rest, (fails < 6 ? 1u << fails : 64) - 1);
+		hs_thread.walk_rest = 0;
+	}
+	hs_recorder.depth_frames = DEPTH;
+	CHECK(!is_recorded_walked());
+	CHECK(is_recorded_walked());
+	CHECK(is_recorded_walked());
+
+	hs_close_begins();
+	CHECK(!is_recorded_walked());
+	hs_close_ends(false);
+	CHECK(is_recorded_walked() == (hs_closes_now() == capture.snapshot.closes));
+}
+
+static void test_recorded(void)
+{
+	begin();
+	capture.snapshot.closes = hs_closes_now();
+	descend(40, record);
+	end();
+}
+
+static void record_at_large_intervals(void)
+{
+	unwind();
+	capture.snapshot.closes = hs_closes_now();
+	unwind();
+	hs_thread.walk_rest = 0;
+	hs_recorder.known_pcs = known();
+	hs_thread.bytes_until_sample = 1;
+	hs_thread.interval_bytes = 16 << 10;
+	CHECK(is_recorded_walked());
+	hs_thread.bytes_until_sample = 1;
+	hs_thread.interval_bytes = (16 << 10) + 1;
+	CHECK(!is_recorded_walked());
+}
+
+static void test_copied_where_samples_are_rare(void)
+{
+	begin();
+	capture.snapshot.closes = hs_closes_now();
+	descend(4, record_at_large_intervals);
+	end();
+}
+
+static void record_hinted(void)
+{
+	struct hs_ring_item item;
+
+	unwind();
+	hs_recorder.known_pcs = known();
+	CHECK(is_recorded_walked());
+	CHECK_INT(hs_hint_record_put(&ring, HS_RECORD_MAP_HINT, 4096, 4096, 0, "", 0), 0);
+	hs_ring_read(&ring, &item);
+	hs_ring_release(&ring);
+	CHECK(!is_recorded_walked());
+}
+
+static void test_not_where_code_is_hinted(void)
+{
+	begin();
+	capture.snapshot.closes = hs_closes_now();
+	descend(4, record_hinted);
+	end();
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	RUN(test_cache);
+	RUN(test_same_frames_as_the_unwinder);
+	RUN(test_own_frames_are_left_out);
+	RUN(test_not_through_a_signal_handler);
+	RUN(test_not_after_a_library_was_closed);
+	RUN(test_right_or_not_at_all_while_it_changes);
+	RUN(test_recorded);
+	RUN(test_copied_where_samples_are_rare);
+	RUN(test_not_where_code_is_hinted);
+	free(capture.bytes);
+	return CHECK_RESULT();
+}
