@@ -115,6 +115,20 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 		event->thread = hs_thread_names_read(&producer->threads, record->tid);
 }
 
+/* Nobody else counts it.  After an atomic addition nothing is loaded ahead of its turn. */
+static void add_alone(_Atomic uint64_t *count, uint64_t n)
+{
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+
+static uint64_t weight_of(const struct hs_unwound *record)
+{
+	return (record->flags & HS_RECORD_WEIGHED) != 0
+		       ? record->weight
+		       : hs_sampler_weight(record->size, record->interval_bytes);
+}
+
 static void take_allocation(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	struct hs_event event = {
@@ -123,9 +137,6 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		.epoch = record->epoch,
 		.labels = record->labels,
 		.size = record->size,
-		.weight = (record->flags & HS_RECORD_WEIGHED) != 0
-				  ? record->weight
-				  : hs_sampler_weight(record->size, record->interval_bytes),
 		.address = record->address,
 		.time_ns = record->time_ns,
 		.slot = record->slot,
@@ -133,6 +144,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	};
 
 	if (producer->stream != NULL) {
+		event.weight = weight_of(record);
 		hs_producer_put(producer, record->sequence, &event);
 		return;
 	}
@@ -140,8 +152,10 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.callsite = hs_intern_stack(producer, record->frames, record->frame_count);
 	else
 		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
-	hs_stats_add(sampled_bytes, record->size);
-	hs_heap_add(record->heap, sampled_bytes, record->size);
+	/* Meanwhile the stack's node may be on its way. */
+	event.weight = weight_of(record);
+	add_alone(&hs_stats.sampled_bytes, record->size);
+	add_alone(&hs_heaps[record->heap].counts.sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
 		hs_callsite_trie_hold(&producer->trie, event.callsite);
 		hs_heap_tracker_fetch_row(&producer->tracker,
