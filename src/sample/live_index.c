@@ -73,49 +73,37 @@ void hs_live_index_remove(uint64_t key, uint32_t slot)
 	}
 }
 
-bool hs_live_index_may_hold(uint64_t key)
-{
-	uint64_t hash = hs_live_hash(key);
-	const struct hs_live_bucket *home = hs_live_table_home(atomic_load(&hs_live_index), hash);
-	uint64_t tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
-	uint64_t differ = tags ^ hs_live_table_tag(hash) * 0x0000010101010101u;
-
-	/* Any zero byte of the lower six (the tag is there), or an overflow into the neighbour. */
-	return (((differ - 0x0000010101010101u) & ~differ & 0x0000808080808080u) | tags >> 56) != 0;
-}
-
 void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
-	uint64_t hash = hs_live_hash(key);
+	uint64_t hash = hs_live_hash(key), tags;
 
 	search->bucket = hs_live_table_home(atomic_load(&hs_live_index), hash);
-	search->tag = hs_live_table_tag(hash);
-	search->lane = 0;
-	search->buckets_left = 1;
-	if (atomic_load_explicit(&search->bucket->tags, memory_order_relaxed) >> 56 != 0)
-		search->buckets_left = 2;
+	search->tag_in_each = hs_live_table_tag_in_each(hash);
+	tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
+	search->lanes = hs_live_table_lanes(tags, search->tag_in_each);
+	search->is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
 }
 
 uint32_t hs_live_search_next(struct hs_live_search *search)
 {
-	for (; search->buckets_left > 0; search->buckets_left--) {
-		uint64_t tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
+	for (;;) {
+		while (search->lanes != 0) {
+			int lane = hs_live_table_lane(search->lanes);
+			uint32_t slot = atomic_load_explicit(&search->bucket->slots[lane],
+							     memory_order_acquire);
 
-		while (search->lane < HS_BUCKET_LANES) {
-			unsigned lane = search->lane++;
-			uint32_t slot;
-
-			if ((tags >> (8 * lane) & 0xff) != search->tag)
-				continue;
-			slot = atomic_load_explicit(&search->bucket->slots[lane],
-						    memory_order_acquire);
+			search->lanes &= search->lanes - 1;
 			if (slot != 0)
 				return slot - 1;
 		}
-		search->lane = 0;
+		if (!search->is_neighbour_left)
+			return HS_SLOT_NONE;
+		search->is_neighbour_left = false;
 		search->bucket = hs_live_table_neighbour(search->bucket);
+		search->lanes = hs_live_table_lanes(
+			atomic_load_explicit(&search->bucket->tags, memory_order_relaxed),
+			search->tag_in_each);
 	}
-	return HS_SLOT_NONE;
 }
 
 /*

@@ -25,15 +25,15 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot);
  */
 void hs_live_index_remove(uint64_t key, uint32_t slot);
 
-/* Whether there may be an entry under key: a second look, at its bucket.  Any thread. */
-bool hs_live_index_may_hold(uint64_t key);
-
-/* Walk the slots entered under a key's tag.  Any thread, lock-free. */
+/*
+ * Walk the slots entered under a key's tag when the walk began, and perhaps others.  Any thread,
+ * lock-free.
+ */
 struct hs_live_search {
 	struct hs_live_bucket *bucket;
-	uint64_t tag;
-	unsigned lane;
-	unsigned buckets_left;
+	uint64_t tag_in_each; /* the tag, in each lane's byte */
+	uint64_t lanes;       /* of this bucket, yet to look at: the highest bit of their bytes */
+	bool is_neighbour_left;
 };
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key);

@@ -125,14 +125,18 @@ bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t
 	struct hs_live_slot *slot = hs_live_slot(ticket.slot);
 	uint64_t key = hs_live_key(heap, id);
 
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+	uint64_t live = hs_slot_with_state(state, HS_SLOT_LIVE) | (uint64_t)heap
+									  << HS_SLOT_HEAP_SHIFT;
+
 	atomic_store_explicit(&slot->key, key, memory_order_relaxed);
-	atomic_fetch_or_explicit(&slot->state, (uint64_t)heap << HS_SLOT_HEAP_SHIFT,
-				 memory_order_relaxed);
 	/*
-	 * LIVE first: whoever finds the slot by the index must be able to free it.
+	 * LIVE, and of a heap, first: whoever finds the slot by the index must be able to free it.
 	 * Release: key.
 	 */
-	if (!move_state(slot, HS_SLOT_FILLING, HS_SLOT_LIVE))
+	if (hs_slot_state(state) != HS_SLOT_FILLING ||
+	    !atomic_compare_exchange_strong_explicit(&slot->state, &state, live,
+						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	if (hs_live_index_insert(key, ticket.slot))
 		return true;
@@ -146,17 +150,15 @@ void hs_live_set_cancel(struct hs_live_ticket ticket)
 }
 
 /*
- * Find a LIVE slot of a heap's id and move it to another state.  out_state: what it was
- * moved to.
+ * Go on with a search to a LIVE slot of a heap's key and move it to another state.  out_state:
+ * what it was moved to.
  */
-static uint32_t take_live(uint32_t heap, uint64_t id, enum hs_slot_state to, uint64_t *out_state)
+static uint32_t take_live(struct hs_live_search *search, uint32_t heap, uint64_t key,
+			  enum hs_slot_state to, uint64_t *out_state)
 {
-	uint64_t key = hs_live_key(heap, id);
-	struct hs_live_search search;
 	uint32_t number;
 
-	hs_live_search_start(&search, key);
-	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+	while ((number = hs_live_search_next(search)) != HS_SLOT_NONE) {
 		struct hs_live_slot *slot = hs_live_slot(number);
 		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 
@@ -208,12 +210,13 @@ void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic ui
 
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
 {
+	uint64_t key = hs_live_key(heap, id), state = 0;
+	struct hs_live_search search;
 	uint32_t number, count = 0;
-	uint64_t state = 0;
 
-	while (count < SWAP_TRIES &&
-	       (number = take_live(heap, id, HS_SLOT_FREED, &state)) != HS_SLOT_NONE) {
-		hs_live_slot_free(number, state, hs_live_key(heap, id), sequence);
+	hs_live_search_start(&search, key);
+	while ((number = take_live(&search, heap, key, HS_SLOT_FREED, &state)) != HS_SLOT_NONE) {
+		hs_live_slot_free(number, state, key, sequence);
 		count++;
 	}
 	return count;
@@ -221,9 +224,12 @@ uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *seque
 
 uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
 {
-	uint64_t state = 0;
-	uint32_t number = take_live(HS_HEAP_MALLOC, (uintptr_t)address, HS_SLOT_MOVING, &state);
+	uint64_t key = hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), state = 0;
+	struct hs_live_search search;
+	uint32_t number;
 
+	hs_live_search_start(&search, key);
+	number = take_live(&search, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state);
 	if (number != HS_SLOT_NONE)
 		hs_live_slot_number(number, state, sequence);
 	return number;

@@ -7,7 +7,7 @@
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define LANE_TRIES 1000
 
-#define OVERFLOW_ONE ((uint64_t)1 << 56)
+#define OVERFLOW_ONE ((uint64_t)1 << HS_LIVE_OVERFLOW_SHIFT)
 
 /* The hash of the filter has 32 bits, one of which at least is shifted out. */
 #define FILTER_MOST_BITS 31
@@ -47,7 +47,7 @@ static void count_in(uint64_t table, uint64_t key)
 		;
 }
 
-static void count_out(uint64_t table, uint64_t key)
+static inline void count_out(uint64_t table, uint64_t key)
 {
 	uint8_t *byte = hs_live_filter_byte(hs_live_table_filter(table), key);
 	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
@@ -64,16 +64,17 @@ static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
 	uint64_t tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
 
 	for (int tries = 0; tries < LANE_TRIES; tries++) {
-		int lane = 0;
+		uint64_t free_lanes = ~tags & HS_LIVE_TAGS_HIGHEST;
+		int lane;
 
-		while (lane < HS_BUCKET_LANES && (tags >> (8 * lane) & 0xff) != 0)
-			lane++;
-		if (lane == HS_BUCKET_LANES)
+		if (free_lanes == 0)
 			return -1;
-		/* Acquire: after the clearing of the lane's slot in empty_lane(). */
-		if (atomic_compare_exchange_weak_explicit(
-			    &bucket->tags, &tags, tags | tag << (8 * lane), memory_order_acq_rel,
-			    memory_order_relaxed))
+		lane = hs_live_table_lane(free_lanes);
+		/*
+		 * Acquire: after the clearing of the lane's slot in empty_lane().  Sequentially
+		 * consistent for hs_live_table_remove().
+		 */
+		if (atomic_compare_exchange_weak(&bucket->tags, &tags, tags | tag << (8 * lane)))
 			return lane;
 	}
 	return -1;
@@ -94,7 +95,8 @@ bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot)
 			count_out(table, key);
 			return false;
 		}
-		atomic_fetch_add_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+		/* Sequentially consistent, before the entry: for hs_live_table_remove(). */
+		atomic_fetch_add(&home->tags, OVERFLOW_ONE);
 	}
 	/*
 	 * Release: the slot's fields, for searches on other threads.  Sequentially
@@ -123,16 +125,29 @@ static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
 
 void hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
 {
-	struct hs_live_bucket *home = hs_live_table_home(table, hs_live_hash(key));
-	struct hs_live_bucket *neighbour = hs_live_table_neighbour(home);
+	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash);
+	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
 
-	for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
-		if (empty_lane(home, lane, slot))
-			count_out(table, key);
-		if (empty_lane(neighbour, lane, slot)) {
-			atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE, memory_order_relaxed);
+	/*
+	 * An entry's tag, and its home's count of those in the neighbour, are there before the
+	 * entry, and until after it.  Sequentially consistent, as the insert's stores: the looks
+	 * at them stand for those at the lanes that they save.
+	 */
+	for (uint64_t tags = atomic_load(&bucket->tags);; tags = atomic_load(&bucket->tags)) {
+		uint64_t lanes = hs_live_table_lanes(tags, tag_in_each);
+
+		/* All: while a table is being made an entry may be in it twice. */
+		for (; lanes != 0; lanes &= lanes - 1) {
+			if (!empty_lane(bucket, hs_live_table_lane(lanes), slot))
+				continue;
+			if (bucket != home)
+				atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE,
+							  memory_order_relaxed);
 			count_out(table, key);
 		}
+		if (bucket != home || tags < OVERFLOW_ONE)
+			return;
+		bucket = hs_live_table_neighbour(home);
 	}
 }
 

@@ -17,9 +17,38 @@
 /* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 32. */
 #define HS_LIVE_FILTER_ROOM 64
 
+/* The lowest and the highest bit of each lane's tag.  The highest is set in all but free lanes. */
+#define HS_LIVE_TAGS_LOWEST 0x0000010101010101u
+#define HS_LIVE_TAGS_HIGHEST 0x0000808080808080u
+
+/* The bits of hs_live_bucket.tags from here on: how many entries are in the neighbour. */
+#define HS_LIVE_OVERFLOW_SHIFT 56
+
 static inline uint64_t hs_live_table_tag(uint64_t hash)
 {
 	return (hash >> 32 & 0x7f) | 0x80;
+}
+
+static inline uint64_t hs_live_table_tag_in_each(uint64_t hash)
+{
+	return hs_live_table_tag(hash) * HS_LIVE_TAGS_LOWEST;
+}
+
+/*
+ * Which lanes have a tag, by the highest bit of their bytes.  A lane above one that has it may
+ * be among them by mistake.
+ */
+static inline uint64_t hs_live_table_lanes(uint64_t tags, uint64_t tag_in_each)
+{
+	uint64_t differ = tags ^ tag_in_each;
+
+	return (differ - HS_LIVE_TAGS_LOWEST) & ~differ & HS_LIVE_TAGS_HIGHEST;
+}
+
+/* The lowest of such lanes. */
+static inline int hs_live_table_lane(uint64_t lanes)
+{
+	return __builtin_ctzll(lanes) / 8;
 }
 
 static inline struct hs_live_bucket *hs_live_table_buckets(uint64_t table)

@@ -13,7 +13,6 @@
 #include "base/sys.h"
 #include "sample/capture.h"
 #include "sample/heap.h"
-#include "sample/live_index.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "sample/reentry.h"
@@ -257,11 +256,8 @@ static void count_frees(uint32_t heap, uint32_t count)
 /* Record the free of a heap's id; how many samples that ends. */
 static uint32_t record_free(uint32_t heap, uint64_t id)
 {
-	uint32_t count;
+	uint32_t count = hs_live_set_free_id(heap, id, &hs_sequence.next);
 
-	if (!hs_live_index_may_hold(hs_live_key(heap, id)))
-		return 0;
-	count = hs_live_set_free_id(heap, id, &hs_sequence.next);
 	count_frees(heap, count);
 	return count;
 }
