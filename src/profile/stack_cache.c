@@ -9,9 +9,10 @@
 
 #include "base/arena.h"
 
-enum { FIRST_SETS = 64, LAST_SETS = 8192, SETS_TRIED = 2 };
+/* With as many sets tried, most of the room is used before there is more, so it stays in caches. */
+enum { FIRST_SETS = 64, LAST_SETS = 8192, SETS_TRIED = 8 };
 
-/* i: 0 or 1: the set of a tag, and the one beside it, for what does not fit in. */
+/* i: below SETS_TRIED: the set of a tag, and those beside it, for what does not fit in. */
 static struct hs_known_stack *set_of(const struct hs_stack_cache *cache, uint32_t tag, uint32_t i)
 {
 	return cache->sets[(tag & (cache->set_count - 1)) ^ i];
@@ -86,7 +87,7 @@ uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
 		const struct hs_known_stack *known =
 			&set_of(cache, tag, i / HS_STACK_CACHE_WAYS)[i % HS_STACK_CACHE_WAYS];
 
-		/* Sets are filled from the first way on, and the one beside when they are full. */
+		/* Sets are filled from the first way on, and those beside when they are full. */
 		if (known->node == 0)
 			break;
 		if (known->tag == tag && is_stack(trie, known->node - 1, hash, count))

@@ -209,7 +209,7 @@ static void it_grows_and_is_bounded(void)
 		found += find(frames, DEPTH) != HS_CALLSITE_NONE;
 	}
 	CHECK(found > 9900);
-	CHECK(cache.set_count <= 4096);
+	CHECK(cache.set_count <= 2048);
 	hs_stack_cache_fini(&cache);
 	used = hs_arena_used();
 	CHECK_INT(hs_stack_cache_init(&cache), 0);
