@@ -13,24 +13,34 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* X(name, text): the text is what the profile's comment calls it. */
-#define HS_STATS(X) \
+/*
+ * X(name, text): the text is what the profile's comment calls it.  What is counted for each heap
+ * (sample/heap.h), and for the process only.
+ */
+#define HS_HEAP_COUNTS(X) \
 	X(samples, "samples") /* allocations chosen by the sampler */ \
-	X(allocated_bytes, "allocated_bytes") /* exact, see sample/sampler.h */ \
 	X(sampled_bytes, "sampled_bytes") /* their sizes, as requested */ \
 	X(frees, "frees") /* frees of sampled allocations */ \
-	X(superseded, "superseded") /* samples whose address was allocated again, unfreed */ \
-	X(stale, "stale") /* samples dropped: their epoch, or heap, had ended */ \
 	X(stackless, "stackless") /* recorded with the return address only: ring full */ \
 	X(lost_ring, "lost_ring") /* to [lost]: no ring space even for that */ \
 	X(lost_live_set, "lost_live_set") /* to [lost]: live set full */ \
 	X(lost_memory, "lost_memory") /* to [lost]: the books are out of memory */ \
+	X(stale, "stale") /* samples dropped: their epoch, or heap, had ended */
+
+/* What the program's threads count is in a cache line of its own. */
+#define HS_STATS_OF_THREADS(X) \
+	X(allocated_bytes, "allocated_bytes") /* exact, see sample/sampler.h */ \
+	X(superseded, "superseded") /* samples whose address was allocated again, unfreed */ \
 	X(abandoned, "abandoned") /* reservations closed for their writer */ \
-	X(sequence_gaps, "sequence_gaps") /* numbers waited for in vain */ \
 	X(blocked, "blocked") /* waits of a program's thread for ring space */ \
 	X(block_expired, "block_expired") /* such waits that ended without space */ \
-	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
 	X(stack_unknown, "stack_unknown") /* copied by process_vm_readv: bounds unknown */ \
+	X(close_waits_expired, "close_waits_expired") /* waits at dlclose() given up */ \
+	X(labels_refused, "labels_refused") /* calls refused: too many distinct sets */
+
+#define HS_STATS_OF_PROFILER(X) \
+	X(sequence_gaps, "sequence_gaps") /* numbers waited for in vain */ \
+	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
 	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
 	X(walked, "walked") /* stacks walked in place, by the program's thread */ \
 	X(unwound, "unwound") /* stacks unwound, by the profiler's */ \
@@ -43,7 +53,6 @@
 	X(unwind_bad_frame, "unwind_bad_frame") /* other failures of a step */ \
 	X(empty_stacks, "empty_stacks") /* no frame of the program */ \
 	X(unwind_late, "unwind_late") /* pc whose library may have been replaced since */ \
-	X(close_waits_expired, "close_waits_expired") /* waits at dlclose() given up */ \
 	X(map_reads, "map_reads") /* /proc/self/maps read */ \
 	X(map_lines_skipped, "map_lines_skipped") /* its lines that made no sense */ \
 	X(mappings_skipped, "mappings_skipped") /* executable, but no memory to note them */ \
@@ -55,7 +64,6 @@
 	X(map_hints_malformed, "map_hints_malformed") /* not understood */ \
 	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
 	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
-	X(labels_refused, "labels_refused") /* calls refused: too many distinct sets */ \
 	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
 	X(starts_refused, "starts_refused") /* sampling was on already */ \
 	X(resets, "resets") /* of the books */ \
@@ -70,24 +78,20 @@
 	X(dump_failures, "dump_failures") /* profiles that could not be written */ \
 	X(stream_failures, "stream_failures") /* streams that ended because of an error */
 
+#define HS_STATS(X) HS_STATS_OF_THREADS(X) HS_STATS_OF_PROFILER(X)
+
 struct hs_stats {
 #define HS_STATS_FIELD(name, text) _Atomic uint64_t name;
-	HS_STATS(HS_STATS_FIELD)
+	struct {
+		HS_STATS_OF_THREADS(HS_STATS_FIELD)
+	} __attribute__((aligned(64)));
+	struct {
+		HS_STATS_OF_PROFILER(HS_STATS_FIELD)
+	} __attribute__((aligned(64)));
 #undef HS_STATS_FIELD
 };
 
 extern struct hs_stats hs_stats;
-
-/* X(name): what is counted for each heap by itself too (sample/heap.h), as above. */
-#define HS_HEAP_COUNTS(X) \
-	X(samples) \
-	X(sampled_bytes) \
-	X(frees) \
-	X(stackless) \
-	X(lost_ring) \
-	X(lost_live_set) \
-	X(lost_memory) \
-	X(stale)
 
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)

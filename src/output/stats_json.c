@@ -81,10 +81,18 @@ static void put_text(struct json *json, const char *indent, const char *key, con
 		put(json, "null");
 }
 
-static void put_counters(struct json *json)
+static void put_counts(struct json *json, const char *indent, const struct hs_stats_counts *counts)
+{
+#define PUT_COUNT(name, text) put_number(json, indent, text, counts->name);
+	HS_HEAP_COUNTS(PUT_COUNT)
+#undef PUT_COUNT
+}
+
+static void put_counters(struct json *json, const struct hs_stats_counts *totals)
 {
 	put_key(json, " ", "counters");
 	put(json, "{");
+	put_counts(json, "  ", totals);
 #define PUT_COUNTER(name, text) put_number(json, "  ", text, hs_stats_get(name));
 	HS_STATS(PUT_COUNTER)
 #undef PUT_COUNTER
@@ -120,9 +128,7 @@ static void put_heap(struct json *json, const struct hs_stats_heap *heap)
 	put_text(json, "   ", "name", heap->name);
 	put_number(json, "   ", "interval", heap->interval);
 	put_number(json, "   ", "current_interval", heap->current_interval);
-#define PUT_COUNT(name) put_number(json, "   ", #name, heap->name);
-	HS_HEAP_COUNTS(PUT_COUNT)
-#undef PUT_COUNT
+	put_counts(json, "   ", &heap->counts);
 	put_number(json, "   ", "lost_objects", heap->lost_objects);
 	put_number(json, "   ", "lost_bytes", heap->lost_bytes);
 	put_number(json, "   ", "rows", heap->rows.row_count);
@@ -158,7 +164,7 @@ int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sin
 	put_text(&json, " ", "ended_early", report->ended_early);
 	put_number(&json, " ", "time_ns", report->time_ns);
 	put_number(&json, " ", "duration_ns", report->duration_ns);
-	put_counters(&json);
+	put_counters(&json, &report->totals);
 	put_unwinding_times(&json);
 	put_number(&json, " ", "ring_bytes", report->ring_bytes);
 	put_number(&json, " ", "ring_high_water_bytes", report->ring_high_water_bytes);

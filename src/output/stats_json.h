@@ -14,19 +14,24 @@
 #include "output/byte_sink.h"
 #include "output/profile_view.h"
 
+/* What is counted for each heap. */
+struct hs_stats_counts {
+#define HS_STATS_COUNT(name, text) uint64_t name;
+	HS_HEAP_COUNTS(HS_STATS_COUNT)
+#undef HS_STATS_COUNT
+};
+
 struct hs_stats_heap {
 	const char *name;
 	uint64_t interval;         /* bytes: what was asked for; 0: it is not sampled, */
 	uint64_t current_interval; /* and now, or when sampling ended */
-#define HS_STATS_HEAP_COUNT(name) uint64_t name;
-	HS_HEAP_COUNTS(HS_STATS_HEAP_COUNT)
-#undef HS_STATS_HEAP_COUNT
+	struct hs_stats_counts counts;
 	uint64_t lost_objects; /* estimates, in its [lost] row */
 	uint64_t lost_bytes;
 	struct hs_view_heap rows;
 };
 
-/* What is not counted in base/stats.h. */
+/* What is not in hs_stats. */
 struct hs_stats_report {
 	const char *version;
 	const char *program;
@@ -42,6 +47,7 @@ struct hs_stats_report {
 	uint64_t memory_used; /* by the profiler, bytes */
 	uint64_t memory_budget;
 	uint64_t resident_bytes; /* of the process */
+	struct hs_stats_counts totals; /* of all heaps, those too that are not listed */
 	const struct hs_stats_heap *heaps;
 	size_t heap_count;
 };

@@ -49,7 +49,6 @@ uint64_t hs_heap_tracker_size_bucket(uint64_t size)
 void hs_heap_tracker_lose(const struct hs_event *event)
 {
 	hs_heap_lose(event->heap, event->size, event->weight);
-	hs_stats_add(lost_memory, 1);
 	hs_heap_add(event->heap, lost_memory, 1);
 }
 

@@ -154,8 +154,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
 	/* Meanwhile the stack's node may be on its way. */
 	event.weight = weight_of(record);
-	add_alone(&hs_stats.sampled_bytes, record->size);
-	add_alone(&hs_heaps[record->heap].counts.sampled_bytes, record->size);
+	add_alone(&hs_heaps[record->heap].sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
 		hs_callsite_trie_hold(&producer->trie, event.callsite);
 		hs_heap_tracker_fetch_row(&producer->tracker,

@@ -81,7 +81,6 @@ static bool is_stale(const struct hs_producer *producer, const struct hs_event *
 /* The slot goes on until its free, if that can come. */
 static void drop_stale(struct hs_producer *producer, const struct hs_event *event)
 {
-	hs_stats_add(stale, 1);
 	hs_heap_add(event->heap, stale, 1);
 	let_go(producer, event);
 	if (!has_heap(event))

@@ -37,6 +37,20 @@ static uint64_t interval_at(uint32_t heap, uint64_t now)
 	return raised > asked ? (uint64_t)raised : asked;
 }
 
+uint64_t hs_heap_sum(size_t count)
+{
+	uint64_t sum = 0;
+
+	/* A heap that gets its name just now has counted nothing yet. */
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT && hs_heaps[heap].name[0] != '\0';
+	     heap++)
+		/* Relaxed: counts, which publish nothing. */
+		sum += atomic_load_explicit(
+			(_Atomic uint64_t *)(void *)((char *)&hs_heaps[heap] + count),
+			memory_order_relaxed);
+	return sum;
+}
+
 uint64_t hs_heap_interval(uint32_t heap)
 {
 	/* Relaxed: see hs_sampler_interval. */

@@ -15,6 +15,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/stats.h"
@@ -37,15 +38,17 @@ struct hs_lost {
 
 struct hs_heap {
 	char name[HS_HEAP_NAME_BYTES]; /* "" : the number was never used */
-	uint64_t asked_bytes;          /* the interval by the settings; 0: not to be sampled */
-	bool waits;                    /* its samples for room, if hs_recorder.block_ns allows it */
-	_Atomic uint32_t state;        /* enum hs_heap_state; set after what is above */
+
+	/* Looked at and counted for each sample, by the program's threads. */
+	_Alignas(64) uint64_t asked_bytes; /* the interval by the settings; 0: not to be sampled */
+	bool waits;             /* its samples for room, if hs_recorder.block_ns allows it */
+	_Atomic uint32_t state; /* enum hs_heap_state; set after what is above */
+	_Atomic uint64_t samples, frees, stackless, lost_ring, lost_live_set; /* HS_HEAP_COUNTS */
+
+	/* Mostly by the producer. */
+	_Alignas(64) _Atomic uint64_t sampled_bytes;
+	_Atomic uint64_t lost_memory, stale;
 	struct hs_lost lost;
-	struct {
-#define HS_HEAP_COUNT(name) _Atomic uint64_t name;
-		HS_HEAP_COUNTS(HS_HEAP_COUNT)
-#undef HS_HEAP_COUNT
-	} counts;
 };
 extern struct hs_heap hs_heaps[HS_HEAP_LIMIT];
 
@@ -53,9 +56,12 @@ extern struct hs_heap hs_heaps[HS_HEAP_LIMIT];
 extern _Atomic uint32_t hs_epoch;
 
 #define hs_heap_add(heap, count, n)                                                                \
-	atomic_fetch_add_explicit(&hs_heaps[heap].counts.count, (uint64_t)(n), memory_order_relaxed)
-#define hs_heap_get(heap, count)                                                                   \
-	atomic_load_explicit(&hs_heaps[heap].counts.count, memory_order_relaxed)
+	atomic_fetch_add_explicit(&hs_heaps[heap].count, (uint64_t)(n), memory_order_relaxed)
+#define hs_heap_get(heap, count) atomic_load_explicit(&hs_heaps[heap].count, memory_order_relaxed)
+
+/* The sum of a count of all heaps.  count: where it is in struct hs_heap.  Any thread. */
+uint64_t hs_heap_sum(size_t count);
+#define hs_heap_total(count) hs_heap_sum(offsetof(struct hs_heap, count))
 
 /*
  * The interval for countdowns drawn now, bytes; 0: nothing is sampled.  It is the heap's own,

@@ -74,10 +74,8 @@ static __attribute__((noinline)) struct hs_record *reserve(struct hs_thread_stat
 	capture->bytes = 0;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid, cookie,
 				 &thread->reservation);
-	if (record != NULL && !hs_recorder.stream) {
-		hs_stats_add(stackless, 1);
+	if (record != NULL && !hs_recorder.stream)
 		hs_heap_add(heap, stackless, 1);
-	}
 	return record;
 }
 
@@ -205,12 +203,10 @@ static __attribute__((noinline)) bool wait_for_room(struct hs_thread_state *thre
 static __attribute__((noinline)) void lose(const struct hs_sample *sample, enum outcome outcome)
 {
 	if (outcome == NO_SLOT) {
-		hs_stats_add(lost_live_set, 1);
 		hs_heap_add(sample->heap, lost_live_set, 1);
 		/* Slots may be free for long, but not given back: frees alone wake nobody. */
 		hs_ring_wake_reader(hs_recorder.ring);
 	} else {
-		hs_stats_add(lost_ring, 1);
 		hs_heap_add(sample->heap, lost_ring, 1);
 	}
 	hs_heap_lose(sample->heap, sample->size, weight_of(sample));
@@ -224,7 +220,6 @@ record_or_lose(struct hs_thread_state *thread, const struct hs_regs *regs, struc
 	enum outcome outcome;
 	uint32_t space;
 
-	hs_stats_add(samples, 1);
 	hs_heap_add(thread->sample.heap, samples, 1);
 	thread->block_end_ns = 0;
 	for (;;) {
@@ -245,20 +240,13 @@ record_or_lose(struct hs_thread_state *thread, const struct hs_regs *regs, struc
 	return outcome == RECORDED;
 }
 
-static void count_frees(uint32_t heap, uint32_t count)
-{
-	if (count > 0) {
-		hs_stats_add(frees, count);
-		hs_heap_add(heap, frees, count);
-	}
-}
-
 /* Record the free of a heap's id; how many samples that ends. */
 static uint32_t record_free(uint32_t heap, uint64_t id)
 {
 	uint32_t count = hs_live_set_free_id(heap, id, &hs_sequence.next);
 
-	count_frees(heap, count);
+	if (count > 0)
+		hs_heap_add(heap, frees, count);
 	return count;
 }
 

@@ -115,7 +115,6 @@ static int close_heap(uint32_t heap)
 		return -EINVAL;
 	hs_schedule_drain_now();
 	freed = hs_live_set_free_heap(heap, &hs_sequence.next);
-	hs_stats_add(frees, freed);
 	hs_heap_add(heap, frees, freed);
 	/* Takes all that is freed. */
 	hs_threads_produce();

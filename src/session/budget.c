@@ -90,10 +90,10 @@ static void tell_raise(enum cause cause, uint64_t interval)
 void hs_budget_tell_losses(bool is_live_set_short)
 {
 	static bool told;
-	uint64_t lost = hs_stats_get(lost_memory);
+	uint64_t lost = hs_heap_total(lost_memory);
 
 	if (is_live_set_short)
-		lost += hs_stats_get(lost_live_set);
+		lost += hs_heap_total(lost_live_set);
 	if (told || lost == 0)
 		return;
 	told = true;
@@ -112,7 +112,7 @@ void hs_budget_follow(void)
 		.budget_bytes = hs_arena_budget(),
 		.used_bytes = hs_arena_used(),
 		.slots_used = hs_live_set_used(),
-		.refusals = hs_stats_get(stackless) + hs_stats_get(lost_ring),
+		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),
 		.cpu_overs = hs_cpu_pressure.overs,
 		.is_cpu_near = hs_cpu_pressure.is_near,
 		.interval = interval,

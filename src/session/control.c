@@ -89,10 +89,10 @@ int hs_session_get_stats(struct hs_session_stats *stats)
 		.is_on = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0,
 		.interval_bytes = hs_heap_interval(HS_HEAP_MALLOC),
 		.allocated_bytes = hs_stats_get(allocated_bytes),
-		.samples = hs_stats_get(samples),
-		.samples_lost = hs_stats_get(lost_ring) + hs_stats_get(lost_live_set) +
-				hs_stats_get(lost_memory),
-		.frees = hs_stats_get(frees),
+		.samples = hs_heap_total(samples),
+		.samples_lost = hs_heap_total(lost_ring) + hs_heap_total(lost_live_set) +
+				hs_heap_total(lost_memory),
+		.frees = hs_heap_total(frees),
 		.profiles = hs_stats_get(dumps),
 		.profiles_failed = hs_stats_get(dump_failures),
 		.memory_bytes = hs_arena_used(),
@@ -103,7 +103,7 @@ int hs_session_get_stats(struct hs_session_stats *stats)
 void hs_session_exec_begins(void)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t samples = hs_stats_get(samples);
+	uint64_t samples = hs_heap_total(samples);
 	bool streams = hs_options.stream[0] != '\0'; /* then frees may be left to write */
 	int saved_errno = errno;
 

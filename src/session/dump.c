@@ -35,18 +35,28 @@ struct comments {
 	char memory[256];
 };
 
-/* "name=count" of every count that is not 0; samples always. */
+static size_t describe_count(char *text, size_t used, size_t capacity, const char *label,
+			     uint64_t count)
+{
+	if (used > 0 && count == 0)
+		return used;
+	return used + hs_format(text + used, capacity - used, "%s%s=%llu", used > 0 ? " " : "",
+				label, (unsigned long long)count);
+}
+
+/* "name=count" of every count that is not 0; samples, the first, always. */
 static void describe_counts(char *text, size_t capacity)
 {
-	size_t used = hs_format(text, capacity, "samples=%llu",
-				(unsigned long long)hs_stats_get(samples));
+	size_t used = 0;
 
+#define DESCRIBE_HEAPS(name, label)                                                                \
+	used = describe_count(text, used, capacity, label, hs_heap_total(name));
 #define DESCRIBE(name, label)                                                                      \
-	if (&hs_stats.name != &hs_stats.samples && hs_stats_get(name) != 0)                        \
-		used += hs_format(text + used, capacity - used, " " label "=%llu",                 \
-				  (unsigned long long)hs_stats_get(name));
+	used = describe_count(text, used, capacity, label, hs_stats_get(name));
+	HS_HEAP_COUNTS(DESCRIBE_HEAPS)
 	HS_STATS(DESCRIBE)
 #undef DESCRIBE
+#undef DESCRIBE_HEAPS
 }
 
 static void describe(struct comments *comments, struct hs_view *view,
@@ -65,7 +75,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 	if (view->row_count == 0 && view->since_ns != 0)
 		hs_format(comments->memory, sizeof comments->memory, "%s",
 			  "empty: no samples or frees since the profile before");
-	else if (view->row_count == 0 && hs_stats_get(samples) == 0 &&
+	else if (view->row_count == 0 && hs_heap_total(samples) == 0 &&
 		 atomic_load_explicit(&hs_epoch, memory_order_relaxed) == 0)
 		hs_format(comments->memory, sizeof comments->memory, "%s",
 			  "empty: sampling was not switched on");

@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
@@ -119,7 +120,7 @@ static void child(void)
 		hs_stream_after_fork();
 	hs_keep_after_fork();
 	hs_cpu_guard_after_fork();
-	session->samples_before = hs_stats_get(samples);
+	session->samples_before = hs_heap_total(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);
 	hs_ask_after_fork();

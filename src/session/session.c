@@ -19,6 +19,7 @@
 #include "base/sys.h"
 #include "output/dump_file.h"
 #include "sample/capture.h"
+#include "sample/heap.h"
 #include "sample/labels.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
@@ -356,7 +357,7 @@ void hs_session_finish(void)
 	hs_sampler_end();
 	hs_recorder.block_ns = 0;
 	if ((hs_options.final_dump || hs_options.stream[0] != '\0') &&
-	    (!session->forked || hs_stats_get(samples) > session->samples_before))
+	    (!session->forked || hs_heap_total(samples) > session->samples_before))
 		final_profile();
 	else
 		mark_finished();

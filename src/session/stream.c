@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "output/alloc_stream.h"
 #include "sample/free_times.h"
+#include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "session/session_state.h"
@@ -35,7 +36,7 @@ static uint64_t flush_due_ns; /* monotonic */
 /* Samples, and numbers of what may have been some, that are in no packet. */
 static uint64_t losses(void)
 {
-	return hs_stats_get(lost_ring) + hs_stats_get(lost_live_set) +
+	return hs_heap_total(lost_ring) + hs_heap_total(lost_live_set) +
 	       hs_stats_get(sequence_gaps) - losses_before;
 }
 

@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
@@ -254,7 +255,7 @@ static inline void record_run(void)
 	run_read_frees();
 	run_forget_slots();
 	CHECK_INT(recorded_count, hs_sequence.next - 1);
-	CHECK_INT(hs_stats_get(stackless) + hs_stats_get(lost_ring), 0);
+	CHECK_INT(hs_heap_total(stackless) + hs_heap_total(lost_ring), 0);
 }
 
 #endif

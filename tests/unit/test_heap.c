@@ -63,6 +63,27 @@ static void numbers_and_names(void)
 	CHECK_INT(hs_heap_least_interval, 2);
 }
 
+/* Of each heap that ever was; and of the last that can be. */
+static void counts_are_summed(void)
+{
+	uint64_t frees = hs_heap_total(frees), stale = hs_heap_total(stale);
+	char name[8];
+
+	begin();
+	hs_heap_add(HS_HEAP_MALLOC, frees, 1);
+	for (uint32_t heap = FIRST; heap < HS_HEAP_LIMIT; heap++) {
+		snprintf(name, sizeof name, "%u", heap);
+		CHECK_INT(add(name, 1), heap);
+	}
+	hs_heap_add(FIRST, frees, 10);
+	hs_heap_add(HS_HEAP_LIMIT - 1, frees, 100);
+	hs_heap_add(FIRST, stale, 1000);
+	CHECK(hs_heap_unregister(FIRST));
+	hs_heap_gone(FIRST);
+	CHECK_INT(hs_heap_total(frees) - frees, 111);
+	CHECK_INT(hs_heap_total(stale) - stale, 1000);
+}
+
 static void limits(void)
 {
 	char name[HS_HEAP_NAME_BYTES];
@@ -272,6 +293,7 @@ static void the_smallest_interval_when_it_is_interrupted(void)
 int main(void)
 {
 	RUN(numbers_and_names);
+	RUN(counts_are_summed);
 	RUN(limits);
 	RUN(intervals_follow_the_level);
 	RUN(the_smallest_interval);

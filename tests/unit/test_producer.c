@@ -308,7 +308,7 @@ static void steady_state_takes_no_memory(void)
 static void without_memory_samples_go_to_lost(void)
 {
 	enum { SAMPLES = 3000 };
-	uint64_t before = hs_stats_get(lost_memory), lost;
+	uint64_t before = hs_heap_total(lost_memory), lost;
 	struct sums sums;
 
 	producer = new_producer(HS_LABEL_SIZE);
@@ -319,7 +319,7 @@ static void without_memory_samples_go_to_lost(void)
 		take(producer, &record);
 		CHECK(!hs_producer_commit(producer));
 	}
-	lost = hs_stats_get(lost_memory) - before;
+	lost = hs_heap_total(lost_memory) - before;
 	CHECK(lost > 0 && lost < SAMPLES);
 	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.objects_weight, lost << HS_WEIGHT_SHIFT);
 	sums = sum_rows(producer);

@@ -144,7 +144,7 @@ static void play(uint64_t seed)
 
 static void what_finds_no_memory_is_counted(void)
 {
-	uint64_t lost = hs_stats_get(lost_memory), all = 0;
+	uint64_t lost = hs_heap_total(lost_memory), all = 0;
 
 	for (uint64_t seed = 1; seed <= SEEDS && check_failures == 0; seed++) {
 		play(seed);
@@ -152,7 +152,7 @@ static void what_finds_no_memory_is_counted(void)
 		if (check_failures != 0)
 			fprintf(stderr, "with seed %llu\n", (unsigned long long)seed);
 	}
-	lost = hs_stats_get(lost_memory) - lost;
+	lost = hs_heap_total(lost_memory) - lost;
 	printf("%llu of %llu samples lost\n", (unsigned long long)lost, (unsigned long long)all);
 	CHECK(lost > 0 && lost < all);
 }

@@ -43,7 +43,7 @@ static union test_record allocate_at(uint32_t epoch, uint64_t address, uint64_t 
 
 static void samples_of_another_epoch_are_dropped(void)
 {
-	uint64_t stale = hs_stats_get(stale), heap_stale = hs_heap_get(HS_HEAP_MALLOC, stale);
+	uint64_t stale = hs_heap_total(stale), heap_stale = hs_heap_get(HS_HEAP_MALLOC, stale);
 	union test_record old, mine;
 
 	begin(HS_LABEL_SIZE);
@@ -54,7 +54,7 @@ static void samples_of_another_epoch_are_dropped(void)
 	take(producer, &mine);
 	commit();
 	check_books(1, 20, 1, 20);
-	CHECK_INT(hs_stats_get(stale) - stale, 1);
+	CHECK_INT(hs_heap_total(stale) - stale, 1);
 	CHECK_INT(hs_heap_get(HS_HEAP_MALLOC, stale) - heap_stale, 1);
 	/* The slot is in use until the free, which counts for nothing. */
 	CHECK_INT(hs_live_set_used(), 2);
@@ -72,7 +72,7 @@ static void samples_of_another_epoch_are_dropped(void)
 	release(A);
 	commit();
 	CHECK_INT(hs_live_set_used(), 0);
-	CHECK_INT(hs_stats_get(stale) - stale, 2);
+	CHECK_INT(hs_heap_total(stale) - stale, 2);
 }
 
 static void samples_of_a_heap_that_is_gone_are_dropped(void)
@@ -201,7 +201,7 @@ static void sample_of_a_thread_that_is_gone(uint32_t epoch)
 
 static void memory_comes_back(void)
 {
-	uint64_t stale = hs_stats_get(stale);
+	uint64_t stale = hs_heap_total(stale);
 	size_t fresh, full, after;
 	char name[16];
 
@@ -228,7 +228,7 @@ static void memory_comes_back(void)
 		CHECK_INT(hs_live_set_used(), STACKS / 10);
 		check_holders(producer);
 	}
-	CHECK_INT(hs_stats_get(stale), stale);
+	CHECK_INT(hs_heap_total(stale), stale);
 	hs_live_set_free_heap(HS_HEAP_MALLOC, &hs_sequence.next);
 	commit();
 	CHECK_INT(hs_live_set_used(), 0);

@@ -110,7 +110,7 @@ static void an_epoch_that_is_over_is_streamed(void)
 	CHECK_INT(seen_count, 3);
 	CHECK(!seen[0].is_free && !seen[1].is_free && seen[1].address == A + 16);
 	CHECK(seen[2].is_free && seen[2].address == A);
-	CHECK_INT(hs_stats_get(stale), 0);
+	CHECK_INT(hs_heap_total(stale), 0);
 	release(A + 16);
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 	CHECK_INT(hs_live_set_used(), 0);

@@ -207,6 +207,6 @@ int main(void)
 	RUN(sampled);
 	RUN(frees_that_are_missed);
 	RUN(memory_returns_to_its_floor);
-	CHECK_INT(hs_stats_get(lost_ring) + hs_stats_get(lost_live_set), 0);
+	CHECK_INT(hs_heap_total(lost_ring) + hs_heap_total(lost_live_set), 0);
 	return CHECK_RESULT();
 }

@@ -37,6 +37,9 @@ static void start(uint64_t interval)
 	hs_recorder.stack_limit_bytes = 1024;
 	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
 	memset(&hs_stats, 0, sizeof hs_stats);
+#define FORGET(name, text) hs_heaps[HS_HEAP_MALLOC].name = 0;
+	HS_HEAP_COUNTS(FORGET)
+#undef FORGET
 	atomic_store(&hs_sampler_interval, interval);
 	atomic_fetch_add(&hs_sampler_generation, 1);
 	/* The first entry draws with the new interval, whatever is left of the old one. */
@@ -90,7 +93,7 @@ static void test_nothing_before_the_start(void)
 	atomic_store(&hs_sampler_interval, 1);
 	for (int i = 0; i < 10; i++)
 		CHECK(!allocate(block, 100));
-	CHECK_INT(hs_stats_get(samples), 0);
+	CHECK_INT(hs_heap_total(samples), 0);
 	CHECK_INT(hs_thread.bytes_until_sample, 0);
 	CHECK_INT(hs_thread.guard_sp, 0);
 }
@@ -123,7 +126,7 @@ static void test_interval_1_records_everything(void)
 		CHECK_INT(record.labels, 77);
 	}
 	hs_thread.labels = 0;
-	CHECK_INT(hs_stats_get(samples), 20);
+	CHECK_INT(hs_heap_total(samples), 20);
 	CHECK_INT(hs_stats_get(allocated_bytes), 1 + 10 * 190);
 	drain();
 }
@@ -144,8 +147,8 @@ static void test_stream(void)
 	      record.time_ns <= hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE));
 	while (allocate((void *)(0x1000000 + 4096 * recorded), 1))
 		recorded++;
-	CHECK_INT(hs_stats_get(lost_ring), 1);
-	CHECK_INT(hs_stats_get(stackless), 0);
+	CHECK_INT(hs_heap_total(lost_ring), 1);
+	CHECK_INT(hs_heap_total(stackless), 0);
 	CHECK(recorded > DATA_BYTES / sizeof record * 7 / 8);
 	hs_recorder.stream = false;
 	drain();
@@ -160,7 +163,7 @@ static void test_failed_allocation(void)
 	left = hs_thread.bytes_until_sample;
 	CHECK(!allocate(NULL, 100));
 	CHECK_INT(hs_thread.bytes_until_sample, left);
-	CHECK_INT(hs_stats_get(samples), 1);
+	CHECK_INT(hs_heap_total(samples), 1);
 	CHECK_INT(hs_stats_get(allocated_bytes), 1);
 	drain();
 }
@@ -181,7 +184,7 @@ static void test_total_is_exact(void)
 	hs_record_settle();
 	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes), total);
-	CHECK(hs_stats_get(samples) > 30000);
+	CHECK(hs_heap_total(samples) > 30000);
 	drain();
 }
 
@@ -195,7 +198,7 @@ static void test_full_ring(void)
 	for (unsigned i = 0; i < 1000; i++)
 		lost += !allocate(blocks + i * 16, 10);
 	CHECK(lost > 0);
-	CHECK_INT(hs_stats_get(lost_ring), lost);
+	CHECK_INT(hs_heap_total(lost_ring), lost);
 	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.objects_weight, lost * HS_WEIGHT_ONE);
 	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.bytes, lost * 10);
 	while (next(&record).state == HS_RING_COMMITTED) {
@@ -209,7 +212,7 @@ static void test_full_ring(void)
 	}
 	CHECK(full > 0 && stackless > 0);
 	CHECK_INT(full + stackless + lost, 1000);
-	CHECK_INT(hs_stats_get(stackless), stackless);
+	CHECK_INT(hs_heap_total(stackless), stackless);
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK(allocate(block, 10));
 	drain();
@@ -299,7 +302,7 @@ static void test_full_live_set_wakes_the_reader(void)
 	atomic_store(&ring.reader_asleep, 1);
 	CHECK(!allocate(block, 8));
 	CHECK_INT(atomic_load(&ring.reader_asleep), 0);
-	CHECK_INT(hs_stats_get(lost_live_set), 1);
+	CHECK_INT(hs_heap_total(lost_live_set), 1);
 	/* It is waited for, but not where no slot can come while the program waits. */
 	hs_recorder.reader_runs = true;
 	hs_recorder.block_ns = 1000000;
@@ -310,7 +313,7 @@ static void test_full_live_set_wakes_the_reader(void)
 	hs_live_set_exhausted = false;
 	CHECK(!allocate(block, 8));
 	CHECK_INT(hs_stats_get(blocked), 1);
-	CHECK_INT(hs_stats_get(lost_live_set), 3);
+	CHECK_INT(hs_heap_total(lost_live_set), 3);
 	hs_recorder.reader_runs = false;
 	hs_recorder.block_ns = 0;
 	for (uint32_t i = 0; i < slots; i++)
@@ -325,14 +328,14 @@ static void test_interval_0_is_off(void)
 	start(0);
 	for (unsigned i = 0; i < 100; i++)
 		CHECK(!allocate(block, 1 << 20));
-	CHECK_INT(hs_stats_get(samples), 0);
+	CHECK_INT(hs_heap_total(samples), 0);
 	/* Switched off with a countdown running: it ends without a sample. */
 	start(1);
 	CHECK(allocate(block, 1));
 	atomic_store(&hs_sampler_interval, 0);
 	CHECK(!allocate(block, 1));
 	CHECK(!allocate(block, 1));
-	CHECK_INT(hs_stats_get(samples), 1);
+	CHECK_INT(hs_heap_total(samples), 1);
 	drain();
 }
 
@@ -384,7 +387,7 @@ static void test_handler_is_passed_through(void)
 	CHECK(interrupted_allocation(10));
 	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
 	CHECK(record.address == (uintptr_t)block);
-	CHECK_INT(hs_stats_get(samples), 1);
+	CHECK_INT(hs_heap_total(samples), 1);
 	drain();
 }
 
@@ -471,7 +474,7 @@ static void test_allocated_again(void)
 	number = atomic_load(&hs_sequence.next);
 	CHECK(allocate(block, 7));
 	CHECK_INT(hs_stats_get(superseded), 1);
-	CHECK_INT(hs_stats_get(frees), 1);
+	CHECK_INT(hs_heap_total(frees), 1);
 	CHECK_INT(next(&record).sequence, number - 1);
 	CHECK_INT(next(&record).sequence, number + 1); /* the free is between them */
 	CHECK(!hs_live_set_may_hold(block));
@@ -483,7 +486,7 @@ static void test_stopped(void)
 	start(1);
 	atomic_store(&hs_epoch, 0);
 	CHECK(!allocate(block, 5));
-	CHECK_INT(hs_stats_get(samples), 0);
+	CHECK_INT(hs_heap_total(samples), 0);
 	atomic_store(&hs_epoch, 2);
 	CHECK(allocate(block, 5));
 	atomic_store(&hs_epoch, 1);
@@ -507,10 +510,10 @@ static void test_moves(void)
 	token = hs_record_move_begin(block);
 	CHECK(token != HS_SLOT_NONE);
 	hs_record_move_end(token, false);
-	CHECK_INT(hs_stats_get(frees), 0);
+	CHECK_INT(hs_heap_total(frees), 0);
 	token = hs_record_move_begin(block);
 	hs_record_move_end(token, true);
-	CHECK_INT(hs_stats_get(frees), 1);
+	CHECK_INT(hs_heap_total(frees), 1);
 	CHECK_INT(hs_live_set_take_freed(), token);
 	CHECK_INT(hs_live_set_free_sequence(token), number + 1);
 	CHECK(hs_live_set_recycle(token, hs_live_set_generation(token)));
@@ -522,7 +525,7 @@ static void test_moves(void)
 	CHECK_INT(hs_thread.guard_sp, 0);
 	CHECK(allocate(block, 5)); /* the countdown is as before */
 	hs_record_free(block);
-	CHECK_INT(hs_stats_get(frees), 2);
+	CHECK_INT(hs_heap_total(frees), 2);
 	drain();
 }
 

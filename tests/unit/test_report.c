@@ -219,10 +219,10 @@ static void sampling_that_stops(void)
 
 	begin((const uint64_t[HEAPS]){512, 4096, 16384});
 	for (uint64_t id = 0; id < 1000000; id++) {
-		before = hs_stats_get(samples);
+		before = hs_heap_total(samples);
 		report_one(id);
 		if (atomic_load(&hs_epoch) == 0)
-			samples += hs_stats_get(samples) - before;
+			samples += hs_heap_total(samples) - before;
 		if (id % 3 == 0)
 			set_epoch(next_random() % 2);
 	}
@@ -235,14 +235,14 @@ static void check_sample(uint64_t size, uint64_t stands_for, uint64_t objects_we
 			 uint64_t bytes)
 {
 	struct hs_lost *lost = &hs_heaps[FIRST].lost;
-	uint64_t samples = hs_stats_get(samples), of_heap = hs_heap_get(FIRST, samples);
+	uint64_t samples = hs_heap_total(samples), of_heap = hs_heap_get(FIRST, samples);
 
 	lost->objects_weight = lost->bytes = 0;
 	/* There is no room for it. */
 	CHECK(hs_report_sample(FIRST, 1, size, stands_for, &here));
 	CHECK_INT(lost->objects_weight, objects_weight);
 	CHECK_INT(lost->bytes, bytes);
-	CHECK_INT(hs_stats_get(samples) - samples, 1);
+	CHECK_INT(hs_heap_total(samples) - samples, 1);
 	CHECK_INT(hs_heap_get(FIRST, samples) - of_heap, 1);
 }
 

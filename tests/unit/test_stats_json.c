@@ -13,6 +13,7 @@
 static char text[1 << 20];
 static size_t used, writes, writes_allowed = SIZE_MAX;
 static struct hs_stats_heap heaps[HEAPS];
+static struct hs_stats_counts totals;
 
 static int collect(void *context, const void *bytes, size_t count)
 {
@@ -59,6 +60,7 @@ static int describe(const char *program, const char *profile, size_t heap_count)
 		.program = program,
 		.reason = "exit",
 		.profile = profile,
+		.totals = totals,
 		.heaps = heaps,
 		.heap_count = heap_count,
 	};
@@ -86,19 +88,22 @@ static void heaps_are_listed(void)
 	heaps[0] = (struct hs_stats_heap){.name = "malloc", .interval = 4, .current_interval = 8};
 	heaps[1] = (struct hs_stats_heap){
 		.name = "my \"pool\"\xff",
-		.samples = 11,
-		.sampled_bytes = 12,
-		.frees = 13,
-		.stackless = 14,
-		.lost_ring = 15,
-		.lost_live_set = 16,
-		.lost_memory = 17,
-		.stale = 18,
+		.counts = {.samples = 11,
+			   .sampled_bytes = 12,
+			   .frees = 13,
+			   .stackless = 14,
+			   .lost_ring = 15,
+			   .lost_live_set = 16,
+			   .lost_memory = 17,
+			   .stale = 18},
 		.lost_objects = 19,
 		.lost_bytes = 20,
 		.rows = {.row_count = 21, .sums = {1, 2, 3, INT64_MAX}},
 	};
+	totals = (struct hs_stats_counts){.samples = 22, .stale = 29};
 	CHECK_INT(describe("a", NULL, 2), 0);
+	CHECK(has("\"counters\": {\n  \"samples\": 22,\n"));
+	CHECK(has("\n  \"stale\": 29,\n  \"allocated_bytes\": "));
 	CHECK(has("\"heaps\": [\n  {\n   \"name\": \"malloc\",\n   \"interval\": 4,\n   "
 		  "\"current_interval\": 8,\n   \"samples\": 0,\n"));
 	CHECK(has("\n  },\n  {\n   \"name\": \"my \\\"pool\\\"%FF\",\n"));
@@ -129,6 +134,7 @@ static void nothing_is_cut_off(void)
 	memset(name, 1, sizeof name - 1);
 	memset(&hs_stats, 0xff, sizeof hs_stats);
 	memset(hs_unwinding_times, 0xff, sizeof hs_unwinding_times);
+	memset(&totals, 0xff, sizeof totals);
 	memset(heaps, 0xff, sizeof heaps);
 	for (size_t i = 0; i < HEAPS; i++)
 		heaps[i].name = name;
