@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "base/format.h"
-#include "base/options.h"
-#include "sample/sampler.h"
 
 struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
 	[HS_HEAP_MALLOC] = {.name = "malloc", .waits = true, .state = HS_HEAP_REGISTERED},
@@ -19,8 +17,7 @@ _Atomic uint64_t hs_heap_least_interval;
 /* Changes with the set of heaps, before they are looked at. */
 static _Atomic uint32_t changes;
 
-/* now: what hs_sampler_interval is. */
-static uint64_t interval_at(uint32_t heap, uint64_t now)
+uint64_t hs_heap_interval_at(uint32_t heap, uint64_t now)
 {
 	uint64_t asked = hs_heaps[heap].asked_bytes, most = hs_options.max_interval_bytes;
 	unsigned __int128 raised;
@@ -51,15 +48,9 @@ uint64_t hs_heap_sum(size_t count)
 	return sum;
 }
 
-uint64_t hs_heap_interval(uint32_t heap)
-{
-	/* Relaxed: see hs_sampler_interval. */
-	return interval_at(heap, atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed));
-}
-
 uint64_t hs_heap_last_interval(uint32_t heap)
 {
-	return interval_at(heap, hs_sampler_last_interval());
+	return hs_heap_interval_at(heap, hs_sampler_last_interval());
 }
 
 static uint64_t least_interval(void)

@@ -18,8 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/options.h"
 #include "base/stats.h"
 #include "sample/heap_id.h"
+#include "sample/sampler.h"
 
 /* With the NUL. */
 #define HS_HEAP_NAME_BYTES 64
@@ -63,11 +65,22 @@ extern _Atomic uint32_t hs_epoch;
 uint64_t hs_heap_sum(size_t count);
 #define hs_heap_total(count) hs_heap_sum(offsetof(struct hs_heap, count))
 
+/* What a heap's interval is when hs_sampler_interval is now. */
+uint64_t hs_heap_interval_at(uint32_t heap, uint64_t now);
+
 /*
  * The interval for countdowns drawn now, bytes; 0: nothing is sampled.  It is the heap's own,
  * times what hs_sampler_interval was raised by.
  */
-uint64_t hs_heap_interval(uint32_t heap);
+static inline uint64_t hs_heap_interval(uint32_t heap)
+{
+	/* Relaxed: see hs_sampler_interval. */
+	uint64_t now = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
+
+	return hs_heaps[heap].asked_bytes == hs_options.interval_bytes
+		       ? now
+		       : hs_heap_interval_at(heap, now);
+}
 
 /* The same; where sampling has ended for good, what it was then. */
 uint64_t hs_heap_last_interval(uint32_t heap);

@@ -149,29 +149,18 @@ void hs_live_set_cancel(struct hs_live_ticket ticket)
 	hs_live_set_recycle(ticket.slot, ticket.generation);
 }
 
-/*
- * Go on with a search to a LIVE slot of a heap's key and move it to another state.  out_state:
- * what it was moved to.
- */
-static uint32_t take_live(struct hs_live_search *search, uint32_t heap, uint64_t key,
-			  enum hs_slot_state to, uint64_t *out_state)
+/* If a slot is LIVE with a heap's key: move it to another state.  out_state: what it is then. */
+static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot_state to,
+		      uint64_t *out_state)
 {
-	uint32_t number;
+	struct hs_live_slot *slot = hs_live_slot(number);
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 
-	while ((number = hs_live_search_next(search)) != HS_SLOT_NONE) {
-		struct hs_live_slot *slot = hs_live_slot(number);
-		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-
-		if (hs_slot_state(state) == HS_SLOT_LIVE && hs_slot_heap(state) == heap &&
-		    atomic_load_explicit(&slot->key, memory_order_relaxed) == key &&
-		    atomic_compare_exchange_strong_explicit(
-			    &slot->state, &state, hs_slot_with_state(state, to),
-			    memory_order_acq_rel, memory_order_relaxed)) {
-			*out_state = hs_slot_with_state(state, to);
-			return number;
-		}
-	}
-	return HS_SLOT_NONE;
+	*out_state = hs_slot_with_state(state, to);
+	return hs_slot_state(state) == HS_SLOT_LIVE && hs_slot_heap(state) == heap &&
+	       atomic_load_explicit(&slot->key, memory_order_relaxed) == key &&
+	       atomic_compare_exchange_strong_explicit(&slot->state, &state, *out_state,
+						       memory_order_acq_rel, memory_order_relaxed);
 }
 
 void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence)
@@ -210,29 +199,34 @@ void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic ui
 
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
 {
-	uint64_t key = hs_live_key(heap, id), state = 0;
+	uint64_t key = hs_live_key(heap, id), state;
 	struct hs_live_search search;
 	uint32_t number, count = 0;
 
 	hs_live_search_start(&search, key);
-	while ((number = take_live(&search, heap, key, HS_SLOT_FREED, &state)) != HS_SLOT_NONE) {
-		hs_live_slot_free(number, state, key, sequence);
-		count++;
+	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (take_live(number, heap, key, HS_SLOT_FREED, &state)) {
+			hs_live_slot_free(number, state, key, sequence);
+			count++;
+		}
 	}
 	return count;
 }
 
 uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
 {
-	uint64_t key = hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), state = 0;
+	uint64_t key = hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), state;
 	struct hs_live_search search;
 	uint32_t number;
 
 	hs_live_search_start(&search, key);
-	number = take_live(&search, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state);
-	if (number != HS_SLOT_NONE)
-		hs_live_slot_number(number, state, sequence);
-	return number;
+	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (take_live(number, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
+			hs_live_slot_number(number, state, sequence);
+			return number;
+		}
+	}
+	return HS_SLOT_NONE;
 }
 
 void hs_live_set_end_move(uint32_t number)

@@ -12,17 +12,13 @@
 /* Two stack pointers this near are on the same coroutine's stack. */
 #define NEAR_BYTES ((uintptr_t)256 << 10)
 
-uint32_t hs_reentry_tid(struct hs_thread_state *thread)
+uint32_t hs_reentry_find_tid(struct hs_thread_state *thread)
 {
-	uint32_t tid = thread->tid;
+	uint32_t tid = (uint32_t)hs_sys_gettid();
 
-	if (tid == 0) {
-		tid = (uint32_t)hs_sys_gettid();
-		/* A vfork child runs on this thread's memory, with a tid of its own. */
-		if (hs_sys_getpid() ==
-		    atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
-			thread->tid = tid;
-	}
+	/* A vfork child runs on this thread's memory, with a tid of its own. */
+	if (hs_sys_getpid() == atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
+		thread->tid = tid;
 	return tid;
 }
 

@@ -31,6 +31,11 @@ void hs_reentry_abandon(struct hs_thread_state *thread);
 void hs_reentry_close_abandoned(struct hs_thread_state *thread);
 
 /* The thread's id, in a vfork child that of the child. */
-uint32_t hs_reentry_tid(struct hs_thread_state *thread);
+uint32_t hs_reentry_find_tid(struct hs_thread_state *thread);
+
+static inline uint32_t hs_reentry_tid(struct hs_thread_state *thread)
+{
+	return thread->tid != 0 ? thread->tid : hs_reentry_find_tid(thread);
+}
 
 #endif

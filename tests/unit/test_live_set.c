@@ -326,15 +326,6 @@ static void test_hot_address(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* The thread that frees dies once the slot is FREED.  state: as it was left. */
-static uint32_t begin_free(uint64_t address, uint64_t *state)
-{
-	struct hs_live_search search;
-
-	hs_live_search_start(&search, address);
-	return take_live(&search, HS_HEAP_MALLOC, address, HS_SLOT_FREED, state);
-}
-
 static void test_sweep(void)
 {
 	struct hs_live_ticket early = insert(0x4000), late = insert(0x4010);
@@ -342,8 +333,8 @@ static void test_sweep(void)
 	uint64_t state, other, number = atomic_load(&sequence);
 
 	/* Died before taking a number; after; and not at all. */
-	CHECK_INT(begin_free(0x4000, &state), early.slot);
-	CHECK_INT(begin_free(0x4010, &other), late.slot);
+	CHECK(take_live(early.slot, HS_HEAP_MALLOC, 0x4000, HS_SLOT_FREED, &state));
+	CHECK(take_live(late.slot, HS_HEAP_MALLOC, 0x4010, HS_SLOT_FREED, &other));
 	hs_live_slot_number(late.slot, other, &sequence);
 	/* The list is where they have to come from. */
 	CHECK(!hs_live_set_recycle(late.slot, late.generation));
