@@ -11,6 +11,7 @@
 #include "sample/free_times.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
+#include "sample/live_table.h"
 
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define SWAP_TRIES 1000
@@ -82,6 +83,17 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 		return -ENOMEM;
 	error = hs_live_slots_grow();
 	return error != 0 ? error : hs_live_index_init(expected);
+}
+
+void hs_live_set_fetch(uint64_t key)
+{
+	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(&hs_live_slots.free_list, memory_order_relaxed);
+
+	/* Both for writing. */
+	__builtin_prefetch(hs_live_table_home(index, hs_live_hash(key)), 1);
+	if ((uint32_t)head != 0)
+		__builtin_prefetch(hs_live_slot((uint32_t)head - 1), 1);
 }
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)

@@ -271,6 +271,7 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	if (thread->sample.epoch == 0)
 		return HS_RECORDED_NOTHING;
+	hs_live_set_fetch(hs_live_key(thread->sample.heap, thread->sample.id));
 	/* Not deeper: with what follows each would take too much of a small stack. */
 	supersede(&thread->sample);
 	record = hs_walk_record(thread, regs);
