@@ -20,7 +20,7 @@
 #define WALK_SPARE_ROOM 8u
 
 /* After that many walks in vain in a row there is no walk for 2 to that power of samples. */
-#define WALK_MOST_FAILS 6
+#define WALK_MOST_FAILS 4
 
 /* What is needed from frame to frame, in the place of the record's fields. */
 struct walk {

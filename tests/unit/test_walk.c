@@ -316,9 +316,9 @@ static void record(void)
 	hs_recorder.depth_frames = (uint32_t)frame_count - 1;
 	for (unsigned fails = 1; fails < 9; fails++) {
 		CHECK(!is_recorded_walked());
-		CHECK_INT(hs_thread.walk_rest, fails < 6 ? 1u << fails : 64);
+		CHECK_INT(hs_thread.walk_rest, fails < 4 ? 1u << fails : 16);
 		CHECK(!is_recorded_walked());
-		CHECK_INT(hs_thread.walk_rest, (fails < 6 ? 1u << fails : 64) - 1);
+		CHECK_INT(hs_thread.walk_rest, (fails < 4 ? 1u << fails : 16) - 1);
 		hs_thread.walk_rest = 0;
 	}
 	hs_recorder.depth_frames = DEPTH;
