@@ -5,8 +5,8 @@
 # program does not notice; above its share the interval rises.
 . "$(dirname "$0")/lib.sh"
 
-# No profiler takes less than a fifth of a microsecond for a sample and its free.
-times=5000000
+# No profiler takes less than a twentieth of a microsecond for a sample and its free.
+times=20000000
 
 run_profiled total HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_CPU=1s \
 	"HEAPSAMPLE_STATS=$directory/stats.json" -- "$victims/victim_busy" $times
