@@ -83,6 +83,7 @@ struct hs_ring {
 
 	/* The same of the next record to read.  The reader's own. */
 	_Alignas(64) uint64_t next;
+	uint32_t prepared; /* units of the data whose pages are there.  The reader's own */
 };
 
 enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
@@ -167,6 +168,12 @@ bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t t
  */
 bool hs_ring_wait_slice(struct hs_ring *ring, uint32_t seen_space, uint64_t end_ns);
 uint32_t hs_ring_space_counter(struct hs_ring *ring);
+
+/*
+ * Have memory for what comes next in the ring, a sixteenth of it, so that in the first lap the
+ * writers do not each meet page faults.  Reader only.
+ */
+void hs_ring_prepare(struct hs_ring *ring);
 
 /* Look at the next record.  Reader only.  item->state says whether there is one. */
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item);

@@ -79,6 +79,7 @@ static int unwind_batch(enum hs_worker_result *result)
 	} while (*result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS &&
 		 !hs_lock_is_wanted(&session->worker_batch));
 	hs_ring_give_back(&session->ring);
+	hs_ring_prepare(&session->ring);
 	if (*result == HS_WORKER_STALLED)
 		hs_ring_close_dead(&session->ring);
 	hs_cpu_note_worker();

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
@@ -395,6 +396,46 @@ static void test_nap_is_ended(void)
 	pthread_join(thread, NULL);
 }
 
+static unsigned resident_pages(const unsigned char *data, size_t bytes)
+{
+	static unsigned char pages[256];
+	unsigned count = 0;
+
+	CHECK_INT(mincore((void *)(uintptr_t)data, bytes, pages), 0);
+	for (size_t i = 0; i < bytes / 4096; i++)
+		count += pages[i] & 1;
+	return count;
+}
+
+/* Pages come ahead of the writers, and what is written stays. */
+static void test_prepare(void)
+{
+	const size_t bytes = 1 << 20;
+	uint64_t reserved;
+	char *data;
+
+	hs_ring_init(&ring, hs_sys_map(hs_ring_memory_bytes(bytes), 3), bytes);
+	hs_ring_prepare(&ring);
+	CHECK_INT(resident_pages(ring.data, bytes), 16);
+	hs_ring_prepare(&ring);
+	CHECK_INT(resident_pages(ring.data, bytes), 16);
+	for (unsigned lap = 0; lap < 3; lap++) {
+		for (unsigned i = 0; i < 32; i++) {
+			data = hs_ring_reserve(&ring, 32768, HS_RING_ORDINARY, 1, 0, &reserved);
+			CHECK(data != NULL);
+			memset(data, 'x', 32768);
+			hs_ring_prepare(&ring);
+			for (unsigned at = 0; at < 32768; at += 4096)
+				CHECK_INT(data[at], 'x');
+			CHECK(resident_pages(ring.data, bytes) >= (i + 1) * 8);
+			hs_ring_commit(&ring, hs_ring_ticket(reserved));
+			CHECK_INT(state(), HS_RING_COMMITTED);
+			hs_ring_release(&ring);
+		}
+	}
+	CHECK_INT(resident_pages(ring.data, bytes), 256);
+}
+
 static void *sleep_until_committed(void *unused)
 {
 	(void)unused;
@@ -458,6 +499,7 @@ int main(void)
 	RUN(test_sleep_ends_at_the_timeout);
 	RUN(test_nap_ends_early_only_when_the_ring_fills);
 	RUN(test_nap_is_ended);
+	RUN(test_prepare);
 	RUN(test_wakes);
 	return CHECK_RESULT();
 }
