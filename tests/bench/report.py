@@ -173,12 +173,62 @@ def markdown_table(metric, rows):
     return lines + [""]
 
 
+# What the summary takes together: programs as they are, not loops of malloc.
+PROGRAMS = ("redis", "sqlite", "python", "node", "cc1")
+
+
+def median_of(row, name):
+    values = row.figures(next(metric for metric in METRICS if metric.name == name))
+    return statistics.median(values) if values else None
+
+
+def short_table(title, columns, rows, cells_of):
+    """A line for each subject and base; cells_of: of its rows, by workload."""
+    lines = [f"### {title}", "", "| | " + " | ".join(columns) + " |",
+             "|---" * (len(columns) + 1) + "|"]
+    for subject, base in dict.fromkeys((row.subject, row.base) for row in rows):
+        cells = cells_of({row.workload: row for row in rows
+                          if (row.subject, row.base) == (subject, base)})
+        if any(cells):
+            lines.append(f"| {subject} / {base} | " + " | ".join(cells) + " |")
+    return lines + [""]
+
+
+def summary(rows):
+    """What a reader wants to know first: one table of programs, and one of loops."""
+    workloads = dict.fromkeys(row.workload for row in rows)
+    loops = [name for name in workloads if any(
+        row.workload == name and median_of(row, "ns/pair") is not None for row in rows)]
+    programs = [name for name in workloads if name not in loops]
+
+    def times(found):
+        pairs = {name: (median_of(row, "cpu"), median_of(row, "program cpu"))
+                 for name, row in found.items()}
+        pairs = {name: pair for name, pair in pairs.items() if None not in pair}
+        if all(name in pairs for name in PROGRAMS):
+            pairs["together"] = [statistics.geometric_mean(part)
+                                 for part in zip(*(pairs[name] for name in PROGRAMS))]
+        return ["%.2f, %.2f" % tuple(pairs[name]) if name in pairs else ""
+                for name in programs + ["together"]]
+
+    def added(found):
+        medians = [median_of(found[name], "ns/pair") if name in found else None for name in loops]
+        return ["%.1f" % median if median is not None else "" for median in medians]
+
+    return short_table("Processor time of all threads, of the program's own (the base's: 1); "
+                       "together: the mean of " + ", ".join(PROGRAMS),
+                       programs + ["together"], rows, times) + \
+        short_table("Added to a malloc and a free, ns of the program's threads", loops, rows,
+                    added)
+
+
 def markdown(machine, rows):
     lines = [f"Measured {machine['date']} on {machine['processor']}, {machine['processors']} "
              f"processors; {machine['rounds']} rounds, medians of ratios of neighbours (least.."
              f"largest); {machine['stolen']} % of the time were another machine's.", "",
              "Versions: " + ", ".join(f"{name} {version}"
                                       for name, version in machine["versions"].items()) + ".", ""]
+    lines += summary(rows)
     for metric in used_metrics(rows):
         lines += markdown_table(metric, rows)
     lines += ["### The bases", ""]
