@@ -105,8 +105,9 @@ static void fill_record(struct hs_record *record, const struct hs_thread_state *
 enum outcome { RECORDED, NO_SLOT, NO_ROOM };
 
 /* record: what hs_walk_record() has returned; reserved here if it is NULL. */
-static enum outcome try_record(struct hs_thread_state *thread, const struct hs_regs *regs,
-			       struct hs_record *record, bool stackless)
+static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state *thread,
+							 const struct hs_regs *regs,
+							 struct hs_record *record, bool stackless)
 {
 	const struct hs_sample *sample = &thread->sample;
 	bool is_walked = record != NULL;
@@ -177,7 +178,7 @@ bool hs_record_may_wait(uintptr_t sp)
 }
 
 /* Whether this sample may wait for room, and from now on until when. */
-static __attribute__((noinline)) bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
+static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
 {
 	uint64_t now_ns = hs_sys_monotonic_ns();
 
@@ -189,8 +190,11 @@ static __attribute__((noinline)) bool begin_wait(struct hs_thread_state *thread,
 }
 
 /* Wait a while.  Whether to try again; the time may be over. */
-static __attribute__((noinline)) bool wait_for_room(struct hs_thread_state *thread, uint32_t space)
+static __attribute__((noinline)) bool wait_for_room(struct hs_thread_state *thread, uintptr_t sp,
+						    uint32_t space)
 {
+	if (thread->block_end_ns == 0 && !begin_wait(thread, sp))
+		return false;
 	if (!atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire))
 		return false;
 	if (hs_ring_wait_slice(hs_recorder.ring, space, thread->block_end_ns))
@@ -210,34 +214,6 @@ static __attribute__((noinline)) void lose(const struct hs_sample *sample, enum 
 		hs_heap_add(sample->heap, lost_ring, 1);
 	}
 	hs_heap_lose(sample->heap, sample->size, weight_of(sample));
-}
-
-static __attribute__((noinline)) bool
-record_or_lose(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs_record *record)
-{
-	/* Wait, rather than go without the stack. */
-	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
-	enum outcome outcome;
-	uint32_t space;
-
-	hs_heap_add(thread->sample.heap, samples, 1);
-	thread->block_end_ns = 0;
-	for (;;) {
-		space = hs_ring_space_counter(hs_recorder.ring);
-		outcome = try_record(thread, regs, record, !whole);
-		record = NULL;
-		if (outcome == RECORDED || !whole)
-			break;
-		/* There is no point in waiting where the wait itself keeps room from coming. */
-		if (outcome == NO_SLOT &&
-		    atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed))
-			break;
-		whole = (thread->block_end_ns != 0 || begin_wait(thread, regs->sp)) &&
-			wait_for_room(thread, space);
-	}
-	if (outcome != RECORDED)
-		lose(&thread->sample, outcome);
-	return outcome == RECORDED;
 }
 
 /* Record the free of a heap's id; how many samples that ends. */
@@ -262,20 +238,42 @@ static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 		hs_stats_add(superseded, count);
 }
 
-/* See hs_record_sample().  In the frame of its callers: what it calls is deep enough. */
+/* There is no point in waiting where the wait itself keeps room from coming. */
+static bool is_hopeless(enum outcome outcome)
+{
+	return outcome == NO_SLOT &&
+	       atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed);
+}
+
+/*
+ * See hs_record_sample().  In the frame of its callers, and what it calls one after the other:
+ * deeper it would take too much of a small stack.
+ */
 static inline __attribute__((always_inline)) enum hs_recorded
 record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
-	struct hs_record *record;
+	/* Wait, rather than go without the stack. */
+	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
+	enum outcome outcome;
 
 	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	if (thread->sample.epoch == 0)
 		return HS_RECORDED_NOTHING;
 	hs_live_set_fetch(hs_live_key(thread->sample.heap, thread->sample.id));
-	/* Not deeper: with what follows each would take too much of a small stack. */
 	supersede(&thread->sample);
-	record = hs_walk_record(thread, regs);
-	return record_or_lose(thread, regs, record) ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
+	hs_heap_add(thread->sample.heap, samples, 1);
+	thread->block_end_ns = 0;
+	for (;;) {
+		uint32_t space = hs_ring_space_counter(hs_recorder.ring);
+
+		outcome = try_record(thread, regs, hs_walk_record(thread, regs), !whole);
+		if (outcome == RECORDED || !whole || is_hopeless(outcome))
+			break;
+		whole = wait_for_room(thread, regs->sp, space);
+	}
+	if (outcome != RECORDED)
+		lose(&thread->sample, outcome);
+	return outcome == RECORDED ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
 }
 
 enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
