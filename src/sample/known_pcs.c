@@ -45,11 +45,10 @@ void hs_known_pcs_destroy(struct hs_known_pcs *pcs)
 static void write_entry(struct hs_known_pc *entry, const uint64_t words[WORDS])
 {
 	atomic_store_explicit(&entry->words[HS_KNOWN_PC_STAMPED], 0, memory_order_relaxed);
-	/* The store above comes before those below, for the fence in hs_known_pcs_find(). */
-	atomic_thread_fence(memory_order_release);
+	/* Release: each has the store above before it, see hs_known_pcs_find(). */
 	for (unsigned i = 0; i < WORDS; i++) {
 		if (i != HS_KNOWN_PC_STAMPED)
-			atomic_store_explicit(&entry->words[i], words[i], memory_order_relaxed);
+			atomic_store_explicit(&entry->words[i], words[i], memory_order_release);
 	}
 	atomic_store_explicit(&entry->words[HS_KNOWN_PC_STAMPED], words[HS_KNOWN_PC_STAMPED],
 			      memory_order_release);

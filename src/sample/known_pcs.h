@@ -87,14 +87,15 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 
 		if (atomic_load_explicit(&words[0], memory_order_relaxed) != pc)
 			continue;
-		/* Acquire: pairs with the release of the stamp in hs_known_pcs_add(). */
+		/*
+		 * Acquire, all of them: pairs with the releases in hs_known_pcs_add(), so who has
+		 * seen a word of the next contents sees that the stamp is gone.
+		 */
 		copy[HS_KNOWN_PC_STAMPED] =
 			atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_acquire);
-		copy[0] = atomic_load_explicit(&words[0], memory_order_relaxed);
-		copy[2] = atomic_load_explicit(&words[2], memory_order_relaxed);
-		copy[3] = atomic_load_explicit(&words[3], memory_order_relaxed);
-		/* The loads above come before: a writer clears the stamp first. */
-		atomic_thread_fence(memory_order_acquire);
+		copy[0] = atomic_load_explicit(&words[0], memory_order_acquire);
+		copy[2] = atomic_load_explicit(&words[2], memory_order_acquire);
+		copy[3] = atomic_load_explicit(&words[3], memory_order_acquire);
 		memcpy(out, copy, sizeof *out);
 		if (atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_relaxed) ==
 			    copy[HS_KNOWN_PC_STAMPED] &&
