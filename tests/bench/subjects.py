@@ -49,12 +49,13 @@ def ours_complete(library):
 def jemalloc(library, name, power, slow=False):
     conf = f"prof:true,prof_final:true,lg_prof_sample:{power},prof_prefix:{{directory}}/jeprof"
     return Subject("jemalloc-" + name, f"jemalloc's profiler, interval {name}", library, "jemalloc",
-                   {"MALLOC_CONF": conf}, "jeprof.*.heap", slow)
+                   environment={"MALLOC_CONF": conf}, files="jeprof.*.heap", slow=slow)
 
 
 def tcmalloc(library, name, interval, slow=False):
     return Subject("tcmalloc-" + name, f"gperftools' sampling, interval {name}; writes no file",
-                   library, "tcmalloc", {"TCMALLOC_SAMPLE_PARAMETER": str(interval)}, slow=slow)
+                   library, "tcmalloc", slow=slow,
+                   environment={"TCMALLOC_SAMPLE_PARAMETER": str(interval)})
 
 
 def capture_floor(bench):
@@ -111,7 +112,8 @@ def tcmalloc_subjects():
         tcmalloc(library, "512k", 512 << 10),
         tcmalloc(library, "4k", 4 << 10, slow=True),
         Subject("heapprofile", "gperftools' HEAPPROFILE, every allocation", library, "tcmalloc",
-                {"HEAPPROFILE": "{directory}/gperftools"}, "gperftools.*.heap", slow=True),
+                environment={"HEAPPROFILE": "{directory}/gperftools"},
+                files="gperftools.*.heap", slow=True),
     ], ""
 
 
