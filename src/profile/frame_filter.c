@@ -130,12 +130,12 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 			filter->shown--;
 			filter->late++;
 			found = true;
+			/* Before a pause, in which samples are taken. */
+			hs_stack_cache_empty(&producer->known_stacks);
 		}
 		hs_pauses_count(pauses);
 	}
-	if (found)
-		hs_stack_cache_empty(&producer->known_stacks);
-	else
+	if (!found)
 		warn_of_nothing(filter);
 	return found;
 }

@@ -104,6 +104,9 @@ static void fill_record(struct hs_record *record, const struct hs_thread_state *
 
 enum outcome { RECORDED, NO_SLOT, NO_ROOM };
 
+/* Samples that are not walked after one that found no slot: the next ones may find none. */
+#define PAUSE_WITHOUT_SLOT 64
+
 /* record: what hs_walk_record() has returned; reserved here if it is NULL. */
 static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state *thread,
 							 const struct hs_regs *regs,
@@ -117,8 +120,10 @@ static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state 
 	uint32_t place;
 
 	if (!hs_live_set_take(&ticket)) {
-		if (is_walked)
+		if (is_walked) {
 			hs_reentry_abandon(thread);
+			thread->walk_rest = PAUSE_WITHOUT_SLOT;
+		}
 		return NO_SLOT;
 	}
 	cookie = ((uint64_t)ticket.slot + 1) << 32 | ticket.generation;
@@ -238,11 +243,19 @@ static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 		hs_stats_add(superseded, count);
 }
 
-/* There is no point in waiting where the wait itself keeps room from coming. */
-static bool is_hopeless(enum outcome outcome)
+static bool is_live_set_exhausted(void)
 {
-	return outcome == NO_SLOT &&
-	       atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed);
+	return atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed);
+}
+
+/*
+ * Walk in place, which takes room in the ring first.  Not where it is a slot that is missing: the
+ * room that is given up again would keep the reader busy, and that the waiting threads.
+ */
+static inline __attribute__((always_inline)) struct hs_record *
+walk(struct hs_thread_state *thread, const struct hs_regs *regs, enum outcome last)
+{
+	return last == NO_SLOT || is_live_set_exhausted() ? NULL : hs_walk_record(thread, regs);
 }
 
 /*
@@ -254,7 +267,7 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
 	/* Wait, rather than go without the stack. */
 	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
-	enum outcome outcome;
+	enum outcome outcome = RECORDED;
 
 	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	if (thread->sample.epoch == 0)
@@ -266,8 +279,10 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 	for (;;) {
 		uint32_t space = hs_ring_space_counter(hs_recorder.ring);
 
-		outcome = try_record(thread, regs, hs_walk_record(thread, regs), !whole);
-		if (outcome == RECORDED || !whole || is_hopeless(outcome))
+		outcome = try_record(thread, regs, walk(thread, regs, outcome), !whole);
+		/* There is no point in waiting where the wait itself keeps room from coming. */
+		if (outcome == RECORDED || !whole ||
+		    (outcome == NO_SLOT && is_live_set_exhausted()))
 			break;
 		whole = wait_for_room(thread, regs->sp, space);
 	}

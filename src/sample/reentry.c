@@ -27,7 +27,6 @@ void hs_reentry_abandon(struct hs_thread_state *thread)
 	hs_ring_abandon(hs_recorder.ring, hs_ring_ticket(thread->reservation),
 			hs_reentry_tid(thread));
 	thread->reservation = 0;
-	hs_ring_tell_reader(hs_recorder.ring);
 }
 
 /*

@@ -24,7 +24,7 @@ bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp);
 /* The end of it.  countdown: what bytes_until_sample is to be. */
 void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown);
 
-/* Give up the open reservation, of which nothing is to become. */
+/* Give up the open reservation, of which nothing is to become.  Wakes nobody. */
 void hs_reentry_abandon(struct hs_thread_state *thread);
 
 /* Close what a slow path left open that will never return: a handler jumped out of it. */

@@ -2,6 +2,7 @@
 /* Walks the calling thread's own stack.  See walk.h. */
 #include "sample/walk.h"
 
+#include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/reentry.h"
 
@@ -70,9 +71,15 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, const struct hs_regs *regs, siz
 	return HS_WALK_UNKNOWN;
 }
 
-static bool may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr_t sp)
+/* Not inlined: its frame is to be gone during the walk. */
+static __attribute__((noinline)) bool may_walk(struct hs_thread_state *thread,
+					       const struct hs_known_pcs *pcs, uintptr_t sp)
 {
-	if (pcs == NULL || thread->interval_bytes > WALK_MOST_INTERVAL)
+	const struct hs_sample *sample = &thread->sample;
+	uint64_t interval =
+		sample->is_weighed ? hs_heap_interval(sample->heap) : sample->interval_bytes;
+
+	if (pcs == NULL || interval > WALK_MOST_INTERVAL)
 		return false;
 	if (thread->walk_rest > 0) {
 		thread->walk_rest--;

@@ -38,6 +38,10 @@
  * up: so samples in close succession cost neither the program a wake nor us a switch each.
  */
 #define NAP_NS 10000000
+
+/* The same where what happens is to be met while it is so. */
+#define SHORT_NAP_NS 1000000
+
 #define STALL_NS 1000000
 
 /* At most: the producer says when there is room in the queue. */
@@ -88,6 +92,20 @@ static int unwind_batch(enum hs_worker_result *result)
 }
 
 /*
+ * How long a nap may be; 0: there is none.  A thread's name is read when its sample arrives;
+ * memory and bytes are looked at then.
+ */
+static int64_t nap_ns(void)
+{
+	if ((hs_options.labels & HS_LABEL_THREAD) != 0)
+		return 0;
+	if (hs_options.oom_percent != 0 || hs_options.alloc_interval_bytes != 0 ||
+	    hs_options.inuse_interval_bytes != 0)
+		return SHORT_NAP_NS;
+	return NAP_NS;
+}
+
+/*
  * Wait until there may be something to do.  worked: there was something since the last wait.
  * Returns whether it was woken.
  */
@@ -109,8 +127,8 @@ static bool worker_rest(enum hs_worker_result result, bool worked)
 	case HS_WORKER_IDLE:
 		break;
 	}
-	if (worked)
-		return hs_ring_reader_nap(&session->ring, NAP_NS);
+	if (worked && nap_ns() != 0)
+		return hs_ring_reader_nap(&session->ring, nap_ns());
 	hs_ring_reader_sleep(&session->ring, -1);
 	return true;
 }

@@ -340,6 +340,48 @@ static void test_recorded(void)
 	end();
 }
 
+/* Room in the ring is not taken and given up again and again for want of a slot. */
+static void record_without_slots(void)
+{
+	static struct hs_live_ticket tickets[1 << 20];
+	static char block[16];
+	uint32_t count = 0, before;
+
+	unwind();
+	hs_recorder.known_pcs = known();
+	hs_thread.walk_rest = 0;
+	CHECK(is_recorded_walked());
+	while (hs_live_set_take(&tickets[count]))
+		count++;
+	before = hs_ring_head_ticket(&ring);
+	hs_live_set_exhausted = true;
+	CHECK(!hs_record_allocation(block, 100, &capture.snapshot.regs));
+	CHECK_INT(hs_ring_head_ticket(&ring), before);
+	/* It waits for a slot, in vain, looking each millisecond. */
+	hs_live_set_exhausted = false;
+	hs_recorder.reader_runs = true;
+	hs_recorder.block_ns = 20000000;
+	CHECK(!hs_record_allocation(block, 100, &capture.snapshot.regs));
+	CHECK_INT(hs_ring_head_ticket(&ring), before + 1);
+	hs_recorder.block_ns = 0;
+	for (int i = 0; i < 10; i++)
+		CHECK(!hs_record_allocation(block, 100, &capture.snapshot.regs));
+	CHECK_INT(hs_ring_head_ticket(&ring), before + 1);
+	hs_recorder.reader_runs = false;
+	while (count > 0)
+		hs_live_set_cancel(tickets[--count]);
+	hs_thread.walk_rest = 0;
+	CHECK(is_recorded_walked());
+}
+
+static void test_not_without_slots(void)
+{
+	begin();
+	capture.snapshot.closes = hs_closes_now();
+	descend(4, record_without_slots);
+	end();
+}
+
 static void record_at_large_intervals(void)
 {
 	unwind();
@@ -395,6 +437,7 @@ int main(void)
 	RUN(test_not_after_a_library_was_closed);
 	RUN(test_right_or_not_at_all_while_it_changes);
 	RUN(test_recorded);
+	RUN(test_not_without_slots);
 	RUN(test_copied_where_samples_are_rare);
 	RUN(test_not_where_code_is_hinted);
 	free(capture.bytes);
