@@ -11,9 +11,6 @@ void hs_stats_add_unwinding(uint64_t ns)
 
 	if (bucket >= HS_TIME_BUCKETS)
 		bucket = HS_TIME_BUCKETS - 1;
-	atomic_store_explicit(
-		&hs_unwinding_times[bucket],
-		atomic_load_explicit(&hs_unwinding_times[bucket], memory_order_relaxed) + 1,
-		memory_order_relaxed);
+	hs_count_alone(&hs_unwinding_times[bucket], 1);
 	hs_stats_add_alone(unwinding_ns, ns);
 }

@@ -95,10 +95,13 @@ extern struct hs_stats hs_stats;
 
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
-/* The same for what only one thread counts. */
-#define hs_stats_add_alone(name, n) \
-	atomic_store_explicit(&hs_stats.name, hs_stats_get(name) + (uint64_t)(n), \
-			      memory_order_relaxed)
+/* The same for what only one thread counts: not locked. */
+static inline void hs_count_alone(_Atomic uint64_t *count, uint64_t n)
+{
+	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
+			      memory_order_relaxed);
+}
+#define hs_stats_add_alone(name, n) hs_count_alone(&hs_stats.name, (uint64_t)(n))
 #define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)
 
 /*

@@ -115,13 +115,6 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 		event->thread = hs_thread_names_read(&producer->threads, record->tid);
 }
 
-/* Nobody else counts it.  After an atomic addition nothing is loaded ahead of its turn. */
-static void add_alone(_Atomic uint64_t *count, uint64_t n)
-{
-	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
-			      memory_order_relaxed);
-}
-
 static uint64_t weight_of(const struct hs_unwound *record)
 {
 	return (record->flags & HS_RECORD_WEIGHED) != 0
@@ -154,7 +147,8 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
 	/* Meanwhile the stack's node may be on its way. */
 	event.weight = weight_of(record);
-	add_alone(&hs_heaps[record->heap].sampled_bytes, record->size);
+	/* Not a locked addition: after one nothing is loaded ahead of its turn. */
+	hs_count_alone(&hs_heaps[record->heap].sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {
 		hs_callsite_trie_hold(&producer->trie, event.callsite);
 		hs_heap_tracker_fetch_row(&producer->tracker,
