@@ -80,7 +80,7 @@ static __attribute__((noinline)) struct hs_record *reserve(struct hs_thread_stat
 }
 
 /* What there is to say of a sample but for its stack, and whether the frames are there already. */
-static void fill_record(struct hs_record *record, const struct hs_thread_state *thread,
+static void fill_record(struct hs_record *record, struct hs_thread_state *thread,
 			const struct hs_regs *regs, bool is_walked)
 {
 	const struct hs_sample *sample = &thread->sample;
@@ -92,6 +92,7 @@ static void fill_record(struct hs_record *record, const struct hs_thread_state *
 		.weight = sample->weight,
 		.epoch = sample->epoch,
 		.labels = atomic_load_explicit(&thread->labels, memory_order_relaxed),
+		.tid = hs_reentry_tid(thread),
 		.kind = HS_RECORD_ALLOCATION,
 		.heap = (uint8_t)sample->heap,
 		.flags = (uint16_t)(is_walked ? flags | HS_RECORD_WALKED : flags),
@@ -140,7 +141,6 @@ static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state 
 	}
 	place = hs_ring_ticket(thread->reservation);
 	fill_record(record, thread, regs, is_walked);
-	record->tid = hs_reentry_tid(thread);
 	if (hs_recorder.stream)
 		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
 	else if (!is_walked && capture.bytes > 0)
