@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# For the tests of programs that make it hard for a profiler; sourced after lib.sh.  A case is
+# one program, run three times: without the library, with it at interval 1, with it at the
+# default.  It passes if the last two are as the first: the same standard output, the same
+# exit status or signal, within the time limit, nothing more on stderr than what the case
+# allows, and profiles where they are due.
+#
+# Each case prints a line 'case KIND NAME: passed' or ': failed', and finish_cases leaves how many
+# of each kind passed in $HS_RESULTS/<the test's name>, if that is set.
+# shellcheck shell=sh disable=SC2154 # lib.sh sets them
+
+case_seconds=${CASE_SECONDS:-120}
+case_kind=program
+case_lines=
+
+# The kind of program, for the cases that follow.
+kind() {
+	case_kind=$1
+}
+
+# Run it: one_way OUT VARIABLE=VALUE... -- PROGRAM ARGUMENT...; sets $status.
+one_way() {
+	way=$1
+	shift
+	way_settings=
+	while [ "$1" != -- ]; do
+		way_settings="$way_settings $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # no setting of a test has a blank in it
+	timeout --foreground -k 5 "$case_seconds" env $way_settings "$@" \
+		>"$way.stdout" 2>"$way.stderr" </dev/null
+	status=$?
+}
+
+# The stderr is the program's own, and what the library says is one of the messages that the case
+# allows: may_say EXPRESSION; none if it is empty.
+may_say() {
+	grep -v '^heapsample\[[0-9]*\]: ' "$out.stderr" >"$out.own"
+	[ "$case_own_stderr" = differs ] || diff "$plain.stderr" "$out.own" >&2 ||
+		fail "$case_name: another stderr"
+	if [ -n "$1" ]; then
+		! messages | grep -v -E -e "$1" >&2
+	else
+		! messages >&2
+	fi || fail "$case_name: messages that are not expected"
+}
+
+# The profiles in $out: how many there are to be ('some': one or more, 'any': as many as there
+# are), all of them readable.
+has_case_profiles() {
+	count=$(profile_count)
+	case $1 in
+	any) ;;
+	some) [ "$count" -ge 1 ] || fail "$case_name: no profile" ;;
+	*) [ "$count" -eq "$1" ] || fail "$case_name: $count profiles, not $1:" "$out"/* ;;
+	esac
+	[ "$count" -eq 0 ] && return
+	"$python" "$source_directory/tests/pprof_read.py" check "$out"/*.heap.pb.gz >&2 ||
+		fail "$case_name: a profile breaks the rules"
+}
+
+# One of the two runs with the library: profiled_way HOW-MANY MESSAGES SETTING... -- PROGRAM...
+profiled_way() {
+	due=$1 allowed=$2
+	shift 2
+	mkdir -p "$out"
+	one_way "$out" "HEAPSAMPLE_OUTPUT=$out/%e.%p.%n.heap.pb.gz" \
+		"LD_PRELOAD=${PRELOAD:+$PRELOAD:}$library${PRELOAD_AFTER:+:$PRELOAD_AFTER}" "$@"
+	[ "$status" -eq "$plain_status" ] || {
+		fail "$case_name: status $status, not $plain_status, in $out"
+		head -5 "$out.stderr" >&2
+	}
+	cmp "$plain.stdout" "$out.stdout" >&2 || fail "$case_name: another standard output"
+	may_say "$allowed"
+	has_case_profiles "$due"
+}
+
+# hostile NAME HOW-MANY [-m MESSAGES] [-e] [VARIABLE=VALUE...] -- PROGRAM ARGUMENT...
+#
+# HOW-MANY: profiles due at interval 1 (a number, 'some' or 'any'); at the default interval
+# they are read, however many there are.  -m: an extended regular expression for the messages
+# of the library's that may come.  -e: the program's own stderr need not be the same.
+# The settings are those of the runs with the library.
+hostile() {
+	case_name=$1 case_due=$2 case_messages='' case_own_stderr=same case_before=$failures
+	shift 2
+	while :; do
+		case $1 in
+		-m) case_messages=$2; shift 2 ;;
+		-e) case_own_stderr=differs; shift ;;
+		*) break ;;
+		esac
+	done
+	case_settings=
+	while [ "$1" != -- ]; do
+		case_settings="$case_settings $1"
+		shift
+	done
+	shift
+	plain=$directory/$case_name.plain
+	one_way "$plain" ${PRELOAD:+"LD_PRELOAD=$PRELOAD${PRELOAD_AFTER:+:$PRELOAD_AFTER}"} -- "$@"
+	plain_status=$status
+	[ "$status" -ne 124 ] || fail "$case_name: does not end without the library"
+	# shellcheck disable=SC2086 # no setting of a test has a blank in it
+	{
+		out=$directory/$case_name.1
+		profiled_way "$case_due" "$case_messages" HEAPSAMPLE_INTERVAL=1 $case_settings -- "$@"
+		out=$directory/$case_name.default
+		profiled_way any "$case_messages" $case_settings -- "$@"
+	}
+	if [ "$failures" -eq "$case_before" ]; then outcome=passed; else outcome=failed; fi
+	echo "case $case_kind $case_name: $outcome"
+	case_lines="$case_lines$case_kind $outcome
+"
+}
+
+# finish, with the counts of each kind for the record.
+finish_cases() {
+	[ -z "${HS_RESULTS:-}" ] || {
+		test_name=$(basename "$0" .sh)
+		mkdir -p "$HS_RESULTS"
+		{
+			echo "date: $(date +%F)"
+			echo "commit: $(git -C "$source_directory" rev-parse --short HEAD 2>/dev/null)"
+			echo "command: make check TESTS=tests/preload/$test_name.sh"
+			printf '%s' "$case_lines" | sort | uniq -c |
+				awk '{ print "cases " $2 " " $3 ": " $1 }'
+		} >"$HS_RESULTS/$test_name"
+	}
+	finish
+}
