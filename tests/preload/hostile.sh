@@ -117,6 +117,15 @@ hostile() {
 "
 }
 
+# A case that this machine cannot run: skip_case NAME WHY...
+skip_case() {
+	case_name=$1
+	shift
+	echo "case $case_kind $case_name: skipped ($*)"
+	case_lines="$case_lines$case_kind skipped
+"
+}
+
 # finish, with the counts of each kind for the record.
 finish_cases() {
 	[ -z "${HS_RESULTS:-}" ] || {

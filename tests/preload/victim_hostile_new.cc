@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Operator new where it fails, and what is thrown through it and past it.
+ *
+ * usage: victim_hostile_new MODE, see the table at the end.  With -DLIBRARY: a library that a
+ * program in C opens, which calls run_in_library(MODE).
+ */
+#include <cerrno>
+#include <csetjmp>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+static volatile const std::size_t too_large[] = {
+	std::size_t(1) << 47, PTRDIFF_MAX, std::size_t(PTRDIFF_MAX) + 1, SIZE_MAX - 15, SIZE_MAX,
+};
+
+static const char *what_came(void *(*call)(std::size_t), std::size_t size)
+{
+	try {
+		return call(size) != nullptr ? "a block" : "NULL";
+	} catch (const std::bad_array_new_length &) {
+		return "bad_array_new_length";
+	} catch (const std::bad_alloc &) {
+		return "bad_alloc";
+	} catch (const std::exception &) {
+		return "another exception";
+	} catch (int) {
+		return "a number";
+	}
+}
+
+struct alignas(256) Wide {
+	char bytes[256];
+};
+
+/* wraps: libstdc++'s own, before version 13, rounds sizes near the end up to a small one. */
+static const struct {
+	const char *name;
+	void *(*call)(std::size_t);
+	bool wraps = false;
+} calls[] = {
+	{"new", [](std::size_t n) { return ::operator new(n); }},
+	{"new[]", [](std::size_t n) { return ::operator new[](n); }},
+	{"new, nothrow", [](std::size_t n) { return ::operator new(n, std::nothrow); }},
+	{"new[], nothrow", [](std::size_t n) { return ::operator new[](n, std::nothrow); }},
+	{"new, aligned", [](std::size_t n) { return ::operator new(n, std::align_val_t(64)); },
+	 true},
+	{"new[], aligned", [](std::size_t n) { return ::operator new[](n, std::align_val_t(64)); },
+	 true},
+	{"new, aligned, nothrow",
+	 [](std::size_t n) { return ::operator new(n, std::align_val_t(4096), std::nothrow); },
+	 true},
+	{"new[], aligned, nothrow",
+	 [](std::size_t n) { return ::operator new[](n, std::align_val_t(4096), std::nothrow); },
+	 true},
+	{"array", [](std::size_t n) { return static_cast<void *>(new long[n]); }},
+	{"array, nothrow",
+	 [](std::size_t n) { return static_cast<void *>(new (std::nothrow) long[n]); }},
+	{"array, aligned", [](std::size_t n) { return static_cast<void *>(new Wide[n]); }},
+};
+
+static void print_calls()
+{
+	for (std::size_t size : too_large)
+		for (const auto &each : calls) {
+			if (each.wraps && size > SIZE_MAX - 4096)
+				continue;
+			errno = 77;
+			const char *came = what_came(each.call, size);
+			std::printf("%s %zx: %s, errno %d\n", each.name, size, came, errno);
+		}
+}
+
+static int fail()
+{
+	print_calls();
+	/* Size 0, and errno where nothing fails. */
+	for (const auto &each : calls) {
+		errno = 77;
+		const char *came = what_came(each.call, 0);
+		std::printf("%s 0: %s, errno %d\n", each.name, came, errno);
+	}
+	std::printf("new, alignment 3: %s\n",
+		    what_came([](std::size_t n) { return ::operator new(n, std::align_val_t(3)); },
+			      100));
+	return 0;
+}
+
+/* --- handlers ------------------------------------------------------------------------- */
+
+static int handler_calls;
+static std::jmp_buf jump;
+
+static void give_up()
+{
+	if (++handler_calls % 3 == 0)
+		std::set_new_handler(nullptr);
+}
+
+static void throw_number()
+{
+	handler_calls++;
+	throw 5;
+}
+
+static void throw_out_of_memory()
+{
+	handler_calls++;
+	throw std::bad_alloc();
+}
+
+static void jump_out()
+{
+	handler_calls++;
+	std::longjmp(jump, 1);
+}
+
+static void print_handled(const char *name, std::new_handler handler)
+{
+	for (const auto &each : calls) {
+		std::set_new_handler(handler);
+		handler_calls = 0;
+		const char *came = what_came(each.call, PTRDIFF_MAX / 64);
+		std::printf("%s, %s: %s after %d calls\n", name, each.name, came, handler_calls);
+	}
+	std::set_new_handler(nullptr);
+}
+
+static int handle()
+{
+	print_handled("gives up", give_up);
+	print_handled("throws bad_alloc", throw_out_of_memory);
+	/* Two of ours, of which one must not throw: but what is thrown is caught there. */
+	print_handled("throws a number", throw_number);
+	std::set_new_handler(jump_out);
+	for (volatile int i = 0; i < 100; i = i + 1)
+		if (setjmp(jump) == 0)
+			std::free(::operator new(PTRDIFF_MAX / 2));
+	std::set_new_handler(nullptr);
+	std::printf("jumped out %d times\n", handler_calls - 11);
+	return 0;
+}
+
+/* --- exceptions past allocations ------------------------------------------------------- */
+
+struct Thrower {
+	std::string text = "longer than what a string keeps in itself";
+	std::unique_ptr<int[]> numbers{new int[100]};
+
+	explicit Thrower(int depth)
+	{
+		if (depth > 0)
+			Thrower deeper(depth - 1);
+		else
+			throw std::runtime_error(text);
+	}
+};
+
+static int throw_often()
+{
+	unsigned caught = 0;
+	std::exception_ptr kept;
+	std::vector<std::thread> threads;
+
+	for (int round = 0; round < 300; round++) {
+		try {
+			std::unique_ptr<Thrower> thrower(new Thrower(round % 40));
+		} catch (...) {
+			kept = std::current_exception();
+			std::vector<int> while_caught(1000);
+			caught += while_caught.size() == 1000;
+		}
+	}
+	/* From one thread to others. */
+	for (int i = 0; i < 4; i++)
+		threads.emplace_back([&kept, &caught] {
+			try {
+				std::rethrow_exception(kept);
+			} catch (const std::runtime_error &error) {
+				__atomic_fetch_add(&caught, unsigned(std::strlen(error.what())),
+						   __ATOMIC_RELAXED);
+			}
+		});
+	for (auto &thread : threads)
+		thread.join();
+	std::printf("caught %u\n", caught);
+	return 0;
+}
+
+static unsigned destroyed;
+
+struct AtEnd {
+	std::vector<int> *numbers = new std::vector<int>(100);
+
+	~AtEnd()
+	{
+		std::vector<int> more(*numbers);
+
+		delete numbers;
+		/* Destroyed after this one, and made while this one is. */
+		static thread_local std::string late(1000, 'x');
+		__atomic_fetch_add(&destroyed, unsigned(more.size() + late.size()),
+				   __ATOMIC_RELAXED);
+	}
+};
+
+static int destroy_thread_locals()
+{
+	std::vector<std::thread> threads;
+
+	for (int i = 0; i < 50; i++)
+		threads.emplace_back([] {
+			static thread_local AtEnd at_end;
+			at_end.numbers->push_back(1);
+		});
+	for (auto &thread : threads)
+		thread.join();
+	std::printf("destroyed %u\n", destroyed);
+	return 0;
+}
+
+/* Nobody catches it: std::terminate(), and what it says. */
+static int terminate()
+{
+	std::thread thread([] { throw std::runtime_error(std::string(100, 'y')); });
+
+	thread.join();
+	return 0;
+}
+
+/* Operator new that fails in a function that must not throw. */
+static int fail_noexcept()
+{
+	struct Here {
+		static void *allocate() noexcept
+		{
+			return ::operator new(PTRDIFF_MAX);
+		}
+	};
+
+	return Here::allocate() == nullptr;
+}
+
+static const struct {
+	const char *name;
+	int (*run)();
+} modes[] = {
+	{"fail", fail},           {"handle", handle},
+	{"throw", throw_often},   {"thread-local", destroy_thread_locals},
+	{"terminate", terminate}, {"noexcept", fail_noexcept},
+};
+
+extern "C" int run_in_library(const char *name)
+{
+	for (const auto &mode : modes)
+		if (std::strcmp(name, mode.name) == 0)
+			return mode.run();
+	return 2;
+}
+
+#ifndef LIBRARY
+int main(int argc, char **argv)
+{
+	return argc == 2 ? run_in_library(argv[1]) : 2;
+}
+#endif
