@@ -53,7 +53,4 @@ static inline size_t hs_requested_size(size_t alignment, size_t size)
 /* free of an address that may be a sample, or is the arena's. */
 void hs_slow_free(void *block);
 
-/* Serve operator new without a next definition: see cxx_new.c. */
-void *hs_new_fallback(size_t size, size_t alignment, bool nothrow, const struct hs_regs *regs);
-
 #endif

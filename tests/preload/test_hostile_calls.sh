@@ -19,6 +19,16 @@ done
 for mode in terminate noexcept; do
 	hostile new.$mode any -- "$victims/victim_hostile_new" $mode
 done
+# The C++ library is in the scope of the opened library only.
+build hostile_opens victim_hostile_opens.c -ldl &&
+	build hostile_new.so victim_hostile_new.cc -DLIBRARY -shared -fPIC -std=gnu++17 -lpthread || {
+	cat "$directory"/*.build >&2
+	fail "the library cannot be built"
+}
+for mode in fail handle throw; do
+	hostile opened.$mode 1 -- "$directory/hostile_opens" "$directory/hostile_new.so" $mode
+done
+
 kind early
 for first in 0 1 3 6 9; do
 	hostile first-call-$first 1 -- "$victims/victim_hostile_early" $first
