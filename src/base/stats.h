@@ -40,6 +40,7 @@
 
 #define HS_STATS_OF_PROFILER(X) \
 	X(sequence_gaps, "sequence_gaps") /* numbers waited for in vain */ \
+	X(records_damaged, "records_damaged") /* the program has written over them: given up */ \
 	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
 	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
 	X(walked, "walked") /* stacks walked in place, by the program's thread */ \

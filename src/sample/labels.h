@@ -18,6 +18,7 @@
 #define HS_SAMPLE_LABELS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Without their NULs. */
@@ -42,6 +43,12 @@ void hs_labels_init(void);
  * as labels_refused.  Blocks, allocates: never.  Errno: not touched.
  */
 int hs_labels_set(_Atomic uint32_t *labels, const char *key, const char *value);
+
+/* Whether there can be a set of that number, or it is 0. */
+static inline bool hs_labels_has_number(uint32_t labels)
+{
+	return labels <= HS_LABEL_SETS;
+}
 
 /*
  * The text of a set, for good: key NUL value NUL, ..., NUL, sorted by key.  NULL for 0.

@@ -9,6 +9,8 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "maps/map_hint_text.h"
+#include "sample/labels.h"
 #include "sample/record.h"
 #include "unwind/unwound.h"
 
@@ -95,6 +97,44 @@ static void take_allocation(struct hs_worker *worker, const struct hs_record *re
 		unwind_record(worker, record);
 }
 
+static bool is_sound_hint(const struct hs_record *record)
+{
+	bool is_added = record->kind == HS_RECORD_MAP_HINT;
+	struct hs_map_hint_problem problem;
+
+	return hs_map_hint_check_range(record->address, record->size,
+				       is_added ? record->file_offset : 0, &problem) &&
+	       (!is_added || memchr(record->stack, '\0', record->stack_bytes) != NULL);
+}
+
+/*
+ * Whether all that a record says of itself can be.  The ring is in the program's memory: a stray
+ * write of the program's must not make the worker write astray too.
+ */
+static bool is_sound(const struct hs_worker *worker, const struct hs_ring_item *item)
+{
+	const struct hs_record *record = item->data;
+
+	if (item->bytes < sizeof *record || record->kind > HS_RECORD_MAP_UNHINT ||
+	    record->stack_bytes > item->bytes - sizeof *record ||
+	    !hs_labels_has_number(record->labels))
+		return false;
+	if (record->kind >= HS_RECORD_MAP_HINT)
+		return is_sound_hint(record);
+	return (record->flags & HS_RECORD_WALKED) == 0 ||
+	       record->stack_bytes <= worker->depth * sizeof(struct hs_frame);
+}
+
+/* A damaged record is one that its writer has given up. */
+static void abandon_damaged(const struct hs_worker *worker, struct hs_ring_item *item)
+{
+	if (item->state != HS_RING_COMMITTED || is_sound(worker, item))
+		return;
+	item->state = HS_RING_ABANDONED;
+	if (!worker->waiting)
+		hs_stats_add_alone(records_damaged, 1);
+}
+
 static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 {
 	const struct hs_record *record = item->data;
@@ -148,6 +188,7 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 		return HS_WORKER_IDLE;
 	if (item.state == HS_RING_OPEN)
 		return HS_WORKER_STALLED;
+	abandon_damaged(worker, &item);
 	if (is_nothing(&item) || take_hint(worker, &item)) {
 		hs_ring_pass(worker->ring);
 		return HS_WORKER_DID_ONE;

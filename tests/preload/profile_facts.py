@@ -10,7 +10,7 @@ from pprof_read import read_profile  # noqa: E402,F401
 
 VALUES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
 LOSSES = ("stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned", "sequence_gaps",
-          "block_expired")
+          "block_expired", "records_damaged")
 
 
 def counters(profile):
