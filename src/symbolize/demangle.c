@@ -29,6 +29,9 @@ static void append(const char *part, size_t bytes, void *context)
 
 	if (bytes > room)
 		bytes = room;
+	/* An empty part may be NULL. */
+	if (bytes == 0)
+		return;
 	memcpy(output->text + output->used, part, bytes);
 	output->used += bytes;
 	if (output->used == HS_DEMANGLED_BYTES)

@@ -156,6 +156,8 @@ def elf_seeds(folder, write):
     write('elf_symbols', 'odd-segments',
           shared[:32] + struct.pack('<QQ', len(shared) + 1, 0) + shared[48:60] + bytes(4) +
           shared[64:] + bytes(1) + segments)
+    jit_seeds(read('relocatable'), shared, write)
+    debug_data_seeds(shared, read('shared.xz'), write)
     write('proc_maps', 'object', IMAGE_LINES + b'\0' + shared)
     write('proc_maps', 'vdso', VDSO_LINES + b'\0' + shared)
 
@@ -320,6 +322,202 @@ CFIS = {
 }
 
 
+# ------------------------------------------------------------------- options
+
+OPTIONS = {
+    'empty': b'',
+    'usual': b'HEAPSAMPLE_INTERVAL=64k\0HEAPSAMPLE_OUTPUT=/tmp/%e.%p.%n.%r.pb.gz\0PATH=/bin\0',
+    'numbers': b'_INTERVAL=256g\0_MAX_INTERVAL=4m\0_DEPTH=1024\0_STACK=8k\0_RING=65537\0'
+               b'_MEMORY=16m\0_MAX_CPU=5%\0_BLOCK=auto\0_SEED=0xffffffffffffffff\0_KEEP=10,1g\0'
+               b'_OOM=99\0_TIME_INTERVAL=10m\0_INUSE_INTERVAL=1024t\0',
+    'words': b'=check\0_LOG=debug\0_LABELS=size,thread,tid\0_SYMBOLIZE=lines\0_JIT=none\0'
+             b'_CHILDREN=all\0_SIGNAL=RTMIN+1\0_FINAL=0\0_ACTIVE=0\0',
+    'texts': b'_HEAPS=pool=64k,*=1m\0_PROGRAMS=*a*b?c*,x\0_SKIP_SYMBOL_PREFIX=std::,/usr,[\0'
+             b'_DROP_FRAMES=malloc|.*\0_STREAM=%%%h%t\0_STATS=s.%p\0_MAP=@file\0_LOGFILE=log\0',
+    'wrong': b'_INTERVAL=18446744073709551616\0_INTERVAL=1\0_DEPTH=-1\0_RING=1x\0_OUTPUT=%z\0'
+             b'_OUTPUT=\0_HEAPS=,\0_HEAPS==1\0_SKIP_SYMBOL_PREFIX=,,\0_SEED=0x\0_KEEP=1,\0'
+             b'_INTERVALL=1\0_SINGAL=1\0HEAPSAMPLES=1\0_ROOT=x\0_\0=\0',
+    'globs': b'_PROGRAMS=*a*a*a*a*a*a*a*a*a*a*b,????????????????????,\0',
+    'long': b'_OUTPUT=' + b'%p' * 511 + b'\0_STATS=' + b'%e' * 600 + b'\0_HEAPS=' +
+            b','.join(b'h%d=1' % i for i in range(150)) + b'\0',
+}
+
+# -------------------------------------------------------------------- limits
+
+LIMITS = {
+    'empty': b'',
+    'version-2': b'\x4a0::/a\n\0100 50 3 1 0 20 0\n\0MemTotal:  16384 kB\n\0007000\n\0008000\n\0'
+                 b'anon 1\ninactive_file 100\n\0',
+    'version-1': b'\x5a4:cpu:/a\n3:memory:/a\n0::/a\n\0100 50 3 1 0 20 0\n\0MemTotal:  1 kB\n\0'
+                 + b'\0' * 6 + b'95\0100\0',
+    'container': b'\x320::/not/here\n\0001 1\n\0\0\0\0\0008\n\0max\n\0',
+    'root': b'\x320::/\n\000999999999999999999999 1 1 1 1 1\n\0MemTotal:\0\0\0\0007\n\0' b'7\n\0',
+    'damaged': b'\x010:\n::\n0::\n0::a\nmemory\n\0 \0MemTotal\nMemTotal:x\n\0-1\0max\0',
+    'long-path': b'\x010::/' + b'a/' * 3000 + b'\n\0' + b'9' * 300 + b'\0',
+}
+
+# --------------------------------------------------------------------- names
+
+NAMES = {
+    'empty': b'',
+    'plain': b'main\0main,mai,*',
+    'c++': b'_ZNSt6vectorIiSaIiEE9push_backEOi\0std::,/usr,[',
+    'plt': b'_ZN5space4nameEi@plt\0*@plt',
+    'rust': b'_ZN4core3fmt5write17h0123456789abcdefE',
+    'rust-v0': b'_RNvCskwGfYPst2Cb_3foo16example_function',
+    'punycode': b'_RNqCs4fqI2P2rA04_11utf8_identsu30____7hkackfecea1cbdathfdh9hlq6y',
+    'nested': b'_Z' + b'N' * 200 + b'1a' + b'E' * 200 + b'v',
+    'expanding': b'_Z1fI' + b'S_S_' * 60 + b'E',
+    'substitutions': b'_ZN1aIS_IS0_IS1_IS2_IS3_EEEEEE1bEv',
+    'v8': b'JS:*resolve /srv/app/router.js:12:17\0JS*',
+    'v8-url': b'LazyCompile:~ file:///a b/c.mjs:4294967296:1',
+    'cpython': b'py::Router.resolve:/srv/app/router.py',
+    'utf-8': 'caf\u00e9 \u20ac \U0001f600'.encode() + b'\xc3\xf0\x9f\xed\xa0\x80\xc0\x80\xff',
+}
+
+# --------------------------------------------------------------- ring_record
+
+RECORD = '<QQQIIIBBHIIQQ'  # up to the registers of struct hs_record
+REGISTERS = 8
+ALLOCATION, TOMBSTONE, HINT, UNHINT = range(4)
+STACK_CUT, STACKLESS, WEIGHED, WALKED = 1, 2, 4, 8
+OWN_NUMBER, ABANDONED, OWN_COOKIE = 1, 2, 4
+
+
+def record(stack=b'', kind=ALLOCATION, heap=1, flags=0, labels=0, stack_bytes=None, length=None,
+           given=0, number=0, cookie=0, address=0x1000, size=100, epoch=1):
+    body = struct.pack(RECORD, address, size, 1, epoch, labels, 7, kind, heap, flags,
+                       len(stack) if stack_bytes is None else stack_bytes, 0, 0, 0)
+    body += struct.pack(f'<{REGISTERS}Q', 0x1234, 0x7000, *[0] * (REGISTERS - 2)) + stack
+    length = len(body) if length is None else length
+    return struct.pack('<BHQQ', given, length - 1, number, cookie) + body[:length]
+
+
+def frames(count, mapping=0):
+    return b''.join(struct.pack('<QII', 0x400000 + i, mapping, 0) for i in range(count))
+
+
+RECORDS = {
+    'empty': b'',
+    'allocation': record(bytes(64)) + record(flags=STACKLESS) + record(kind=TOMBSTONE),
+    'walked': record(frames(3), flags=WALKED) * 2 + record(frames(3, 0xffffffff), flags=WALKED),
+    'walked-too-deep': record(frames(40), flags=WALKED),
+    'walked-and-a-half': record(frames(2) + b'half', flags=WALKED),
+    'stack-too-long': record(bytes(64), stack_bytes=0xfffffff0),
+    'walked-too-long': record(frames(1), flags=WALKED, stack_bytes=0x7fffffff),
+    'short': record(length=40) + record(length=1),
+    'labels': record(labels=1) + record(frames(1), flags=WALKED, labels=0xffffffff),
+    'heaps': record(heap=0) + record(heap=255) + record(heap=2),
+    'weights': record(flags=WEIGHED, size=2**64 - 1) + record(size=2**64 - 1),
+    'kind': record(kind=4) + record(kind=255, stack=b'/a\0'),
+    'hints': record(b'/lib/x.so\0', kind=HINT, address=0x10000, size=0x1000) +
+             record(kind=UNHINT, address=0x10800, size=0x100),
+    'hint-without-end': record(b'/lib/x.so' * 9, kind=HINT, address=0x10000, size=0x1000),
+    'hint-empty': record(kind=HINT, address=0x10000, size=0x1000, stack_bytes=0),
+    'hint-range': record(b'/a\0', kind=HINT, address=2**64 - 1, size=2) +
+                  record(b'/a\0', kind=HINT, address=0, size=2**64 - 1) +
+                  record(kind=UNHINT, address=2**64 - 1, size=2**64 - 1),
+    'abandoned': record(given=ABANDONED) + record(given=ABANDONED | OWN_NUMBER),
+    'numbers': record(given=OWN_NUMBER, number=2**64 - 1) + record(given=OWN_NUMBER, number=1) +
+               record(),
+    'cookies': record(given=OWN_COOKIE, cookie=2**64 - 1) +
+               record(given=OWN_COOKIE, cookie=1 << 32) + record(given=OWN_COOKIE, cookie=1),
+    'epochs': record(epoch=0) + record(epoch=2),
+}
+
+# ------------------------------------------------------------------- gdb_jit
+
+JIT_MEMORY = 0x10000000
+
+
+def jit_list(objects, entries=None, version=1, first=None):
+    """A descriptor, its entries and their objects."""
+    count = len(objects) if entries is None else len(entries)
+    start = [JIT_MEMORY + 24 + 32 * i for i in range(count)] + [0]
+    at, made = JIT_MEMORY + 24 + 32 * count, []
+    for i, image in enumerate(objects):
+        made.append((start[i + 1], start[i - 1] if i > 0 else 0, at, len(image)))
+        at += len(image)
+    return struct.pack('<IIQQ', version, 1, 0, start[0] if first is None else first) + b''.join(
+        struct.pack('<QQQQ', *entry) for entry in entries or made) + b''.join(objects)
+
+
+def jit_seeds(relocatable, shared, write):
+    for name, data in {
+            'empty': b'',
+            'one': jit_list([relocatable]),
+            'two': jit_list([relocatable, shared]),
+            'withdrawn': jit_list([shared]) + struct.pack('<IIQQ', 1, 2, 0, 0),
+            'nothing': jit_list([]),
+            'version': jit_list([shared], version=2),
+            'to-itself': jit_list([], [(JIT_MEMORY + 24, 0, JIT_MEMORY, 64)]),
+            'circle': jit_list([], [(JIT_MEMORY + 56, 0, JIT_MEMORY, 64),
+                                    (JIT_MEMORY + 24, 0, JIT_MEMORY, 65)]),
+            'to-nowhere': jit_list([], first=8),
+            'highest': jit_list([], first=2**64 - 8),
+            'object-too-large': jit_list([], [(0, 0, JIT_MEMORY, 2**63)]),
+            'object-nowhere': jit_list([], [(0, 0, 4096, 4096)]),
+    }.items():
+        write('gdb_jit', name, data)
+
+
+# ------------------------------------------------------------------ eh_frame
+
+def eh_frame_object(entries, fde_start=0x200, encoding=0x3b, count=None, length=None, pc=0x210):
+    """.eh_frame_hdr at 0, a CIE and an FDE behind its table, code at 0x200 for 256 bytes."""
+    table = 12 + 8 * len(entries)
+    common = cie()
+    common_entry = struct.pack('<I', len(common)) + common
+    place = table + len(common_entry)
+    function = struct.pack('<IiIB', place + 4 - table, fde_start - (place + 8), 256, 0) + bytes(
+        (0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6))
+    header = struct.pack('<BBBBiI', 1, 0x1b, 3, encoding, table - 4,
+                         len(entries) if count is None else count)
+    header += b''.join(struct.pack('<ii', start, place if fde is None else fde)
+                       for start, fde in entries)
+    body = header + common_entry + struct.pack('<I', len(function)) + function
+    return struct.pack('<HHH', 0, table if length is None else length, pc) + body
+
+
+EH_FRAMES = {
+    'empty': b'',
+    'usual': eh_frame_object([(0x200, None)]),
+    'gap': eh_frame_object([(0x200, None)], pc=0x400),
+    'two': eh_frame_object([(0x100, 0), (0x200, None)]),
+    'unsorted': eh_frame_object([(0x300, None), (0x200, None), (0x100, None)]),
+    'count-too-large': eh_frame_object([(0x200, None)], count=0x20000000),
+    'count-of-none': eh_frame_object([(0x200, None)], count=0),
+    'no-table': eh_frame_object([(0x200, None)], encoding=0xff),
+    'header-too-short': eh_frame_object([(0x200, None)], length=5),
+    'header-too-long': eh_frame_object([(0x200, None)] * 3, length=0xffff),
+    'fde-elsewhere': eh_frame_object([(0x200, -4096)]),
+    'fde-at-end': eh_frame_object([(0x200, 0x7ffe)]),
+    'fde-in-itself': eh_frame_object([(0x200, 4)]),
+    # As a section without a header: entries from the first byte on.
+    'section': (lambda common: struct.pack('<HHHI', 0, 0, 0, len(common)) + common + b''.join(
+        struct.pack('<IIiIB', 13, len(common) + 8 + 17 * i, 64 * i, 32, 0)
+        for i in range(4)))(cie()),
+    'section-long-length': struct.pack('<HHHIQ', 0, 0, 0, 0xffffffff, 2**63) + cie(),
+}
+
+# ---------------------------------------------------------------- debug_data
+
+
+def debug_data_seeds(shared, compressed, write):
+    for name, data in {
+            'empty': b'',
+            'compressed': b'\0' + compressed,
+            'compressed-cut': b'\0' + compressed[:len(compressed) // 2],
+            'compressed-twice': b'\0' + compressed * 2,
+            'no-stream': b'\0' + compressed[6:],
+            'image': b'\1' + shared,
+            'image-cut': b'\1' + shared[:600],
+            'image-empty': b'\1',
+            'zeros': b'\1' + bytes(4096),
+    }.items():
+        write('debug_data', name, data)
+
+
 def main():
     directory = sys.argv[1]
 
@@ -339,6 +537,10 @@ def main():
         write('unwinder', name, data)
     for name, data in CFIS.items():
         write('cfi', name, data)
+    for target, seeds in (('options', OPTIONS), ('limits', LIMITS), ('names', NAMES),
+                          ('ring_record', RECORDS), ('eh_frame', EH_FRAMES)):
+        for name, data in seeds.items():
+            write(target, name, data)
     with tempfile.TemporaryDirectory() as folder:
         elf_seeds(folder, write)
         hint_seeds(folder, write)

@@ -5,6 +5,8 @@
  * so it has all functions that the code under test calls.
  */
 #include <malloc.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,4 +78,31 @@ void *hs_arena_realloc(void *block, size_t bytes)
 size_t hs_arena_usable_size(const void *block)
 {
 	return malloc_usable_size((void *)(uintptr_t)block);
+}
+
+/* Zeros, as the pages of the real one; what is not committed is not counted. */
+void *hs_arena_reserve(size_t bytes)
+{
+	void *block = NULL;
+
+	return posix_memalign(&block, 4096, bytes) == 0 ? memset(block, 0, bytes) : NULL;
+}
+
+void hs_arena_unreserve(void *start, size_t bytes)
+{
+	(void)bytes;
+	free(start);
+}
+
+int hs_arena_commit(void *start, size_t bytes)
+{
+	(void)start;
+	(void)bytes;
+	return 0;
+}
+
+int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done)
+{
+	atomic_store(is_done, true);
+	return hs_arena_commit(start, bytes);
 }

@@ -8,16 +8,50 @@
 #
 # FUZZ_SECONDS: how long each runs (default 60).  FUZZ_CC: the compiler (default clang).
 # Everything goes to the directory fuzz/ below the current one: the build, fuzz/corpus/X
-# (inputs found that reach new code), fuzz/found/ (inputs that make X fail).
+# (inputs found that reach new code), fuzz/found/ (inputs that make X fail).  With HS_RESULTS
+# a summary goes to that directory, as the file fuzz.
 set -u
 
 source_directory=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
 seconds=${FUZZ_SECONDS:-60}
 compiler=${FUZZ_CC:-clang}
+results=${HS_RESULTS:+$(cd "$HS_RESULTS" && pwd)}
 
 die() {
 	echo "make fuzz: $*" >&2
 	exit 1
+}
+
+# Sets `used` to the processor time of the targets until now, in seconds.
+take_time() {
+	times >found/times # not in a subshell, which has no children yet
+	used=$(sed -n '2s/[ms]/ /gp' found/times | awk '{ print int($1 * 60 + $2 + $3 * 60 + $4) }')
+}
+
+# The last value of a statistic of libFuzzer's: statistic NAME LOG
+statistic() {
+	sed -n "s/^stat::$1: *//p" "$2" | tail -n 1
+}
+
+# summarize TARGET LOG SECONDS FAILED: a line of the summary.
+summarize() {
+	executions=$(statistic number_of_executed_units "$2")
+	executions_of_all=$((executions_of_all + ${executions:-0}))
+	seconds_of_all=$((seconds_of_all + $3))
+	echo "$1: ${executions:-0} executions, $3 s of processor time, $4 findings" >>found/summary
+}
+
+write_results() {
+	{
+		echo "date: $(date +%Y-%m-%d)"
+		echo "commit: $(git -C "$source_directory" describe --always --dirty=+ --exclude='*' 2>/dev/null)"
+		echo "command: make fuzz FUZZ_SECONDS=$seconds"
+		cat found/summary
+		echo "targets: $#"
+		echo "executions: $executions_of_all"
+		echo "processor_seconds: $seconds_of_all"
+		echo "findings: $(echo "$failed" | wc -w)"
+	} >"$results/fuzz"
 }
 
 case $seconds in
@@ -40,16 +74,23 @@ make --no-print-directory -s fuzz-programs || die "make failed"
 fixed=
 setarch -R true 2>/dev/null && fixed="setarch -R"
 failed=
+executions_of_all=0 seconds_of_all=0
+: >found/summary
 for target in "$@"; do
 	name=${target#fuzz_}
 	mkdir -p "corpus/$name"
 	echo "== $target: $seconds seconds"
+	take_time
+	before=$used findings=0
 	# shellcheck disable=SC2086 # several words
 	$fixed "tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -max_len=16384 \
 		-print_final_stats=1 -artifact_prefix="found/$name-" "corpus/$name" \
 		"$source_directory/tests/fuzz/corpus/$name" >"found/$name.log" 2>&1 ||
-		failed="$failed $target"
+		{ failed="$failed $target" findings=1; }
+	take_time
+	summarize "$target" "found/$name.log" $((used - before)) $findings
 	grep -E '^(Done|stat::(number|peak)|SUMMARY|artifact_prefix)|not so:|==ERROR|runtime error' \
 		"found/$name.log"
 done
+[ -z "$results" ] || write_results "$@"
 [ -z "$failed" ] || die "failed:$failed; logs and inputs are in $PWD/found"

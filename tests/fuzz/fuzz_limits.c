@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Memory limits, which are told by files of /proc and of the memory cgroup.  The input: the
+ * percentage, a byte; then the files' texts, ended by NULs, in the order of `files`.  The group's
+ * own files are where the first of them says, if that is a plain name.
+ */
+#include "fuzz.h"
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "session/oom_watch.h"
+#include "session/process_memory.h"
+
+static const char *const directories[] = {
+	"",
+	"/proc",
+	"/proc/self",
+	"/sys",
+	"/sys/fs",
+	"/sys/fs/cgroup",
+	"/sys/fs/cgroup/a",
+	"/sys/fs/cgroup/memory",
+	"/sys/fs/cgroup/memory/a",
+};
+static const char *const files[] = {
+	"/proc/self/cgroup",
+	"/proc/self/statm",
+	"/proc/meminfo",
+	"/sys/fs/cgroup/a/memory.current",
+	"/sys/fs/cgroup/a/memory.max",
+	"/sys/fs/cgroup/a/memory.stat",
+	"/sys/fs/cgroup/memory.current",
+	"/sys/fs/cgroup/memory.max",
+	"/sys/fs/cgroup/memory.stat",
+	"/sys/fs/cgroup/memory/a/memory.usage_in_bytes",
+	"/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+	"/sys/fs/cgroup/memory/memory.usage_in_bytes",
+	"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+};
+
+#define FILES (sizeof files / sizeof *files)
+
+static char root[64];
+static bool is_there[FILES];
+
+static void remove_root(void)
+{
+	char path[128];
+
+	for (size_t i = 0; i < FILES; i++) {
+		snprintf(path, sizeof path, "%s%s", root, files[i]);
+		unlink(path);
+	}
+	for (size_t i = sizeof directories / sizeof *directories; i-- > 0;) {
+		snprintf(path, sizeof path, "%s%s", root, directories[i]);
+		rmdir(path);
+	}
+}
+
+static void make_root(void)
+{
+	const char *base = getenv("TMPDIR");
+	char path[128];
+
+	snprintf(root, sizeof root, "%s/hs_fuzz_limits.XXXXXX",
+		 base != NULL && strlen(base) < 32 ? base : "/tmp");
+	MUST(mkdtemp(root) != NULL);
+	for (size_t i = 1; i < sizeof directories / sizeof *directories; i++) {
+		snprintf(path, sizeof path, "%s%s", root, directories[i]);
+		MUST(mkdir(path, 0700) == 0);
+	}
+	hs_oom_watch_root = root;
+	atexit(remove_root);
+}
+
+/* A text that is empty is a file that is not there. */
+static void write_files(const char *text, const char *end)
+{
+	char path[128];
+
+	for (size_t i = 0; i < FILES; i++) {
+		size_t length = text < end ? strnlen(text, (size_t)(end - text)) : 0;
+
+		snprintf(path, sizeof path, "%s%s", root, files[i]);
+		if (is_there[i])
+			unlink(path);
+		is_there[i] = length > 0;
+		if (length > 0) {
+			FILE *file = fopen(path, "we");
+
+			MUST(file != NULL && fwrite(text, 1, length, file) == length);
+			fclose(file);
+		}
+		text += text < end ? length + 1 : 0;
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+	struct hs_process_memory memory;
+
+	if (bytes == 0)
+		return 0;
+	if (root[0] == '\0')
+		make_root();
+	write_files((const char *)data + 1, (const char *)data + bytes);
+	hs_oom_watch_start(1 + data[0] % 99);
+	/* Crossed once only, whatever the files say. */
+	if (hs_oom_watch_is_crossed())
+		MUST(!hs_oom_watch_is_crossed());
+	hs_process_memory_read(&memory, root);
+	/* As the next input is to find it: nothing is above any limit. */
+	write_files("", "");
+	while (hs_oom_watch_is_crossed()) {
+	}
+	hs_oom_watch_is_crossed();
+	return 0;
+}
