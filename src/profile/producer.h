@@ -3,7 +3,7 @@
  * The books: takes unwound records and frees in any order, commits them strictly in
  * the order of their numbers, and keeps the totals per call site.
  *
- * Order.  Each event has a number of hs_sequence (sample/recorder.h); the producer
+ * Order.  Each event has a number of hs_sequence (sample/sequence.h); the producer
  * commits 1, 2, 3, ...  What arrives early waits in a window.  A number that does not
  * arrive is declared a gap (hs_producer_skip_gap) and counted; should it arrive later
  * it is applied then, so totals stay right and nothing ever stalls.

@@ -21,7 +21,6 @@
 #include "sample/walk.h"
 
 struct hs_recorder hs_recorder;
-struct hs_sequence hs_sequence = {.next = 1};
 
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)

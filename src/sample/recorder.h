@@ -26,6 +26,7 @@
 
 #include "arch/regs.h"
 #include "sample/ring.h"
+#include "sample/sequence.h"
 #include "sample/thread_state.h"
 
 /* After a wait for the worker in vain a thread does not wait again for so long. */
@@ -48,15 +49,6 @@ struct hs_recorder {
 	_Atomic int64_t process_id;  /* of the process whose worker that is */
 };
 extern struct hs_recorder hs_recorder;
-
-/*
- * The number of the next event.  Starts at 1.  Each is delivered by one record or slot.  Alone in
- * its cache line: every event writes it, and the producer reads it.
- */
-struct hs_sequence {
-	_Alignas(64) _Atomic uint64_t next;
-};
-extern struct hs_sequence hs_sequence;
 
 enum hs_recorded {
 	HS_RECORDED_NOTHING, /* sampling is stopped */

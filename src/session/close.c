@@ -6,7 +6,7 @@
  * after the sample was taken.  So the thread that closes a library waits until the worker is
  * past all samples so far, and the same for each sample that the destructors cause.  Those
  * taken by other threads while the real dlclose() runs are resolved against maps that are
- * read again for each (base/libraries.h).
+ * read after them (unwind/map_watch.h).
  */
 #include <errno.h>
 

@@ -3,6 +3,8 @@
 #include "unwind/map_watch.h"
 
 #include "base/sys.h"
+#include "sample/sequence.h"
+#include "unwind/unwinder.h"
 
 /* Refreshes on a miss cost at most a twentieth of the worker, after so many in vain. */
 #define REFRESHES_IN_VAIN 8u
@@ -16,21 +18,35 @@ static int32_t snapshot_lag(const struct hs_map_watch *watch)
 
 static int refresh(struct hs_map_watch *watch)
 {
+	/* Acquire: a snapshot with a lower number has been taken. */
+	uint64_t next_number = atomic_load_explicit(&hs_sequence.next, memory_order_acquire);
 	uint64_t start_ns = hs_sys_monotonic_ns(), end_ns;
 	int error = hs_mapping_table_refresh(watch->table);
 
+	if (error == 0)
+		watch->numbers_before = next_number;
 	end_ns = hs_sys_monotonic_ns();
 	watch->refresh_again_ns = end_ns + (end_ns - start_ns) * REFRESH_REST;
 	return error;
 }
 
-void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes, uint32_t unwaited)
+/*
+ * What its stack is in was there when the maps were read, for it is there from before the
+ * snapshot until a close that waits for it to be unwound.
+ */
+static bool is_older(const struct hs_map_watch *watch, uint64_t number)
 {
-	watch->closes_unwaited = unwaited;
-	watch->closes_over = hs_closes_over(closes);
+	return number != 0 && number < watch->numbers_before;
+}
+
+void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *snapshot)
+{
+	watch->closes_unwaited = snapshot->closes_unwaited;
+	watch->closes_over = hs_closes_over(snapshot->closes);
 	if (hs_mapping_table_generation(watch->table) == 0)
 		return;
-	if (hs_closes_under_way(closes) || snapshot_lag(watch) < 0)
+	if (snapshot_lag(watch) < 0 ||
+	    (hs_closes_under_way(snapshot->closes) && !is_older(watch, snapshot->number)))
 		refresh(watch);
 }
 

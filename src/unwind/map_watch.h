@@ -3,8 +3,8 @@
  * Keeps the mapping table up to the snapshots that are unwound: no pc is resolved against
  * what was mapped before or after its snapshot was taken.
  *
- * The maps are read again before a snapshot is looked at that was taken while a library was
- * being closed, or after one was since they were read; and when a pc is in no mapping, unless
+ * The maps are read again before a snapshot is looked at that was taken since they were read,
+ * and after a library was closed or while one was; and when a pc is in no mapping, unless
  * that has been in vain several times in a row: then not before twenty times as long has gone
  * by as it took, or a library has been opened.
  *
@@ -22,14 +22,17 @@
 /* All zero but for the table. */
 struct hs_map_watch {
 	struct hs_mapping_table *table;
+	uint64_t numbers_before;    /* snapshots with these were taken before the maps were read */
 	uint64_t refresh_again_ns;  /* monotonic time before which a miss does not refresh */
 	unsigned refreshes_in_vain; /* on a miss, in a row */
 	uint32_t closes_over;       /* of the snapshot that is unwound */
 	uint32_t closes_unwaited;
 };
 
-/* A snapshot is looked at; what base/libraries.h counted when it was taken. */
-void hs_map_watch_follow(struct hs_map_watch *watch, hs_closes closes, uint32_t unwaited);
+struct hs_snapshot;
+
+/* A snapshot is looked at. */
+void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *snapshot);
 
 /* The id of the mapping of an address of the snapshot, or HS_MAPPING_NONE. */
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address);

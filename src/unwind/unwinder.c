@@ -390,7 +390,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 		.is_call = true,
 	};
 
-	hs_map_watch_follow(&unwinder->maps, snapshot->closes, snapshot->closes_unwaited);
+	hs_map_watch_follow(&unwinder->maps, snapshot);
 	drop_stale_caches(unwinder);
 	finish(&walk, walk_stack(&walk));
 	if (!hs_mapping_table_is_made_up(unwinder->table))

@@ -34,6 +34,7 @@ struct hs_snapshot {
 	bool stack_cut;           /* the real stack goes on past stack_bytes */
 	hs_closes closes;         /* hs_closes_now() when it was taken */
 	uint32_t closes_unwaited; /* and hs_closes_unwaited() */
+	uint64_t number;          /* of hs_sequence, taken after it; 0: none */
 };
 
 struct hs_unwinder;

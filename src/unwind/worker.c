@@ -59,6 +59,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 		.stack_cut = (record->flags & HS_RECORD_STACK_CUT) != 0,
 		.closes = record->closes,
 		.closes_unwaited = record->closes_unwaited,
+		.number = worker->result.sequence,
 	};
 	struct hs_unwound *result = &worker->result;
 	uint64_t start_ns = worker->clock_ns != 0 ? worker->clock_ns : hs_sys_monotonic_ns();

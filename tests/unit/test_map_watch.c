@@ -13,7 +13,9 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "sample/sequence.h"
 #include "unwind/memory_cache.h"
+#include "unwind/unwinder.h"
 
 #define PAGE ((size_t)4096)
 
@@ -53,10 +55,21 @@ static unsigned char *map_file(void *address, char letter)
 	return mapped;
 }
 
+static void follow_number(uint64_t number, hs_closes closes)
+{
+	struct hs_snapshot snapshot = {
+		.closes = closes,
+		.closes_unwaited = hs_closes_unwaited(),
+		.number = number,
+	};
+
+	hs_map_watch_follow(&watch, &snapshot);
+}
+
 /* A snapshot taken at `closes`, and with those of now that did not wait. */
 static void follow(hs_closes closes)
 {
-	hs_map_watch_follow(&watch, closes, hs_closes_unwaited());
+	follow_number(0, closes);
 }
 
 static uint32_t find(const void *address)
@@ -98,6 +111,50 @@ static void test_misses_in_vain(void)
 	atomic_fetch_add(&hs_library_opens, 1);
 	CHECK_INT(find(data), HS_MAPPING_NONE);
 	CHECK_INT(reads(), before + 1);
+	end();
+}
+
+static bool maps_are_readable = true;
+
+static long refuse_open(long number)
+{
+	return number == SYS_openat && !maps_are_readable ? -EACCES : 0;
+}
+
+static void refuse_maps(bool refuse)
+{
+	maps_are_readable = !refuse;
+	atomic_store(&hs_sys_fault, refuse ? refuse_open : NULL);
+}
+
+/* One reading of the maps does for all that were taken before it while a library was closed. */
+static void test_many_while_closing(void)
+{
+	uint64_t before, number = 100;
+	hs_closes closes;
+
+	begin();
+	CHECK(find((const void *)(uintptr_t)&test_miss) != HS_MAPPING_NONE);
+	hs_close_begins();
+	closes = hs_closes_now();
+	atomic_store(&hs_sequence.next, number);
+	before = reads();
+	follow_number(50, closes);
+	CHECK_INT(reads(), before + 1);
+	for (uint64_t older = 51; older < number; older++)
+		follow_number(older, closes);
+	CHECK_INT(reads(), before + 1);
+	follow_number(number, closes);
+	CHECK_INT(reads(), before + 2);
+	/* What could not be read was not. */
+	atomic_store(&hs_sequence.next, number + 2);
+	refuse_maps(true);
+	follow_number(number, closes);
+	refuse_maps(false);
+	before = reads();
+	follow_number(number + 1, closes);
+	CHECK_INT(reads(), before + 1);
+	hs_close_ends(false);
 	end();
 }
 
@@ -168,7 +225,8 @@ static void check_older_snapshot(bool waited)
 	new = map_file(NULL, 'b');
 	follow(hs_closes_now());
 	CHECK(hs_map_watch_is_of_snapshot(&watch, find(new)));
-	hs_map_watch_follow(&watch, before, unwaited);
+	hs_map_watch_follow(&watch,
+			    &(struct hs_snapshot){.closes = before, .closes_unwaited = unwaited});
 	CHECK(hs_map_watch_is_of_snapshot(&watch, find(old)));
 	CHECK_INT(hs_map_watch_is_of_snapshot(&watch, find(new)), waited);
 	/* Gone and come again is not there since. */
@@ -184,19 +242,6 @@ static void test_older_snapshot(void)
 {
 	check_older_snapshot(true);
 	check_older_snapshot(false);
-}
-
-static bool maps_are_readable = true;
-
-static long refuse_open(long number)
-{
-	return number == SYS_openat && !maps_are_readable ? -EACCES : 0;
-}
-
-static void refuse_maps(bool refuse)
-{
-	maps_are_readable = !refuse;
-	atomic_store(&hs_sys_fault, refuse ? refuse_open : NULL);
 }
 
 /* No name is better than that of another library. */
@@ -315,6 +360,7 @@ int main(void)
 	RUN(test_miss);
 	RUN(test_misses_in_vain);
 	RUN(test_newer_snapshot);
+	RUN(test_many_while_closing);
 	RUN(test_while_closing);
 	RUN(test_older_snapshot);
 	RUN(test_unreadable_after_close);
