@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Ends of processes in every way, and what they do to descriptors and directories before.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/hostile.sh"
+
+ulimit -S -c 0
+victim=$victims/victim_hostile_end
+
+kind exit
+for mode in return exit exit-directly quick-exit exit-thread exit-busy; do
+	hostile "process-$mode" 1 -- "$victims/victim_process" $mode
+done
+hostile exit-second 1 -- "$victim" exit-second
+hostile _Exit 1 -- "$victim" _Exit
+hostile quick 1 -- "$victim" quick
+hostile storm 1 -- "$victim" storm
+hostile in-handler 1 -- "$victims/victim_end" handler 1700
+hostile two-at-once 1 -- "$victims/victim_end" second 300
+hostile starting 1 -- "$victims/victim_end" starting 30
+
+kind killed
+hostile abort 0 -- "$victim" abort
+hostile fault 0 -- "$victim" fault
+hostile KILL 0 -- "$victim" signal 9
+hostile TERM 0 -- "$victim" signal 15
+hostile SEGV 0 -- "$victim" signal 11
+for delay in 1000 8000 15000 30000; do
+	hostile "kill-in-dump.$delay" any -- "$victim" kill-in-dump $delay
+done
+
+kind descriptors
+for how in 0 1; do
+	hostile "close.$how" 2 -e -- "$victim" close $how
+	hostile "close-stream.$how" any -e -m 'the program closed its descriptor' \
+		"HEAPSAMPLE_STREAM=$directory/%p.%e.stream" -- "$victim" close $how
+done
+file=$directory/of_the_program
+hostile dup-over 2 -e -- "$victim" dup-over "$file"
+[ ! -s "$file" ] || fail "dup-over: the program's file: $(head -c 200 "$file")"
+hostile dup-over-stream any -e -m 'the program closed its descriptor' \
+	"HEAPSAMPLE_STREAM=$directory/%p.%e.stream" -- "$victim" dup-over "$file"
+[ ! -s "$file" ] || fail "dup-over-stream: the program's file: $(od -c "$file" | head)"
+finish_cases

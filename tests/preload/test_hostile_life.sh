@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Processes that fork, clone, execute and go, in every way.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/hostile.sh"
+
+busy='fork met the profiler at work'
+life() {
+	name=$1 due=$2
+	shift 2
+	hostile "$name" "$due" "$@" -- "$victims/victim_hostile_life" "$name"
+}
+
+kind fork
+life fork-threads some -m "$busy"
+life fork-deep 7
+life fork-on 2
+life fork-raw 1
+hostile forks-at-once some -m "$busy" -- "$victims/victim_end" forks-at-once 16
+
+kind clone
+life clone-vm 1
+
+kind spawn
+life vfork 1
+life shell 1
+hostile spawn 1 -- "$victims/victim_process" spawn
+
+kind daemon
+life daemon 2
+hostile daemon-double 2 -- "$victims/victim_process" daemon
+
+kind exec
+# One before each exec that fails, one before each that does not, one at the end.
+hostile exec-chain 14 -- "$victims/victim_exec" evpPlL
+finish_cases

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Ends of processes, in every way, and what becomes of descriptors and directories before.
+ * See modes[]; the second argument is a number, or a path.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "victim_hostile.h"
+
+static const char *argument;
+static volatile sig_atomic_t ticks;
+
+static void say_at_exit(void)
+{
+	say("at exit");
+}
+
+static void *outlive_main(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	say("after main");
+	return NULL;
+}
+
+static void mode_pthread_exit(void)
+{
+	static pthread_t self;
+	pthread_t thread;
+
+	self = pthread_self();
+	atexit(say_at_exit);
+	check(pthread_create(&thread, NULL, outlive_main, &self) == 0, "thread");
+	say("main");
+	pthread_exit(NULL);
+}
+
+static void *exit_here(void *unused)
+{
+	say("second thread");
+	exit(5);
+	return unused;
+}
+
+static void mode_exit_second(void)
+{
+	pthread_t thread;
+
+	atexit(say_at_exit);
+	start_churning(2);
+	check(pthread_create(&thread, NULL, exit_here, NULL) == 0, "thread");
+	for (;;)
+		churn(100);
+}
+
+static void mode_Exit(void)
+{
+	start_churning(2);
+	say("main");
+	_Exit(5);
+}
+
+static void mode_quick(void)
+{
+	at_quick_exit(say_at_exit);
+	start_churning(2);
+	say("main");
+	quick_exit(5);
+}
+
+/* The signal's default action.  argument: its number. */
+static void mode_signal(void)
+{
+	start_churning(2);
+	say("main");
+	kill(getpid(), atoi(argument));
+	for (;;)
+		churn(100);
+}
+
+static void mode_fault(void)
+{
+	void *volatile where = (void *)(uintptr_t)8;
+
+	say("main");
+	churn_for_ever(*(void **)where);
+}
+
+static void mode_abort(void)
+{
+	start_churning(2);
+	say("main");
+	abort();
+}
+
+static void tick(int number)
+{
+	(void)number;
+	ticks++;
+}
+
+/* Signals at a high rate to the thread that waits for the last profile. */
+static void mode_storm(void)
+{
+	struct itimerval timer = {{0, 50}, {0, 50}};
+	struct sigaction action = {.sa_handler = tick}; /* no SA_RESTART */
+
+	start_churning(1);
+	say("main");
+	sigaction(SIGALRM, &action, NULL);
+	sigaction(SIGPROF, &action, NULL);
+	setitimer(ITIMER_REAL, &timer, NULL);
+	setitimer(ITIMER_PROF, &timer, NULL);
+	exit(5);
+}
+
+static void *ask_for_ever(void *unused)
+{
+	for (;;)
+		ask_for_profile();
+	return unused;
+}
+
+/* SIGKILL in the middle of profiles.  argument: microseconds after the first began. */
+static void mode_kill_in_dump(void)
+{
+	pthread_t thread;
+
+	churn(5000);
+	check(pthread_create(&thread, NULL, ask_for_ever, NULL) == 0, "thread");
+	usleep((useconds_t)atoi(argument));
+	kill(getpid(), SIGKILL);
+}
+
+/* To be stopped and continued from outside while profiles are written. */
+static void mode_ask(void)
+{
+	churn(5000);
+	for (int i = 0; i < atoi(argument); i++)
+		ask_for_profile();
+	say("main");
+}
+
+static void close_from(int first, int how)
+{
+	if (how == 0 && syscall(SYS_close_range, first, ~0u, 0) == 0)
+		return;
+	for (int fd = first; fd < 1024; fd++)
+		close(fd);
+}
+
+/* Everything but stdout goes.  argument: 0, by close_range; 1, one by one. */
+static void mode_close(void)
+{
+	start_churning(1);
+	for (int i = 0; i < 20; i++) {
+		close_from(3, atoi(argument));
+		churn(200);
+	}
+	ask_for_profile();
+	close(0);
+	close(2);
+	say("main");
+	/* What a library says must not come into a file of the program's. */
+	check(open("/dev/null", O_RDONLY) == 0, "0");
+	check(open("/dev/null", O_RDWR) == 2, "2");
+	close(1);
+	churn(1000);
+	exit(5);
+}
+
+/* Descriptors of a file of the program's in the place of all others.  argument: the file. */
+static void mode_dup_over(void)
+{
+	int fd = open(argument, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	struct stat file;
+
+	check(fd >= 0, "file");
+	churn(5000);
+	for (int other = 3; other < 1024; other++) {
+		if (other != fd)
+			check(dup2(fd, other) == other, "dup2");
+	}
+	dup2(fd, 2);
+	churn(20000);
+	ask_for_profile();
+	check(fstat(fd, &file) == 0, "fstat");
+	printf("%ld bytes in it, %lu\n", (long)file.st_size, churn(5000));
+	fflush(stdout);
+	/* So that the rest of it is seen too: the file is for the test to look at. */
+}
+
+static void mode_chdir(void)
+{
+	churn(100);
+	ask_for_profile();
+	check(chdir(argument) == 0, "chdir");
+	ask_for_profile();
+	say("main");
+	exit(5);
+}
+
+/* argument: the directory that is the working directory, and goes. */
+static void mode_rmdir(void)
+{
+	churn(100);
+	check(rmdir(argument) == 0, "rmdir");
+	say("main");
+	exit(5);
+}
+
+/* argument: the directory of the profiles. */
+static void mode_remove_output(void)
+{
+	churn(100);
+	ask_for_profile();
+	DIR *directory = opendir(argument);
+	struct dirent *entry;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL)
+		unlinkat(dirfd(directory), entry->d_name, 0);
+	if (directory != NULL)
+		closedir(directory);
+	rmdir(argument);
+	say("main");
+	exit(5);
+}
+
+static const struct mode modes[] = {
+	{"pthread-exit", mode_pthread_exit},
+	{"exit-second", mode_exit_second},
+	{"_Exit", mode_Exit},
+	{"quick", mode_quick},
+	{"signal", mode_signal},
+	{"fault", mode_fault},
+	{"abort", mode_abort},
+	{"storm", mode_storm},
+	{"kill-in-dump", mode_kill_in_dump},
+	{"ask", mode_ask},
+	{"close", mode_close},
+	{"dup-over", mode_dup_over},
+	{"chdir", mode_chdir},
+	{"rmdir", mode_rmdir},
+	{"remove-output", mode_remove_output},
+};
+
+int main(int argc, char **argv)
+{
+	argument = argc > 2 ? argv[2] : "";
+	return run_mode(modes, sizeof modes / sizeof modes[0], argv[1]);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Processes that come and go in every way, and say on stdout how it went.  See modes[].
+ *
+ * What is printed does not depend on when threads run: sums, and how children ended.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "victim_hostile.h"
+
+#define FORKERS 8
+#define FORKS 10
+#define FORK_DEPTH 6
+#define CHILD_STACK_BYTES 262144
+
+extern char **environ;
+
+static volatile int go;
+
+static void *churn_thread(void *unused)
+{
+	(void)unused;
+	return (void *)churn(200);
+}
+
+/* Threads of the process, each with its own allocations; the sum of all. */
+static unsigned long churn_threads(int count)
+{
+	pthread_t threads[FORKERS];
+	unsigned long sum = 0;
+	void *result;
+
+	for (int i = 0; i < count; i++)
+		check(pthread_create(&threads[i], NULL, churn_thread, NULL) == 0, "thread");
+	for (int i = 0; i < count; i++) {
+		pthread_join(threads[i], &result);
+		sum += (unsigned long)result;
+	}
+	return sum;
+}
+
+/* "exit 7", "signal 9" */
+static void print_end(const char *what, pid_t child)
+{
+	int status = 0;
+
+	check(child > 0 && waitpid(child, &status, __WALL) == child, what);
+	printf("%s: %s %d\n", what, WIFEXITED(status) ? "exit" : "signal",
+	       WIFEXITED(status) ? WEXITSTATUS(status) : WTERMSIG(status));
+}
+
+static void *fork_often(void *wrong)
+{
+	for (int i = 0; i < FORKS; i++) {
+		int status = 0;
+		pid_t child = fork();
+
+		if (child == 0)
+			_exit(churn(50) == *(unsigned long *)wrong ? 7 : 8);
+		if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status) ||
+		    WEXITSTATUS(status) != 7)
+			return wrong;
+		churn(50);
+	}
+	return NULL;
+}
+
+static void mode_fork_threads(void)
+{
+	unsigned long sum = churn(50);
+	pthread_t threads[FORKERS];
+	int wrong = 0;
+	void *result;
+
+	for (int i = 0; i < FORKERS; i++)
+		check(pthread_create(&threads[i], NULL, fork_often, &sum) == 0, "thread");
+	for (int i = 0; i < FORKERS; i++) {
+		pthread_join(threads[i], &result);
+		wrong += result != NULL;
+	}
+	printf("%d forks, %d wrong\n", FORKERS * FORKS, wrong);
+}
+
+/* Each child forks in turn while it has threads of its own. */
+static void fork_deeper(int depth)
+{
+	pid_t child;
+
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		printf("%d: %lu\n", depth, churn_threads(2));
+		if (depth < FORK_DEPTH)
+			fork_deeper(depth + 1);
+		exit(depth);
+	}
+	print_end("descendant", child);
+}
+
+static void mode_fork_deep(void)
+{
+	printf("%lu\n", churn(100));
+	fork_deeper(1);
+}
+
+static void mode_fork_on(void)
+{
+	pid_t child;
+
+	printf("%lu\n", churn(1000));
+	fflush(stdout);
+	child = fork();
+	if (child == 0) {
+		for (int i = 0; i < 5; i++)
+			printf("child: %lu %lu\n", churn(200), churn_threads(4));
+		exit(7);
+	}
+	printf("parent: %lu\n", churn_threads(4));
+	print_end("child", child);
+}
+
+/* What fork() does where no handler of it runs. */
+static void mode_fork_raw(void)
+{
+	pid_t child;
+
+	churn(100);
+	fflush(stdout);
+	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	if (child == 0) {
+		unsigned long sum = churn(100);
+
+		_exit(sum == churn(100) ? 7 : 8);
+	}
+	print_end("raw", child);
+	printf("%lu\n", churn(100));
+}
+
+static int end_raw(void *unused)
+{
+	(void)unused;
+	go++;
+	syscall(SYS_exit, 7);
+	return 0;
+}
+
+static int allocate_and_end(void *unused)
+{
+	(void)unused;
+	go += churn(100) != 0;
+	_exit(7);
+}
+
+static void clone_one(const char *what, int (*start)(void *), int flags)
+{
+	char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+	int before = go;
+
+	check(stack != MAP_FAILED, "mmap");
+	fflush(stdout);
+	child = clone(start, stack + CHILD_STACK_BYTES, flags | CLONE_VM | SIGCHLD, NULL);
+	/* Both have the same thread-local storage: one of them allocates at a time. */
+	while (child > 0 && go == before)
+		;
+	print_end(what, child);
+	printf("%lu\n", churn(100));
+}
+
+static void mode_clone_vm(void)
+{
+	churn(100);
+	clone_one("vfork, raw", end_raw, CLONE_VFORK);
+	clone_one("raw", end_raw, 0);
+	clone_one("vfork, allocates", allocate_and_end, CLONE_VFORK);
+	clone_one("allocates", allocate_and_end, 0);
+	clone_one("files, allocates", allocate_and_end, CLONE_VFORK | CLONE_FILES | CLONE_FS);
+}
+
+static void mode_vfork(void)
+{
+	char *const nothing[] = {(char *)(uintptr_t) "/nonexistent/program", NULL};
+	char *const truth[] = {(char *)(uintptr_t) "/bin/true", NULL};
+	pid_t child;
+
+	start_churning(2);
+	for (int i = 0; i < 5; i++) {
+		child = vfork();
+		if (child == 0) {
+			execv(nothing[0], nothing);
+			execv(truth[0], truth);
+			_exit(9);
+		}
+		print_end("vfork, exec", child);
+		child = vfork();
+		if (child == 0)
+			_exit(7);
+		print_end("vfork, _exit", child);
+		child = vfork();
+		if (child == 0) {
+			kill(getpid(), SIGKILL);
+			_exit(9);
+		}
+		print_end("vfork, killed", child);
+		check(posix_spawn(&child, truth[0], NULL, NULL, truth, environ) == 0, "spawn");
+		print_end("posix_spawn", child);
+		check(posix_spawn(&child, nothing[0], NULL, NULL, nothing, environ) != 0, "spawn");
+	}
+	printf("%lu\n", churn(100));
+}
+
+static void mode_shell(void)
+{
+	char line[64] = "";
+	FILE *pipe;
+
+	start_churning(2);
+	for (int i = 0; i < 3; i++) {
+		fflush(stdout);
+		printf("system: %d\n", system("echo from the shell; exit 3"));
+		pipe = popen("echo through a pipe; exit 4", "r");
+		check(pipe != NULL && fgets(line, sizeof line, pipe) != NULL, "popen");
+		printf("%s%d\n", line, pclose(pipe));
+		pipe = popen("cat", "w");
+		check(pipe != NULL && fputs("into a pipe\n", pipe) >= 0, "popen");
+		fflush(stdout);
+		printf("%d\n", pclose(pipe));
+	}
+	printf("%lu\n", churn(100));
+}
+
+/* The first process waits for the end of the daemon, which tells it by a pipe. */
+static void mode_daemon(void)
+{
+	char text[64];
+	ssize_t bytes;
+	int ends[2];
+	pid_t child;
+
+	printf("%lu\n", churn(1000));
+	fflush(stdout);
+	check(pipe(ends) == 0, "pipe");
+	child = fork();
+	if (child == 0) {
+		check(daemon(0, 0) == 0, "daemon");
+		dprintf(ends[1], "daemon: %lu %lu\n", churn(1000), churn_threads(4));
+		exit(0);
+	}
+	close(ends[1]);
+	print_end("daemon's parent", child);
+	while ((bytes = read(ends[0], text, sizeof text)) > 0)
+		fwrite(text, 1, (size_t)bytes, stdout);
+}
+
+static const struct mode modes[] = {
+	{"fork-threads", mode_fork_threads},
+	{"fork-deep", mode_fork_deep},
+	{"fork-on", mode_fork_on},
+	{"fork-raw", mode_fork_raw},
+	{"clone-vm", mode_clone_vm},
+	{"vfork", mode_vfork},
+	{"shell", mode_shell},
+	{"daemon", mode_daemon},
+};
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	return run_mode(modes, sizeof modes / sizeof modes[0], argv[1]);
+}
