@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whether something grows that should not, over a long time.
+
+The program's own memory is out of it: it is looked at where the program has none in use,
+which comes again and again.
+"""
+import os
+import statistics
+
+WARM_UP = 0.25   # of the time: buffers, tables and the allocator's arenas get their size
+FEWEST = 12      # figures that are enough to judge by
+GROWTH = 0.03    # from the first third of what is left to its last third
+SLACK = {"resident": 2 << 20, "profiler_memory": 256 << 10}
+
+
+def of_process(pid):
+    """Descriptors, threads and resident bytes, of a process at rest."""
+    with open("/proc/%d/statm" % pid, encoding="ascii") as file:
+        resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return {"descriptors": len(os.listdir("/proc/%d/fd" % pid)),
+            "threads": len(os.listdir("/proc/%d/task" % pid)), "resident": resident}
+
+
+class Watch:
+    def __init__(self):
+        self.figures = {}
+
+    def add(self, name, value):
+        self.figures.setdefault(name, []).append(value)
+
+    def ends(self, name):
+        """The medians at the start, after the warm-up, and at the end; None where too few."""
+        values = self.figures.get(name, [])
+        values = values[int(len(values) * WARM_UP):]
+        third = len(values) // 3
+        if len(values) < FEWEST:
+            return None
+        return statistics.median(values[:third]), statistics.median(values[-third:])
+
+    def growth(self):
+        for name in ("descriptors", "threads"):
+            values = self.figures.get(name, [0])
+            # The second has the profiler's own threads for sure.
+            if max(values) > max(values[:2]):
+                yield "%s: %d at first, then %d" % (name, max(values[:2]), max(values))
+        for name, slack in SLACK.items():
+            ends = self.ends(name)
+            if ends and ends[1] > ends[0] * (1 + GROWTH) + slack:
+                yield "%s grows: %d bytes, then %d" % (name, ends[0], ends[1])

@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# scripts/soak for a few seconds.  SOAK_SECONDS: for how long.
+. "$(dirname "$0")/../preload/lib.sh"
+
+"$python" "$source_directory/scripts/soak" --build "$build_directory" \
+	--seconds "${SOAK_SECONDS:-10}" || fail "the soak"
+finish
