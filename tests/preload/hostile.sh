@@ -101,7 +101,8 @@ hostile() {
 	done
 	shift
 	plain=$directory/$case_name.plain
-	one_way "$plain" ${PRELOAD:+"LD_PRELOAD=$PRELOAD${PRELOAD_AFTER:+:$PRELOAD_AFTER}"} -- "$@"
+	preload=${PRELOAD:-}${PRELOAD:+${PRELOAD_AFTER:+:}}${PRELOAD_AFTER:-}
+	one_way "$plain" ${preload:+"LD_PRELOAD=$preload"} -- "$@"
 	plain_status=$status
 	[ "$status" -ne 124 ] || fail "$case_name: does not end without the library"
 	# shellcheck disable=SC2086 # no setting of a test has a blank in it

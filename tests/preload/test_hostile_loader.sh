@@ -1,0 +1,116 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The dynamic loader, other allocators, other preloaded libraries, and large address spaces.
+. "$(dirname "$0")/lib.sh"
+. "$tests/hostile.sh"
+
+LIBRARIES=${LIBRARIES:-300}
+MAPPINGS=10000
+FILES=3000
+
+need "${CC:-cc}"
+
+must_build() {
+	build "$@" || {
+		fail "$1 cannot be built: $(cat "$directory/$1.build")"
+		finish
+	}
+}
+
+must_build victim_loader victim_loader.c -pthread -ldl
+must_build library.so victim_loader_library.c -shared -fPIC
+must_build neighbour.so preload_neighbour.c -shared -fPIC -pthread -ldl
+must_build audit.so loader_audit.c -shared -fPIC
+victim=$directory/victim_loader
+library_of_victim=$directory/library.so
+
+mkdir "$directory/libraries"
+i=0
+while [ $i -lt "$LIBRARIES" ]; do
+	cp "$library_of_victim" "$directory/libraries/library.$i.so"
+	i=$((i + 1))
+done
+
+kind loader
+hostile churn 1 -- "$victim" churn "$directory"/libraries/*.so
+hostile bind_now 1 LD_BIND_NOW=1 -- "$victim" churn "$directory"/libraries/library.1?.so
+hostile bind_not 1 LD_BIND_NOT=1 -- "$victim" churn "$directory"/libraries/library.1?.so
+hostile deepbind 1 -- "$victim" deepbind "$library_of_victim"
+hostile namespaces 1 -- "$victim" namespaces "$library_of_victim"
+hostile nested 1 -- "$victim" nested
+
+# env is a profiled program too, which executes the other.
+for mode in "churn $directory/libraries/library.2?.so" "deepbind $library_of_victim" nested; do
+	# shellcheck disable=SC2086 # the arguments are words
+	hostile "audit_${mode%% *}" some -- env LD_AUDIT="$directory/audit.so" "$victim" $mode
+done
+
+kind 'address space'
+hostile mappings 1 -- "$victim" mappings $MAPPINGS
+hostile mapped_files 1 -- "$victim" files "$directory" $FILES
+
+# A case with other libraries preloaded: beside FIRST LAST ARGUMENT-OF-HOSTILE...
+# shellcheck disable=SC2034 # hostile looks at them
+beside() {
+	PRELOAD=$1 PRELOAD_AFTER=$2
+	shift 2
+	hostile "$@"
+	PRELOAD='' PRELOAD_AFTER=''
+}
+
+# Its malloc comes first, or the library's does; all is passed on.
+kind 'beside another preloaded library'
+neighbour() {
+	mode=${1%% *}
+	# shellcheck disable=SC2086 # the arguments are words
+	beside "$directory/neighbour.so" '' "before_$mode" "$2" -e -- "$victim" $1
+	# shellcheck disable=SC2086
+	beside '' "$directory/neighbour.so" "after_$mode" "$2" -e -- "$victim" $1
+}
+neighbour "churn $directory/libraries/library.3?.so" 1
+neighbour "deepbind $library_of_victim" 1
+neighbour nested 1
+neighbour "clocks $directory" 1
+neighbour crash 0
+
+# The program's allocator, linked, or preloaded by itself.
+kind 'allocator'
+for allocator in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
+	if ! build "with_$allocator" victim_loader.c -pthread -Wl,--no-as-needed -l$allocator -ldl; then
+		skip_case $allocator "no lib$allocator.so"
+		continue
+	fi
+	shared=$(${CC:-cc} -print-file-name=lib$allocator.so)
+	for mode in "churn $directory/libraries/library.4?.so" nested; do
+		word=${mode%% *}
+		# shellcheck disable=SC2086 # the arguments are words
+		hostile "${allocator}_$word" 1 -- "$directory/with_$allocator" $mode
+		# shellcheck disable=SC2086
+		beside "$shared" '' "${allocator}_before_$word" any -- "$victim" $mode
+		# shellcheck disable=SC2086
+		beside '' "$shared" "${allocator}_after_$word" 1 -- "$victim" $mode
+	done
+done
+
+# A program's own malloc is not the library's business, whether it stands alone or passes on.
+kind 'own malloc'
+hostile own_malloc 0 -m 'interposed' -- "$victims/victim_own_malloc"
+must_build own_wrapper preload_neighbour.c -DWITH_MAIN -pthread -ldl -rdynamic
+hostile own_wrapper 0 -m 'interposed' -- "$directory/own_wrapper"
+
+# The quick start says so before it builds anything.
+kind 'static program'
+if build victim_static victim_loader.c -static -pthread -ldl; then
+	hostile static 0 -- "$directory/victim_static" mappings 100
+	if command -v bash >/dev/null; then
+		bash "$source_directory/scripts/quickstart" -- "$directory/victim_static" crash \
+			>"$directory/quickstart" 2>&1 </dev/null && fail "quickstart profiles a static program"
+		grep -q 'is linked statically' "$directory/quickstart" ||
+			fail "quickstart: $(head -3 "$directory/quickstart")"
+	fi
+else
+	skip_case static "static programs cannot be built here"
+fi
+
+finish_cases
