@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "arch/regs.h"
 #include "base/arena.h"
 #include "sample/free_times.h"
 #include "sample/live_index.h"
@@ -49,8 +50,12 @@ static uint32_t pop(_Atomic uint64_t *list)
 
 		if (atomic_compare_exchange_weak_explicit(
 			    list, &head, ((head >> 32) + 1) << 32 | next, memory_order_acquire,
-			    memory_order_acquire))
+			    memory_order_acquire)) {
+			/* The producer wrote it last: for the next sample, and for writing. */
+			if (next != 0)
+				hs_arch_prefetch_write(hs_live_slot(next - 1));
 			return number;
+		}
 	}
 	return HS_SLOT_NONE;
 }
@@ -88,12 +93,8 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 void hs_live_set_fetch(uint64_t key)
 {
 	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(&hs_live_slots.free_list, memory_order_relaxed);
 
-	/* Both for writing. */
-	__builtin_prefetch(hs_live_table_home(index, hs_live_hash(key)), 1);
-	if ((uint32_t)head != 0)
-		__builtin_prefetch(hs_live_slot((uint32_t)head - 1), 1);
+	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
 }
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)

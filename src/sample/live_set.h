@@ -121,10 +121,7 @@ static inline bool hs_live_set_may_hold(const void *address)
  */
 int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
 
-/*
- * A slot will be taken, and inserted under a key: have the cache lines of both fetched meanwhile.
- * Any thread.
- */
+/* A slot will be inserted under a key: have its cache line fetched meanwhile.  Any thread. */
 void hs_live_set_fetch(uint64_t key);
 
 /* What hs_live_set_take() gives out. */
