@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "sample/trail.h"
 
 #define CACHE_LINE 64u
 
-#define BYTES (HS_KNOWN_PCS_SETS * sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]))
+#define SETS_BYTES (HS_KNOWN_PCS_SETS * sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]))
+#define TRAILS_BYTES (HS_TRAILS * sizeof(struct hs_trail))
 
 enum { WORDS = sizeof(struct hs_pc) / sizeof(uint64_t) };
 
@@ -21,7 +23,7 @@ _Static_assert(WORDS == 4 && HS_KNOWN_PC_STAMPED == 1 && offsetof(struct hs_pc, 
 int hs_known_pcs_init(struct hs_known_pcs *pcs)
 {
 	/* Not hs_arena_aligned_alloc(): what has to be zeroed there need not be touched here. */
-	void *block = hs_arena_zalloc(BYTES + CACHE_LINE);
+	void *block = hs_arena_zalloc(SETS_BYTES + TRAILS_BYTES + CACHE_LINE);
 	uintptr_t start = ((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1);
 
 	if (block == NULL)
@@ -29,6 +31,7 @@ int hs_known_pcs_init(struct hs_known_pcs *pcs)
 	*pcs = (struct hs_known_pcs){
 		.sets = (void *)start,
 		.block = block,
+		.trails = (void *)(start + SETS_BYTES),
 		.next_stamp = 1,
 		.oldest = 1,
 		.valid = UINT64_MAX,

@@ -21,6 +21,8 @@
 #define HS_KNOWN_PCS_WAYS 2u
 #define HS_KNOWN_PCS_SETS 16384u
 
+struct hs_trail;
+
 struct hs_pc {
 	uint64_t pc;
 	uint32_t mapping; /* its number in the mapping table */
@@ -42,6 +44,7 @@ enum { HS_KNOWN_PC_STAMPED = offsetof(struct hs_pc, stamp) / sizeof(uint64_t) };
 struct hs_known_pcs {
 	struct hs_known_pc (*sets)[HS_KNOWN_PCS_WAYS]; /* the one entered last first */
 	void *block;
+	struct hs_trail *trails; /* of threads that walk by this */
 	uint32_t next_stamp;     /* the worker's */
 	_Atomic uint32_t oldest; /* stamps below are of what has been dropped */
 	_Atomic hs_closes valid; /* base/libraries.h: what it was when all this was found */
@@ -83,7 +86,7 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 
 	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
 		const _Atomic uint64_t *words = set[way].words;
-		uint64_t copy[sizeof *out / sizeof(uint64_t)];
+		uint64_t stamped, *copy = (uint64_t *)(void *)out;
 
 		if (atomic_load_explicit(&words[0], memory_order_relaxed) != pc)
 			continue;
@@ -91,14 +94,13 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 		 * Acquire, all of them: pairs with the releases in hs_known_pcs_add(), so who has
 		 * seen a word of the next contents sees that the stamp is gone.
 		 */
-		copy[HS_KNOWN_PC_STAMPED] =
-			atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_acquire);
+		stamped = atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_acquire);
+		copy[HS_KNOWN_PC_STAMPED] = stamped;
 		copy[0] = atomic_load_explicit(&words[0], memory_order_acquire);
 		copy[2] = atomic_load_explicit(&words[2], memory_order_acquire);
 		copy[3] = atomic_load_explicit(&words[3], memory_order_acquire);
-		memcpy(out, copy, sizeof *out);
 		if (atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_relaxed) ==
-			    copy[HS_KNOWN_PC_STAMPED] &&
+			    stamped &&
 		    out->pc == pc && out->stamp >= oldest && out->is_call == is_call)
 			return true;
 	}

@@ -5,6 +5,7 @@
 #include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/reentry.h"
+#include "sample/trail.h"
 
 /* Frames of this library in one stack, at most. */
 #define MOST_OWN_FRAMES 8u
@@ -23,49 +24,97 @@
 /* After that many walks in vain in a row there is no walk for 2 to that power of samples. */
 #define WALK_MOST_FAILS 4
 
-/* What is needed from frame to frame, in the place of the record's fields. */
-struct walk {
-	struct hs_regs frame;
-	struct hs_pc known;
-};
-_Static_assert(sizeof(struct walk) <= offsetof(struct hs_record, stack), "the record has room");
+static uint64_t word_at(uint64_t address)
+{
+	return *(const uint64_t *)(uintptr_t)address;
+}
+
+/* In a realigned frame: the caller's stack pointer stands at base + the row's offset. */
+static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp, uint64_t end,
+			   struct hs_step *step)
+{
+	uint64_t at = base + (uint64_t)(int64_t)row->cfa_offset, cfa, words;
+
+	if (at < sp || at > end || end - at < HS_ROW_WORD)
+		return false;
+	cfa = word_at(at);
+	/* Registers are saved below the word at base. */
+	words = (cfa - base - HS_ROW_WORD) / HS_ROW_WORD + step->fp_words;
+	if (cfa - sp > INT32_MAX || words > HS_STEP_FP_WORDS_MOST)
+		return false;
+	step->cfa_offset = (int32_t)(cfa - sp);
+	step->is_by_fp = false;
+	step->fp_words = step->fp_words > 0 ? words & HS_STEP_FP_WORDS_MOST : 0;
+	return true;
+}
 
 /*
- * Only what is beyond doubt: signal handlers, code without unwind information, and rows that
- * do not say it all are left to the worker.
+ * The step of a frame by what is known of its pc; from now on its place in the trail has it too.
+ * Its pc is 0 if there is none.  Only what is beyond doubt: signal handlers, code without unwind
+ * information, rows that do not say it all, and those by other registers are left to the worker.
  */
-uint32_t hs_walk(const struct hs_known_pcs *pcs, const struct hs_regs *regs, size_t stack_bytes,
-		 struct hs_record *record, uint32_t room)
+static __attribute__((noinline)) struct hs_step find_step(const struct hs_known_pcs *pcs,
+							  struct hs_trail *trail, uint64_t pc,
+							  uint64_t sp, uint64_t fp, uint64_t end)
 {
-	const struct hs_stack_window window = {
-		.start = regs->sp,
-		.bytes = (const uint8_t *)(uintptr_t)regs->sp,
-		.size = stack_bytes,
+	static const struct hs_step none;
+	const struct hs_row *row;
+	struct hs_step step;
+	struct hs_pc known;
+
+	if (!hs_known_pcs_find(pcs, pc, true, &known))
+		return none;
+	row = &known.row;
+	if (known.is_signal_return || row->kind <= HS_ROW_NO_INFO || row->cfa_register > HS_ARCH_FP)
+		return none;
+	step = (struct hs_step){
+		.pc = pc & HS_STEP_PC_MOST,
+		.fp_words = row->saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED],
+		.is_by_fp = row->cfa_register == HS_ARCH_FP,
+		.is_last = row->kind == HS_ROW_END,
+		.is_own = known.is_own,
+		.mapping = known.mapping,
+		.cfa_offset = row->cfa_offset,
 	};
-	struct hs_frame *frames = (struct hs_frame *)(void *)record->stack;
-	struct walk *walk = (struct walk *)(void *)record;
+	if (row->kind == HS_ROW_REALIGNED)
+		return find_realigned(row, step.is_by_fp ? fp : sp, sp, end, &step) ? step : none;
+	if (trail != NULL)
+		hs_trail_leave(trail, sp, step);
+	return step;
+}
+
+uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
+		 size_t stack_bytes, struct hs_frame *frames, uint32_t room)
+{
+	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
+	uint64_t end = sp + stack_bytes;
 	uint32_t count = 0, most = room + MOST_OWN_FRAMES;
 
-	walk->frame = *regs;
 	while (most-- > 0) {
-		uint64_t below = walk->frame.sp;
+		struct hs_step step = hs_trail_at(trail, sp);
+		uint64_t cfa, fp_at;
 
-		if (!hs_known_pcs_find(pcs, walk->frame.pc, true, &walk->known) ||
-		    walk->known.is_signal_return)
-			return HS_WALK_UNKNOWN;
-		if (!walk->known.is_own) {
+		if (step.pc != pc) {
+			step = find_step(pcs, trail, pc, sp, fp, end);
+			if (step.pc == 0)
+				return HS_WALK_UNKNOWN;
+		}
+		if (!step.is_own) {
 			if (count == room)
 				return HS_WALK_LONG;
-			frames[count++] =
-				(struct hs_frame){walk->frame.pc - 1, walk->known.mapping};
+			frames[count++] = (struct hs_frame){pc - 1, step.mapping};
 		}
-		if (walk->known.row.kind == HS_ROW_END)
+		if (step.is_last)
 			return count;
-		if (walk->known.row.kind <= HS_ROW_NO_INFO ||
-		    !hs_row_apply(&walk->known.row, &window, &walk->frame) ||
-		    walk->frame.sp <= below)
+		cfa = (step.is_by_fp ? fp : sp) + (uint64_t)(int64_t)step.cfa_offset;
+		fp_at = cfa - step.fp_words * HS_ROW_WORD;
+		if (cfa < sp + HS_ROW_WORD || cfa > end || fp_at < sp)
 			return HS_WALK_UNKNOWN;
-		if (walk->frame.pc == 0)
+		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
+		if (step.fp_words > 0)
+			fp = word_at(fp_at);
+		sp = cfa;
+		if (pc == 0)
 			return count;
 	}
 	return HS_WALK_UNKNOWN;
@@ -115,6 +164,7 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM, count;
 	size_t bytes = thread->stack_high - regs->sp;
 	struct hs_record *record;
+	struct hs_trail *trail;
 
 	if (!may_walk(thread, pcs, regs->sp))
 		return NULL;
@@ -126,7 +176,11 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		return NULL;
 	if (bytes > hs_recorder.stack_limit_bytes)
 		bytes = hs_recorder.stack_limit_bytes;
-	count = hs_walk(pcs, regs, bytes, record, room);
+	trail = hs_trail_take(pcs->trails,
+			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
+	count = hs_walk(pcs, trail, regs, bytes, (struct hs_frame *)(void *)record->stack, room);
+	if (trail != NULL)
+		hs_trail_give_back(trail);
 	note_walk(thread, room, count);
 	if (count == HS_WALK_LONG || count == HS_WALK_UNKNOWN) {
 		hs_reentry_abandon(thread);

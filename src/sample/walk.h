@@ -17,6 +17,7 @@
 #include "sample/known_pcs.h"
 #include "sample/record.h"
 #include "sample/thread_state.h"
+#include "sample/trail.h"
 
 /*
  * Reserve a ring record and walk the stack of a call site into it, if it can be walked and is
@@ -31,12 +32,11 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 #define HS_WALK_UNKNOWN 0u
 
 /*
- * Walk from a call site: stack_bytes from its stack pointer on may be read.  Writes the frames
- * in place of the record's stack, the innermost first, room of them at most.  The record's other
- * fields mean nothing afterwards: what a small stack has no room for is kept there.
+ * Walk from a call site: stack_bytes from its stack pointer on may be read.  Writes the frames,
+ * the innermost first, room of them at most.  trail: taken by the caller, or NULL.
  * Returns how many frames there are, all up to the outermost, or why not.
  */
-uint32_t hs_walk(const struct hs_known_pcs *pcs, const struct hs_regs *regs, size_t stack_bytes,
-		 struct hs_record *record, uint32_t room);
+uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
+		 size_t stack_bytes, struct hs_frame *frames, uint32_t room);
 
 #endif

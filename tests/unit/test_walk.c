@@ -22,21 +22,6 @@ static const struct hs_known_pcs *known(void)
 	return hs_unwinder_known_pcs(unwinder);
 }
 
-/* From where the capture was taken, whose frames must still be there. */
-static uint32_t walk_captured(size_t stack_bytes, uint32_t room)
-{
-	static union {
-		struct hs_record record;
-		char room[sizeof(struct hs_record) + sizeof walked];
-	} place;
-	uint32_t count;
-
-	memset(&place, 0xee, sizeof place);
-	count = hs_walk(known(), &capture.snapshot.regs, stack_bytes, &place.record, room);
-	memcpy(walked, place.record.stack, sizeof walked);
-	return count;
-}
-
 static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -44,6 +29,36 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 			return false;
 	}
 	return true;
+}
+
+/* From where the capture was taken, whose frames must still be there. */
+static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
+{
+	memset(walked, 0xee, sizeof walked);
+	return hs_walk(known(), trail, &capture.snapshot.regs, stack_bytes, walked, room);
+}
+
+static struct hs_trail *take_trail(void)
+{
+	return hs_trail_take(known()->trails, atomic_load(&known()->oldest));
+}
+
+/* Without a trail, when there is nothing on it, or what other walks left, and where this one was.
+ */
+static uint32_t walk_captured(size_t stack_bytes, uint32_t room)
+{
+	struct hs_trail *trail = take_trail();
+	static struct hs_frame without[DEPTH];
+	uint32_t count = walk_captured_by(NULL, stack_bytes, room);
+
+	memcpy(without, walked, sizeof walked);
+	CHECK(trail != NULL);
+	for (int again = 0; again < 2; again++) {
+		CHECK_INT(walk_captured_by(trail, stack_bytes, room), count);
+		CHECK(memcmp(without, walked, sizeof walked) == 0);
+	}
+	hs_trail_give_back(trail);
+	return count;
 }
 
 /* Capture here, and do it. */
@@ -234,7 +249,7 @@ static void walk_disturbed(void)
 	atomic_store(&is_done, false);
 	CHECK_INT(pthread_create(&thread, NULL, disturb, NULL), 0);
 	for (int i = 0; i < 20000; i++) {
-		uint32_t count = walk_captured(capture.snapshot.stack_bytes, DEPTH);
+		uint32_t count = walk_captured_by(NULL, capture.snapshot.stack_bytes, DEPTH);
 
 		in_vain += count == HS_WALK_UNKNOWN;
 		CHECK(count == HS_WALK_UNKNOWN ||
@@ -249,6 +264,63 @@ static void test_right_or_not_at_all_while_it_changes(void)
 {
 	begin();
 	descend(6, walk_disturbed);
+	end();
+}
+
+static void *take_as_another(void *taken)
+{
+	*(struct hs_trail **)taken = take_trail();
+	return NULL;
+}
+
+static struct hs_trail *taken_by_another(void)
+{
+	struct hs_trail *taken = NULL;
+	pthread_t thread;
+
+	CHECK_INT(pthread_create(&thread, NULL, take_as_another, &taken), 0);
+	pthread_join(thread, NULL);
+	return taken;
+}
+
+static void follow_trail(void)
+{
+	size_t bytes = capture.snapshot.stack_bytes;
+	struct hs_trail *trail = take_trail(), *taken;
+
+	/* By what is on the trail alone. */
+	unwind();
+	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
+	for (uint32_t i = 0; i < HS_KNOWN_PCS_SETS * HS_KNOWN_PCS_WAYS; i++)
+		atomic_store(&known()->sets[i / 2][i % 2].words[0], 0);
+	CHECK_INT(walk_captured_by(NULL, bytes, DEPTH), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
+	CHECK(is_same(walked, frames, frame_count));
+
+	/* It is nobody else's meanwhile; again its own if a handler jumped out of the walk. */
+	atomic_store(&trail->walker, 1);
+	CHECK(take_trail() == NULL);
+	atomic_store(&trail->walker, 0);
+	CHECK(take_trail() == trail);
+	CHECK(take_trail() == trail);
+	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
+	taken = taken_by_another();
+	/* NULL if its thread pointer has the same hash. */
+	CHECK(taken != trail);
+	if (taken != NULL)
+		hs_trail_give_back(taken);
+
+	/* What has been dropped is not on it any more. */
+	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
+	CHECK(take_trail() == trail);
+	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), HS_WALK_UNKNOWN);
+	hs_trail_give_back(trail);
+}
+
+static void test_trail(void)
+{
+	begin();
+	descend(6, follow_trail);
 	end();
 }
 
@@ -436,6 +508,7 @@ int main(void)
 	RUN(test_not_through_a_signal_handler);
 	RUN(test_not_after_a_library_was_closed);
 	RUN(test_right_or_not_at_all_while_it_changes);
+	RUN(test_trail);
 	RUN(test_recorded);
 	RUN(test_not_without_slots);
 	RUN(test_copied_where_samples_are_rare);

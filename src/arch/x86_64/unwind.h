@@ -17,7 +17,7 @@
 #define HS_ARCH_ELF_MACHINE 62
 
 /* Places in struct hs_regs, as an array; those from HS_ARCH_FIRST_SAVED on a callee saves. */
-enum { HS_ARCH_PC, HS_ARCH_SP, HS_ARCH_FIRST_SAVED, HS_ARCH_REGS = 8 };
+enum { HS_ARCH_PC, HS_ARCH_SP, HS_ARCH_FP, HS_ARCH_FIRST_SAVED = HS_ARCH_FP, HS_ARCH_REGS = 8 };
 
 static inline uint64_t *hs_arch_register(struct hs_regs *regs, unsigned index)
 {

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trails of walks in place.  See trail.h. */
+#include "sample/trail.h"
+
+_Static_assert(sizeof(struct hs_step) == 16, "four in a cache line");
+
+struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest)
+{
+	uintptr_t self = hs_arch_thread_pointer(), walker = 0;
+	/* Thread pointers are at the same place in stacks of the same size. */
+	uint64_t hash = (self >> 6) * 0x9e3779b97f4a7c15u;
+	struct hs_trail *trail = &trails[hash >> 32 & (HS_TRAILS - 1)];
+
+	/*
+	 * Acquire: pairs with the release in hs_trail_give_back().  Where it is this thread
+	 * already, a handler has jumped out of the walk.
+	 */
+	if (!atomic_compare_exchange_strong_explicit(&trail->walker, &walker, self,
+						     memory_order_acquire, memory_order_relaxed) &&
+	    walker != self)
+		return NULL;
+	if (trail->oldest != oldest) {
+		for (unsigned i = 0; i < HS_TRAIL_PLACES; i++)
+			trail->steps[i].pc = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+		trail->oldest = oldest;
+	}
+	return trail;
+}
+
+void hs_trail_give_back(struct hs_trail *trail)
+{
+	atomic_store_explicit(&trail->walker, 0, memory_order_release);
+}
