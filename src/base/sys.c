@@ -14,6 +14,15 @@
 
 #include "arch/syscall.h"
 
+/* So often in a row, at most, is a call repeated that was interrupted: none goes on for ever. */
+#define REPEATS_MAX 1000
+
+/* The pause in place of a wait that the kernel refuses. */
+#define REFUSED_NS 1000000
+
+/* A clock that cannot be read goes on by this with each look: every wait comes to an end. */
+#define UNREAD_NS 1000000
+
 _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
 long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -25,8 +34,22 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
 		long injected = fault(number);
 		if (injected < 0)
 			return injected;
+		if (injected > 0 && injected < c)
+			c = injected;
 	}
 	return hs_arch_syscall(number, a, b, c, d, e, f);
+}
+
+/* Again after EINTR; not -EINTR at the end, for which others (libelf) would repeat it too. */
+static long repeat(long number, long a, long b, long c, long d, long e, long f)
+{
+	unsigned repeats = 0;
+	long result;
+
+	do
+		result = hs_syscall(number, a, b, c, d, e, f);
+	while (result == -EINTR && ++repeats < REPEATS_MAX);
+	return result == -EINTR ? -EIO : result;
 }
 
 int hs_sys_open(const char *path, int flags, mode_t mode)
@@ -41,12 +64,12 @@ int hs_sys_close(int fd)
 
 ssize_t hs_sys_read(int fd, void *buffer, size_t bytes)
 {
-	return hs_syscall(SYS_read, fd, (long)buffer, (long)bytes, 0, 0, 0);
+	return repeat(SYS_read, fd, (long)buffer, (long)bytes, 0, 0, 0);
 }
 
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	return hs_syscall(SYS_pread64, fd, (long)buffer, (long)bytes, (long)offset, 0, 0);
+	return repeat(SYS_pread64, fd, (long)buffer, (long)bytes, (long)offset, 0, 0);
 }
 
 int hs_sys_stat(const char *path, struct stat *out)
@@ -93,9 +116,7 @@ int hs_sys_write_all(int fd, const void *buffer, size_t bytes)
 	const char *next = buffer;
 
 	while (bytes > 0) {
-		long written = hs_syscall(SYS_write, fd, (long)next, (long)bytes, 0, 0, 0);
-		if (written == -EINTR)
-			continue;
+		long written = repeat(SYS_write, fd, (long)next, (long)bytes, 0, 0, 0);
 		if (written < 0)
 			return (int)written;
 		if (written == 0)
@@ -112,8 +133,6 @@ int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
 
 	while (bytes > 0) {
 		ssize_t got = hs_sys_pread(fd, next, bytes, offset);
-		if (got == -EINTR)
-			continue;
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
@@ -135,8 +154,6 @@ ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity)
 		return fd;
 	while (used + 1 < capacity) {
 		got = hs_sys_read(fd, buffer + used, capacity - 1 - used);
-		if (got == -EINTR)
-			continue;
 		if (got <= 0)
 			break;
 		used += (size_t)got;
@@ -176,8 +193,15 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 		.tv_nsec = timeout_ns % 1000000000,
 	};
 
-	return (int)hs_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected,
-			       timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
+	long result = hs_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected,
+				 timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
+
+	/* Where a seccomp filter refuses it: who waits looks again at once, and is not to spin. */
+	if (result < 0 && result != -EAGAIN && result != -EINTR && result != -ETIMEDOUT) {
+		limit = (struct timespec){.tv_nsec = REFUSED_NS};
+		hs_syscall(SYS_nanosleep, (long)&limit, 0, 0, 0, 0, 0);
+	}
+	return (int)result;
 }
 
 int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters)
@@ -205,7 +229,7 @@ ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes)
 	struct iovec to = { .iov_base = buffer, .iov_len = bytes };
 	struct iovec from = { .iov_base = (void *)address, .iov_len = bytes };
 
-	return hs_syscall(SYS_process_vm_readv, hs_sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+	return repeat(SYS_process_vm_readv, hs_sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
 }
 
 ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
@@ -231,8 +255,6 @@ int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes)
 
 	while (bytes > 0) {
 		ssize_t got = hs_sys_read_memory(address, next, bytes);
-		if (got == -EINTR)
-			continue;
 		if (got < 0)
 			return (int)got;
 		if (got == 0)
@@ -247,14 +269,24 @@ int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes)
 uint64_t hs_sys_clock_ns(clockid_t clock)
 {
 	struct timespec now = { 0, 0 };
+	int saved_errno = errno;
 
-	clock_gettime(clock, &now);
+	if (clock_gettime(clock, &now) != 0)
+		errno = saved_errno;
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
 uint64_t hs_sys_monotonic_ns(void)
 {
-	return hs_sys_clock_ns(CLOCK_MONOTONIC);
+	static _Atomic uint64_t last_ns;
+	uint64_t now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
+
+	/* Relaxed: times of several threads may be swapped by as much as one of them was late. */
+	if (now_ns == 0)
+		return atomic_fetch_add_explicit(&last_ns, UNREAD_NS, memory_order_relaxed) +
+		       UNREAD_NS;
+	atomic_store_explicit(&last_ns, now_ns, memory_order_relaxed);
+	return now_ns;
 }
 
 uint64_t hs_sys_realtime_ns(void)

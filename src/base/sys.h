@@ -20,7 +20,8 @@
 
 /*
  * Fault injection, for the tests only: when set, it is asked before each system
- * call and a value below 0 is returned in place of the call's result.
+ * call and a value below 0 is returned in place of the call's result.  One above
+ * is the most that a read or write is made for: a short one.
  */
 typedef long (*hs_sys_fault_fn)(long number);
 extern _Atomic(hs_sys_fault_fn) hs_sys_fault;
@@ -29,6 +30,8 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
 
 int hs_sys_open(const char *path, int flags, mode_t mode);
 int hs_sys_close(int fd);
+
+/* Again after EINTR; without end: -EIO. */
 ssize_t hs_sys_read(int fd, void *buffer, size_t bytes);
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
 int hs_sys_stat(const char *path, struct stat *out);
@@ -67,7 +70,8 @@ int hs_sys_advise(void *address, size_t bytes, int advice);
 
 /*
  * Sleep while *word equals expected, at most timeout_ns (below 0: no limit).
- * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT.
+ * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT; another error, after a short pause, where the
+ * kernel refuses it.
  */
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 
@@ -96,7 +100,10 @@ int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes);
  */
 ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes);
 
-/* Clocks in nanoseconds (vDSO, no system call): any, CLOCK_MONOTONIC and CLOCK_REALTIME. */
+/*
+ * Clocks in nanoseconds (vDSO, no system call): any, CLOCK_MONOTONIC and CLOCK_REALTIME.  0:
+ * it cannot be read; but CLOCK_MONOTONIC then goes on from the last time read.
+ */
 uint64_t hs_sys_clock_ns(clockid_t clock);
 uint64_t hs_sys_monotonic_ns(void);
 uint64_t hs_sys_realtime_ns(void);

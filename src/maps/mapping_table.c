@@ -116,8 +116,6 @@ static ssize_t read_all(struct hs_mapping_table *table, int fd)
 				return error;
 		}
 		got = hs_sys_read(fd, table->text + used, table->text_capacity - used);
-		if (got == -EINTR)
-			continue;
 		if (got < 0)
 			return got;
 		if (got == 0)

@@ -49,6 +49,8 @@ static uint64_t note(uint64_t *seen_ns)
 {
 	uint64_t now_ns = hs_sys_clock_ns(CLOCK_THREAD_CPUTIME_ID), since_ns = now_ns - *seen_ns;
 
+	if (now_ns < *seen_ns)
+		return 0; /* it cannot be read */
 	*seen_ns = now_ns;
 	return since_ns;
 }

@@ -138,8 +138,6 @@ static bool read_lines(struct hs_perf_map *perf, struct hs_jit_map *map, int fd,
 		size_t used;
 
 		got = hs_sys_pread(fd, perf->buffer, HS_PERF_MAP_LINE_BYTES, perf->offset);
-		if (got == -EINTR)
-			continue;
 		if (got <= 0)
 			return false;
 		used = take_lines(perf, map, (size_t)got);

@@ -2,6 +2,7 @@
 /* The raw system calls: results, the fault seam, and reading memory that may not be there. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -48,6 +49,26 @@ static void test_fault_replaces_the_call(void)
 	inject(SYS_mmap, -ENOMEM, 1);
 	CHECK(hs_sys_map(4096, PROT_NONE) == NULL);
 	hs_sys_fault = NULL;
+}
+
+static void test_fault_cuts_a_transfer(void)
+{
+	char bytes[8] = "";
+	int ends[2];
+
+	CHECK_INT(pipe(ends), 0);
+	inject(SYS_write, 3, 1);
+	CHECK_INT(hs_syscall(SYS_write, ends[1], (long)"1234567", 7, 0, 0, 0), 3);
+	inject(SYS_write, 3, 1);
+	CHECK_INT(hs_sys_write_all(ends[1], "4567", 4), 0);
+	inject(SYS_read, 2, 1);
+	CHECK_INT(hs_sys_read(ends[0], bytes, 7), 2);
+	inject(SYS_read, 100, 1); /* not more than was asked for */
+	CHECK_INT(hs_sys_read(ends[0], bytes + 2, 5), 5);
+	CHECK_STR(bytes, "1234567");
+	hs_sys_fault = NULL;
+	close(ends[0]);
+	close(ends[1]);
 }
 
 static void test_map_is_zero_and_unmaps(void)
@@ -151,6 +172,8 @@ static void test_write_all_goes_on_after_interrupts(void)
 	CHECK_STR(got, "abcdef");
 	inject(SYS_write, -ENOSPC, 1);
 	CHECK_INT(hs_sys_write_all(ends[1], "abcdef", 6), -ENOSPC);
+	inject(SYS_write, -EINTR, UINT_MAX); /* not for ever */
+	CHECK_INT(hs_sys_write_all(ends[1], "abcdef", 6), -EIO);
 	hs_sys_fault = NULL;
 	close(ends[0]);
 	close(ends[1]);
@@ -252,6 +275,31 @@ static void test_futex_times_out(void)
 	CHECK_INT(hs_sys_futex_wait(&word, 5, 1000), -ETIMEDOUT);
 }
 
+static unsigned pauses;
+
+static long refuse_futex(long number)
+{
+	pauses += number == SYS_nanosleep;
+	return number == SYS_futex ? -EPERM : 0;
+}
+
+static void test_futex_that_is_refused_does_not_spin(void)
+{
+	_Atomic uint32_t word = 5;
+
+	hs_sys_fault = refuse_futex;
+	CHECK_INT(hs_sys_futex_wait(&word, 5, -1), -EPERM);
+	hs_sys_fault = NULL;
+	CHECK_INT(pauses, 1);
+}
+
+static void test_clock_that_cannot_be_read(void)
+{
+	errno = 1234;
+	CHECK_INT(hs_sys_clock_ns(1000), 0);
+	CHECK_INT(errno, 1234);
+}
+
 static void test_threads_that_are_gone(void)
 {
 	CHECK(!hs_sys_thread_is_gone(hs_sys_gettid()));
@@ -272,6 +320,7 @@ int main(void)
 {
 	RUN(test_errors_are_negative_errno);
 	RUN(test_fault_replaces_the_call);
+	RUN(test_fault_cuts_a_transfer);
 	RUN(test_map_is_zero_and_unmaps);
 	RUN(test_read_memory);
 	RUN(test_read_memory_where_the_call_is_refused);
@@ -281,6 +330,8 @@ int main(void)
 	RUN(test_write_all_reports_a_full_file);
 	RUN(test_reading_files);
 	RUN(test_futex_times_out);
+	RUN(test_futex_that_is_refused_does_not_spin);
+	RUN(test_clock_that_cannot_be_read);
 	RUN(test_threads_that_are_gone);
 	RUN(test_random_without_the_call);
 	return CHECK_RESULT();
