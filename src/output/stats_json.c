@@ -152,6 +152,8 @@ int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sin
 {
 	static struct json json;
 
+	/* In a child of a fork that came during a write there is something of the parent's. */
+	json.used = 0;
 	json.sink = sink;
 	json.error = 0;
 	put(&json, "{");

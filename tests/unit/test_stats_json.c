@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/stats.h"
 #include "check.h"
@@ -151,11 +153,37 @@ static void nothing_is_cut_off(void)
 	CHECK_INT(writes, 2);
 }
 
+/* The child's first statistics, when the fork came while the parent's were written. */
+static int fork_and_describe(void *context, const void *bytes, size_t count)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	(void)context, (void)bytes, (void)count;
+	if (child == 0) {
+		describe("child", NULL, 0);
+		_exit(used == strlen(text) && strstr(text, "\"server\"") == NULL ? 0 : 1);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+	return 0;
+}
+
+static void nothing_is_left_of_the_parents(void)
+{
+	const struct hs_byte_sink sink = {.write = fork_and_describe};
+	const struct hs_stats_report report = {.version = "1", .program = "server", .reason = ""};
+
+	writes_allowed = SIZE_MAX;
+	CHECK_INT(hs_stats_json(&report, &sink), 0);
+}
+
 int main(void)
 {
 	RUN(times_are_counted_below_powers_of_two);
 	RUN(texts_are_escaped);
 	RUN(heaps_are_listed);
 	RUN(nothing_is_cut_off);
+	RUN(nothing_is_left_of_the_parents);
 	return CHECK_RESULT();
 }
