@@ -59,6 +59,7 @@
 	X(mappings_skipped, "mappings_skipped") /* executable, but no memory to note them */ \
 	X(map_read_failures, "map_read_failures") /* it could not be read */ \
 	X(maps_made_up, "maps_made_up") /* never yet: one mapping stands for all */ \
+	X(names_missing, "names_missing") /* locations of objects that no symbol names */ \
 	X(jit_unknown_frames, "jit_unknown_frames") /* locations of generated code without name */ \
 	X(jit_skipped, "jit_skipped") /* of what JIT compilers said: no sense, or no memory */ \
 	X(map_hints, "map_hints") /* map hints taken over, again after a change of the file */ \

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/format.h"
+#include "base/stats.h"
 #include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
 
@@ -281,8 +282,10 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 	struct hs_shared_name *last = NULL;
 	struct hs_symbols *symbols;
 
-	if (object == NULL)
+	if (object == NULL) {
+		hs_stats_add(names_missing, count);
 		return;
+	}
 	if (object->is_partial) {
 		/* For hs_names_find() too: it reads the object anew. */
 		object->missing = false;
@@ -297,12 +300,15 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 	for (uint32_t i = 0; i < count; i++) {
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);
-		bool named = location->system_name != NULL;
+		bool named = location->system_name != NULL, is_new = location->name == NULL;
 
 		if (!named && symbols != NULL)
 			named = name_by_symbol(symbols, mapping, location, &last);
 		if (!named && location->name == NULL)
 			name_by_offset(mapping, location);
+		if (is_new && location->system_name == NULL &&
+		    (mapping->flags & HS_MAPPING_ANONYMOUS) == 0)
+			hs_stats_add(names_missing, 1);
 		hs_pauses_count(pauses);
 	}
 	hs_shared_name_release(last);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
 
@@ -95,9 +96,11 @@ static bool load_library(void)
 
 static void names_come_with_a_debug_file(void)
 {
+	uint64_t missing = hs_stats_get(names_missing);
 	char offset_name[64];
 
 	CHECK(fill() > 0);
+	CHECK_INT(hs_stats_get(names_missing), missing + 1);
 	CHECK_STR(location(1)->name, "shown");
 	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
 	CHECK(location(0)->system_name == NULL);
@@ -115,6 +118,7 @@ static void names_come_with_a_debug_file(void)
 	CHECK_STR(location(0)->name, "hidden");
 	CHECK_STR(location(0)->system_name, "hidden");
 	CHECK_STR(location(1)->name, "shown");
+	CHECK_INT(hs_stats_get(names_missing), missing + 1); /* once each */
 	/* All have names: nothing is looked at. */
 	CHECK(run("rm names.debug"));
 	CHECK_INT(fill(), 0);
@@ -123,12 +127,14 @@ static void names_come_with_a_debug_file(void)
 
 static void no_memory_is_no_name(void)
 {
+	uint64_t missing = hs_stats_get(names_missing);
 	size_t budget = hs_arena_budget();
 
 	ids[0] = add(location(1)->address + 2);
 	hs_arena_set_budget(hs_arena_used());
 	fill();
 	CHECK(location(0)->name == NULL);
+	CHECK_INT(hs_stats_get(names_missing), missing + 1);
 	hs_arena_set_budget(budget);
 	fill();
 	CHECK_STR(location(0)->name, "shown");
