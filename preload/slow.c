@@ -23,14 +23,24 @@
  */
 #define EARLY_BUDGET_BYTES ((size_t)256 << 20)
 
-/* Memory for a call that cannot reach the program's allocator; NULL: it can. */
+/* Callers look at errno: without it pthread_create() takes a failure for a defect, and aborts. */
+static void *or_errno(void *block)
+{
+	if (block == NULL)
+		errno = ENOMEM;
+	return block;
+}
+
+/* Memory for a call that cannot reach the program's allocator. */
 static void *own_memory(size_t size)
 {
+	void *block = NULL;
+
 	if (hs_on_profiler_thread())
-		return hs_arena_alloc(size);
-	if (hs_next_is_resolving() && hs_arena_init(EARLY_BUDGET_BYTES) == 0)
-		return hs_arena_bootstrap_alloc(size);
-	return NULL;
+		block = hs_arena_alloc(size);
+	else if (hs_next_is_resolving() && hs_arena_init(EARLY_BUDGET_BYTES) == 0)
+		block = hs_arena_bootstrap_alloc(size);
+	return or_errno(block);
 }
 
 /* True: neither a profiler thread nor inside the first look-up: the next definition is there. */
@@ -80,7 +90,7 @@ static void *realloc_own(void *block, size_t size)
 	void *moved;
 
 	if (hs_on_profiler_thread())
-		return hs_arena_realloc(block, size);
+		return or_errno(hs_arena_realloc(block, size));
 	moved = can_pass() ? hs_next.malloc(size) : own_memory(size);
 	if (moved == NULL)
 		return NULL;
@@ -212,7 +222,7 @@ int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const stru
 												   \
 		(void)c;                                                                           \
 		if (!can_pass())                                                                   \
-			return hs_arena_aligned_alloc(alignment, size);                            \
+			return or_errno(hs_arena_aligned_alloc(alignment, size));                  \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		block = hs_next.name(alignment, size);                                             \
@@ -230,7 +240,7 @@ SLOW_ALIGNED(memalign)
 												   \
 		(void)b, (void)c;                                                                  \
 		if (!can_pass())                                                                   \
-			return hs_arena_aligned_alloc(4096, size);                                 \
+			return or_errno(hs_arena_aligned_alloc(4096, size));                       \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		block = hs_next.name(size);                                                        \
