@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The program is none the worse for a call of the profiler's that fails: a selection of calls and
+# failures; make check-faults has all.
+. "$(dirname "$0")/../preload/lib.sh"
+
+"$python" "$source_directory/tests/fault/faults.py" --quick \
+	"$build_directory/tests/fault/.libs/libheapsample_fault.so" \
+	"$build_directory/tests/fault/victim_faults" || fail "see above"
+finish
