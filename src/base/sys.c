@@ -279,12 +279,15 @@ uint64_t hs_sys_clock_ns(clockid_t clock)
 uint64_t hs_sys_monotonic_ns(void)
 {
 	static _Atomic uint64_t last_ns;
-	uint64_t now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
+	uint64_t now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC), before_ns;
 
-	/* Relaxed: times of several threads may be swapped by as much as one of them was late. */
+	/* Relaxed: a time publishes nothing. */
 	if (now_ns == 0)
 		return atomic_fetch_add_explicit(&last_ns, UNREAD_NS, memory_order_relaxed) +
 		       UNREAD_NS;
+	before_ns = atomic_load_explicit(&last_ns, memory_order_relaxed);
+	if (now_ns <= before_ns)
+		return before_ns; /* it went on without being read, or another thread was first */
 	atomic_store_explicit(&last_ns, now_ns, memory_order_relaxed);
 	return now_ns;
 }
