@@ -66,10 +66,15 @@ static const struct hs_row_totals *totals_of(const struct hs_producer *producer,
 	return row->key.heap == peak_heap ? hs_peak_row(&producer->tracker.peak, number) : NULL;
 }
 
+/* A program may report any sizes: their sum need not be one that can be shown. */
 static void add_up(struct hs_view_heap *heaps, const struct hs_view_row *row)
 {
-	for (int i = 0; i < HS_VIEW_VALUES; i++)
-		heaps[row->heap_number].sums[i] += row->values[i];
+	int64_t *sums = heaps[row->heap_number].sums;
+
+	for (int i = 0; i < HS_VIEW_VALUES; i++) {
+		if (__builtin_add_overflow(sums[i], row->values[i], &sums[i]))
+			sums[i] = INT64_MAX;
+	}
 }
 
 /* differences: HEAPSAMPLE_DELTA.  rows: room for all.  Returns how many there are. */
