@@ -59,7 +59,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	next.pthread_create = hs_next.pthread_create;
 	hs_session_start(environment, interposed && hs_next.resolved, &next);
 	__cxa_atexit(finish, NULL, NULL);
-	at_quick_exit(hs_session_finish);
+	(void)at_quick_exit(hs_session_finish);
 }
 
 /* What a thread of the program starts with; freed by the new thread. */

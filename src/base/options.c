@@ -85,6 +85,7 @@ static const struct hs_option_word children_words[] = {
 	.field_offset = offsetof(struct hs_options, field),                                        \
 	.field_bytes = sizeof((struct hs_options *)0)->field
 
+#define YEAR_S (UINT64_C(8760) * 3600)
 #define RANGE(least, most, units) .minimum = (least), .maximum = (most), .words = (units)
 #define VALUE(kind) .parse = hs_option_parse_##kind, .print = hs_option_print_##kind
 
@@ -119,9 +120,9 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_SIGNAL", "", "a signal that the program can do without, such as USR2 or 12",
 	  FIELD(signal_number), VALUE(signal) },
 	{ PREFIX "_TIME_INTERVAL", "0", "seconds, 0 to 8760h, such as 90 or 10m",
-	  FIELD(time_interval_s), VALUE(number), RANGE(0, 8760 * 3600, time_units) },
+	  FIELD(time_interval_s), VALUE(number), RANGE(0, YEAR_S, time_units) },
 	{ PREFIX "_TIME_PHASE", "0", "seconds, 0 to 8760h, such as 90 or 10m",
-	  FIELD(time_phase_s), VALUE(number), RANGE(0, 8760 * 3600, time_units) },
+	  FIELD(time_phase_s), VALUE(number), RANGE(0, YEAR_S, time_units) },
 	{ PREFIX "_ALLOC_INTERVAL", "0", "bytes, 0 to 1024t, such as 10g",
 	  FIELD(alloc_interval_bytes), VALUE(number),
 	  RANGE(0, UINT64_C(1024) << 40, hs_option_size_units) },
@@ -147,7 +148,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_MAX_CPU", "0",
 	  "percent of a processor, 0 to 200, or seconds in all, to 8760h, such as 5 or 30s",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(max_cpu),
-	  RANGE(0, 8760 * 3600, time_units) },
+	  RANGE(0, YEAR_S, time_units) },
 	{ PREFIX "_BLOCK", "auto", "auto, or milliseconds, 0 to 10000",
 	  FIELD(block_ms), VALUE(auto), RANGE(0, BLOCK_MOST_MS, NULL) },
 	{ PREFIX "_LOG", "warn", "error, warn, info or debug", FIELD(log_level), VALUE(word),
@@ -238,7 +239,7 @@ static const char *nearest_name(const char *name, size_t length)
 		unsigned distance = edit_distance(name + skipped, length - skipped, ours);
 
 		/* A name with more than half of its letters changed is not meant. */
-		if (distance < nearest && distance * 2 <= strlen(ours)) {
+		if (distance < nearest && distance <= strlen(ours) / 2) {
 			nearest = distance;
 			result = option_table[i].name;
 		}

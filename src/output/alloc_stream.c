@@ -72,6 +72,7 @@ static size_t pack_allocation(Perfetto__Protos__TracePacket *packet,
 	Perfetto__Protos__StreamingAllocation allocation =
 		PERFETTO__PROTOS__STREAMING_ALLOCATION__INIT;
 	struct hs_stream_event value = *event;
+	size_t bytes;
 
 	allocation.n_address = allocation.n_size = allocation.n_sample_size = 1;
 	allocation.n_clock_monotonic_coarse_timestamp = allocation.n_heap_id = 1;
@@ -83,7 +84,9 @@ static size_t pack_allocation(Perfetto__Protos__TracePacket *packet,
 	allocation.heap_id = &value.heap;
 	allocation.sequence_number = &value.sequence;
 	packet->streaming_allocation = &allocation;
-	return pack(packet, to);
+	bytes = pack(packet, to);
+	packet->streaming_allocation = NULL;
+	return bytes;
 }
 
 static size_t pack_free(Perfetto__Protos__TracePacket *packet, const struct hs_stream_event *event,
@@ -91,6 +94,7 @@ static size_t pack_free(Perfetto__Protos__TracePacket *packet, const struct hs_s
 {
 	Perfetto__Protos__StreamingFree freed = PERFETTO__PROTOS__STREAMING_FREE__INIT;
 	struct hs_stream_event value = *event;
+	size_t bytes;
 
 	freed.n_address = freed.n_heap_id = freed.n_sequence_number = 1;
 	freed.address = &value.address;
@@ -101,7 +105,9 @@ static size_t pack_free(Perfetto__Protos__TracePacket *packet, const struct hs_s
 	packet->has_timestamp = packet->has_timestamp_clock_id = true;
 	packet->timestamp = event->time_ns;
 	packet->timestamp_clock_id = 4;
-	return pack(packet, to);
+	bytes = pack(packet, to);
+	packet->streaming_free = NULL;
+	return bytes;
 }
 
 bool hs_alloc_stream_add(struct hs_alloc_stream *stream, const struct hs_stream_event *event)

@@ -103,7 +103,7 @@ int hs_string_table_init(struct hs_string_table *table)
 {
 	*table = (struct hs_string_table){
 		.strings = hs_arena_alloc(FIRST_CAPACITY * sizeof *table->strings),
-		.slots = hs_arena_zalloc(FIRST_CAPACITY * 2 * sizeof *table->slots),
+		.slots = hs_arena_zalloc(FIRST_CAPACITY * sizeof *table->slots * 2),
 		.capacity = FIRST_CAPACITY,
 		.slot_count = FIRST_CAPACITY * 2,
 	};

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 
 #define TABLE_BYTES ((size_t)1 << 20)
-#define SLOTS (2 * HS_LABEL_SETS)
+#define SLOTS ((size_t)2 * HS_LABEL_SETS)
 
 struct set {
 	uint64_t hash;  /* the sum of its labels' */

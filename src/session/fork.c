@@ -57,7 +57,7 @@ static void prepare(void)
 	int saved_errno = errno;
 
 	hs_thread.no_wait = true;
-	if (depth++ == 0 && hs_lock_acquire_within(&gate, 2 * QUIESCE_LIMIT_NS)) {
+	if (depth++ == 0 && hs_lock_acquire_within(&gate, UINT64_C(2) * QUIESCE_LIMIT_NS)) {
 		if (holders > 0 || take_batch_locks()) {
 			holders++;
 			quiesced = true;

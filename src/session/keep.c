@@ -87,7 +87,7 @@ void hs_keep_add(const char *path)
 	kept_files++;
 	kept_bytes += file->bytes;
 	/* The newest stays, however large. */
-	while (oldest != newest && are_too_many())
+	while (oldest != NULL && oldest != newest && are_too_many())
 		remove_oldest();
 }
 

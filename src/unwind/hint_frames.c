@@ -192,7 +192,7 @@ static void relocate_all(const struct reading *reading, size_t index, uint8_t *b
 static bool read_section(const struct reading *reading, bool is_relocatable,
 			 struct hs_eh_frame *section)
 {
-	GElf_Shdr header;
+	GElf_Shdr header = {0};
 	Elf_Scn *found = find_section(reading->elf, ".eh_frame", &header);
 	Elf_Data *data = found != NULL ? elf_rawdata(found, NULL) : NULL;
 	uint64_t distance =

@@ -360,8 +360,11 @@ void hs_libunwind_engine_get_regs(struct hs_libunwind_engine *engine, struct hs_
 
 	memset(regs, 0, sizeof *regs);
 	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
+		uint64_t *place = hs_arch_unwind_register(regs, numbers[i]);
 		unw_word_t value;
-		if (engine->call.get_reg(&engine->at.cursor, numbers[i], &value) == 0)
-			*hs_arch_unwind_register(regs, numbers[i]) = value;
+
+		if (place != NULL &&
+		    engine->call.get_reg(&engine->at.cursor, numbers[i], &value) == 0)
+			*place = value;
 	}
 }

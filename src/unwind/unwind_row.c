@@ -86,7 +86,7 @@ static bool set_saved(struct hs_row *row, const struct hs_cfi_rules *rules, unsi
 		if (rules->of[i].kind == HS_CFI_SAME)
 			continue;
 		if (!find_slot(row, &rules->of[i], base, &offset) || offset % HS_ROW_WORD != 0 ||
-		    offset >= 0 || offset < -UINT8_MAX * HS_ROW_WORD)
+		    offset >= 0 || offset < -(int64_t)UINT8_MAX * HS_ROW_WORD)
 			return false;
 		words = (uint8_t)(-offset / HS_ROW_WORD);
 		row->saved[i - HS_ARCH_FIRST_SAVED] = words;
@@ -105,7 +105,8 @@ static bool set_row(struct hs_row *row, const struct hs_cfi_rules *rules, uint64
 		row->kind = HS_ROW_END;
 		return true;
 	}
-	return back->kind == HS_CFI_OFFSET && back->offset == -HS_ARCH_RETURN_WORD * HS_ROW_WORD &&
+	return back->kind == HS_CFI_OFFSET &&
+	       back->offset == -(int64_t)HS_ARCH_RETURN_WORD * HS_ROW_WORD &&
 	       rules->of[HS_ARCH_SP].kind == HS_CFI_SAME && set_cfa(row, rules, pc, &base) &&
 	       set_saved(row, rules, base);
 }
