@@ -58,10 +58,14 @@ void hs_log_init(enum hs_log_level level, const char *logfile)
 	}
 }
 
-/* Not blocking: the file may be a pipe that nobody reads. */
+/*
+ * Not blocking: it may be a pipe that nobody reads.  No link: another user may have put it
+ * there.
+ */
 static int open_logfile(void)
 {
-	return hs_sys_open(log_state.logfile, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_NOCTTY,
+	return hs_sys_open(log_state.logfile,
+			   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
 			   0600);
 }
 

@@ -96,14 +96,19 @@ int hs_sys_open_regular(const char *path, struct stat *file)
 	return error;
 }
 
-int hs_sys_rename(const char *from, const char *to)
-{
-	return (int)hs_syscall(SYS_renameat2, AT_FDCWD, (long)from, AT_FDCWD, (long)to, 0, 0);
-}
-
 int hs_sys_unlink(const char *path)
 {
-	return (int)hs_syscall(SYS_unlinkat, AT_FDCWD, (long)path, 0, 0, 0, 0);
+	return hs_sys_unlink_in(AT_FDCWD, path);
+}
+
+int hs_sys_rename(int directory, const char *from, const char *to)
+{
+	return (int)hs_syscall(SYS_renameat2, directory, (long)from, directory, (long)to, 0, 0);
+}
+
+int hs_sys_unlink_in(int directory, const char *name)
+{
+	return (int)hs_syscall(SYS_unlinkat, directory, (long)name, 0, 0, 0, 0);
 }
 
 ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes)

@@ -42,8 +42,11 @@ int hs_sys_fstat(int fd, struct stat *out);
  * without waiting (a FIFO) though perhaps with the effect of an open (a device).
  */
 int hs_sys_open_regular(const char *path, struct stat *file);
-int hs_sys_rename(const char *from, const char *to);
 int hs_sys_unlink(const char *path);
+
+/* In a directory that is open. */
+int hs_sys_rename(int directory, const char *from, const char *to);
+int hs_sys_unlink_in(int directory, const char *name);
 ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);
 
 /* Write all of it, going on after short writes and EINTR.  0 or -errno. */

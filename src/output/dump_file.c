@@ -323,15 +323,53 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 	file->fd = -1;
 }
 
+/* The directory that the file was created in; another may have come to its path.  Or -errno. */
+static int open_directory(struct hs_dump_file *file)
+{
+	char *last = file->path + (last_component(file->path) - file->path), first = *last;
+	int fd;
+
+	*last = '\0';
+	fd = hs_sys_open(file->path[0] != '\0' ? file->path : ".", O_PATH | O_DIRECTORY, 0);
+	*last = first;
+	return fd;
+}
+
+/* Whether the directory has our file under its temporary name. */
+static bool is_in(const struct hs_dump_file *file, int directory)
+{
+	struct stat now;
+
+	return hs_syscall(SYS_newfstatat, directory, (long)last_component(file->temporary),
+			  (long)&now, AT_SYMLINK_NOFOLLOW, 0, 0) == 0 &&
+	       now.st_dev == file->device && now.st_ino == file->inode;
+}
+
+/* Give it its name, or (is_complete false) remove it.  Nothing of another directory is touched. */
+static int leave(struct hs_dump_file *file, bool is_complete)
+{
+	int directory = open_directory(file), error = -ESTALE;
+	const char *temporary = last_component(file->temporary);
+
+	if (directory < 0)
+		return directory;
+	if (is_in(file, directory))
+		error = is_complete
+				? hs_sys_rename(directory, temporary, last_component(file->path))
+				: hs_sys_unlink_in(directory, temporary);
+	hs_sys_close(directory);
+	return error;
+}
+
 int hs_dump_file_commit(struct hs_dump_file *file)
 {
 	int error = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
 
 	file->fd = -1;
 	if (error == 0)
-		error = hs_sys_rename(file->temporary, file->path);
+		error = leave(file, true);
 	if (error != 0)
-		hs_sys_unlink(file->temporary);
+		leave(file, false);
 	return error;
 }
 
@@ -340,39 +378,5 @@ void hs_dump_file_discard(struct hs_dump_file *file)
 	if (file->fd < 0)
 		return;
 	hs_dump_file_forget(file);
-	hs_sys_unlink(file->temporary);
-}
-
-const char *hs_dump_error_text(int error)
-{
-	switch (error) {
-	case -ENOENT:
-		return "no such directory";
-	case -EACCES:
-	case -EPERM:
-		return "permission denied";
-	case -EROFS:
-		return "read-only file system";
-	case -ENOSPC:
-		return "no space left on the device";
-	case -EDQUOT:
-		return "disk quota exceeded";
-	case -EFBIG:
-		return "file size limit exceeded";
-	case -ENAMETOOLONG:
-		return "name too long";
-	case -ENOTDIR:
-		return "a part of the path is not a directory";
-	case -EBADF:
-		return "the program closed its descriptor";
-	case -EEXIST:
-		return "it exists and is not a file";
-	case -EMFILE:
-	case -ENFILE:
-		return "too many open files";
-	case -ENOMEM:
-		return "out of HEAPSAMPLE_MEMORY";
-	default:
-		return "error";
-	}
+	leave(file, false);
 }

@@ -5,7 +5,8 @@
  *
  * A profile is written under a temporary name in its own directory (".NAME.tmp",
  * created with O_EXCL, mode 0600; one left by a killed process of the same name is
- * replaced) and renamed when it is complete.
+ * replaced) and renamed when it is complete.  Links are not followed, but in the directory's own
+ * path; if that leads elsewhere by then, the file is given up.
  *
  * Threads: the producer.  Memory: none.  Descriptors: one while open.
  */
@@ -92,7 +93,7 @@ void hs_dump_file_forget(struct hs_dump_file *file);
 
 /*
  * Complete: close and rename.  On failure the temporary file is removed.  0 or -errno
- * (-EBADF: it is not ours any more).
+ * (-EBADF: it is not ours any more; -ESTALE: the directory's path leads to another one).
  */
 int hs_dump_file_commit(struct hs_dump_file *file);
 

@@ -234,6 +234,34 @@ static void links_are_not_followed(void)
 	unlink("precious");
 }
 
+/* Somebody puts a link in the place of the directory while the profile is written. */
+static void another_directory_is_not_touched(void)
+{
+	struct hs_dump_file file;
+
+	for (int is_complete = 0; is_complete < 2; is_complete++) {
+		CHECK_INT(mkdir("shared", 0700), 0);
+		CHECK_INT(mkdir("other", 0700), 0);
+		write_text("other/.a.tmp", "precious");
+		CHECK_INT(hs_dump_file_open(&file, "shared/a"), 0);
+		CHECK_INT(rename("shared", "moved"), 0);
+		CHECK_INT(symlink("other", "shared"), 0);
+		if (is_complete)
+			CHECK_INT(hs_dump_file_commit(&file), -ESTALE);
+		else
+			hs_dump_file_discard(&file);
+		CHECK_INT(file.fd, -1);
+		CHECK_STR(content("other/.a.tmp"), "precious");
+		CHECK(access("other/a", F_OK) != 0);
+		CHECK(access("moved/a", F_OK) != 0);
+		unlink("other/.a.tmp");
+		unlink("moved/.a.tmp");
+		unlink("shared");
+		CHECK_INT(rmdir("other"), 0);
+		CHECK_INT(rmdir("moved"), 0);
+	}
+}
+
 static void refuse(const char *path, mode_t kind)
 {
 	struct hs_dump_file file;
@@ -394,6 +422,7 @@ int main(void)
 	RUN(discarded_file_leaves_nothing);
 	RUN(leftover_is_replaced);
 	RUN(links_are_not_followed);
+	RUN(another_directory_is_not_touched);
 	RUN(only_files_are_replaced);
 	RUN(impossible_paths_are_refused);
 	RUN(read_only_directory_is_refused);

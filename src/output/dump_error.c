@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What an error of a profile's file means to a person. */
+#include <errno.h>
+
+#include "output/dump_file.h"
+
+const char *hs_dump_error_text(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "no such directory";
+	case -EACCES:
+	case -EPERM:
+		return "permission denied";
+	case -EROFS:
+		return "read-only file system";
+	case -ENOSPC:
+		return "no space left on the device";
+	case -EDQUOT:
+		return "disk quota exceeded";
+	case -EFBIG:
+		return "file size limit exceeded";
+	case -ENAMETOOLONG:
+		return "name too long";
+	case -ENOTDIR:
+		return "a part of the path is not a directory";
+	case -EBADF:
+		return "the program closed its descriptor";
+	case -EEXIST:
+		return "it exists and is not a file";
+	case -ESTALE:
+		return "its directory was replaced meanwhile";
+	case -EMFILE:
+	case -ENFILE:
+		return "too many open files";
+	case -ENOMEM:
+		return "out of HEAPSAMPLE_MEMORY";
+	default:
+		return "error";
+	}
+}

@@ -1,0 +1,188 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# What another user of the machine, or the user of a privileged program, could try.
+# shellcheck source=tests/preload/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+# Names that another user can foretell, in a directory that all may write to.
+shared=$directory/shared
+mkdir -m 1777 "$shared"
+precious=$directory/precious
+
+# write_shared NAME VARIABLE=VALUE...: a program that writes all files there are, to $shared.
+write_shared() {
+	case_name=$1
+	shift
+	run_profiled "$case_name" HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$shared/a.heap.pb.gz" \
+		"HEAPSAMPLE_STATS=$shared/a.stats" "$@" -- "$victims/victim_process" exit
+	expect_status 5
+	[ "$(cat "$precious")" = kept ] || fail "$case_name: a link was followed"
+	[ "$(stat -c %a "$precious")" = 644 ] || fail "$case_name: mode of what a link leads to"
+}
+
+# expect_own NAME...: regular files of ours in $shared, which nobody else may read.
+expect_own() {
+	for file in "$@"; do
+		kind=$(stat -c '%F %a' "$shared/$file" 2>&1)
+		[ "$kind" = 'regular file 600' ] || fail "$case_name: $file: $kind"
+	done
+}
+
+empty_shared() {
+	rm -rf "$shared"
+	mkdir -m 1777 "$shared"
+	rm -f "$precious"
+	echo kept >"$precious"
+	chmod 644 "$precious"
+}
+
+umask 0
+
+# Nobody else may read what is written, whatever the umask.
+empty_shared
+write_shared modes "HEAPSAMPLE_LOGFILE=$shared/a.log" HEAPSAMPLE_LOG=info
+expect_own a.heap.pb.gz a.stats a.log
+write_shared stream_mode "HEAPSAMPLE_STREAM=$shared/a.stream"
+expect_own a.stream
+
+# Links at the names, and at the temporary ones: replaced, not followed.
+for target in "$precious" "$directory/absent"; do
+	empty_shared
+	for name in a.heap.pb.gz .a.heap.pb.gz.tmp a.stats .a.stats.tmp; do
+		ln -s "$target" "$shared/$name"
+	done
+	write_shared links
+	expect_own a.heap.pb.gz a.stats
+	[ ! -e "$directory/absent" ] || fail "links: made what a link leads to"
+	[ "$(find "$shared" -name '.*' ! -path "$shared" | wc -l)" -eq 0 ] ||
+		fail "links: left: $(ls -la "$shared")"
+done
+empty_shared
+ln -s "$precious" "$shared/a.stream"
+write_shared stream_link "HEAPSAMPLE_STREAM=$shared/a.stream"
+expect_own a.stream
+
+# A log that is a link is not appended to.
+for target in "$precious" "$directory/absent"; do
+	empty_shared
+	ln -s "$target" "$shared/a.log"
+	write_shared log_link HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$shared/a.log"
+	messages | grep -q "HEAPSAMPLE_LOGFILE=$shared/a.log cannot be opened" ||
+		fail "log_link: no message: $(messages)"
+	[ ! -e "$directory/absent" ] || fail "log_link: made what the link leads to"
+done
+
+# What is no file: stays as it is, and nothing waits for it.
+for kind in pipe directory link; do
+	empty_shared
+	case $kind in
+	pipe) mkfifo "$shared/a.heap.pb.gz" "$shared/a.log" ;;
+	directory) mkdir "$shared/a.heap.pb.gz" "$shared/a.log" ;;
+	link) mkdir "$directory/there.$kind" && ln -s "$directory/there.$kind" "$shared/a.heap.pb.gz" ;;
+	esac
+	before=$(stat -c '%F %i' "$shared/a.heap.pb.gz")
+	write_shared "no_file_$kind" "HEAPSAMPLE_LOGFILE=$shared/a.log"
+	[ "$(stat -c '%F %i' "$shared/a.heap.pb.gz")" = "$before" ] ||
+		fail "no_file_$kind: was $before: $(ls -la "$shared")"
+	expect_own a.stats
+done
+
+# Names that are formats.
+formats=$directory/a%n%s%100000000d%x
+cp "$victims/victim_process" "$formats"
+run_profiled formats HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=debug HEAPSAMPLE_LABELS=thread \
+	'HEAPSAMPLE_PROGRAMS=%n%s,*' 'HEAPSAMPLE_NO%n%sSUCH=%s%n' 'HEAPSAMPLE_DEPTH=%n%s%d' -- \
+	"$formats" exit
+expect_status 5
+expect_profiles 1
+messages | grep -q 'HEAPSAMPLE_DEPTH=%n%s%d is not understood' || fail "formats: $(messages)"
+[ -n "$(find "$out" -name 'a%n%s%100000000d%x.*')" ] || fail "formats: $(ls "$out")"
+
+# A program that is executed has no descriptor of ours.
+run_profiled descriptors HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/s.%p" \
+	"HEAPSAMPLE_LOGFILE=$directory/d.log" HEAPSAMPLE_LOG=debug -- \
+	"$python" -c 'import os, subprocess
+data = [str(i) for i in range(10000)]
+print(any("/s." in os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd")),
+      flush=True)
+subprocess.call(["ls", "-l", "/proc/self/fd"], close_fds=False)
+os.execvp("ls", ["ls", "-l", "/proc/self/fd"])'
+expect_status 0
+[ "$(head -n 1 "$out.stdout")" = True ] || fail "descriptors: the stream is not open"
+! grep -e "$directory/s\." -e "$directory/d\." "$out.stdout" >&2 || fail "descriptors: inherited"
+
+# Nothing that can be written to and executed, and no more that can be executed than the
+# library and libunwind.  Copies of stacks are not in a core dump.
+run_profiled mappings HEAPSAMPLE_INTERVAL=1 -- \
+	"$python" -c 'import time
+data = [str(i) for i in range(10000)]
+time.sleep(0.5)
+print(open("/proc/self/smaps").read())'
+expect_status 0
+grep -E '^[0-9a-f]+-[0-9a-f]+ .*[r-]wx' "$out.stdout" >&2 && fail "mappings: writable and executable"
+foreign=$(grep -E '^[0-9a-f]+-[0-9a-f]+ ..x' "$out.stdout" | grep -v -e '\.so' -e '\[v' -e "$python" |
+	grep -v "$(readlink -f "$python")")
+[ -z "$foreign" ] || fail "mappings: executable: $foreign"
+grep -q 'libunwind' "$out.stdout" || fail "mappings: too early, the worker was not there"
+grep -q '^VmFlags:.* dd' "$out.stdout" || fail "mappings: the ring would be in a core dump"
+
+# How the library is linked.
+segments=$(readelf -lW "$library")
+dynamic=$(readelf -dW "$library")
+echo "$segments" | grep -q 'GNU_RELRO' || fail "no relro"
+echo "$segments" | grep -q 'GNU_STACK .* RW ' || fail "an executable stack: $segments"
+echo "$segments" | grep -E '(LOAD|RELRO) .* (RWE|W E)' && fail "writable and executable segments"
+echo "$dynamic" | grep -q 'BIND_NOW' || fail "bound lazily"
+! echo "$dynamic" | grep -e TEXTREL -e RPATH -e RUNPATH || fail "relocations in the text, or a path"
+# A stack protector where files of others are read, and not where samples are taken.
+if command -v objdump >/dev/null && readelf -SW "$library" | grep -q symtab; then
+	for function in hs_perf_map_read hs_elf_image_read hs_dump_name_expand; do
+		objdump -d --disassemble=$function "$library" | grep -q '%fs:0x28' ||
+			fail "$function: no stack protector"
+	done
+	for function in malloc free hs_record_allocation hs_ring_reserve; do
+		! objdump -d --disassemble=$function "$library" | grep -q '%fs:0x28' ||
+			fail "$function: a stack protector where it costs"
+	done
+fi
+
+# A privileged program, which is linked with the library, for the loader would not preload it.
+build privileged victim_process.c -Wl,--no-as-needed "$library" \
+	"-Wl,-rpath,$(dirname "$library")" -lpthread || {
+	cat "$directory/privileged.build" >&2
+	fail "privileged: cannot be built"
+}
+privileged() {
+	(
+		cd "$directory/inside" || exit
+		env "HEAPSAMPLE=$1" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=debug HEAPSAMPLE_BAD=1 \
+			"HEAPSAMPLE_LOGFILE=$directory/inside/log" \
+			"HEAPSAMPLE_STATS=$directory/inside/stats" "$python" -c '
+import os, sys
+if len(sys.argv) > 3:
+    os.setresuid(0, int(sys.argv[3]), 0)
+os.execv(sys.argv[1], sys.argv[1:3])' "$directory/privileged" exit ${2:+"$2"}
+	) >"$out.stdout" 2>"$out.stderr"
+	status=$?
+}
+out=$directory/privileged.out
+chmod 755 "$directory"
+mkdir -m 777 "$directory/inside"
+privileged 1
+expect_status 5
+[ -n "$(find "$directory/inside" -name '*.pb.gz')" ] || fail "privileged: not profiled when it is not"
+if [ "$(id -u)" -eq 0 ]; then
+	for mode in 1 check; do
+		rm -rf "$directory/inside"
+		mkdir -m 777 "$directory/inside"
+		privileged $mode 65534
+		expect_status 5
+		left=$(ls -A "$directory/inside")
+		[ -z "$left" ] || fail "privileged: wrote $left"
+		expect_silence
+	done
+else
+	echo "not root: no privileged program was run"
+fi
+finish
