@@ -32,20 +32,10 @@ static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
 	return regs->pc == 0 ? HS_GUESS_END : HS_GUESS_FRAME;
 }
 
-enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
-			     const struct hs_stack_window *window, bool is_call,
-			     struct hs_regs *regs)
+enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs)
 {
-	if (is_at_stack_end(window, regs->sp))
-		return HS_GUESS_END;
-	/*
-	 * An address that has information, while the one before it, where the call would be,
-	 * has none, is no return address: a function that was put on the stack for its last
-	 * frame to return to, as makecontext() does with __start_context.
-	 */
-	if (is_call && hs_libunwind_engine_has_info(engine, window, regs->pc))
-		return HS_GUESS_END;
-	return follow_frame_pointer(window, regs);
+	return is_at_stack_end(window, regs->sp) ? HS_GUESS_END
+						 : follow_frame_pointer(window, regs);
 }
 
 bool hs_frame_guess_is_after_call(struct hs_memory_cache *memory,

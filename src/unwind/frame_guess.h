@@ -9,7 +9,9 @@
 #define HS_UNWIND_FRAME_GUESS_H
 
 #include "arch/regs.h"
-#include "unwind/libunwind_engine.h"
+#include "maps/mapping_table.h"
+#include "sample/stack_window.h"
+#include "unwind/memory_cache.h"
 
 enum hs_guess {
 	HS_GUESS_FRAME, /* where the frame pointer's chain says; whether it is code is not known */
@@ -18,13 +20,8 @@ enum hs_guess {
 	HS_GUESS_NONE,
 };
 
-/*
- * regs: of the frame; with HS_GUESS_FRAME, those of its caller.  is_call: regs->pc is a return
- * address.
- */
-enum hs_guess hs_frame_guess(struct hs_libunwind_engine *engine,
-			     const struct hs_stack_window *window, bool is_call,
-			     struct hs_regs *regs);
+/* regs: of the frame; with HS_GUESS_FRAME, those of its caller. */
+enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs);
 
 /*
  * Whether the code before a guessed return address is a call.  Generated code that is gone

@@ -16,6 +16,7 @@
 #include "unwind/map_watch.h"
 #include "unwind/memory_cache.h"
 #include "unwind/stepper.h"
+#include "unwind/stop.h"
 #include "unwind/unwind_rows.h"
 
 #define CHECK_TRIES 100
@@ -33,19 +34,6 @@ struct hs_unwinder {
 	struct hs_known_pcs pcs;
 };
 
-/* Why a walk ends. */
-enum stop {
-	STOP_NOT, /* it goes on */
-	STOP_COMPLETE,
-	STOP_DEPTH,
-	STOP_CUT,      /* at the end of the copied stack */
-	STOP_SWITCHED, /* on another stack than the copied one */
-	STOP_NO_MAPPING,
-	STOP_NO_INFO,
-	STOP_BAD_FRAME,
-	STOP_NO_ENGINE,
-};
-
 struct walk {
 	struct hs_unwinder *unwinder;
 	struct hs_stepper stepper; /* at the current frame */
@@ -55,7 +43,6 @@ struct walk {
 	size_t count;
 	size_t depth;
 	unsigned own_frames;
-	uint32_t rows_made;
 	bool is_call;     /* pc is a return address, not an interrupted instruction */
 	bool is_guess;    /* found by the frame pointer */
 	bool is_switched; /* a signal interrupted another stack than the copied one */
@@ -173,11 +160,10 @@ static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
 }
 
 /* Find out about a pc of which nothing is known.  False: it is in no mapping. */
-static bool look_up(struct walk *walk, uint64_t pc)
+static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
 {
-	struct hs_unwinder *unwinder = walk->unwinder;
 	/* In this order: code that is newer than the index is not readable before. */
-	uint32_t id = find_mapping(unwinder, pc - walk->is_call);
+	uint32_t id = find_mapping(unwinder, pc - is_call);
 	bool is_return = is_signal_return(unwinder, pc);
 	const struct hs_mapping *mapping;
 	uint64_t end;
@@ -187,19 +173,24 @@ static bool look_up(struct walk *walk, uint64_t pc)
 	mapping = hs_mapping_table_get(unwinder->table, id);
 	if (mapping == NULL)
 		return false;
-	walk->known = (struct hs_pc){
+	*known = (struct hs_pc){
 		.pc = pc,
 		.mapping = id,
-		.is_call = walk->is_call,
+		.is_call = is_call,
 		.is_signal_return = is_return,
 		.is_own = (mapping->flags & HS_MAPPING_OWN) != 0,
 	};
 	if (!is_return)
-		hs_unwind_rows_make(unwinder->rows, mapping, pc - walk->is_call, &walk->known.row,
-				    &end);
-	walk->rows_made += walk->known.row.kind > HS_ROW_NO_INFO;
-	hs_known_pcs_add(&unwinder->pcs, &walk->known);
+		hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
+	hs_stats_add_alone(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
+	hs_known_pcs_add(&unwinder->pcs, known);
 	return true;
+}
+
+static bool know(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
+{
+	return hs_known_pcs_find(&unwinder->pcs, pc, is_call, known) ||
+	       look_up(unwinder, pc, is_call, known);
 }
 
 /* Set known of the current frame. */
@@ -208,8 +199,7 @@ static void classify(struct walk *walk)
 	struct hs_unwinder *unwinder = walk->unwinder;
 	uint64_t pc = walk->stepper.regs.pc;
 
-	walk->is_known = hs_known_pcs_find(&unwinder->pcs, pc, walk->is_call, &walk->known) ||
-			 look_up(walk, pc);
+	walk->is_known = know(unwinder, pc, walk->is_call, &walk->known);
 	if (walk->is_known && !hs_map_watch_is_of_snapshot(&unwinder->maps, walk->known.mapping)) {
 		hs_stats_add(unwind_late, 1);
 		walk->is_known = false;
@@ -222,42 +212,62 @@ static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 }
 
 /* Note the current frame. */
-static enum stop record(struct walk *walk)
+static enum hs_stop record(struct walk *walk)
 {
 	uint64_t pc = walk->stepper.regs.pc;
 
 	if (pc == 0)
-		return STOP_COMPLETE;
+		return HS_STOP_COMPLETE;
 	classify(walk);
 	if (!walk->is_known && walk->is_guess)
-		return STOP_NO_INFO;
+		return HS_STOP_NO_INFO;
 	if (walk->is_known && walk->known.is_own)
-		return walk->own_frames++ < MOST_OWN_FRAMES ? STOP_NOT : STOP_BAD_FRAME;
+		return walk->own_frames++ < MOST_OWN_FRAMES ? HS_STOP_NOT : HS_STOP_BAD_FRAME;
 	if (walk->count == walk->depth)
-		return STOP_DEPTH;
+		return HS_STOP_DEPTH;
 	if (!walk->is_known) {
 		append(walk, pc - walk->is_call, HS_MAPPING_UNKNOWN);
-		return STOP_NO_MAPPING;
+		return HS_STOP_NO_MAPPING;
 	}
 	append(walk, pc - (walk->is_call && !walk->known.is_signal_return), walk->known.mapping);
-	return STOP_NOT;
+	return HS_STOP_NOT;
+}
+
+/*
+ * An address that has information, while the one before it, where the call would be, has none, is
+ * no return address: a function that was put on the stack for its last frame to return to, as
+ * makecontext() does with __start_context.
+ */
+static bool is_first_frame(const struct walk *walk)
+{
+	struct hs_unwinder *unwinder = walk->unwinder;
+	uint64_t pc = walk->stepper.regs.pc;
+	struct hs_pc itself;
+
+	if (!walk->is_call || !know(unwinder, pc, false, &itself))
+		return false;
+	return itself.row.kind == HS_ROW_NONE
+		       ? hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc)
+		       : itself.row.kind != HS_ROW_NO_INFO;
 }
 
 /* Go to the calling frame without unwind information. */
-static enum stop guess_frame(struct walk *walk)
+static enum hs_stop guess_frame(struct walk *walk)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_regs regs = walk->stepper.regs;
 
-	switch (hs_frame_guess(unwinder->engine, &walk->stepper.window, walk->is_call, &regs)) {
+	if (is_first_frame(walk))
+		return HS_STOP_COMPLETE;
+	switch (hs_frame_guess(&walk->stepper.window, &regs)) {
 	case HS_GUESS_FRAME:
 		break;
 	case HS_GUESS_END:
-		return STOP_COMPLETE;
+		return HS_STOP_COMPLETE;
 	case HS_GUESS_CUT:
-		return STOP_CUT;
+		return HS_STOP_CUT;
 	case HS_GUESS_NONE:
-		return STOP_NO_INFO;
+		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
 	walk->is_call = true;
@@ -265,12 +275,12 @@ static enum stop guess_frame(struct walk *walk)
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
 	if (find_mapping(unwinder, regs.pc - 1) == HS_MAPPING_NONE ||
 	    !hs_frame_guess_is_after_call(unwinder->memory, unwinder->table, regs.pc))
-		return STOP_NO_INFO;
-	return STOP_NOT;
+		return HS_STOP_NO_INFO;
+	return HS_STOP_NOT;
 }
 
 /* Take the frame that the step led to, if it lies above the one before, at below. */
-static enum stop enter_frame(struct walk *walk, uint64_t below)
+static enum hs_stop enter_frame(struct walk *walk, uint64_t below)
 {
 	const struct hs_stack_window *window = &walk->stepper.window;
 	uint64_t sp = walk->stepper.regs.sp;
@@ -278,16 +288,16 @@ static enum stop enter_frame(struct walk *walk, uint64_t below)
 
 	/* A signal handler may run on a stack of its own, above the interrupted one. */
 	if (!interrupted && sp <= below)
-		return STOP_BAD_FRAME;
+		return HS_STOP_BAD_FRAME;
 	if (interrupted && sp - window->start > window->size)
 		walk->is_switched = true;
 	walk->is_call = !interrupted;
 	walk->is_guess = false;
-	return STOP_NOT;
+	return HS_STOP_NOT;
 }
 
 /* Go to the calling frame. */
-static enum stop step(struct walk *walk)
+static enum hs_stop step(struct walk *walk)
 {
 	uint64_t sp = walk->stepper.regs.sp;
 
@@ -295,76 +305,48 @@ static enum stop step(struct walk *walk)
 	case HS_STEP_FRAME:
 		return enter_frame(walk, sp);
 	case HS_STEP_END:
-		return STOP_COMPLETE;
+		return HS_STOP_COMPLETE;
 	case HS_STEP_NO_INFO:
-		return walk->is_switched ? STOP_SWITCHED : guess_frame(walk);
+		return walk->is_switched ? HS_STOP_SWITCHED : guess_frame(walk);
 	case HS_STEP_CUT:
-		return walk->is_switched ? STOP_SWITCHED : STOP_CUT;
+		return walk->is_switched ? HS_STOP_SWITCHED : HS_STOP_CUT;
 	default:
-		return walk->is_switched ? STOP_SWITCHED : STOP_BAD_FRAME;
+		return walk->is_switched ? HS_STOP_SWITCHED : HS_STOP_BAD_FRAME;
 	}
 }
 
-static enum stop walk_stack(struct walk *walk)
+static enum hs_stop walk_stack(struct walk *walk)
 {
-	enum stop stop = record(walk);
+	enum hs_stop stop = record(walk);
 
-	if (stop == STOP_NOT && !walk->unwinder->engine_ready)
-		return STOP_NO_ENGINE;
-	while (stop == STOP_NOT) {
+	if (stop == HS_STOP_NOT && !walk->unwinder->engine_ready)
+		return HS_STOP_NO_ENGINE;
+	while (stop == HS_STOP_NOT) {
 		stop = step(walk);
-		if (stop == STOP_NOT)
+		if (stop == HS_STOP_NOT)
 			stop = record(walk);
 	}
 	return stop;
 }
 
 /* Count why the walk ended and say it in a last frame. */
-static void finish(struct walk *walk, enum stop stop)
+static void finish(struct walk *walk, enum hs_stop stop)
 {
-	uint64_t pseudo = HS_PSEUDO_UNWIND_ERROR;
+	enum hs_pseudo_frame last = hs_stop_count(stop, walk->stepper.window.size > 0);
 
-	switch (stop) {
-	case STOP_NOT:
-	case STOP_COMPLETE:
+	if (last != HS_PSEUDO_COUNT) {
+		append(walk, last, HS_MAPPING_NONE);
+	} else if (walk->count == 0) {
 		/* Nothing but frames of this library. */
-		if (walk->count == 0) {
-			hs_stats_add(empty_stacks, 1);
-			append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
-		}
-		return;
-	case STOP_DEPTH:
-		hs_stats_add(depth_truncated, 1);
-		pseudo = HS_PSEUDO_TRUNCATED;
-		break;
-	case STOP_SWITCHED:
-	case STOP_CUT:
-		/* Without a copy it is another loss, counted by the sampler. */
-		if (walk->stepper.window.size > 0)
-			hs_stats_add(stack_truncated, 1);
-		pseudo = HS_PSEUDO_TRUNCATED;
-		break;
-	case STOP_NO_MAPPING:
-		hs_stats_add(unwind_no_mapping, 1);
-		break;
-	case STOP_NO_INFO:
-		hs_stats_add(unwind_no_info, 1);
-		break;
-	case STOP_BAD_FRAME:
-		hs_stats_add(unwind_bad_frame, 1);
-		break;
-	case STOP_NO_ENGINE:
-		hs_stats_add(unwind_no_engine, 1);
-		break;
+		hs_stats_add(empty_stacks, 1);
+		append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
 	}
-	append(walk, pseudo, HS_MAPPING_NONE);
 }
 
 static void count(const struct walk *walk)
 {
 	hs_stats_add_alone(unwound, 1);
 	hs_stats_add_alone(unwind_rows_hit, walk->stepper.by_row);
-	hs_stats_add_alone(unwind_rows_made, walk->rows_made);
 	hs_stats_add_alone(unwind_rows_fallback, walk->stepper.by_engine);
 }
 
