@@ -15,8 +15,7 @@
 
 enum { WORDS = sizeof(struct hs_pc) / sizeof(uint64_t) };
 
-_Static_assert(sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]) == CACHE_LINE,
-	       "a set is a cache line");
+_Static_assert(CACHE_LINE % sizeof(struct hs_known_pc) == 0, "each is in one cache line");
 _Static_assert(WORDS == 4 && HS_KNOWN_PC_STAMPED == 1 && offsetof(struct hs_pc, pc) == 0,
 	       "as hs_known_pcs_find() copies it");
 
@@ -70,15 +69,6 @@ static void begin_again(struct hs_known_pcs *pcs)
 	atomic_store_explicit(&pcs->oldest, 1, memory_order_relaxed);
 }
 
-static void stamp_and_write(struct hs_known_pcs *pcs, struct hs_known_pc *entry, struct hs_pc *pc)
-{
-	uint64_t words[WORDS];
-
-	pc->stamp = pcs->next_stamp++;
-	memcpy(words, pc, sizeof words);
-	write_entry(entry, words);
-}
-
 void hs_known_pcs_drop(struct hs_known_pcs *pcs)
 {
 	atomic_store_explicit(&pcs->oldest, pcs->next_stamp, memory_order_relaxed);
@@ -89,16 +79,32 @@ void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over)
 	atomic_store_explicit(&pcs->valid, closes_over, memory_order_release);
 }
 
+/* Of a set: one that says nothing, or else any, so that not always the same ones take turns. */
+static struct hs_known_pc *place_for_one_more(struct hs_known_pcs *pcs, struct hs_known_pc *set)
+{
+	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
+
+	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
+		struct hs_pc there;
+
+		/* This thread alone writes: what it reads is whole. */
+		memcpy(&there, (const void *)&set[way], sizeof there);
+		if (there.stamp < oldest)
+			return &set[way];
+	}
+	return &set[pcs->next_stamp % HS_KNOWN_PCS_WAYS];
+}
+
 void hs_known_pcs_add(struct hs_known_pcs *pcs, const struct hs_pc *pc)
 {
 	struct hs_known_pc *set = pcs->sets[hs_known_pcs_set(pc->pc, pc->is_call)];
-	struct hs_pc moved, added = *pc;
+	struct hs_pc added = *pc;
+	uint64_t words[WORDS];
 
-	if (pcs->next_stamp >= UINT32_MAX - HS_KNOWN_PCS_WAYS)
+	if (pcs->next_stamp == UINT32_MAX)
 		begin_again(pcs);
-	/* This thread alone writes: what it reads is whole. */
-	memcpy(&moved, (const void *)&set[0], sizeof moved);
-	if (moved.stamp >= atomic_load_explicit(&pcs->oldest, memory_order_relaxed))
-		stamp_and_write(pcs, &set[1], &moved);
-	stamp_and_write(pcs, &set[0], &added);
+	added.stamp = pcs->next_stamp;
+	memcpy(words, &added, sizeof words);
+	write_entry(place_for_one_more(pcs, set), words);
+	pcs->next_stamp++;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What is known about pcs seen before: in which mapping they are, and the row that leads to
- * the caller.  A two-way cache: for the worker in front of the mapping table, of the code bytes
- * and of the unwind tables; for the program's threads all they need to walk their own stacks.
+ * the caller.  A cache of four ways: for the worker in front of the mapping table, of the code
+ * bytes and of the unwind tables; for the program's threads all they need to walk their own stacks.
  *
  * Threads: the unwinding worker writes.  Any thread reads, signal handlers too; an entry that is
  * written meanwhile is not found.  Memory: the arena, 1 MiB, of which pages are used as pcs
@@ -18,8 +18,8 @@
 #include "base/libraries.h"
 #include "sample/unwind_row.h"
 
-#define HS_KNOWN_PCS_WAYS 2u
-#define HS_KNOWN_PCS_SETS 16384u
+#define HS_KNOWN_PCS_WAYS 4u
+#define HS_KNOWN_PCS_SETS 8192u
 
 struct hs_trail;
 
@@ -42,7 +42,7 @@ struct hs_known_pc {
 enum { HS_KNOWN_PC_STAMPED = offsetof(struct hs_pc, stamp) / sizeof(uint64_t) };
 
 struct hs_known_pcs {
-	struct hs_known_pc (*sets)[HS_KNOWN_PCS_WAYS]; /* the one entered last first */
+	struct hs_known_pc (*sets)[HS_KNOWN_PCS_WAYS];
 	void *block;
 	struct hs_trail *trails; /* of threads that walk by this */
 	uint32_t next_stamp;     /* the worker's */

@@ -174,36 +174,44 @@ static void test_cache(void)
 {
 	struct hs_known_pcs pcs;
 	struct hs_pc found;
-	uint64_t same[3]; /* pcs of one set */
-	size_t count = 0;
+	uint64_t same[HS_KNOWN_PCS_WAYS + 1]; /* pcs of one set */
+	size_t count = 0, there = 0;
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
-	for (uint64_t pc = 0; count < 3; pc++) {
+	for (uint64_t pc = 0; count <= HS_KNOWN_PCS_WAYS; pc++) {
 		if (hs_known_pcs_set(pc, true) == 7)
 			same[count++] = pc;
 	}
-	for (uint32_t i = 0; i < 3; i++) {
+	for (uint32_t i = 0; i < count; i++) {
 		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
+		/* While there is room for all, all stay. */
+		for (uint32_t before = 0; i < HS_KNOWN_PCS_WAYS && before < i; before++)
+			CHECK(hs_known_pcs_find(&pcs, same[before], true, &found));
 		hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[i],
 						       .mapping = i,
 						       .row = {.cfa_offset = -77},
 						       .is_call = true});
 	}
-	/* The oldest has gone. */
-	CHECK(!hs_known_pcs_find(&pcs, same[0], true, &found));
-	for (uint32_t i = 1; i < 3; i++) {
-		CHECK(hs_known_pcs_find(&pcs, same[i], true, &found));
+	/* One of the older has gone. */
+	for (uint32_t i = 0; i < count; i++) {
+		if (!hs_known_pcs_find(&pcs, same[i], true, &found))
+			continue;
 		CHECK(found.pc == same[i] && found.mapping == i && found.row.cfa_offset == -77);
+		there++;
 	}
+	CHECK_INT(there, HS_KNOWN_PCS_WAYS);
+	CHECK(hs_known_pcs_find(&pcs, same[count - 1], true, &found));
 	/* The same address as no return address is another one. */
-	CHECK(!hs_known_pcs_find(&pcs, same[1] + 1, false, &found));
+	CHECK(!hs_known_pcs_find(&pcs, same[count - 1] + 1, false, &found));
 	hs_known_pcs_drop(&pcs);
-	CHECK(!hs_known_pcs_find(&pcs, same[2], true, &found));
+	for (uint32_t i = 0; i < count; i++)
+		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
 	/* What was dropped does not come back when another takes the place before it. */
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[0], .is_call = true});
-	CHECK(!hs_known_pcs_find(&pcs, same[2], true, &found));
+	for (uint32_t i = 1; i < count; i++)
+		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
 	/* So often that stamps come again. */
-	pcs.next_stamp = UINT32_MAX - 1;
+	pcs.next_stamp = UINT32_MAX;
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[1], .is_call = true});
 	CHECK(!hs_known_pcs_find(&pcs, same[0], true, &found));
 	CHECK(hs_known_pcs_find(&pcs, same[1], true, &found));
@@ -216,15 +224,17 @@ static _Atomic bool is_done;
 static void *disturb(void *unused)
 {
 	struct hs_known_pcs *pcs = (struct hs_known_pcs *)(uintptr_t)known();
+	static struct hs_pc found[DEPTH];
 
+	for (size_t i = 0; i < frame_count; i++) {
+		if (!hs_known_pcs_find(pcs, frames[i].address + 1, true, &found[i]))
+			abort();
+	}
 	while (!atomic_load(&is_done)) {
 		for (size_t i = 0; i < frame_count; i++) {
-			uint64_t pc = frames[i].address + 1, other = pc;
-			struct hs_pc found;
+			uint64_t pc = found[i].pc, other = pc;
 
-			if (!hs_known_pcs_find(pcs, pc, true, &found))
-				abort();
-			for (int ways = 0; ways < 2; ways++) {
+			for (unsigned way = 0; way < 2 * HS_KNOWN_PCS_WAYS; way++) {
 				do
 					other++;
 				while (hs_known_pcs_set(other, true) != hs_known_pcs_set(pc, true));
@@ -234,7 +244,7 @@ static void *disturb(void *unused)
 								      .row = {.kind = HS_ROW_END,
 									      .cfa_offset = 8}});
 			}
-			hs_known_pcs_add(pcs, &found);
+			hs_known_pcs_add(pcs, &found[i]);
 		}
 	}
 	return unused;
@@ -291,8 +301,10 @@ static void follow_trail(void)
 	/* By what is on the trail alone. */
 	unwind();
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
-	for (uint32_t i = 0; i < HS_KNOWN_PCS_SETS * HS_KNOWN_PCS_WAYS; i++)
-		atomic_store(&known()->sets[i / 2][i % 2].words[0], 0);
+	for (uint32_t set = 0; set < HS_KNOWN_PCS_SETS; set++) {
+		for (uint32_t way = 0; way < HS_KNOWN_PCS_WAYS; way++)
+			atomic_store(&known()->sets[set][way].words[0], 0);
+	}
 	CHECK_INT(walk_captured_by(NULL, bytes, DEPTH), HS_WALK_UNKNOWN);
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
 	CHECK(is_same(walked, frames, frame_count));
