@@ -118,6 +118,14 @@ hostile() {
 "
 }
 
+# The last case did without the library what it is to do.
+ended_with() {
+	[ "$plain_status" -eq "$1" ] || {
+		fail "$case_name: status $plain_status, not $1, without the library too"
+		head -5 "$plain.stdout" "$plain.stderr" >&2
+	}
+}
+
 # A case that this machine cannot run: skip_case NAME WHY...
 skip_case() {
 	case_name=$1
@@ -125,6 +133,28 @@ skip_case() {
 	echo "case $case_kind $case_name: skipped ($*)"
 	case_lines="$case_lines$case_kind skipped
 "
+}
+
+# Whether the programs of a case are here; if not, it is skipped: have NAME PROGRAM...
+have() {
+	name=$1
+	shift
+	for program in "$@"; do
+		command -v "$program" >/dev/null || {
+			skip_case "$name" "no $program"
+			return 1
+		}
+	done
+}
+
+# Whether what a case needs can be built; if not, it is skipped: made NAME COMMAND...
+made() {
+	name=$1
+	shift
+	"$@" >"$directory/$name.log" 2>&1 || {
+		skip_case "$name" "cannot be built here: $(head -c 200 "$directory/$name.log" | head -1)"
+		return 1
+	}
 }
 
 # finish, with the counts of each kind for the record.
