@@ -23,7 +23,7 @@ COMMAND_COLUMNS, NAME_COLUMNS, COLUMNS = 66, 24, 98
 
 # The file, and what makes it, as the table says where there is none.
 LONG = (("faults", "make check-faults"), ("model", "make check-model"), ("fuzz", "make fuzz"),
-        ("suites", "make check-suites"), ("analyze", "make analyze"),
+        ("suites", "scripts/run-malloc-suites"), ("analyze", "make analyze"),
         ("soak", "scripts/soak --minutes 30"))
 
 
@@ -111,6 +111,15 @@ def fuzz_rows(figures):
         get(figures, "findings"))
 
 
+def suite_rows(figures):
+    for suite in sorted({key.split()[1] for key in figures if key.startswith("suite ")}):
+        def of(key):
+            return get(figures, "suite %s %s" % (suite, key))
+        yield "malloc tests of " + suite, (
+            "%s programs, %s as without the library; %s profiles read; %s left out" % (
+                of("programs"), of("as without"), of("profiles read"), of("left out")))
+
+
 def soak_rows(figures):
     for interval in sorted({key.split()[1] for key in figures if key.startswith("interval ")}):
         def of(key):
@@ -129,7 +138,7 @@ def all_rows(figures):
             yield key, value
 
 
-ROWS = {"faults": fault_rows, "fuzz": fuzz_rows, "soak": soak_rows}
+ROWS = {"faults": fault_rows, "fuzz": fuzz_rows, "suites": suite_rows, "soak": soak_rows}
 
 
 def long_lines(results):
