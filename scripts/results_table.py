@@ -65,19 +65,21 @@ def case_counts(figures):
     """{kind: {outcome: count}}"""
     kinds = {}
     for key, value in figures.items():
-        match = re.fullmatch(r"cases (\S+) (passed|failed|skipped)", key)
+        match = re.fullmatch(r"cases (.+) (passed|failed|skipped)", key)
         if match:
             kinds.setdefault(match.group(1), {})[match.group(2)] = int(value)
     return kinds
 
 
-def outcomes(counts):
-    run = counts.get("passed", 0) + counts.get("failed", 0)
-    text = "%d cases run, %d passed" % (run, counts.get("passed", 0))
-    for outcome in ("failed", "skipped"):
-        if counts.get(outcome):
-            text += ", %d %s" % (counts[outcome], outcome)
-    return text
+def outcomes(kinds):
+    """Of each kind how many passed of those that were run, and how many were skipped."""
+    run = {kind: counts.get("passed", 0) + counts.get("failed", 0)
+           for kind, counts in kinds.items()}
+    parts = ["%s %d of %d" % (kind, counts.get("passed", 0), run[kind])
+             for kind, counts in sorted(kinds.items()) if run[kind] > 0]
+    skipped = ["%s %d" % (kind, counts["skipped"]) for kind, counts in sorted(kinds.items())
+               if "skipped" in counts]
+    return ", ".join(parts) + ("; skipped: " + ", ".join(skipped) if skipped else "")
 
 
 def case_lines(results):
@@ -86,12 +88,11 @@ def case_lines(results):
         kinds = case_counts(figures)
         if not kinds:
             continue
-        lines.append(heading(figures))
-        for kind, counts in sorted(kinds.items()):
-            lines += row(kind, outcomes(counts))
+        lines += [heading(figures)] + row("hostile cases passed", outcomes(kinds))
+        for counts in kinds.values():
             for outcome, count in counts.items():
                 total[outcome] = total.get(outcome, 0) + count
-    return row("all hostile cases", outcomes(total)) + lines
+    return lines + ["    make check"] + row("hostile cases passed", outcomes({"all": total}))
 
 
 # --- long runs -------------------------------------------------------------------------
@@ -105,10 +106,17 @@ def fault_rows(figures):
         get(figures, "faults_injected"), get(figures, "runs"), get(figures, "faults_survived"))
 
 
+def model_rows(figures):
+    yield "interleavings explored", (
+        "%s of %s scenarios, %s of these completely; violations: %s; seeded bugs found: %s of %s" %
+        tuple(get(figures, key) for key in (
+            "interleavings", "scenarios", "scenarios complete", "violations",
+            "seeded bugs found", "seeded bugs")))
+
+
 def fuzz_rows(figures):
-    yield "fuzz executions", "%s of %s targets in %s s of processor time; findings: %s" % (
-        get(figures, "executions"), get(figures, "targets"), get(figures, "processor_seconds"),
-        get(figures, "findings"))
+    yield "fuzz executions", "%s of %s targets; findings: %s" % (
+        get(figures, "executions"), get(figures, "targets"), get(figures, "findings"))
 
 
 def suite_rows(figures):
@@ -138,7 +146,7 @@ def all_rows(figures):
             yield key, value
 
 
-ROWS = {"faults": fault_rows, "fuzz": fuzz_rows, "suites": suite_rows, "soak": soak_rows}
+ROWS = {"faults": fault_rows, "model": model_rows, "fuzz": fuzz_rows, "suites": suite_rows, "soak": soak_rows}
 
 
 def long_lines(results):
@@ -150,6 +158,8 @@ def long_lines(results):
         yield heading(figures)
         for key, value in ROWS.get(name, all_rows)(figures):
             yield from row(key, value)
+        if "note" in figures and name in ROWS:
+            yield from row("", figures["note"])
 
 
 # --- the table -------------------------------------------------------------------------

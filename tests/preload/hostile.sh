@@ -167,7 +167,7 @@ finish_cases() {
 			echo "commit: $(git -C "$source_directory" rev-parse --short HEAD 2>/dev/null)"
 			echo "command: make check TESTS=tests/preload/$test_name.sh"
 			printf '%s' "$case_lines" | sort | uniq -c |
-				awk '{ print "cases " $2 " " $3 ": " $1 }'
+				sed 's/^ *\([0-9]*\) \(.*\)/cases \2: \1/'
 		} >"$HS_RESULTS/$test_name"
 	}
 	finish

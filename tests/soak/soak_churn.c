@@ -226,6 +226,8 @@ void soak_handle_signals(void)
 	sigaction(SIGUSR1, &action, NULL);
 	action.sa_handler = do_nothing;
 	action.sa_flags = SA_ONSTACK;
+	/* Which would run on that stack, where nothing waits for room. */
+	sigaddset(&action.sa_mask, SIGUSR1);
 	sigaction(SIGUSR2, &action, NULL);
 }
 
