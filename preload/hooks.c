@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the process and its threads begin and end: the constructor, the exits, thread
- * starts, library unloads.  Thin calls into session/.
+ * Where the process and its threads begin and end: the constructor, the exits, threads,
+ * library unloads.  Thin calls into session/.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -18,6 +19,9 @@
 
 HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			     void *(*start)(void *), void *argument);
+HS_EXPORT void pthread_exit(void *result) __attribute__((noreturn));
+HS_EXPORT int unshare(int flags);
+HS_EXPORT int setns(int fd, int type);
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT void *dlopen(const char *file, int mode);
 HS_EXPORT void *dlmopen(Lmid_t namespace, const char *file, int mode);
@@ -57,6 +61,7 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	(void)argc, (void)argv;
 	hs_next_resolve_all();
 	next.pthread_create = hs_next.pthread_create;
+	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
 	hs_session_start(environment, interposed && hs_next.resolved, &next);
 	__cxa_atexit(finish, NULL, NULL);
 	(void)at_quick_exit(hs_session_finish);
@@ -70,6 +75,9 @@ struct thread_start {
 	size_t guard_bytes;
 };
 
+/* Its end is known without pthread_exit(). */
+static __thread bool is_created;
+
 static void thread_ends(void *unused)
 {
 	(void)unused;
@@ -82,6 +90,7 @@ static void *run_thread(void *memory)
 	void *result;
 
 	hs_next.free(memory);
+	is_created = true;
 	hs_session_thread_begins(start.stack_bytes, start.guard_bytes);
 	pthread_cleanup_push(thread_ends, NULL);
 	result = start.start(start.argument);
@@ -118,10 +127,53 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 		return hs_next.pthread_create(thread, attributes, start, argument);
 	*memory = (struct thread_start){.start = start, .argument = argument};
 	read_stack_size(attributes, memory);
+	hs_session_thread_comes();
 	error = hs_next.pthread_create(thread, attributes, run_thread, memory);
-	if (error != 0)
+	if (error != 0) {
+		hs_session_thread_fails();
 		hs_next.free(memory);
+	}
 	return error;
+}
+
+void pthread_exit(void *result)
+{
+	if (hs_next.pthread_exit == NULL)
+		hs_next_resolve_all();
+	/* The main thread, also of a forked child. */
+	if (!is_created && hs_sys_gettid() == hs_sys_getpid())
+		hs_session_thread_ends();
+	hs_next.pthread_exit(result);
+	__builtin_unreachable();
+}
+
+/* EINVAL, among others: the process must have one thread only, and has ours. */
+int unshare(int flags)
+{
+	int result;
+
+	if (hs_next.unshare == NULL)
+		hs_next_resolve_all();
+	result = hs_next.unshare(flags);
+	if (result != 0 && errno == EINVAL && hs_session_alone_begins()) {
+		result = hs_next.unshare(flags);
+		hs_session_alone_ends();
+	}
+	return result;
+}
+
+int setns(int fd, int type)
+{
+	int result;
+
+	if (hs_next.setns == NULL)
+		hs_next_resolve_all();
+	result = hs_next.setns(fd, type);
+	if (result != 0 && errno == EINVAL && hs_session_alone_begins()) {
+		result = hs_next.setns(fd, type);
+		hs_session_alone_ends();
+	}
+	return result;
 }
 
 /*

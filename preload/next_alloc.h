@@ -42,6 +42,9 @@
 			  char *const envp[], int flags))                                          \
 	X(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,               \
 				void *(*start)(void *), void *argument))                           \
+	X(void, pthread_exit, (void *result))                                                      \
+	X(int, unshare, (int flags))                                                               \
+	X(int, setns, (int fd, int type))                                                          \
 	X(void *, dlopen, (const char *file, int mode))                                            \
 	X(void *, dlmopen, (Lmid_t namespace, const char *file, int mode))                         \
 	X(int, dlclose, (void *handle))                                                            \

@@ -197,7 +197,6 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 		.tv_sec = timeout_ns / 1000000000,
 		.tv_nsec = timeout_ns % 1000000000,
 	};
-
 	long result = hs_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected,
 				 timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
 
@@ -209,9 +208,21 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 	return (int)result;
 }
 
+/* Sticky; relaxed: it says what to expect, nothing hangs on it. */
+static _Atomic bool is_wake_refused;
+
 int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters)
 {
-	return (int)hs_syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, waiters, 0, 0, 0);
+	int result = (int)hs_syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, waiters, 0, 0, 0);
+
+	if (result < 0)
+		atomic_store_explicit(&is_wake_refused, true, memory_order_relaxed);
+	return result;
+}
+
+bool hs_sys_is_wake_refused(void)
+{
+	return atomic_load_explicit(&is_wake_refused, memory_order_relaxed);
 }
 
 pid_t hs_sys_getpid(void)

@@ -46,6 +46,7 @@ struct hs_recorder {
 	uint64_t block_ns;           /* longest wait for room per sample; 0: none, lose stacks */
 	bool stream;                 /* no stacks; instead CLOCK_MONOTONIC_COARSE's time */
 	_Atomic bool reader_runs;    /* there is a worker that will make room */
+	bool (*died)(void);          /* whether there is none any more; NULL: not known */
 	_Atomic int64_t process_id;  /* of the process whose worker that is */
 };
 extern struct hs_recorder hs_recorder;

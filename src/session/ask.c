@@ -22,8 +22,11 @@ static struct hs_ask asked;
 static int result;
 static char result_path[HS_PATH_BYTES];
 
-/* Numbers of asks.  number: release after `asked`; done: release after `result`.  Futex: done. */
-static _Atomic uint32_t number, done;
+/*
+ * Numbers of asks.  number: release after `asked`; done: release after `result`; begun: of the one
+ * that is served.  Futex: done.
+ */
+static _Atomic uint32_t number, begun, done;
 
 bool hs_ask_is_waiting(void)
 {
@@ -33,15 +36,17 @@ bool hs_ask_is_waiting(void)
 
 static int wait_done(uint32_t ask, uint64_t end_ns)
 {
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	uint32_t now;
 
 	/* Acquire: pairs with the release in hs_ask_serve(). */
 	while ((now = atomic_load_explicit(&done, memory_order_acquire)) != ask) {
 		uint64_t now_ns = hs_sys_monotonic_ns();
 
-		if (now_ns >= end_ns)
+		if (now_ns >= end_ns || hs_threads_died() ||
+		    hs_threads_sleep_on(start_ns, begun != ask))
 			return -ETIMEDOUT;
-		hs_sys_futex_wait(&done, now, (int64_t)(end_ns - now_ns));
+		hs_sys_futex_wait(&done, now, HS_WAIT_SLICE_NS);
 	}
 	return 0;
 }
@@ -145,6 +150,7 @@ void hs_ask_serve(void)
 
 	if (mine == atomic_load_explicit(&done, memory_order_relaxed))
 		return;
+	begun = mine;
 	result = serve(&asked);
 	atomic_store_explicit(&done, mine, memory_order_release);
 	hs_sys_futex_wake(&done, INT_MAX);

@@ -128,10 +128,15 @@ void hs_cpu_guard_follow(void)
 		hs_cpu_pressure.overs++;
 }
 
-void hs_cpu_guard_after_fork(void)
+void hs_cpu_guard_after_stop(void)
 {
 	worker_seen_ns = producer_seen_ns = 0;
 	is_writing = false;
+}
+
+void hs_cpu_guard_after_fork(void)
+{
+	hs_cpu_guard_after_stop();
 	used_before_fork_ns = used_ns();
 	state = (struct hs_cpu_state){
 		.last = {.now_ns = hs_sys_monotonic_ns(), .writing_ns = writing_ns},

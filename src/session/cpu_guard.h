@@ -68,4 +68,7 @@ void hs_cpu_guard_follow(void);
 /* In a forked child, whose threads are new. */
 void hs_cpu_guard_after_fork(void);
 
+/* The threads have ended; others will begin with clocks of their own. */
+void hs_cpu_guard_after_stop(void);
+
 #endif

@@ -93,6 +93,8 @@ static void forget_threads(void)
 	struct hs_session *session = &hs_session;
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
+	atomic_store(&session->stop_threads, false);
+	atomic_store(&session->more_threads, 0);
 	atomic_store(&hs_recorder.reader_runs, false);
 	atomic_store(&session->ring.reader_asleep, HS_RING_AWAKE);
 	atomic_store(&session->ring.space_waiters, 0);

@@ -182,6 +182,7 @@ static void start_sampling(void)
 	hs_recorder.ring = &session->ring;
 	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
 	hs_recorder.depth_frames = hs_options.depth_frames;
+	hs_recorder.died = hs_threads_died;
 	/* Hints may change what code is at any time: see sample/hint_record.c. */
 	if (session->unwinder != NULL && hs_options.map[0] == '\0')
 		atomic_store_explicit(&hs_recorder.known_pcs,
@@ -245,6 +246,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	int saved_errno = errno;
 
 	hs_session.next = *next;
+	hs_threads_init();
 	/* A privileged program's user must not say where it writes its messages. */
 	read_options(getauxval(AT_SECURE) != 0 ? NULL : environment);
 	if (hs_process_decide(environment) == HS_VERDICT_PASS) {
@@ -294,20 +296,34 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 		hs_session_recorded(regs);
 }
 
+/* Why the final profile will not come: NULL as long as it may. */
+static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
+{
+	struct hs_session *session = &hs_session;
+
+	if (now_ns - start_ns >= HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS)
+		return "it was not complete after 62 s";
+	if (hs_threads_died())
+		return "a thread of the profiler was killed";
+	if (hs_threads_sleep_on(start_ns,
+				(atomic_load(&session->requests) & HS_REQUEST_FINAL) != 0))
+		return "futex() is refused";
+	return NULL;
+}
+
 /* Wait until the final profile is written, bounded.  start_ns: since when. */
 static void wait_until_finished(uint64_t start_ns)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t end_ns = start_ns + HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS, now_ns;
+	const char *reason;
 
 	while (atomic_load_explicit(&session->finished, memory_order_acquire) == 0) {
-		now_ns = hs_sys_monotonic_ns();
-		if (now_ns >= end_ns) {
-			hs_log(HS_LOG_ERROR, "the profile of %s was not complete after %u s",
-			       session->program, (unsigned)((end_ns - start_ns) / 1000000000u));
+		reason = why_not_finished(start_ns, hs_sys_monotonic_ns());
+		if (reason != NULL) {
+			hs_log(HS_LOG_ERROR, "no profile of %s: %s", session->program, reason);
 			break;
 		}
-		hs_sys_futex_wait(&session->finished, 0, (int64_t)(end_ns - now_ns));
+		hs_sys_futex_wait(&session->finished, 0, HS_WAIT_SLICE_NS);
 	}
 }
 
@@ -369,9 +385,4 @@ void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes)
 {
 	hs_thread.tid = (uint32_t)hs_sys_gettid();
 	hs_capture_init_thread(&hs_thread, stack_bytes, guard_bytes);
-}
-
-void hs_session_thread_ends(void)
-{
-	hs_record_settle();
 }

@@ -23,6 +23,7 @@
 struct hs_session_next {
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes,
 			      void *(*start)(void *), void *argument);
+	bool registers_rseq; /* whether libc has each thread call rseq() */
 };
 
 /*
@@ -83,7 +84,22 @@ void hs_session_close_ends(bool unloaded);
  * attributes gave it (0: not known); a thread ends.  On that thread.
  */
 void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes);
+
+/*
+ * A thread of the program is about to be created, could not be; or ends, on that thread (the main
+ * thread by pthread_exit()).  When it is the last, the profiler's threads end before it, or libc
+ * would wait for them; exit() has them again.
+ */
+void hs_session_thread_comes(void);
+void hs_session_thread_fails(void);
 void hs_session_thread_ends(void);
+
+/*
+ * A system call was refused as it is to threads of a process that has several: have the profiler's
+ * end; true: do it again, and say so.  Called on: the program's threads.  Errno: preserved.
+ */
+bool hs_session_alone_begins(void);
+void hs_session_alone_ends(void);
 
 /*
  * What a program asks for, see heapsample.h: a profile now (path: its name, may be NULL),

@@ -28,12 +28,16 @@
 #define HS_DRAIN_LIMIT_NS 2000000000u
 #define HS_WRITE_LIMIT_NS 60000000000u
 
+/* In between, how often it looks whether there is something to wait for. */
+#define HS_WAIT_SLICE_NS 50000000
+
 enum hs_session_phase { HS_SESSION_NEW, HS_SESSION_ACTIVE, HS_SESSION_OFF };
 
 enum hs_threads_phase {
 	HS_THREADS_NONE,
 	HS_THREADS_STARTING,
 	HS_THREADS_RUNNING,
+	HS_THREADS_STOPPING, /* told to end, not joined yet */
 	HS_THREADS_FAILED
 };
 
@@ -54,6 +58,11 @@ struct hs_session {
 	_Atomic uint32_t phase;   /* enum hs_session_phase */
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
 	_Atomic int32_t starter;  /* tid of who starts them */
+	_Atomic bool stop_threads;
+	pthread_t handles[2]; /* of the worker, the producer: see thread_control.c */
+	bool joined[2];
+	long rseq_answer;     /* see thread_control.c */
+	_Atomic int32_t more_threads; /* of the program, than one; below 0: none is left */
 	_Atomic bool is_ring_full_early; /* of hints: a sample without room starts them too */
 	_Atomic int64_t process_id;
 	bool forked;             /* this process is a forked child of the profiled one */
@@ -120,11 +129,37 @@ void hs_session_set_budget(bool writing);
  */
 int hs_session_make_names(void);
 
+/* What the profiler threads run: threads.c. */
+void *hs_threads_worker(void *unused);
+void *hs_threads_producer(void *unused);
+
+/* Start-up. */
+void hs_threads_init(void);
+
 /*
  * Start the profiler threads if they do not run.  Called on the program's threads.
  * Returns whether they run.
  */
 bool hs_threads_ensure(void);
+
+/*
+ * End the profiler threads if they run: what is recorded then waits until they are started
+ * again.  Called on the program's threads.  Waits for a profile that is being written, 2 s
+ * at most.  Returns whether they ran and are gone.
+ */
+bool hs_threads_stop(void);
+
+/*
+ * Whether one of them is gone though nobody has ended it: killed by a seccomp filter, say.  The
+ * program's threads, where they wait for one.
+ */
+bool hs_threads_died(void);
+
+/*
+ * Whether what was asked of the producer at start_ns will not be done: it is not at it, and
+ * cannot be woken.
+ */
+bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun);
 
 /* Wait while another thread starts them.  Returns whether they run. */
 bool hs_threads_wait_started(uint64_t timeout_ns);

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two profiler threads: starting them, and their loops.
+ * The loops of the two profiler threads.
  *
  * They run with all signals blocked (by pthread_sigmask, which leaves glibc's own ones
  * open: setuid() signals every thread), under SCHED_OTHER, on the processors that the
  * process could use when it began.
  */
-#include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -26,9 +21,6 @@
 #include "session/budget.h"
 #include "session/cpu_guard.h"
 #include "session/session_state.h"
-
-/* Room for the demangler with names that were made to exhaust it. */
-#define THREAD_STACK_BYTES ((size_t)4 << 20)
 
 /* Records between two moments at which a fork can come in, unless one waits already. */
 #define BATCH_RECORDS 64
@@ -61,6 +53,11 @@ static void become_profiler(const char *name)
 	if (hs_session.affinity_bytes > 0)
 		hs_syscall(SYS_sched_setaffinity, 0, hs_session.affinity_bytes,
 			   (long)hs_session.affinity, 0, 0, 0);
+}
+
+static bool is_stopping(void)
+{
+	return atomic_load_explicit(&hs_session.stop_threads, memory_order_relaxed);
 }
 
 static void load_engine_once(void)
@@ -133,7 +130,7 @@ static bool worker_rest(enum hs_worker_result result, bool worked)
 	return true;
 }
 
-static void *worker_main(void *unused)
+void *hs_threads_worker(void *unused)
 {
 	struct hs_session *session = &hs_session;
 	bool worked = false; /* since it last slept */
@@ -145,7 +142,7 @@ static void *worker_main(void *unused)
 	load_engine_once();
 	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
-	for (;;) {
+	while (!is_stopping()) {
 		enum hs_worker_result result;
 
 		worked |= unwind_batch(&result) > 0;
@@ -159,6 +156,7 @@ static void *worker_main(void *unused)
 		woken = worker_rest(result, worked);
 		worked &= result == HS_WORKER_DID_ONE || result == HS_WORKER_FULL;
 	}
+	atomic_store_explicit(&hs_recorder.reader_runs, false, memory_order_relaxed);
 	return NULL;
 }
 
@@ -250,7 +248,7 @@ void hs_threads_pause(void *unused)
 	hs_cpu_note_producer(true);
 }
 
-static void *producer_main(void *unused)
+void *hs_threads_producer(void *unused)
 {
 	struct hs_session *session = &hs_session;
 	int64_t sleep_ns;
@@ -258,7 +256,7 @@ static void *producer_main(void *unused)
 
 	(void)unused;
 	become_profiler("heapsample-prod");
-	for (;;) {
+	while (!is_stopping()) {
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();
 		hs_schedule_run_due();
@@ -272,101 +270,4 @@ static void *producer_main(void *unused)
 			hs_event_wait(&session->producer_event, sleep_ns);
 	}
 	return NULL;
-}
-
-static int start_thread(void *(*start)(void *))
-{
-	struct sched_param none = {.sched_priority = 0};
-	pthread_attr_t attributes;
-	pthread_t thread;
-	int error = pthread_attr_init(&attributes);
-
-	if (error != 0)
-		return error;
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-	pthread_attr_setschedparam(&attributes, &none);
-	error = hs_session.next.pthread_create(&thread, &attributes, start, NULL);
-	if (error != 0) {
-		/* Not every thread may choose (SCHED_IDLE without privilege): as its creator. */
-		pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
-		error = hs_session.next.pthread_create(&thread, &attributes, start, NULL);
-	}
-	pthread_attr_destroy(&attributes);
-	return error;
-}
-
-/*
- * The creating thread allocates from the arena meanwhile: it may be inside an allocation
- * of the program (or a signal handler that interrupted one), and what pthread_create()
- * allocates must not be sampled or wait for the program's allocator.
- */
-static int start_both(void)
-{
-	struct hs_thread_state saved = hs_thread;
-	sigset_t all, mask;
-	int error;
-
-	sigfillset(&all);
-	hs_thread.kind = HS_THREAD_PROFILER;
-	hs_thread.bytes_until_sample = 0;
-	pthread_sigmask(SIG_SETMASK, &all, &mask);
-	error = start_thread(worker_main);
-	if (error == 0)
-		error = start_thread(producer_main);
-	pthread_sigmask(SIG_SETMASK, &mask, NULL);
-	hs_thread.kind = saved.kind;
-	hs_thread.bytes_until_sample = saved.bytes_until_sample;
-	return error;
-}
-
-bool hs_threads_ensure(void)
-{
-	struct hs_session *session = &hs_session;
-	int saved_errno = errno, error;
-	uint32_t none = HS_THREADS_NONE;
-
-	if (atomic_load_explicit(&session->threads, memory_order_acquire) == HS_THREADS_RUNNING)
-		return true;
-	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
-	    hs_sys_getpid() != session->process_id ||
-	    !atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
-		return false;
-	atomic_store_explicit(&session->starter, hs_sys_gettid(), memory_order_relaxed);
-	error = start_both();
-	atomic_store_explicit(&session->threads,
-			      error == 0 ? HS_THREADS_RUNNING : HS_THREADS_FAILED,
-			      memory_order_release);
-	if (error != 0)
-		hs_session_off("the profiler's threads cannot be started");
-	errno = saved_errno;
-	return error == 0;
-}
-
-bool hs_threads_wait_started(uint64_t timeout_ns)
-{
-	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
-	uint32_t phase;
-
-	/* In a handler over the starting thread there is nothing to wait for. */
-	while ((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
-		       HS_THREADS_STARTING &&
-	       session->starter != hs_sys_gettid() && hs_sys_monotonic_ns() < end_ns)
-		hs_sys_futex_wait(&session->threads, phase, STALL_NS);
-	return phase == HS_THREADS_RUNNING;
-}
-
-void hs_threads_wait_reader(uint64_t timeout_ns)
-{
-	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
-
-	while (atomic_load_explicit(&session->threads, memory_order_relaxed) ==
-		       HS_THREADS_RUNNING &&
-	       !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire) &&
-	       hs_sys_monotonic_ns() < end_ns)
-		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, STALL_NS);
 }

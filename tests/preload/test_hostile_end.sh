@@ -12,6 +12,7 @@ kind exit
 for mode in return exit exit-directly quick-exit exit-thread exit-busy; do
 	hostile "process-$mode" 1 -- "$victims/victim_process" $mode
 done
+hostile pthread-exit 1 -- "$victim" pthread-exit
 hostile exit-second 1 -- "$victim" exit-second
 hostile _Exit 1 -- "$victim" _Exit
 hostile quick 1 -- "$victim" quick

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starts the two profiler threads, and ends them where the program must be without: glibc ends
+ * a process with its last thread and would wait for ours, and the kernel has calls for
+ * processes with one thread only.
+ *
+ * Runs on the program's threads.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sample/recorder.h"
+#include "sample/thread_state.h"
+#include "session/cpu_guard.h"
+#include "session/session_state.h"
+
+/* Room for the demangler with names that were made to exhaust it. */
+#define THREAD_STACK_BYTES ((size_t)4 << 20)
+
+/* Between two looks at what nobody wakes for. */
+#define LOOK_NS 1000000
+
+/* Of the thread that tries what a thread of glibc's must be able to do. */
+#define TRIAL_STACK_BYTES 16384
+#define TRIAL_LIMIT_NS 1000000000u
+
+/* How long a thread waits for the profiler's to end. */
+#define STOP_LIMIT_NS 2000000000u
+
+/* A thread that cannot be woken has not been asleep if it has begun by then. */
+#define ASLEEP_LIMIT_NS 500000000u
+
+/* No possible answer of a system call. */
+#define NO_ANSWER LONG_MIN
+
+struct trial {
+	_Atomic uint32_t word;
+	_Atomic pid_t tid; /* 0 when it is over */
+	long futex, rseq;
+};
+
+/* glibc has registered the caller already, or nobody: the kernel refuses these arguments. */
+static long ask_rseq(void)
+{
+	return hs_syscall(SYS_rseq, 0, 0, 0, 0, 0, 0);
+}
+
+void hs_threads_init(void)
+{
+	hs_session.rseq_answer = hs_session.next.registers_rseq ? ask_rseq() : NO_ANSWER;
+}
+
+/* What dlopen() does: who is killed there leaves the loader locked. */
+static void try_loading(void)
+{
+	struct stat file;
+	char byte;
+	int fd = hs_sys_open("/proc/self/exe", O_RDONLY, 0);
+
+	hs_sys_fstat(fd, &file);
+	hs_sys_read(fd, &byte, 1);
+	hs_sys_pread(fd, &byte, 1, 0);
+	hs_sys_close(fd);
+}
+
+/* On the trial's thread, which has its creator's thread-local storage. */
+static int try_calls(void *memory)
+{
+	struct trial *trial = memory;
+
+	try_loading();
+	trial->futex = hs_sys_futex_wake(&trial->word, 1);
+	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? ask_rseq() : NO_ANSWER;
+	return 0;
+}
+
+/*
+ * Whether a thread of glibc's would live: where futex() or rseq() is refused (a program may
+ * forbid them to itself) glibc ends the process.  Tried on a thread that is none of glibc's, for
+ * the filter may end who tries.
+ */
+static bool would_threads_live(void)
+{
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			  CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
+	uint64_t end_ns = hs_sys_monotonic_ns() + TRIAL_LIMIT_NS;
+	char *stack = hs_sys_map(TRIAL_STACK_BYTES, PROT_READ | PROT_WRITE);
+	struct trial *trial = (struct trial *)(void *)stack;
+	pid_t tid = 1;
+	bool live;
+
+	if (stack == NULL)
+		return false;
+	/* At the low end of its stack: it stays, if the thread does not end in time. */
+	*trial = (struct trial){.tid = tid, .futex = NO_ANSWER, .rseq = NO_ANSWER};
+	if (clone(try_calls, stack + TRIAL_STACK_BYTES, flags, trial, NULL, NULL, &trial->tid) <
+	    0) {
+		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
+		return false;
+	}
+	while ((tid = atomic_load(&trial->tid)) != 0 && hs_sys_monotonic_ns() < end_ns)
+		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	live = tid == 0 && trial->futex >= 0 && trial->rseq == hs_session.rseq_answer;
+	if (tid == 0)
+		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
+	return live;
+}
+
+static int start_thread(pthread_t *thread, void *(*start)(void *))
+{
+	struct sched_param none = {.sched_priority = 0};
+	pthread_attr_t attributes;
+	int error = pthread_attr_init(&attributes);
+
+	if (error != 0)
+		return error;
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+	pthread_attr_setschedparam(&attributes, &none);
+	error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
+	if (error != 0) {
+		/* Not every thread may choose (SCHED_IDLE without privilege): as its creator. */
+		pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
+		error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
+	}
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+static int start_in_order(void)
+{
+	struct hs_session *session = &hs_session;
+	int error = would_threads_live() ? 0 : EPERM;
+
+	session->joined[0] = session->joined[1] = false;
+	if (error == 0)
+		error = start_thread(&session->handles[0], hs_threads_worker);
+	if (error == 0)
+		error = start_thread(&session->handles[1], hs_threads_producer);
+	return error;
+}
+
+/*
+ * The creating thread allocates from the arena meanwhile: it may be inside an allocation
+ * of the program (or a signal handler that interrupted one), and what pthread_create()
+ * allocates must not be sampled or wait for the program's allocator.  Signals are blocked.
+ */
+static int start_both(void)
+{
+	struct hs_thread_state saved = hs_thread;
+	int error;
+
+	hs_thread.kind = HS_THREAD_PROFILER;
+	hs_thread.bytes_until_sample = 0;
+	error = start_in_order();
+	hs_thread.kind = saved.kind;
+	hs_thread.bytes_until_sample = saved.bytes_until_sample;
+	return error;
+}
+
+/*
+ * While threads are started or joined no handler may jump out, and no cancellation end the
+ * thread: locks of the C library and of the arena are held.
+ */
+struct undisturbed {
+	sigset_t mask;
+	int cancel_state;
+	bool masked; /* else the program's handlers would run on our threads */
+};
+
+static void begin_undisturbed(struct undisturbed *before)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel_state);
+	before->masked = pthread_sigmask(SIG_SETMASK, &all, &before->mask) == 0;
+}
+
+static void end_undisturbed(const struct undisturbed *before)
+{
+	if (before->masked)
+		pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+	pthread_setcancelstate(before->cancel_state, NULL);
+}
+
+static void wake_both(void)
+{
+	hs_ring_wake_reader(&hs_session.ring);
+	hs_event_signal(&hs_session.worker_event);
+	hs_event_signal(&hs_session.producer_event);
+}
+
+/* Held while a handle is looked at; nobody waits for it. */
+static _Atomic bool is_joining;
+
+/* Whether a thread is gone; a look into memory, as long as it is not. */
+static bool is_gone(int which)
+{
+	struct hs_session *session = &hs_session;
+
+	if (!session->joined[which])
+		session->joined[which] = pthread_tryjoin_np(session->handles[which], NULL) == 0;
+	return session->joined[which];
+}
+
+bool hs_threads_died(void)
+{
+	struct hs_session *session = &hs_session;
+	bool died;
+
+	if (atomic_load(&session->threads) != HS_THREADS_RUNNING ||
+	    atomic_exchange(&is_joining, true))
+		return false;
+	died = atomic_load(&session->threads) == HS_THREADS_RUNNING && (is_gone(0) || is_gone(1));
+	if (died)
+		atomic_store(&hs_recorder.reader_runs, false);
+	atomic_store(&is_joining, false);
+	return died;
+}
+
+/* Wait until end_ns for the threads that were told to end.  Whether they are gone. */
+static bool join_both(uint64_t end_ns)
+{
+	while (!is_gone(0) || !is_gone(1)) {
+		/* Again and again: it may be about to sleep. */
+		wake_both();
+		if (hs_sys_monotonic_ns() >= end_ns)
+			return false;
+		hs_sys_futex_wait(&hs_session.threads, HS_THREADS_STOPPING, LOOK_NS);
+	}
+	return true;
+}
+
+/* STOPPING -> NONE, if they are gone by then. */
+static bool end_stop(uint64_t end_ns)
+{
+	struct hs_session *session = &hs_session;
+	bool gone;
+
+	if (atomic_load(&session->threads) != HS_THREADS_STOPPING ||
+	    atomic_exchange(&is_joining, true))
+		return false;
+	gone = atomic_load(&session->threads) == HS_THREADS_STOPPING && join_both(end_ns);
+	if (gone) {
+		hs_cpu_guard_after_stop();
+		atomic_store(&session->stop_threads, false);
+		atomic_store(&session->threads, HS_THREADS_NONE);
+	}
+	atomic_store(&is_joining, false);
+	return gone;
+}
+
+bool hs_threads_stop(void)
+{
+	struct hs_session *session = &hs_session;
+	int saved_errno = errno;
+	uint32_t running = HS_THREADS_RUNNING;
+	struct undisturbed before;
+	bool gone;
+
+	if (hs_on_profiler_thread() || hs_sys_getpid() != session->process_id ||
+	    !atomic_compare_exchange_strong(&session->threads, &running, HS_THREADS_STOPPING))
+		return false;
+	atomic_store(&session->stop_threads, true);
+	begin_undisturbed(&before);
+	gone = end_stop(hs_sys_monotonic_ns() + STOP_LIMIT_NS);
+	end_undisturbed(&before);
+	errno = saved_errno;
+	return gone;
+}
+
+/* None of the program's threads is left, or is about to be; it does not end by exit() either. */
+static bool is_deserted(void)
+{
+	return atomic_load(&hs_session.more_threads) < 0 && atomic_load(&hs_session.finishing) == 0;
+}
+
+/* Whether they run; off is set if they cannot be started. */
+static bool start_once(bool may_start, bool *off)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t none = HS_THREADS_NONE;
+
+	if (!atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
+		return none == HS_THREADS_RUNNING;
+	atomic_store_explicit(&session->starter, hs_sys_gettid(), memory_order_relaxed);
+	*off = !may_start || start_both() != 0;
+	atomic_store_explicit(&session->threads, *off ? HS_THREADS_FAILED : HS_THREADS_RUNNING,
+			      memory_order_release);
+	return !*off;
+}
+
+bool hs_threads_ensure(void)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t phase = atomic_load_explicit(&session->threads, memory_order_acquire);
+	int saved_errno = errno;
+	struct undisturbed before;
+	bool running, off = false;
+
+	if (phase != HS_THREADS_NONE && phase != HS_THREADS_STOPPING)
+		return phase == HS_THREADS_RUNNING;
+	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
+	    hs_sys_getpid() != session->process_id || is_deserted())
+		return false;
+	begin_undisturbed(&before);
+	end_stop(0);
+	running = start_once(before.masked, &off);
+	end_undisturbed(&before);
+	if (off)
+		hs_session_off("the profiler's threads cannot be started");
+	errno = saved_errno;
+	return running;
+}
+
+bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
+{
+	return not_begun && hs_sys_is_wake_refused() &&
+	       hs_sys_monotonic_ns() - start_ns > ASLEEP_LIMIT_NS;
+}
+
+bool hs_threads_wait_started(uint64_t timeout_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+	uint32_t phase;
+
+	/* In a handler over the starting thread there is nothing to wait for. */
+	while ((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
+		       HS_THREADS_STARTING &&
+	       session->starter != hs_sys_gettid() && hs_sys_monotonic_ns() < end_ns)
+		hs_sys_futex_wait(&session->threads, phase, LOOK_NS);
+	return phase == HS_THREADS_RUNNING;
+}
+
+void hs_threads_wait_reader(uint64_t timeout_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+
+	while (atomic_load_explicit(&session->threads, memory_order_relaxed) ==
+		       HS_THREADS_RUNNING &&
+	       !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire) &&
+	       hs_sys_monotonic_ns() < end_ns)
+		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, LOOK_NS);
+}
+
+void hs_session_thread_comes(void)
+{
+	atomic_fetch_add(&hs_session.more_threads, 1);
+}
+
+void hs_session_thread_fails(void)
+{
+	atomic_fetch_sub(&hs_session.more_threads, 1);
+}
+
+void hs_session_thread_ends(void)
+{
+	hs_record_settle();
+	if (atomic_fetch_sub(&hs_session.more_threads, 1) == 0)
+		hs_threads_stop();
+}
+
+bool hs_session_alone_begins(void)
+{
+	return hs_threads_stop();
+}
+
+void hs_session_alone_ends(void)
+{
+	hs_threads_ensure();
+}

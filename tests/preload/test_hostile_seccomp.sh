@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Programs that forbid themselves system calls which the profiler makes: before its threads start
+# (HEAPSAMPLE_BLOCK=0: at the first sample) and later, for themselves and for all threads.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/hostile.sh"
+
+victim=$victims/victim_hostile_seccomp
+"$victim" start errno uname >/dev/null
+[ $? -eq 5 ] || skip "no seccomp filters"
+
+# What may be said where there is no profile, or less in it.
+given_up='cannot write the profile|cannot be started|futex\(\) is refused|was killed'
+given_up="$given_up|libunwind is not used|HEAPSAMPLE_MEMORY is used up"
+
+# filtered CALLS WHEN ACTION [all]
+filtered() {
+	calls=$1
+	shift
+	# shellcheck disable=SC2086 # calls are words
+	hostile "$(echo "$*" "${calls%%[ 	]*}" | tr ' ' .)" any -m "$given_up" HEAPSAMPLE_BLOCK=0 -- \
+		"$victim" "$@" $calls
+}
+
+kind seccomp-errno
+for call in futex openat mmap munmap mprotect madvise process_vm_readv clone clone3 getrandom \
+	sched_getscheduler sched_setscheduler prctl getpid rt_sigprocmask read pread64 close \
+	newfstatat readlinkat renameat2 unlinkat getcwd rseq; do
+	filtered $call start errno
+	filtered $call later errno all
+done
+filtered futex later errno
+many='ptrace openat munmap madvise process_vm_readv clone3 getrandom sched_getscheduler getpid'
+many="$many newfstatat readlinkat renameat2"
+filtered "$many" start nosys
+filtered "$many" later nosys all
+
+# Without ptrace, as in many containers: the profile is whole.
+hostile no-ptrace 1 HEAPSAMPLE_BLOCK=0 -- "$victim" start errno ptrace process_vm_readv
+
+# Those that the profiler's threads make and the program's do not.
+kind seccomp-kill
+for call in openat rseq read renameat2; do
+	filtered $call start kill all
+	filtered $call later kill all
+done
+finish_cases
