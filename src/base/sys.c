@@ -208,21 +208,21 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 	return (int)result;
 }
 
-/* Sticky; relaxed: it says what to expect, nothing hangs on it. */
+/* Of the last; relaxed: it says what to expect, nothing hangs on it. */
 static _Atomic bool is_wake_refused;
+
+bool hs_sys_is_wake_refused(void)
+{
+	return atomic_load_explicit(&is_wake_refused, memory_order_relaxed);
+}
 
 int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters)
 {
 	int result = (int)hs_syscall(SYS_futex, (long)word, FUTEX_WAKE_PRIVATE, waiters, 0, 0, 0);
 
-	if (result < 0)
-		atomic_store_explicit(&is_wake_refused, true, memory_order_relaxed);
+	if ((result < 0) != hs_sys_is_wake_refused())
+		atomic_store_explicit(&is_wake_refused, result < 0, memory_order_relaxed);
 	return result;
-}
-
-bool hs_sys_is_wake_refused(void)
-{
-	return atomic_load_explicit(&is_wake_refused, memory_order_relaxed);
 }
 
 pid_t hs_sys_getpid(void)
@@ -245,7 +245,8 @@ ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes)
 	struct iovec to = { .iov_base = buffer, .iov_len = bytes };
 	struct iovec from = { .iov_base = (void *)address, .iov_len = bytes };
 
-	return repeat(SYS_process_vm_readv, hs_sys_getpid(), (long)&to, 1, (long)&from, 1, 0);
+	/* By this thread: the main one has no memory once it has left by pthread_exit(). */
+	return repeat(SYS_process_vm_readv, hs_sys_gettid(), (long)&to, 1, (long)&from, 1, 0);
 }
 
 ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
@@ -254,7 +255,7 @@ ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
 
 	/* Where a seccomp filter refuses it, the same bytes by way of /proc. */
 	if (got == -EPERM || got == -ENOSYS) {
-		int fd = hs_sys_open("/proc/self/mem", O_RDONLY, 0);
+		int fd = hs_sys_open("/proc/thread-self/mem", O_RDONLY, 0);
 		if (fd < 0)
 			return fd;
 		got = hs_sys_pread(fd, buffer, bytes, address);

@@ -81,7 +81,7 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 /* Returns how many were woken, or -errno. */
 int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters);
 
-/* Whether that was refused once: who sleeps may go on sleeping. */
+/* Whether the last one was refused: who sleeps may go on sleeping. */
 bool hs_sys_is_wake_refused(void);
 
 pid_t hs_sys_getpid(void);

@@ -126,7 +126,8 @@ static ssize_t read_all(struct hs_mapping_table *table, int fd)
 
 static ssize_t read_maps(struct hs_mapping_table *table)
 {
-	int fd = hs_sys_open("/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+	/* Not self, which is the main thread's: empty if that has left by pthread_exit(). */
+	int fd = hs_sys_open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
 	ssize_t bytes;
 
 	if (fd < 0)

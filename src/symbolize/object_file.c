@@ -38,7 +38,8 @@ int hs_object_file_open(struct hs_elf_file *file, const struct hs_object *object
 		result = try(file, object->path, object);
 	if (result == 0)
 		return 0;
-	if ((object->flags & HS_OBJECT_MAIN) != 0 && try(file, "/proc/self/exe", object) == 0)
+	if ((object->flags & HS_OBJECT_MAIN) != 0 &&
+	    try(file, "/proc/thread-self/exe", object) == 0)
 		return 1;
 	hs_format(path, sizeof path, "/proc/self/map_files/%llx-%llx",
 		  (unsigned long long)object->start, (unsigned long long)object->end);
