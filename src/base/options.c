@@ -46,6 +46,12 @@ static const struct hs_option_word switch_words[] = {
 	{ "1", HS_SWITCH_ON },
 	{ NULL, 0 },
 };
+static const struct hs_option_word final_words[] = {
+	{ "0", HS_FINAL_NONE },
+	{ "1", HS_FINAL_EXIT },
+	{ "term", HS_FINAL_TERM },
+	{ NULL, 0 },
+};
 static const struct hs_option_word log_words[] = {
 	{ "error", HS_LOG_ERROR },
 	{ "warn", HS_LOG_WARN },
@@ -116,7 +122,8 @@ static const struct hs_option option_table[] = {
 	  FIELD(output), .parse = hs_option_parse_pattern, .print = hs_option_print_text },
 	{ PREFIX "_STREAM", "", "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
 	  FIELD(stream), .parse = hs_option_parse_pattern_or_none, .print = hs_option_print_text },
-	{ PREFIX "_FINAL", "1", "0 or 1", FIELD(final_dump), VALUE(word), .words = switch_words },
+	{ PREFIX "_FINAL", "1", "0, 1 or term", FIELD(final_dump), VALUE(word),
+	  .words = final_words },
 	{ PREFIX "_SIGNAL", "", "a signal that the program can do without, such as USR2 or 12",
 	  FIELD(signal_number), VALUE(signal) },
 	{ PREFIX "_TIME_INTERVAL", "0", "seconds, 0 to 8760h, such as 90 or 10m",

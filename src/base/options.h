@@ -37,6 +37,9 @@ enum hs_label { HS_LABEL_SIZE = 1, HS_LABEL_THREAD = 2, HS_LABEL_TID = 4 };
 enum hs_jit_source { HS_JIT_SOURCE_PERF_MAP = 1, HS_JIT_SOURCE_GDB = 2 };
 
 /* One field per variable; the variable's name is in the comment. */
+/* When a last profile is written; TERM: also where SIGTERM ends the process. */
+enum hs_final { HS_FINAL_NONE, HS_FINAL_EXIT, HS_FINAL_TERM };
+
 struct hs_options {
 	enum hs_mode mode;         /* HEAPSAMPLE: 0, 1, check */
 	uint64_t interval_bytes;   /* _INTERVAL: mean bytes between samples, 1..256g */
@@ -45,7 +48,7 @@ struct hs_options {
 	bool active;               /* _ACTIVE: sample from the start */
 	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
 	char stream[HS_OPTION_TEXT_BYTES]; /* _STREAM: pattern, in place of profiles; "" = none */
-	bool final_dump;           /* _FINAL */
+	uint8_t final_dump;        /* _FINAL: enum hs_final */
 	int signal_number;         /* _SIGNAL: 0 = none */
 	uint64_t time_interval_s;  /* _TIME_INTERVAL: seconds between dumps, 0 = none */
 	uint64_t time_phase_s;     /* _TIME_PHASE: until the first of them, 0 = the interval */

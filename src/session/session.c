@@ -230,7 +230,10 @@ static void start_profiling(char **environment)
 	hs_process_mark_root();
 	hs_fork_install();
 	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
+	hs_session_stay_here();
 	hs_schedule_start();
+	if (hs_options.final_dump == HS_FINAL_TERM)
+		hs_term_install();
 	start_sampling();
 	hs_heaps_notify();
 	if (hs_recorder.block_ns != 0 || hs_options.signal_number != 0 ||

@@ -129,6 +129,10 @@ void hs_session_set_budget(bool writing);
  */
 int hs_session_make_names(void);
 
+/* Start-up: term.c, start_directory.c. */
+void hs_term_install(void);
+void hs_session_stay_here(void);
+
 /* What the profiler threads run: threads.c. */
 void *hs_threads_worker(void *unused);
 void *hs_threads_producer(void *unused);

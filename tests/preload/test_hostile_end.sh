@@ -26,6 +26,7 @@ hostile abort 0 -- "$victim" abort
 hostile fault 0 -- "$victim" fault
 hostile KILL 0 -- "$victim" signal 9
 hostile TERM 0 -- "$victim" signal 15
+hostile TERM-final 1 HEAPSAMPLE_FINAL=term -- "$victim" signal 15
 hostile SEGV 0 -- "$victim" signal 11
 for delay in 1000 8000 15000 30000; do
 	hostile "kill-in-dump.$delay" any -- "$victim" kill-in-dump $delay
@@ -43,4 +44,17 @@ hostile dup-over 2 -e -- "$victim" dup-over "$file"
 hostile dup-over-stream any -e -m 'the program closed its descriptor' \
 	"HEAPSAMPLE_STREAM=$directory/%p.%e.stream" -- "$victim" dup-over "$file"
 [ ! -s "$file" ] || fail "dup-over-stream: the program's file: $(od -c "$file" | head)"
+
+kind directories
+mkdir "$directory/start"
+cd "$directory/start" || exit 1
+hostile chdir any HEAPSAMPLE_OUTPUT=%p.%n.heap.pb.gz -- "$victim" chdir /
+[ "$(profile_count .)" -eq 6 ] || fail "chdir: profiles are not where it was at its start:" ./*
+hostile rmdir any HEAPSAMPLE_OUTPUT=%p.%n.heap.pb.gz HEAPSAMPLE_LOGFILE=log HEAPSAMPLE_LOG=info \
+	-- "$victim" rmdir "$directory/gone"
+[ "$(profile_count .)" -eq 8 ] || fail "rmdir: no profiles where it was at its start:" ./*
+[ "$(grep -c ': wrote ' log)" -eq 2 ] || fail "rmdir: no messages where it was at its start"
+cd - >/dev/null || exit 1
+hostile remove-output any -m 'no such directory' \
+	"HEAPSAMPLE_OUTPUT=$directory/away/%p.%n.heap.pb.gz" -- "$victim" remove-output "$directory/away"
 finish_cases

@@ -187,8 +187,9 @@ static void mode_dup_over(void)
 	check(fd >= 0, "file");
 	churn(5000);
 	for (int other = 3; other < 1024; other++) {
-		if (other != fd)
-			check(dup2(fd, other) == other, "dup2");
+		/* The kernel says so while another thread opens a file with that number. */
+		while (other != fd && dup2(fd, other) != other)
+			check(errno == EBUSY, "dup2");
 	}
 	dup2(fd, 2);
 	churn(20000);
@@ -209,9 +210,10 @@ static void mode_chdir(void)
 	exit(5);
 }
 
-/* argument: the directory that is the working directory, and goes. */
+/* argument: the directory that it works in, and that goes. */
 static void mode_rmdir(void)
 {
+	check(mkdir(argument, 0700) == 0 && chdir(argument) == 0, "directory");
 	churn(100);
 	check(rmdir(argument) == 0, "rmdir");
 	say("main");
@@ -221,16 +223,18 @@ static void mode_rmdir(void)
 /* argument: the directory of the profiles. */
 static void mode_remove_output(void)
 {
+	struct dirent *entry;
+	DIR *directory;
+
+	check(mkdir(argument, 0700) == 0, "mkdir");
 	churn(100);
 	ask_for_profile();
-	DIR *directory = opendir(argument);
-	struct dirent *entry;
-
-	while (directory != NULL && (entry = readdir(directory)) != NULL)
+	directory = opendir(argument);
+	check(directory != NULL, "opendir");
+	while ((entry = readdir(directory)) != NULL)
 		unlinkat(dirfd(directory), entry->d_name, 0);
-	if (directory != NULL)
-		closedir(directory);
-	rmdir(argument);
+	closedir(directory);
+	check(rmdir(argument) == 0, "rmdir");
 	say("main");
 	exit(5);
 }

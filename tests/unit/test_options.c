@@ -110,7 +110,9 @@ static void test_final(void)
 	good("HEAPSAMPLE_FINAL=0", "HEAPSAMPLE_FINAL=0");
 	CHECK_INT(options.final_dump, false);
 	good("HEAPSAMPLE_FINAL=1", "HEAPSAMPLE_FINAL=1");
-	BAD_VALUES("HEAPSAMPLE_FINAL", "0 or 1); using 1", "", "2", "no", "00");
+	good("HEAPSAMPLE_FINAL=term", "HEAPSAMPLE_FINAL=term");
+	CHECK_INT(options.final_dump, HS_FINAL_TERM);
+	BAD_VALUES("HEAPSAMPLE_FINAL", "0, 1 or term); using 1", "", "2", "no", "00", "TERM");
 }
 
 static void test_signal(void)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * HEAPSAMPLE_FINAL=term: a process that SIGTERM would end writes its last profile before, and
+ * then ends by the signal all the same.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
+
+#include "base/sys.h"
+#include "session/session_state.h"
+
+/* Runs on any of the program's threads; not for long after a vfork(), where nothing is written. */
+static void on_term(int number)
+{
+	const struct sigaction by_default = {.sa_handler = SIG_DFL};
+	int saved_errno = errno;
+
+	hs_session_finish();
+	sigaction(number, &by_default, NULL);
+	/* Blocked until the return from here. */
+	hs_syscall(SYS_tgkill, hs_sys_getpid(), hs_sys_gettid(), number, 0, 0, 0);
+	errno = saved_errno;
+}
+
+void hs_term_install(void)
+{
+	struct sigaction action = {.sa_handler = on_term, .sa_flags = SA_RESTART | SA_ONSTACK};
+	struct sigaction old;
+
+	/* The kernel does not end the first process of a pid namespace. */
+	if (hs_sys_getpid() == 1 || sigaction(SIGTERM, NULL, &old) != 0 ||
+	    old.sa_handler != SIG_DFL)
+		return;
+	sigfillset(&action.sa_mask);
+	sigaction(SIGTERM, &action, NULL);
+}
