@@ -93,10 +93,11 @@ void hs_next_resolve_all(void)
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(name);
 	HS_NEXT_C(LOOK_UP_C)
 #undef LOOK_UP_C
-#define LOOK_UP_CXX(name, arguments, names) LOOK_UP(name);
-	HS_NEXT_NEW(LOOK_UP_CXX)
-	HS_NEXT_DELETE(LOOK_UP_CXX)
-#undef LOOK_UP_CXX
+#define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(name);
+	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
+	HS_NEXT_NEW(LOOK_UP_NAMED)
+	HS_NEXT_DELETE(LOOK_UP_NAMED)
+#undef LOOK_UP_NAMED
 	/* What was not found is not the program's error. */
 	dlerror();
 	hs_next.new_mode = new_mode();

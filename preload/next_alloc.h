@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* X(result, name, arguments).  The first four must exist; others may be NULL. */
 #define HS_NEXT_C(X)                                                                               \
@@ -50,6 +51,20 @@
 	X(int, dlclose, (void *handle))                                                            \
 	X(void, _exit, (int status))                                                               \
 	X(void, _Exit, (int status))
+
+/* X(name, arguments, their names): of the process, so by libc of each of its threads.  All int. */
+#define HS_NEXT_RIGHTS(X)                                                                          \
+	X(setuid, (uid_t user), (user))                                                            \
+	X(setgid, (gid_t group), (group))                                                          \
+	X(seteuid, (uid_t effective), (effective))                                                 \
+	X(setegid, (gid_t effective), (effective))                                                 \
+	X(setreuid, (uid_t real, uid_t effective), (real, effective))                              \
+	X(setregid, (gid_t real, gid_t effective), (real, effective))                              \
+	X(setresuid, (uid_t real, uid_t effective, uid_t saved), (real, effective, saved))         \
+	X(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))         \
+	X(setgroups, (size_t count, const gid_t *groups), (count, groups))                         \
+	X(initgroups, (const char *user, gid_t group), (user, group))                              \
+	X(capset, (void *header, const void *data), (header, data))
 
 /* operator new and delete by their mangled names (size_t is "m" on LP64). */
 #define HS_NEXT_PLAIN_NEW(X)                                                                       \
@@ -108,6 +123,9 @@ struct hs_next {
 	bool resolved;
 #define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;
 	HS_NEXT_C(HS_NEXT_FIELD)
+#undef HS_NEXT_FIELD
+#define HS_NEXT_FIELD(name, arguments, names) int (*name) arguments;
+	HS_NEXT_RIGHTS(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD
 #define HS_NEXT_FIELD(name, arguments, names) void *(*name) arguments;
 	HS_NEXT_NEW(HS_NEXT_FIELD)

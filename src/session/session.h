@@ -95,8 +95,9 @@ void hs_session_thread_fails(void);
 void hs_session_thread_ends(void);
 
 /*
- * A system call was refused as it is to threads of a process that has several: have the profiler's
- * end; true: do it again, and say so.  Called on: the program's threads.  Errno: preserved.
+ * Before a call that must not, or can not, be made in a process with the profiler's threads: have
+ * them end.  true: they have, and the other is called after it.  Waits for a profile that is
+ * being written, 2 s at most.  Called on: the program's threads.  Errno: preserved.
  */
 bool hs_session_alone_begins(void);
 void hs_session_alone_ends(void);

@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Programs that give up rights, move to other namespaces, or run into limits.  What cannot be
+# written is said; nothing else changes.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/hostile.sh"
+
+victim=$victims/victim_hostile_limits
+ulimit -S -c 0
+chmod 755 "$directory"
+mkdir -m 777 "$directory/open"
+
+# limits NAME HOW-MANY [-m MESSAGES] [SETTING...] -- ARGUMENT...; after root: root only.
+root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		"$@"
+	else
+		skip_case "$2" "needs root"
+	fi
+}
+limits() {
+	name=$1 due=$2 before=
+	shift 2
+	if [ "$1" = -m ]; then
+		allowed=$2
+		shift 2
+	else
+		allowed='^$'
+	fi
+	while [ "$1" != -- ]; do
+		before="$before $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # no setting has a blank in it
+	hostile "$name" "$due" -m "$allowed" $before -- "$victim" "$@"
+}
+
+kind rights
+for function in setuid setresuid; do
+	root limits "$function" any "HEAPSAMPLE_OUTPUT=$directory/open/$function.%p.%n.heap.pb.gz" -- \
+		user $function
+	[ "$(id -u)" -ne 0 ] || [ "$(find "$directory/open" -name "$function.*" | wc -l)" -eq 2 ] ||
+		fail "$function: not two profiles:" "$directory/open"/*
+done
+root limits capabilities any "HEAPSAMPLE_OUTPUT=$directory/open/%p.%n.heap.pb.gz" -- capabilities
+limits prctl 1 -- prctl
+mkdir -p "$directory/root"
+root limits chroot any -m 'no such directory|libunwind is not used' -- chroot "$directory/root"
+
+kind namespaces
+may_unshare() {
+	unshare "$@" true 2>/dev/null
+}
+for flag in 0x00020000 0x40000000 0x10000000 0x10020000 0x04000000 0x08000000 0x600; do
+	limits "unshare.$flag" 1 -- unshare $flag
+done
+# Whose children are in another pid namespace can have no more threads: the default interval's.
+limits unshare.0x20000000 1 -m 'cannot be started' -- unshare 0x20000000
+for namespace in mnt net user ipc uts; do
+	limits "setns.$namespace" 1 -- setns $namespace
+done
+for when in first later; do
+	if [ "$(id -u)" -eq 0 ] && may_unshare -m; then
+		limits "without-proc.$when" 1 -m 'maps cannot be read' -- without-proc $when
+	else
+		skip_case "without-proc.$when" "cannot unshare"
+	fi
+done
+
+kind limits
+refused='cannot write the profile|cannot be started|no memory for the profiler|libunwind is not used'
+refused="$refused|HEAPSAMPLE_MEMORY is used up"
+limits as any -m "$refused" -- limit as 0
+limits data any -m "$refused" -- limit data 0
+limits nofile any -m "$refused" -- limit nofile 3
+limits fsize 0 -m "$refused" -- limit fsize 100
+limits stack 1 -- limit stack 65536
+limits core 1 -- limit core 0
+limits limited-as any -m "$refused" -- limited as 200000000
+limits limited-data any -m "$refused" -- limited data 2000000
+limits limited-nofile any -m "$refused" -- limited nofile 4
+limits limited-fsize 0 -m "$refused" -- limited fsize 100
+limits limited-stack 1 -- limited stack 262144
+limits exhaust any -m "$refused" HEAPSAMPLE_MEMORY=32m -- exhaust 600000000
+if [ "$(id -u)" -ne 0 ]; then
+	limits nproc any -m "$refused" -- limit nproc 0
+elif command -v setpriv >/dev/null; then
+	hostile nproc any -m "$refused|denied" -- setpriv --reuid=65534 --regid=65534 \
+		--clear-groups "$victim" limit nproc 0
+else
+	skip_case nproc "no setpriv"
+fi
+
+# A setuid program that has the library in it (the loader does not preload it there).
+kind setuid
+secure() {
+	case_name=$1 before=$failures
+	out=$directory/$1
+	setpriv --reuid=65533 --regid=65533 --clear-groups env HEAPSAMPLE_INTERVAL=1 \
+		HEAPSAMPLE_LOG=debug "HEAPSAMPLE_LOGFILE=$directory/open/secure.log" \
+		"HEAPSAMPLE_OUTPUT=$directory/open/secure.%p.heap.pb.gz" "$directory/secure" exit \
+		>"$out.stdout" 2>"$out.stderr"
+	status=$?
+	expect_status 5
+	expect_silence
+}
+if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
+	skip_case setuid "needs root and setpriv"
+else
+	cp "$library" "$directory/libheapsample.so"
+	build secure victim_process.c "$directory/libheapsample.so" "-Wl,-rpath,$directory" \
+		-pthread || fail "secure is not built: $(cat "$directory/secure.build")"
+	secure plain
+	[ "$(find "$directory/open" -name 'secure.*' | wc -l)" -eq 2 ] ||
+		fail "setuid: nothing is written without setuid either"
+	rm -f "$directory/open"/secure.*
+	chmod 4755 "$directory/secure"
+	secure setuid
+	[ "$(find "$directory/open" -name 'secure.*' | wc -l)" -eq 0 ] ||
+		fail "setuid:" "$directory/open"/*
+	[ "$failures" -eq "$before" ] && outcome=passed || outcome=failed
+	echo "case setuid setuid: $outcome"
+	case_lines="${case_lines}setuid $outcome
+"
+fi
+finish_cases

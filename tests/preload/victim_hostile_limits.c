@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program that gives up rights, moves to other namespaces, or runs into limits, and goes on.
+ * See modes[]; the other arguments are theirs.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "victim_hostile.h"
+
+int capget(struct __user_cap_header_struct *header, struct __user_cap_data_struct *sets);
+int capset(struct __user_cap_header_struct *header, const struct __user_cap_data_struct *sets);
+
+#define NOBODY 65534
+#define BLOCKS 100000
+
+static char **arguments;
+
+/* How many of the process's threads have another user id than this, in one of the four. */
+static int count_other_users(unsigned user)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *task;
+	int count = 0;
+
+	check(tasks != NULL, "/proc/self/task");
+	while ((task = readdir(tasks)) != NULL) {
+		char path[300], line[200];
+		unsigned ids[4] = {user, user, user, user};
+		FILE *status;
+
+		snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+		status = task->d_name[0] == '.' ? NULL : fopen(path, "re");
+		while (status != NULL && fgets(line, sizeof line, status) != NULL)
+			sscanf(line, "Uid: %u %u %u %u", &ids[0], &ids[1], &ids[2], &ids[3]);
+		if (status != NULL)
+			fclose(status);
+		count += ids[0] != user || ids[1] != user || ids[2] != user || ids[3] != user;
+	}
+	closedir(tasks);
+	return count;
+}
+
+/* argument: by which function. */
+static void mode_user(void)
+{
+	say("root");
+	usleep(20000);
+	check(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0, "group");
+	if (strcmp(arguments[0], "setresuid") == 0)
+		check(setresuid(NOBODY, NOBODY, NOBODY) == 0, "setresuid");
+	else
+		check(setuid(NOBODY) == 0, "setuid");
+	printf("threads of another user: %d\n", count_other_users(NOBODY));
+	say("nobody");
+}
+
+/* Capabilities are the calling thread's: what is left of root may still change its groups. */
+static void mode_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[2];
+
+	say("root");
+	usleep(20000);
+	check(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0, "PR_SET_KEEPCAPS");
+	check(setresuid(NOBODY, NOBODY, NOBODY) == 0, "setresuid");
+	check(capget(&header, sets) == 0, "capget");
+	sets[0].effective = sets[0].permitted = 1u << CAP_SETGID;
+	sets[1].effective = sets[1].permitted = 0;
+	check(capset(&header, sets) == 0, "capset");
+	check(setgroups(0, NULL) == 0 && setgid(NOBODY) == 0, "group");
+	check(capget(&header, sets) == 0, "capget");
+	printf("%x\n", sets[0].effective);
+	say("nobody");
+}
+
+/* argument: the new root directory. */
+static void mode_chroot(void)
+{
+	say("outside");
+	check(chroot(arguments[0]) == 0 && chdir("/") == 0, "chroot");
+	say("inside");
+}
+
+static void mode_prctl(void)
+{
+	say("before");
+	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS");
+	check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "PR_SET_DUMPABLE");
+	say("after");
+}
+
+/* argument: CLONE_NEWUSER and so on, as a number. */
+static void mode_unshare(void)
+{
+	int result;
+
+	say("before");
+	usleep(20000);
+	result = unshare((int)strtol(arguments[0], NULL, 0));
+	printf("%d, %d\n", result, result == 0 ? 0 : errno);
+	say("after");
+}
+
+/* argument: a name in /proc/self/ns. */
+static void mode_setns(void)
+{
+	char path[64];
+	int fd, result;
+
+	say("before");
+	usleep(20000);
+	snprintf(path, sizeof path, "/proc/self/ns/%s", arguments[0]);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	check(fd >= 0, path);
+	result = setns(fd, 0);
+	printf("%d, %d\n", result, result == 0 ? 0 : errno);
+	close(fd);
+	say("after");
+}
+
+/* argument: "first", before anything is sampled, or "later". */
+static void mode_without_proc(void)
+{
+	if (strcmp(arguments[0], "later") == 0)
+		say("before");
+	check(unshare(CLONE_NEWNS) == 0, "unshare");
+	check(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount");
+	check(umount2("/proc", MNT_DETACH) == 0, "umount");
+	say("after");
+}
+
+static const struct {
+	const char *name;
+	__rlimit_resource_t resource;
+} resources[] = {
+	{"as", RLIMIT_AS},       {"data", RLIMIT_DATA},   {"nofile", RLIMIT_NOFILE},
+	{"fsize", RLIMIT_FSIZE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},
+	{"core", RLIMIT_CORE},
+};
+
+/* arguments: the resource, the limit. */
+static void set_limit(void)
+{
+	struct rlimit limit;
+
+	limit.rlim_cur = limit.rlim_max = strtoul(arguments[1], NULL, 0);
+	for (size_t i = 0; i < sizeof resources / sizeof resources[0]; i++) {
+		if (strcmp(arguments[0], resources[i].name) == 0)
+			check(setrlimit(resources[i].resource, &limit) == 0, "setrlimit");
+	}
+}
+
+static void mode_limit(void)
+{
+	say("before");
+	set_limit();
+	say("after");
+}
+
+static void mode_say(void)
+{
+	say("under the limit");
+}
+
+/* The limit is there when the program starts. */
+static void mode_limited(void)
+{
+	char *again[] = {(char *)(uintptr_t) "victim", (char *)(uintptr_t) "say", NULL};
+
+	set_limit();
+	execv("/proc/self/exe", again);
+	check(0, "exec");
+}
+
+/* All memory that there is, and again after it was given back.  argument: how much. */
+static void mode_exhaust(void)
+{
+	static void *blocks[BLOCKS];
+	char *again[] = {(char *)(uintptr_t) "as", arguments[0], NULL};
+	int count;
+
+	arguments = again;
+	say("before");
+	set_limit();
+	for (int round = 0; round < 3; round++) {
+		size_t size = round == 1 ? 1000000 : 20000;
+
+		for (count = 0; count < BLOCKS; count++) {
+			blocks[count] = malloc(size);
+			if (blocks[count] == NULL)
+				break;
+		}
+		printf("the end, %d\n", count < BLOCKS ? errno : 0);
+		while (count-- > 0)
+			free(blocks[count]);
+	}
+	say("after");
+}
+
+static const struct mode modes[] = {
+	{"capabilities", mode_capabilities},
+	{"user", mode_user},
+	{"chroot", mode_chroot},
+	{"prctl", mode_prctl},
+	{"unshare", mode_unshare},
+	{"setns", mode_setns},
+	{"without-proc", mode_without_proc},
+	{"limit", mode_limit},
+	{"say", mode_say},
+	{"limited", mode_limited},
+	{"exhaust", mode_exhaust},
+};
+
+int main(int argc, char **argv)
+{
+	(void)argc;
+	arguments = argv + 2;
+	return run_mode(modes, sizeof modes / sizeof modes[0], argv[1]);
+}
