@@ -41,9 +41,6 @@ done
 file=$directory/of_the_program
 hostile dup-over 2 -e -- "$victim" dup-over "$file"
 [ ! -s "$file" ] || fail "dup-over: the program's file: $(head -c 200 "$file")"
-hostile dup-over-stream any -e -m 'the program closed its descriptor' \
-	"HEAPSAMPLE_STREAM=$directory/%p.%e.stream" -- "$victim" dup-over "$file"
-[ ! -s "$file" ] || fail "dup-over-stream: the program's file: $(od -c "$file" | head)"
 
 kind directories
 mkdir "$directory/start"
