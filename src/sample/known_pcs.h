@@ -101,6 +101,7 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 		copy[3] = atomic_load_explicit(&words[3], memory_order_acquire);
 		if (atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_relaxed) ==
 			    stamped &&
+		    /* The words are what *out is: NOLINTNEXTLINE(clang-analyzer-core.*) */
 		    out->pc == pc && out->stamp >= oldest && out->is_call == is_call)
 			return true;
 	}
