@@ -1,0 +1,26 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Signals every 100 us for each thread, that meet it anywhere in an allocation: their handlers
+# allocate, on small stacks and on changing ones, jump out, or end the thread.
+. "$(dirname "$0")/lib.sh"
+. "$tests/hostile.sh"
+
+build libhostile.so victim_hostile_allocator.c -shared -fPIC -Wl,-z,now &&
+	build hostile_signals victim_hostile_signals.c "-L$directory" -lhostile \
+		"-Wl,-rpath,$directory" -Wl,-z,now -lpthread -lrt || {
+	cat "$directory"/*.build >&2
+	fail "the programs cannot be built"
+}
+
+kind signals
+for mode in small nested disarmed changing process; do
+	hostile $mode 1 -- "$directory/hostile_signals" $mode
+done
+# What never returns leaves gaps in the order, for which others wait in memory.  At the default
+# interval it is in these threads, as a rule, that the profiler's are started.
+for mode in jumping cancelled; do
+	hostile $mode 1 -m 'memory is near HEAPSAMPLE_MEMORY' -- \
+		"$directory/hostile_signals" $mode
+done
+finish_cases

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * For programs that make it hard for a profiler: blocks that are checked when they are freed,
+ * and a line at the end that says the same in each run.
+ */
+#ifndef VICTIM_HOSTILE_BLOCKS_H
+#define VICTIM_HOSTILE_BLOCKS_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Any thread, handlers too. */
+static unsigned long sum;
+static unsigned wrong;
+
+static inline void check(int holds)
+{
+	if (!holds)
+		__atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
+}
+
+static inline void add(unsigned long number)
+{
+	__atomic_fetch_add(&sum, number, __ATOMIC_RELAXED);
+}
+
+/* A block that carries its number. */
+static inline void *new_block(unsigned number)
+{
+	unsigned *block = malloc(sizeof *block + number % 700);
+
+	check(block != NULL);
+	*block = number;
+	return block;
+}
+
+static inline void end_block(void *block)
+{
+	add(*(unsigned *)block);
+	free(block);
+}
+
+static inline void start(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+			 void *argument)
+{
+	if (pthread_create(thread, attributes, run, argument) != 0)
+		abort();
+}
+
+/* As many at once. */
+static inline void run_threads(unsigned count, void *(*run)(void *), void *argument)
+{
+	pthread_t threads[16];
+
+	for (unsigned i = 0; i < count; i++)
+		start(&threads[i], NULL, run, argument);
+	for (unsigned i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+struct mode {
+	const char *name;
+	void (*run)(void);
+};
+
+/* What main() does: argv[1] is the name of a mode. */
+static inline int run_mode(const struct mode *modes, size_t count, int argc, char **argv)
+{
+	for (size_t i = 0; argc == 2 && i < count; i++)
+		if (strcmp(argv[1], modes[i].name) == 0) {
+			modes[i].run();
+			printf("%s: sum %lu, wrong %u\n", modes[i].name, sum, wrong);
+			return 0;
+		}
+	return 2;
+}
+
+#define RUN_MODE(modes, argc, argv) run_mode(modes, sizeof modes / sizeof modes[0], argc, argv)
+
+#endif
