@@ -1,0 +1,37 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Threads that are many, short, small, cancelled or not of the program's making; stacks that are
+# coroutines', carved, gone, deep.
+. "$(dirname "$0")/lib.sh"
+. "$tests/hostile.sh"
+
+kind threads
+for mode in short crowd tiny freeing others; do
+	hostile $mode 1 -- "$victims/victim_hostile_threads" $mode
+done
+for mode in attributes ends cancelled; do
+	hostile $mode 1 -- "$victims/victim_hostile_thread_ends" $mode
+done
+if "$victims/victim_hostile_threads" real-time >/dev/null; then
+	hostile real-time 1 -- "$victims/victim_hostile_threads" real-time
+else
+	skip_case real-time "SCHED_FIFO is not permitted"
+fi
+
+kind stacks
+for mode in contexts switched carved ended deep-threads deep-main; do
+	hostile $mode 1 -- "$victims/victim_hostile_stacks" $mode
+done
+hostile frames 1 -- "$victims/victim_frames" /dev/null
+# shellcheck disable=SC3045 # where a shell has no -S there is no such case
+soft=$(ulimit -S -s 2>/dev/null)
+# shellcheck disable=SC3045
+if ulimit -S -s unlimited 2>/dev/null; then
+	hostile deep-unlimited 1 -- "$victims/victim_hostile_stacks" deep-main
+	hostile tiny-unlimited 1 -- "$victims/victim_hostile_threads" tiny
+	ulimit -S -s "$soft"
+else
+	skip_case deep-unlimited "the stack's limit cannot be raised"
+fi
+finish_cases

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Threads of all kinds: many and short, on the smallest stacks, that only free, that the C
+ * library starts, with real-time priority.
+ *
+ * usage: victim_hostile_threads MODE, see the table at the end
+ */
+#include <aio.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <threads.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "victim_hostile_blocks.h"
+
+/* --- many ------------------------------------------------------------------------------- */
+
+#define SHORT_THREADS 2000
+#define AT_ONCE 20
+
+/* Takes a block over, and leaves one to the thread that waits for this one. */
+static void *run_short(void *block)
+{
+	unsigned number = *(unsigned *)block;
+	void *more = realloc(calloc(1, 10), number % 3000 + 20);
+
+	end_block(block);
+	free(more);
+	return new_block(number + 1);
+}
+
+static void short_threads(void)
+{
+	pthread_t threads[AT_ONCE];
+	void *block;
+
+	for (unsigned i = 0; i < SHORT_THREADS + AT_ONCE; i++) {
+		if (i >= AT_ONCE) {
+			pthread_join(threads[i % AT_ONCE], &block);
+			end_block(block);
+		}
+		if (i < SHORT_THREADS)
+			start(&threads[i % AT_ONCE], NULL, run_short, new_block(i));
+	}
+}
+
+static pthread_barrier_t barrier;
+
+static void *run_crowd(void *number)
+{
+	void *block = new_block((unsigned)(uintptr_t)number);
+
+	pthread_barrier_wait(&barrier);
+	end_block(block);
+	return NULL;
+}
+
+/* All of them there at the same time. */
+static void crowd(void)
+{
+	enum { THREADS = 500 };
+	static pthread_t threads[THREADS];
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 64 << 10);
+	pthread_barrier_init(&barrier, NULL, THREADS);
+	for (uintptr_t i = 0; i < THREADS; i++)
+		start(&threads[i], &attributes, run_crowd, (void *)i);
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+}
+
+/* --- small stacks -------------------------------------------------------------------------- */
+
+static void *run_tiny(void *number)
+{
+	void *block = new_block((unsigned)(uintptr_t)number);
+
+	/* Sampled at any interval: it may be this thread that starts the profiler's. */
+	free(malloc(64 << 20));
+	free(calloc(1, 100));
+	block = realloc(block, 5000);
+	free(memalign(64, 1000));
+	end_block(block);
+	return NULL;
+}
+
+/* The smallest stack there is, glibc's and the program's own. */
+static void tiny(void)
+{
+	size_t bytes = (size_t)sysconf(_SC_THREAD_STACK_MIN);
+	pthread_attr_t attributes;
+	pthread_t thread;
+	char *memory;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, bytes);
+	for (uintptr_t i = 0; i < 200; i++) {
+		pthread_attr_setguardsize(&attributes, i % 2 == 0 ? 4096 : 0);
+		start(&thread, &attributes, run_tiny, (void *)i);
+		pthread_join(thread, NULL);
+	}
+	bytes = (bytes + 4095) & ~(size_t)4095;
+	memory = mmap(NULL, bytes + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		      0);
+	mprotect(memory, 4096, PROT_NONE);
+	mprotect(memory + 4096 + bytes, 4096, PROT_NONE);
+	pthread_attr_setstack(&attributes, memory + 4096, bytes);
+	for (uintptr_t i = 0; i < 200; i++) {
+		start(&thread, &attributes, run_tiny, (void *)i);
+		pthread_join(thread, NULL);
+	}
+	pthread_attr_destroy(&attributes);
+}
+
+/* --- others ----------------------------------------------------------------------------------- */
+
+#define HANDED 5000
+
+static void *handed[HANDED];
+
+/* Never allocates. */
+static void *run_freeing(void *unused)
+{
+	for (unsigned i = 0; i < HANDED; i++) {
+		void *block;
+
+		while ((block = __atomic_exchange_n(&handed[i], NULL, __ATOMIC_ACQ_REL)) == NULL)
+			sched_yield();
+		add(*(unsigned *)block);
+		free(block);
+	}
+	return unused;
+}
+
+static void freeing(void)
+{
+	pthread_t thread;
+
+	start(&thread, NULL, run_freeing, NULL);
+	for (unsigned i = 0; i < HANDED; i++)
+		__atomic_store_n(&handed[i], new_block(i), __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+}
+
+static int run_c11(void *block)
+{
+	end_block(block);
+	end_block(new_block(20));
+	return 3;
+}
+
+static sem_t notifications;
+
+static void notified(union sigval value)
+{
+	end_block(new_block((unsigned)value.sival_int));
+	sem_post(&notifications);
+}
+
+/* Threads that the C library starts without our seeing it. */
+static void others(void)
+{
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notified};
+	struct itimerspec soon = {{0, 1000000}, {0, 1000000}};
+	struct aiocb read_zero = {.aio_nbytes = 1000, .aio_sigevent = event};
+	timer_t timer;
+	thrd_t thread;
+	int result;
+
+	sem_init(&notifications, 0, 0);
+	for (unsigned i = 0; i < 50; i++) {
+		check(thrd_create(&thread, run_c11, new_block(i)) == thrd_success);
+		check(thrd_join(thread, &result) == thrd_success && result == 3);
+	}
+	check(timer_create(CLOCK_MONOTONIC, &event, &timer) == 0);
+	check(timer_settime(timer, 0, &soon, NULL) == 0);
+	for (unsigned i = 0; i < 20; i++)
+		while (sem_wait(&notifications) != 0)
+			;
+	timer_delete(timer);
+	read_zero.aio_fildes = open("/dev/zero", O_RDONLY);
+	read_zero.aio_buf = malloc(1000);
+	read_zero.aio_sigevent.sigev_value.sival_int = 0;
+	check(aio_read(&read_zero) == 0);
+	while (aio_error(&read_zero) == EINPROGRESS)
+		sched_yield();
+	check(aio_return(&read_zero) == 1000);
+}
+
+/* Real-time threads, that whoever is to help them cannot interrupt.  77: not permitted. */
+static void *run_real_time(void *unused)
+{
+	for (unsigned i = 0; i < 20000; i++)
+		end_block(new_block(i));
+	return unused;
+}
+
+static void real_time(void)
+{
+	struct sched_param priority = {.sched_priority = 10};
+	pthread_attr_t attributes;
+	pthread_t threads[4];
+	int error;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attributes, SCHED_FIFO);
+	pthread_attr_setschedparam(&attributes, &priority);
+	for (unsigned i = 0; i < 4; i++) {
+		error = pthread_create(&threads[i], &attributes, run_real_time, NULL);
+		if (error == EPERM)
+			exit(77);
+		check(error == 0);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static const struct mode modes[] = {
+	{"short", short_threads}, {"crowd", crowd},   {"tiny", tiny},
+	{"freeing", freeing},     {"others", others}, {"real-time", real_time},
+};
+
+int main(int argc, char **argv)
+{
+	return RUN_MODE(modes, argc, argv);
+}
