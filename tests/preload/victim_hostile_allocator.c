@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define REGION_BYTES ((uint64_t)32 << 30)
+#define REGION_BYTES ((uint64_t)4 << 30)
 #define UNIT 16u
 #define ORDERS 32 /* order n: 2^n units */
 
