@@ -7,12 +7,12 @@
 . "$tests/hostile.sh"
 
 kind malloc
-for mode in fail nothing errno floating-point refuse-threads; do
+for mode in fail nothing errno floating-point refuse-threads bypass; do
 	hostile $mode 1 -- "$victims/victim_hostile_calls" $mode
 done
 
 kind C++
-for mode in fail handle throw thread-local; do
+for mode in fail handle throw throw-from-handler thread-local; do
 	hostile new.$mode 1 -- "$victims/victim_hostile_new" $mode
 done
 # They end with abort(): no profile is promised.

@@ -8,7 +8,9 @@
 
 build libhostile.so victim_hostile_allocator.c -shared -fPIC -Wl,-z,now &&
 	build hostile_signals victim_hostile_signals.c "-L$directory" -lhostile \
-		"-Wl,-rpath,$directory" -Wl,-z,now -lpthread -lrt || {
+		"-Wl,-rpath,$directory" -Wl,-z,now -lpthread -lrt &&
+	build hostile_handlers victim_hostile_handlers.c "-L$directory" -lhostile \
+		"-Wl,-rpath,$directory" -Wl,-z,now -lpthread || {
 	cat "$directory"/*.build >&2
 	fail "the programs cannot be built"
 }
@@ -23,4 +25,7 @@ for mode in jumping cancelled; do
 	hostile $mode 1 -m 'memory is near HEAPSAMPLE_MEMORY' -- \
 		"$directory/hostile_signals" $mode
 done
+# Children whose fork met the profiler at work for too long say so, and are not profiled.
+hostile forking some -m 'fork met the profiler at work' -- "$directory/hostile_handlers" forking
+hostile overflowing 1 -- "$directory/hostile_handlers" overflowing
 finish_cases

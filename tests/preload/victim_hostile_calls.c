@@ -276,6 +276,44 @@ static int keep_floating_point(void)
 	return 0;
 }
 
+/* glibc's own names: what is allocated with one is freed with the other. */
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *block);
+
+static int bypass(void)
+{
+	unsigned whole = 0;
+	char *blocks[7];
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		size_t size = round % 2000 + 10;
+
+		blocks[0] = malloc(size);
+		blocks[1] = __libc_malloc(size);
+		blocks[2] = __libc_realloc(malloc(10), size);
+		blocks[3] = realloc(__libc_malloc(10), size);
+		blocks[4] = __libc_calloc(1, size);
+		blocks[5] = __libc_memalign(64, size);
+		blocks[6] = memalign(64, size);
+		for (unsigned i = 0; i < 7; i++)
+			memset(blocks[i], (int)i, size);
+		for (unsigned i = 0; i < 7; i++) {
+			whole += blocks[i][0] == (char)i && blocks[i][size - 1] == (char)i;
+			if (i % 2 == 0)
+				__libc_free(blocks[i]);
+			else
+				free(blocks[i]);
+		}
+		if (round % 100 == 0)
+			malloc_trim(0);
+	}
+	printf("%u whole\n", whole);
+	return 0;
+}
+
 static void *allocate_in_thread(void *argument)
 {
 	free(argument);
@@ -330,6 +368,7 @@ static const struct {
 	{"errno", keep_errno},
 	{"floating-point", keep_floating_point},
 	{"refuse-threads", refuse_threads},
+	{"bypass", bypass},
 };
 
 int main(int argc, char **argv)

@@ -7,6 +7,7 @@
  */
 #include <cerrno>
 #include <csetjmp>
+#include <csignal>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -196,6 +197,37 @@ static int throw_often()
 	return 0;
 }
 
+/* Out of a handler, where the compiler knows that a load may throw (-fnon-call-exceptions). */
+static void throw_from_handler(int number)
+{
+	throw std::string(50, char(number));
+}
+
+static int throw_from_handlers()
+{
+#ifdef __clang__
+	/* It does not know of exceptions there. */
+	return 0;
+#endif
+	struct sigaction action = {};
+	unsigned caught = 0;
+
+	action.sa_handler = throw_from_handler;
+	action.sa_flags = SA_NODEFER;
+	sigaction(SIGSEGV, &action, nullptr);
+	for (int round = 0; round < 200; round++) {
+		std::unique_ptr<std::string> text(new std::string(100, 'z'));
+
+		try {
+			caught += *static_cast<volatile unsigned *>(nullptr);
+		} catch (const std::string &thrown) {
+			caught += unsigned(thrown.size() + text->size());
+		}
+	}
+	std::printf("caught %u\n", caught);
+	return 0;
+}
+
 static unsigned destroyed;
 
 struct AtEnd {
@@ -254,9 +286,13 @@ static const struct {
 	const char *name;
 	int (*run)();
 } modes[] = {
-	{"fail", fail},           {"handle", handle},
-	{"throw", throw_often},   {"thread-local", destroy_thread_locals},
-	{"terminate", terminate}, {"noexcept", fail_noexcept},
+	{"fail", fail},
+	{"handle", handle},
+	{"throw", throw_often},
+	{"throw-from-handler", throw_from_handlers},
+	{"thread-local", destroy_thread_locals},
+	{"terminate", terminate},
+	{"noexcept", fail_noexcept},
 };
 
 extern "C" int run_in_library(const char *name)

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Handlers that do more than allocate: they fork, and the child goes on in the middle of what was
+ * interrupted; they leave a stack that has overflown.  Linked with victim_hostile_allocator.c,
+ * with which that is right.
+ *
+ * usage: victim_hostile_handlers MODE, see the table at the end
+ */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdint.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "victim_hostile_blocks.h"
+
+#define KEPT 16
+
+static void handle(int number, void (*handler)(int), int flags)
+{
+	struct sigaction action = {.sa_handler = handler, .sa_flags = flags | SA_RESTART};
+
+	sigaction(number, &action, NULL);
+}
+
+static void work(unsigned rounds)
+{
+	void *blocks[KEPT] = {NULL};
+
+	for (unsigned i = 0; i < rounds; i++) {
+		if (blocks[i % KEPT] != NULL)
+			end_block(blocks[i % KEPT]);
+		blocks[i % KEPT] = new_block(i);
+	}
+	for (unsigned i = 0; i < KEPT; i++)
+		if (blocks[i] != NULL)
+			end_block(blocks[i]);
+}
+
+/* --- fork ------------------------------------------------------------------------------- */
+
+#define FORKS 40
+
+static volatile sig_atomic_t forks, is_child;
+
+/* Every second child goes on where its parent was interrupted. */
+static void fork_in_handler(int number)
+{
+	pid_t child;
+	int status = 0;
+
+	(void)number;
+	if (is_child || forks == FORKS)
+		return;
+	forks = forks + 1;
+	child = fork();
+	if (child == 0) {
+		is_child = 1;
+		end_block(new_block(1));
+		if (forks % 2 == 0)
+			_exit(4);
+		return;
+	}
+	check(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+	      WEXITSTATUS(status) == 4);
+}
+
+static void forking(void)
+{
+	struct itimerval period = {{0, 1000}, {0, 1000}}, none;
+
+	memset(&none, 0, sizeof none);
+	handle(SIGALRM, fork_in_handler, 0);
+	setitimer(ITIMER_REAL, &period, NULL);
+	while (forks < FORKS && !is_child)
+		work(100);
+	if (is_child) {
+		work(1000);
+		_exit(4);
+	}
+	setitimer(ITIMER_REAL, &none, NULL);
+	sum = 0;
+}
+
+/* --- overflow --------------------------------------------------------------------------- */
+
+static __thread sigjmp_buf jump;
+
+static void jump_out(int number)
+{
+	(void)number;
+	siglongjmp(jump, 1);
+}
+
+static unsigned descend(unsigned depth)
+{
+	volatile char room[200];
+	void *block = malloc(depth % 100);
+
+	room[0] = (char)depth;
+	free(block);
+	return (block != NULL ? descend(depth + 1) : depth) + (unsigned)room[0];
+}
+
+/* Down until there is no stack left, which is in the middle of an allocation as a rule. */
+static void *overflow(void *times)
+{
+	size_t bytes = 65536;
+	char *memory =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	stack_t stack = {.ss_sp = memory, .ss_size = bytes};
+
+	/* The profiler's threads cannot be started where there is no stack. */
+	free(malloc(64 << 20));
+	sigaltstack(&stack, NULL);
+	for (volatile unsigned i = 0; i < *(const unsigned *)times; i++) {
+		if (sigsetjmp(jump, 1) == 0)
+			check(descend(i) == 0);
+		else
+			add(i);
+		work(100 + i);
+	}
+	return NULL;
+}
+
+static void overflowing(void)
+{
+	unsigned often = 40, once = 1;
+	pthread_attr_t attributes;
+	pthread_t threads[3];
+
+	handle(SIGSEGV, jump_out, SA_ONSTACK);
+	overflow(&once);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 128 << 10);
+	for (unsigned i = 0; i < 3; i++)
+		start(&threads[i], &attributes, overflow, &often);
+	for (unsigned i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static const struct mode modes[] = {
+	{"forking", forking},
+	{"overflowing", overflowing},
+};
+
+int main(int argc, char **argv)
+{
+	return RUN_MODE(modes, argc, argv);
+}
