@@ -134,10 +134,11 @@ def soak_rows(figures):
             return get(figures, "interval %s %s" % (interval, key))
         yield "soak, interval " + interval, (
             "%.2f hours: %s samples in, %s out (freed), %s in use at the end, %s dropped; "
-            "%s profiles at rest and %s of children compared: %s differences" % (
+            "%s profiles at rest and %s of children compared: %s differences; grew: %s" % (
                 float(of("minutes")) / 60, of("samples in"), of("samples freed"),
                 of("samples in use"), of("drops"), of("profiles compared at rest"),
-                of("profiles compared in children"), of("differences")))
+                of("profiles compared in children"), of("differences"),
+                of("grew")))
 
 
 def all_rows(figures):

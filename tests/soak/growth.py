@@ -53,8 +53,8 @@ class Watch:
             values = self.figures.get(name, [0])
             # The second has the profiler's own threads for sure.
             if max(values) > max(values[:2]):
-                yield "%s: %d at first, then %d" % (name, max(values[:2]), max(values))
+                yield name, "%s: %d at first, then %d" % (name, max(values[:2]), max(values))
         for name, slack in SLACK.items():
             ends = self.ends(name)
             if ends and ends[1] > ends[0] * (1 + GROWTH) + slack:
-                yield "%s grows: %d bytes, then %d" % (name, ends[0], ends[1])
+                yield name, "%s grows: %d bytes, then %d" % (name, ends[0], ends[1])
