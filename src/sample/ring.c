@@ -311,14 +311,17 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 	if (!word_is_of(ring, word, ticket))
 		return;
 	item->state = word_state(word);
+	item->tid = word_tid(word);
 	/* Not for others: the writers' line stays theirs. */
 	if (item->state != HS_RING_COMMITTED)
 		complete_claim(ring, word);
+	/* The slot's fields are the writer's yet. */
+	if (item->state == HS_RING_OPEN)
+		return;
 	end = position + units_needed(ring, position, word_units(word));
 	item->data =
 		ring->data + (size_t)((end - word_units(word)) & (ring->units - 1)) * HS_RING_UNIT;
 	item->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
-	item->tid = word_tid(word);
 	item->cookie = atomic_load_explicit(&slot->cookie, memory_order_relaxed);
 	item->sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
 }
@@ -329,14 +332,16 @@ void hs_ring_give_back(struct hs_ring *ring)
 		return;
 	/*
 	 * Release: our reads of the records and the stores to their slots come before a writer's
-	 * stores over them; pairs with the acquire of tail in claim().  Sequentially
-	 * consistent so that it comes before the look at the waiters.
+	 * stores over them; pairs with the acquire of tail in claim().
 	 */
-	atomic_store(&ring->tail, ring->next);
-	if (atomic_load(&ring->space_waiters) != 0) {
-		atomic_fetch_add_explicit(&ring->space, 1, memory_order_release);
+	atomic_store_explicit(&ring->tail, ring->next, memory_order_release);
+	/*
+	 * Waited for or not: who has looked at the ring before waits for the value before.
+	 * Sequentially consistent so that it comes before the look at the waiters.
+	 */
+	atomic_fetch_add(&ring->space, 1);
+	if (atomic_load(&ring->space_waiters) != 0)
 		hs_sys_futex_wake(&ring->space, 1 << 30);
-	}
 }
 
 void hs_ring_pass(struct hs_ring *ring)

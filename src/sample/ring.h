@@ -91,7 +91,7 @@ enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
 /* What the reader is woken by: nothing, the next record, or a ring that fills up. */
 enum hs_ring_sleep { HS_RING_AWAKE, HS_RING_ASLEEP, HS_RING_NAPPING };
 
-/* What the reader gets.  cookie 0: none was set. */
+/* What the reader gets; of an open reservation, state and tid alone.  cookie 0: none was set. */
 struct hs_ring_item {
 	enum hs_ring_state state;
 	void *data;
