@@ -77,7 +77,7 @@ struct hs_ring {
 	_Atomic uint32_t space; /* futex: changes when waiting writers should look again */
 	_Atomic uint32_t space_waiters;
 
-	/* enum hs_ring_sleep, a futex.  Set by the reader, cleared by who wakes it. */
+	/* enum hs_ring_sleep, a futex.  Set by the reader, but for WOKEN by who wakes it. */
 	_Alignas(64) _Atomic uint32_t reader_asleep;
 	_Atomic uint32_t used_units_max; /* high water, relaxed */
 
@@ -88,8 +88,12 @@ struct hs_ring {
 
 enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
 
-/* What the reader is woken by: nothing, the next record, or a ring that fills up. */
-enum hs_ring_sleep { HS_RING_AWAKE, HS_RING_ASLEEP, HS_RING_NAPPING };
+/*
+ * What the reader is woken by: nothing, the next record, or a ring that fills up; that too when
+ * somebody has set about to wake it, for a killed thread, or one that jumps out of a handler, may
+ * not have come to it.
+ */
+enum hs_ring_sleep { HS_RING_AWAKE, HS_RING_ASLEEP, HS_RING_NAPPING, HS_RING_WOKEN };
 
 /* What the reader gets; of an open reservation, state and tid alone.  cookie 0: none was set. */
 struct hs_ring_item {
@@ -193,7 +197,10 @@ void hs_ring_release(struct hs_ring *ring);
  */
 bool hs_ring_close_dead(struct hs_ring *ring);
 
-/* Sleep until a writer commits, at most timeout_ns (below 0: no limit).  Reader only. */
+/*
+ * Sleep until a writer commits, at most timeout_ns.  Below 0 there is no limit, but while a
+ * reservation is open it does not sleep then: its writer may have died.  Reader only.
+ */
 void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns);
 
 /*

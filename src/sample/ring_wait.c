@@ -9,10 +9,12 @@
 /* Between two looks of who waits: a slot of the live set comes free without a wake. */
 #define SLICE_NS 1000000
 
-static void wake(struct hs_ring *ring)
+/* seen: how the reader sleeps, not HS_RING_AWAKE.  If that has changed another wakes it. */
+static void wake(struct hs_ring *ring, uint32_t seen)
 {
-	if (atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed) !=
-	    HS_RING_AWAKE)
+	if (seen == HS_RING_WOKEN ||
+	    atomic_compare_exchange_strong_explicit(&ring->reader_asleep, &seen, HS_RING_WOKEN,
+						    memory_order_relaxed, memory_order_relaxed))
 		hs_sys_futex_wake(&ring->reader_asleep, 1);
 }
 
@@ -25,14 +27,16 @@ void hs_ring_tell_reader(struct hs_ring *ring)
 	 */
 	uint32_t asleep = atomic_load(&ring->reader_asleep);
 
-	if (asleep == HS_RING_ASLEEP || (asleep == HS_RING_NAPPING && hs_ring_is_filling(ring)))
-		wake(ring);
+	if (asleep == HS_RING_ASLEEP || (asleep != HS_RING_AWAKE && hs_ring_is_filling(ring)))
+		wake(ring, asleep);
 }
 
 void hs_ring_wake_reader(struct hs_ring *ring)
 {
-	if (atomic_load(&ring->reader_asleep) != HS_RING_AWAKE)
-		wake(ring);
+	uint32_t asleep = atomic_load(&ring->reader_asleep);
+
+	if (asleep != HS_RING_AWAKE)
+		wake(ring, asleep);
 }
 
 uint32_t hs_ring_space_counter(struct hs_ring *ring)
@@ -69,7 +73,7 @@ void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns)
 	/* Sequentially consistent, before the look at the ring: see hs_ring_tell_reader(). */
 	atomic_store(&ring->reader_asleep, HS_RING_ASLEEP);
 	hs_ring_read(ring, &item);
-	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
+	if (item.state == HS_RING_EMPTY || (item.state == HS_RING_OPEN && timeout_ns >= 0))
 		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_ASLEEP, timeout_ns);
 	atomic_store_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed);
 }
@@ -81,5 +85,5 @@ bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns)
 	if (!hs_ring_is_filling(ring))
 		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_NAPPING, timeout_ns);
 	return atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE,
-					memory_order_relaxed) == HS_RING_AWAKE;
+					memory_order_relaxed) == HS_RING_WOKEN;
 }

@@ -299,9 +299,9 @@ static void test_full_live_set_wakes_the_reader(void)
 	start(1);
 	for (uint32_t i = 0; i < slots; i++)
 		CHECK(hs_live_set_take(&tickets[i]));
-	atomic_store(&ring.reader_asleep, 1);
+	atomic_store(&ring.reader_asleep, HS_RING_ASLEEP);
 	CHECK(!allocate(block, 8));
-	CHECK_INT(atomic_load(&ring.reader_asleep), 0);
+	CHECK_INT(atomic_load(&ring.reader_asleep), HS_RING_WOKEN);
 	CHECK_INT(hs_heap_total(lost_live_set), 1);
 	/* It is waited for, but not where no slot can come while the program waits. */
 	hs_recorder.reader_runs = true;

@@ -350,7 +350,7 @@ static bool tell_wakes(enum hs_ring_sleep asleep)
 	futex_calls = 0;
 	atomic_store(&ring.reader_asleep, asleep);
 	hs_ring_tell_reader(&ring);
-	return futex_calls > 0 && atomic_load(&ring.reader_asleep) == HS_RING_AWAKE;
+	return futex_calls > 0 && atomic_load(&ring.reader_asleep) == HS_RING_WOKEN;
 }
 
 static void test_nap_ends_early_only_when_the_ring_fills(void)
@@ -361,6 +361,11 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	CHECK(!tell_wakes(HS_RING_AWAKE));
 	CHECK(tell_wakes(HS_RING_ASLEEP));
 	CHECK(!tell_wakes(HS_RING_NAPPING));
+	CHECK(!tell_wakes(HS_RING_WOKEN));
+	/* Who was to wake it may be gone; who waits for it makes sure. */
+	futex_calls = 0;
+	hs_ring_wake_reader(&ring);
+	CHECK_INT(futex_calls, 1);
 	futex_calls = 0;
 	CHECK(!hs_ring_reader_nap(&ring, 1000000));
 	CHECK_INT(futex_calls, 1);
@@ -369,6 +374,7 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	CHECK(put(16, HS_RING_ORDINARY, 1));
 	CHECK(hs_ring_is_filling(&ring));
 	CHECK(tell_wakes(HS_RING_NAPPING));
+	CHECK(tell_wakes(HS_RING_WOKEN));
 	futex_calls = 0;
 	hs_ring_reader_nap(&ring, -1); /* there is much: no sleep */
 	CHECK_INT(futex_calls, 0);
