@@ -60,8 +60,8 @@ static bool is_number(uint64_t number)
 
 void hs_producer_give_up_slot(uint32_t slot, uint32_t generation)
 {
-	if (slot < hs_live_set_capacity() && !is_number(hs_live_set_free_sequence(slot)))
-		hs_live_set_recycle(slot, generation);
+	if (slot < hs_live_set_capacity())
+		hs_live_set_give_up(slot, generation);
 }
 
 static bool has_heap(const struct hs_event *event)

@@ -65,10 +65,10 @@ static bool may_be_in_index(uint64_t state)
 	       (heap != HS_HEAP_MALLOC || hs_slot_state(state) != HS_SLOT_FREED);
 }
 
-bool hs_live_set_recycle(uint32_t number, uint32_t generation)
+/* state: what it was when the caller looked. */
+static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 {
 	struct hs_live_slot *slot = hs_live_slot(number);
-	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
 
 	if (hs_slot_state(state) == HS_SLOT_EMPTY ||
 	    (uint32_t)hs_slot_generation(state) != generation)
@@ -90,6 +90,20 @@ bool hs_live_set_recycle(uint32_t number, uint32_t generation)
 	atomic_fetch_add_explicit(&hs_live_slots.recycled, 1, memory_order_release);
 	hs_live_slot_push(&hs_live_slots.free_list, number, 0);
 	return true;
+}
+
+bool hs_live_set_recycle(uint32_t number, uint32_t generation)
+{
+	return recycle(number, generation,
+		       atomic_load_explicit(&hs_live_slot(number)->state, memory_order_acquire));
+}
+
+bool hs_live_set_give_up(uint32_t number, uint32_t generation)
+{
+	uint64_t state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_acquire);
+
+	return (hs_slot_state(state) == HS_SLOT_FILLING || hs_slot_state(state) == HS_SLOT_LIVE) &&
+	       recycle(number, generation, state);
 }
 
 uint32_t hs_live_set_generation(uint32_t number)

@@ -202,6 +202,12 @@ uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
 bool hs_live_set_recycle(uint32_t slot, uint32_t generation);
 
 /*
+ * The same for a sample that is given up, unless the program has freed it, or is about to: then
+ * it is to come off the freed list, and must not be on the other as well.
+ */
+bool hs_live_set_give_up(uint32_t slot, uint32_t generation);
+
+/*
  * Find slots that are FREED but were never put on the list (their thread died in
  * between): puts them there.  stuck_before: only those whose number is lower, or not
  * yet taken: those get one.  Should such a thread go on after all, the slot is on the list
