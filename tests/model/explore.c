@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See explore.h; the names are those of the paper that model.h tells of. */
+#include "explore.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "machine.h"
+
+/* A run that is longer does not end. */
+#define STEPS_MOST 3000
+
+#define BIT(process) (1u << (process))
+#define ALL_THREADS (BIT(MODEL_THREADS) - 1)
+#define ALL_TIMERS (ALL_THREADS << PROCESS_TIMER)
+#define ALL_DEATHS (ALL_THREADS << PROCESS_DEATH)
+
+/* A state on the way, and the step that is taken from it.  Sets of processes are bits. */
+struct node {
+	unsigned process;
+	uint32_t enabled;
+	uint32_t backtrack; /* to be tried from here */
+	uint32_t done;      /* tried before */
+	uint32_t sleep;     /* what begins with these was tried from an earlier state */
+	bool is_late;       /* nothing but time could go on */
+	int preemptions;    /* up to here */
+	unsigned thread;    /* that ran last; MODEL_THREADS: none */
+	struct footprint footprint;
+	struct clock clock;
+};
+
+struct explorer {
+	int bound;
+	unsigned length; /* of the run */
+	unsigned fixed;  /* its first steps, as in the run before but for the last of them */
+	struct clock last[PROCESSES]; /* of each process's last step */
+	struct exploration counts;
+	struct node nodes[STEPS_MOST];
+};
+
+/* Not among the variables: machine_restart() brings those back. */
+static struct explorer *explorer;
+
+static unsigned first_of(uint32_t set)
+{
+	return (unsigned)__builtin_ctz(set);
+}
+
+/* A thread's loads find its own stores, in the buffer or in memory: it and its buffer commute. */
+static bool depends(unsigned p, const struct footprint *a, unsigned q, const struct footprint *b)
+{
+	bool is_own_buffer =
+		p % MODEL_THREADS == q % MODEL_THREADS && p < PROCESS_TIMER && q < PROCESS_TIMER;
+
+	return !is_own_buffer && machine_conflict(a, b);
+}
+
+static bool happens_before(unsigned step, const struct clock *clock)
+{
+	return clock->steps[explorer->nodes[step].process] >= step + 1;
+}
+
+/*
+ * The processes that can go first, from the state before step on, of the steps up to `end`
+ * that do not come after it by necessity, end included.
+ */
+static uint32_t initials(unsigned step, unsigned end)
+{
+	unsigned first[PROCESSES] = {0}; /* step of a process, counted from 1 */
+	uint32_t found = 0;
+
+	for (unsigned k = step + 1; k <= end; k++) {
+		const struct node *node = &explorer->nodes[k];
+		bool is_first = true;
+
+		if (happens_before(step, &node->clock) && k != end)
+			continue;
+		for (unsigned q = 0; q < PROCESSES; q++)
+			is_first &= first[q] == 0 || node->clock.steps[q] < first[q];
+		if (is_first)
+			found |= BIT(node->process);
+		if (first[node->process] == 0)
+			first[node->process] = k + 1;
+	}
+	return found;
+}
+
+/* The step at end could be before this one: see to it that such an order is tried. */
+static void reverse(unsigned step, unsigned end)
+{
+	struct node *node = &explorer->nodes[step];
+	uint32_t set = initials(step, end);
+
+	if ((set & (node->backtrack | node->done | node->sleep)) != 0)
+		return;
+	/* Where none can go on, the step here is what lets the other come. */
+	set &= node->enabled;
+	if (set != 0)
+		node->backtrack |= set & BIT(explorer->nodes[end].process)
+					   ? BIT(explorer->nodes[end].process)
+					   : BIT(first_of(set));
+}
+
+/* Everything happens before a timeout that comes when nothing else can. */
+static void clock_of_all(struct clock *clock)
+{
+	for (unsigned p = 0; p < PROCESSES; p++)
+		machine_join(clock, &explorer->last[p]);
+}
+
+static void own_causes(const struct node *node, struct clock *clock)
+{
+	unsigned p = node->process;
+
+	machine_causes(p, clock);
+	machine_join(clock, &explorer->last[p]);
+	if (p - p % MODEL_THREADS == PROCESS_TIMER)
+		machine_join(clock, &explorer->last[p % MODEL_THREADS]);
+	if (p < MODEL_THREADS && machine_is_drained(p))
+		machine_join(clock, &explorer->last[PROCESS_BUFFER + p]);
+	if (node->is_late)
+		clock_of_all(clock);
+}
+
+/* The clock of the newest step, and what it races with. */
+static void find_races(unsigned step)
+{
+	struct node *node = &explorer->nodes[step];
+	static unsigned races[STEPS_MOST];
+	unsigned count = 0;
+
+	if (explorer->bound != MODEL_COMPLETE)
+		return;
+	own_causes(node, &node->clock);
+	for (unsigned i = step; i-- > 0;) {
+		const struct node *other = &explorer->nodes[i];
+
+		if (happens_before(i, &node->clock) ||
+		    !depends(other->process, &other->footprint, node->process, &node->footprint))
+			continue;
+		if (other->process != node->process)
+			races[count++] = i;
+		machine_join(&node->clock, &other->clock);
+	}
+	node->clock.steps[node->process] = (uint16_t)(step + 1);
+	while (count > 0)
+		reverse(races[--count], step);
+}
+
+/* Of what sleeps here, and was tried here, what commutes with the step sleeps on. */
+static uint32_t still_asleep(const struct node *node)
+{
+	uint32_t set = node->sleep | node->done, asleep = 0;
+	struct footprint footprint;
+
+	if (node->is_late || explorer->bound != MODEL_COMPLETE)
+		return 0;
+	for (; set != 0; set &= set - 1) {
+		unsigned process = first_of(set);
+
+		if (process == node->process)
+			continue;
+		machine_footprint(process, false, &footprint);
+		if (!depends(process, &footprint, node->process, &node->footprint))
+			asleep |= BIT(process);
+	}
+	return asleep;
+}
+
+static int preemptions_of(const struct node *node, unsigned process)
+{
+	bool is_other = process < MODEL_THREADS && process != node->thread;
+
+	if (node->is_late)
+		return 0;
+	if (process >= PROCESS_DEATH)
+		return machine_is_running(process % MODEL_THREADS);
+	if (process >= PROCESS_TIMER)
+		return 1;
+	return is_other && node->thread < MODEL_THREADS && (node->enabled & BIT(node->thread)) != 0;
+}
+
+/* What there is to try from a new state.  False: nothing. */
+static bool open_node(struct node *node)
+{
+	uint32_t tried = 0;
+
+	node->done = 0;
+	if (explorer->bound == MODEL_COMPLETE) {
+		tried = node->enabled & ~node->sleep;
+		if (tried == 0)
+			return false;
+		node->process = tried & BIT(node->thread) ? node->thread : first_of(tried);
+		node->backtrack = node->is_late ? node->enabled : BIT(node->process);
+		return true;
+	}
+	for (unsigned p = 0; p < PROCESSES; p++) {
+		bool is_useless = p >= PROCESS_DEATH && !machine_is_running(p % MODEL_THREADS);
+
+		if ((node->enabled & BIT(p)) != 0 && !is_useless &&
+		    node->preemptions + preemptions_of(node, p) <= explorer->bound)
+			tried |= BIT(p);
+	}
+	/* The bound is no reason to stop in the middle. */
+	node->backtrack = tried != 0 ? tried : BIT(first_of(node->enabled));
+	node->process =
+		node->backtrack & BIT(node->thread) ? node->thread : first_of(node->backtrack);
+	return true;
+}
+
+/* Take the step of a state.  Fills in what the next one has from it. */
+static void take_step(unsigned step)
+{
+	struct node *node = &explorer->nodes[step], *next = node + 1;
+	bool is_new = step + 1 >= explorer->fixed;
+
+	if (is_new) {
+		machine_footprint(node->process, true, &node->footprint);
+		find_races(step);
+		next->sleep = still_asleep(node);
+		next->preemptions = node->preemptions + preemptions_of(node, node->process);
+		if (next->preemptions > explorer->bound)
+			next->preemptions = explorer->bound;
+		next->thread = node->process < MODEL_THREADS ? node->process : node->thread;
+	}
+	explorer->last[node->process] = node->clock;
+	machine_step(node->process, &node->clock);
+	explorer->counts.steps++;
+}
+
+enum run { RUN_ENDED, RUN_CUT, RUN_LONG };
+
+static enum run run_once(void)
+{
+	memset(explorer->last, 0, sizeof explorer->last);
+	machine_restart();
+	for (explorer->length = 0; machine_violation() == NULL; explorer->length++) {
+		struct node *node = &explorer->nodes[explorer->length];
+		uint32_t enabled = machine_enabled();
+		bool is_late = enabled == 0;
+
+		if (is_late)
+			enabled = machine_timers();
+		if (enabled == 0) {
+			machine_finish();
+			return RUN_ENDED;
+		}
+		if (explorer->length + 1 == STEPS_MOST)
+			return RUN_LONG;
+		node->enabled = enabled;
+		node->is_late = is_late;
+		if (explorer->length >= explorer->fixed && !open_node(node))
+			return RUN_CUT;
+		take_step(explorer->length);
+	}
+	return RUN_ENDED;
+}
+
+/* Go back to the last state from which there is something left to try.  False: none. */
+static bool go_back(void)
+{
+	for (unsigned i = explorer->length; i-- > 0;) {
+		struct node *node = &explorer->nodes[i];
+		uint32_t left;
+
+		node->done |= BIT(node->process);
+		left = node->backtrack & node->enabled & ~node->done & ~node->sleep;
+		if (left != 0) {
+			node->process = first_of(left);
+			explorer->fixed = i + 1;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void print_schedule(void)
+{
+	char name[4];
+
+	printf("  schedule:");
+	for (unsigned i = 0, times; i < explorer->length; i += times) {
+		for (times = 1; i + times < explorer->length &&
+				explorer->nodes[i + times].process == explorer->nodes[i].process;)
+			times++;
+		machine_process_name(explorer->nodes[i].process, name);
+		printf(times > 1 ? " %s*%u" : " %s", name, times);
+	}
+	printf("\n");
+}
+
+static void prepare(const struct model_scenario *scenario, int bound)
+{
+	if (explorer == NULL)
+		explorer = mmap(NULL, sizeof *explorer, PROT_READ | PROT_WRITE,
+				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (explorer == MAP_FAILED)
+		machine_give_up("no memory");
+	memset(&explorer->counts, 0, sizeof explorer->counts);
+	explorer->bound = bound;
+	explorer->fixed = 0;
+	explorer->nodes[0].sleep = 0;
+	explorer->nodes[0].preemptions = 0;
+	explorer->nodes[0].thread = MODEL_THREADS;
+	machine_load(scenario, bound == MODEL_COMPLETE && !getenv("MODEL_SC"));
+}
+
+bool explore(const struct model_scenario *scenario, int bound, struct exploration *done)
+{
+	bool is_well = true;
+
+	prepare(scenario, bound);
+	do {
+		enum run run = run_once();
+
+		explorer->counts.runs += run != RUN_CUT;
+		explorer->counts.cut += run == RUN_CUT;
+		if (explorer->counts.longest < explorer->length)
+			explorer->counts.longest = explorer->length;
+		if (run == RUN_LONG || machine_violation() != NULL) {
+			printf("%s: %s\n", scenario->name,
+			       run == RUN_LONG ? "a run does not end" : machine_violation());
+			print_schedule();
+			is_well = false;
+		}
+	} while (is_well && go_back());
+	*done = explorer->counts;
+	return is_well;
+}
+
+static unsigned process_named(const char *name, size_t length)
+{
+	char own[4];
+
+	for (unsigned p = 0; p < PROCESSES; p++) {
+		machine_process_name(p, own);
+		if (strlen(own) == length && memcmp(own, name, length) == 0)
+			return p;
+	}
+	return PROCESSES;
+}
+
+static void replay_step(unsigned process)
+{
+	static const struct clock none;
+	char name[4], line[200];
+
+	if (process == PROCESSES || ((machine_enabled() | machine_timers()) & BIT(process)) == 0)
+		machine_give_up("the schedule does not fit");
+	machine_process_name(process, name);
+	machine_describe(process, line, sizeof line);
+	printf("%-3s %s\n", name, line);
+	machine_step(process, &none);
+}
+
+bool explore_replay(const struct model_scenario *scenario, int bound, const char *schedule)
+{
+	prepare(scenario, bound);
+	machine_restart();
+	for (const char *at = schedule + strspn(schedule, " "); *at != '\0';) {
+		size_t length = strcspn(at, "* ");
+		unsigned long times = at[length] == '*' ? strtoul(at + length + 1, NULL, 10) : 1;
+
+		while (times-- > 0)
+			replay_step(process_named(at, length));
+		at += strcspn(at, " ");
+		at += strspn(at, " ");
+	}
+	if (machine_violation() == NULL && machine_enabled() == 0)
+		machine_finish();
+	if (machine_violation() != NULL)
+		printf("%s\n", machine_violation());
+	return machine_violation() == NULL;
+}

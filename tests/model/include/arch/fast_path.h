@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* In place of src/arch/fast_path.h, for the model checker: its loads are steps. */
+#ifndef HS_ARCH_FAST_PATH_H
+#define HS_ARCH_FAST_PATH_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline uintptr_t hs_arch_load(const uintptr_t *word)
+{
+	return atomic_load_explicit(word, memory_order_relaxed);
+}
+
+static inline bool hs_arch_is_set(const uint8_t *byte)
+{
+	return atomic_load_explicit(byte, memory_order_relaxed) != 0;
+}
+
+static inline bool hs_arch_count_down(uint64_t *left, uint64_t size)
+{
+	bool ended = *left <= size + (size == 0);
+
+	*left -= size + (size == 0);
+	return ended;
+}
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The live set: no free is lost, delivered twice or taken for another sample's, no entry is left
+ * behind, numbers follow the hand-over of addresses.
+ */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "sample/live_index.h"
+#include "sample/live_slots.h"
+#include "sample/live_table.h"
+
+#define SLOTS 16u
+#define NUMBERS_MOST 32u
+
+#define BUCKETS 4u
+
+/* Blocks of the program, made up.  All are in the first two buckets of a table of BUCKETS. */
+static const void *block_a, *block_b, *crowd[2 * HS_BUCKET_LANES];
+
+static _Atomic uint64_t sequence;
+static unsigned delivered[NUMBERS_MOST];  /* how often each number came */
+static _Atomic uint32_t handed, released; /* 1: from then on another thread does something */
+static unsigned frees;                    /* of samples, by the program's threads */
+static unsigned allocations;              /* of samples */
+static uint64_t number_of_b;              /* of the second allocation of an address */
+
+/* The next block from a place on that belongs into the two buckets. */
+static const void *next_block(uintptr_t *place)
+{
+	do
+		*place += 16;
+	while (hs_live_hash(*place) >> 63 != 0);
+	return (const void *)*place;
+}
+
+static void setup(void)
+{
+	uint64_t table = hs_live_table_make(BUCKETS);
+	uintptr_t place = 4096;
+
+	block_a = next_block(&place);
+	block_b = next_block(&place);
+	for (unsigned i = 0; i < 2 * HS_BUCKET_LANES; i++)
+		crowd[i] = next_block(&place);
+	hs_live_filter = hs_live_table_filter(table);
+	atomic_store(&hs_live_index, table);
+	hs_live_slots.slots = hs_arena_reserve(SLOTS * sizeof(struct hs_live_slot));
+	hs_live_slots.limit = SLOTS;
+	atomic_store(&hs_live_slots.capacity, SLOTS);
+	atomic_store(&sequence, 1);
+}
+
+static void deliver(uint64_t number)
+{
+	MODEL_CHECK(number > 0 && number < atomic_load(&sequence) && number < NUMBERS_MOST);
+	delivered[number]++;
+}
+
+/* An allocation, as the recorder does it.  Returns its number; 0: there was no room. */
+static uint64_t allocate(const void *block)
+{
+	struct hs_live_ticket ticket;
+	uint64_t number;
+
+	if (!hs_live_set_take(&ticket))
+		return 0;
+	if (!hs_live_set_insert(ticket, block)) {
+		hs_live_set_cancel(ticket);
+		return 0;
+	}
+	number = atomic_fetch_add_explicit(&sequence, 1, memory_order_acq_rel);
+	delivered[number]++;
+	allocations++;
+	return number;
+}
+
+static unsigned release(const void *block)
+{
+	unsigned count = 0;
+
+	if (hs_live_set_may_hold(block))
+		count = hs_live_set_free(block, &sequence);
+	frees += count;
+	return count;
+}
+
+static void hand_over(_Atomic uint32_t *word)
+{
+	atomic_store_explicit(word, 1, memory_order_release);
+}
+
+/* What the producer does with the frees. */
+static void take_freed(void)
+{
+	uint32_t slot = hs_live_set_take_freed();
+
+	while (slot != HS_SLOT_NONE) {
+		uint32_t next = hs_live_set_next_freed(slot);
+
+		deliver(hs_live_set_free_sequence(slot));
+		MODEL_CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
+		slot = next;
+	}
+}
+
+static void produce(void)
+{
+	take_freed();
+	take_freed();
+}
+
+/* Nothing is live: no slot is in use, no entry is left, each number came once. */
+static void finish_empty(void)
+{
+	uint64_t index = atomic_load(&hs_live_index);
+	struct hs_live_bucket *buckets = hs_live_table_buckets(index);
+	const uint8_t *filter = (const uint8_t *)(hs_live_table_filter(index) & ~(uintptr_t)31);
+
+	take_freed();
+	MODEL_CHECK(hs_live_set_used() == 0);
+	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+		MODEL_CHECK(delivered[number] == 1);
+	for (uint64_t bucket = 0; bucket < hs_live_table_count(index); bucket++) {
+		MODEL_CHECK(atomic_load(&buckets[bucket].tags) == 0);
+		for (unsigned lane = 0; lane < HS_BUCKET_LANES; lane++)
+			MODEL_CHECK(atomic_load(&buckets[bucket].slots[lane]) == 0);
+	}
+	for (uint64_t i = 0; i < hs_live_table_count(index) * HS_LIVE_FILTER_PER_BUCKET; i++)
+		MODEL_CHECK(filter[i] == 0);
+}
+
+static void finish_all_freed(void)
+{
+	MODEL_CHECK(allocations > 0 && frees == allocations);
+	finish_empty();
+}
+
+/* One thread allocates, another frees. */
+
+static void allocate_a(void)
+{
+	MODEL_CHECK(allocate(block_a) != 0);
+	hand_over(&handed);
+}
+
+static void free_a(void)
+{
+	model_await(&handed, 1);
+	MODEL_CHECK(release(block_a) == 1);
+}
+
+/* Two threads free at once, which a program must not do: one of them finds the sample. */
+
+static void setup_a(void)
+{
+	setup();
+	allocate(block_a);
+}
+
+static void free_a_perhaps(void)
+{
+	release(block_a);
+}
+
+/* The address goes to another thread, which samples it again. */
+
+static void free_a_and_release(void)
+{
+	MODEL_CHECK(release(block_a) == 1);
+	hand_over(&released);
+}
+
+static void allocate_again(void)
+{
+	model_await(&released, 1);
+	number_of_b = allocate(block_a);
+	MODEL_CHECK(number_of_b > 2);
+	MODEL_CHECK(release(block_a) == 1);
+}
+
+/* Two threads take and insert at the same time, and give back. */
+
+static void allocate_and_free_a(void)
+{
+	MODEL_CHECK(allocate(block_a) != 0);
+	MODEL_CHECK(release(block_a) == 1);
+}
+
+static void allocate_and_free_b(void)
+{
+	MODEL_CHECK(allocate(block_b) != 0);
+	MODEL_CHECK(release(block_b) == 1);
+}
+
+/* realloc moves the block: the old address is another thread's before the call returns. */
+
+static void move_a(void)
+{
+	uint32_t slot = hs_live_set_begin_move(block_a, &sequence);
+
+	MODEL_CHECK(slot != HS_SLOT_NONE);
+	hand_over(&released);
+	hs_live_set_end_move(slot);
+	frees++;
+}
+
+/* realloc fails: the sample lives on, and its number stands for nothing. */
+
+static void fail_to_move_a(void)
+{
+	uint32_t slot = hs_live_set_begin_move(block_a, &sequence);
+
+	MODEL_CHECK(slot != HS_SLOT_NONE);
+	deliver(hs_live_set_cancel_move(slot));
+	hand_over(&handed);
+}
+
+/* The index grows meanwhile. */
+
+static void setup_to_grow(void)
+{
+	setup();
+	allocate(block_b);
+}
+
+static void grow(void)
+{
+	MODEL_CHECK(hs_live_index_maintain(BUCKETS + 1) == 0);
+}
+
+static void allocate_a_only(void)
+{
+	MODEL_CHECK(allocate(block_a) != 0);
+}
+
+static void free_b(void)
+{
+	MODEL_CHECK(release(block_b) == 1);
+}
+
+static void finish_grown(void)
+{
+	MODEL_CHECK(hs_live_table_count(atomic_load(&hs_live_index)) == 2 * BUCKETS);
+	MODEL_CHECK(release(block_a) == 1);
+	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
+	finish_all_freed();
+}
+
+static void finish_grown_empty(void)
+{
+	MODEL_CHECK(hs_live_table_count(atomic_load(&hs_live_index)) == 2 * BUCKETS);
+	finish_all_freed();
+}
+
+/* Both buckets are full; one entry goes, one comes. */
+
+static void setup_full(void)
+{
+	setup();
+	for (unsigned i = 0; i < 2 * HS_BUCKET_LANES; i++)
+		allocate(crowd[i]);
+	MODEL_CHECK(allocations == 2 * HS_BUCKET_LANES);
+}
+
+static void allocate_a_perhaps(void)
+{
+	if (allocate(block_a) != 0)
+		MODEL_CHECK(release(block_a) == 1);
+}
+
+static void free_first(void)
+{
+	MODEL_CHECK(release(crowd[0]) == 1);
+}
+
+static void finish_full(void)
+{
+	for (unsigned i = 1; i < 2 * HS_BUCKET_LANES; i++)
+		MODEL_CHECK(release(crowd[i]) == 1);
+	finish_all_freed();
+}
+
+/* There are no slots but one. */
+
+static void setup_one_slot(void)
+{
+	setup();
+	atomic_store(&hs_live_slots.capacity, 1);
+}
+
+static void allocate_b_perhaps(void)
+{
+	if (allocate(block_b) != 0)
+		MODEL_CHECK(release(block_b) == 1);
+}
+
+/* Who frees is killed, at any step, or slow, while the producer looks for what is stuck. */
+
+static void sweep(void)
+{
+	hs_live_set_sweep_freed(atomic_load_explicit(&sequence, memory_order_relaxed), &sequence);
+	take_freed();
+}
+
+static bool is_free_done; /* its thread was not killed before */
+
+static void free_a_once(void)
+{
+	release(block_a);
+	is_free_done = true;
+}
+
+/*
+ * A thread that dies between marking a slot as listed and putting it on the list takes it along.
+ * Known, see ARCHITECTURE: who lists it in the thread's place might do so while it only sleeps.
+ */
+static unsigned slots_taken_along(void)
+{
+	unsigned count = 0;
+
+	for (uint32_t number = 0; number < SLOTS; number++) {
+		uint64_t state = atomic_load(&hs_live_slot(number)->state);
+
+		count += hs_slot_state(state) == HS_SLOT_FREED &&
+			 atomic_load(&hs_live_slot(number)->listed) == hs_slot_listed(state);
+	}
+	return count;
+}
+
+static void finish_swept(void)
+{
+	hs_live_set_sweep_freed(UINT64_MAX, &sequence);
+	take_freed();
+	/* What is not freed by now never was. */
+	release(block_a);
+	take_freed();
+	MODEL_CHECK(hs_live_set_used() == slots_taken_along());
+	MODEL_CHECK(slots_taken_along() <= !is_free_done);
+	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+		MODEL_CHECK(delivered[number] <= 1);
+	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
+}
+
+/* The slot of a swept sample is in use again when its thread goes on. */
+
+static void sweep_and_allocate(void)
+{
+	sweep();
+	if (allocate(block_b) != 0)
+		MODEL_CHECK(release(block_b) == 1);
+	take_freed();
+}
+
+#define SCENARIO(name_, setup_, finish_, quick_, full_, ...)                                       \
+	{                                                                                          \
+		.name = (name_), .setup = (setup_), .finish = (finish_), .quick_bound = (quick_),  \
+		.full_bound = (full_), .threads = {                                                \
+			__VA_ARGS__                                                                \
+		}                                                                                  \
+	}
+
+const struct model_scenario model_live_scenarios[] = {
+	SCENARIO("live-insert-and-free", setup, finish_all_freed, MODEL_COMPLETE, MODEL_COMPLETE,
+		 {.run = allocate_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("live-two-free", setup_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = free_a_perhaps}, {.run = free_a_perhaps}, {.run = produce}),
+	SCENARIO("live-reuse-of-address", setup_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = free_a_and_release}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("live-two-blocks", setup, finish_all_freed, 1, 2, {.run = allocate_and_free_a},
+		 {.run = allocate_and_free_b}, {.run = take_freed}),
+	SCENARIO("live-realloc-moves", setup_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = move_a}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("live-realloc-fails", setup_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = fail_to_move_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("live-grow-and-insert", setup_to_grow, finish_grown, 1, MODEL_COMPLETE,
+		 {.run = allocate_a_only}, {.run = free_b}, {.run = grow}),
+	SCENARIO("live-grow-and-free", setup_to_grow, finish_grown_empty, 1, 2,
+		 {.run = allocate_and_free_a}, {.run = free_b}, {.run = grow}),
+	SCENARIO("live-full-table", setup_full, finish_full, MODEL_COMPLETE, MODEL_COMPLETE,
+		 {.run = allocate_a_perhaps}, {.run = free_first}),
+	SCENARIO("live-full-table-grows", setup_full, finish_full, 0, 1,
+		 {.run = allocate_a_perhaps}, {.run = free_first}, {.run = grow}),
+	SCENARIO("live-one-slot", setup_one_slot, finish_empty, 1, MODEL_COMPLETE,
+		 {.run = allocate_a_perhaps}, {.run = allocate_b_perhaps}, {.run = produce}),
+	SCENARIO("live-dead-free", setup_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
+	SCENARIO("live-slow-free", setup_a, finish_swept, 1, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
+	{.name = NULL},
+};

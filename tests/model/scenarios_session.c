@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The worker's and the producer's own loops: what is sampled gets through ring and queue without
+ * anybody having to look for it, and what was sampled before the process ends is in its profile.
+ * The producer's books are a list here.
+ */
+#include <stdatomic.h>
+
+#include "base/options.h"
+#include "profile/producer.h"
+#include "sample/heap.h"
+#include "sample/record.h"
+#include "sample/recorder.h"
+#include "session/session_state.h"
+#include "unwind/unwound.h"
+
+#define RING_BYTES 4096u
+#define RECORDS_MOST 4u
+
+static _Alignas(64) unsigned char ring_memory[2 * RING_BYTES], queue_memory[RING_BYTES];
+static void *(*loops[2])(void *); /* of the worker and the producer */
+static unsigned loop_count;
+
+static bool is_committed[RECORDS_MOST];
+static bool is_before_end[RECORDS_MOST]; /* committed when the process began to end */
+static unsigned taken[RECORDS_MOST];     /* by the producer */
+static unsigned profiles;
+
+static int note_loop(pthread_t *thread, const pthread_attr_t *attributes, void *(*loop)(void *),
+		     void *argument)
+{
+	(void)thread, (void)attributes, (void)argument;
+	MODEL_CHECK(loop_count < 2);
+	loops[loop_count++] = loop;
+	return 0;
+}
+
+static void setup_queue(size_t queue_bytes)
+{
+	struct hs_session *session = &hs_session;
+
+	hs_options.final_dump = true;
+	session->next.pthread_create = note_loop;
+	session->process_id = 1;
+	session->phase = HS_SESSION_ACTIVE;
+	hs_ring_init(&session->ring, ring_memory, RING_BYTES);
+	hs_ring_init(&session->queue, queue_memory, queue_bytes);
+	session->worker = hs_worker_create(&session->ring, &session->queue, NULL, NULL, 1);
+	hs_recorder.ring = &session->ring;
+	MODEL_CHECK(hs_threads_ensure() && loop_count == 2);
+	model_ignore(&hs_stats, sizeof hs_stats);
+	model_ignore(hs_heaps, sizeof hs_heaps);
+	model_ignore(&session->ring.used_units_max, sizeof(uint32_t));
+	model_ignore(&session->queue.used_units_max, sizeof(uint32_t));
+}
+
+static void setup(void)
+{
+	setup_queue(1024);
+}
+
+static void setup_small_queue(void)
+{
+	setup_queue(256);
+}
+
+static void put(unsigned number)
+{
+	uint64_t open = 0;
+	struct hs_record *record = hs_ring_reserve(&hs_session.ring, sizeof *record, HS_RING_KEPT,
+						   model_tid(), 0, &open);
+
+	MODEL_CHECK(record != NULL);
+	*record = (struct hs_record){.kind = HS_RECORD_ALLOCATION, .size = number};
+	hs_ring_note_sequence(&hs_session.ring, hs_ring_ticket(open), number + 1);
+	MODEL_CHECK(hs_ring_commit(&hs_session.ring, hs_ring_ticket(open)));
+	is_committed[number] = true;
+	hs_ring_tell_reader(&hs_session.ring);
+}
+
+static void run_worker(void)
+{
+	loops[0](NULL);
+}
+
+static void run_producer(void)
+{
+	loops[1](NULL);
+}
+
+static void put_0(void)
+{
+	put(0);
+}
+
+static void put_1(void)
+{
+	put(1);
+}
+
+static void put_four(void)
+{
+	for (unsigned number = 0; number < RECORDS_MOST; number++)
+		put(number);
+}
+
+static void end_process(void)
+{
+	put(0);
+	put(1);
+	for (unsigned number = 0; number < RECORDS_MOST; number++)
+		is_before_end[number] = is_committed[number];
+	hs_session_finish();
+	MODEL_CHECK(profiles == 1);
+}
+
+static void finish(void)
+{
+	for (unsigned number = 0; number < RECORDS_MOST; number++)
+		MODEL_CHECK(taken[number] == is_committed[number]);
+}
+
+/* What the loops call, and is not under the model. */
+
+void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	(void)producer;
+	MODEL_CHECK(record->size < RECORDS_MOST && record->sequence == record->size + 1);
+	taken[record->size]++;
+}
+
+bool hs_dump_write(const char *reason)
+{
+	(void)reason;
+	for (unsigned number = 0; number < RECORDS_MOST; number++)
+		MODEL_CHECK(!is_before_end[number] || taken[number] == 1);
+	profiles++;
+	return true;
+}
+
+#define LOOPS                                                                                      \
+	{.run = run_worker, .flags = MODEL_DAEMON},                                                \
+	{                                                                                          \
+		.run = run_producer, .flags = MODEL_DAEMON                                         \
+	}
+
+const struct model_scenario model_session_scenarios[] = {
+	{.name = "worker-and-producer",
+	 .setup = setup,
+	 .finish = finish,
+	 .threads = {LOOPS, {.run = put_0}},
+	 .quick_bound = 1,
+	 .full_bound = 2},
+	{.name = "worker-two-writers",
+	 .setup = setup,
+	 .finish = finish,
+	 .threads = {LOOPS, {.run = put_0}, {.run = put_1}},
+	 .quick_bound = 0,
+	 .full_bound = 1},
+	{.name = "queue-full",
+	 .setup = setup_small_queue,
+	 .finish = finish,
+	 .threads = {LOOPS, {.run = put_four}},
+	 .quick_bound = 0,
+	 .full_bound = 1},
+	{.name = "exit-fence",
+	 .setup = setup,
+	 .finish = finish,
+	 .threads = {LOOPS, {.run = end_process}},
+	 .quick_bound = 0,
+	 .full_bound = 2},
+	{.name = NULL},
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the worker's and the producer's loops call besides: nothing of it is asked for in the
+ * scenarios.  What only the start of a session calls is left out by the linker.
+ */
+#include "base/log.h"
+#include "maps/map_hint_text.h"
+#include "maps/map_hints.h"
+#include "profile/producer.h"
+#include "session/ask.h"
+#include "session/budget.h"
+#include "session/cpu_guard.h"
+#include "session/epoch.h"
+#include "session/oom_watch.h"
+#include "session/session_state.h"
+
+void hs_log(enum hs_log_level level, const char *format, ...)
+{
+	(void)level;
+	(void)format;
+}
+
+bool hs_map_hint_check_range(uint64_t start, uint64_t length, uint64_t offset,
+			     struct hs_map_hint_problem *problem)
+{
+	(void)start, (void)length, (void)offset, (void)problem;
+	return true;
+}
+
+int hs_map_hints_add(struct hs_map_hints *hints, const char *path, uint64_t start, uint64_t length,
+		     uint64_t offset)
+{
+	(void)hints, (void)path, (void)start, (void)length, (void)offset;
+	return 0;
+}
+
+int hs_map_hints_remove(struct hs_map_hints *hints, uint64_t start, uint64_t length)
+{
+	(void)hints, (void)start, (void)length;
+	return 0;
+}
+
+int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
+{
+	(void)unwinder;
+	return 0;
+}
+
+/* The producer's books are those of scenarios_session.c. */
+
+bool hs_producer_commit(struct hs_producer *producer)
+{
+	(void)producer;
+	return false;
+}
+
+void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
+{
+	(void)producer;
+	(void)number;
+}
+
+uint32_t hs_producer_take_freed(struct hs_producer *producer)
+{
+	(void)producer;
+	return 0;
+}
+
+uint64_t hs_producer_next_number(const struct hs_producer *producer)
+{
+	(void)producer;
+	return 0;
+}
+
+void hs_producer_skip_gap(struct hs_producer *producer)
+{
+	(void)producer;
+}
+
+uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap)
+{
+	(void)producer;
+	(void)heap;
+	return 0;
+}
+
+void hs_budget_follow(void)
+{
+}
+
+void hs_budget_tell_losses(bool is_live_set_short)
+{
+	(void)is_live_set_short;
+}
+
+void hs_cpu_note_worker(void)
+{
+}
+
+void hs_cpu_guard_follow(void)
+{
+}
+
+int hs_epoch_start(void)
+{
+	return 0;
+}
+
+void hs_ask_serve(void)
+{
+}
+
+bool hs_ask_is_waiting(void)
+{
+	return false;
+}
+
+bool hs_oom_watch_is_crossed(void)
+{
+	return false;
+}
+
+uint64_t hs_stream_due_ns(void)
+{
+	return 0;
+}
+
+void hs_stream_run_due(void)
+{
+}
+
+void hs_keep_add(const char *path)
+{
+	(void)path;
+}
+
+const char *hs_dump_last_path(void)
+{
+	return "";
+}
