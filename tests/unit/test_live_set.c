@@ -74,9 +74,22 @@ static void test_given_up_sample(void)
 {
 	struct hs_live_ticket ticket = insert(0x2000);
 
-	CHECK(hs_live_set_recycle(ticket.slot, ticket.generation));
+	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation + 1));
+	CHECK(hs_live_set_give_up(ticket.slot, ticket.generation));
 	CHECK(!hs_live_set_may_hold(pointer(0x2000)));
 	CHECK(!hs_live_set_free(pointer(0x2000), &sequence));
+	CHECK_INT(hs_live_set_used(), 0);
+
+	/* What the program has begun to free is not on two lists. */
+	ticket = insert(0x2000);
+	CHECK(hs_live_set_free(pointer(0x2000), &sequence));
+	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
+	CHECK_INT(recycle_freed(), 1);
+	ticket = insert(0x2000);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x2000), &sequence), ticket.slot);
+	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
+	hs_live_set_end_move(ticket.slot);
+	CHECK_INT(recycle_freed(), 1);
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
