@@ -165,7 +165,7 @@ static void setup_near_end(void)
 	}
 }
 
-static void finish_wrap(void)
+static void finish_at_times(void)
 {
 	read_rest();
 	MODEL_CHECK(is_committed[0] && is_committed[1]);
@@ -319,6 +319,12 @@ const struct model_scenario model_ring_scenarios[] = {
 	 .finish = finish_both,
 	 .threads = {{.run = put_0}, {.run = put_1}, READER(read_for_ever)},
 	 .quick_bound = 1,
+	 .full_bound = 3},
+	{.name = "ring-two-writers-at-times",
+	 .setup = setup,
+	 .finish = finish_at_times,
+	 .threads = {{.run = put_0}, {.run = put_1}, {.run = read_at_times}},
+	 .quick_bound = 1,
 	 .full_bound = MODEL_COMPLETE},
 	{.name = "ring-one-writer",
 	 .setup = setup,
@@ -328,7 +334,7 @@ const struct model_scenario model_ring_scenarios[] = {
 	 .full_bound = MODEL_COMPLETE},
 	{.name = "ring-wrap",
 	 .setup = setup_near_end,
-	 .finish = finish_wrap,
+	 .finish = finish_at_times,
 	 .threads = {{.run = put_0}, {.run = put_1}, {.run = read_at_times}},
 	 .quick_bound = 1,
 	 .full_bound = MODEL_COMPLETE},
