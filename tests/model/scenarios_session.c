@@ -18,36 +18,24 @@
 #define RECORDS_MOST 4u
 
 static _Alignas(64) unsigned char ring_memory[2 * RING_BYTES], queue_memory[RING_BYTES];
-static void *(*loops[2])(void *); /* of the worker and the producer */
-static unsigned loop_count;
 
 static bool is_committed[RECORDS_MOST];
 static bool is_before_end[RECORDS_MOST]; /* committed when the process began to end */
 static unsigned taken[RECORDS_MOST];     /* by the producer */
 static unsigned profiles;
 
-static int note_loop(pthread_t *thread, const pthread_attr_t *attributes, void *(*loop)(void *),
-		     void *argument)
-{
-	(void)thread, (void)attributes, (void)argument;
-	MODEL_CHECK(loop_count < 2);
-	loops[loop_count++] = loop;
-	return 0;
-}
-
 static void setup_queue(size_t queue_bytes)
 {
 	struct hs_session *session = &hs_session;
 
 	hs_options.final_dump = true;
-	session->next.pthread_create = note_loop;
 	session->process_id = 1;
 	session->phase = HS_SESSION_ACTIVE;
 	hs_ring_init(&session->ring, ring_memory, RING_BYTES);
 	hs_ring_init(&session->queue, queue_memory, queue_bytes);
 	session->worker = hs_worker_create(&session->ring, &session->queue, NULL, NULL, 1);
 	hs_recorder.ring = &session->ring;
-	MODEL_CHECK(hs_threads_ensure() && loop_count == 2);
+	session->threads = HS_THREADS_RUNNING;
 	model_ignore(&hs_stats, sizeof hs_stats);
 	model_ignore(hs_heaps, sizeof hs_heaps);
 	model_ignore(&session->ring.used_units_max, sizeof(uint32_t));
@@ -80,12 +68,12 @@ static void put(unsigned number)
 
 static void run_worker(void)
 {
-	loops[0](NULL);
+	hs_threads_worker(NULL);
 }
 
 static void run_producer(void)
 {
-	loops[1](NULL);
+	hs_threads_producer(NULL);
 }
 
 static void put_0(void)

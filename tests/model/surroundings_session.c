@@ -4,6 +4,7 @@
  * scenarios.  What only the start of a session calls is left out by the linker.
  */
 #include "base/log.h"
+#include "base/sys.h"
 #include "maps/map_hint_text.h"
 #include "maps/map_hints.h"
 #include "profile/producer.h"
@@ -82,6 +83,35 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 	(void)producer;
 	(void)heap;
 	return 0;
+}
+
+/* The threads are there when a scenario begins, and no call is refused. */
+
+bool hs_threads_ensure(void)
+{
+	return true;
+}
+
+bool hs_threads_wait_started(uint64_t timeout_ns)
+{
+	(void)timeout_ns;
+	return true;
+}
+
+bool hs_threads_died(void)
+{
+	return false;
+}
+
+bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
+{
+	(void)start_ns, (void)not_begun;
+	return false;
+}
+
+bool hs_sys_is_wake_refused(void)
+{
+	return false;
 }
 
 void hs_budget_follow(void)
