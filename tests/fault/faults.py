@@ -40,6 +40,7 @@ from pprof_read import FormatError, violations  # noqa: E402
 RUN_SECONDS = 300  # a run takes some 30 ms; waits that end in vain 62 s, see session_state.h
 BLOCKS = "60"      # of each of the victim's threads
 CLEAN_RUNS = 3     # in a row: threads do not always make the same calls
+WORKERS = 4 * (os.cpu_count() or 2)  # a run waits more than it works
 MESSAGE = re.compile(r"heapsample\[\d+\]: (error|warning): ")
 
 # How the victim is profiled.
@@ -274,10 +275,10 @@ class Sweeps:
         number = failure if failure == "short" else str(getattr(errno, failure))
         turn = clean = 0
         while clean < CLEAN_RUNS:
-            faults = ["%s:%d:%s" % (call, turn + i, number) for i in range(1, CLEAN_RUNS + 1)]
+            faults = ["%s:%d:%s" % (call, turn + i, number) for i in range(1, WORKERS + 1)]
             for run, wrong in pool.map(lambda fault: self.one(way, fault), faults):
                 clean = 0 if self.take(way, run, wrong) else clean + 1
-            turn += CLEAN_RUNS
+            turn += WORKERS
         return turn - clean
 
     def all_of_them(self, pool, pairs):
@@ -329,7 +330,7 @@ def main():
                   for failure in FAILURES[call] if way == "every" or call not in SLOW]
     sweeps = Sweeps(settings)
     wanted = QUICK if settings.quick else everything
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 2) as pool:
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
         for way in WAYS:
             sweeps.reference(way)
         for way, call, failure in wanted:
