@@ -294,8 +294,10 @@ class Sweeps:
         self.seconds = time.monotonic() - self.start
         print("%d faults injected, %d survived; the slowest run: %.1f s, %s" % (
             self.faults, self.faults - self.failed, *self.slowest))
-        if not os.environ.get("HS_RESULTS"):
+        # Of the whole only.
+        if not os.environ.get("HS_RESULTS") or self.settings.quick or self.settings.calls:
             return
+        os.makedirs(os.environ["HS_RESULTS"], exist_ok=True)
         source = os.path.dirname(os.path.abspath(__file__))
         commit = subprocess.run(
             ["git", "-C", source, "describe", "--always", "--dirty=+", "--exclude=*"],
