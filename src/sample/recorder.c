@@ -166,8 +166,7 @@ static inline __attribute__((always_inline)) bool may_wait(uintptr_t sp)
 	const struct hs_thread_state *thread = &hs_thread;
 	long policy;
 
-	if (thread->no_wait || !hs_thread_on_known_stack(thread, sp) || hs_sys_is_wake_refused() ||
-	    !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire))
+	if (thread->no_wait || !hs_thread_on_known_stack(thread, sp) || hs_sys_is_wake_refused())
 		return false;
 	/* A vfork child shares our memory but must not hold up its parent. */
 	if (hs_sys_getpid() != atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
@@ -197,9 +196,7 @@ static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
 static __attribute__((noinline)) bool wait_for_room(struct hs_thread_state *thread, uintptr_t sp,
 						    uint32_t space)
 {
-	if (thread->block_end_ns == 0 && !begin_wait(thread, sp))
-		return false;
-	if (!atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire) ||
+	if (!hs_record_has_reader() || (thread->block_end_ns == 0 && !begin_wait(thread, sp)) ||
 	    (hs_recorder.died != NULL && hs_recorder.died()))
 		return false;
 	if (hs_ring_wait_slice(hs_recorder.ring, space, thread->block_end_ns))

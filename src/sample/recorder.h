@@ -71,9 +71,14 @@ enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct h
  */
 bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs);
 
+static inline bool hs_record_has_reader(void)
+{
+	return atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire);
+}
+
 /*
- * Whether this thread may wait for the worker: there is one, and the thread is in no signal
- * handler, hook, vfork child or real-time policy.  sp: of the caller.  A few system calls.
+ * Whether this thread may wait for the worker, if there is one: it is in no signal handler,
+ * hook, vfork child or real-time policy.  sp: of the caller.  A few system calls.
  */
 bool hs_record_may_wait(uintptr_t sp);
 

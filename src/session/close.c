@@ -41,7 +41,8 @@ static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_
 static bool may_wait(uintptr_t sp)
 {
 	/* In a handler over the slow path: that commits its record only after the handler. */
-	return hs_thread.close_end_ns != 0 && hs_thread.guard_sp == 0 && hs_record_may_wait(sp);
+	return hs_thread.close_end_ns != 0 && hs_thread.guard_sp == 0 && hs_record_has_reader() &&
+	       hs_record_may_wait(sp);
 }
 
 void hs_close_wait(void)

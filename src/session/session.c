@@ -286,8 +286,15 @@ void hs_session_recorded(const struct hs_regs *regs)
 	struct hs_thread_state *thread = &hs_thread;
 
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
-	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))
-		hs_threads_ensure();
+	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp)) {
+		/* Before they run: then they are a forked child's, and libunwind is its parent's. */
+		bool is_loaded = hs_session.engine_loaded;
+
+		/* Samples that may wait for room need somebody who makes it. */
+		if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 &&
+		    hs_record_may_wait(regs->sp))
+			hs_threads_wait_reader(START_LIMIT_NS);
+	}
 	if (__builtin_expect(thread->closing != 0, 0))
 		hs_close_wait();
 }

@@ -350,8 +350,7 @@ void hs_threads_wait_reader(uint64_t timeout_ns)
 
 	while (atomic_load_explicit(&session->threads, memory_order_relaxed) ==
 		       HS_THREADS_RUNNING &&
-	       !atomic_load_explicit(&hs_recorder.reader_runs, memory_order_acquire) &&
-	       hs_sys_monotonic_ns() < end_ns)
+	       !hs_record_has_reader() && hs_sys_monotonic_ns() < end_ns)
 		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, LOOK_NS);
 }
 

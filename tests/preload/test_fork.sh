@@ -36,6 +36,17 @@ for mode in fork fork-exit-directly daemon; do
 	expect_with 1 child 50 25000 50 25000
 done
 
+# A child has a reader before its samples want for room, as its parent had.
+for run in 1 2 3; do
+	rm -rf "$directory/fork-much.1"
+	family fork-much HEAPSAMPLE_RING=64k
+	expect_status 0
+	expect_silence
+	expect_profiles 2
+	expect_with 1 child 20000 10000000 20000 10000000
+	check check_profile.py lossless "$out"/*.heap.pb.gz
+done
+
 family fork-quiet
 expect_status 0
 expect_silence

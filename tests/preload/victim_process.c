@@ -88,6 +88,21 @@ static void mode_fork_exit_directly(void)
 	wait_for(child, 7);
 }
 
+/* More than the ring has room for, before the profiler has begun to run in the child. */
+static void mode_fork_much(void)
+{
+	pid_t child;
+
+	site_parent();
+	child = fork();
+	if (child == 0) {
+		for (int i = 0; i < 400; i++)
+			site_child();
+		exit(0);
+	}
+	wait_for(child, 0);
+}
+
 static void mode_fork_quiet(void)
 {
 	pid_t child;
@@ -249,6 +264,7 @@ static const struct {
 } modes[] = {
 	{ "fork", mode_fork },
 	{ "fork-exit-directly", mode_fork_exit_directly },
+	{ "fork-much", mode_fork_much },
 	{ "fork-quiet", mode_fork_quiet },
 	{ "fork-often", mode_fork_often },
 	{ "daemon", mode_daemon },
