@@ -14,6 +14,9 @@
 
 #define PAGE_BYTES 4096u
 
+/* Frames of what starts a thread before it comes to us: some 300 bytes of glibc's, or a tool's. */
+#define STARTERS_BYTES 4096u
+
 /*
  * The kernel keeps at least this much address space below the main stack free of
  * mmap's choices, whatever RLIMIT_STACK says.  Source: MIN_GAP, arch/x86/mm/mmap.c.
@@ -94,10 +97,12 @@ void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, 
 	 * here from the control block downwards; a page covers the block's own part.
 	 */
 	uintptr_t high = hs_arch_thread_pointer();
+	/* The stack ends below the static TLS, which may be large: it is not copied. */
+	uintptr_t starters_end = hs_arch_stack_pointer() + STARTERS_BYTES;
 	size_t unusable = guard_bytes + PAGE_BYTES;
 
 	if (stack_bytes <= unusable)
 		return;
-	thread->stack_high = high;
+	thread->stack_high = high < starters_end ? high : starters_end;
 	thread->stack_low = high - (stack_bytes - unusable);
 }

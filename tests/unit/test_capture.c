@@ -159,6 +159,9 @@ static void test_main_stack(void)
 
 static size_t stack_bytes, guard_bytes;
 
+/* At the upper end of each thread's stack, as far as it is the C library's to say. */
+static __thread volatile char local[PAGE * 3];
+
 static void *thread_body(void *unused)
 {
 	struct hs_thread_state thread = { 0 };
@@ -168,6 +171,7 @@ static void *thread_body(void *unused)
 	void *start;
 	size_t bytes;
 
+	local[0] = 1;
 	hs_capture_init_thread(&thread, stack_bytes, guard_bytes);
 	CHECK_INT(pthread_getattr_np(pthread_self(), &attributes), 0);
 	CHECK_INT(pthread_attr_getstack(&attributes, &start, &bytes), 0);
@@ -176,6 +180,8 @@ static void *thread_body(void *unused)
 		return unused;
 	CHECK(thread.stack_low >= (uintptr_t)start);
 	CHECK(thread.stack_high <= (uintptr_t)start + bytes);
+	/* What is local to the thread is no part of its stack, but for what is near its frames. */
+	CHECK(thread.stack_high <= here + PAGE);
 	/* ThreadSanitizer makes small stacks larger than it is told, by its own TLS. */
 	CHECK(bytes > stack_bytes || hs_thread_on_known_stack(&thread, here));
 	for (uintptr_t at = here; at < thread.stack_high; at++)
