@@ -50,9 +50,6 @@ extern void *__libc_stack_end;
 /* Below this budget the queue, and the live set's first index, are a quarter as large. */
 #define SMALL_MEMORY_BYTES ((uint64_t)64 << 20)
 
-/* How long a program that waits for ring space waits at its start for who makes some. */
-#define START_LIMIT_NS 5000000000u
-
 static void report_problem(void *unused, const char *line)
 {
 	(void)unused;
@@ -241,7 +238,7 @@ static void start_profiling(char **environment)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block_ns != 0)
-		hs_threads_wait_reader(START_LIMIT_NS);
+		hs_threads_wait_reader(HS_START_LIMIT_NS);
 }
 
 void hs_session_start(char **environment, bool interposed, const struct hs_session_next *next)
@@ -286,15 +283,8 @@ void hs_session_recorded(const struct hs_regs *regs)
 	struct hs_thread_state *thread = &hs_thread;
 
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
-	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp)) {
-		/* Before they run: then they are a forked child's, and libunwind is its parent's. */
-		bool is_loaded = hs_session.engine_loaded;
-
-		/* Samples that may wait for room need somebody who makes it. */
-		if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 &&
-		    hs_record_may_wait(regs->sp))
-			hs_threads_wait_reader(START_LIMIT_NS);
-	}
+	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))
+		hs_threads_start_late(regs->sp);
 	if (__builtin_expect(thread->closing != 0, 0))
 		hs_close_wait();
 }

@@ -168,8 +168,17 @@ bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun);
 /* Wait while another thread starts them.  Returns whether they run. */
 bool hs_threads_wait_started(uint64_t timeout_ns);
 
+/* How long a program that waits for ring space waits at its start for who makes some. */
+#define HS_START_LIMIT_NS 5000000000u
+
 /* Wait until the worker reads the ring, if the threads run.  Start-up. */
 void hs_threads_wait_reader(uint64_t timeout_ns);
+
+/*
+ * A sample was taken, and they may not run yet: start them.  In a forked child that may wait for
+ * ring space, wait for the worker too.  sp: of the call site.  Called on the program's threads.
+ */
+void hs_threads_start_late(uintptr_t sp);
 
 /*
  * Write a profile now, or with HEAPSAMPLE_STREAM what is buffered.  The producer's thread,

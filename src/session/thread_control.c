@@ -169,11 +169,13 @@ static int start_both(void)
 
 /*
  * While threads are started or joined no handler may jump out, and no cancellation end the
- * thread: locks of the C library and of the arena are held.
+ * thread: locks of the C library and of the arena are held.  Cancellation is deferred, not
+ * disabled: no point of it is passed, and glibc 2.36 forgets PTHREAD_CANCELED in
+ * pthread_setcancelstate().
  */
 struct undisturbed {
 	sigset_t mask;
-	int cancel_state;
+	int cancel_type;
 	bool masked; /* else the program's handlers would run on our threads */
 };
 
@@ -182,7 +184,7 @@ static void begin_undisturbed(struct undisturbed *before)
 	sigset_t all;
 
 	sigfillset(&all);
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before->cancel_state);
+	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before->cancel_type);
 	before->masked = pthread_sigmask(SIG_SETMASK, &all, &before->mask) == 0;
 }
 
@@ -190,7 +192,7 @@ static void end_undisturbed(const struct undisturbed *before)
 {
 	if (before->masked)
 		pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
-	pthread_setcancelstate(before->cancel_state, NULL);
+	pthread_setcanceltype(before->cancel_type, NULL);
 }
 
 static void wake_both(void)
@@ -352,6 +354,16 @@ void hs_threads_wait_reader(uint64_t timeout_ns)
 		       HS_THREADS_RUNNING &&
 	       !hs_record_has_reader() && hs_sys_monotonic_ns() < end_ns)
 		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, LOOK_NS);
+}
+
+void hs_threads_start_late(uintptr_t sp)
+{
+	/* Before they run: then they are a forked child's, and libunwind has been its parent's. */
+	bool is_loaded = hs_session.engine_loaded;
+
+	/* Samples that may wait for room need somebody who makes it. */
+	if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 && hs_record_may_wait(sp))
+		hs_threads_wait_reader(HS_START_LIMIT_NS);
 }
 
 void hs_session_thread_comes(void)
