@@ -25,6 +25,7 @@ result() {
 }
 
 cp -r "$source_tree"/{src,preload,include,examples,man,README,configure.ac,Makefile.am} "$scratch" || exit 99
+mkdir "$scratch/tests" && cp -r "$source_tree/tests/results" "$scratch/tests" || exit 99
 chmod -R u+w "$scratch"
 cd "$scratch" || exit 99
 
@@ -178,6 +179,13 @@ sed -i 's/^  HEAPSAMPLE_DEPTH .*/&\n  HEAPSAMPLE_WIDTH          1/' README
 fails options README "a variable the code lacks"
 sed -i 's/^  HEAPSAMPLE_DEPTH  *128/  HEAPSAMPLE_DEPTH  129/' README
 fails options README "another default in the README"
+sed -i 's/^\( *soak, interval 1 .*\)samples in/\1samples/' README
+fails results README "another result in the README"
+sed -i 's/^interval 1 differences: .*/interval 1 differences: 12/' tests/results/soak
+output=$(violations README)
+[[ $output = README:*": results: "* ]]
+result $? "results: another result in a file" "$output"
+restore tests/results/soak
 sed -i '/^\.It Ev HEAPSAMPLE_DEPTH/,/^\.Cm/s/128/129/' man/libheapsample.7
 fails options man/libheapsample.7 "another default in the manual page"
 sed -i 's/^\.It .*stack_truncated.*/.It Li stack_shortened/' man/libheapsample.7
