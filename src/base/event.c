@@ -4,21 +4,35 @@
  */
 #include "base/event.h"
 
+#include <stdbool.h>
+
 #include "base/sys.h"
+
+static bool swap(struct hs_event *event, uint32_t *was, uint32_t now)
+{
+	/* Release: what was done before, for the sleeper's acquire. */
+	return atomic_compare_exchange_weak_explicit(&event->state, was, now, memory_order_acq_rel,
+						     memory_order_relaxed);
+}
 
 void hs_event_signal(struct hs_event *event)
 {
-	/* Release: what was done before, for the sleeper's acquire. */
-	if (atomic_exchange_explicit(&event->state, 1, memory_order_acq_rel) == 2)
+	uint32_t was = atomic_load_explicit(&event->state, memory_order_relaxed), now;
+
+	/* Whoever makes it fail has signalled, or the sleeper has begun or ended. */
+	do
+		now = was >= HS_EVENT_SLEPT_ON ? HS_EVENT_WOKEN : HS_EVENT_SIGNALLED;
+	while (!swap(event, &was, now));
+	if (now == HS_EVENT_WOKEN)
 		hs_sys_futex_wake(&event->state, 1);
 }
 
 void hs_event_wait(struct hs_event *event, int64_t timeout_ns)
 {
-	uint32_t quiet = 0;
+	uint32_t quiet = HS_EVENT_QUIET;
 
-	if (atomic_compare_exchange_strong_explicit(&event->state, &quiet, 2, memory_order_acq_rel,
-						    memory_order_acquire))
-		hs_sys_futex_wait(&event->state, 2, timeout_ns);
-	atomic_exchange_explicit(&event->state, 0, memory_order_acq_rel);
+	if (atomic_compare_exchange_strong_explicit(&event->state, &quiet, HS_EVENT_SLEPT_ON,
+						    memory_order_acq_rel, memory_order_acquire))
+		hs_sys_futex_wait(&event->state, HS_EVENT_SLEPT_ON, timeout_ns);
+	atomic_exchange_explicit(&event->state, HS_EVENT_QUIET, memory_order_acq_rel);
 }

@@ -10,7 +10,13 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* 0 quiet, 1 signalled, 2 slept on.  All zero is a quiet event. */
+/*
+ * HS_EVENT_WOKEN: signalled while it was slept on, and perhaps the one who did it was killed before
+ * he woke the sleeper: so each that signals until that one is awake wakes him again.
+ */
+enum hs_event_state { HS_EVENT_QUIET, HS_EVENT_SIGNALLED, HS_EVENT_SLEPT_ON, HS_EVENT_WOKEN };
+
+/* All zero is a quiet event. */
 struct hs_event {
 	_Atomic uint32_t state;
 };

@@ -35,6 +35,19 @@ static void wait_for_both(void)
 		hs_event_wait(&event, -1);
 }
 
+/* Who signals may be killed at it: the next signal wakes the sleeper all the same. */
+
+static void signal_and_die(void)
+{
+	hs_event_signal(&event);
+}
+
+static void wait_for_one(void)
+{
+	while (atomic_load_explicit(&things, memory_order_relaxed) < 1)
+		hs_event_wait(&event, -1);
+}
+
 /* A lock: acquired and released, offered to who waits, given up. */
 
 static void hold(void)
@@ -87,6 +100,14 @@ const struct model_scenario model_wait_scenarios[] = {
 	 .setup = setup,
 	 .finish = finish,
 	 .threads = {{.run = signal_event}, {.run = signal_event}, {.run = wait_for_both}},
+	 .quick_bound = MODEL_COMPLETE,
+	 .full_bound = MODEL_COMPLETE},
+	{.name = "event-signal-dies",
+	 .setup = setup,
+	 .finish = finish,
+	 .threads = {{.run = signal_and_die, .flags = MODEL_MAY_DIE},
+		     {.run = signal_event},
+		     {.run = wait_for_one}},
 	 .quick_bound = MODEL_COMPLETE,
 	 .full_bound = MODEL_COMPLETE},
 	{.name = "lock-three-threads",
