@@ -23,6 +23,7 @@
 struct hs_producer {
 	struct hs_commit_order order;
 	struct hs_waiting_frees frees; /* too far ahead for `order` */
+	uint64_t numbers_end;          /* numbers below have been given out */
 	struct hs_heap_tracker tracker;
 	struct hs_callsite_trie trie;
 	struct hs_location_table locations;

@@ -51,11 +51,16 @@ static void apply_allocation(struct hs_producer *producer, const struct hs_event
 		let_go(producer, event);
 }
 
-/* Whether a number has been given out.  Its delivery orders this after its being taken. */
-static bool is_number(uint64_t number)
+/*
+ * Whether a number has been given out.  Its delivery orders this after its being taken.  Every
+ * event writes the cache line of the next number: it is looked at when what it was is not enough.
+ */
+static bool is_number(struct hs_producer *producer, uint64_t number)
 {
-	return number != 0 &&
-	       number < atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
+	if (number >= producer->numbers_end)
+		producer->numbers_end =
+			atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
+	return number != 0 && number < producer->numbers_end;
 }
 
 void hs_producer_give_up_slot(uint32_t slot, uint32_t generation)
@@ -139,7 +144,7 @@ static void put_free(struct hs_producer *producer, uint32_t slot)
 	uint64_t number = hs_live_set_free_sequence(slot);
 
 	_Static_assert(HS_WAITING_DUE <= HS_COMMIT_WINDOW_MIN, "room without memory");
-	if (is_number(number))
+	if (is_number(producer, number))
 		arrive(producer, number, &event);
 	else
 		apply(producer, number, &event);
@@ -175,7 +180,7 @@ static void skip_to(struct hs_producer *producer, uint64_t number)
 
 void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
 {
-	if (!is_number(number)) {
+	if (!is_number(producer, number)) {
 		/* Nothing waits for it, and it must not make a gap. */
 		apply(producer, number, event);
 		return;
@@ -192,7 +197,7 @@ static void take_free(struct hs_producer *producer, uint32_t slot)
 {
 	uint64_t number = hs_live_set_free_sequence(slot);
 
-	if (is_number(number) && !hs_waiting_frees_is_due(number, producer->order.next))
+	if (is_number(producer, number) && !hs_waiting_frees_is_due(number, producer->order.next))
 		hs_waiting_frees_add(&producer->frees, slot);
 	else
 		put_free(producer, slot);

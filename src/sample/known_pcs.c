@@ -76,7 +76,9 @@ void hs_known_pcs_drop(struct hs_known_pcs *pcs)
 
 void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over)
 {
-	atomic_store_explicit(&pcs->valid, closes_over, memory_order_release);
+	/* Threads that walk read this line for each sample: it is written when it changes. */
+	if (atomic_load_explicit(&pcs->valid, memory_order_relaxed) != closes_over)
+		atomic_store_explicit(&pcs->valid, closes_over, memory_order_release);
 }
 
 /* Of a set: one that says nothing, or else any, so that not always the same ones take turns. */
