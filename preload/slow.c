@@ -143,8 +143,14 @@ void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs 
  */
 static __attribute__((noinline)) size_t resize(void *block, size_t size, size_t extra, int flags)
 {
-	uint32_t token = hs_record_move_begin(block);
-	size_t result = hs_next.xallocx(block, size, extra, flags);
+	uint32_t token;
+	size_t result;
+
+	hs_next_resolve_new();
+	if (hs_next.xallocx == NULL)
+		return hs_next.malloc_usable_size(block);
+	token = hs_record_move_begin(block);
+	result = hs_next.xallocx(block, size, extra, flags);
 
 	hs_record_move_end(token, result >= size);
 	return result;
@@ -155,13 +161,10 @@ size_t hs_slow_xallocx(void *block, size_t size, size_t extra, int flags,
 size_t hs_slow_xallocx(void *block, size_t size, size_t extra, int flags,
 		       const struct hs_regs *regs)
 {
-	size_t result;
+	size_t result = resize(block, size, extra, flags);
 
-	hs_next_resolve_new();
-	if (hs_next.xallocx == NULL)
-		return hs_next.malloc_usable_size(block);
-	result = resize(block, size, extra, flags);
-	hs_session_record(result >= size ? block : NULL, size, regs);
+	if (hs_next.xallocx != NULL)
+		hs_session_record(result >= size ? block : NULL, size, regs);
 	return result;
 }
 

@@ -41,39 +41,51 @@ void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *t
 	}
 }
 
-/* Returns the bytes copied. */
-static size_t copy_unknown(unsigned char *to, uintptr_t sp, size_t bytes)
+/*
+ * Returns the bytes copied: fewer up to a page without access.  certain: those that are there
+ * beyond doubt, or as good as, where a seccomp filter refuses the call.
+ */
+static size_t copy_by_kernel(unsigned char *to, uintptr_t sp, size_t bytes, size_t certain)
 {
 	ssize_t got = hs_sys_process_vm_read(sp, to, bytes);
-	size_t mapped;
 
 	if (got >= 0)
 		return (size_t)got;
 	if (got == -EFAULT)
 		return 0; /* the stack ends at the stack pointer */
-	/*
-	 * Refused by a seccomp filter: the page of the return address, just below the
-	 * stack pointer, is mapped; nothing is known of the next.
-	 */
-	mapped = -sp % PAGE_BYTES;
-	if (bytes > mapped)
-		bytes = mapped;
+	if (bytes > certain)
+		bytes = certain;
 	hs_arch_copy(to, (const void *)sp, bytes);
 	return bytes;
 }
 
-void hs_capture_copy(const struct hs_capture *capture, struct hs_record *record)
+static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high)
+{
+	bool touches = low <= thread->read_high && high >= thread->read_low;
+
+	thread->read_low = touches && thread->read_low < low ? thread->read_low : low;
+	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
+}
+
+void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
+		     struct hs_record *record)
 {
 	size_t bytes = capture->bytes;
 
-	if (capture->known) {
+	if (!capture->known) {
+		/* The return address's page, just below the stack pointer, is mapped. */
+		bytes = copy_by_kernel(record->stack, capture->sp, bytes,
+				       -capture->sp % PAGE_BYTES);
+		hs_stats_add(stack_unknown, 1);
+	} else if (hs_thread_has_read(thread, capture->sp, bytes)) {
 		hs_arch_copy(record->stack, (const void *)capture->sp, bytes);
 	} else {
-		bytes = copy_unknown(record->stack, capture->sp, bytes);
-		hs_stats_add(stack_unknown, 1);
+		bytes = copy_by_kernel(record->stack, capture->sp, bytes, bytes);
+		if (bytes == capture->bytes)
+			note_read(thread, capture->sp, capture->sp + bytes);
 	}
 	record->stack_bytes = (uint32_t)bytes;
-	if (capture->cut)
+	if (capture->cut || bytes < capture->bytes)
 		record->flags |= HS_RECORD_STACK_CUT;
 }
 

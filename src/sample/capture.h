@@ -8,7 +8,8 @@
  * clone().
  *
  * Called on: the program's threads, inside the slow path.  Allocates: never.
- * Blocks: never; makes one system call where the stack is not known, none else.
+ * Blocks: never; makes one system call where the stack is not known, or what is copied has not
+ * been read before, and none else.
  */
 #ifndef HS_SAMPLE_CAPTURE_H
 #define HS_SAMPLE_CAPTURE_H
@@ -27,7 +28,7 @@
 struct hs_capture {
 	uintptr_t sp;
 	size_t bytes;
-	bool known; /* both ends are known: everything up to bytes is mapped */
+	bool known; /* both ends are known */
 	bool cut;   /* the stack goes on past bytes */
 };
 
@@ -35,7 +36,8 @@ void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *t
 		     size_t limit);
 
 /* Carry it out: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT. */
-void hs_capture_copy(const struct hs_capture *capture, struct hs_record *record);
+void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
+		     struct hs_record *record);
 
 /*
  * Learn the main thread's stack.  end: __libc_stack_end.  Start-up, on the main thread.

@@ -143,7 +143,7 @@ static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state 
 	if (hs_recorder.stream)
 		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
 	else if (!is_walked && capture.bytes > 0)
-		hs_capture_copy(&capture, record);
+		hs_capture_copy(&capture, thread, record);
 	else if (!is_walked)
 		record->flags |= HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
 

@@ -56,6 +56,8 @@ struct hs_thread_state {
 
 	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
 	uintptr_t stack_high;
+	uintptr_t read_low; /* the part of it that a sample has read before; both 0: none */
+	uintptr_t read_high;
 	uint64_t block_end_ns;   /* monotonic time until which this sample waits; 0: it does not */
 	uint64_t block_after_ns; /* monotonic time before which this thread does not wait again */
 	uint64_t close_end_ns;   /* ... until which it waits inside dlclose(); 0: it does not */
@@ -94,6 +96,16 @@ static inline bool hs_on_profiler_thread(void)
 static inline bool hs_thread_on_known_stack(const struct hs_thread_state *thread, uintptr_t sp)
 {
 	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
+}
+
+/*
+ * Whether bytes of the stack from sp on have been read before.  What has not may have a page
+ * without access in it: coroutines' stacks within a thread's own, with guard pages between them.
+ */
+static inline bool hs_thread_has_read(const struct hs_thread_state *thread, uintptr_t sp,
+				      size_t bytes)
+{
+	return sp >= thread->read_low && sp + bytes <= thread->read_high;
 }
 
 #endif

@@ -121,8 +121,8 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 }
 
 /* Not inlined: its frame is to be gone during the walk. */
-static __attribute__((noinline)) bool may_walk(struct hs_thread_state *thread,
-					       const struct hs_known_pcs *pcs, uintptr_t sp)
+static __attribute__((noinline)) bool
+may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr_t sp, size_t bytes)
 {
 	const struct hs_sample *sample = &thread->sample;
 	uint64_t interval =
@@ -134,7 +134,8 @@ static __attribute__((noinline)) bool may_walk(struct hs_thread_state *thread,
 		thread->walk_rest--;
 		return false;
 	}
-	return hs_thread_on_known_stack(thread, sp) && hs_known_pcs_hold(pcs);
+	return hs_thread_on_known_stack(thread, sp) && hs_thread_has_read(thread, sp, bytes) &&
+	       hs_known_pcs_hold(pcs);
 }
 
 /* Learn from a walk: how much room the next one should have, and when it makes sense. */
@@ -166,7 +167,9 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	struct hs_record *record;
 	struct hs_trail *trail;
 
-	if (!may_walk(thread, pcs, regs->sp))
+	if (bytes > hs_recorder.stack_limit_bytes)
+		bytes = hs_recorder.stack_limit_bytes;
+	if (!may_walk(thread, pcs, regs->sp, bytes))
 		return NULL;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;
@@ -174,8 +177,6 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 				 HS_RING_ORDINARY, hs_reentry_tid(thread), 0, &thread->reservation);
 	if (record == NULL)
 		return NULL;
-	if (bytes > hs_recorder.stack_limit_bytes)
-		bytes = hs_recorder.stack_limit_bytes;
 	trail = hs_trail_take(pcs->trails,
 			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
 	count = hs_walk(pcs, trail, regs, bytes, (struct hs_frame *)(void *)record->stack, room);

@@ -108,9 +108,11 @@ void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *t
 	*capture = (struct hs_capture){.sp = sp};
 }
 
-void hs_capture_copy(const struct hs_capture *capture, struct hs_record *record)
+void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
+		     struct hs_record *record)
 {
 	(void)capture;
+	(void)thread;
 	(void)record;
 }
 

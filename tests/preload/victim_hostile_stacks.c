@@ -252,6 +252,31 @@ static void carved(void)
 	run_threads(THREADS, run_carved, NULL);
 }
 
+/* The same with a page without access at the low end of each. */
+static void *run_guarded(void *unused)
+{
+	char stacks[8][2 * STACK_BYTES] __attribute__((aligned(PAGE_BYTES)));
+	struct coroutine carved[8];
+
+	for (unsigned i = 0; i < 8; i++) {
+		check(mprotect(stacks[i], PAGE_BYTES, PROT_NONE) == 0);
+		prepare(&carved[i], i, stacks[i] + PAGE_BYTES, 2 * STACK_BYTES - PAGE_BYTES);
+	}
+	for (unsigned round = 0; round < ROUNDS * 8; round++)
+		resume(&carved[round % 8]);
+	for (unsigned i = 0; i < 8; i++) {
+		free(carved[i].kept);
+		check(mprotect(stacks[i], PAGE_BYTES, PROT_READ | PROT_WRITE) == 0);
+	}
+	return unused;
+}
+
+static void guarded(void)
+{
+	run_threads(THREADS, run_guarded, NULL);
+	run_guarded(NULL);
+}
+
 /* A new stack each time, at the address of the one before, as a rule. */
 static void *run_ended(void *unused)
 {
@@ -327,6 +352,7 @@ static const struct mode modes[] = {
 	{"contexts", contexts},
 	{"switched", switched},
 	{"carved", carved},
+	{"guarded", guarded},
 	{"ended", ended},
 	{"deep-threads", deep_in_threads},
 	{"deep-main", deep_in_main},

@@ -22,13 +22,13 @@ static union {
 } out;
 static struct hs_capture capture;
 
-static void run(const struct hs_thread_state *thread, uintptr_t sp, size_t limit)
+static void run(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 {
 	memset(&out, 0xee, sizeof out);
 	out.record.flags = 0;
 	hs_capture_plan(&capture, thread, sp, limit);
 	CHECK(capture.bytes <= limit);
-	hs_capture_copy(&capture, &out.record);
+	hs_capture_copy(&capture, thread, &out.record);
 	CHECK(out.record.stack_bytes <= capture.bytes);
 	CHECK(out.record.stack[capture.bytes] == 0xee); /* nothing past it */
 }
@@ -56,12 +56,64 @@ static void test_known_stack(void)
 	CHECK(memcmp(out.record.stack, stack + 8, 8192) == 0);
 }
 
+/* Pages without access within the known stack, as between coroutines' stacks. */
+static void test_guard_page_in_the_stack(void)
+{
+	unsigned char *stack = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hs_thread_state thread = {
+		.stack_low = (uintptr_t)stack,
+		.stack_high = (uintptr_t)stack + 5 * PAGE,
+	};
+
+	CHECK(stack != MAP_FAILED);
+	memset(stack, 7, 5 * PAGE);
+	CHECK_INT(mprotect(stack + 2 * PAGE, PAGE, PROT_NONE), 0);
+	/* Above it all can be read, and the second time without the kernel. */
+	for (int again = 0; again < 2; again++) {
+		run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
+		CHECK_INT(out.record.stack_bytes, 2 * PAGE);
+		CHECK_INT(out.record.flags, 0);
+		CHECK(hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, 2 * PAGE));
+	}
+	for (int again = 0; again < 2; again++) {
+		run(&thread, (uintptr_t)stack + PAGE, LIMIT);
+		CHECK_INT(out.record.stack_bytes, PAGE);
+		CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
+		CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack + PAGE, PAGE));
+	}
+	/* What was read apart from it is known for itself. */
+	run(&thread, (uintptr_t)stack, 2 * PAGE);
+	CHECK_INT(out.record.stack_bytes, 2 * PAGE);
+	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack, 2 * PAGE));
+	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, 3 * PAGE));
+	munmap(stack, 5 * PAGE);
+}
+
+static void test_read_again_further_down(void)
+{
+	static unsigned char stack[20000];
+	struct hs_thread_state thread = {
+		.stack_low = (uintptr_t)stack,
+		.stack_high = (uintptr_t)stack + sizeof stack,
+	};
+
+	for (size_t down = 1000; down < sizeof stack; down += 1000) {
+		uintptr_t sp = thread.stack_high - down;
+
+		CHECK(!hs_thread_has_read(&thread, sp, down));
+		run(&thread, sp, LIMIT);
+		CHECK(hs_thread_has_read(&thread, sp, down));
+	}
+	CHECK_INT(thread.read_high - thread.read_low, 19000);
+}
+
 static long refuse_reading(long number)
 {
 	return number == SYS_process_vm_readv ? -EPERM : 0;
 }
 
-static const struct hs_thread_state unknown;
+static struct hs_thread_state unknown;
 static ucontext_t back, coroutine;
 static unsigned char *coroutine_end;
 static uintptr_t coroutine_sp;
@@ -215,6 +267,8 @@ static void test_thread_stacks(void)
 int main(void)
 {
 	RUN(test_known_stack);
+	RUN(test_guard_page_in_the_stack);
+	RUN(test_read_again_further_down);
 	RUN(test_coroutine_stack);
 	RUN(test_coroutine_stack_read_refused);
 	RUN(test_stack_pointer_at_the_end);
