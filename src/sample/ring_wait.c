@@ -6,6 +6,9 @@
 
 #include "base/sys.h"
 
+/* A reader that should be awake is woken again after so many records. */
+#define WAKE_AGAIN_RECORDS 64u
+
 /* Between two looks of who waits: a slot of the live set comes free without a wake. */
 #define SLICE_NS 1000000
 
@@ -18,6 +21,15 @@ static void wake(struct hs_ring *ring, uint32_t seen)
 		hs_sys_futex_wake(&ring->reader_asleep, 1);
 }
 
+/*
+ * Who is woken already has yet to get a processor: it is not every record that wakes him again,
+ * should the one who was to do it have been killed.
+ */
+static bool is_time_to_wake(const struct hs_ring *ring, uint32_t asleep)
+{
+	return asleep != HS_RING_WOKEN || hs_ring_head_ticket(ring) % WAKE_AGAIN_RECORDS == 0;
+}
+
 void hs_ring_tell_reader(struct hs_ring *ring)
 {
 	/*
@@ -27,7 +39,8 @@ void hs_ring_tell_reader(struct hs_ring *ring)
 	 */
 	uint32_t asleep = atomic_load(&ring->reader_asleep);
 
-	if (asleep == HS_RING_ASLEEP || (asleep != HS_RING_AWAKE && hs_ring_is_filling(ring)))
+	if (asleep == HS_RING_ASLEEP ||
+	    (asleep != HS_RING_AWAKE && hs_ring_is_filling(ring) && is_time_to_wake(ring, asleep)))
 		wake(ring, asleep);
 }
 

@@ -355,6 +355,9 @@ static bool tell_wakes(enum hs_ring_sleep asleep)
 
 static void test_nap_ends_early_only_when_the_ring_fills(void)
 {
+	struct hs_ring_item item;
+	int woken = 0;
+
 	fresh();
 	hs_sys_fault = count_futex;
 	CHECK(put(1024, HS_RING_ORDINARY, 1));
@@ -374,9 +377,19 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	CHECK(put(16, HS_RING_ORDINARY, 1));
 	CHECK(hs_ring_is_filling(&ring));
 	CHECK(tell_wakes(HS_RING_NAPPING));
-	CHECK(tell_wakes(HS_RING_WOKEN));
+	/* Not with each record, until it has a processor. */
+	for (int i = 0; i < 6; i++)
+		CHECK(put(256, HS_RING_ORDINARY, 1));
+	for (int i = 0; i < 128; i++) {
+		woken += tell_wakes(HS_RING_WOKEN);
+		CHECK(put(256, HS_RING_ORDINARY, 1));
+		hs_ring_read(&ring, &item);
+		hs_ring_release(&ring);
+	}
+	CHECK_INT(woken, 2);
+	CHECK(hs_ring_is_filling(&ring));
 	futex_calls = 0;
-	hs_ring_reader_nap(&ring, -1); /* there is much: no sleep */
+	hs_ring_reader_nap(&ring, 1000000); /* there is much: no sleep */
 	CHECK_INT(futex_calls, 0);
 	hs_sys_fault = NULL;
 }
