@@ -2,8 +2,9 @@
 /*
  * A process that takes other rights.  Users and groups are a thread's to the kernel, and libc
  * has each thread change its own: one that may not, having other capabilities, would end the
- * process.  Capabilities are a thread's altogether.  So the profiler's threads end before, and are
- * started again with what their creator may then.
+ * process.  Capabilities are a thread's altogether.  So the profiler's threads end before such a
+ * call where theirs are others than the caller's, and before one that changes the caller's; they
+ * are started again with what their creator may then.
  */
 #include <grp.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@
 
 #define HS_EXPORT __attribute__((visibility("default"), used))
 
-#define DEFINE(name, arguments, names)                                                             \
+#define DEFINE(begins, name, arguments, names)                                                     \
 	HS_EXPORT int name arguments;                                                              \
 	int name arguments                                                                         \
 	{                                                                                          \
@@ -22,10 +23,16 @@
 												   \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
-		alone = hs_session_alone_begins();                                                 \
+		alone = begins();                                                                  \
 		result = hs_next.name names;                                                       \
 		if (alone)                                                                         \
 			hs_session_alone_ends();                                                   \
 		return result;                                                                     \
 	}
-HS_NEXT_RIGHTS(DEFINE)
+
+#define DEFINE_RIGHTS(name, arguments, names)                                                      \
+	DEFINE(hs_session_rights_begin, name, arguments, names)
+#define DEFINE_CAPABILITIES(name, arguments, names)                                                \
+	DEFINE(hs_session_alone_begins, name, arguments, names)
+HS_NEXT_RIGHTS(DEFINE_RIGHTS)
+HS_NEXT_CAPABILITIES(DEFINE_CAPABILITIES)

@@ -67,21 +67,26 @@ static void prepare(void)
 	errno = saved_errno;
 }
 
+void hs_fork_let_go(void)
+{
+	if (!quiesced)
+		return;
+	/* Held for moments only, but by a thread that takes the batch locks. */
+	hs_lock_acquire(&gate);
+	if (--holders == 0) {
+		hs_lock_release(&hs_session.producer_batch);
+		hs_lock_release(&hs_session.worker_batch);
+	}
+	hs_lock_release(&gate);
+	quiesced = false;
+}
+
 static void parent(void)
 {
 	int saved_errno = errno;
 
 	if (--depth == 0) {
-		if (quiesced) {
-			/* Held for moments only, but by a thread that takes the batch locks. */
-			hs_lock_acquire(&gate);
-			if (--holders == 0) {
-				hs_lock_release(&hs_session.producer_batch);
-				hs_lock_release(&hs_session.worker_batch);
-			}
-			hs_lock_release(&gate);
-		}
-		quiesced = false;
+		hs_fork_let_go();
 		hs_thread.no_wait = false;
 	}
 	errno = saved_errno;
@@ -94,6 +99,9 @@ static void forget_threads(void)
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
 	atomic_store(&session->stop_threads, false);
+	atomic_store(&session->is_joining, false);
+	atomic_store(&session->tids[0], 0);
+	atomic_store(&session->tids[1], 0);
 	atomic_store(&session->more_threads, 0);
 	atomic_store(&hs_recorder.reader_runs, false);
 	atomic_store(&session->ring.reader_asleep, HS_RING_AWAKE);

@@ -234,7 +234,8 @@ static void start_profiling(char **environment)
 	start_sampling();
 	hs_heaps_notify();
 	if (hs_recorder.block_ns != 0 || hs_options.signal_number != 0 ||
-	    hs_options.time_interval_s != 0 || hs_options.oom_percent != 0)
+	    hs_options.time_interval_s != 0 || hs_options.oom_percent != 0 ||
+	    hs_options.final_dump == HS_FINAL_TERM)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block_ns != 0)
@@ -364,6 +365,8 @@ void hs_session_finish(void)
 	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
 	    hs_on_profiler_thread() || hs_sys_getpid() != session->process_id)
 		return;
+	/* In a handler over fork(): the producer would wait for this thread. */
+	hs_fork_let_go();
 	if (!atomic_compare_exchange_strong(&session->finishing, &first, 1)) {
 		/* Another thread (or the call that a handler interrupted) is at it. */
 		wait_until_finished(hs_sys_monotonic_ns());

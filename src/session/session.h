@@ -103,6 +103,12 @@ bool hs_session_alone_begins(void);
 void hs_session_alone_ends(void);
 
 /*
+ * The same before a call that libc has each thread make, where the profiler's might not be allowed
+ * what the caller is.
+ */
+bool hs_session_rights_begin(void);
+
+/*
  * What a program asks for, see heapsample.h: a profile now (path: its name, may be NULL),
  * sampling on, off, empty books.  Returns 0 or -errno: -ENOSYS (not profiled), -EBUSY (in a
  * handler or hook that must not wait, or something else is still being done), -EAGAIN (no

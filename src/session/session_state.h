@@ -60,8 +60,10 @@ struct hs_session {
 	_Atomic int32_t starter;  /* tid of who starts them */
 	_Atomic bool stop_threads;
 	pthread_t handles[2]; /* of the worker, the producer: see thread_control.c */
+	_Atomic pid_t tids[2]; /* theirs, from when they run on; 0: not yet */
 	bool joined[2];
-	long rseq_answer;     /* see thread_control.c */
+	_Atomic bool is_joining; /* a handle is being looked at; nobody waits for it */
+	long rseq_answer;     /* see thread_trial.c */
 	_Atomic int32_t more_threads; /* of the program, than one; below 0: none is left */
 	_Atomic bool is_ring_full_early; /* of hints: a sample without room starts them too */
 	_Atomic int64_t process_id;
@@ -140,6 +142,9 @@ void *hs_threads_producer(void *unused);
 /* Start-up. */
 void hs_threads_init(void);
 
+/* Whether a thread of glibc's would live; tried by making one that is none.  A second at most. */
+bool hs_threads_would_live(void);
+
 /*
  * Start the profiler threads if they do not run.  Called on the program's threads.
  * Returns whether they run.
@@ -148,10 +153,10 @@ bool hs_threads_ensure(void);
 
 /*
  * End the profiler threads if they run: what is recorded then waits until they are started
- * again.  Called on the program's threads.  Waits for a profile that is being written, 2 s
+ * again.  Called on the program's threads.  Waits for a profile that is being written, limit_ns
  * at most.  Returns whether they ran and are gone.
  */
-bool hs_threads_stop(void);
+bool hs_threads_stop(uint64_t limit_ns);
 
 /*
  * Whether one of them is gone though nobody has ended it: killed by a seccomp filter, say.  The
@@ -165,7 +170,7 @@ bool hs_threads_died(void);
  */
 bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun);
 
-/* Wait while another thread starts them.  Returns whether they run. */
+/* Wait while another thread starts them, or they end to be started again.  Whether they run. */
 bool hs_threads_wait_started(uint64_t timeout_ns);
 
 /* How long a program that waits for ring space waits at its start for who makes some. */
@@ -276,5 +281,8 @@ void hs_close_wait(void);
 
 /* fork.c */
 void hs_fork_install(void);
+
+/* The process ends on this thread, perhaps in a handler over fork(): give back what that holds. */
+void hs_fork_let_go(void);
 
 #endif

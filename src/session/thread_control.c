@@ -7,12 +7,9 @@
  * Runs on the program's threads.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/log.h"
@@ -28,91 +25,14 @@
 /* Between two looks at what nobody wakes for. */
 #define LOOK_NS 1000000
 
-/* Of the thread that tries what a thread of glibc's must be able to do. */
-#define TRIAL_STACK_BYTES 16384
-#define TRIAL_LIMIT_NS 1000000000u
-
 /* How long a thread waits for the profiler's to end. */
 #define STOP_LIMIT_NS 2000000000u
 
 /* A thread that cannot be woken has not been asleep if it has begun by then. */
 #define ASLEEP_LIMIT_NS 500000000u
 
-/* No possible answer of a system call. */
-#define NO_ANSWER LONG_MIN
-
-struct trial {
-	_Atomic uint32_t word;
-	_Atomic pid_t tid; /* 0 when it is over */
-	long futex, rseq;
-};
-
-/* glibc has registered the caller already, or nobody: the kernel refuses these arguments. */
-static long ask_rseq(void)
-{
-	return hs_syscall(SYS_rseq, 0, 0, 0, 0, 0, 0);
-}
-
-void hs_threads_init(void)
-{
-	hs_session.rseq_answer = hs_session.next.registers_rseq ? ask_rseq() : NO_ANSWER;
-}
-
-/* What dlopen() does: who is killed there leaves the loader locked. */
-static void try_loading(void)
-{
-	struct stat file;
-	char byte;
-	int fd = hs_sys_open("/proc/self/exe", O_RDONLY, 0);
-
-	hs_sys_fstat(fd, &file);
-	hs_sys_read(fd, &byte, 1);
-	hs_sys_pread(fd, &byte, 1, 0);
-	hs_sys_close(fd);
-}
-
-/* On the trial's thread, which has its creator's thread-local storage. */
-static int try_calls(void *memory)
-{
-	struct trial *trial = memory;
-
-	try_loading();
-	trial->futex = hs_sys_futex_wake(&trial->word, 1);
-	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? ask_rseq() : NO_ANSWER;
-	return 0;
-}
-
-/*
- * Whether a thread of glibc's would live: where futex() or rseq() is refused (a program may
- * forbid them to itself) glibc ends the process.  Tried on a thread that is none of glibc's, for
- * the filter may end who tries.
- */
-static bool would_threads_live(void)
-{
-	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-			  CLONE_SYSVSEM | CLONE_CHILD_CLEARTID;
-	uint64_t end_ns = hs_sys_monotonic_ns() + TRIAL_LIMIT_NS;
-	char *stack = hs_sys_map(TRIAL_STACK_BYTES, PROT_READ | PROT_WRITE);
-	struct trial *trial = (struct trial *)(void *)stack;
-	pid_t tid = 1;
-	bool live;
-
-	if (stack == NULL)
-		return false;
-	/* At the low end of its stack: it stays, if the thread does not end in time. */
-	*trial = (struct trial){.tid = tid, .futex = NO_ANSWER, .rseq = NO_ANSWER};
-	if (clone(try_calls, stack + TRIAL_STACK_BYTES, flags, trial, NULL, NULL, &trial->tid) <
-	    0) {
-		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
-		return false;
-	}
-	while ((tid = atomic_load(&trial->tid)) != 0 && hs_sys_monotonic_ns() < end_ns)
-		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
-	live = tid == 0 && trial->futex >= 0 && trial->rseq == hs_session.rseq_answer;
-	if (tid == 0)
-		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
-	return live;
-}
+/* How long one that has ended may still be seen. */
+#define LEAVE_LIMIT_NS 100000000u
 
 static int start_thread(pthread_t *thread, void *(*start)(void *))
 {
@@ -139,7 +59,7 @@ static int start_thread(pthread_t *thread, void *(*start)(void *))
 static int start_in_order(void)
 {
 	struct hs_session *session = &hs_session;
-	int error = would_threads_live() ? 0 : EPERM;
+	int error = hs_threads_would_live() ? 0 : EPERM;
 
 	session->joined[0] = session->joined[1] = false;
 	if (error == 0)
@@ -202,9 +122,6 @@ static void wake_both(void)
 	hs_event_signal(&hs_session.producer_event);
 }
 
-/* Held while a handle is looked at; nobody waits for it. */
-static _Atomic bool is_joining;
-
 /* Whether a thread is gone; a look into memory, as long as it is not. */
 static bool is_gone(int which)
 {
@@ -221,12 +138,12 @@ bool hs_threads_died(void)
 	bool died;
 
 	if (atomic_load(&session->threads) != HS_THREADS_RUNNING ||
-	    atomic_exchange(&is_joining, true))
+	    atomic_exchange(&session->is_joining, true))
 		return false;
 	died = atomic_load(&session->threads) == HS_THREADS_RUNNING && (is_gone(0) || is_gone(1));
 	if (died)
 		atomic_store(&hs_recorder.reader_runs, false);
-	atomic_store(&is_joining, false);
+	atomic_store(&session->is_joining, false);
 	return died;
 }
 
@@ -243,6 +160,16 @@ static bool join_both(uint64_t end_ns)
 	return true;
 }
 
+/* A thread that can be joined is still one of the process's to the kernel, for a moment. */
+static void wait_until_left(int which)
+{
+	uint64_t end_ns = hs_sys_monotonic_ns() + LEAVE_LIMIT_NS;
+	pid_t tid = atomic_exchange(&hs_session.tids[which], 0);
+
+	while (tid != 0 && !hs_sys_thread_is_gone(tid) && hs_sys_monotonic_ns() < end_ns)
+		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+}
+
 /* STOPPING -> NONE, if they are gone by then. */
 static bool end_stop(uint64_t end_ns)
 {
@@ -250,19 +177,21 @@ static bool end_stop(uint64_t end_ns)
 	bool gone;
 
 	if (atomic_load(&session->threads) != HS_THREADS_STOPPING ||
-	    atomic_exchange(&is_joining, true))
+	    atomic_exchange(&session->is_joining, true))
 		return false;
 	gone = atomic_load(&session->threads) == HS_THREADS_STOPPING && join_both(end_ns);
 	if (gone) {
+		wait_until_left(0);
+		wait_until_left(1);
 		hs_cpu_guard_after_stop();
 		atomic_store(&session->stop_threads, false);
 		atomic_store(&session->threads, HS_THREADS_NONE);
 	}
-	atomic_store(&is_joining, false);
+	atomic_store(&session->is_joining, false);
 	return gone;
 }
 
-bool hs_threads_stop(void)
+bool hs_threads_stop(uint64_t limit_ns)
 {
 	struct hs_session *session = &hs_session;
 	int saved_errno = errno;
@@ -275,7 +204,7 @@ bool hs_threads_stop(void)
 		return false;
 	atomic_store(&session->stop_threads, true);
 	begin_undisturbed(&before);
-	gone = end_stop(hs_sys_monotonic_ns() + STOP_LIMIT_NS);
+	gone = end_stop(hs_sys_monotonic_ns() + limit_ns);
 	end_undisturbed(&before);
 	errno = saved_errno;
 	return gone;
@@ -338,10 +267,14 @@ bool hs_threads_wait_started(uint64_t timeout_ns)
 	uint32_t phase;
 
 	/* In a handler over the starting thread there is nothing to wait for. */
-	while ((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
-		       HS_THREADS_STARTING &&
-	       session->starter != hs_sys_gettid() && hs_sys_monotonic_ns() < end_ns)
+	while (((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
+			HS_THREADS_STARTING ||
+		phase == HS_THREADS_STOPPING) &&
+	       session->starter != hs_sys_gettid() && hs_sys_monotonic_ns() < end_ns) {
+		if (phase == HS_THREADS_STOPPING && hs_threads_ensure())
+			return true;
 		hs_sys_futex_wait(&session->threads, phase, LOOK_NS);
+	}
 	return phase == HS_THREADS_RUNNING;
 }
 
@@ -379,13 +312,14 @@ void hs_session_thread_fails(void)
 void hs_session_thread_ends(void)
 {
 	hs_record_settle();
+	/* As long as exit() would wait: glibc calls that on the last thread there is. */
 	if (atomic_fetch_sub(&hs_session.more_threads, 1) == 0)
-		hs_threads_stop();
+		hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 
 bool hs_session_alone_begins(void)
 {
-	return hs_threads_stop();
+	return hs_threads_stop(STOP_LIMIT_NS);
 }
 
 void hs_session_alone_ends(void)

@@ -45,8 +45,9 @@
 /* Slots of the live set to keep ready beyond those in use. */
 #define SLOT_HEADROOM (96u << 10)
 
-static void become_profiler(const char *name)
+static void become_profiler(int which, const char *name)
 {
+	atomic_store(&hs_session.tids[which], hs_sys_gettid());
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
 	hs_syscall(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
@@ -137,7 +138,7 @@ void *hs_threads_worker(void *unused)
 	bool woken = false;
 
 	(void)unused;
-	become_profiler("heapsample-unw");
+	become_profiler(0, "heapsample-unw");
 	hs_lock_acquire(&session->worker_batch);
 	load_engine_once();
 	hs_lock_hand_over(&session->worker_batch);
@@ -255,7 +256,7 @@ void *hs_threads_producer(void *unused)
 	bool busy;
 
 	(void)unused;
-	become_profiler("heapsample-prod");
+	become_profiler(1, "heapsample-prod");
 	while (!is_stopping()) {
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();

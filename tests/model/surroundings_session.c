@@ -92,6 +92,10 @@ bool hs_threads_ensure(void)
 	return true;
 }
 
+void hs_fork_let_go(void)
+{
+}
+
 bool hs_threads_wait_started(uint64_t timeout_ns)
 {
 	(void)timeout_ns;

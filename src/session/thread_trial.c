@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Tries what a thread of glibc's must be able to do, where a filter of the program's may refuse it.
+ *
+ * Runs on the program's threads.
+ */
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "arch/regs.h"
+#include "base/sys.h"
+#include "session/session_state.h"
+
+/* Of the thread that tries what a thread of glibc's must be able to do. */
+#define TRIAL_STACK_BYTES 16384
+#define TRIAL_LIMIT_NS 1000000000u
+
+/* No possible answer of a system call. */
+#define NO_ANSWER LONG_MIN
+
+struct trial {
+	_Atomic uint32_t word;
+	_Atomic pid_t tid; /* 0 when it is over */
+	pid_t parent_tid;
+	long futex, rseq;
+};
+
+/* glibc has registered the caller already, or nobody: the kernel refuses these arguments. */
+static long ask_rseq(void)
+{
+	return hs_syscall(SYS_rseq, 0, 0, 0, 0, 0, 0);
+}
+
+void hs_threads_init(void)
+{
+	hs_session.rseq_answer = hs_session.next.registers_rseq ? ask_rseq() : NO_ANSWER;
+}
+
+/* What dlopen() does: who is killed there leaves the loader locked. */
+static void try_loading(void)
+{
+	struct stat file;
+	char byte;
+	int fd = hs_sys_open("/proc/self/exe", O_RDONLY, 0);
+
+	hs_sys_fstat(fd, &file);
+	hs_sys_read(fd, &byte, 1);
+	hs_sys_pread(fd, &byte, 1, 0);
+	hs_sys_close(fd);
+}
+
+/* On the trial's thread, which has its creator's thread-local storage. */
+static int try_calls(void *memory)
+{
+	struct trial *trial = memory;
+
+	try_loading();
+	trial->futex = hs_sys_futex_wake(&trial->word, 1);
+	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? ask_rseq() : NO_ANSWER;
+	return 0;
+}
+
+/*
+ * Whether a thread of glibc's would live: where futex() or rseq() is refused (a program may
+ * forbid them to itself) glibc ends the process.  Tried on a thread that is none of glibc's, for
+ * the filter may end who tries.
+ */
+bool hs_threads_would_live(void)
+{
+	/* pthread_create()'s, for a filter may know no others; with this thread's own storage. */
+	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+			  CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+	uint64_t end_ns = hs_sys_monotonic_ns() + TRIAL_LIMIT_NS;
+	char *stack = hs_sys_map(TRIAL_STACK_BYTES, PROT_READ | PROT_WRITE);
+	struct trial *trial = (struct trial *)(void *)stack;
+	pid_t tid = 1;
+	bool live;
+
+	if (stack == NULL)
+		return false;
+	/* At the low end of its stack: it stays, if the thread does not end in time. */
+	*trial = (struct trial){.tid = tid, .futex = NO_ANSWER, .rseq = NO_ANSWER};
+	if (clone(try_calls, stack + TRIAL_STACK_BYTES, flags, trial, &trial->parent_tid,
+		  (void *)hs_arch_thread_pointer(), &trial->tid) < 0) {
+		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
+		return false;
+	}
+	while ((tid = atomic_load(&trial->tid)) != 0 && hs_sys_monotonic_ns() < end_ns)
+		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	live = tid == 0 && trial->futex >= 0 && trial->rseq == hs_session.rseq_answer;
+	if (tid == 0)
+		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
+	return live;
+}
