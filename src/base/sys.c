@@ -240,18 +240,17 @@ bool hs_sys_thread_is_gone(pid_t tid)
 	return hs_syscall(SYS_tgkill, hs_sys_getpid(), tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes)
+ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes)
 {
 	struct iovec to = { .iov_base = buffer, .iov_len = bytes };
 	struct iovec from = { .iov_base = (void *)address, .iov_len = bytes };
 
-	/* By this thread: the main one has no memory once it has left by pthread_exit(). */
-	return repeat(SYS_process_vm_readv, hs_sys_gettid(), (long)&to, 1, (long)&from, 1, 0);
+	return repeat(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
 }
 
 ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
 {
-	ssize_t got = hs_sys_process_vm_read(address, buffer, bytes);
+	ssize_t got = hs_sys_process_vm_read(hs_sys_gettid(), address, buffer, bytes);
 
 	/* Where a seccomp filter refuses it, the same bytes by way of /proc. */
 	if (got == -EPERM || got == -ENOSYS) {

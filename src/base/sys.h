@@ -102,9 +102,10 @@ int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes);
 
 /*
  * The same with one system call (process_vm_readv) and no fall-back: for the program's
- * threads.  -EPERM or -ENOSYS where a seccomp filter refuses it.
+ * threads.  tid: of the caller, for the main thread has no memory once it has left by
+ * pthread_exit().  -EPERM or -ENOSYS where a seccomp filter refuses it.
  */
-ssize_t hs_sys_process_vm_read(uintptr_t address, void *buffer, size_t bytes);
+ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes);
 
 /*
  * Clocks in nanoseconds (vDSO, no system call): any, CLOCK_MONOTONIC and CLOCK_REALTIME.  0:

@@ -45,9 +45,10 @@ void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *t
  * Returns the bytes copied: fewer up to a page without access.  certain: those that are there
  * beyond doubt, or as good as, where a seccomp filter refuses the call.
  */
-static size_t copy_by_kernel(unsigned char *to, uintptr_t sp, size_t bytes, size_t certain)
+static size_t copy_by_kernel(pid_t tid, unsigned char *to, uintptr_t sp, size_t bytes,
+			     size_t certain)
 {
-	ssize_t got = hs_sys_process_vm_read(sp, to, bytes);
+	ssize_t got = hs_sys_process_vm_read(tid, sp, to, bytes);
 
 	if (got >= 0)
 		return (size_t)got;
@@ -74,13 +75,14 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *t
 
 	if (!capture->known) {
 		/* The return address's page, just below the stack pointer, is mapped. */
-		bytes = copy_by_kernel(record->stack, capture->sp, bytes,
+		bytes = copy_by_kernel((pid_t)record->tid, record->stack, capture->sp, bytes,
 				       -capture->sp % PAGE_BYTES);
 		hs_stats_add(stack_unknown, 1);
 	} else if (hs_thread_has_read(thread, capture->sp, bytes)) {
 		hs_arch_copy(record->stack, (const void *)capture->sp, bytes);
 	} else {
-		bytes = copy_by_kernel(record->stack, capture->sp, bytes, bytes);
+		bytes = copy_by_kernel((pid_t)record->tid, record->stack, capture->sp, bytes,
+				       bytes);
 		if (bytes == capture->bytes)
 			note_read(thread, capture->sp, capture->sp + bytes);
 	}

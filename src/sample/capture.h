@@ -35,7 +35,7 @@ struct hs_capture {
 void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *thread, uintptr_t sp,
 		     size_t limit);
 
-/* Carry it out: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT. */
+/* Carry it out: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there. */
 void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
 		     struct hs_record *record);
 

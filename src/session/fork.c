@@ -55,14 +55,15 @@ static bool take_batch_locks(void)
 static void prepare(void)
 {
 	int saved_errno = errno;
+	bool taken = false;
 
 	hs_thread.no_wait = true;
 	if (depth++ == 0 && hs_lock_acquire_within(&gate, UINT64_C(2) * QUIESCE_LIMIT_NS)) {
-		if (holders > 0 || take_batch_locks()) {
-			holders++;
-			quiesced = true;
-		}
+		taken = holders > 0 || take_batch_locks();
+		holders += taken;
 		hs_lock_release(&gate);
+		/* Not while gate is held: a handler may come to hs_fork_let_go(). */
+		quiesced = taken;
 	}
 	errno = saved_errno;
 }
@@ -71,6 +72,7 @@ void hs_fork_let_go(void)
 {
 	if (!quiesced)
 		return;
+	quiesced = false;
 	/* Held for moments only, but by a thread that takes the batch locks. */
 	hs_lock_acquire(&gate);
 	if (--holders == 0) {
@@ -78,7 +80,6 @@ void hs_fork_let_go(void)
 		hs_lock_release(&hs_session.worker_batch);
 	}
 	hs_lock_release(&gate);
-	quiesced = false;
 }
 
 static void parent(void)

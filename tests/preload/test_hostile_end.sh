@@ -27,6 +27,13 @@ hostile fault 0 -- "$victim" fault
 hostile KILL 0 -- "$victim" signal 9
 hostile TERM 0 -- "$victim" signal 15
 hostile TERM-final 1 HEAPSAMPLE_FINAL=term -- "$victim" signal 15
+if build libforkterm.so victim_hostile_fork_term.c -DLIBRARY -shared -fPIC -lpthread &&
+	build fork_term victim_hostile_fork_term.c "-L$directory" -lforkterm \
+		"-Wl,-rpath,$directory"; then
+	hostile TERM-in-fork 1 HEAPSAMPLE_FINAL=term -- "$directory/fork_term"
+else
+	fail "TERM-in-fork cannot be built"
+fi
 hostile SEGV 0 -- "$victim" signal 11
 for delay in 1000 8000 15000 30000; do
 	hostile "kill-in-dump.$delay" any -- "$victim" kill-in-dump $delay

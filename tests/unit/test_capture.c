@@ -26,6 +26,7 @@ static void run(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 {
 	memset(&out, 0xee, sizeof out);
 	out.record.flags = 0;
+	out.record.tid = (uint32_t)hs_sys_gettid();
 	hs_capture_plan(&capture, thread, sp, limit);
 	CHECK(capture.bytes <= limit);
 	hs_capture_copy(&capture, thread, &out.record);
