@@ -148,33 +148,22 @@ void pthread_exit(void *result)
 }
 
 /* EINVAL, among others: the process must have one thread only, and has ours. */
-int unshare(int flags)
-{
-	int result;
-
-	if (hs_next.unshare == NULL)
-		hs_next_resolve_all();
-	result = hs_next.unshare(flags);
-	if (result != 0 && errno == EINVAL && hs_session_alone_begins()) {
-		result = hs_next.unshare(flags);
-		hs_session_alone_ends();
+#define ALONE_WHERE_INVALID(name, parameters, arguments)                                           \
+	int name parameters                                                                        \
+	{                                                                                          \
+		int result;                                                                        \
+												   \
+		if (hs_next.name == NULL)                                                          \
+			hs_next_resolve_all();                                                     \
+		result = hs_next.name arguments;                                                   \
+		if (result != 0 && errno == EINVAL && hs_session_alone_begins()) {                 \
+			result = hs_next.name arguments;                                           \
+			hs_session_alone_ends();                                                   \
+		}                                                                                  \
+		return result;                                                                     \
 	}
-	return result;
-}
-
-int setns(int fd, int type)
-{
-	int result;
-
-	if (hs_next.setns == NULL)
-		hs_next_resolve_all();
-	result = hs_next.setns(fd, type);
-	if (result != 0 && errno == EINVAL && hs_session_alone_begins()) {
-		result = hs_next.setns(fd, type);
-		hs_session_alone_ends();
-	}
-	return result;
-}
+ALONE_WHERE_INVALID(unshare, (int flags), (flags))
+ALONE_WHERE_INVALID(setns, (int fd, int type), (fd, type))
 
 /*
  * The real function must see the program's return address, by which it finds the RUNPATH of

@@ -88,7 +88,8 @@ void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes);
 /*
  * A thread of the program is about to be created, could not be; or ends, on that thread (the main
  * thread by pthread_exit()).  When it is the last, the profiler's threads end before it, or libc
- * would wait for them; exit() has them again.
+ * would wait for them; exit() has them again.  It waits for a profile that is being written, as
+ * exit() does: 62 s at most.
  */
 void hs_session_thread_comes(void);
 void hs_session_thread_fails(void);

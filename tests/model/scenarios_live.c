@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "profiler_steps.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
@@ -94,15 +95,7 @@ static void hand_over(_Atomic uint32_t *word)
 /* What the producer does with the frees. */
 static void take_freed(void)
 {
-	uint32_t slot = hs_live_set_take_freed();
-
-	while (slot != HS_SLOT_NONE) {
-		uint32_t next = hs_live_set_next_freed(slot);
-
-		deliver(hs_live_set_free_sequence(slot));
-		MODEL_CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
-		slot = next;
-	}
+	take_freed_and(deliver);
 }
 
 static void produce(void)

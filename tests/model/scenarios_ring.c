@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/sys.h"
+#include "profiler_steps.h"
 #include "sample/ring.h"
 
 /* 32 units and 4 descriptors; an ordinary record has 14 units at most. */
@@ -92,17 +93,10 @@ static enum hs_ring_state read_one(void)
 	return HS_RING_COMMITTED;
 }
 
-/* As the worker does. */
-static void rest(enum hs_ring_state state)
-{
-	if (state != HS_RING_COMMITTED)
-		hs_ring_reader_sleep(&ring, state == HS_RING_OPEN ? 1000000 : -1);
-}
-
 static void read_for_ever(void)
 {
 	for (;;)
-		rest(read_one());
+		rest_at(&ring, read_one());
 }
 
 static void finish_late(void)
@@ -247,7 +241,7 @@ static void read_and_close_dead(void)
 
 		if (state == HS_RING_OPEN)
 			hs_ring_close_dead(&ring);
-		rest(state);
+		rest_at(&ring, state);
 	}
 }
 
@@ -303,7 +297,7 @@ static void read_and_nap(void)
 		if (state == HS_RING_EMPTY && (worked || is_first))
 			hs_ring_reader_nap(&ring, 10000000);
 		else
-			rest(state);
+			rest_at(&ring, state);
 		is_first = false;
 	}
 }

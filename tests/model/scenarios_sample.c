@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/options.h"
+#include "profiler_steps.h"
 #include "sample/heap.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
@@ -123,8 +124,7 @@ static void read_for_ever(bool closes_dead)
 
 		if (closes_dead && state == HS_RING_OPEN)
 			hs_ring_close_dead(&ring);
-		if (state != HS_RING_COMMITTED)
-			hs_ring_reader_sleep(&ring, state == HS_RING_OPEN ? 1000000 : -1);
+		rest_at(&ring, state);
 	}
 }
 
@@ -141,15 +141,7 @@ static void read_and_close_dead(void)
 
 static void take_freed(void)
 {
-	uint32_t slot = hs_live_set_take_freed();
-
-	while (slot != HS_SLOT_NONE) {
-		uint32_t next = hs_live_set_next_freed(slot);
-
-		deliver(hs_live_set_free_sequence(slot));
-		MODEL_CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
-		slot = next;
-	}
+	take_freed_and(deliver);
 }
 
 static void finish(void)

@@ -9,11 +9,6 @@
 work=$directory/work
 mkdir "$work"
 
-# Children are profiled too, and write their own; but for one that is forked where the machine
-# has so much to do that the profiler does not come to rest in time.
-all='HEAPSAMPLE_CHILDREN=all'
-busy='fork met the profiler at work for too long'
-
 kind Python
 
 cat >"$work/threads.py" <<'END2'

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/hostile.sh"
 
-busy='fork met the profiler at work'
 life() {
 	name=$1 due=$2
 	shift 2

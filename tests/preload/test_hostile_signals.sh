@@ -25,7 +25,6 @@ for mode in jumping cancelled; do
 	hostile $mode 1 -m 'memory is near HEAPSAMPLE_MEMORY' -- \
 		"$directory/hostile_signals" $mode
 done
-# Children whose fork met the profiler at work for too long say so, and are not profiled.
-hostile forking some -m 'fork met the profiler at work' -- "$directory/hostile_handlers" forking
+hostile forking some -m "$busy" -- "$directory/hostile_handlers" forking
 hostile overflowing 1 -- "$directory/hostile_handlers" overflowing
 finish_cases

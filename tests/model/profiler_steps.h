@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What scenarios have the worker and the producer do, where their own loops are not run. */
+#ifndef HS_TESTS_MODEL_PROFILER_STEPS_H
+#define HS_TESTS_MODEL_PROFILER_STEPS_H
+
+#include "model.h"
+#include "sample/live_set.h"
+#include "sample/ring.h"
+
+/* The worker, after what it found last. */
+static inline void rest_at(struct hs_ring *ring, enum hs_ring_state state)
+{
+	if (state != HS_RING_COMMITTED)
+		hs_ring_reader_sleep(ring, state == HS_RING_OPEN ? 1000000 : -1);
+}
+
+/* The producer, with all frees; deliver is given their numbers. */
+static inline void take_freed_and(void (*deliver)(uint64_t number))
+{
+	uint32_t slot = hs_live_set_take_freed();
+
+	while (slot != HS_SLOT_NONE) {
+		uint32_t next = hs_live_set_next_freed(slot);
+
+		deliver(hs_live_set_free_sequence(slot));
+		MODEL_CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
+		slot = next;
+	}
+}
+
+#endif
