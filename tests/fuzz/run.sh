@@ -6,7 +6,8 @@
 #
 # usage: tests/fuzz/run.sh TARGET...
 #
-# FUZZ_SECONDS: how long each runs (default 60).  FUZZ_CC: the compiler (default clang).
+# FUZZ_SECONDS: the processor time that each gets (default 60; a busy machine takes longer).
+# FUZZ_CC: the compiler (default clang).
 # Everything goes to the directory fuzz/ below the current one: the build, fuzz/corpus/X
 # (inputs found that reach new code), fuzz/found/ (inputs that make X fail).  With HS_RESULTS
 # a summary goes to that directory, as the file fuzz.
@@ -33,12 +34,24 @@ statistic() {
 	sed -n "s/^stat::$1: *//p" "$2" | tail -n 1
 }
 
-# summarize TARGET LOG SECONDS FAILED: a line of the summary.
-summarize() {
-	executions=$(statistic number_of_executed_units "$2")
-	executions_of_all=$((executions_of_all + ${executions:-0}))
-	seconds_of_all=$((seconds_of_all + $3))
-	echo "$1: ${executions:-0} executions, $3 s of processor time, $4 findings" >>found/summary
+# Runs libFuzzer, which stops by the clock, until $target has used $seconds of processor time.
+# Sets `executions`, `spent` and `findings`.
+run_target() {
+	take_time
+	begun=$used executions=0 spent=0 findings=0
+	while [ "$spent" -lt "$seconds" ] && [ $findings = 0 ]; do
+		# shellcheck disable=SC2086 # several words
+		$fixed "tests/fuzz/$target" -max_total_time=$((seconds - spent)) -timeout=20 \
+			-max_len=16384 -print_final_stats=1 -artifact_prefix="found/$name-" \
+			"corpus/$name" "$source_directory/tests/fuzz/corpus/$name" \
+			>"found/$name.log" 2>&1 || findings=1
+		run=$(statistic number_of_executed_units "found/$name.log")
+		executions=$((executions + ${run:-0}))
+		take_time
+		spent=$((used - begun))
+		grep -E '^(Done|stat::(number|peak)|SUMMARY|artifact_prefix)|not so:|==ERROR|runtime error' \
+			"found/$name.log"
+	done
 }
 
 write_results() {
@@ -79,18 +92,13 @@ executions_of_all=0 seconds_of_all=0
 for target in "$@"; do
 	name=${target#fuzz_}
 	mkdir -p "corpus/$name"
-	echo "== $target: $seconds seconds"
-	take_time
-	before=$used findings=0
-	# shellcheck disable=SC2086 # several words
-	$fixed "tests/fuzz/$target" -max_total_time="$seconds" -timeout=20 -max_len=16384 \
-		-print_final_stats=1 -artifact_prefix="found/$name-" "corpus/$name" \
-		"$source_directory/tests/fuzz/corpus/$name" >"found/$name.log" 2>&1 ||
-		{ failed="$failed $target" findings=1; }
-	take_time
-	summarize "$target" "found/$name.log" $((used - before)) $findings
-	grep -E '^(Done|stat::(number|peak)|SUMMARY|artifact_prefix)|not so:|==ERROR|runtime error' \
-		"found/$name.log"
+	echo "== $target: $seconds seconds of processor time"
+	run_target
+	[ $findings = 0 ] || failed="$failed $target"
+	executions_of_all=$((executions_of_all + executions))
+	seconds_of_all=$((seconds_of_all + spent))
+	echo "$target: $executions executions, $spent s of processor time, $findings findings" \
+		>>found/summary
 done
 [ -z "$results" ] || write_results "$@"
 [ -z "$failed" ] || die "failed:$failed; logs and inputs are in $PWD/found"
