@@ -335,29 +335,36 @@ static int open_directory(struct hs_dump_file *file)
 	return fd;
 }
 
-/* Whether the directory has our file under its temporary name. */
-static bool is_in(const struct hs_dump_file *file, int directory)
+/* Whether our file is there under its temporary name. */
+static bool is_in(const struct hs_dump_file *file, int directory, const char *temporary)
 {
 	struct stat now;
 
-	return hs_syscall(SYS_newfstatat, directory, (long)last_component(file->temporary),
-			  (long)&now, AT_SYMLINK_NOFOLLOW, 0, 0) == 0 &&
+	return hs_syscall(SYS_newfstatat, directory, (long)temporary, (long)&now,
+			  AT_SYMLINK_NOFOLLOW, 0, 0) == 0 &&
 	       now.st_dev == file->device && now.st_ino == file->inode;
 }
 
-/* Give it its name, or (is_complete false) remove it.  Nothing of another directory is touched. */
+/*
+ * Give it its name, or (is_complete false) remove it.  Nothing of another directory is touched.
+ * Where the program has left no descriptor for the directory, by the whole paths: they are not
+ * held fast from the look to the change then, but the profile is not lost.
+ */
 static int leave(struct hs_dump_file *file, bool is_complete)
 {
-	int directory = open_directory(file), error = -ESTALE;
-	const char *temporary = last_component(file->temporary);
+	int opened = open_directory(file), error = -ESTALE;
+	bool by_path = opened == -EMFILE || opened == -ENFILE;
+	int directory = by_path ? AT_FDCWD : opened;
+	const char *temporary = by_path ? file->temporary : last_component(file->temporary);
+	const char *path = by_path ? file->path : last_component(file->path);
 
-	if (directory < 0)
-		return directory;
-	if (is_in(file, directory))
-		error = is_complete
-				? hs_sys_rename(directory, temporary, last_component(file->path))
-				: hs_sys_unlink_in(directory, temporary);
-	hs_sys_close(directory);
+	if (opened < 0 && !by_path)
+		return opened;
+	if (is_in(file, directory, temporary))
+		error = is_complete ? hs_sys_rename(directory, temporary, path)
+				    : hs_sys_unlink_in(directory, temporary);
+	if (!by_path)
+		hs_sys_close(directory);
 	return error;
 }
 

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -262,6 +263,52 @@ static void another_directory_is_not_touched(void)
 	}
 }
 
+static int commit_or_discard(struct hs_dump_file *file, bool is_complete)
+{
+	if (is_complete)
+		return hs_dump_file_commit(file);
+	hs_dump_file_discard(file);
+	return 0;
+}
+
+/* The program has used up its descriptors by the end. */
+static void no_descriptor_is_free_at_the_end(void)
+{
+	struct hs_dump_file file;
+	struct rlimit before, none;
+
+	getrlimit(RLIMIT_NOFILE, &before);
+	none = (struct rlimit){.rlim_max = before.rlim_max};
+	for (int is_complete = 0; is_complete < 2; is_complete++) {
+		CHECK_INT(mkdir("out", 0700), 0);
+		CHECK_INT(hs_dump_file_open(&file, "out/a"), 0);
+		CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
+		setrlimit(RLIMIT_NOFILE, &none);
+		CHECK_INT(commit_or_discard(&file, is_complete), 0);
+		setrlimit(RLIMIT_NOFILE, &before);
+		CHECK_INT(access("out/a", F_OK), is_complete - 1);
+		if (is_complete)
+			CHECK_STR(content("out/a"), "whole");
+		unlink("out/a");
+		CHECK_INT(rmdir("out"), 0);
+
+		/* Another directory has come to its path. */
+		CHECK_INT(mkdir("out", 0700), 0);
+		CHECK_INT(hs_dump_file_open(&file, "out/a"), 0);
+		CHECK_INT(rename("out", "moved"), 0);
+		CHECK_INT(mkdir("out", 0700), 0);
+		write_text("out/.a.tmp", "precious");
+		setrlimit(RLIMIT_NOFILE, &none);
+		CHECK_INT(commit_or_discard(&file, is_complete), is_complete ? -ESTALE : 0);
+		setrlimit(RLIMIT_NOFILE, &before);
+		CHECK_STR(content("out/.a.tmp"), "precious");
+		unlink("out/.a.tmp");
+		unlink("moved/.a.tmp");
+		CHECK_INT(rmdir("out"), 0);
+		CHECK_INT(rmdir("moved"), 0);
+	}
+}
+
 static void refuse(const char *path, mode_t kind)
 {
 	struct hs_dump_file file;
@@ -423,6 +470,7 @@ int main(void)
 	RUN(leftover_is_replaced);
 	RUN(links_are_not_followed);
 	RUN(another_directory_is_not_touched);
+	RUN(no_descriptor_is_free_at_the_end);
 	RUN(only_files_are_replaced);
 	RUN(impossible_paths_are_refused);
 	RUN(read_only_directory_is_refused);
