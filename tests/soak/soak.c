@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 /* Threads that work; four more see to what comes and goes. */
@@ -153,6 +154,25 @@ static bool report(const char *kind)
 	return read(0, &input, 1) == 1;
 }
 
+/*
+ * More blocks at once than all the time after.  The profiler has room for the most samples that
+ * there were: where it is slow, those in its buffers too.  What grows later is something else.
+ */
+static void reach_the_most(void)
+{
+	enum { COUNT = 3 * SOAK_CELLS };
+	size_t bytes = COUNT * sizeof(soak_block);
+	soak_block *blocks =
+		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	soak_check(blocks != MAP_FAILED, "mmap");
+	for (uint32_t i = 0; i < COUNT; i++)
+		blocks[i] = soak_make(NULL, SOAK_malloc, 3, 0);
+	for (uint32_t i = 0; i < COUNT; i++)
+		soak_end(NULL, blocks[i]);
+	munmap(blocks, bytes);
+}
+
 static void be_executed(void)
 {
 	for (int i = 0; i < 100; i++)
@@ -172,6 +192,7 @@ int main(int argc, char **argv)
 	libraries = argv + 2;
 	library_count = argc - 2;
 	soak_handle_signals();
+	reach_the_most();
 	start_threads();
 	do {
 		uint32_t cells = cells_of_rounds[round++ % ROUNDS];
