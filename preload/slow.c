@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "sample/live_index.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
 #include "session/session.h"
@@ -253,14 +254,24 @@ SLOW_ALIGNED(memalign)
 SLOW_PAGES(valloc)
 SLOW_PAGES(pvalloc)
 
-void hs_slow_free(void *block)
+/* Apart, so that hs_slow_free() needs no frame for a block that is not special after all. */
+static __attribute__((noinline)) void free_special(void *block)
 {
 	if (!hs_arena_owns(block)) {
-		hs_record_free(block);
+		hs_record_free_id(HS_HEAP_MALLOC, (uintptr_t)block);
 		hs_next.free(block);
 	} else if (hs_on_profiler_thread()) {
 		hs_arena_free(block);
 	} else {
 		hs_arena_free_from_host(block);
 	}
+}
+
+void hs_slow_free(void *block)
+{
+	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)block)) ||
+	    hs_arena_owns(block))
+		free_special(block);
+	else
+		hs_next.free(block);
 }

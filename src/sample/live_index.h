@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The index of the live set: key -> slots.  Entries are hints: the slot itself
- * says whether it is live and for which key.  Used by live_set.c only; the fast
- * path's look is in live_set.h, where the bucket's layout is.
+ * says whether it is live and for which key.  The fast path's look is in live_set.h, where
+ * the bucket's layout is.
  */
 #ifndef HS_SAMPLE_LIVE_INDEX_H
 #define HS_SAMPLE_LIVE_INDEX_H
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "sample/live_set.h"
+#include "sample/live_table.h"
 
 /* A table for about expected entries.  Start-up.  0 or -ENOMEM. */
 int hs_live_index_init(uint32_t expected);
@@ -24,6 +25,20 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot);
  * bucket, before the slot is on the freed list.
  */
 void hs_live_index_remove(uint64_t key, uint32_t slot);
+
+/*
+ * Whether a walk for a key would find a slot, or go on to the neighbour.  A free of what is not
+ * sampled, for which the filter's byte is set by chance, ends with this.  Any thread.
+ */
+static inline bool hs_live_index_may_hold(uint64_t key)
+{
+	uint64_t hash = hs_live_hash(key);
+	uint64_t tags = atomic_load_explicit(
+		&hs_live_table_home(atomic_load(&hs_live_index), hash)->tags, memory_order_relaxed);
+
+	return (hs_live_table_lanes(tags, hs_live_table_tag_in_each(hash)) |
+		tags >> HS_LIVE_OVERFLOW_SHIFT) != 0;
+}
 
 /*
  * Walk the slots entered under a key's tag when the walk began, and perhaps others.  Any thread,

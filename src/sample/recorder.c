@@ -13,6 +13,7 @@
 #include "base/sys.h"
 #include "sample/capture.h"
 #include "sample/heap.h"
+#include "sample/live_index.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "sample/reentry.h"
@@ -343,7 +344,10 @@ void hs_record_free_id(uint32_t heap, uint64_t id)
 
 void hs_record_free(const void *address)
 {
-	hs_record_free_id(HS_HEAP_MALLOC, (uintptr_t)address);
+	uintptr_t id = (uintptr_t)address;
+
+	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, id)))
+		hs_record_free_id(HS_HEAP_MALLOC, id);
 }
 
 void hs_record_settle(void)
