@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the process and its threads begin and end: the constructor, the exits, threads,
- * library unloads.  Thin calls into session/.
+ * Where the process begins and ends: the constructor, the exits; and what it does to itself as a
+ * whole: namespaces, libraries.  Thin calls into session/.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
@@ -17,9 +16,6 @@
 
 #define HS_EXPORT __attribute__((visibility("default"), used))
 
-HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
-			     void *(*start)(void *), void *argument);
-HS_EXPORT void pthread_exit(void *result) __attribute__((noreturn));
 HS_EXPORT int unshare(int flags);
 HS_EXPORT int setns(int fd, int type);
 HS_EXPORT int dlclose(void *handle);
@@ -65,86 +61,6 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	hs_session_start(environment, interposed && hs_next.resolved, &next);
 	__cxa_atexit(finish, NULL, NULL);
 	(void)at_quick_exit(hs_session_finish);
-}
-
-/* What a thread of the program starts with; freed by the new thread. */
-struct thread_start {
-	void *(*start)(void *);
-	void *argument;
-	size_t stack_bytes;
-	size_t guard_bytes;
-};
-
-/* Its end is known without pthread_exit(). */
-static __thread bool is_created;
-
-static void thread_ends(void *unused)
-{
-	(void)unused;
-	hs_session_thread_ends();
-}
-
-static void *run_thread(void *memory)
-{
-	struct thread_start start = *(struct thread_start *)memory;
-	void *result;
-
-	hs_next.free(memory);
-	is_created = true;
-	hs_session_thread_begins(start.stack_bytes, start.guard_bytes);
-	pthread_cleanup_push(thread_ends, NULL);
-	result = start.start(start.argument);
-	pthread_cleanup_pop(1);
-	return result;
-}
-
-static void read_stack_size(const pthread_attr_t *attributes, struct thread_start *start)
-{
-	pthread_attr_t defaults;
-	bool made = attributes == NULL && pthread_attr_init(&defaults) == 0;
-
-	if (attributes == NULL && !made)
-		return;
-	if (made)
-		attributes = &defaults;
-	if (pthread_attr_getstacksize(attributes, &start->stack_bytes) != 0 ||
-	    pthread_attr_getguardsize(attributes, &start->guard_bytes) != 0)
-		start->stack_bytes = 0;
-	if (made)
-		pthread_attr_destroy(&defaults);
-}
-
-int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
-		   void *argument)
-{
-	struct thread_start *memory;
-	int error;
-
-	if (hs_next.pthread_create == NULL)
-		hs_next_resolve_all();
-	memory = hs_next.malloc(sizeof *memory);
-	if (memory == NULL)
-		return hs_next.pthread_create(thread, attributes, start, argument);
-	*memory = (struct thread_start){.start = start, .argument = argument};
-	read_stack_size(attributes, memory);
-	hs_session_thread_comes();
-	error = hs_next.pthread_create(thread, attributes, run_thread, memory);
-	if (error != 0) {
-		hs_session_thread_fails();
-		hs_next.free(memory);
-	}
-	return error;
-}
-
-void pthread_exit(void *result)
-{
-	if (hs_next.pthread_exit == NULL)
-		hs_next_resolve_all();
-	/* The main thread, also of a forked child. */
-	if (!is_created && hs_sys_gettid() == hs_sys_getpid())
-		hs_session_thread_ends();
-	hs_next.pthread_exit(result);
-	__builtin_unreachable();
 }
 
 /* EINVAL, among others: the process must have one thread only, and has ours. */

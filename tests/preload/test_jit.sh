@@ -5,6 +5,8 @@
 # taken, in our reader and in pprof; and with real compilers, node's and LLVM's.
 . "$(dirname "$0")/lib.sh"
 
+# LLVM writes there, or into a directory that may be another user's.
+export JITDUMPDIR="$directory"
 export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=
 
 last_profile() {

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/types.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -42,6 +43,73 @@ static void mode_pthread_exit(void)
 	check(pthread_create(&thread, NULL, outlive_main, &self) == 0, "thread");
 	say("main");
 	pthread_exit(NULL);
+}
+
+/* So much that what nobody reads meanwhile does not fit into the ring. */
+static int outlive_main_c11(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	for (int i = 0; i < 300; i++)
+		churn(500);
+	say("after main");
+	return 3;
+}
+
+/* A thread that only C11's functions know of.  argument: how main ends. */
+static void mode_c11(void)
+{
+	static pthread_t self;
+	thrd_t thread;
+
+	self = pthread_self();
+	atexit(say_at_exit);
+	check(thrd_create(&thread, outlive_main_c11, &self) == thrd_success, "thrd_create");
+	say("main");
+	if (strcmp(argument, "thrd_exit") == 0)
+		thrd_exit(5);
+	pthread_exit(NULL);
+}
+
+static void mode_thrd_exit(void)
+{
+	atexit(say_at_exit);
+	say("main");
+	thrd_exit(5);
+}
+
+static void *cancel_and_outlive(void *main_thread)
+{
+	check(pthread_cancel(*(pthread_t *)main_thread) == 0, "pthread_cancel");
+	if (strcmp(argument, "last") == 0) {
+		say("thread");
+		return NULL;
+	}
+	/* Once more, and when it is gone, are calls like any other. */
+	check(pthread_cancel(*(pthread_t *)main_thread) == 0, "pthread_cancel");
+	return outlive_main(main_thread);
+}
+
+/* argument: whether main ends before the thread that cancels it, or last, or is alone. */
+static void mode_cancelled(void)
+{
+	static pthread_t self;
+	pthread_t thread;
+
+	self = pthread_self();
+	atexit(say_at_exit);
+	say("main");
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	if (strcmp(argument, "alone") == 0) {
+		check(pthread_cancel(self) == 0, "pthread_cancel");
+		say("going on");
+	} else {
+		check(pthread_create(&thread, NULL, cancel_and_outlive, &self) == 0, "thread");
+		if (strcmp(argument, "last") == 0)
+			check(pthread_join(thread, NULL) == 0, "join");
+	}
+	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
+	for (;;)
+		pause();
 }
 
 static void *exit_here(void *unused)
@@ -241,6 +309,9 @@ static void mode_remove_output(void)
 
 static const struct mode modes[] = {
 	{"pthread-exit", mode_pthread_exit},
+	{"c11", mode_c11},
+	{"thrd-exit", mode_thrd_exit},
+	{"cancelled", mode_cancelled},
 	{"exit-second", mode_exit_second},
 	{"_Exit", mode_Exit},
 	{"quick", mode_quick},

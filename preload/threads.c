@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Where the program's threads begin and end.  Thin calls into session/, which has to know when the
+ * last one goes: glibc calls exit() then, and does not where threads of the profiler are left.
+ *
+ * C11's functions do not come by way of the others here: inside libc they are bound to its own.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <threads.h>
+
+#include "base/sys.h"
+#include "preload/next_alloc.h"
+#include "session/session.h"
+
+#define HS_EXPORT __attribute__((visibility("default"), used))
+
+HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
+			     void *(*start)(void *), void *argument);
+HS_EXPORT void pthread_exit(void *result) __attribute__((noreturn));
+HS_EXPORT int pthread_cancel(pthread_t thread);
+HS_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument);
+HS_EXPORT void thrd_exit(int result) __attribute__((noreturn));
+
+/* What a thread of the program starts with; freed by the new thread. */
+struct thread_start {
+	union {
+		void *(*start)(void *);
+		thrd_start_t start_c11;
+	};
+	void *argument;
+	size_t stack_bytes;
+	size_t guard_bytes;
+};
+
+/* Its end is known without pthread_exit(). */
+static __thread bool is_created;
+
+/* The process whose main thread has ended, as far as it counts. */
+static _Atomic pid_t main_has_ended;
+
+static pthread_t main_thread;
+
+__attribute__((constructor)) static void note_main_thread(void)
+{
+	main_thread = pthread_self();
+}
+
+static void main_ends(void)
+{
+	pid_t process = hs_sys_getpid();
+
+	if (atomic_exchange(&main_has_ended, process) != process)
+		hs_session_thread_ends();
+}
+
+static void thread_ends(void *unused)
+{
+	(void)unused;
+	hs_session_thread_ends();
+}
+
+static struct thread_start begin_thread(void *memory)
+{
+	struct thread_start start = *(struct thread_start *)memory;
+
+	hs_next.free(memory);
+	is_created = true;
+	hs_session_thread_begins(start.stack_bytes, start.guard_bytes);
+	return start;
+}
+
+static void *run_thread(void *memory)
+{
+	struct thread_start start = begin_thread(memory);
+	void *result;
+
+	pthread_cleanup_push(thread_ends, NULL);
+	result = start.start(start.argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static int run_thread_c11(void *memory)
+{
+	struct thread_start start = begin_thread(memory);
+	int result;
+
+	pthread_cleanup_push(thread_ends, NULL);
+	result = start.start_c11(start.argument);
+	pthread_cleanup_pop(1);
+	return result;
+}
+
+static void read_stack_size(const pthread_attr_t *attributes, struct thread_start *start)
+{
+	pthread_attr_t defaults;
+	bool made = attributes == NULL && pthread_attr_init(&defaults) == 0;
+
+	if (attributes == NULL && !made)
+		return;
+	if (made)
+		attributes = &defaults;
+	if (pthread_attr_getstacksize(attributes, &start->stack_bytes) != 0 ||
+	    pthread_attr_getguardsize(attributes, &start->guard_bytes) != 0)
+		start->stack_bytes = 0;
+	if (made)
+		pthread_attr_destroy(&defaults);
+}
+
+/* For a thread that is about to be created, or NULL: then it is not known to us. */
+static struct thread_start *prepare_start(const pthread_attr_t *attributes, void *argument)
+{
+	struct thread_start *memory = hs_next.malloc(sizeof *memory);
+
+	if (memory == NULL)
+		return NULL;
+	*memory = (struct thread_start){.argument = argument};
+	read_stack_size(attributes, memory);
+	hs_session_thread_comes();
+	return memory;
+}
+
+static void forget_start(struct thread_start *memory)
+{
+	hs_session_thread_fails();
+	hs_next.free(memory);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		   void *argument)
+{
+	struct thread_start *memory;
+	int error;
+
+	if (hs_next.pthread_create == NULL)
+		hs_next_resolve_all();
+	memory = prepare_start(attributes, argument);
+	if (memory == NULL)
+		return hs_next.pthread_create(thread, attributes, start, argument);
+	memory->start = start;
+	error = hs_next.pthread_create(thread, attributes, run_thread, memory);
+	if (error != 0)
+		forget_start(memory);
+	return error;
+}
+
+int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
+{
+	struct thread_start *memory;
+	int error;
+
+	if (hs_next.thrd_create == NULL)
+		hs_next_resolve_all();
+	memory = prepare_start(NULL, argument);
+	if (memory == NULL)
+		return hs_next.thrd_create(thread, start, argument);
+	memory->start_c11 = start;
+	error = hs_next.thrd_create(thread, run_thread_c11, memory);
+	if (error != thrd_success)
+		forget_start(memory);
+	return error;
+}
+
+/* The main thread, also of a forked child. */
+static void end_main(void)
+{
+	if (!is_created && hs_sys_gettid() == hs_sys_getpid())
+		main_ends();
+}
+
+void pthread_exit(void *result)
+{
+	if (hs_next.pthread_exit == NULL)
+		hs_next_resolve_all();
+	end_main();
+	hs_next.pthread_exit(result);
+	__builtin_unreachable();
+}
+
+void thrd_exit(int result)
+{
+	if (hs_next.thrd_exit == NULL)
+		hs_next_resolve_all();
+	end_main();
+	hs_next.thrd_exit(result);
+	__builtin_unreachable();
+}
+
+/*
+ * Where the main thread's end is not seen to come: it counts as gone from now on.  While it
+ * outlives all others, with cancellation disabled, nothing is taken from the ring until exit().
+ */
+int pthread_cancel(pthread_t thread)
+{
+	if (hs_next.pthread_cancel == NULL)
+		hs_next_resolve_all();
+	if (pthread_equal(thread, main_thread))
+		main_ends();
+	return hs_next.pthread_cancel(thread);
+}
