@@ -40,14 +40,13 @@
 	X(int, execvp, (const char *file, char *const argv[]))                                     \
 	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]))                \
 	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))                          \
-	X(int, execveat,                                                                           \
-	  (int directory, const char *path, char *const argv[], char *const envp[], int flags))    \
-	X(int, pthread_create,                                                                     \
-	  (pthread_t * thread, const pthread_attr_t *attributes, void *(*start)(void *),           \
-	   void *argument))                                                                        \
+	X(int, execveat, (int directory, const char *path, char *const argv[],                     \
+			  char *const envp[], int flags))                                          \
+	X(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,               \
+				void *(*start)(void *), void *argument))                           \
 	X(void, pthread_exit, (void *result))                                                      \
 	X(int, pthread_cancel, (pthread_t thread))                                                 \
-	X(int, thrd_create, (thrd_t * thread, thrd_start_t start, void *argument))                 \
+	X(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument))                  \
 	X(void, thrd_exit, (int result))                                                           \
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
@@ -108,9 +107,9 @@
 
 /* How operator new is served; see HS_NEW_* in next_alloc.c. */
 enum hs_new_mode {
-	HS_NEW_UNKNOWN, /* before the constructor: as HS_NEW_FALLBACK if there is no next one */
-	HS_NEW_PASSES,  /* the next one calls malloc, where it is sampled */
-	HS_NEW_SAMPLED, /* the allocator defines it itself: sampled here */
+	HS_NEW_UNKNOWN,   /* before the constructor: as HS_NEW_FALLBACK if there is no next one */
+	HS_NEW_PASSES,    /* the next one calls malloc, where it is sampled */
+	HS_NEW_SAMPLED,   /* the allocator defines it itself: sampled here */
 	/*
 	 * There is none in the global scope (a C++ library dlopened by a C program): served
 	 * from malloc, sampled here.
@@ -126,17 +125,17 @@ struct hs_next {
 	void *(*foreign_realloc)(void *block, size_t size);
 	enum hs_new_mode new_mode;
 	bool resolved;
-#define HS_NEXT_FIELD(result, name, arguments) result(*name) arguments;
+#define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;
 	HS_NEXT_C(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD
-#define HS_NEXT_FIELD(name, arguments, names) int(*name) arguments;
+#define HS_NEXT_FIELD(name, arguments, names) int (*name) arguments;
 	HS_NEXT_RIGHTS(HS_NEXT_FIELD)
 	HS_NEXT_CAPABILITIES(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD
-#define HS_NEXT_FIELD(name, arguments, names) void *(*name)arguments;
+#define HS_NEXT_FIELD(name, arguments, names) void *(*name) arguments;
 	HS_NEXT_NEW(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD
-#define HS_NEXT_FIELD(name, arguments, names) void(*name) arguments;
+#define HS_NEXT_FIELD(name, arguments, names) void (*name) arguments;
 	HS_NEXT_DELETE(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD
 };
