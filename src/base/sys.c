@@ -245,7 +245,8 @@ ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_
 	struct iovec to = { .iov_base = buffer, .iov_len = bytes };
 	struct iovec from = { .iov_base = (void *)address, .iov_len = bytes };
 
-	return repeat(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
+	/* Nothing but the end of the thread interrupts it. */
+	return hs_syscall(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
 }
 
 ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)

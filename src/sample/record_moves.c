@@ -20,10 +20,11 @@ static void record_tombstone(uint64_t number)
 {
 	struct hs_thread_state *thread = &hs_thread;
 	struct hs_record *record;
+	struct hs_guard guard;
 	uint32_t place;
 
 	/* The guard, so that a reservation that a handler jumps out of is found. */
-	if (!hs_reentry_enter(thread, (uintptr_t)__builtin_frame_address(0)))
+	if (!hs_reentry_enter(thread, (uintptr_t)__builtin_frame_address(0), &guard))
 		return;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT,
 				 hs_reentry_tid(thread), 0, &thread->reservation);

@@ -314,12 +314,13 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 {
 	struct hs_thread_state *thread = &hs_thread;
 	uint64_t bytes = size + (size == 0);
+	struct hs_guard guard;
 	uint64_t countdown;
 	bool recorded;
 
 	/* gcc 12 folds the address of a TLS variable so that -fsanitize=null takes it for NULL. */
 	__asm__("" : "+r"(thread));
-	if (address == NULL || !hs_reentry_enter(thread, regs->sp))
+	if (address == NULL || !hs_reentry_enter(thread, regs->sp, &guard))
 		return false;
 	if (atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed) == 0) {
 		hs_reentry_leave(thread, 0); /* not started yet: look again each time */

@@ -2,15 +2,11 @@
 /* The guard of the slow path.  See reentry.h. */
 #include "sample/reentry.h"
 
-#include <signal.h>
-#include <sys/syscall.h>
+#include <errno.h>
 
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
-
-/* Two stack pointers this near are on the same coroutine's stack. */
-#define NEAR_BYTES ((uintptr_t)256 << 10)
 
 uint32_t hs_reentry_find_tid(struct hs_thread_state *thread)
 {
@@ -43,45 +39,47 @@ void hs_reentry_close_abandoned(struct hs_thread_state *thread)
 	thread->reservation = 0;
 }
 
-static bool on_alternate_stack(void)
+/* Whether the mark of a guard is not there any more; where that cannot be told, it is. */
+static bool has_lost_mark(const struct hs_thread_state *thread, uintptr_t guard)
 {
-	stack_t now = {.ss_flags = 0};
+	uint64_t mark = 0;
+	ssize_t got = hs_sys_process_vm_read(hs_sys_gettid(), guard, &mark, sizeof mark);
 
-	return hs_syscall(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) == 0 &&
-	       (now.ss_flags & SS_ONSTACK) != 0;
+	if (got < 0 && got != -EFAULT) {
+		if (!hs_thread_on_known_stack(thread, guard))
+			return false;
+		hs_arch_copy(&mark, (const void *)guard, sizeof mark);
+	}
+	return mark != hs_guard_mark(guard);
 }
 
 /*
- * Whether the slow path that set the guard will never return: a call from further up the
- * same stack shows that a handler has jumped out of it.  On the thread's own stack that is
- * certain; on another (a coroutine's) calls near each other are on the same one, but for
- * a handler on the alternate stack.
+ * Whether the slow path that set the guard will never return: a handler has jumped out of it, if
+ * its guard is among the frames from the caller down to here, or has been overwritten since.  That
+ * the caller is further up does not say it: handlers' stacks, and coroutines', may lie anywhere,
+ * in the thread's own stack too, and with SS_AUTODISARM the kernel does not tell.
  */
 static bool is_gone(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t caller_sp)
 {
-	bool guard_known = hs_thread_on_known_stack(thread, guard);
-
-	if (caller_sp <= guard || guard_known != hs_thread_on_known_stack(thread, caller_sp))
-		return false;
-	return guard_known || (caller_sp - guard < NEAR_BYTES && !on_alternate_stack());
+	return guard < caller_sp &&
+	       (guard >= hs_arch_stack_pointer() || has_lost_mark(thread, guard));
 }
 
 /*
  * Enter the slow path: from here on this thread's allocations (of signal handlers) come
  * back at once.  False if this is one of them.
  */
-bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp)
+bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struct hs_guard *guard)
 {
-	uintptr_t guard = thread->guard_sp;
-
-	if (guard != 0) {
-		if (!is_gone(thread, guard, caller_sp))
+	if (thread->guard_sp != 0) {
+		if (!is_gone(thread, thread->guard_sp, caller_sp))
 			return false;
 		hs_reentry_close_abandoned(thread);
 	}
+	guard->mark = hs_guard_mark((uintptr_t)guard);
 	/* The fences order the stores for this thread's own signal handlers. */
 	atomic_signal_fence(memory_order_seq_cst);
-	thread->guard_sp = hs_arch_stack_pointer();
+	thread->guard_sp = (uintptr_t)guard;
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Under the guard, for a handler may have changed it.  0: saved by the one that is gone. */
 	if (thread->bytes_until_sample != 0)

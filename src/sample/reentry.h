@@ -2,7 +2,8 @@
 /*
  * The guard of the slow path: while a thread is in it, allocations of its signal handlers pass
  * unsampled.  A handler that leaves by siglongjmp leaves the guard and maybe a reservation
- * behind; the next entry from further up the stack closes both.
+ * behind; the next entry from further up the stack that finds the guard's memory in use by others
+ * closes both.
  *
  * Called on: the program's threads, signal handlers too.  Allocates, blocks: never.  Errno:
  * not touched.
@@ -15,11 +16,23 @@
 
 #include "sample/thread_state.h"
 
+/* In the frame of the slow path: as long as it has not returned, the mark is there. */
+struct hs_guard {
+	volatile uint64_t mark;
+};
+
+/* What the mark of a guard at this address is. */
+static inline uint64_t hs_guard_mark(uintptr_t guard)
+{
+	return guard ^ 0x9d3a51c7e60f284bu;
+}
+
 /*
  * Enter the slow path: from here on this thread's allocations come back at once.  False if
- * this is one of them.  caller_sp: of the call that the slow path is for.
+ * this is one of them.  caller_sp: of the call that the slow path is for.  guard: on the caller's
+ * stack, until hs_reentry_leave().
  */
-bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp);
+bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struct hs_guard *guard);
 
 /* The end of it.  countdown: what bytes_until_sample is to be. */
 void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown);

@@ -53,10 +53,11 @@ bool hs_report_allocation(uint32_t heap, uint64_t id, uint64_t size, const struc
 {
 	struct hs_thread_state *thread = &hs_thread;
 	uint64_t least = atomic_load_explicit(&hs_heap_least_interval, memory_order_relaxed);
+	struct hs_guard guard;
 	bool chosen;
 
 	__asm__("" : "+r"(thread)); /* as in hs_record_allocation() */
-	if (least == 0 || !hs_reentry_enter(thread, regs->sp))
+	if (least == 0 || !hs_reentry_enter(thread, regs->sp, &guard))
 		return false;
 	hs_sampler_begin_thread(thread);
 	if (thread->reported_interval != least) {
@@ -73,11 +74,12 @@ bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size, uint64_t stands
 {
 	struct hs_thread_state *thread = &hs_thread;
 	unsigned __int128 weight = HS_WEIGHT_ONE;
+	struct hs_guard guard;
 	bool recorded;
 
 	__asm__("" : "+r"(thread));
 	if (!hs_report_is_heap(heap) || hs_heap_interval(heap) == 0 ||
-	    !hs_reentry_enter(thread, regs->sp))
+	    !hs_reentry_enter(thread, regs->sp, &guard))
 		return false;
 	if (stands_for > size && size > 0)
 		weight = ((unsigned __int128)stands_for << HS_WEIGHT_SHIFT) / size;

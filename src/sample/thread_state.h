@@ -50,7 +50,7 @@ struct hs_thread_state {
 	uint64_t reported_countdown;
 	uint64_t reported_interval; /* that it was drawn with; 0: not drawn yet */
 
-	uintptr_t guard_sp;        /* stack pointer of the slow path that is running; 0 = none */
+	uintptr_t guard_sp;        /* the struct hs_guard of the slow path that runs; 0 = none */
 	uint64_t guarded_countdown; /* bytes_until_sample, while guard_sp is set */
 	uint64_t reservation;      /* the open ring reservation: ticket + 1; 0 = none */
 

@@ -16,8 +16,17 @@ build libhostile.so victim_hostile_allocator.c -shared -fPIC -Wl,-z,now &&
 }
 
 kind signals
+# Handlers that return: what they have interrupted is never given up, nor mixed up with theirs.
+returning() {
+	hostile "$1" 1 -- "$directory/$2" "$1"
+	check check_profile.py uncounted "$directory/$1.1"/*.heap.pb.gz abandoned records_damaged \
+		sequence_gaps
+}
 for mode in small nested disarmed changing process; do
-	hostile $mode 1 -- "$directory/hostile_signals" $mode
+	returning $mode hostile_signals
+done
+for mode in within within-disarmed; do
+	returning $mode hostile_handlers
 done
 # What never returns leaves gaps in the order, for which others wait in memory.  At the default
 # interval it is in these threads, as a rule, that the profiler's are started.

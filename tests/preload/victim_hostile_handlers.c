@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Handlers that do more than allocate: they fork, and the child goes on in the middle of what was
- * interrupted; they leave a stack that has overflown.  Linked with victim_hostile_allocator.c,
- * with which that is right.
+ * interrupted; they leave a stack that has overflown; they go deep on a stack that lies further up
+ * in the one that they interrupt.  Linked with victim_hostile_allocator.c, with which that is
+ * right.
  *
  * usage: victim_hostile_handlers MODE, see the table at the end
  */
@@ -141,9 +142,73 @@ static void overflowing(void)
 		pthread_join(threads[i], NULL);
 }
 
+/* --- stacks within the stack ------------------------------------------------------------ */
+
+#define SIGNALS 1500
+#define DEEP 20
+
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1U << 31)
+#endif
+
+static volatile sig_atomic_t handled;
+
+static unsigned go_deep(unsigned depth)
+{
+	volatile char room[200];
+	unsigned char *block = malloc(depth * 10 + 10);
+
+	check(block != NULL);
+	room[0] = (char)depth;
+	*block = (unsigned char)depth;
+	if (depth < DEEP)
+		check(go_deep(depth + 1) == depth + 1);
+	check(*block == depth);
+	free(block);
+	return depth + (unsigned)(room[0] - (char)depth);
+}
+
+static void handle_deep(int number)
+{
+	(void)number;
+	go_deep(1);
+	handled = handled + 1;
+}
+
+/* The handlers' stack is the frame of this function, above those that they interrupt. */
+static void handle_within(int flags)
+{
+	struct itimerval period = {{0, 100}, {0, 100}}, none;
+	char memory[65536];
+	stack_t stack = {.ss_sp = memory, .ss_size = sizeof memory, .ss_flags = flags};
+
+	memset(&none, 0, sizeof none);
+	check(sigaltstack(&stack, NULL) == 0);
+	handle(SIGALRM, handle_deep, SA_ONSTACK);
+	setitimer(ITIMER_REAL, &period, NULL);
+	while (handled < SIGNALS)
+		work(20);
+	setitimer(ITIMER_REAL, &none, NULL);
+	stack.ss_flags = SS_DISABLE;
+	sigaltstack(&stack, NULL);
+	sum = 0;
+}
+
+static void within(void)
+{
+	handle_within(0);
+}
+
+static void within_disarmed(void)
+{
+	handle_within((int)SS_AUTODISARM);
+}
+
 static const struct mode modes[] = {
 	{"forking", forking},
 	{"overflowing", overflowing},
+	{"within", within},
+	{"within-disarmed", within_disarmed},
 };
 
 int main(int argc, char **argv)

@@ -16,6 +16,7 @@
 #include "sample/capture.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
+#include "sample/reentry.h"
 #include "sample/sampler.h"
 
 #define DATA_BYTES 65536u
@@ -427,18 +428,19 @@ static void leave_open(void)
 
 static void test_guard_is_validated(void)
 {
+	static struct hs_guard guard;
 	struct hs_record record;
 
 	start(1);
+	guard.mark = hs_guard_mark((uintptr_t)&guard);
 	CHECK(allocate(block, 1));
 	drain();
 	leave_open();
-	/* Below the call site on a known stack means that it is gone. */
 	hs_thread.guard_sp = here.sp + 64; /* further up: that slow path still runs */
 	CHECK(!allocate(block, 1));
-	hs_thread.guard_sp = (uintptr_t)block; /* another stack: nothing can be said */
+	hs_thread.guard_sp = (uintptr_t)&guard; /* on another stack, and there */
 	CHECK(!allocate(block, 1));
-	hs_thread.guard_sp = here.sp - 64;
+	hs_thread.guard_sp = here.sp - 64; /* where this call is, it cannot be */
 	CHECK(allocate(block, 1));
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	CHECK_INT(hs_stats_get(allocated_bytes), 2);
@@ -447,16 +449,18 @@ static void test_guard_is_validated(void)
 
 static void test_guard_on_a_coroutine(void)
 {
+	static struct hs_guard guard;
 	struct hs_record record;
 
 	start(1);
+	guard.mark = hs_guard_mark((uintptr_t)&guard);
 	CHECK(allocate(block, 1));
 	drain();
 	leave_open();
 	hs_thread.stack_low = hs_thread.stack_high = 0; /* neither is on a known stack */
-	hs_thread.guard_sp = here.sp - ((uintptr_t)1 << 30); /* far away: another coroutine */
+	hs_thread.guard_sp = (uintptr_t)&guard;
 	CHECK(!allocate(block, 1));
-	hs_thread.guard_sp = here.sp - 64;
+	guard.mark ^= 1;
 	CHECK(allocate(block, 1));
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	drain();
