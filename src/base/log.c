@@ -29,6 +29,9 @@
 /* The longest where no page can be had. */
 #define SPARE_LINE_BYTES 256
 
+/* A number above is none of a descriptor. */
+#define DESCRIPTOR_MAX 100000000
+
 /*
  * Signals that writing a line can raise: SIGPIPE, SIGXFSZ, and SIGTTOU, which
  * would stop the program.  As the kernel's mask of 64 bits.
@@ -39,23 +42,66 @@
 /* Written by hs_log_init() during start-up, constant afterwards. */
 static struct {
 	enum hs_log_level level;
-	const char *logfile;
-	bool has_stderr;
+	const char *logfile; /* NULL: lines go to the descriptor */
+	int logfile_error;   /* of a logfile that names a descriptor */
+	int fd;              /* the program's: of its stderr, or what logfile names */
+	bool is_open;
 	dev_t device;
 	ino_t inode;
-} log_state = { .level = HS_LOG_WARN };
+} log_state = {.level = HS_LOG_WARN, .fd = STDERR_FILENO};
 
-void hs_log_init(enum hs_log_level level, const char *logfile)
+/* The number at the end of a path that begins so, or -1. */
+static int number_after(const char *path, const char *beginning)
+{
+	size_t bytes = strlen(beginning);
+	int number = 0;
+
+	if (strncmp(path, beginning, bytes) != 0 || path[bytes] == '\0')
+		return -1;
+	for (path += bytes; *path >= '0' && *path <= '9' && number < DESCRIPTOR_MAX; path++)
+		number = number * 10 + (*path - '0');
+	return *path == '\0' ? number : -1;
+}
+
+/*
+ * Which of the process's own descriptors a path names, or -1.  Such a path is a link; and what is
+ * opened by it would write over what the program writes, having another position in the file.
+ */
+static int named_descriptor(const char *path)
+{
+	int fd;
+
+	if (strcmp(path, "/dev/stdout") == 0)
+		return STDOUT_FILENO;
+	if (strcmp(path, "/dev/stderr") == 0)
+		return STDERR_FILENO;
+	fd = number_after(path, "/dev/fd/");
+	return fd >= 0 ? fd : number_after(path, "/proc/self/fd/");
+}
+
+/* Remember what the descriptor is.  Whether it is open. */
+static bool write_to(int fd)
 {
 	struct stat now;
 
-	log_state.level = level;
-	log_state.logfile = logfile != NULL && *logfile != '\0' ? logfile : NULL;
-	log_state.has_stderr = hs_sys_fstat(STDERR_FILENO, &now) == 0;
-	if (log_state.has_stderr) {
+	log_state.fd = fd;
+	log_state.is_open = hs_sys_fstat(fd, &now) == 0;
+	if (log_state.is_open) {
 		log_state.device = now.st_dev;
 		log_state.inode = now.st_ino;
 	}
+	return log_state.is_open;
+}
+
+void hs_log_init(enum hs_log_level level, const char *logfile)
+{
+	int fd = logfile == NULL ? -1 : named_descriptor(logfile);
+
+	log_state.level = level;
+	log_state.logfile = logfile != NULL && *logfile != '\0' && fd < 0 ? logfile : NULL;
+	log_state.logfile_error = fd < 0 || write_to(fd) ? 0 : -EBADF;
+	if (fd < 0 || log_state.logfile_error != 0)
+		write_to(STDERR_FILENO);
 }
 
 /*
@@ -71,11 +117,15 @@ static int open_logfile(void)
 
 int hs_log_check_file(void)
 {
-	int fd = log_state.logfile == NULL ? -1 : open_logfile();
+	int fd;
 
-	if (fd >= 0)
-		hs_sys_close(fd);
-	return log_state.logfile == NULL || fd >= 0 ? 0 : fd;
+	if (log_state.logfile == NULL)
+		return log_state.logfile_error;
+	fd = open_logfile();
+	if (fd < 0)
+		return fd;
+	hs_sys_close(fd);
+	return 0;
 }
 
 /* Where no page can be had.  Taken by one thread at a time; another's line is dropped. */
@@ -97,11 +147,11 @@ static const char *level_name(enum hs_log_level level)
 }
 
 /* Kept out of line, like write_line(): their frames are not there while text is formatted. */
-static __attribute__((noinline)) bool stderr_is_ours(void)
+static __attribute__((noinline)) bool is_as_at_start(void)
 {
 	struct stat now;
 
-	return log_state.has_stderr && hs_sys_fstat(STDERR_FILENO, &now) == 0 &&
+	return log_state.is_open && hs_sys_fstat(log_state.fd, &now) == 0 &&
 	       now.st_dev == log_state.device && now.st_ino == log_state.inode;
 }
 
@@ -139,8 +189,8 @@ static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
 	if (fd >= 0) {
 		write_without_signals(fd, line, bytes);
 		hs_sys_close(fd);
-	} else if (stderr_is_ours()) {
-		write_without_signals(STDERR_FILENO, line, bytes);
+	} else if (is_as_at_start()) {
+		write_without_signals(log_state.fd, line, bytes);
 	}
 }
 

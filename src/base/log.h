@@ -4,8 +4,10 @@
  *
  * A line is "heapsample[PID]: LEVEL: text\n", formatted without stdio, locale or
  * allocation and written with one write(2) to stderr, or appended to
- * HEAPSAMPLE_LOGFILE, which is opened per line: no descriptor is kept.  Where the
- * program has closed or replaced its stderr since start-up, nothing is written.
+ * HEAPSAMPLE_LOGFILE, which is opened per line: no descriptor is kept.  A logfile
+ * that names a descriptor of the program's (/dev/stdout, /dev/stderr, /dev/fd/N,
+ * /proc/self/fd/N) is that.  Where the program has closed or replaced it, or its
+ * stderr, since start-up, nothing is written.
  * Errno: preserved.
  */
 #ifndef HS_BASE_LOG_H
@@ -19,7 +21,7 @@ enum hs_log_level {
 };
 
 /*
- * Remember what stderr is (device and inode) and where to write.  logfile: NULL
+ * Remember where to write, and what stderr is (device and inode).  logfile: NULL
  * for stderr; must stay valid.  Start-up, single-threaded.
  */
 void hs_log_init(enum hs_log_level level, const char *logfile);

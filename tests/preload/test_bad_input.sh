@@ -111,6 +111,11 @@ try logfile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$direc
 expect_silence
 expect_profiles 1
 [ "$(messages "$directory/log" | wc -l)" -ge 2 ] || fail "logfile: $(cat "$directory/log")"
+run_profiled logfile_stdout HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info \
+	HEAPSAMPLE_LOGFILE=/dev/stdout -- "$victims/victim_process" exit
+expect_status 5
+expect_silence
+[ "$(messages "$out.stdout" | wc -l)" -ge 2 ] || fail "logfile_stdout: $(cat "$out.stdout")"
 try no_logfile HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_LOGFILE=$directory/none/log"
 expect_one_message "HEAPSAMPLE_LOGFILE=$directory/none/log cannot be opened" 'error 2)'
 expect_profiles 1

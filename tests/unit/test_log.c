@@ -189,6 +189,66 @@ static void test_logfile_is_a_pipe_nobody_reads(void)
 	unlink(path);
 }
 
+/* A line goes between what the program writes to the descriptor itself. */
+static void log_to_descriptor(const char *path, int fd)
+{
+	char name[] = "test_log.XXXXXX", got[512] = "", want[512];
+	int file = mkstemp(name), saved;
+
+	unlink(name);
+	fflush(stdout);
+	saved = dup(fd);
+	dup2(file, fd);
+	CHECK_INT(write(fd, "before\n", 7), 7);
+	hs_log_init(HS_LOG_WARN, path);
+	CHECK_INT(hs_log_check_file(), 0);
+	hs_log(HS_LOG_WARN, "%s", path);
+	CHECK_INT(write(fd, "after\n", 6), 6);
+	/* Another file is in its place. */
+	dup2(saved, fd);
+	hs_log(HS_LOG_WARN, "not yours");
+	close(saved);
+	CHECK(pread(file, got, sizeof got - 1, 0) > 0);
+	close(file);
+	snprintf(want, sizeof want, "before\n%swarning: %s\nafter\n", prefix, path);
+	CHECK_STR(got, want);
+}
+
+static void test_logfile_is_a_descriptor(void)
+{
+	int other = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	char path[64];
+
+	log_to_descriptor("/dev/stdout", STDOUT_FILENO);
+	log_to_descriptor("/dev/stderr", STDERR_FILENO);
+	snprintf(path, sizeof path, "/dev/fd/%d", other);
+	log_to_descriptor(path, other);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", other);
+	log_to_descriptor(path, other);
+	close(other);
+}
+
+static void test_logfile_is_no_descriptor(void)
+{
+	static const struct {
+		const char *path;
+		int error;
+	} bad[] = {
+		{"/dev/fd/999", -EBADF},       {"/dev/fd/", -EISDIR},
+		{"/proc/self/fd/1x", -ENOENT}, {"/dev/fd/99999999999", -ENOENT},
+		{"/dev/fd/-1", -ENOENT},
+	};
+
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		capture_start();
+		hs_log_init(HS_LOG_WARN, bad[i].path);
+		CHECK_INT(hs_log_check_file(), bad[i].error);
+		hs_log(HS_LOG_WARN, "to stderr");
+		capture_end();
+		check_line("warning: to stderr\n");
+	}
+}
+
 static long fail_mmap(long number)
 {
 	return number == SYS_mmap ? -ENOMEM : 0;
@@ -307,6 +367,8 @@ int main(void)
 	RUN(test_logfile);
 	RUN(test_logfile_that_cannot_be_opened);
 	RUN(test_logfile_is_a_pipe_nobody_reads);
+	RUN(test_logfile_is_a_descriptor);
+	RUN(test_logfile_is_no_descriptor);
 	RUN(test_without_memory);
 	RUN(test_broken_pipe_raises_no_signal);
 	RUN(test_file_size_limit_raises_no_signal);
