@@ -37,7 +37,7 @@ static int ask(const struct hs_ask *what, char *path, size_t capacity)
 	if (error != 0)
 		return error;
 	hs_record_settle();
-	if (!hs_threads_ensure() && !hs_threads_wait_started(HS_DRAIN_LIMIT_NS))
+	if (!hs_threads_await())
 		error = -EAGAIN;
 	else
 		error = hs_ask(what, path, capacity);

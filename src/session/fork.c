@@ -99,7 +99,7 @@ static void forget_threads(void)
 	struct hs_session *session = &hs_session;
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
-	atomic_store(&session->stop_threads, false);
+	atomic_store(&session->stop, HS_STOP_NOT);
 	atomic_store(&session->is_joining, false);
 	atomic_store(&session->tids[0], 0);
 	atomic_store(&session->tids[1], 0);

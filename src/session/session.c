@@ -345,7 +345,7 @@ static void final_profile(void)
 			      memory_order_relaxed);
 	/* Release: the fence. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
-	if (!hs_threads_ensure() && !hs_threads_wait_started(HS_DRAIN_LIMIT_NS)) {
+	if (!hs_threads_await()) {
 		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
 		       session->program);
 		mark_finished();

@@ -41,6 +41,12 @@ enum hs_threads_phase {
 	HS_THREADS_FAILED
 };
 
+/*
+ * The producer ends first, as soon as it is not at a profile; the worker then, for a profile may
+ * have to wait for what is in the ring.  Until the producer agrees, it can be told to go on.
+ */
+enum hs_stop { HS_STOP_NOT, HS_STOP_ASKED, HS_STOP_AGREED };
+
 /* A moment: what was reserved in the ring before, and the number that was the next then. */
 struct hs_fence {
 	uint32_t ticket;
@@ -58,7 +64,7 @@ struct hs_session {
 	_Atomic uint32_t phase;   /* enum hs_session_phase */
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
 	_Atomic int32_t starter;  /* tid of who starts them */
-	_Atomic bool stop_threads;
+	_Atomic uint32_t stop;    /* enum hs_stop */
 	pthread_t handles[2]; /* of the worker, the producer: see thread_control.c */
 	_Atomic pid_t tids[2]; /* theirs, from when they run on; 0: not yet */
 	bool joined[2];
@@ -152,9 +158,16 @@ bool hs_threads_would_live(void);
 bool hs_threads_ensure(void);
 
 /*
+ * Have them run: as hs_threads_ensure(), or wait while another thread starts them, or they end to
+ * be started again, 5 s at most.  Called on the program's threads.  Returns whether they run.
+ */
+bool hs_threads_await(void);
+
+/*
  * End the profiler threads if they run: what is recorded then waits until they are started
  * again.  Called on the program's threads.  Waits for a profile that is being written, limit_ns
- * at most.  Returns whether they ran and are gone.
+ * at most; then they go on, unless the process has no other threads.  Returns whether they ran and
+ * are gone.
  */
 bool hs_threads_stop(uint64_t limit_ns);
 
@@ -169,9 +182,6 @@ bool hs_threads_died(void);
  * cannot be woken.
  */
 bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun);
-
-/* Wait while another thread starts them, or they end to be started again.  Whether they run. */
-bool hs_threads_wait_started(uint64_t timeout_ns);
 
 /* How long a program that waits for ring space waits at its start for who makes some. */
 #define HS_START_LIMIT_NS 5000000000u

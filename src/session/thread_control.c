@@ -31,6 +31,12 @@
 /* A thread that cannot be woken has not been asleep if it has begun by then. */
 #define ASLEEP_LIMIT_NS 500000000u
 
+/* The same for those that are ending, where the machine has much to do. */
+#define END_LIMIT_NS 2000000000u
+
+/* How long a thread waits for another one that starts or ends them. */
+#define AWAIT_LIMIT_NS 5000000000u
+
 /* How long one that has ended may still be seen. */
 #define LEAVE_LIMIT_NS 100000000u
 
@@ -122,6 +128,8 @@ static void wake_both(void)
 	hs_event_signal(&hs_session.producer_event);
 }
 
+enum { WORKER, PRODUCER };
+
 /* Whether a thread is gone; a look into memory, as long as it is not. */
 static bool is_gone(int which)
 {
@@ -140,7 +148,8 @@ bool hs_threads_died(void)
 	if (atomic_load(&session->threads) != HS_THREADS_RUNNING ||
 	    atomic_exchange(&session->is_joining, true))
 		return false;
-	died = atomic_load(&session->threads) == HS_THREADS_RUNNING && (is_gone(0) || is_gone(1));
+	died = atomic_load(&session->threads) == HS_THREADS_RUNNING &&
+	       (is_gone(WORKER) || is_gone(PRODUCER));
 	if (died)
 		atomic_store(&hs_recorder.reader_runs, false);
 	atomic_store(&session->is_joining, false);
@@ -150,7 +159,10 @@ bool hs_threads_died(void)
 /* Wait until end_ns for the threads that were told to end.  Whether they are gone. */
 static bool join_both(uint64_t end_ns)
 {
-	while (!is_gone(0) || !is_gone(1)) {
+	while (!is_gone(PRODUCER) || !is_gone(WORKER)) {
+		/* Killed, it has not agreed. */
+		if (is_gone(PRODUCER))
+			atomic_store(&hs_session.stop, HS_STOP_AGREED);
 		/* Again and again: it may be about to sleep. */
 		wake_both();
 		if (hs_sys_monotonic_ns() >= end_ns)
@@ -181,14 +193,37 @@ static bool end_stop(uint64_t end_ns)
 		return false;
 	gone = atomic_load(&session->threads) == HS_THREADS_STOPPING && join_both(end_ns);
 	if (gone) {
-		wait_until_left(0);
-		wait_until_left(1);
+		wait_until_left(WORKER);
+		wait_until_left(PRODUCER);
 		hs_cpu_guard_after_stop();
-		atomic_store(&session->stop_threads, false);
+		atomic_store(&session->stop, HS_STOP_NOT);
 		atomic_store(&session->threads, HS_THREADS_NONE);
 	}
 	atomic_store(&session->is_joining, false);
 	return gone;
+}
+
+/* None of the program's threads is left, or is about to be; it does not end by exit() either. */
+static bool is_deserted(void)
+{
+	return atomic_load(&hs_session.more_threads) < 0 && atomic_load(&hs_session.finishing) == 0;
+}
+
+/*
+ * They have not ended in time: they go on with what is due, for nobody might start them again for
+ * long.  Returns whether they are gone all the same: once the producer has agreed, they are ending.
+ */
+static bool take_back_stop(void)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t asked = HS_STOP_ASKED, stopping = HS_THREADS_STOPPING;
+
+	if (is_deserted())
+		return false;
+	if (!atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_NOT))
+		return end_stop(hs_sys_monotonic_ns() + END_LIMIT_NS);
+	atomic_compare_exchange_strong(&session->threads, &stopping, HS_THREADS_RUNNING);
+	return false;
 }
 
 bool hs_threads_stop(uint64_t limit_ns)
@@ -202,18 +237,12 @@ bool hs_threads_stop(uint64_t limit_ns)
 	if (hs_on_profiler_thread() || hs_sys_getpid() != session->process_id ||
 	    !atomic_compare_exchange_strong(&session->threads, &running, HS_THREADS_STOPPING))
 		return false;
-	atomic_store(&session->stop_threads, true);
+	atomic_store(&session->stop, HS_STOP_ASKED);
 	begin_undisturbed(&before);
-	gone = end_stop(hs_sys_monotonic_ns() + limit_ns);
+	gone = end_stop(hs_sys_monotonic_ns() + limit_ns) || take_back_stop();
 	end_undisturbed(&before);
 	errno = saved_errno;
 	return gone;
-}
-
-/* None of the program's threads is left, or is about to be; it does not end by exit() either. */
-static bool is_deserted(void)
-{
-	return atomic_load(&hs_session.more_threads) < 0 && atomic_load(&hs_session.finishing) == 0;
 }
 
 /* Whether they run; off is set if they cannot be started. */
@@ -260,17 +289,20 @@ bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
 	       hs_sys_monotonic_ns() - start_ns > ASLEEP_LIMIT_NS;
 }
 
-bool hs_threads_wait_started(uint64_t timeout_ns)
+bool hs_threads_await(void)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+	uint64_t end_ns = hs_sys_monotonic_ns() + AWAIT_LIMIT_NS;
 	uint32_t phase;
 
+	if (hs_threads_ensure())
+		return true;
 	/* In a handler over the starting thread there is nothing to wait for. */
-	while (((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
-			HS_THREADS_STARTING ||
+	while ((((phase = atomic_load_explicit(&session->threads, memory_order_acquire)) ==
+			 HS_THREADS_STARTING &&
+		 session->starter != hs_sys_gettid()) ||
 		phase == HS_THREADS_STOPPING) &&
-	       session->starter != hs_sys_gettid() && hs_sys_monotonic_ns() < end_ns) {
+	       hs_sys_monotonic_ns() < end_ns) {
 		if (phase == HS_THREADS_STOPPING && hs_threads_ensure())
 			return true;
 		hs_sys_futex_wait(&session->threads, phase, LOOK_NS);

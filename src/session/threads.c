@@ -56,9 +56,9 @@ static void become_profiler(int which, const char *name)
 			   (long)hs_session.affinity, 0, 0, 0);
 }
 
-static bool is_stopping(void)
+static uint32_t stop(void)
 {
-	return atomic_load_explicit(&hs_session.stop_threads, memory_order_relaxed);
+	return atomic_load_explicit(&hs_session.stop, memory_order_relaxed);
 }
 
 static void load_engine_once(void)
@@ -125,6 +125,9 @@ static bool worker_rest(enum hs_worker_result result, bool worked)
 	case HS_WORKER_IDLE:
 		break;
 	}
+	/* The producer, when it ends, has perhaps nobody left to wake the worker again. */
+	if (stop() != HS_STOP_NOT)
+		return hs_ring_reader_nap(&session->ring, SHORT_NAP_NS);
 	if (worked && nap_ns() != 0)
 		return hs_ring_reader_nap(&session->ring, nap_ns());
 	hs_ring_reader_sleep(&session->ring, -1);
@@ -143,7 +146,7 @@ void *hs_threads_worker(void *unused)
 	load_engine_once();
 	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
-	while (!is_stopping()) {
+	while (stop() != HS_STOP_AGREED) {
 		enum hs_worker_result result;
 
 		worked |= unwind_batch(&result) > 0;
@@ -249,6 +252,14 @@ void hs_threads_pause(void *unused)
 	hs_cpu_note_producer(true);
 }
 
+/* Asked to end, the producer does: from now on that stands. */
+static bool agrees_to_stop(void)
+{
+	uint32_t asked = HS_STOP_ASKED;
+
+	return atomic_compare_exchange_strong(&hs_session.stop, &asked, HS_STOP_AGREED);
+}
+
 void *hs_threads_producer(void *unused)
 {
 	struct hs_session *session = &hs_session;
@@ -257,7 +268,7 @@ void *hs_threads_producer(void *unused)
 
 	(void)unused;
 	become_profiler(1, "heapsample-prod");
-	while (!is_stopping()) {
+	while (!agrees_to_stop()) {
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();
 		hs_schedule_run_due();

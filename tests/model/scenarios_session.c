@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "base/options.h"
+#include "base/sys.h"
 #include "profile/producer.h"
 #include "sample/heap.h"
 #include "sample/record.h"
@@ -102,6 +103,47 @@ static void end_process(void)
 	MODEL_CHECK(profiles == 1);
 }
 
+static _Atomic uint32_t ended; /* threads of the profiler */
+
+static void run_worker_to_its_end(void)
+{
+	run_worker();
+	atomic_fetch_add(&ended, 1);
+}
+
+static void run_producer_to_its_end(void)
+{
+	run_producer();
+	atomic_fetch_add(&ended, 1);
+}
+
+/* A profile is asked for, and then that the threads end: as thread_control.c does it. */
+static void stop_at_a_profile(void)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t now;
+
+	put(0);
+	is_before_end[0] = true;
+	session->final_fence = hs_schedule_fence();
+	session->drain_end_ns = hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS;
+	atomic_fetch_or(&session->requests, HS_REQUEST_FINAL);
+	hs_event_signal(&session->producer_event);
+	atomic_store(&session->stop, HS_STOP_ASKED);
+	while ((now = atomic_load(&ended)) < 2) {
+		hs_ring_wake_reader(&session->ring);
+		hs_event_signal(&session->worker_event);
+		hs_event_signal(&session->producer_event);
+		hs_sys_futex_wait(&ended, now, 1000000);
+	}
+}
+
+/* What is in no profile waits until they are started again. */
+static void finish_stopped(void)
+{
+	MODEL_CHECK(ended == 2 && taken[0] >= profiles);
+}
+
 static void finish(void)
 {
 	for (unsigned number = 0; number < RECORDS_MOST; number++)
@@ -156,6 +198,14 @@ const struct model_scenario model_session_scenarios[] = {
 	 .finish = finish,
 	 .threads = {LOOPS, {.run = end_process}},
 	 .quick_bound = 0,
+	 .full_bound = 2},
+	{.name = "stop-at-a-profile",
+	 .setup = setup,
+	 .finish = finish_stopped,
+	 .threads = {{.run = run_worker_to_its_end},
+		     {.run = run_producer_to_its_end},
+		     {.run = stop_at_a_profile}},
+	 .quick_bound = 1,
 	 .full_bound = 2},
 	{.name = NULL},
 };

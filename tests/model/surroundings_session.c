@@ -87,18 +87,13 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 
 /* The threads are there when a scenario begins, and no call is refused. */
 
-bool hs_threads_ensure(void)
-{
-	return true;
-}
 
 void hs_fork_let_go(void)
 {
 }
 
-bool hs_threads_wait_started(uint64_t timeout_ns)
+bool hs_threads_await(void)
 {
-	(void)timeout_ns;
 	return true;
 }
 
