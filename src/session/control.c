@@ -100,33 +100,37 @@ int hs_session_get_stats(struct hs_session_stats *stats)
 	return 0;
 }
 
-void hs_session_exec_begins(void)
+/* Whether there is something to write before an exec that was not written before the last one. */
+static bool has_news(void)
 {
 	struct hs_session *session = &hs_session;
 	uint64_t samples = hs_heap_total(samples);
 	bool streams = hs_options.stream[0] != '\0'; /* then frees may be left to write */
-	int saved_errno = errno;
 
-	/* Without the threads nothing was sampled, or not by this process. */
-	if (!hs_session_is_active() ||
-	    atomic_load_explicit(&session->threads, memory_order_acquire) != HS_THREADS_RUNNING ||
-	    hs_on_profiler_thread() || (!hs_options.final_dump && !streams) ||
-	    hs_sys_getpid() != session->process_id ||
-	    samples == (session->forked ? session->samples_before : 0) ||
-	    (atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) ==
-		     samples &&
-	     !streams))
+	if ((!hs_options.final_dump && !streams) ||
+	    samples == (session->forked ? session->samples_before : 0))
+		return false;
+	return atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) !=
+		       samples ||
+	       streams;
+}
+
+void hs_session_exec_begins(void)
+{
+	const struct hs_ask profile = {.kind = HS_ASK_DUMP, .reason = "exec"};
+	int saved_errno = errno, error;
+
+	if (!hs_session_is_active() || hs_on_profiler_thread() ||
+	    hs_sys_getpid() != hs_session.process_id || !has_news())
 		return;
+	/* In a handler over fork(): the producer would wait for this thread. */
+	hs_fork_let_go();
 	hs_record_settle();
-	switch (hs_ask(&(const struct hs_ask){.kind = HS_ASK_DUMP, .reason = "exec"}, NULL, 0)) {
-	case -ETIMEDOUT:
-	case -EBUSY:
+	error = hs_threads_await() ? hs_ask(&profile, NULL, 0) : -EAGAIN;
+	/* A profile that could not be written was told of. */
+	if (error == -ETIMEDOUT || error == -EBUSY || error == -EAGAIN)
 		hs_log(HS_LOG_ERROR, "the profile of %s was not complete before its exec",
-		       session->program);
-		break;
-	default:
-		break; /* a profile that could not be written was told of */
-	}
+		       hs_session.program);
 	errno = saved_errno;
 }
 

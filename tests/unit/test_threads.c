@@ -137,6 +137,12 @@ static void *release_in_exit(void *unused)
 	return unused;
 }
 
+static void *execute(void *unused)
+{
+	hs_session_exec_begins();
+	return unused;
+}
+
 static void *end_last_thread(void *unused)
 {
 	hs_session_thread_ends();
@@ -211,6 +217,64 @@ static void exit_while_they_end(void)
 		pthread_join(threads[i], NULL);
 }
 
+static void exec_while_they_end(void)
+{
+	pthread_t threads[3] = {write_for_long(), run(call_alone, NULL)};
+
+	WAIT_UNTIL(is_stopping());
+	threads[2] = run(execute, NULL);
+	usleep(20000);
+	release();
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	CHECK_INT(hs_stats_get(dumps), 2);
+}
+
+/* What is sampled in a handler, or on a stack that is not known, starts none. */
+static void exec_before_they_start(void)
+{
+	start(NULL);
+	sample(1, false);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	hs_session_exec_begins();
+	CHECK_INT(hs_stats_get(dumps), 1);
+	/* Nothing new. */
+	hs_session_exec_begins();
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
+static int create_late(pthread_t *thread, const pthread_attr_t *attributes,
+		       void *(*function)(void *), void *argument)
+{
+	atomic_store(&is_held, true);
+	while (!atomic_load(&is_released))
+		usleep(1000);
+	return pthread_create(thread, attributes, function, argument);
+}
+
+static void *sample_one(void *unused)
+{
+	hs_session_thread_begins(0, 0);
+	hs_threads_ensure();
+	return unused;
+}
+
+static void exec_while_they_start(void)
+{
+	pthread_t threads[2];
+
+	start_with(&(const struct hs_session_next){create_late, true}, NULL);
+	sample(1, false);
+	threads[0] = run(sample_one, NULL);
+	WAIT_UNTIL(is_held);
+	threads[1] = run(execute, NULL);
+	usleep(20000);
+	release();
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
 /* In the child: the parent's thread that waits for the profiler's is not there. */
 static void stop_in_child(void)
 {
@@ -266,6 +330,9 @@ static const struct {
 	{"timed_profiles_after_a_stop_in_vain", timed_profiles_after_a_stop_in_vain},
 	{"stop_while_a_profile_waits_for_samples", stop_while_a_profile_waits_for_samples},
 	{"exit_while_they_end", exit_while_they_end},
+	{"exec_while_they_end", exec_while_they_end},
+	{"exec_before_they_start", exec_before_they_start},
+	{"exec_while_they_start", exec_while_they_start},
 	{"fork_while_they_end", fork_while_they_end},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };
