@@ -20,10 +20,11 @@ enum hs_record_kind {
 };
 
 enum hs_record_flags {
-	HS_RECORD_STACK_CUT = 1, /* the stack goes on past the copy */
-	HS_RECORD_STACKLESS = 2, /* registers only: there was no room for the stack */
-	HS_RECORD_WEIGHED = 4,   /* sampled by the program, which gave the weight */
-	HS_RECORD_WALKED = 8,    /* the frames, all of them, are in place of the stack */
+	HS_RECORD_STACK_CUT = 1,  /* the stack goes on past the copy */
+	HS_RECORD_STACKLESS = 2,  /* registers only: there was no room for the stack */
+	HS_RECORD_WEIGHED = 4,    /* sampled by the program, which gave the weight */
+	HS_RECORD_WALKED = 8,     /* the frames are in place of the stack */
+	HS_RECORD_DEPTH_CUT = 16, /* there are more frames than are wanted */
 };
 
 /*

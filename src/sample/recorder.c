@@ -95,7 +95,7 @@ static void fill_record(struct hs_record *record, struct hs_thread_state *thread
 		.tid = hs_reentry_tid(thread),
 		.kind = HS_RECORD_ALLOCATION,
 		.heap = (uint8_t)sample->heap,
-		.flags = (uint16_t)(is_walked ? flags | HS_RECORD_WALKED : flags),
+		.flags = (uint16_t)(is_walked ? flags | record->flags : flags),
 		.stack_bytes = is_walked ? record->stack_bytes : 0,
 		.closes_unwaited = hs_closes_unwaited(),
 		.regs = *regs,

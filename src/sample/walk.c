@@ -143,9 +143,9 @@ static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t co
 {
 	uint32_t most = hs_recorder.depth_frames, wanted = count + WALK_SPARE_ROOM;
 
-	if (count == HS_WALK_LONG && room < most) {
+	if (count == HS_WALK_LONG) {
 		wanted = room * 2;
-	} else if (count == HS_WALK_LONG || count == HS_WALK_UNKNOWN) {
+	} else if (count == HS_WALK_UNKNOWN) {
 		thread->walk_fails += thread->walk_fails < WALK_MOST_FAILS;
 		thread->walk_rest = (uint8_t)(1u << thread->walk_fails);
 		wanted = room;
@@ -182,6 +182,11 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	count = hs_walk(pcs, trail, regs, bytes, (struct hs_frame *)(void *)record->stack, room);
 	if (trail != NULL)
 		hs_trail_give_back(trail);
+	record->flags = HS_RECORD_WALKED;
+	if (count == HS_WALK_LONG && room == hs_recorder.depth_frames) {
+		record->flags |= HS_RECORD_DEPTH_CUT;
+		count = room;
+	}
 	note_walk(thread, room, count);
 	if (count == HS_WALK_LONG || count == HS_WALK_UNKNOWN) {
 		hs_reentry_abandon(thread);

@@ -21,8 +21,9 @@
 
 /*
  * Reserve a ring record and walk the stack of a call site into it, if it can be walked and is
- * worth it.  Filled in are the frames and stack_bytes, and the reservation is open, without a
- * cookie yet: a walk that comes to nothing must not give a slot back.
+ * worth it.  Filled in are the frames, at most as many as are wanted, stack_bytes and flags.  The
+ * reservation is open, without a cookie yet: a walk that comes to nothing must not give a slot
+ * back.
  * Returns the record, or NULL: the stack has to be copied.
  */
 struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs);

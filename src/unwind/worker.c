@@ -12,6 +12,7 @@
 #include "maps/map_hint_text.h"
 #include "sample/labels.h"
 #include "sample/record.h"
+#include "unwind/stop.h"
 #include "unwind/unwound.h"
 
 struct hs_worker {
@@ -45,8 +46,13 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 /* The program's thread has done it. */
 static void take_walked(struct hs_worker *worker, const struct hs_record *record)
 {
-	memcpy(worker->result.frames, record->stack, record->stack_bytes);
-	worker->result.frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
+	struct hs_unwound *result = &worker->result;
+
+	memcpy(result->frames, record->stack, record->stack_bytes);
+	result->frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
+	if ((record->flags & HS_RECORD_DEPTH_CUT) != 0)
+		result->frames[result->frame_count++] =
+			(struct hs_frame){hs_stop_count(HS_STOP_DEPTH, true), HS_MAPPING_NONE};
 	hs_stats_add_alone(walked, 1);
 }
 

@@ -21,4 +21,12 @@ frames() {
 frames opened
 PRELOAD=$directory/library.so
 frames preloaded preloaded
+unset PRELOAD
+
+run_profiled cut HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_DEPTH=4 -- "$victims/victim_stacks"
+expect_status 0
+expect_silence
+expect_profiles 1
+check check_profile.py lossless "$out"/*.heap.pb.gz
+check check_depth.py "$out"/*.heap.pb.gz 4
 finish

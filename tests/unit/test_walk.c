@@ -361,8 +361,12 @@ static bool is_recorded_walked(void)
 	record = item.data;
 	is_walked = (record->flags & HS_RECORD_WALKED) != 0;
 	if (is_walked) {
-		CHECK_INT(record->stack_bytes, frame_count * sizeof frames[0]);
-		CHECK(is_same((const void *)record->stack, frames, frame_count));
+		bool is_cut = hs_recorder.depth_frames < frame_count;
+		size_t count = is_cut ? hs_recorder.depth_frames : frame_count;
+
+		CHECK_INT((record->flags & HS_RECORD_DEPTH_CUT) != 0, is_cut);
+		CHECK_INT(record->stack_bytes, count * sizeof frames[0]);
+		CHECK(is_same((const void *)record->stack, frames, count));
 	} else {
 		CHECK_INT(record->stack_bytes, capture.snapshot.stack_bytes);
 	}
@@ -397,8 +401,16 @@ static void record(void)
 	for (int i = 0; i < 5; i++)
 		CHECK(is_recorded_walked());
 
-	/* Too few frames are wanted: after walks in vain there are pauses, ever longer. */
+	/* Fewer frames are wanted than there are. */
 	hs_recorder.depth_frames = (uint32_t)frame_count - 1;
+	for (int i = 0; i < 5; i++)
+		CHECK(is_recorded_walked());
+	hs_recorder.depth_frames = DEPTH;
+	CHECK(!is_recorded_walked());
+	CHECK(is_recorded_walked());
+
+	/* After walks in vain there are pauses, ever longer. */
+	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
 	for (unsigned fails = 1; fails < 9; fails++) {
 		CHECK(!is_recorded_walked());
 		CHECK_INT(hs_thread.walk_rest, fails < 4 ? 1u << fails : 16);
@@ -406,8 +418,7 @@ static void record(void)
 		CHECK_INT(hs_thread.walk_rest, (fails < 4 ? 1u << fails : 16) - 1);
 		hs_thread.walk_rest = 0;
 	}
-	hs_recorder.depth_frames = DEPTH;
-	CHECK(!is_recorded_walked());
+	unwind();
 	CHECK(is_recorded_walked());
 	CHECK(is_recorded_walked());
 
