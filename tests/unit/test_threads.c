@@ -275,6 +275,27 @@ static void exec_while_they_start(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
+static void execute_here(void)
+{
+	hs_session_exec_begins();
+}
+
+/* As a handler over it may; the producer can do nothing before fork() gives back what it holds. */
+static void exec_in_the_middle_of_fork(void)
+{
+	pid_t child;
+
+	/* Before the session's own preparations are entered, and so called after them. */
+	CHECK_INT(pthread_atfork(execute_here, NULL, NULL), 0);
+	start(NULL);
+	sample(1, true);
+	child = fork();
+	if (child == 0)
+		_exit(0);
+	CHECK_INT(waitpid(child, NULL, 0), child);
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
 /* In the child: the parent's thread that waits for the profiler's is not there. */
 static void stop_in_child(void)
 {
@@ -333,6 +354,7 @@ static const struct {
 	{"exec_while_they_end", exec_while_they_end},
 	{"exec_before_they_start", exec_before_they_start},
 	{"exec_while_they_start", exec_while_they_start},
+	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_while_they_end", fork_while_they_end},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };
