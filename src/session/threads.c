@@ -164,11 +164,15 @@ void *hs_threads_worker(void *unused)
 	return NULL;
 }
 
-/* A number is missing: give it time, then go on without it. */
+/*
+ * A number is missing: give it time, and all records that are older than now; then go on without
+ * it.
+ */
 static void watch_gap(bool waiting)
 {
 	static uint64_t number, since_ns;
-	static uint32_t fence;
+	static uint32_t fence, queue_fence;
+	static bool is_unwound; /* what was in the ring; queue_fence is behind it */
 	struct hs_session *session = &hs_session;
 	uint64_t now_ns;
 
@@ -181,8 +185,15 @@ static void watch_gap(bool waiting)
 		number = hs_producer_next_number(session->producer);
 		since_ns = now_ns;
 		fence = hs_ring_head_ticket(&session->ring);
-	} else if (now_ns - since_ns > GAP_NS &&
-		   hs_ring_unread_before(&session->ring, fence) == 0) {
+		is_unwound = false;
+	}
+	if (!is_unwound && hs_ring_unread_before(&session->ring, fence) == 0) {
+		is_unwound = true;
+		/* What the worker takes out of the ring is in the queue before. */
+		queue_fence = hs_ring_head_ticket(&session->queue);
+	}
+	if (is_unwound && hs_ring_unread_before(&session->queue, queue_fence) == 0 &&
+	    now_ns - since_ns > GAP_NS) {
 		hs_producer_skip_gap(session->producer);
 		number = 0;
 	}

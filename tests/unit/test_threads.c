@@ -15,15 +15,21 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "sample/live_set.h"
+#include "sample/record.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "session/ask.h"
 #include "session/session_state.h"
+#include "unwind/unwound.h"
 
 enum { WORKER, PRODUCER };
 
 /* More than the library waits for its threads to end before a call that wants none. */
 #define LONGER_THAN_A_STOP_US 2300000
+
+/* More than a number is waited for. */
+#define LONGER_THAN_A_GAP_US 110000
 
 /* For what is to come, on a machine that has much to do. */
 #define WAIT_TURNS 60000
@@ -344,6 +350,52 @@ static void last_thread_waits_for_a_profile(void)
 	pthread_join(threads[0], NULL);
 }
 
+/* As the worker does. */
+static void put_in_queue(uint64_t number)
+{
+	const struct hs_unwound nothing = {
+		.kind = HS_RECORD_TOMBSTONE,
+		.sequence = number,
+		.slot = HS_SLOT_NONE,
+	};
+	struct hs_ring *queue = &hs_session.queue;
+	uint64_t open = 0;
+	void *place = hs_ring_reserve(queue, sizeof nothing, HS_RING_KEPT, 0, 0, &open);
+
+	CHECK(place != NULL);
+	memcpy(place, &nothing, sizeof nothing);
+	CHECK(hs_ring_commit(queue, hs_ring_ticket(open)));
+}
+
+/* The producer, which is late each time. */
+static void produce_all(void)
+{
+	do
+		usleep(LONGER_THAN_A_GAP_US);
+	while (hs_threads_produce());
+}
+
+/* A number that takes long is missing only if it is not on its way. */
+static void number_is_far_behind_in_the_queue(void)
+{
+	const uint64_t count = 500;
+
+	start(NULL);
+	atomic_store(&hs_sequence.next, 2 * count);
+	for (uint64_t number = 2; number <= count; number++)
+		put_in_queue(number);
+	put_in_queue(1);
+	produce_all();
+	CHECK_INT(hs_stats_get(sequence_gaps), 0);
+	CHECK_INT(hs_producer_next_number(hs_session.producer), count + 1);
+	/* One that does not come. */
+	put_in_queue(count + 2);
+	produce_all();
+	produce_all();
+	CHECK_INT(hs_stats_get(sequence_gaps), 1);
+	CHECK_INT(hs_producer_next_number(hs_session.producer), count + 3);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -357,6 +409,7 @@ static const struct {
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_while_they_end", fork_while_they_end},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
+	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
 };
 
 static void run_case(size_t which)
