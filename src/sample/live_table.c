@@ -15,12 +15,28 @@
 /* A byte that has counted so far stays so: in practice none does. */
 #define FILTER_FULL UINT8_MAX
 
+static bool has_filter = true; /* start-up */
+
+/* In place of the tables' filters: two bytes, one for each half of the keys, that let them pass. */
+#define NO_FILTER_SHIFT 31
+static _Alignas(32) const uint8_t no_filter[NO_FILTER_SHIFT + 2] = {
+	[NO_FILTER_SHIFT] = FILTER_FULL,
+	[NO_FILTER_SHIFT + 1] = FILTER_FULL,
+};
+
+void hs_live_table_without_filter(void)
+{
+	has_filter = false;
+}
+
 /* How many bytes a table's filter has. */
 static uint64_t filter_bytes(uint64_t buckets)
 {
 	uint64_t bytes = buckets * HS_LIVE_FILTER_PER_BUCKET,
 		 most = (uint64_t)1 << FILTER_MOST_BITS;
 
+	if (!has_filter)
+		return 0;
 	return bytes < most ? bytes : most;
 }
 
@@ -28,8 +44,16 @@ uintptr_t hs_live_table_filter(uint64_t table)
 {
 	uint64_t bytes = filter_bytes(hs_live_table_count(table));
 
+	if (!has_filter)
+		return (uintptr_t)no_filter + NO_FILTER_SHIFT;
 	return (uintptr_t)hs_live_table_buckets(table) - bytes - HS_LIVE_FILTER_ROOM +
 	       (uintptr_t)(32 - __builtin_ctzll(bytes));
+}
+
+/* What counts the entries of a key; NULL where there is no filter. */
+static inline uint8_t *filter_byte(uint64_t table, uint64_t key)
+{
+	return has_filter ? hs_live_filter_byte(hs_live_table_filter(table), key) : NULL;
 }
 
 /*
@@ -38,8 +62,8 @@ uintptr_t hs_live_table_filter(uint64_t table)
  */
 static void count_in(uint64_t table, uint64_t key)
 {
-	uint8_t *byte = hs_live_filter_byte(hs_live_table_filter(table), key);
-	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
+	uint8_t *byte = filter_byte(table, key);
+	uint8_t count = byte != NULL ? __atomic_load_n(byte, __ATOMIC_RELAXED) : FILTER_FULL;
 
 	while (count != FILTER_FULL &&
 	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count + 1), true,
@@ -49,8 +73,8 @@ static void count_in(uint64_t table, uint64_t key)
 
 static inline void count_out(uint64_t table, uint64_t key)
 {
-	uint8_t *byte = hs_live_filter_byte(hs_live_table_filter(table), key);
-	uint8_t count = __atomic_load_n(byte, __ATOMIC_RELAXED);
+	uint8_t *byte = filter_byte(table, key);
+	uint8_t count = byte != NULL ? __atomic_load_n(byte, __ATOMIC_RELAXED) : FILTER_FULL;
 
 	while (count != FILTER_FULL &&
 	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count - 1), true,

@@ -75,6 +75,13 @@ static inline struct hs_live_bucket *hs_live_table_neighbour(struct hs_live_buck
 /* The filter, in front of the buckets; see hs_live_filter. */
 uintptr_t hs_live_table_filter(uint64_t table);
 
+/*
+ * No table has a filter: all keys pass, and each free looks at its bucket.  For a program that has
+ * most of what it frees sampled: there the filter is one more cache line to wait for.  Start-up,
+ * before hs_live_set_init().
+ */
+void hs_live_table_without_filter(void);
+
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);
 

@@ -232,9 +232,10 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 /* What a heap allocates again is not in use any more, even if we were not told so. */
 static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 {
+	uint64_t key = hs_live_key(sample->heap, sample->id);
 	uint32_t count;
 
-	if (!hs_live_set_may_hold_key(hs_live_key(sample->heap, sample->id)))
+	if (!hs_live_set_may_hold_key(key) || !hs_live_index_may_hold(key))
 		return;
 	count = record_free(sample->heap, sample->id);
 	if (count > 0)

@@ -22,6 +22,7 @@
 #include "sample/heap.h"
 #include "sample/labels.h"
 #include "sample/live_set.h"
+#include "sample/live_table.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
@@ -35,6 +36,9 @@ extern void *__libc_stack_end;
 
 /* From here on samples are frequent and each costs ring space. */
 #define DENSE_INTERVAL_BYTES 4096
+
+/* Up to here most of what malloc allocates is sampled, and most frees are of samples. */
+#define UNFILTERED_INTERVAL_BYTES 16
 
 /* Share of the memory budget that one live sample takes, for the size of the live set. */
 #define BUDGET_BYTES_PER_SLOT 160
@@ -130,6 +134,8 @@ static int make_stages(void)
 
 	if (error == 0)
 		error = make_ring(&session->queue, small ? QUEUE_BYTES / 4 : QUEUE_BYTES);
+	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
+		hs_live_table_without_filter();
 	if (error == 0)
 		error = hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
 					 dense ? expected : 512);

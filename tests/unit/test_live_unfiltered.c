@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The live set without a filter, and the look at a bucket that is left. */
+#include "base/arena.h"
+#include "check.h"
+#include "sample/live_index.h"
+#include "sample/live_set.h"
+
+enum { MANY = 20000, LOOKS = 100000 };
+
+static _Atomic uint64_t sequence = 1;
+
+static uint64_t address(uint64_t i)
+{
+	return 0x7f0000000000 + i * 48;
+}
+
+static void enter(uint64_t i)
+{
+	struct hs_live_ticket ticket;
+
+	CHECK(hs_live_set_take(&ticket));
+	while (!hs_live_set_insert(ticket, (void *)(uintptr_t)address(i)))
+		CHECK_INT(hs_live_set_maintain(0), 0);
+	if (i % 64 == 0)
+		CHECK_INT(hs_live_set_maintain(1000), 0);
+}
+
+/* Of addresses that are not live, so many may be. */
+static unsigned doubtful(void)
+{
+	unsigned count = 0;
+
+	for (uint64_t i = 0; i < LOOKS; i++)
+		count += hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, address(MANY + i)));
+	return count;
+}
+
+static void test_all_addresses_pass(void)
+{
+	for (uint64_t i = 0; i < LOOKS; i++)
+		CHECK(hs_live_set_may_hold_key(i * 0x9e3779b97f4a7c15));
+	CHECK_INT(doubtful(), 0);
+}
+
+static void test_samples_are_found(void)
+{
+	for (uint64_t i = 0; i < MANY; i++)
+		enter(i);
+	for (uint64_t i = 0; i < MANY; i++)
+		CHECK(hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, address(i))));
+	/* An entry in a bucket on average, and 128 tags. */
+	CHECK(doubtful() < LOOKS / 20);
+	for (uint64_t i = 0; i < MANY; i++) {
+		CHECK_INT(hs_live_set_free((void *)(uintptr_t)address(i), &sequence), 1);
+		CHECK_INT(hs_live_set_free((void *)(uintptr_t)address(i), &sequence), 0);
+	}
+	CHECK_INT(doubtful(), 0);
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
+	hs_live_table_without_filter();
+	CHECK_INT(hs_live_set_init(MANY, 100), 0);
+	RUN(test_all_addresses_pass);
+	RUN(test_samples_are_found);
+	return CHECK_RESULT();
+}
