@@ -48,6 +48,7 @@
 	X(int, pthread_cancel, (pthread_t thread))                                                 \
 	X(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument))                  \
 	X(void, thrd_exit, (int result))                                                           \
+	X(pid_t, fork, (void))                                                                     \
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
 	X(void *, dlopen, (const char *file, int mode))                                            \

@@ -95,6 +95,9 @@ void hs_session_thread_comes(void);
 void hs_session_thread_fails(void);
 void hs_session_thread_ends(void);
 
+/* Whether the program has one thread only, as far as we know: the profiler's do not count. */
+bool hs_session_program_is_one_thread(void);
+
 /*
  * Before a call that must not, or can not, be made in a process with the profiler's threads: have
  * them end.  true: they have, and the other is called after it.  Waits for a profile that is

@@ -349,6 +349,11 @@ void hs_session_thread_ends(void)
 		hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 
+bool hs_session_program_is_one_thread(void)
+{
+	return atomic_load(&hs_session.more_threads) <= 0;
+}
+
 bool hs_session_alone_begins(void)
 {
 	return hs_threads_stop(STOP_LIMIT_NS);

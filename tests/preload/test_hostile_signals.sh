@@ -34,6 +34,8 @@ for mode in jumping cancelled; do
 	hostile $mode 1 -m 'memory is near HEAPSAMPLE_MEMORY' -- \
 		"$directory/hostile_signals" $mode
 done
-hostile forking some -m "$busy" -- "$directory/hostile_handlers" forking
+for mode in forking forking-in-fork; do
+	hostile $mode some -m "$busy" -- "$directory/hostile_handlers" $mode
+done
 hostile overflowing 1 -- "$directory/hostile_handlers" overflowing
 finish_cases

@@ -85,6 +85,42 @@ static void forking(void)
 	sum = 0;
 }
 
+static volatile sig_atomic_t done;
+
+/* Forks in handlers that interrupt others, which one may in a process of one thread. */
+static void fork_in_fork(int number)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	(void)number;
+	if (child == 0)
+		_exit(4);
+	check(child > 0 && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 4);
+	done = done + 1;
+}
+
+static void forking_in_fork(void)
+{
+	struct itimerval period = {{0, 700}, {0, 700}}, none;
+	sigset_t now;
+	int status;
+
+	memset(&none, 0, sizeof none);
+	work(100);
+	handle(SIGALRM, fork_in_fork, 0);
+	setitimer(ITIMER_REAL, &period, NULL);
+	while (done < 300)
+		fork_in_fork(0);
+	setitimer(ITIMER_REAL, &none, NULL);
+	/* The mask of signals is what it was, here and in children. */
+	check(sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigisemptyset(&now));
+	if (fork() == 0)
+		_exit(sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigisemptyset(&now) ? 0 : 1);
+	check(wait(&status) > 0 && status == 0);
+	sum = 0;
+}
+
 /* --- overflow --------------------------------------------------------------------------- */
 
 static __thread sigjmp_buf jump;
@@ -205,10 +241,8 @@ static void within_disarmed(void)
 }
 
 static const struct mode modes[] = {
-	{"forking", forking},
-	{"overflowing", overflowing},
-	{"within", within},
-	{"within-disarmed", within_disarmed},
+	{"forking", forking}, {"forking-in-fork", forking_in_fork}, {"overflowing", overflowing},
+	{"within", within},   {"within-disarmed", within_disarmed},
 };
 
 int main(int argc, char **argv)
