@@ -108,7 +108,7 @@ void hs_session_alone_ends(void);
 
 /*
  * The same before a call that libc has each thread make, where the profiler's might not be allowed
- * what the caller is.
+ * what the caller is: 62 s at most, for libc would end the process.
  */
 bool hs_session_rights_begin(void);
 

@@ -165,9 +165,9 @@ bool hs_threads_await(void);
 
 /*
  * End the profiler threads if they run: what is recorded then waits until they are started
- * again.  Called on the program's threads.  Waits for a profile that is being written, limit_ns
- * at most; then they go on, unless the process has no other threads.  Returns whether they ran and
- * are gone.
+ * again.  Called on the program's threads.  Waits for a profile that is being written, and for
+ * another such call, limit_ns at most; then they go on, unless the process has no other threads.
+ * Returns whether they ran and are gone.
  */
 bool hs_threads_stop(uint64_t limit_ns);
 

@@ -226,20 +226,35 @@ static bool take_back_stop(void)
 	return false;
 }
 
+/* RUNNING -> STOPPING, once no other thread has them end. */
+static bool begin_stop(uint64_t end_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t phase = HS_THREADS_RUNNING;
+
+	while (!atomic_compare_exchange_strong(&session->threads, &phase, HS_THREADS_STOPPING)) {
+		if (phase != HS_THREADS_STOPPING || hs_sys_monotonic_ns() >= end_ns)
+			return false;
+		hs_sys_futex_wait(&session->threads, phase, LOOK_NS);
+		phase = HS_THREADS_RUNNING;
+	}
+	atomic_store(&session->stop, HS_STOP_ASKED);
+	return true;
+}
+
 bool hs_threads_stop(uint64_t limit_ns)
 {
 	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
 	int saved_errno = errno;
-	uint32_t running = HS_THREADS_RUNNING;
 	struct undisturbed before;
 	bool gone;
 
 	if (hs_on_profiler_thread() || hs_sys_getpid() != session->process_id ||
-	    !atomic_compare_exchange_strong(&session->threads, &running, HS_THREADS_STOPPING))
+	    !begin_stop(end_ns))
 		return false;
-	atomic_store(&session->stop, HS_STOP_ASKED);
 	begin_undisturbed(&before);
-	gone = end_stop(hs_sys_monotonic_ns() + limit_ns) || take_back_stop();
+	gone = end_stop(end_ns) || take_back_stop();
 	end_undisturbed(&before);
 	errno = saved_errno;
 	return gone;

@@ -36,12 +36,15 @@ static bool differs(const struct capabilities *ours, pid_t tid)
 
 bool hs_session_rights_begin(void)
 {
+	uint32_t phase = atomic_load(&hs_session.threads);
 	struct capabilities ours;
 
-	if (hs_on_profiler_thread() || atomic_load(&hs_session.threads) != HS_THREADS_RUNNING ||
+	if (hs_on_profiler_thread() ||
+	    (phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING) ||
 	    !get_capabilities(0, &ours))
 		return false;
+	/* As long as exit() would wait: libc ends the process where one of them may not. */
 	return (differs(&ours, atomic_load(&hs_session.tids[0])) ||
 		differs(&ours, atomic_load(&hs_session.tids[1]))) &&
-	       hs_session_alone_begins();
+	       hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * For the tests of a whole session, of which one thread is held at a system call: what the others
+ * do meanwhile.  Each case is a process of its own.
+ */
+#ifndef HS_TESTS_HELD_SESSION_H
+#define HS_TESTS_HELD_SESSION_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "arch/regs.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "session/session_state.h"
+
+enum { WORKER, PRODUCER };
+
+/* For what is to come, on a machine that has much to do. */
+#define WAIT_TURNS 60000
+
+#define WAIT_UNTIL(condition)                                                                      \
+	do {                                                                                       \
+		for (int turn = 0; turn < WAIT_TURNS && !(condition); turn++)                      \
+			usleep(1000);                                                              \
+		CHECK(condition);                                                                  \
+	} while (0)
+
+/* Weak to those who call it, so that an archive's is not linked for them. */
+const char *heapsample_version(void);
+
+static char scratch[64];
+static unsigned char blocks[1000];
+
+static _Atomic long held_call;
+static atomic_int held_thread;
+static atomic_bool is_held, is_released;
+
+/* From its next such call on, the thread waits for release(). */
+static inline long hold_there(long number)
+{
+	if (number == atomic_load(&held_call) &&
+	    hs_sys_gettid() == atomic_load(&hs_session.tids[atomic_load(&held_thread)])) {
+		atomic_store(&is_held, true);
+		while (!atomic_load(&is_released))
+			usleep(1000);
+	}
+	return 0;
+}
+
+static inline void hold(int thread, long call)
+{
+	atomic_store(&held_thread, thread);
+	atomic_store(&held_call, call);
+	atomic_store(&hs_sys_fault, hold_there);
+}
+
+static inline void release(void)
+{
+	atomic_store(&is_released, true);
+}
+
+static inline void start_with(const struct hs_session_next *next, const char *setting)
+{
+	char output[128], *environment[] = {output, (char *)(uintptr_t) "HEAPSAMPLE_INTERVAL=1",
+					    (char *)(uintptr_t) "HEAPSAMPLE_BLOCK=0",
+					    (char *)(uintptr_t)setting, NULL};
+
+	snprintf(output, sizeof output, "HEAPSAMPLE_OUTPUT=%s/%%p.%%n.%%r", scratch);
+	CHECK(heapsample_version() != NULL);
+	hs_session_start(environment, true, next);
+	CHECK(hs_session_is_active());
+}
+
+static inline void start(const char *setting)
+{
+	start_with(&(const struct hs_session_next){pthread_create, true}, setting);
+}
+
+/* As the interposer does.  started: the profiler's threads are, if they do not run. */
+static inline void sample(int count, bool started)
+{
+	struct hs_regs here;
+
+	hs_arch_capture(&here);
+	for (int i = 0; i < count; i++) {
+		CHECK(!hs_sampler_passes(8));
+		if (started)
+			hs_session_record(&blocks[i], 8, &here);
+		else
+			CHECK(hs_record_allocation(&blocks[i], 8, &here));
+	}
+}
+
+static inline bool is_stopping(void)
+{
+	return atomic_load(&hs_session.threads) == HS_THREADS_STOPPING;
+}
+
+static inline pthread_t run(void *(*function)(void *), void *argument)
+{
+	pthread_t thread;
+
+	CHECK_INT(pthread_create(&thread, NULL, function, argument), 0);
+	return thread;
+}
+
+static inline void *ask_for_profile(void *unused)
+{
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	return unused;
+}
+
+/* A call that wants one thread; it waits for longer than most. */
+static inline void *call_alone(void *unused)
+{
+	if (hs_threads_stop(HS_WRITE_LIMIT_NS))
+		hs_session_alone_ends();
+	return unused;
+}
+
+/* A profile is being written, and will be until release(). */
+static inline pthread_t write_for_long(void)
+{
+	pthread_t thread;
+
+	start(NULL);
+	hold(PRODUCER, SYS_write);
+	sample(1, true);
+	thread = run(ask_for_profile, NULL);
+	WAIT_UNTIL(is_held);
+	return thread;
+}
+
+struct held_case {
+	const char *name;
+	void (*run)(void);
+};
+
+static inline void run_case(const struct held_case *one)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		check_failures = 0;
+		one->run();
+		fflush(stdout);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	printf("%s %s\n", status == 0 ? "ok" : "NOT OK", one->name);
+	fflush(stdout);
+}
+
+/* All of them, or the one with this name.  What main() returns. */
+static inline int run_cases(const struct held_case *cases, size_t count, const char *name)
+{
+	const char *base = getenv("TMPDIR");
+	char command[128];
+
+#ifdef __SANITIZE_THREAD__
+	SKIP("session/thread_trial.c makes a thread that ThreadSanitizer takes for its creator");
+#endif
+	snprintf(scratch, sizeof scratch, "%s/hs_threads.XXXXXX",
+		 base != NULL && strlen(base) < 32 ? base : "/tmp");
+	if (mkdtemp(scratch) == NULL)
+		SKIP("no scratch directory");
+	for (size_t i = 0; i < count; i++) {
+		if (name == NULL || strcmp(name, cases[i].name) == 0)
+			run_case(&cases[i]);
+	}
+	snprintf(command, sizeof command, "rm -rf '%s'", scratch);
+	CHECK_INT(system(command), 0);
+	return CHECK_RESULT();
+}
+
+#endif

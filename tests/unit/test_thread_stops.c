@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The profiler's threads are told to end while one of them is at something that takes long. */
+#include "held_session.h"
+
+#include <linux/capability.h>
+
+/* More than the library waits for its threads to end before a call that wants none. */
+#define LONGER_THAN_A_STOP_US 2300000
+
+/* Nothing is sampled any more, and the profiles go on. */
+static void timed_profiles_after_a_stop_in_vain(void)
+{
+	start("HEAPSAMPLE_TIME_INTERVAL=1");
+	hold(PRODUCER, SYS_write);
+	WAIT_UNTIL(is_held);
+	CHECK(!hs_session_alone_begins());
+	release();
+	WAIT_UNTIL(hs_stats_get(dumps) >= 3);
+}
+
+/* In the child: the parent's thread that waits for the profiler's is not there. */
+static void stop_in_child(void)
+{
+	atomic_store(&hs_sys_fault, NULL);
+	if (!hs_session_is_active())
+		_exit(77); /* the machine has so much to do */
+	for (int i = 0; i < 2; i++) {
+		sample(1, true);
+		CHECK_INT(hs_session.threads, HS_THREADS_RUNNING);
+		CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+	}
+	_exit(CHECK_RESULT());
+}
+
+static void fork_while_they_end(void)
+{
+	pthread_t threads[2];
+	int status = 0;
+
+	threads[0] = write_for_long();
+	threads[1] = run(call_alone, NULL);
+	WAIT_UNTIL(is_stopping() && atomic_load(&hs_session.is_joining));
+	do {
+		pid_t child = fork();
+
+		if (child == 0)
+			stop_in_child();
+		CHECK_INT(waitpid(child, &status, 0), child);
+	} while (WIFEXITED(status) && WEXITSTATUS(status) == 77 && is_stopping());
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	release();
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+}
+
+static void *end_too(void *unused)
+{
+	if (hs_threads_stop(HS_WRITE_LIMIT_NS))
+		hs_session_alone_ends();
+	CHECK(!is_stopping());
+	return unused;
+}
+
+/* Two calls that are not for many threads: the second is not made while they end. */
+static void stop_while_they_end(void)
+{
+	pthread_t threads[3];
+
+	threads[0] = write_for_long();
+	threads[1] = run(call_alone, NULL);
+	WAIT_UNTIL(is_stopping());
+	threads[2] = run(end_too, NULL);
+	usleep(20000);
+	release();
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+}
+
+static void get_capabilities(struct __user_cap_data_struct *sets)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	CHECK_INT(syscall(SYS_capget, &header, sets), 0);
+}
+
+static void *change_rights(void *unused)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+
+	get_capabilities(sets);
+	sets[0].effective = sets[1].effective = 0;
+	CHECK_INT(syscall(SYS_capset, &header, sets), 0);
+	CHECK(hs_session_rights_begin());
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	return unused;
+}
+
+/* Else libc would end the process. */
+static void change_of_rights_waits_for_a_profile(void)
+{
+	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+	pthread_t threads[2];
+
+	get_capabilities(sets);
+	if (sets[0].effective == 0) {
+		printf("not run without capabilities: change_of_rights_waits_for_a_profile\n");
+		return;
+	}
+	threads[0] = write_for_long();
+	threads[1] = run(change_rights, NULL);
+	WAIT_UNTIL(is_stopping());
+	usleep(LONGER_THAN_A_STOP_US);
+	release();
+	pthread_join(threads[1], NULL);
+	pthread_join(threads[0], NULL);
+}
+
+static void *end_last_thread(void *unused)
+{
+	hs_session_thread_ends();
+	return unused;
+}
+
+/* When it returns, libc ends the process by exit(), or would wait for who is left. */
+static void last_thread_waits_for_a_profile(void)
+{
+	pthread_t threads[2];
+
+	threads[0] = write_for_long();
+	threads[1] = run(end_last_thread, NULL);
+	WAIT_UNTIL(is_stopping());
+	usleep(LONGER_THAN_A_STOP_US);
+	release();
+	pthread_join(threads[1], NULL);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	hs_session_finish();
+	CHECK_INT(hs_stats_get(dumps), 2);
+	pthread_join(threads[0], NULL);
+}
+
+static const struct held_case cases[] = {
+	{"timed_profiles_after_a_stop_in_vain", timed_profiles_after_a_stop_in_vain},
+	{"fork_while_they_end", fork_while_they_end},
+	{"stop_while_they_end", stop_while_they_end},
+	{"change_of_rights_waits_for_a_profile", change_of_rights_waits_for_a_profile},
+	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
+};
+
+int main(int argc, char **argv)
+{
+	return run_cases(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
+}
