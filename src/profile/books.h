@@ -19,6 +19,7 @@
 #include "profile/stack_cache.h"
 #include "profile/thread_names.h"
 #include "profile/waiting_frees.h"
+#include "sample/live_set.h"
 
 struct hs_producer {
 	struct hs_commit_order order;
@@ -37,7 +38,7 @@ struct hs_producer {
 	unsigned labels;        /* bits of enum hs_label */
 	uint32_t lost_callsite; /* the stack of the [lost] row */
 	uint32_t epoch;         /* samples of another are dropped; 0: all are */
-	uint32_t freed;         /* the rest of what was taken off the freed list, or HS_SLOT_NONE */
+	struct hs_freed_slots freed; /* the rest of what was taken off the freed list */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 

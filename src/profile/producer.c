@@ -66,7 +66,6 @@ struct hs_producer *hs_producer_create(unsigned labels)
 		return NULL;
 	}
 	producer->labels = labels;
-	producer->freed = HS_SLOT_NONE;
 	producer->epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	/* The tables' first capacity is not used up. */
 	producer->lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);

@@ -203,40 +203,44 @@ static void take_free(struct hs_producer *producer, uint32_t slot)
 		put_free(producer, slot);
 }
 
-/* The books of the next few frees of the list, and then their rows, for all of them at once. */
-static void fetch_freed(const struct hs_producer *producer)
+/*
+ * Take some of the freed slots.  Their books are fetched, and then their rows, for all of them at
+ * once.  Returns how many.
+ */
+static uint32_t next_freed(struct hs_producer *producer, uint32_t slots[FETCHED_FREES])
 {
-	uint32_t slots[FETCHED_FREES], count = 0;
+	uint32_t count = 0, slot;
 
-	for (uint32_t slot = producer->freed; slot != HS_SLOT_NONE && count < FETCHED_FREES;
-	     slot = hs_live_set_next_freed(slot)) {
+	while (count < FETCHED_FREES &&
+	       (slot = hs_live_set_next_freed(&producer->freed)) != HS_SLOT_NONE) {
 		hs_heap_tracker_fetch_book(&producer->tracker, slot);
 		slots[count++] = slot;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		hs_heap_tracker_fetch_row_of(&producer->tracker, slots[i]);
+	return count;
 }
 
 uint32_t hs_producer_take_freed(struct hs_producer *producer)
 {
-	uint32_t most = hs_live_set_capacity(), count = 0;
+	uint32_t most = hs_live_set_capacity(), taken = 0, count;
+	uint32_t slots[FETCHED_FREES];
 
 	hs_producer_commit(producer);
-	if (producer->freed == HS_SLOT_NONE)
-		producer->freed = hs_live_set_take_freed();
-	while (producer->freed != HS_SLOT_NONE && count < most) {
-		uint32_t slot = producer->freed;
-
-		if (count % FETCHED_FREES == 0)
-			fetch_freed(producer);
-		/* Before the slot is given back, or waits: the link is another list's then. */
-		producer->freed = hs_live_set_next_freed(slot);
-		take_free(producer, slot);
-		/* At once: the window need not span all frees since the last look. */
-		hs_producer_commit(producer);
-		count++;
+	count = next_freed(producer, slots);
+	if (count == 0) {
+		hs_live_set_take_freed(&producer->freed);
+		count = next_freed(producer, slots);
 	}
-	return count;
+	for (; count > 0; count = taken < most ? next_freed(producer, slots) : 0) {
+		for (uint32_t i = 0; i < count; i++) {
+			take_free(producer, slots[i]);
+			/* At once: the window need not span all frees since the last look. */
+			hs_producer_commit(producer);
+		}
+		taken += count;
+	}
+	return taken;
 }
 
 uint64_t hs_producer_next_number(const struct hs_producer *producer)

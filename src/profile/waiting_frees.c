@@ -20,7 +20,7 @@ static void put_back(struct hs_waiting_frees *frees, uint32_t slot)
 {
 	uint32_t *list = list_of(frees, hs_live_set_free_sequence(slot) / HS_WAITING_SPAN);
 
-	hs_live_set_link_freed(slot, *list);
+	hs_live_set_link(slot, *list);
 	*list = slot;
 }
 
@@ -43,7 +43,7 @@ uint32_t hs_waiting_frees_take(struct hs_waiting_frees *frees, uint64_t next)
 		while (frees->looked_at != HS_SLOT_NONE) {
 			uint32_t slot = frees->looked_at;
 
-			frees->looked_at = hs_live_set_next_freed(slot);
+			frees->looked_at = hs_live_set_linked(slot);
 			if (hs_waiting_frees_is_due(hs_live_set_free_sequence(slot), next)) {
 				frees->count--;
 				return slot;
@@ -62,7 +62,7 @@ uint32_t hs_waiting_frees_take(struct hs_waiting_frees *frees, uint64_t next)
 /* The lower of a number (0: none) and those of a list. */
 static uint64_t lowest_of(uint64_t lowest, uint32_t slot)
 {
-	for (; slot != HS_SLOT_NONE; slot = hs_live_set_next_freed(slot)) {
+	for (; slot != HS_SLOT_NONE; slot = hs_live_set_linked(slot)) {
 		uint64_t number = hs_live_set_free_sequence(slot);
 
 		if (lowest == 0 || number < lowest)

@@ -1,40 +1,83 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The producer's side of the live set.  See live_set.h. */
+#include <string.h>
+
+#include "arch/regs.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 
-/* Turn a chain of links round; it is the caller's alone.  Returns the link of its new head. */
-static uint32_t reverse(uint32_t link)
+/* Turn chains of links round, all at once; they are the caller's alone. */
+static void reverse(uint32_t links[HS_FREED_LISTS])
 {
-	uint32_t reversed = 0;
+	uint32_t reversed[HS_FREED_LISTS] = {0};
+	bool is_left = true;
 
-	while (link != 0) {
-		struct hs_live_slot *slot = hs_live_slot(link - 1);
-		uint32_t next = atomic_load_explicit(&slot->next, memory_order_relaxed);
+	while (is_left) {
+		is_left = false;
+		for (unsigned i = 0; i < HS_FREED_LISTS; i++) {
+			if (links[i] == 0)
+				continue;
+			uint32_t slot = links[i] - 1, next = hs_live_set_linked(slot) + 1;
 
-		atomic_store_explicit(&slot->next, reversed, memory_order_relaxed);
-		reversed = link;
-		link = next;
+			hs_live_set_link(slot, reversed[i] - 1);
+			reversed[i] = links[i];
+			links[i] = next;
+			is_left |= next != 0;
+		}
 	}
-	return reversed;
+	memcpy(links, reversed, sizeof reversed);
 }
 
-uint32_t hs_live_set_take_freed(void)
+/* Make a link the first of its list.  The one after it is needed when this one is taken. */
+static void put_first(struct hs_freed_slots *freed, unsigned list, uint32_t link)
 {
-	/* Acquire: pairs with the push.  The count begins anew: the list is emptied at once. */
-	uint64_t head =
-		atomic_exchange_explicit(&hs_live_slots.freed_list, 0, memory_order_acquire);
+	uint32_t after;
 
-	hs_live_slots.freed += (uint32_t)(head >> 32);
-	return reverse((uint32_t)head) - 1; /* 0 becomes HS_SLOT_NONE */
+	freed->links[list] = link;
+	freed->numbers[list] = link != 0 ? hs_live_set_free_sequence(link - 1) : UINT64_MAX;
+	after = link != 0 ? hs_live_set_linked(link - 1) : HS_SLOT_NONE;
+	if (after != HS_SLOT_NONE)
+		hs_arch_prefetch_write(hs_live_slot(after));
 }
 
-uint32_t hs_live_set_next_freed(uint32_t number)
+void hs_live_set_take_freed(struct hs_freed_slots *freed)
+{
+	for (unsigned i = 0; i < HS_FREED_LISTS; i++) {
+		_Atomic uint64_t *list = &hs_live_slots.freed_lists[i];
+		uint64_t head = 0;
+
+		/* Acquire: pairs with the push.  The count begins anew: the list is emptied. */
+		if (atomic_load_explicit(list, memory_order_relaxed) != 0)
+			head = atomic_exchange_explicit(list, 0, memory_order_acquire);
+		hs_live_slots.freed += (uint32_t)(head >> 32);
+		freed->links[i] = (uint32_t)head;
+	}
+	reverse(freed->links);
+	for (unsigned i = 0; i < HS_FREED_LISTS; i++)
+		put_first(freed, i, freed->links[i]);
+}
+
+uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed)
+{
+	unsigned first = 0;
+	uint32_t link;
+
+	for (unsigned i = 1; i < HS_FREED_LISTS; i++) {
+		if (freed->numbers[i] < freed->numbers[first])
+			first = i;
+	}
+	link = freed->links[first];
+	if (link != 0)
+		put_first(freed, first, hs_live_set_linked(link - 1) + 1);
+	return link - 1; /* 0 becomes HS_SLOT_NONE */
+}
+
+uint32_t hs_live_set_linked(uint32_t number)
 {
 	return atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed) - 1;
 }
 
-void hs_live_set_link_freed(uint32_t number, uint32_t next)
+void hs_live_set_link(uint32_t number, uint32_t next)
 {
 	atomic_store_explicit(&hs_live_slot(number)->next, next + 1, memory_order_relaxed);
 }
@@ -174,12 +217,21 @@ void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 
 _Atomic bool hs_live_set_exhausted;
 
+static uint32_t freed_and_not_taken(void)
+{
+	uint32_t count = 0;
+
+	for (unsigned i = 0; i < HS_FREED_LISTS; i++)
+		count +=
+			atomic_load_explicit(&hs_live_slots.freed_lists[i], memory_order_acquire) >>
+			32;
+	return count;
+}
+
 int hs_live_set_maintain(uint32_t headroom)
 {
 	/* In this order, acquire: what is freed is in use. */
-	uint64_t head = atomic_load_explicit(&hs_live_slots.freed_list, memory_order_acquire);
-	uint32_t freed = hs_live_slots.freed + (uint32_t)(head >> 32);
-	uint32_t in_use = hs_live_set_used();
+	uint32_t freed = hs_live_slots.freed + freed_and_not_taken(), in_use = hs_live_set_used();
 	/* What is freed is not in the index, however long the producer has yet to come to it. */
 	int error = hs_live_index_maintain(in_use - freed);
 

@@ -199,7 +199,7 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	if ((int32_t)(listed - hs_slot_listed(state)) < 0 &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
 						    memory_order_relaxed, memory_order_relaxed))
-		hs_live_slot_push(&hs_live_slots.freed_list, number, 1);
+		hs_live_slot_push(&hs_live_slots.freed_lists[number % HS_FREED_LISTS], number, 1);
 }
 
 /* The slot has been moved from HS_SLOT_LIVE to FREED. */

@@ -177,13 +177,27 @@ uint64_t hs_live_set_cancel_move(uint32_t slot);
 /* --- the producer's side ------------------------------------------------------- */
 
 /*
- * Take all slots of the freed list: returns the first, or HS_SLOT_NONE; the next one by
- * hs_live_set_next_freed() before the slot is recycled.  The one freed first comes first,
- * so their numbers go up but for threads that raced.
+ * Slots taken off the freed list, which is several: to walk a list is to wait for memory at each
+ * slot, and for as many at once as there are lists.  All 0: none.
  */
-uint32_t hs_live_set_take_freed(void);
-uint32_t hs_live_set_next_freed(uint32_t slot);
-void hs_live_set_link_freed(uint32_t slot, uint32_t next); /* for lists of the producer's own */
+#define HS_FREED_LISTS 8u
+struct hs_freed_slots {
+	uint32_t links[HS_FREED_LISTS];   /* the first slot of each + 1; 0: none is left */
+	uint64_t numbers[HS_FREED_LISTS]; /* its free's */
+};
+
+/* Take all slots of the freed list, when those of the last time are used up. */
+void hs_live_set_take_freed(struct hs_freed_slots *freed);
+
+/*
+ * The next one, or HS_SLOT_NONE: the one freed first comes first, so their numbers go up but for
+ * threads that raced.
+ */
+uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed);
+
+/* For lists of the producer's own, of such slots: HS_SLOT_NONE is the end. */
+uint32_t hs_live_set_linked(uint32_t slot);
+void hs_live_set_link(uint32_t slot, uint32_t next);
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);

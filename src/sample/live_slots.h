@@ -42,8 +42,11 @@ struct hs_live_slots {
 	_Alignas(64) _Atomic uint64_t free_list; /* slots taken from it << 32 | slot + 1 */
 	_Atomic uint32_t fresh;                  /* slots never used yet begin here */
 
-	/* Threads that free, and the producer.  Put on it since it was taken << 32 | slot + 1. */
-	_Alignas(64) _Atomic uint64_t freed_list;
+	/*
+	 * Threads that free, and the producer.  A slot's list is by its number.  Put on it since
+	 * it was taken << 32 | slot + 1.
+	 */
+	_Alignas(64) _Atomic uint64_t freed_lists[HS_FREED_LISTS];
 
 	/* The producer, but for a sample that had no room in the ring. */
 	_Alignas(64) _Atomic uint32_t recycled;

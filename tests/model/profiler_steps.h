@@ -17,14 +17,13 @@ static inline void rest_at(struct hs_ring *ring, enum hs_ring_state state)
 /* The producer, with all frees; deliver is given their numbers. */
 static inline void take_freed_and(void (*deliver)(uint64_t number))
 {
-	uint32_t slot = hs_live_set_take_freed();
+	struct hs_freed_slots freed;
+	uint32_t slot;
 
-	while (slot != HS_SLOT_NONE) {
-		uint32_t next = hs_live_set_next_freed(slot);
-
+	hs_live_set_take_freed(&freed);
+	while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE) {
 		deliver(hs_live_set_free_sequence(slot));
 		MODEL_CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
-		slot = next;
 	}
 }
 

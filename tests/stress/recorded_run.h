@@ -215,10 +215,11 @@ static inline uint64_t run_allocation_of(uint32_t slot)
 /* No slot was used twice meanwhile, for none was given back. */
 static inline void run_read_frees(void)
 {
-	uint32_t slot = hs_live_set_take_freed(), next;
+	struct hs_freed_slots freed;
+	uint32_t slot;
 
-	for (; slot != HS_SLOT_NONE; slot = next) {
-		next = hs_live_set_next_freed(slot);
+	hs_live_set_take_freed(&freed);
+	while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE) {
 		run_event(hs_live_set_free_sequence(slot))->frees = run_allocation_of(slot);
 		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
 	}

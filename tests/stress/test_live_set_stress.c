@@ -103,15 +103,14 @@ static uint64_t freed;
 
 static void recycle_freed(void)
 {
-	uint32_t number = hs_live_set_take_freed();
+	struct hs_freed_slots slots;
+	uint32_t number;
 
-	while (number != HS_SLOT_NONE) {
-		uint32_t next = hs_live_set_next_freed(number);
-
+	hs_live_set_take_freed(&slots);
+	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
 		deliver(hs_live_set_free_sequence(number));
 		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
 		freed++;
-		number = next;
 	}
 }
 

@@ -27,14 +27,13 @@ static struct hs_live_ticket insert(uint64_t address)
 static unsigned recycle_freed(void)
 {
 	unsigned count = 0;
-	uint32_t number = hs_live_set_take_freed();
+	struct hs_freed_slots slots;
+	uint32_t number;
 
-	while (number != HS_SLOT_NONE) {
-		uint32_t next = hs_live_set_next_freed(number);
-
+	hs_live_set_take_freed(&slots);
+	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
 		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
 		count++;
-		number = next;
 	}
 	return count;
 }
@@ -371,7 +370,7 @@ static void test_sweep(void)
 	listed = insert(0x5020);
 	hs_live_slot_number(late.slot, other, &sequence);
 	hs_live_slot_list(late.slot, other);
-	CHECK_INT(hs_live_set_take_freed(), HS_SLOT_NONE);
+	CHECK_INT(recycle_freed(), 0);
 	for (uint64_t address = 0x5000; address < 0x5030; address += 0x10) {
 		number = atomic_load(&sequence);
 		CHECK(hs_live_set_free(pointer(address), &sequence));

@@ -39,17 +39,18 @@ static void make_history(void)
 /* Slots of the freed list, by the number of their free. */
 static void collect_freed(void)
 {
-	uint32_t slot = hs_live_set_take_freed();
+	struct hs_freed_slots freed;
+	uint32_t slot;
 
+	hs_live_set_take_freed(&freed);
 	freed_count = 0;
-	while (slot != HS_SLOT_NONE) {
+	while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE) {
 		struct step *step = &steps[hs_live_set_free_sequence(slot) - 1];
 
 		CHECK(step->is_free);
 		step->record.head.slot = slot;
 		step->record.head.generation = hs_live_set_generation(slot);
 		step->number = hs_live_set_free_sequence(slot);
-		slot = hs_live_set_next_freed(slot);
 		freed_count++;
 	}
 	CHECK_INT(freed_count, 3);

@@ -77,15 +77,16 @@ static void drain(void)
 {
 	struct hs_record record;
 	enum hs_ring_state state;
+	struct hs_freed_slots freed;
+	uint32_t slot;
 
 	do
 		state = next(&record).state;
 	while (state != HS_RING_EMPTY && state != HS_RING_OPEN);
 	CHECK_INT(state, HS_RING_EMPTY);
-	for (uint32_t slot = hs_live_set_take_freed(), after; slot != HS_SLOT_NONE; slot = after) {
-		after = hs_live_set_next_freed(slot);
+	hs_live_set_take_freed(&freed);
+	while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE)
 		hs_live_set_recycle(slot, hs_live_set_generation(slot));
-	}
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
@@ -501,6 +502,7 @@ static void test_stopped(void)
 
 static void test_moves(void)
 {
+	struct hs_freed_slots freed;
 	struct hs_ring_item item;
 	struct hs_record record;
 	uint32_t token;
@@ -518,7 +520,8 @@ static void test_moves(void)
 	token = hs_record_move_begin(block);
 	hs_record_move_end(token, true);
 	CHECK_INT(hs_heap_total(frees), 1);
-	CHECK_INT(hs_live_set_take_freed(), token);
+	hs_live_set_take_freed(&freed);
+	CHECK_INT(hs_live_set_next_freed(&freed), token);
 	CHECK_INT(hs_live_set_free_sequence(token), number + 1);
 	CHECK(hs_live_set_recycle(token, hs_live_set_generation(token)));
 	CHECK_INT(next(&record).sequence, number - 1);

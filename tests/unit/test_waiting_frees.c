@@ -35,11 +35,13 @@ static uint32_t make_free(uint64_t number)
 	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
 	void *address = (void *)(uintptr_t)(number * 16);
 	_Atomic uint64_t sequence = number;
+	struct hs_freed_slots freed;
 
 	CHECK(hs_live_set_take(&ticket));
 	CHECK(hs_live_set_insert(ticket, address));
 	CHECK_INT(hs_live_set_free(address, &sequence), 1);
-	CHECK_INT(hs_live_set_take_freed(), ticket.slot);
+	hs_live_set_take_freed(&freed);
+	CHECK_INT(hs_live_set_next_freed(&freed), ticket.slot);
 	return ticket.slot;
 }
 
