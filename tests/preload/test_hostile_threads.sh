@@ -7,7 +7,7 @@
 . "$tests/hostile.sh"
 
 kind threads
-for mode in short crowd tiny freeing others; do
+for mode in short crowd tiny freeing others c11; do
 	hostile $mode 1 -- "$victims/victim_hostile_threads" $mode
 done
 for mode in attributes ends cancelled; do

@@ -13,6 +13,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "victim_hostile.h"
 
@@ -128,6 +129,49 @@ static void mode_setns(void)
 	say("after");
 }
 
+static void try_setns(const char *what, int fd)
+{
+	int result = setns(fd, 0);
+
+	printf("%s: %d, %d\n", what, result, result == 0 ? 0 : errno);
+	say(what);
+}
+
+/* arguments: a name in /proc/self/ns, its flag, and how many more threads there are. */
+static void mode_setns_child(void)
+{
+	int flag = (int)strtol(arguments[1], NULL, 0), own, other, ready[2], status;
+	char path[64];
+	pid_t child;
+
+	say("before");
+	start_churning(atoi(arguments[2]));
+	check(pipe(ready) == 0, "pipe");
+	child = fork();
+	check(child >= 0, "fork");
+	if (child == 0) {
+		/* Without privileges only in a user namespace of its own. */
+		if (unshare(flag) != 0 && unshare(CLONE_NEWUSER | flag) != 0)
+			_exit(1);
+		check(write(ready[1], "", 1) == 1, "write");
+		pause();
+	}
+	close(ready[1]);
+	snprintf(path, sizeof path, "/proc/%d/ns/%s", child, arguments[0]);
+	if (read(ready[0], path + sizeof path - 1, 1) != 1) {
+		puts("not permitted");
+		return;
+	}
+	other = open(path, O_RDONLY | O_CLOEXEC);
+	snprintf(path, sizeof path, "/proc/self/ns/%s", arguments[0]);
+	own = open(path, O_RDONLY | O_CLOEXEC);
+	check(other >= 0 && own >= 0, path);
+	try_setns("to the child's", other);
+	try_setns("back", own);
+	kill(child, SIGKILL);
+	check(waitpid(child, &status, 0) == child, "waitpid");
+}
+
 /* argument: "first", before anything is sampled, or "later". */
 static void mode_without_proc(void)
 {
@@ -214,6 +258,7 @@ static const struct mode modes[] = {
 	{"prctl", mode_prctl},
 	{"unshare", mode_unshare},
 	{"setns", mode_setns},
+	{"setns-child", mode_setns_child},
 	{"without-proc", mode_without_proc},
 	{"limit", mode_limit},
 	{"say", mode_say},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Threads of all kinds: many and short, on the smallest stacks, that only free, that the C
- * library starts, with real-time priority.
+ * library starts, C11's, with real-time priority.
  *
  * usage: victim_hostile_threads MODE, see the table at the end
  */
@@ -196,6 +196,64 @@ static void others(void)
 	check(aio_return(&read_zero) == 1000);
 }
 
+/* --- C11 -------------------------------------------------------------------------------- */
+
+static mtx_t mutex;
+static cnd_t turned;
+static tss_t storage;
+static once_flag once = ONCE_FLAG_INIT;
+static unsigned turn;
+
+static void make_storage(void)
+{
+	check(tss_create(&storage, end_block) == thrd_success);
+	end_block(new_block(21));
+}
+
+static _Noreturn void leave(int result)
+{
+	free(malloc(300));
+	thrd_exit(result);
+}
+
+/* In turns; ends by thrd_exit(), some frames deep, every second time. */
+static int run_in_turn(void *number)
+{
+	unsigned own = *(unsigned *)number;
+
+	call_once(&once, make_storage);
+	tss_set(storage, new_block(own));
+	mtx_lock(&mutex);
+	while (turn != own) {
+		free(malloc(own * 10));
+		cnd_wait(&turned, &mutex);
+	}
+	turn++;
+	cnd_broadcast(&turned);
+	mtx_unlock(&mutex);
+	end_block(number);
+	if (own % 2 == 0)
+		leave((int)own);
+	return (int)own;
+}
+
+static void c11(void)
+{
+	enum { THREADS = 40 };
+	thrd_t threads[THREADS];
+	int result;
+
+	check(mtx_init(&mutex, mtx_plain) == thrd_success && cnd_init(&turned) == thrd_success);
+	for (unsigned round = 0; round < 10; round++) {
+		turn = 0;
+		for (unsigned i = 0; i < THREADS; i++)
+			check(thrd_create(&threads[i], run_in_turn, new_block(i)) == thrd_success);
+		for (unsigned i = 0; i < THREADS; i++)
+			check(thrd_join(threads[i], &result) == thrd_success && result == (int)i);
+	}
+	tss_delete(storage);
+}
+
 /* Real-time threads, that whoever is to help them cannot interrupt.  77: not permitted. */
 static void *run_real_time(void *unused)
 {
@@ -226,8 +284,8 @@ static void real_time(void)
 }
 
 static const struct mode modes[] = {
-	{"short", short_threads}, {"crowd", crowd},   {"tiny", tiny},
-	{"freeing", freeing},     {"others", others}, {"real-time", real_time},
+	{"short", short_threads}, {"crowd", crowd},         {"tiny", tiny}, {"freeing", freeing},
+	{"others", others},       {"real-time", real_time}, {"c11", c11},
 };
 
 int main(int argc, char **argv)

@@ -1,0 +1,69 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# Programs that are stopped while profiles are written, and places where none can be: the program
+# is not told, one line says so, and no part of a profile is left.
+. "$(dirname "$0")/lib.sh"
+. "$tests/hostile.sh"
+
+victim=$victims/victim_hostile_output
+chmod 755 "$directory"
+
+kind stopped
+hostile stopped some -- "$victim" stopped
+hostile stopped-signal some HEAPSAMPLE_SIGNAL=SIGUSR2 -- "$victim" stopped
+hostile stopped-at-exit 1 -- "$victim" stopped-at-exit
+# The time that it was stopped is over for whoever waited; what is left out is said.
+hostile stopped-for-long 1 -m 'were not processed in time' -- "$victim" stopped-for-long
+
+kind output
+cannot='cannot write the profile|no such directory|HEAPSAMPLE_LOGFILE=.* cannot be opened'
+# With HEAPSAMPLE_LOG=info, which comes to stderr then.
+said="$cannot|info: "
+# placed NAME HOW-MANY DIRECTORY SETTING... -- ARGUMENT...: nothing but profiles is there afterwards.
+placed() {
+	name=$1 due=$2 place=$3
+	shift 3
+	hostile "$name" "$due" -m "$cannot" "HEAPSAMPLE_OUTPUT=$place/%p.%n.heap.pb.gz" "$@"
+	left=$(find "$place" "$directory/$name".[1d]* -type f ! -name '*.heap.pb.gz' ! -name '*.std*' \
+		! -name '*.own' 2>/dev/null)
+	[ -z "$left" ] || fail "$name: left behind: $left"
+}
+mkdir "$directory/full" "$directory/moving" "$directory/denied"
+if unshare -m true 2>/dev/null || unshare -U -r -m true 2>/dev/null; then
+	placed full any "$directory/full" -- "$victim" full "$directory/full"
+else
+	skip_case full "cannot unshare"
+fi
+# What is being written just when the directory goes stays in it, under its temporary name.
+hostile coming-and-going any -m "$cannot" "HEAPSAMPLE_OUTPUT=$directory/moving/%p.%n.heap.pb.gz" -- \
+	"$victim" coming-and-going "$directory/moving"
+placed missing any "$directory/missing" -- "$victim" ask
+hostile device any -m "$cannot" HEAPSAMPLE_OUTPUT=/dev/full -- "$victim" ask
+hostile log-missing 2 -m "$said" "HEAPSAMPLE_LOGFILE=$directory/missing/log" \
+	HEAPSAMPLE_LOG=info -- "$victim" ask
+hostile log-full 2 -m "$said" HEAPSAMPLE_LOGFILE=/dev/full HEAPSAMPLE_LOG=info -- "$victim" ask
+hostile log-moving any -m "$said" "HEAPSAMPLE_LOGFILE=$directory/moving/log" \
+	HEAPSAMPLE_LOG=info "HEAPSAMPLE_OUTPUT=$directory/moving/%p.%n.heap.pb.gz" -- \
+	"$victim" coming-and-going "$directory/moving"
+
+# Root may write anywhere.
+chmod 555 "$directory/denied"
+ordinary=
+[ "$(id -u)" -ne 0 ] || ordinary='setpriv --reuid=65534 --regid=65534 --clear-groups'
+if [ -n "$ordinary" ] && ! command -v setpriv >/dev/null; then
+	skip_case denied "no setpriv"
+	skip_case log-denied "no setpriv"
+else
+	# What changes the user is not profiled itself.
+	only=HEAPSAMPLE_PROGRAMS=victim_hostile_output
+	# shellcheck disable=SC2086 # words, or none
+	{
+		placed denied any "$directory/denied" $only -- $ordinary "$victim" ask
+		hostile log-denied any -m "$said" $only HEAPSAMPLE_LOG=info \
+			"HEAPSAMPLE_LOGFILE=$directory/denied/log" \
+			"HEAPSAMPLE_OUTPUT=$directory/denied/%p.heap.pb.gz" -- $ordinary "$victim" ask
+	}
+	[ -z "$(ls -A "$directory/denied")" ] || fail "denied:" "$directory/denied"/*
+fi
+finish_cases

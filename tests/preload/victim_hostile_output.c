@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A program that has profiles written while it is stopped and continued, or while the directory
+ * for them is full, without permission, or away.  See modes[]; the second argument is theirs.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "victim_hostile.h"
+
+static const char *argument;
+
+/* --- stopped and continued ------------------------------------------------------------------ */
+
+/*
+ * A process that stops this one and lets it go on, again and again, until it is gone; with
+ * HEAPSAMPLE_SIGNAL=SIGUSR2 it asks for profiles in between.
+ */
+static void start_stopping(useconds_t stopped, useconds_t running)
+{
+	bool asks = getenv("HEAPSAMPLE_SIGNAL") != NULL;
+	pid_t parent = getpid(), child = fork();
+
+	check(child >= 0, "fork");
+	if (child > 0)
+		return;
+	for (unsigned i = 0; getppid() == parent; i++) {
+		kill(parent, SIGSTOP);
+		usleep(stopped * (i % 3));
+		if (asks && i % 10 == 0)
+			kill(parent, SIGUSR2);
+		kill(parent, SIGCONT);
+		usleep(running);
+	}
+	_exit(0);
+}
+
+static void mode_stopped(void)
+{
+	start_churning(2);
+	start_stopping(1000, 500);
+	for (int i = 0; i < 40; i++) {
+		churn(500);
+		if (i % 4 == 0)
+			ask_for_profile();
+	}
+	say("main");
+	exit(5);
+}
+
+/* Nearly all the time. */
+static void mode_stopped_at_exit(void)
+{
+	start_churning(1);
+	churn(2000);
+	say("main");
+	start_stopping(10000, 50);
+	exit(5);
+}
+
+/* Once, and longer than the profiler waits for anything that is not a file. */
+static void mode_stopped_for_long(void)
+{
+	pid_t parent = getpid(), child;
+
+	churn(20000);
+	say("main");
+	child = fork();
+	check(child >= 0, "fork");
+	if (child == 0) {
+		usleep(2000);
+		kill(parent, SIGSTOP);
+		usleep(2500000);
+		kill(parent, SIGCONT);
+		_exit(0);
+	}
+	exit(5);
+}
+
+/* --- the directory of the profiles ----------------------------------------------------------- */
+
+static void fill(const char *path)
+{
+	static const char zeros[1024];
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	check(fd >= 0, "file");
+	while (write(fd, zeros, sizeof zeros) > 0)
+		;
+	check(errno == ENOSPC, "no end");
+	close(fd);
+}
+
+/* A file system of its own there, that is full, has room again, and cannot be written. */
+static void mode_full(void)
+{
+	char path[300];
+
+	snprintf(path, sizeof path, "%s/fill", argument);
+	say("before");
+	check(unshare(CLONE_NEWNS) == 0 || unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0, "unshare");
+	check(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "private");
+	check(mount("none", argument, "tmpfs", 0, "size=256k") == 0, "tmpfs");
+	fill(path);
+	ask_for_profile();
+	say("full");
+	check(unlink(path) == 0, "unlink");
+	ask_for_profile();
+	say("with room");
+	check(mount("none", argument, NULL, MS_REMOUNT | MS_RDONLY, NULL) == 0, "read-only");
+	ask_for_profile();
+	say("read-only");
+	exit(5);
+}
+
+static void *ask_for_ever(void *unused)
+{
+	for (;;)
+		ask_for_profile();
+	return unused;
+}
+
+/* The directory goes, comes, and may not be written, while profiles are. */
+static void mode_coming_and_going(void)
+{
+	char aside[300];
+	pthread_t thread;
+
+	snprintf(aside, sizeof aside, "%s.aside", argument);
+	churn(2000);
+	check(pthread_create(&thread, NULL, ask_for_ever, NULL) == 0, "thread");
+	for (int i = 0; i < 100; i++) {
+		check(rename(argument, aside) == 0, "away");
+		churn(50);
+		check(rename(aside, argument) == 0, "back");
+		churn(50);
+		check(chmod(argument, 0500) == 0, "chmod");
+		churn(50);
+		check(chmod(argument, 0700) == 0, "chmod");
+	}
+	say("main");
+	exit(5);
+}
+
+static void mode_ask(void)
+{
+	churn(100);
+	ask_for_profile();
+	say("main");
+	exit(5);
+}
+
+static const struct mode modes[] = {
+	{"stopped", mode_stopped},
+	{"stopped-at-exit", mode_stopped_at_exit},
+	{"stopped-for-long", mode_stopped_for_long},
+	{"full", mode_full},
+	{"coming-and-going", mode_coming_and_going},
+	{"ask", mode_ask},
+};
+
+int main(int argc, char **argv)
+{
+	argument = argc > 2 ? argv[2] : "";
+	return run_mode(modes, sizeof modes / sizeof modes[0], argv[1]);
+}
