@@ -140,6 +140,9 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		hs_producer_put(producer, record->sequence, &event);
 		return;
 	}
+	/* What its turn will need of it, while its stack is looked up. */
+	hs_live_set_fetch_slot(event.slot);
+	hs_heap_tracker_fetch_book(&producer->tracker, event.slot);
 	if (record->frame_count > 0)
 		event.callsite = hs_intern_stack(producer, record->frames, record->frame_count);
 	else
@@ -152,7 +155,6 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		hs_callsite_trie_hold(&producer->trie, event.callsite);
 		hs_heap_tracker_fetch_row(&producer->tracker,
 					  *hs_callsite_trie_row(&producer->trie, event.callsite));
-		hs_heap_tracker_fetch_book(&producer->tracker, event.slot);
 		fill_labels(producer, record, &event);
 	} else {
 		hs_heap_tracker_lose(&event);

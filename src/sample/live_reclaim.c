@@ -82,6 +82,11 @@ void hs_live_set_link(uint32_t number, uint32_t next)
 	atomic_store_explicit(&hs_live_slot(number)->next, next + 1, memory_order_relaxed);
 }
 
+void hs_live_set_fetch_slot(uint32_t number)
+{
+	__builtin_prefetch(hs_live_slot(number));
+}
+
 uint64_t hs_live_set_free_sequence(uint32_t number)
 {
 	return atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);

@@ -198,6 +198,7 @@ uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed);
 /* For lists of the producer's own, of such slots: HS_SLOT_NONE is the end. */
 uint32_t hs_live_set_linked(uint32_t slot);
 void hs_live_set_link(uint32_t slot, uint32_t next);
+void hs_live_set_fetch_slot(uint32_t slot); /* to be looked at soon; any number */
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);
