@@ -123,7 +123,7 @@ static bool check_engine(struct hs_unwinder *unwinder)
 
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	const char *problem = "it is not installed or lacks functions";
+	const char *problem = "it is not installed, cannot be opened or lacks functions";
 	int error = hs_libunwind_engine_load(unwinder->engine);
 
 	if (error == 0) {
