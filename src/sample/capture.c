@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "arch/regs.h"
+#include "arch/syscall.h"
 #include "base/stats.h"
 #include "base/sys.h"
 
@@ -42,6 +43,21 @@ void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *t
 }
 
 /*
+ * How much of a stack can be read, without reading it: the kernel fetches a set of signals from
+ * each page, and then does not know what to do with it.  All of it where a filter refuses that.
+ * Not inlined, and the bare call: a program's stack may be small.
+ */
+static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t bytes)
+{
+	uintptr_t page = (sp | (PAGE_BYTES - 1)) + 1;
+
+	for (; page < sp + bytes; page += PAGE_BYTES)
+		if (hs_arch_syscall(SYS_rt_sigprocmask, -1, (long)page, 0, 8, 0, 0) == -EFAULT)
+			return page - sp;
+	return bytes;
+}
+
+/*
  * Returns the bytes copied: fewer up to a page without access.  certain: those that are there
  * beyond doubt, or as good as, where a seccomp filter refuses the call.
  */
@@ -54,8 +70,7 @@ static size_t copy_by_kernel(pid_t tid, unsigned char *to, uintptr_t sp, size_t 
 		return (size_t)got;
 	if (got == -EFAULT)
 		return 0; /* the stack ends at the stack pointer */
-	if (bytes > certain)
-		bytes = certain;
+	bytes = bytes > certain ? certain : readable_bytes(sp, bytes);
 	hs_arch_copy(to, (const void *)sp, bytes);
 	return bytes;
 }

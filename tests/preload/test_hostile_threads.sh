@@ -23,6 +23,9 @@ kind stacks
 for mode in contexts switched carved guarded ended deep-threads deep-main; do
 	hostile $mode 1 -- "$victims/victim_hostile_stacks" $mode
 done
+hostile guarded-without-ptrace 1 HEAPSAMPLE_PROGRAMS=victim_hostile_stacks -- \
+	"$python" -B "$source_directory/tests/without_ptrace.py" "$victims/victim_hostile_stacks" guarded
+ended_with 0
 hostile frames 1 -- "$victims/victim_frames" /dev/null
 # shellcheck disable=SC3045 # where a shell has no -S there is no such case
 soft=$(ulimit -S -s 2>/dev/null)
