@@ -7,11 +7,10 @@
 Native stacks are whole: below main() and the functions of threads stand libc's frames, down
 to _start and clone, with nothing behind them and none of the library's own in between.
 """
-import ctypes
-import errno
 import os
 import sys
 
+import own_memory
 from profile_facts import counters, finish, read_profile
 
 LIBC = ("libc.so", "libc-2", "libpthread")
@@ -60,13 +59,6 @@ def is_root(kind, frame):
     return frame["name"] == kind
 
 
-def may_read_memory():
-    """Whether the kernel lets a process read its own memory by process_vm_readv()."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.process_vm_readv(os.getpid(), None, 0, None, 0, 0)
-    return ctypes.get_errno() not in (errno.EPERM, errno.ENOSYS)
-
-
 def wrong_stack(site, stack):
     callers, root = EXPECTED[site]
     rest = iter(frame["name"] for frame in stack)
@@ -112,7 +104,7 @@ def differences(path):
             yield "%s is %d, not %d" % (name, counts.get(name, 0), want)
 
 
-if not may_read_memory():
+if not own_memory.may_be_read():
     # Of a stack whose bounds are not known there is the rest of a page then.
     EXPECTED["site_deep_coroutine"] = (["deep_coroutine"], TRUNCATED)
 if sys.argv[2:] == ["preloaded"]:

@@ -48,7 +48,11 @@ for function in setuid setresuid; do
 done
 root limits capabilities any "HEAPSAMPLE_OUTPUT=$directory/open/%p.%n.heap.pb.gz" -- capabilities
 # Where process_vm_readv() is refused there is /proc/self/mem, which PR_SET_DUMPABLE takes away.
-limits prctl 1 -m 'libunwind is not used' -- prctl
+if "$python" -B "$source_directory/tests/preload/own_memory.py"; then
+	limits prctl 1 -- prctl
+else
+	limits prctl 1 -m 'libunwind is not used' -- prctl
+fi
 mkdir -p "$directory/root"
 root limits chroot any -m 'no such directory|libunwind is not used' -- chroot "$directory/root"
 
