@@ -6,18 +6,22 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
 #include "preload/next_alloc.h"
+#include "sample/reentry.h"
 #include "session/session.h"
 
 #define HS_EXPORT __attribute__((visibility("default"), used))
 
 HS_EXPORT int unshare(int flags);
 HS_EXPORT int setns(int fd, int type);
+HS_EXPORT int sigaltstack(const stack_t *stack, stack_t *old);
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT void *dlopen(const char *file, int mode);
 HS_EXPORT void *dlmopen(Lmid_t namespace, const char *file, int mode);
@@ -80,6 +84,23 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	}
 ALONE_WHERE_INVALID(unshare, (int flags), (flags))
 ALONE_WHERE_INVALID(setns, (int fd, int type), (fd, type))
+
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1u << 31)
+#endif
+
+/* What it is given is looked at when the kernel has read it: it may be an invalid address. */
+int sigaltstack(const stack_t *stack, stack_t *old)
+{
+	int result;
+
+	if (hs_next.sigaltstack == NULL)
+		hs_next_resolve_all();
+	result = hs_next.sigaltstack(stack, old);
+	if (result == 0 && stack != NULL && ((unsigned)stack->ss_flags & SS_AUTODISARM) != 0)
+		atomic_store_explicit(&hs_reentry_stacks_disarm, true, memory_order_relaxed);
+	return result;
+}
 
 /*
  * The real function must see the program's return address, by which it finds the RUNPATH of

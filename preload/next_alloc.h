@@ -11,6 +11,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -49,6 +50,7 @@
 	X(int, thrd_create, (thrd_t *thread, thrd_start_t start, void *argument))                  \
 	X(void, thrd_exit, (int result))                                                           \
 	X(pid_t, fork, (void))                                                                     \
+	X(int, sigaltstack, (const stack_t *stack, stack_t *old))                                  \
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
 	X(void *, dlopen, (const char *file, int mode))                                            \

@@ -21,6 +21,9 @@
 #include "profile/waiting_frees.h"
 #include "sample/live_set.h"
 
+/* So many freed slots at a time. */
+#define HS_FETCHED_FREES 64
+
 struct hs_producer {
 	struct hs_commit_order order;
 	struct hs_waiting_frees frees; /* too far ahead for `order` */
@@ -39,6 +42,8 @@ struct hs_producer {
 	uint32_t lost_callsite; /* the stack of the [lost] row */
 	uint32_t epoch;         /* samples of another are dropped; 0: all are */
 	struct hs_freed_slots freed; /* the rest of what was taken off the freed list */
+	uint32_t fetched[HS_FETCHED_FREES]; /* before that rest; a fork may come between any two */
+	uint32_t fetched_from, fetched_end;
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 

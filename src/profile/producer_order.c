@@ -7,8 +7,6 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 
-enum { FETCHED_FREES = 64 };
-
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 			    const struct hs_event *event)
 {
@@ -204,43 +202,40 @@ static void take_free(struct hs_producer *producer, uint32_t slot)
 }
 
 /*
- * Take some of the freed slots.  Their books are fetched, and then their rows, for all of them at
- * once.  Returns how many.
+ * Whether there are freed slots.  The books of the next few are fetched, and then their rows, for
+ * all of them at once.
  */
-static uint32_t next_freed(struct hs_producer *producer, uint32_t slots[FETCHED_FREES])
+static bool has_freed(struct hs_producer *producer)
 {
-	uint32_t count = 0, slot;
+	uint32_t *slots = producer->fetched, count = 0, slot;
 
-	while (count < FETCHED_FREES &&
+	if (producer->fetched_from < producer->fetched_end)
+		return true;
+	while (count < HS_FETCHED_FREES &&
 	       (slot = hs_live_set_next_freed(&producer->freed)) != HS_SLOT_NONE) {
 		hs_heap_tracker_fetch_book(&producer->tracker, slot);
 		slots[count++] = slot;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		hs_heap_tracker_fetch_row_of(&producer->tracker, slots[i]);
-	return count;
+	producer->fetched_from = 0;
+	producer->fetched_end = count;
+	return count > 0;
 }
 
 uint32_t hs_producer_take_freed(struct hs_producer *producer)
 {
-	uint32_t most = hs_live_set_capacity(), taken = 0, count;
-	uint32_t slots[FETCHED_FREES];
+	uint32_t most = hs_live_set_capacity(), count;
 
 	hs_producer_commit(producer);
-	count = next_freed(producer, slots);
-	if (count == 0) {
+	if (!has_freed(producer))
 		hs_live_set_take_freed(&producer->freed);
-		count = next_freed(producer, slots);
+	for (count = 0; count < most && has_freed(producer); count++) {
+		take_free(producer, producer->fetched[producer->fetched_from++]);
+		/* At once: the window need not span all frees since the last look. */
+		hs_producer_commit(producer);
 	}
-	for (; count > 0; count = taken < most ? next_freed(producer, slots) : 0) {
-		for (uint32_t i = 0; i < count; i++) {
-			take_free(producer, slots[i]);
-			/* At once: the window need not span all frees since the last look. */
-			hs_producer_commit(producer);
-		}
-		taken += count;
-	}
-	return taken;
+	return count;
 }
 
 uint64_t hs_producer_next_number(const struct hs_producer *producer)

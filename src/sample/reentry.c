@@ -3,10 +3,17 @@
 #include "sample/reentry.h"
 
 #include <errno.h>
+#include <signal.h>
+#include <sys/syscall.h>
 
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
+
+/* Two stack pointers this near are on the same coroutine's stack. */
+#define NEAR_BYTES ((uintptr_t)256 << 10)
+
+_Atomic bool hs_reentry_stacks_disarm;
 
 uint32_t hs_reentry_find_tid(struct hs_thread_state *thread)
 {
@@ -53,16 +60,39 @@ static bool has_lost_mark(const struct hs_thread_state *thread, uintptr_t guard)
 	return mark != hs_guard_mark(guard);
 }
 
+/* Whether the caller may be in a handler that does not run on the stack that it interrupted. */
+static bool may_be_on_alternate_stack(void)
+{
+	stack_t now = {.ss_flags = 0};
+
+	if (hs_syscall(SYS_sigaltstack, 0, (long)&now, 0, 0, 0, 0) != 0)
+		return true;
+	return (now.ss_flags & SS_ONSTACK) != 0 ||
+	       ((now.ss_flags & SS_DISABLE) != 0 &&
+		atomic_load_explicit(&hs_reentry_stacks_disarm, memory_order_relaxed));
+}
+
+static bool is_same_stack(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t sp)
+{
+	bool guard_known = hs_thread_on_known_stack(thread, guard);
+
+	return guard_known == hs_thread_on_known_stack(thread, sp) &&
+	       (guard_known || sp - guard < NEAR_BYTES);
+}
+
 /*
- * Whether the slow path that set the guard will never return: a handler has jumped out of it, if
- * its guard is among the frames from the caller down to here, or has been overwritten since.  That
- * the caller is further up does not say it: handlers' stacks, and coroutines', may lie anywhere,
- * in the thread's own stack too, and with SS_AUTODISARM the kernel does not tell.
+ * Whether the slow path that set the guard will never return, for a handler has jumped out of it:
+ * if its guard is among the frames from the caller down to here, if it has been overwritten since,
+ * or if the caller is further up the same stack.  But handlers' stacks may lie anywhere, in the
+ * thread's own stack too, above what they interrupted.
  */
 static bool is_gone(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t caller_sp)
 {
-	return guard < caller_sp &&
-	       (guard >= hs_arch_stack_pointer() || has_lost_mark(thread, guard));
+	if (guard >= caller_sp)
+		return false;
+	return guard >= hs_arch_stack_pointer() ||
+	       (is_same_stack(thread, guard, caller_sp) && !may_be_on_alternate_stack()) ||
+	       has_lost_mark(thread, guard);
 }
 
 /*

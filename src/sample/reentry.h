@@ -2,8 +2,8 @@
 /*
  * The guard of the slow path: while a thread is in it, allocations of its signal handlers pass
  * unsampled.  A handler that leaves by siglongjmp leaves the guard and maybe a reservation
- * behind; the next entry from further up the stack that finds the guard's memory in use by others
- * closes both.
+ * behind; the next entry that is further up the same stack, or finds the guard's memory in use by
+ * others, closes both.
  *
  * Called on: the program's threads, signal handlers too.  Allocates, blocks: never.  Errno:
  * not touched.
@@ -11,6 +11,7 @@
 #ifndef HS_SAMPLE_REENTRY_H
 #define HS_SAMPLE_REENTRY_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,6 +27,12 @@ static inline uint64_t hs_guard_mark(uintptr_t guard)
 {
 	return guard ^ 0x9d3a51c7e60f284bu;
 }
+
+/*
+ * Whether the program has had an alternate stack that is disarmed while a handler is on it: then
+ * the kernel does not say that one is.  For good.
+ */
+extern _Atomic bool hs_reentry_stacks_disarm;
 
 /*
  * Enter the slow path: from here on this thread's allocations come back at once.  False if

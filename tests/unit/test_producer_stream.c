@@ -12,14 +12,17 @@ static struct hs_producer *producer;
 static struct hs_streamed seen[3 * SAMPLES];
 static size_t seen_count;
 static size_t steps_until_fork; /* 0: none */
+static size_t seen_by_child;
 
 static void note(const struct hs_streamed *event)
 {
 	if (seen_count < COUNT(seen))
 		seen[seen_count++] = *event;
 	/* What a forked child would do: go on with what was taken, from a state in between. */
-	if (steps_until_fork != 0 && --steps_until_fork == 0)
+	if (steps_until_fork != 0 && --steps_until_fork == 0) {
 		hs_producer_take_freed(producer);
+		seen_by_child = seen_count;
+	}
 }
 
 static void begin(void)
@@ -90,7 +93,6 @@ static void numbers_that_stand_for_nothing_are_passed_over(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* Each free is streamed once and its slot given back, wherever another producer takes over. */
 /* Stopped or reset while samples are on their way: their frees are going to be there. */
 static void an_epoch_that_is_over_is_streamed(void)
 {
@@ -116,6 +118,7 @@ static void an_epoch_that_is_over_is_streamed(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
+/* Each free is streamed once and its slot given back, wherever another producer takes over. */
 static void a_fork_in_the_middle_loses_nothing(void)
 {
 	for (size_t step = 1; step <= 10; step++) {
@@ -131,6 +134,7 @@ static void a_fork_in_the_middle_loses_nothing(void)
 			release(A + 16 * i);
 		steps_until_fork = step;
 		hs_producer_take_freed(producer);
+		CHECK_INT(seen_by_child, 10);
 		CHECK_INT(seen_count, 10);
 		for (uint64_t i = 0; i < 10; i++)
 			CHECK_INT(seen[i].address, A + 16 * i);

@@ -448,6 +448,36 @@ static void test_guard_is_validated(void)
 	drain();
 }
 
+/* A handler has jumped out of a slow path that was far deeper; nothing has come there since. */
+static __attribute__((noinline)) void leave_deep(void)
+{
+	struct {
+		struct hs_guard guard;
+		char frames[64 << 10];
+	} deep;
+
+	__asm__ volatile("" : : "r"(&deep) : "memory");
+	deep.guard.mark = hs_guard_mark((uintptr_t)&deep.guard);
+	leave_open();
+	hs_thread.guard_sp = (uintptr_t)&deep.guard;
+}
+
+static void test_guard_far_below(void)
+{
+	struct hs_record record;
+
+	start(1);
+	CHECK(allocate(block, 1));
+	drain();
+	leave_deep();
+	atomic_store(&hs_reentry_stacks_disarm, true);
+	CHECK(!allocate(block, 1)); /* this may be a handler on a stack that lies above */
+	atomic_store(&hs_reentry_stacks_disarm, false);
+	CHECK(allocate(block, 1));
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	drain();
+}
+
 static void test_guard_on_a_coroutine(void)
 {
 	static struct hs_guard guard;
@@ -557,6 +587,7 @@ int main(void)
 	RUN(test_handler_is_passed_through);
 	RUN(test_jump_out_of_a_handler);
 	RUN(test_guard_is_validated);
+	RUN(test_guard_far_below);
 	RUN(test_guard_on_a_coroutine);
 	RUN(test_allocated_again);
 	RUN(test_stopped);
