@@ -57,6 +57,14 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
+# For programs that other users run: the library from now on, and copies of PROGRAM..., are in
+# $directory.  The build directory may be below one that only its owner enters.
+open_to_all() {
+	chmod 755 "$directory"
+	cp "$library" "$@" "$directory" || fail "cannot copy to $directory"
+	library=$directory/${library##*/}
+}
+
 # Build a program that not every machine can build: build NAME SOURCE FLAG...
 # Status 1, and what the compiler said in $directory/NAME.build, if this one cannot.
 build() {

@@ -6,8 +6,8 @@
 . "$(dirname "$0")/lib.sh"
 . "$tests/hostile.sh"
 
-victim=$victims/victim_hostile_output
-chmod 755 "$directory"
+open_to_all "$victims/victim_hostile_output"
+victim=$directory/victim_hostile_output
 
 kind stopped
 hostile stopped some -- "$victim" stopped

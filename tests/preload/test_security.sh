@@ -147,6 +147,7 @@ if command -v objdump >/dev/null && readelf -SW "$library" | grep -q symtab; the
 	done
 fi
 
+open_to_all
 # A privileged program, which is linked with the library, for the loader would not preload it.
 build privileged victim_process.c -Wl,--no-as-needed "$library" \
 	"-Wl,-rpath,$(dirname "$library")" -lpthread || {
@@ -167,7 +168,6 @@ os.execv(sys.argv[1], sys.argv[1:3])' "$directory/privileged" exit ${2:+"$2"}
 	status=$?
 }
 out=$directory/privileged.out
-chmod 755 "$directory"
 mkdir -m 777 "$directory/inside"
 privileged 1
 expect_status 5
