@@ -46,7 +46,7 @@ static int wait_done(uint32_t ask, uint64_t end_ns)
 		if (now_ns >= end_ns || hs_threads_died() ||
 		    hs_threads_sleep_on(start_ns, begun != ask))
 			return -ETIMEDOUT;
-		hs_sys_futex_wait(&done, now, HS_WAIT_SLICE_NS);
+		hs_threads_wait(&done, now);
 	}
 	return 0;
 }

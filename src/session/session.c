@@ -290,7 +290,7 @@ void hs_session_recorded(const struct hs_regs *regs)
 	struct hs_thread_state *thread = &hs_thread;
 
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
-	    !thread->no_wait && hs_thread_on_known_stack(thread, regs->sp))
+	    hs_threads_may_start(regs->sp))
 		hs_threads_start_late(regs->sp);
 	if (__builtin_expect(thread->closing != 0, 0))
 		hs_close_wait();
@@ -330,7 +330,7 @@ static void wait_until_finished(uint64_t start_ns)
 			hs_log(HS_LOG_ERROR, "no profile of %s: %s", session->program, reason);
 			break;
 		}
-		hs_sys_futex_wait(&session->finished, 0, HS_WAIT_SLICE_NS);
+		hs_threads_wait(&session->finished, 0);
 	}
 }
 

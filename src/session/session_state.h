@@ -28,9 +28,6 @@
 #define HS_DRAIN_LIMIT_NS 2000000000u
 #define HS_WRITE_LIMIT_NS 60000000000u
 
-/* In between, how often it looks whether there is something to wait for. */
-#define HS_WAIT_SLICE_NS 50000000
-
 enum hs_session_phase { HS_SESSION_NEW, HS_SESSION_ACTIVE, HS_SESSION_OFF };
 
 enum hs_threads_phase {
@@ -65,10 +62,10 @@ struct hs_session {
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
 	_Atomic int32_t starter;  /* tid of who starts them */
 	_Atomic uint32_t stop;    /* enum hs_stop */
-	pthread_t handles[2]; /* of the worker, the producer: see thread_control.c */
+	pthread_t handles[2]; /* of the worker, the producer: see thread_stop.c */
 	_Atomic pid_t tids[2]; /* theirs, from when they run on; 0: not yet */
 	bool joined[2];
-	_Atomic bool is_joining; /* a handle is being looked at; nobody waits for it */
+	_Atomic bool is_joining; /* a lock: see thread_stop.c */
 	long rseq_answer;     /* see thread_trial.c */
 	_Atomic int32_t more_threads; /* of the program, than one; below 0: none is left */
 	_Atomic bool is_ring_full_early; /* of hints: a sample without room starts them too */
@@ -159,9 +156,21 @@ bool hs_threads_ensure(void);
 
 /*
  * Have them run: as hs_threads_ensure(), or wait while another thread starts them, or they end to
- * be started again, 5 s at most.  Called on the program's threads.  Returns whether they run.
+ * be started again, 62 s at most.  Called on the program's threads.  Returns whether they run.
  */
 bool hs_threads_await(void);
+
+/*
+ * Whether this thread may start them: not in a hook, nor in a handler with a stack of its own, for
+ * it may be over pthread_create() and would wait for its locks.
+ */
+bool hs_threads_may_start(uintptr_t sp);
+
+/*
+ * Wait, for a while, until *word is no longer now, which they are to change.  Starts them if they
+ * have been told to end meanwhile, and whoever did so is gone, perhaps.
+ */
+void hs_threads_wait(_Atomic uint32_t *word, uint32_t now);
 
 /*
  * End the profiler threads if they run: what is recorded then waits until they are started

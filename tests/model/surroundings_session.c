@@ -87,7 +87,6 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 
 /* The threads are there when a scenario begins, and no call is refused. */
 
-
 void hs_fork_let_go(void)
 {
 }
@@ -95,6 +94,17 @@ void hs_fork_let_go(void)
 bool hs_threads_await(void)
 {
 	return true;
+}
+
+bool hs_threads_may_start(uintptr_t sp)
+{
+	(void)sp;
+	return false;
+}
+
+void hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
+{
+	hs_sys_futex_wait(word, now, 50000000);
 }
 
 bool hs_threads_died(void)

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -104,11 +105,31 @@ static inline bool is_stopping(void)
 	return atomic_load(&hs_session.threads) == HS_THREADS_STOPPING;
 }
 
+/* As much as they have at least; the library knows each thread's stack. */
+#define STACK_BYTES (1 << 20)
+
+struct run {
+	void *(*function)(void *);
+	void *argument;
+};
+
+static inline void *begin_run(void *argument)
+{
+	struct run run = *(struct run *)argument;
+
+	free(argument);
+	hs_session_thread_begins(STACK_BYTES, 0);
+	return run.function(run.argument);
+}
+
 static inline pthread_t run(void *(*function)(void *), void *argument)
 {
+	struct run *run = malloc(sizeof *run);
 	pthread_t thread;
 
-	CHECK_INT(pthread_create(&thread, NULL, function, argument), 0);
+	CHECK(run != NULL);
+	*run = (struct run){function, argument};
+	CHECK_INT(pthread_create(&thread, NULL, begin_run, run), 0);
 	return thread;
 }
 
@@ -118,11 +139,13 @@ static inline void *ask_for_profile(void *unused)
 	return unused;
 }
 
-/* A call that wants one thread; it waits for longer than most. */
+/* A call that wants one thread, and takes a while; it waits for longer than most. */
 static inline void *call_alone(void *unused)
 {
-	if (hs_threads_stop(HS_WRITE_LIMIT_NS))
+	if (hs_threads_stop(HS_WRITE_LIMIT_NS)) {
+		usleep(20000);
 		hs_session_alone_ends();
+	}
 	return unused;
 }
 

@@ -3,6 +3,10 @@
 #include "held_session.h"
 
 #include <linux/capability.h>
+#include <setjmp.h>
+#include <signal.h>
+
+#include "session/ask.h"
 
 /* More than the library waits for its threads to end before a call that wants none. */
 #define LONGER_THAN_A_STOP_US 2300000
@@ -76,6 +80,109 @@ static void stop_while_they_end(void)
 		pthread_join(threads[i], NULL);
 }
 
+static void *end_them(void *unused)
+{
+	CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+	return unused;
+}
+
+/* As for a moment where a thread looks whether they were killed. */
+static void stop_while_the_handles_are_in_use(void)
+{
+	pthread_t thread;
+
+	start(NULL);
+	sample(1, true);
+	atomic_store(&hs_session.is_joining, true);
+	thread = run(end_them, NULL);
+	usleep(20000);
+	atomic_store(&hs_session.is_joining, false);
+	pthread_join(thread, NULL);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+}
+
+static sigjmp_buf before_stop;
+static atomic_bool has_jumped;
+
+static void jump(int signal)
+{
+	(void)signal;
+	siglongjmp(before_stop, 1);
+}
+
+static void *stop_until_a_jump(void *unused)
+{
+	if (sigsetjmp(before_stop, 1) == 0) {
+		atomic_store(&is_held, true);
+		hs_threads_stop(HS_WRITE_LIMIT_NS);
+		CHECK(false);
+	}
+	atomic_store(&has_jumped, true);
+	return unused;
+}
+
+/* Handlers run while it waits for another's stop, and may jump out. */
+static void jump_out_of_a_stop_that_waits(void)
+{
+	const struct sigaction action = {.sa_handler = jump};
+	pthread_t thread;
+
+	start(NULL);
+	sample(1, true);
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	atomic_store(&hs_session.is_joining, true);
+	thread = run(stop_until_a_jump, NULL);
+	WAIT_UNTIL(is_held);
+	usleep(20000);
+	CHECK_INT(pthread_kill(thread, SIGUSR1), 0);
+	WAIT_UNTIL(has_jumped);
+	pthread_join(thread, NULL);
+	CHECK_INT(hs_session.threads, HS_THREADS_RUNNING);
+	atomic_store(&hs_session.is_joining, false);
+	CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+}
+
+static bool have_ended(void)
+{
+	hs_ring_wake_reader(&hs_session.ring);
+	hs_event_signal(&hs_session.producer_event);
+	return hs_sys_thread_is_gone(atomic_load(&hs_session.tids[WORKER])) &&
+	       hs_sys_thread_is_gone(atomic_load(&hs_session.tids[PRODUCER]));
+}
+
+/* Who told them to end has not waited for long enough. */
+static void stop_after_one_that_was_left(void)
+{
+	start(NULL);
+	sample(1, true);
+	WAIT_UNTIL(atomic_load(&hs_session.tids[WORKER]) != 0 &&
+		   atomic_load(&hs_session.tids[PRODUCER]) != 0);
+	atomic_store(&hs_session.threads, HS_THREADS_STOPPING);
+	atomic_store(&hs_session.stop, HS_STOP_ASKED);
+	WAIT_UNTIL(have_ended());
+	CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+}
+
+/* What was asked is done, though who had them end does not start them again. */
+static void stop_when_a_profile_is_asked_for(void)
+{
+	pthread_t threads[2];
+
+	start(NULL);
+	hold(PRODUCER, SYS_futex);
+	sample(1, true);
+	WAIT_UNTIL(is_held);
+	threads[0] = run(ask_for_profile, NULL);
+	WAIT_UNTIL(hs_ask_is_waiting());
+	threads[1] = run(end_them, NULL);
+	WAIT_UNTIL(is_stopping());
+	release();
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
 static void get_capabilities(struct __user_cap_data_struct *sets)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -143,6 +250,10 @@ static const struct held_case cases[] = {
 	{"timed_profiles_after_a_stop_in_vain", timed_profiles_after_a_stop_in_vain},
 	{"fork_while_they_end", fork_while_they_end},
 	{"stop_while_they_end", stop_while_they_end},
+	{"stop_while_the_handles_are_in_use", stop_while_the_handles_are_in_use},
+	{"jump_out_of_a_stop_that_waits", jump_out_of_a_stop_that_waits},
+	{"stop_after_one_that_was_left", stop_after_one_that_was_left},
+	{"stop_when_a_profile_is_asked_for", stop_when_a_profile_is_asked_for},
 	{"change_of_rights_waits_for_a_profile", change_of_rights_waits_for_a_profile},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };

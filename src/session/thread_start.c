@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Starts the two profiler threads.
+ *
+ * Runs on the program's threads.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "sample/recorder.h"
+#include "sample/thread_state.h"
+#include "session/session_state.h"
+#include "session/thread_stop.h"
+
+/* Room for the demangler with names that were made to exhaust it. */
+#define THREAD_STACK_BYTES ((size_t)4 << 20)
+
+/* A thread that cannot be woken has not been asleep if it has begun by then. */
+#define ASLEEP_LIMIT_NS 500000000u
+
+/* How long a thread waits for another one that starts or ends them: one may end them so long. */
+#define AWAIT_LIMIT_NS (HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS)
+
+/* How often who waits for them looks whether there is something to wait for. */
+#define WAIT_SLICE_NS 50000000
+
+static int start_thread(pthread_t *thread, void *(*start)(void *))
+{
+	struct sched_param none = {.sched_priority = 0};
+	pthread_attr_t attributes;
+	int error = pthread_attr_init(&attributes);
+
+	if (error != 0)
+		return error;
+	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
+	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
+	pthread_attr_setschedparam(&attributes, &none);
+	error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
+	if (error != 0) {
+		/* Not every thread may choose (SCHED_IDLE without privilege): as its creator. */
+		pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
+		error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
+	}
+	pthread_attr_destroy(&attributes);
+	return error;
+}
+
+static int start_in_order(void)
+{
+	struct hs_session *session = &hs_session;
+	int error = hs_threads_would_live() ? 0 : EPERM;
+
+	session->joined[0] = session->joined[1] = false;
+	if (error == 0)
+		error = start_thread(&session->handles[0], hs_threads_worker);
+	if (error == 0)
+		error = start_thread(&session->handles[1], hs_threads_producer);
+	return error;
+}
+
+/*
+ * The creating thread allocates from the arena meanwhile: it may be inside an allocation
+ * of the program (or a signal handler that interrupted one), and what pthread_create()
+ * allocates must not be sampled or wait for the program's allocator.  Signals are blocked.
+ */
+static int start_both(void)
+{
+	struct hs_thread_state saved = hs_thread;
+	int error;
+
+	hs_thread.kind = HS_THREAD_PROFILER;
+	hs_thread.bytes_until_sample = 0;
+	error = start_in_order();
+	hs_thread.kind = saved.kind;
+	hs_thread.bytes_until_sample = saved.bytes_until_sample;
+	return error;
+}
+
+/* Whether they run; off is set if they cannot be started. */
+static bool start_once(bool may_start, bool *off)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t none = HS_THREADS_NONE;
+
+	if (!atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
+		return none == HS_THREADS_RUNNING;
+	atomic_store_explicit(&session->starter, hs_sys_gettid(), memory_order_relaxed);
+	*off = !may_start || start_both() != 0;
+	atomic_store_explicit(&session->threads, *off ? HS_THREADS_FAILED : HS_THREADS_RUNNING,
+			      memory_order_release);
+	return !*off;
+}
+
+bool hs_threads_ensure(void)
+{
+	struct hs_session *session = &hs_session;
+	uint32_t phase = atomic_load_explicit(&session->threads, memory_order_acquire);
+	int saved_errno = errno;
+	struct hs_undisturbed before;
+	bool running, off = false;
+
+	if (phase != HS_THREADS_NONE && phase != HS_THREADS_STOPPING)
+		return phase == HS_THREADS_RUNNING;
+	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
+	    hs_sys_getpid() != session->process_id || hs_threads_is_deserted())
+		return false;
+	hs_threads_begin_undisturbed(&before);
+	hs_threads_end_left_stop();
+	running = start_once(before.masked, &off);
+	hs_threads_end_undisturbed(&before);
+	if (off)
+		hs_session_off("the profiler's threads cannot be started");
+	errno = saved_errno;
+	return running;
+}
+
+bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
+{
+	return not_begun && hs_sys_is_wake_refused() &&
+	       hs_sys_monotonic_ns() - start_ns > ASLEEP_LIMIT_NS;
+}
+
+/* Whether another thread starts them, or has them end; not one that a handler is over. */
+static bool is_changing(uint32_t phase)
+{
+	if (phase == HS_THREADS_STARTING)
+		return hs_session.starter != hs_sys_gettid();
+	return phase == HS_THREADS_STOPPING && !hs_threads_is_deserted();
+}
+
+bool hs_threads_await(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + AWAIT_LIMIT_NS;
+
+	for (;;) {
+		uint32_t phase = atomic_load_explicit(&session->threads, memory_order_acquire);
+
+		if (hs_threads_ensure())
+			return true;
+		/* Or has just begun or done so. */
+		if ((!is_changing(phase) && atomic_load(&session->threads) == phase) ||
+		    hs_sys_monotonic_ns() >= end_ns)
+			return false;
+		hs_sys_futex_wait(&session->threads, phase, HS_THREADS_LOOK_NS);
+	}
+}
+
+bool hs_threads_may_start(uintptr_t sp)
+{
+	return !hs_thread.no_wait && hs_thread_on_known_stack(&hs_thread, sp);
+}
+
+void hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
+{
+	hs_sys_futex_wait(word, now, WAIT_SLICE_NS);
+	if (hs_threads_may_start((uintptr_t)__builtin_frame_address(0)))
+		hs_threads_ensure();
+}
+
+void hs_threads_wait_reader(uint64_t timeout_ns)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+
+	while (atomic_load_explicit(&session->threads, memory_order_relaxed) ==
+		       HS_THREADS_RUNNING &&
+	       !hs_record_has_reader() && hs_sys_monotonic_ns() < end_ns)
+		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, HS_THREADS_LOOK_NS);
+}
+
+void hs_threads_start_late(uintptr_t sp)
+{
+	/* Before they run: then they are a forked child's, and libunwind has been its parent's. */
+	bool is_loaded = hs_session.engine_loaded;
+
+	/* Samples that may wait for room need somebody who makes it. */
+	if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 && hs_record_may_wait(sp))
+		hs_threads_wait_reader(HS_START_LIMIT_NS);
+}
