@@ -126,7 +126,11 @@ void hs_session_exec_begins(void)
 	/* In a handler over fork(): the producer would wait for this thread. */
 	hs_fork_let_go();
 	hs_record_settle();
-	error = hs_threads_await() ? hs_ask(&profile, NULL, 0) : -EAGAIN;
+	error = -EAGAIN;
+	if ((atomic_load(&hs_session.threads) == HS_THREADS_RUNNING ||
+	     hs_threads_may_start((uintptr_t)__builtin_frame_address(0))) &&
+	    hs_threads_await())
+		error = hs_ask(&profile, NULL, 0);
 	/* A profile that could not be written was told of. */
 	if (error == -ETIMEDOUT || error == -EBUSY || error == -EAGAIN)
 		hs_log(HS_LOG_ERROR, "the profile of %s was not complete before its exec",

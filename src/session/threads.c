@@ -263,12 +263,18 @@ void hs_threads_pause(void *unused)
 	hs_cpu_note_producer(true);
 }
 
-/* Asked to end, the producer does: from now on that stands. */
+/*
+ * Asked to end, the producer does, after the final profile if that is due: from now on that stands.
+ */
 static bool agrees_to_stop(void)
 {
+	struct hs_session *session = &hs_session;
 	uint32_t asked = HS_STOP_ASKED;
 
-	return atomic_compare_exchange_strong(&hs_session.stop, &asked, HS_STOP_AGREED);
+	/* Acquire: what was requested before. */
+	return atomic_load_explicit(&session->stop, memory_order_acquire) == HS_STOP_ASKED &&
+	       (atomic_load(&session->requests) & HS_REQUEST_FINAL) == 0 &&
+	       atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_AGREED);
 }
 
 void *hs_threads_producer(void *unused)

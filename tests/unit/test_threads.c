@@ -5,6 +5,8 @@
  */
 #include "held_session.h"
 
+#include <signal.h>
+
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "unwind/unwound.h"
@@ -12,10 +14,20 @@
 /* More than a number is waited for. */
 #define LONGER_THAN_A_GAP_US 110000
 
+/* A profile may take so long. */
+#define LONG_US 5300000
+
 static void *release_in_exit(void *unused)
 {
 	WAIT_UNTIL(atomic_load(&hs_session.finishing) != 0);
-	usleep(20000);
+	usleep(LONG_US);
+	release();
+	return unused;
+}
+
+static void *release_when_stopping(void *unused)
+{
+	WAIT_UNTIL(is_stopping());
 	release();
 	return unused;
 }
@@ -33,6 +45,31 @@ static void exit_while_they_end(void)
 	CHECK_INT(hs_stats_get(dumps), 2);
 	for (int i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
+}
+
+static void *end_in_exit(void *unused)
+{
+	WAIT_UNTIL(atomic_load(&hs_session.requests) != 0);
+	CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+	CHECK_INT(hs_stats_get(dumps), 1);
+	return unused;
+}
+
+/* The producer is late, and told to end when the final profile is due. */
+static void end_when_exit_has_asked(void)
+{
+	pthread_t threads[2];
+
+	start(NULL);
+	hold(PRODUCER, SYS_futex);
+	sample(1, true);
+	WAIT_UNTIL(is_held);
+	threads[0] = run(end_in_exit, NULL);
+	threads[1] = run(release_when_stopping, NULL);
+	hs_session_finish();
+	CHECK_INT(hs_stats_get(dumps), 1);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
 }
 
 static void *execute(void *unused)
@@ -69,6 +106,31 @@ static void exec_before_they_start(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
+static void execute_in_handler(int signal)
+{
+	(void)signal;
+	hs_session_exec_begins();
+}
+
+/* It may be over pthread_create() and its locks. */
+static void exec_on_a_stack_of_its_own(void)
+{
+	const stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
+	const struct sigaction action = {.sa_handler = execute_in_handler, .sa_flags = SA_ONSTACK};
+
+	start(NULL);
+	sample(1, false);
+	CHECK_INT(sigaltstack(&stack, NULL), 0);
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	CHECK_INT(raise(SIGUSR1), 0);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	/* With threads it is written there too. */
+	sample(1, true);
+	WAIT_UNTIL(atomic_load(&hs_session.threads) == HS_THREADS_RUNNING);
+	CHECK_INT(raise(SIGUSR1), 0);
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
 static int create_late(pthread_t *thread, const pthread_attr_t *attributes,
 		       void *(*function)(void *), void *argument)
 {
@@ -80,7 +142,6 @@ static int create_late(pthread_t *thread, const pthread_attr_t *attributes,
 
 static void *sample_one(void *unused)
 {
-	hs_session_thread_begins(0, 0);
 	hs_threads_ensure();
 	return unused;
 }
@@ -170,8 +231,10 @@ static void number_is_far_behind_in_the_queue(void)
 
 static const struct held_case cases[] = {
 	{"exit_while_they_end", exit_while_they_end},
+	{"end_when_exit_has_asked", end_when_exit_has_asked},
 	{"exec_while_they_end", exec_while_they_end},
 	{"exec_before_they_start", exec_before_they_start},
+	{"exec_on_a_stack_of_its_own", exec_on_a_stack_of_its_own},
 	{"exec_while_they_start", exec_while_they_start},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
