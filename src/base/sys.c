@@ -245,14 +245,18 @@ ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_
 	struct iovec to = { .iov_base = buffer, .iov_len = bytes };
 	struct iovec from = { .iov_base = (void *)address, .iov_len = bytes };
 
-	/* Nothing but the end of the thread interrupts it. */
+	/* Not repeated, which takes stack: nothing is known to interrupt it but the thread's end. */
 	return hs_syscall(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
 }
 
 ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
 {
-	ssize_t got = hs_sys_process_vm_read(hs_sys_gettid(), address, buffer, bytes);
+	unsigned repeats = 0;
+	ssize_t got;
 
+	do
+		got = hs_sys_process_vm_read(hs_sys_gettid(), address, buffer, bytes);
+	while (got == -EINTR && ++repeats < REPEATS_MAX);
 	/* Where a seccomp filter refuses it, the same bytes by way of /proc. */
 	if (got == -EPERM || got == -ENOSYS) {
 		int fd = hs_sys_open("/proc/thread-self/mem", O_RDONLY, 0);
