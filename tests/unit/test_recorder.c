@@ -449,33 +449,33 @@ static void test_guard_is_validated(void)
 }
 
 /* A handler has jumped out of a slow path that was far deeper; nothing has come there since. */
-static __attribute__((noinline)) void leave_deep(void)
-{
-	struct {
-		struct hs_guard guard;
-		char frames[64 << 10];
-	} deep;
-
-	__asm__ volatile("" : : "r"(&deep) : "memory");
-	deep.guard.mark = hs_guard_mark((uintptr_t)&deep.guard);
-	leave_open();
-	hs_thread.guard_sp = (uintptr_t)&deep.guard;
-}
-
 static void test_guard_far_below(void)
 {
+	static struct {
+		struct hs_guard guard;
+		char frames[64 << 10];
+	} stack;
 	struct hs_record record;
+	uintptr_t sp = here.sp, low = hs_thread.stack_low, high = hs_thread.stack_high;
 
 	start(1);
 	CHECK(allocate(block, 1));
 	drain();
-	leave_deep();
+	hs_thread.stack_low = (uintptr_t)&stack;
+	hs_thread.stack_high = (uintptr_t)(&stack + 1);
+	here.sp = hs_thread.stack_high - 1024;
+	stack.guard.mark = hs_guard_mark((uintptr_t)&stack.guard);
+	leave_open();
+	hs_thread.guard_sp = (uintptr_t)&stack.guard;
 	atomic_store(&hs_reentry_stacks_disarm, true);
 	CHECK(!allocate(block, 1)); /* this may be a handler on a stack that lies above */
 	atomic_store(&hs_reentry_stacks_disarm, false);
 	CHECK(allocate(block, 1));
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	drain();
+	here.sp = sp;
+	hs_thread.stack_low = low;
+	hs_thread.stack_high = high;
 }
 
 static void test_guard_on_a_coroutine(void)
