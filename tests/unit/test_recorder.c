@@ -455,12 +455,14 @@ static void test_guard_far_below(void)
 		struct hs_guard guard;
 		char frames[64 << 10];
 	} stack;
+	stack_t none = {.ss_flags = SS_DISABLE}, before; /* a sanitizer has an alternate stack */
 	struct hs_record record;
 	uintptr_t sp = here.sp, low = hs_thread.stack_low, high = hs_thread.stack_high;
 
 	start(1);
 	CHECK(allocate(block, 1));
 	drain();
+	CHECK_INT(sigaltstack(&none, &before), 0);
 	hs_thread.stack_low = (uintptr_t)&stack;
 	hs_thread.stack_high = (uintptr_t)(&stack + 1);
 	here.sp = hs_thread.stack_high - 1024;
@@ -476,6 +478,7 @@ static void test_guard_far_below(void)
 	here.sp = sp;
 	hs_thread.stack_low = low;
 	hs_thread.stack_high = high;
+	CHECK_INT(sigaltstack(&before, NULL), 0);
 }
 
 static void test_guard_on_a_coroutine(void)
