@@ -75,13 +75,7 @@ void hs_live_index_remove(uint64_t key, uint32_t slot)
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
-	uint64_t hash = hs_live_hash(key), tags;
-
-	search->bucket = hs_live_table_home(atomic_load(&hs_live_index), hash);
-	search->tag_in_each = hs_live_table_tag_in_each(hash);
-	tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
-	search->lanes = hs_live_table_lanes(tags, search->tag_in_each);
-	search->is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
+	*search = hs_live_search_of(key);
 }
 
 uint32_t hs_live_search_next(struct hs_live_search *search)

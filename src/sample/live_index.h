@@ -27,20 +27,6 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot);
 void hs_live_index_remove(uint64_t key, uint32_t slot);
 
 /*
- * Whether a walk for a key would find a slot, or go on to the neighbour.  A free of what is not
- * sampled, for which the filter's byte is set by chance, ends with this.  Any thread.
- */
-static inline bool hs_live_index_may_hold(uint64_t key)
-{
-	uint64_t hash = hs_live_hash(key);
-	uint64_t tags = atomic_load_explicit(
-		&hs_live_table_home(atomic_load(&hs_live_index), hash)->tags, memory_order_relaxed);
-
-	return (hs_live_table_lanes(tags, hs_live_table_tag_in_each(hash)) |
-		tags >> HS_LIVE_OVERFLOW_SHIFT) != 0;
-}
-
-/*
  * Walk the slots entered under a key's tag when the walk began, and perhaps others.  Any thread,
  * lock-free.
  */
@@ -50,6 +36,32 @@ struct hs_live_search {
 	uint64_t lanes;       /* of this bucket, yet to look at: the highest bit of their bytes */
 	bool is_neighbour_left;
 };
+
+/* The walk for a key, at its beginning. */
+static inline struct hs_live_search hs_live_search_of(uint64_t key)
+{
+	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash);
+	struct hs_live_bucket *home = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	uint64_t tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
+
+	return (struct hs_live_search){
+		.bucket = home,
+		.tag_in_each = tag_in_each,
+		.lanes = hs_live_table_lanes(tags, tag_in_each),
+		.is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0,
+	};
+}
+
+/*
+ * Whether a walk for a key would find a slot, or go on to the neighbour.  A free of what is not
+ * sampled, for which the filter's byte is set by chance, ends with this.  Any thread.
+ */
+static inline bool hs_live_index_may_hold(uint64_t key)
+{
+	const struct hs_live_search search = hs_live_search_of(key);
+
+	return search.lanes != 0 || search.is_neighbour_left;
+}
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key);
 uint32_t hs_live_search_next(struct hs_live_search *search);

@@ -76,7 +76,7 @@ static inline uint64_t hs_live_hash(uint64_t key)
  * The current table's filter: how many entries have keys of a hash, a byte for each hash.  Its
  * address is also, by its lowest five bits, the shift that makes the hash.  Of the keys that
  * are not in the table one in sixteen at most meets a byte that is not 0.  Where tables have no
- * filter (live_table.h), there is one byte for all.
+ * filter (live_table.h), two bytes are there for all keys, and not 0.
  * Written: with atomics, by the producer.  Read: by every free.
  */
 extern uintptr_t hs_live_filter;
