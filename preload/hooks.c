@@ -71,14 +71,15 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 #define ALONE_WHERE_INVALID(name, parameters, arguments)                                           \
 	int name parameters                                                                        \
 	{                                                                                          \
+		struct hs_undisturbed before;                                                      \
 		int result;                                                                        \
 												   \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		result = hs_next.name arguments;                                                   \
-		if (result != 0 && errno == EINVAL && hs_session_alone_begins()) {                 \
+		if (result != 0 && errno == EINVAL && hs_session_alone_begins(&before)) {          \
 			result = hs_next.name arguments;                                           \
-			hs_session_alone_ends();                                                   \
+			hs_session_alone_ends(&before);                                            \
 		}                                                                                  \
 		return result;                                                                     \
 	}

@@ -95,7 +95,6 @@ void hs_next_resolve_all(void)
 #undef LOOK_UP_C
 #define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(name);
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
-	HS_NEXT_CAPABILITIES(LOOK_UP_NAMED)
 	HS_NEXT_NEW(LOOK_UP_NAMED)
 	HS_NEXT_DELETE(LOOK_UP_NAMED)
 #undef LOOK_UP_NAMED

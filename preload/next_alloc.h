@@ -53,6 +53,7 @@
 	X(int, sigaltstack, (const stack_t *stack, stack_t *old))                                  \
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
+	X(int, capset, (void *header, const void *data))                                           \
 	X(void *, dlopen, (const char *file, int mode))                                            \
 	X(void *, dlmopen, (Lmid_t namespace, const char *file, int mode))                         \
 	X(int, dlclose, (void *handle))                                                            \
@@ -71,7 +72,6 @@
 	X(setresgid, (gid_t real, gid_t effective, gid_t saved), (real, effective, saved))         \
 	X(setgroups, (size_t count, const gid_t *groups), (count, groups))                         \
 	X(initgroups, (const char *user, gid_t group), (user, group))
-#define HS_NEXT_CAPABILITIES(X) X(capset, (void *header, const void *data), (header, data))
 
 /* operator new and delete by their mangled names (size_t is "m" on LP64). */
 #define HS_NEXT_PLAIN_NEW(X)                                                                       \
@@ -133,7 +133,6 @@ struct hs_next {
 #undef HS_NEXT_FIELD
 #define HS_NEXT_FIELD(name, arguments, names) int (*name) arguments;
 	HS_NEXT_RIGHTS(HS_NEXT_FIELD)
-	HS_NEXT_CAPABILITIES(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD
 #define HS_NEXT_FIELD(name, arguments, names) void *(*name) arguments;
 	HS_NEXT_NEW(HS_NEXT_FIELD)

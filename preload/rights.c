@@ -14,25 +14,35 @@
 
 #define HS_EXPORT __attribute__((visibility("default"), used))
 
-#define DEFINE(begins, name, arguments, names)                                                     \
+#define DEFINE_RIGHTS(name, arguments, names)                                                      \
 	HS_EXPORT int name arguments;                                                              \
 	int name arguments                                                                         \
 	{                                                                                          \
-		bool alone;                                                                        \
+		bool ended;                                                                        \
 		int result;                                                                        \
 												   \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
-		alone = begins();                                                                  \
+		ended = hs_session_rights_begin();                                                 \
 		result = hs_next.name names;                                                       \
-		if (alone)                                                                         \
-			hs_session_alone_ends();                                                   \
+		if (ended)                                                                         \
+			hs_session_rights_end();                                                   \
 		return result;                                                                     \
 	}
-
-#define DEFINE_RIGHTS(name, arguments, names)                                                      \
-	DEFINE(hs_session_rights_begin, name, arguments, names)
-#define DEFINE_CAPABILITIES(name, arguments, names)                                                \
-	DEFINE(hs_session_alone_begins, name, arguments, names)
 HS_NEXT_RIGHTS(DEFINE_RIGHTS)
-HS_NEXT_CAPABILITIES(DEFINE_CAPABILITIES)
+
+HS_EXPORT int capset(void *header, const void *data);
+int capset(void *header, const void *data)
+{
+	struct hs_undisturbed before;
+	bool alone;
+	int result;
+
+	if (hs_next.capset == NULL)
+		hs_next_resolve_all();
+	alone = hs_session_alone_begins(&before);
+	result = hs_next.capset(header, data);
+	if (alone)
+		hs_session_alone_ends(&before);
+	return result;
+}

@@ -13,6 +13,7 @@
 #define HS_SESSION_SESSION_H
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,19 +99,29 @@ void hs_session_thread_ends(void);
 /* Whether the program has one thread only, as far as we know: the profiler's do not count. */
 bool hs_session_program_is_one_thread(void);
 
+/* A thread that is not to be interrupted: no handler runs over it, no cancellation ends it. */
+struct hs_undisturbed {
+	sigset_t mask;
+	int cancel_type;
+	bool masked; /* else the program's handlers would run */
+};
+
 /*
  * Before a call that must not, or can not, be made in a process with the profiler's threads: have
- * them end.  true: they have, and the other is called after it.  Waits for a profile that is
- * being written, 2 s at most.  Called on: the program's threads.  Errno: preserved.
+ * them end.  true: they have, the caller is undisturbed, for a handler's sample would start them
+ * again, and the other is called after it.  Waits for a profile that is being written, 2 s at
+ * most.  Called on: the program's threads.  Errno: preserved.
  */
-bool hs_session_alone_begins(void);
-void hs_session_alone_ends(void);
+bool hs_session_alone_begins(struct hs_undisturbed *before);
+void hs_session_alone_ends(const struct hs_undisturbed *before);
 
 /*
  * The same before a call that libc has each thread make, where the profiler's might not be allowed
- * what the caller is: 62 s at most, for libc would end the process.
+ * what the caller is: 62 s at most, for libc would end the process.  What starts them again before
+ * the call, a sample of the caller's, makes them with the caller's rights.
  */
 bool hs_session_rights_begin(void);
+void hs_session_rights_end(void);
 
 /*
  * What a program asks for, see heapsample.h: a profile now (path: its name, may be NULL),

@@ -48,3 +48,8 @@ bool hs_session_rights_begin(void)
 		differs(&ours, atomic_load(&hs_session.tids[1]))) &&
 	       hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
+
+void hs_session_rights_end(void)
+{
+	hs_threads_ensure();
+}

@@ -208,23 +208,34 @@ static bool begin_stop(uint64_t end_ns, struct hs_undisturbed *before)
 	return false;
 }
 
-bool hs_threads_stop(uint64_t limit_ns)
+/* Whether they have ended; if so, the caller is undisturbed. */
+static bool stop_undisturbed(uint64_t limit_ns, struct hs_undisturbed *before)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
 	int saved_errno = errno;
-	struct hs_undisturbed before;
 	bool gone = false;
 
 	if (hs_on_profiler_thread() || hs_sys_getpid() != hs_session.process_id)
 		return false;
-	if (begin_stop(end_ns, &before)) {
+	if (begin_stop(end_ns, before)) {
 		gone = join_both(end_ns) || take_back_stop();
 		if (gone)
 			note_gone();
 		end_joining();
-		hs_threads_end_undisturbed(&before);
+		if (!gone)
+			hs_threads_end_undisturbed(before);
 	}
 	errno = saved_errno;
+	return gone;
+}
+
+bool hs_threads_stop(uint64_t limit_ns)
+{
+	struct hs_undisturbed before;
+	bool gone = stop_undisturbed(limit_ns, &before);
+
+	if (gone)
+		hs_threads_end_undisturbed(&before);
 	return gone;
 }
 
@@ -251,12 +262,13 @@ bool hs_session_program_is_one_thread(void)
 	return atomic_load(&hs_session.more_threads) <= 0;
 }
 
-bool hs_session_alone_begins(void)
+bool hs_session_alone_begins(struct hs_undisturbed *before)
 {
-	return hs_threads_stop(STOP_LIMIT_NS);
+	return stop_undisturbed(STOP_LIMIT_NS, before);
 }
 
-void hs_session_alone_ends(void)
+void hs_session_alone_ends(const struct hs_undisturbed *before)
 {
 	hs_threads_ensure();
+	hs_threads_end_undisturbed(before);
 }

@@ -3,8 +3,9 @@
 #ifndef HS_SESSION_THREAD_STOP_H
 #define HS_SESSION_THREAD_STOP_H
 
-#include <signal.h>
 #include <stdbool.h>
+
+#include "session/session.h"
 
 /* Between two looks at what nobody wakes for. */
 #define HS_THREADS_LOOK_NS 1000000
@@ -15,12 +16,6 @@
  * disabled: no point of it is passed, and glibc 2.36 forgets PTHREAD_CANCELED in
  * pthread_setcancelstate().
  */
-struct hs_undisturbed {
-	sigset_t mask;
-	int cancel_type;
-	bool masked; /* else the program's handlers would run on our threads */
-};
-
 void hs_threads_begin_undisturbed(struct hs_undisturbed *before);
 void hs_threads_end_undisturbed(const struct hs_undisturbed *before);
 

@@ -144,7 +144,7 @@ static inline void *call_alone(void *unused)
 {
 	if (hs_threads_stop(HS_WRITE_LIMIT_NS)) {
 		usleep(20000);
-		hs_session_alone_ends();
+		hs_threads_ensure();
 	}
 	return unused;
 }

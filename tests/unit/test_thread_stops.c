@@ -11,13 +11,17 @@
 /* More than the library waits for its threads to end before a call that wants none. */
 #define LONGER_THAN_A_STOP_US 2300000
 
+static _Atomic int handled;
+
 /* Nothing is sampled any more, and the profiles go on. */
 static void timed_profiles_after_a_stop_in_vain(void)
 {
+	struct hs_undisturbed before;
+
 	start("HEAPSAMPLE_TIME_INTERVAL=1");
 	hold(PRODUCER, SYS_write);
 	WAIT_UNTIL(is_held);
-	CHECK(!hs_session_alone_begins());
+	CHECK(!hs_session_alone_begins(&before));
 	release();
 	WAIT_UNTIL(hs_stats_get(dumps) >= 3);
 }
@@ -60,7 +64,7 @@ static void fork_while_they_end(void)
 static void *end_too(void *unused)
 {
 	if (hs_threads_stop(HS_WRITE_LIMIT_NS))
-		hs_session_alone_ends();
+		hs_threads_ensure();
 	CHECK(!is_stopping());
 	return unused;
 }
@@ -223,6 +227,43 @@ static void change_of_rights_waits_for_a_profile(void)
 	pthread_join(threads[0], NULL);
 }
 
+static void allocate(int number)
+{
+	(void)number;
+	sample(1, true);
+	hs_threads_ensure();
+	atomic_fetch_add(&handled, 1);
+}
+
+static void *be_alone(void *unused)
+{
+	struct hs_undisturbed before;
+
+	CHECK(hs_session_alone_begins(&before));
+	CHECK_INT(handled, 0);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	hs_session_alone_ends(&before);
+	CHECK_INT(handled, 1);
+	CHECK_INT(hs_session.threads, HS_THREADS_RUNNING);
+	return unused;
+}
+
+/* Its handler allocates: that would start them before the call that they were ended for. */
+static void signal_during_a_stop(void)
+{
+	struct sigaction action = {.sa_handler = allocate};
+	pthread_t threads[2];
+
+	sigaction(SIGUSR1, &action, NULL);
+	threads[0] = write_for_long();
+	threads[1] = run(be_alone, NULL);
+	WAIT_UNTIL(is_stopping());
+	pthread_kill(threads[1], SIGUSR1);
+	release();
+	pthread_join(threads[1], NULL);
+	pthread_join(threads[0], NULL);
+}
+
 static void *end_last_thread(void *unused)
 {
 	hs_session_thread_ends();
@@ -255,6 +296,7 @@ static const struct held_case cases[] = {
 	{"stop_after_one_that_was_left", stop_after_one_that_was_left},
 	{"stop_when_a_profile_is_asked_for", stop_when_a_profile_is_asked_for},
 	{"change_of_rights_waits_for_a_profile", change_of_rights_waits_for_a_profile},
+	{"signal_during_a_stop", signal_during_a_stop},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };
 
