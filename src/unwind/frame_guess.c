@@ -38,16 +38,21 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 						 : follow_frame_pointer(window, regs);
 }
 
-bool hs_frame_guess_is_after_call(struct hs_memory_cache *memory,
-				  const struct hs_mapping_table *table, uint64_t pc)
+enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
+				     const struct hs_mapping_table *table, uint64_t pc)
 {
 	const struct hs_mapping *mapping;
 	uint8_t code[HS_ARCH_CALL_BYTES];
 
 	if (pc <= sizeof code)
-		return false;
-	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0)
-		return hs_arch_is_after_call(code);
+		return HS_RETURN_NONE;
+	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0) {
+		if (hs_arch_is_after_call(code))
+			return HS_RETURN_AFTER_CALL;
+		return hs_arch_is_padded_entry(pc, code) ? HS_RETURN_TO_ENTRY : HS_RETURN_NONE;
+	}
 	mapping = hs_mapping_table_get(table, hs_mapping_table_find(table, pc - 1));
-	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0
+		       ? HS_RETURN_AFTER_CALL
+		       : HS_RETURN_NONE;
 }

@@ -23,12 +23,18 @@ enum hs_guess {
 /* regs: of the frame; with HS_GUESS_FRAME, those of its caller. */
 enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs);
 
+enum hs_return {
+	HS_RETURN_NONE, /* no return address */
+	HS_RETURN_AFTER_CALL,
+	HS_RETURN_TO_ENTRY, /* where code begins: to there a frame returns that V8 has deoptimized
+			     */
+};
+
 /*
- * Whether the code before a guessed return address is a call.  Generated code that is gone
- * since is taken to have been right: a process that ends unmaps it before its last samples
- * are unwound.
+ * What a guessed return address is, by the code before it.  Generated code that is gone since is
+ * taken to have been right: a process that ends unmaps it before its last samples are unwound.
  */
-bool hs_frame_guess_is_after_call(struct hs_memory_cache *memory,
-				  const struct hs_mapping_table *table, uint64_t pc);
+enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
+				     const struct hs_mapping_table *table, uint64_t pc);
 
 #endif

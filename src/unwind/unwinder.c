@@ -43,7 +43,7 @@ struct walk {
 	size_t count;
 	size_t depth;
 	unsigned own_frames;
-	bool is_call;     /* pc is a return address, not an interrupted instruction */
+	bool is_call;     /* pc is after a call, not an interrupted instruction or an entry */
 	bool is_guess;    /* found by the frame pointer */
 	bool is_switched; /* a signal interrupted another stack than the copied one */
 };
@@ -256,6 +256,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_regs regs = walk->stepper.regs;
+	enum hs_return kind = HS_RETURN_NONE;
 
 	if (is_first_frame(walk))
 		return HS_STOP_COMPLETE;
@@ -270,13 +271,12 @@ static enum hs_stop guess_frame(struct walk *walk)
 		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
-	walk->is_call = true;
-	walk->is_guess = true;
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
-	if (find_mapping(unwinder, regs.pc - 1) == HS_MAPPING_NONE ||
-	    !hs_frame_guess_is_after_call(unwinder->memory, unwinder->table, regs.pc))
-		return HS_STOP_NO_INFO;
-	return HS_STOP_NOT;
+	if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
+		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc);
+	walk->is_call = kind != HS_RETURN_TO_ENTRY;
+	walk->is_guess = true;
+	return kind == HS_RETURN_NONE ? HS_STOP_NO_INFO : HS_STOP_NOT;
 }
 
 /* Take the frame that the step led to, if it lies above the one before, at below. */

@@ -6,10 +6,11 @@
 
 SAMPLES: compared, at least.  GENERATED: of these with generated code in the stack, at least.
 
-Stacks are compared as call sites (return address - 1) with their number of allocations,
-without the frames of the recording library and of the library under test.  Left out on both
-sides: what the loader runs (constructors, before recording began), what the recording
-library allocates itself, and what the library under test does.
+Stacks are compared as call sites (return address - 1; the address itself where V8 has a frame
+return to the beginning of code) with their number of allocations, without the frames of the
+recording library and of the library under test.  Left out on both sides: what the loader runs
+(constructors, before recording began), what the recording library allocates itself, and what
+the library under test does.
 
 Each stack that differs is paired with the one of the other side that it shares most of its
 innermost frames with, and the pair must be of one of the kinds below.  Prints a table row.
@@ -96,6 +97,16 @@ def profile_stacks(profile, anonymous):
     return result
 
 
+def with_entries(truth, found):
+    """truth with the address itself where a frame returns to the beginning of code."""
+    entries = {address for stack in found for address in stack
+               if isinstance(address, int) and address % 32 == 0}
+    result = collections.Counter()
+    for stack, count in truth.items():
+        result[tuple(address + (address + 1 in entries) for address in stack)] += count
+    return result
+
+
 def common(a, b):
     """How many innermost frames are the same."""
     for i, (x, y) in enumerate(zip(a, b)):
@@ -159,6 +170,7 @@ def differences(name, samples, generated, path, truth_path):
     truth, found = true_stacks(truth_path), profile_stacks(profile, anonymous)
     code = Ranges(truth_path + ".maps", "")
     code.ranges += [(mapping.memory_start, mapping.memory_limit) for mapping in profile.mappings]
+    truth = with_entries(truth, found)
     total = sum(truth.values())
     equal = sum((truth & found).values())
     through = sum(count for stack, count in found.items() if not anonymous.isdisjoint(stack))

@@ -14,7 +14,7 @@ for mode in return exit exit-directly quick-exit exit-thread exit-busy; do
 done
 hostile pthread-exit 1 -- "$victim" pthread-exit
 for how in thrd_exit pthread_exit; do
-	hostile c11.$how 1 -- "$victim" c11 $how
+	hostile c11.$how 1 HEAPSAMPLE_BLOCK=10000 -- "$victim" c11 $how
 	check check_profile.py uncounted "$directory/c11.$how.1"/*.heap.pb.gz lost_ring stackless
 done
 hostile thrd-exit 1 -- "$victim" thrd-exit

@@ -78,6 +78,36 @@ static void test_code_without_unwind_tables(void)
 	end();
 }
 
+/* The frame's return address was replaced: by where code begins, after padding, or by a lie. */
+static void test_return_to_an_entry(void)
+{
+	const uint64_t entry = 64;
+
+	begin();
+	map_code(NULL, -1);
+	call_machine_code();
+	memset(code + sizeof machine_code, 0xcc, entry - sizeof machine_code);
+	for (size_t at = 0; at + 8 <= capture.snapshot.stack_bytes; at += 8) {
+		uint64_t word, replaced = (uintptr_t)code + entry;
+
+		memcpy(&word, capture.bytes + at, sizeof word);
+		if (word == (uintptr_t)code + OUTER_RETURN)
+			memcpy(capture.bytes + at, &replaced, sizeof replaced);
+	}
+	unwind();
+	CHECK(is_complete());
+	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
+	CHECK_INT(frames[2].address, (uintptr_t)code + entry);
+	CHECK_INT(frames[3].mapping, frames[0].mapping);
+
+	code[entry - 1] = 0x90;
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	munmap(code, 4096);
+	end();
+}
+
 /* A JIT compiler's code is unmapped before the last samples are unwound. */
 static void test_code_that_is_gone(void)
 {
@@ -129,7 +159,7 @@ static FRAME uint64_t frame_pointer_frame(size_t bytes)
 /* Two frame records that point at each other. */
 static void test_loop(void)
 {
-	uint64_t words[32] = { 0 };
+	uint64_t words[32] = {0};
 	uint64_t start = 0x7000000000;
 	uint64_t errors = hs_stats_get(unwind_bad_frame);
 	volatile size_t bytes = 100; /* a constant would make the frame one without alloca */
@@ -142,7 +172,7 @@ static void test_loop(void)
 	words[2] = start + 8 * 8;
 	words[3] = frames[1].address + 1;
 	capture.snapshot = (struct hs_snapshot){
-		.regs = { .pc = words[9], .sp = start, .bp = start + 8 * 8 },
+		.regs = {.pc = words[9], .sp = start, .bp = start + 8 * 8},
 		.stack = words,
 		.stack_bytes = sizeof words,
 	};
@@ -208,7 +238,7 @@ static void free_memory(void *opaque, void *memory)
 static bool capture_in_closed_library(void)
 {
 	void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
-	z_stream stream = { .zalloc = capture_and_allocate, .zfree = free_memory };
+	z_stream stream = {.zalloc = capture_and_allocate, .zfree = free_memory};
 	__typeof__(inflateInit_) *inflate_init;
 	__typeof__(inflateEnd) *inflate_end;
 	void *address;
@@ -258,6 +288,7 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_code_without_unwind_tables);
+	RUN(test_return_to_an_entry);
 	RUN(test_code_that_is_gone);
 	RUN(test_replaced_code);
 	RUN(test_loop);

@@ -110,6 +110,15 @@ static inline bool hs_arch_is_after_call(const uint8_t code[HS_ARCH_CALL_BYTES])
 	return false;
 }
 
+/*
+ * Whether pc is where code begins that a JIT compiler has padded: V8 aligns its built-in code to 32
+ * bytes and fills what is left with INT3.  code: what ends at pc.
+ */
+static inline bool hs_arch_is_padded_entry(uint64_t pc, const uint8_t code[HS_ARCH_CALL_BYTES])
+{
+	return pc % 32 == 0 && code[HS_ARCH_CALL_BYTES - 1] == 0xcc;
+}
+
 /* The code that a signal handler returns to: mov $__NR_rt_sigreturn, %rax; syscall. */
 #define HS_ARCH_SIGNAL_RETURN_BYTES 9
 
