@@ -18,6 +18,9 @@
 
 #define SECOND_NS 1000000000u
 
+/* How long the producer, asked to end, goes on with what is in the ring. */
+#define EMPTY_LIMIT_NS 200000000u
+
 /* Whether our handler was installed and is, as far as we know, still there. */
 static bool signal_is_ours;
 static uint64_t next_signal_look_ns;
@@ -61,9 +64,9 @@ static void look_at_signal(void)
 
 /*
  * Wait for what the ring has before the fence to be in the books; no longer when the process
- * begins to end, for its last profile waits for that again.
+ * begins to end, for its last profile waits for that again.  Returns how much is left; 0 then.
  */
-static void process_before(uint32_t fence, uint64_t end_ns)
+static uint32_t wait_for_books(uint32_t fence, uint64_t end_ns)
 {
 	struct hs_session *session = &hs_session;
 	uint32_t left, queued;
@@ -83,12 +86,19 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 			break;
 		if (atomic_load_explicit(&session->requests, memory_order_relaxed) &
 		    HS_REQUEST_FINAL)
-			return;
+			return 0;
 		hs_lock_hand_over(&session->producer_batch);
 		hs_ring_wake_reader(&session->ring);
 		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
 		hs_lock_acquire(&session->producer_batch);
 	} while (hs_sys_monotonic_ns() < end_ns);
+	return left;
+}
+
+static void process_before(uint32_t fence, uint64_t end_ns)
+{
+	uint32_t left = wait_for_books(fence, end_ns);
+
 	if (left > 0)
 		hs_log(HS_LOG_WARN,
 		       "%u samples were not processed in time and are not in the profile", left);
@@ -178,6 +188,12 @@ void hs_schedule_drain_now(void)
 	const struct hs_fence fence = hs_schedule_fence();
 
 	hs_schedule_drain(&fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
+}
+
+void hs_schedule_empty_ring(void)
+{
+	wait_for_books(hs_ring_head_ticket(&hs_session.ring),
+		       hs_sys_monotonic_ns() + EMPTY_LIMIT_NS);
 }
 
 /* A profile of which only the last few may be kept. */

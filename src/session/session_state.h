@@ -222,6 +222,12 @@ struct hs_fence hs_schedule_fence(void);
 void hs_schedule_drain(const struct hs_fence *fence, uint64_t end_ns);
 void hs_schedule_drain_now(void);
 
+/*
+ * Have the worker make room in the ring, as far as it can in 0.2 s: the producer is about to end,
+ * and nobody makes room then.  On its thread, with producer_batch.
+ */
+void hs_schedule_empty_ring(void);
+
 /* The books are empty.  The producer's thread. */
 void hs_schedule_after_reset(void);
 void hs_dump_after_reset(void);

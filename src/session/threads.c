@@ -264,7 +264,8 @@ void hs_threads_pause(void *unused)
 }
 
 /*
- * Asked to end, the producer does, after the final profile if that is due: from now on that stands.
+ * Asked to end, the producer does, with an empty ring, and after the final profile if that is due:
+ * from now on that stands.
  */
 static bool agrees_to_stop(void)
 {
@@ -272,9 +273,14 @@ static bool agrees_to_stop(void)
 	uint32_t asked = HS_STOP_ASKED;
 
 	/* Acquire: what was requested before. */
-	return atomic_load_explicit(&session->stop, memory_order_acquire) == HS_STOP_ASKED &&
-	       (atomic_load(&session->requests) & HS_REQUEST_FINAL) == 0 &&
-	       atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_AGREED);
+	if (atomic_load_explicit(&session->stop, memory_order_acquire) != HS_STOP_ASKED)
+		return false;
+	hs_lock_acquire(&session->producer_batch);
+	hs_schedule_empty_ring();
+	hs_lock_hand_over(&session->producer_batch);
+	if (atomic_load(&session->requests) & HS_REQUEST_FINAL)
+		return false;
+	return atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_AGREED);
 }
 
 void *hs_threads_producer(void *unused)

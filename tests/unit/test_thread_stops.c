@@ -227,6 +227,19 @@ static void change_of_rights_waits_for_a_profile(void)
 	pthread_join(threads[0], NULL);
 }
 
+/* Nobody makes room in it until they are started again. */
+static void stop_leaves_an_empty_ring(void)
+{
+	struct hs_ring *ring = &hs_session.ring;
+
+	start(NULL);
+	for (int round = 0; round < 20; round++) {
+		sample(sizeof blocks, true);
+		CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+		CHECK_INT(hs_ring_unread_before(ring, hs_ring_head_ticket(ring)), 0);
+	}
+}
+
 static void allocate(int number)
 {
 	(void)number;
@@ -296,6 +309,7 @@ static const struct held_case cases[] = {
 	{"stop_after_one_that_was_left", stop_after_one_that_was_left},
 	{"stop_when_a_profile_is_asked_for", stop_when_a_profile_is_asked_for},
 	{"change_of_rights_waits_for_a_profile", change_of_rights_waits_for_a_profile},
+	{"stop_leaves_an_empty_ring", stop_leaves_an_empty_ring},
 	{"signal_during_a_stop", signal_during_a_stop},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };
