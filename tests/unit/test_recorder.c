@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "process_vm.h"
 #include "sample/capture.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
@@ -486,6 +487,10 @@ static void test_guard_on_a_coroutine(void)
 	static struct hs_guard guard;
 	struct hs_record record;
 
+	if (!may_read_by_process_vm()) {
+		printf("not run without process_vm_readv(): test_guard_on_a_coroutine\n");
+		return;
+	}
 	start(1);
 	guard.mark = hs_guard_mark((uintptr_t)&guard);
 	CHECK(allocate(block, 1));
