@@ -206,12 +206,44 @@ static int grow(struct hs_symbol_list *list)
 	return 0;
 }
 
+static uint64_t block_bit(uint64_t block)
+{
+	return (uint64_t)1 << block % 64;
+}
+
+void hs_symbol_list_want(struct hs_symbol_list *list, const struct hs_wanted *wanted)
+{
+	list->wanted = wanted;
+	memset(list->wanted_blocks, 0, sizeof list->wanted_blocks);
+	for (size_t i = 0; wanted != NULL && i < wanted->count; i++) {
+		uint64_t block = wanted->addresses[i] / HS_WANTED_BLOCK_BYTES;
+
+		list->wanted_blocks[block % HS_WANTED_BLOCKS / 64] |= block_bit(block);
+	}
+}
+
+/* Most symbols are not wanted, and are told by this: of 10^5, all but a few per cent. */
+static bool may_want(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes)
+{
+	uint64_t first = value / HS_WANTED_BLOCK_BYTES;
+	uint64_t last = (value + bytes - 1) / HS_WANTED_BLOCK_BYTES;
+
+	/* Wrapped around, too: it is looked up. */
+	return last - first > 1 ||
+	       (list->wanted_blocks[first % HS_WANTED_BLOCKS / 64] & block_bit(first)) != 0 ||
+	       (list->wanted_blocks[last % HS_WANTED_BLOCKS / 64] & block_bit(last)) != 0;
+}
+
 bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes)
 {
 	size_t low = 0, high;
 
+	if (bytes == 0)
+		bytes = 1;
 	if (list->wanted == NULL)
 		return true;
+	if (!may_want(list, value, bytes))
+		return false;
 	/* The first wanted address that is not below value. */
 	for (high = list->wanted->count; low < high;) {
 		size_t middle = low + (high - low) / 2;
@@ -222,7 +254,7 @@ bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uin
 			high = middle;
 	}
 	return low < list->wanted->count &&
-	       list->wanted->addresses[low] - value < (bytes > 0 ? bytes : 1);
+	       list->wanted->addresses[low] - value < bytes;
 }
 
 int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
@@ -337,5 +369,7 @@ void hs_symbol_list_free(struct hs_symbol_list *list)
 {
 	hs_arena_free(list->symbols);
 	hs_arena_free(list->names);
-	*list = (struct hs_symbol_list){ .wanted = list->wanted };
+	list->symbols = NULL;
+	list->names = NULL;
+	list->count = list->capacity = list->names_bytes = list->names_capacity = 0;
 }

@@ -30,6 +30,10 @@ struct hs_wanted {
 	size_t count;
 };
 
+/* Blocks of addresses of this size, by their number modulo how many the filter has. */
+#define HS_WANTED_BLOCK_BYTES 4096
+#define HS_WANTED_BLOCKS 4096
+
 /* A function, or a part of one that no better symbol names. */
 struct hs_symbol {
 	uint64_t value;      /* ELF virtual address */
@@ -46,6 +50,8 @@ struct hs_symbol_list {
 	size_t names_bytes;  /* used; at most 2^32 */
 	size_t names_capacity;
 	const struct hs_wanted *wanted; /* only symbols that contain one are added; NULL: all */
+	/* A bit for each block that has a wanted address. */
+	uint64_t wanted_blocks[HS_WANTED_BLOCKS / 64];
 };
 
 /* A symbol table of an object.  Belongs to file. */
@@ -70,6 +76,9 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
  */
 int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
 			size_t table_count);
+
+/* Set what is wanted from now on; it stays the caller's.  NULL: all. */
+void hs_symbol_list_want(struct hs_symbol_list *list, const struct hs_wanted *wanted);
 
 /* Whether a symbol of these bytes (0: no size) contains a wanted address. */
 bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes);

@@ -139,9 +139,9 @@ static int run(struct load *load, struct hs_symbols **out)
 	load->symbols = hs_arena_zalloc(sizeof *load->symbols);
 	if (load->symbols == NULL)
 		return -ENOMEM;
-	load->symbols->list.wanted = load->wanted;
+	hs_symbol_list_want(&load->symbols->list, load->wanted);
 	result = hs_assertion_catch(load_object, load);
-	load->symbols->list.wanted = NULL;
+	hs_symbol_list_want(&load->symbols->list, NULL);
 	hs_elf_file_abandon(&load->debug);
 	hs_elf_file_abandon(&load->file);
 	if (result < 0)
