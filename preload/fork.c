@@ -16,28 +16,21 @@
 
 HS_EXPORT pid_t fork(void);
 
-/* Those that are not sent, but raised by an instruction, stay: blocked they end the process. */
-static bool block_signals(sigset_t *before)
-{
-	static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-	sigset_t all;
-
-	sigfillset(&all);
-	for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
-		sigdelset(&all, raised[i]);
-	return pthread_sigmask(SIG_BLOCK, &all, before) == 0;
-}
-
 pid_t fork(void)
 {
-	sigset_t before;
+	sigset_t sent, before;
 	bool blocked;
 	pid_t child;
 
 	if (hs_next.fork == NULL)
 		hs_next_resolve_all();
-	blocked = hs_session_program_is_one_thread() && block_signals(&before);
+	if (!hs_session_program_is_one_thread())
+		return hs_next.fork();
+	hs_session_signals_sent(&sent);
+	blocked = pthread_sigmask(SIG_BLOCK, &sent, &before) == 0;
+	hs_session_fork_begins();
 	child = hs_next.fork();
+	hs_session_fork_ends(child);
 	if (blocked)
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	return child;

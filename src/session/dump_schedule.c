@@ -19,7 +19,7 @@
 #define SECOND_NS 1000000000u
 
 /* How long the producer, asked to end, goes on with what is in the ring. */
-#define EMPTY_LIMIT_NS 200000000u
+#define EMPTY_LIMIT_NS 1000000000u
 
 /* Whether our handler was installed and is, as far as we know, still there. */
 static bool signal_is_ours;

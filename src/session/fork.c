@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -40,6 +41,11 @@ static uint32_t holders;
 static __thread uint32_t depth;
 static __thread bool quiesced;
 
+/* libc has been told that there is one thread. */
+static __thread bool is_single;
+
+static bool is_installed;
+
 static bool take_batch_locks(void)
 {
 	struct hs_session *session = &hs_session;
@@ -70,6 +76,9 @@ static void prepare(void)
 
 void hs_fork_let_go(void)
 {
+	if (is_single)
+		*hs_session.next.single_threaded = 0;
+	is_single = false;
 	if (!quiesced)
 		return;
 	quiesced = false;
@@ -148,12 +157,54 @@ static void child(void)
 		atomic_store(&session->phase, HS_SESSION_OFF);
 		hs_sampler_end();
 	}
-	quiesced = false;
+	/* If libc was told so it is true here. */
+	is_single = quiesced = false;
 	errno = saved_errno;
+}
+
+/* The profiler's threads; one that has been created may not have begun. */
+static nlink_t count_own_threads(void)
+{
+	const struct hs_session *session = &hs_session;
+
+	if (atomic_load(&session->threads) == HS_THREADS_RUNNING)
+		return 2;
+	return (nlink_t)(atomic_load(&session->tids[0]) != 0) +
+	       (atomic_load(&session->tids[1]) != 0);
+}
+
+/* Whether the process has one thread besides them, counting those that libc makes for itself. */
+static bool has_one_thread(void)
+{
+	struct stat tasks;
+
+	/* A directory has two links more than it has directories in it. */
+	return hs_sys_stat("/proc/self/task", &tasks) == 0 &&
+	       tasks.st_nlink == 2 + 1 + count_own_threads();
+}
+
+void hs_session_fork_begins(void)
+{
+	char *flag = hs_session.next.single_threaded;
+
+	if (!is_installed)
+		return;
+	prepare();
+	if (depth == 1 && flag != NULL && *flag == 0 && has_one_thread()) {
+		*flag = 1;
+		is_single = true;
+	}
+}
+
+void hs_session_fork_ends(pid_t result)
+{
+	if (is_installed && result != 0)
+		parent();
 }
 
 void hs_fork_install(void)
 {
-	if (pthread_atfork(prepare, parent, child) != 0)
+	is_installed = pthread_atfork(prepare, parent, child) == 0;
+	if (!is_installed)
 		hs_log(HS_LOG_WARN, "no fork handlers: forked children are not profiled");
 }

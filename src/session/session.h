@@ -25,6 +25,8 @@ struct hs_session_next {
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes,
 			      void *(*start)(void *), void *argument);
 	bool registers_rseq; /* whether libc has each thread call rseq() */
+	/* __libc_single_threaded, libc's own and not a program's copy; NULL: it has none. */
+	char *single_threaded;
 };
 
 /*
@@ -99,18 +101,30 @@ void hs_session_thread_ends(void);
 /* Whether the program has one thread only, as far as we know: the profiler's do not count. */
 bool hs_session_program_is_one_thread(void);
 
-/* A thread that is not to be interrupted: no handler runs over it, no cancellation ends it. */
+/*
+ * Around fork() in a program of one thread, its signals blocked; result: what fork() returned, in
+ * the child too.  The profiler's threads rest meanwhile, and libc takes the program for what it
+ * is: beside threads its fork() waits for malloc's locks, which a handler that forks may have
+ * interrupted.  Errno: preserved.  Waits 0.2 s at most.
+ */
+void hs_session_fork_begins(void);
+void hs_session_fork_ends(pid_t result);
+
+/* A thread that is not to be interrupted: no signal is handled on it, no cancellation ends it. */
 struct hs_undisturbed {
 	sigset_t mask;
 	int cancel_type;
 	bool masked; /* else the program's handlers would run */
 };
 
+/* Those that are sent.  The others are raised by an instruction: blocked they end the process. */
+void hs_session_signals_sent(sigset_t *set);
+
 /*
  * Before a call that must not, or can not, be made in a process with the profiler's threads: have
- * them end.  true: they have, the caller is undisturbed, for a handler's sample would start them
- * again, and the other is called after it.  Waits for a profile that is being written, 2 s at
- * most.  Called on: the program's threads.  Errno: preserved.
+ * them end.  true: they have, the caller is undisturbed but for signals that are raised, for a
+ * handler's sample would start them again, and the other is called after it.  Waits for a profile
+ * that is being written, 2 s at most.  Called on: the program's threads.  Errno: preserved.
  */
 bool hs_session_alone_begins(struct hs_undisturbed *before);
 void hs_session_alone_ends(const struct hs_undisturbed *before);

@@ -223,7 +223,7 @@ void hs_schedule_drain(const struct hs_fence *fence, uint64_t end_ns);
 void hs_schedule_drain_now(void);
 
 /*
- * Have the worker make room in the ring, as far as it can in 0.2 s: the producer is about to end,
+ * Have the worker make room in the ring, as far as it can in 1 s: the producer is about to end,
  * and nobody makes room then.  On its thread, with producer_batch.
  */
 void hs_schedule_empty_ring(void);
@@ -307,7 +307,10 @@ void hs_close_wait(void);
 /* fork.c */
 void hs_fork_install(void);
 
-/* The process ends on this thread, perhaps in a handler over fork(): give back what that holds. */
+/*
+ * The process ends on this thread, or waits for the profiler's to end, perhaps in a handler over
+ * fork(): give back what that holds.
+ */
 void hs_fork_let_go(void);
 
 #endif

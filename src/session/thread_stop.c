@@ -217,6 +217,8 @@ static bool stop_undisturbed(uint64_t limit_ns, struct hs_undisturbed *before)
 
 	if (hs_on_profiler_thread() || hs_sys_getpid() != hs_session.process_id)
 		return false;
+	/* In a handler over fork(): its locks would keep them from ending. */
+	hs_fork_let_go();
 	if (begin_stop(end_ns, before)) {
 		gone = join_both(end_ns) || take_back_stop();
 		if (gone)
@@ -262,9 +264,26 @@ bool hs_session_program_is_one_thread(void)
 	return atomic_load(&hs_session.more_threads) <= 0;
 }
 
+void hs_session_signals_sent(sigset_t *set)
+{
+	static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+	sigfillset(set);
+	for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
+		sigdelset(set, raised[i]);
+}
+
 bool hs_session_alone_begins(struct hs_undisturbed *before)
 {
-	return stop_undisturbed(STOP_LIMIT_NS, before);
+	sigset_t blocked;
+
+	if (!stop_undisturbed(STOP_LIMIT_NS, before))
+		return false;
+	hs_session_signals_sent(&blocked);
+	sigorset(&blocked, &blocked, &before->mask);
+	if (before->masked)
+		pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+	return true;
 }
 
 void hs_session_alone_ends(const struct hs_undisturbed *before)

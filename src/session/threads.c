@@ -277,6 +277,7 @@ static bool agrees_to_stop(void)
 		return false;
 	hs_lock_acquire(&session->producer_batch);
 	hs_schedule_empty_ring();
+	hs_cpu_note_producer(false);
 	hs_lock_hand_over(&session->producer_batch);
 	if (atomic_load(&session->requests) & HS_REQUEST_FINAL)
 		return false;

@@ -228,8 +228,7 @@ static bool may_want(const struct hs_symbol_list *list, uint64_t value, uint64_t
 	uint64_t first = value / HS_WANTED_BLOCK_BYTES;
 	uint64_t last = (value + bytes - 1) / HS_WANTED_BLOCK_BYTES;
 
-	/* Wrapped around, too: it is looked up. */
-	return last - first > 1 ||
+	return bytes > HS_WANTED_BLOCK_BYTES ||
 	       (list->wanted_blocks[first % HS_WANTED_BLOCKS / 64] & block_bit(first)) != 0 ||
 	       (list->wanted_blocks[last % HS_WANTED_BLOCKS / 64] & block_bit(last)) != 0;
 }

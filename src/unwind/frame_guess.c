@@ -47,9 +47,10 @@ enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
 	if (pc <= sizeof code)
 		return HS_RETURN_NONE;
 	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0) {
-		if (hs_arch_is_after_call(code))
-			return HS_RETURN_AFTER_CALL;
-		return hs_arch_is_padded_entry(pc, code) ? HS_RETURN_TO_ENTRY : HS_RETURN_NONE;
+		/* First: a call and one byte more look like a call too. */
+		if (hs_arch_is_padded_entry(pc, code))
+			return HS_RETURN_TO_ENTRY;
+		return hs_arch_is_after_call(code) ? HS_RETURN_AFTER_CALL : HS_RETURN_NONE;
 	}
 	mapping = hs_mapping_table_get(table, hs_mapping_table_find(table, pc - 1));
 	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0

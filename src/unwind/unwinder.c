@@ -233,6 +233,19 @@ static enum hs_stop record(struct walk *walk)
 	return HS_STOP_NOT;
 }
 
+/* Whether there is unwind information for the instruction at pc. */
+static bool has_info(const struct walk *walk, uint64_t pc)
+{
+	struct hs_unwinder *unwinder = walk->unwinder;
+	struct hs_pc itself;
+
+	if (!know(unwinder, pc, false, &itself))
+		return false;
+	return itself.row.kind == HS_ROW_NONE
+		       ? hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc)
+		       : itself.row.kind != HS_ROW_NO_INFO;
+}
+
 /*
  * An address that has information, while the one before it, where the call would be, has none, is
  * no return address: a function that was put on the stack for its last frame to return to, as
@@ -240,15 +253,7 @@ static enum hs_stop record(struct walk *walk)
  */
 static bool is_first_frame(const struct walk *walk)
 {
-	struct hs_unwinder *unwinder = walk->unwinder;
-	uint64_t pc = walk->stepper.regs.pc;
-	struct hs_pc itself;
-
-	if (!walk->is_call || !know(unwinder, pc, false, &itself))
-		return false;
-	return itself.row.kind == HS_ROW_NONE
-		       ? hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc)
-		       : itself.row.kind != HS_ROW_NO_INFO;
+	return walk->is_call && has_info(walk, walk->stepper.regs.pc);
 }
 
 /* Go to the calling frame without unwind information. */
@@ -274,6 +279,9 @@ static enum hs_stop guess_frame(struct walk *walk)
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
 	if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
 		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc);
+	/* A compiler's function begins there: it is no return address, but a callback. */
+	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))
+		kind = HS_RETURN_NONE;
 	walk->is_call = kind != HS_RETURN_TO_ENTRY;
 	walk->is_guess = true;
 	return kind == HS_RETURN_NONE ? HS_STOP_NO_INFO : HS_STOP_NOT;

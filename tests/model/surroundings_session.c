@@ -136,6 +136,11 @@ void hs_cpu_note_worker(void)
 {
 }
 
+void hs_cpu_note_producer(bool writes)
+{
+	(void)writes;
+}
+
 void hs_cpu_guard_follow(void)
 {
 }

@@ -15,6 +15,7 @@ kind fork
 life fork-threads some -m "$busy"
 life fork-deep 7
 life fork-on 2
+life fork-over-malloc 2 -m "$busy"
 life fork-raw 1
 hostile forks-at-once some -m "$busy" -- "$victims/victim_end" forks-at-once 16
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -262,10 +263,69 @@ static void mode_daemon(void)
 		fwrite(text, 1, (size_t)bytes, stdout);
 }
 
+#define HANDLER_FORKS 300
+
+/* More than malloc keeps for a thread: it takes its locks. */
+#define LARGE_BYTES 2000
+#define LARGE_BLOCKS 64
+
+static volatile sig_atomic_t handler_forks;
+
+/* Once: a handler takes longer, and the program would stay where it is. */
+static void set_alarm(void)
+{
+	struct itimerval soon = {{0, 0}, {0, 100 + 7 * (handler_forks % 31)}};
+
+	if (handler_forks < HANDLER_FORKS)
+		check(setitimer(ITIMER_REAL, &soon, NULL) == 0, "setitimer");
+}
+
+/* In a process of one thread fork() may be called anywhere. */
+static void fork_in_handler(int number)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	(void)number;
+	if (child == 0)
+		_exit(4);
+	check(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+		      WEXITSTATUS(status) == 4,
+	      "fork in a handler");
+	handler_forks = handler_forks + 1;
+	set_alarm();
+}
+
+/* The last child goes on, with a thread, and forks. */
+static void mode_fork_over_malloc(void)
+{
+	struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};
+	void *blocks[LARGE_BLOCKS] = {NULL};
+	pid_t child;
+
+	check(sigaction(SIGALRM, &action, NULL) == 0, "sigaction");
+	set_alarm();
+	for (size_t i = 0; handler_forks < HANDLER_FORKS; i = (i + 1) % LARGE_BLOCKS) {
+		free(blocks[i]);
+		blocks[i] = malloc(LARGE_BYTES + 16 * i);
+	}
+	for (size_t i = 0; i < LARGE_BLOCKS; i++)
+		free(blocks[i]);
+	say("forked in handlers");
+	child = fork();
+	if (child == 0) {
+		printf("%lu\n", churn_threads(2));
+		fork_in_handler(0);
+		exit(3);
+	}
+	print_end("child", child);
+}
+
 static const struct mode modes[] = {
 	{"fork-threads", mode_fork_threads},
 	{"fork-deep", mode_fork_deep},
 	{"fork-on", mode_fork_on},
+	{"fork-over-malloc", mode_fork_over_malloc},
 	{"fork-raw", mode_fork_raw},
 	{"clone-vm", mode_clone_vm},
 	{"vfork", mode_vfork},

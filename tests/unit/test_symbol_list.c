@@ -68,6 +68,7 @@ static void wants_at_the_ends_of_memory(void)
 	CHECK(hs_symbol_list_wants(&list, UINT64_MAX, 0));
 	CHECK(hs_symbol_list_wants(&list, UINT64_MAX - 4096, 5000));
 	CHECK(hs_symbol_list_wants(&list, UINT64_MAX - 10, UINT64_MAX));
+	CHECK(hs_symbol_list_wants(&list, 0x500a, UINT64_MAX - 5));
 	CHECK(!hs_symbol_list_wants(&list, 1, 4096));
 	CHECK(!hs_symbol_list_wants(&list, 1, UINT64_MAX - 1));
 }
