@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork() in a program of one thread.  What the session does about it is in its fork handlers; this
- * is about signals: beside the profiler's threads glibc locks its list of such handlers, and a
- * program whose signal handler forks where it has interrupted fork() would wait for itself.
+ * fork() in a program of one thread, which may call it in a signal handler.  Beside the profiler's
+ * threads glibc locks its list of fork handlers, and malloc.  A handler that has interrupted fork()
+ * would wait for itself, so signals are blocked; and so would one that has interrupted malloc(),
+ * unless glibc is told that there is one thread, see hs_session_fork_begins().
  */
 #include <pthread.h>
 #include <signal.h>

@@ -63,6 +63,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	next.pthread_create = hs_next.pthread_create;
 	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
 	next.single_threaded = dlsym(RTLD_NEXT, "__libc_single_threaded");
+	/* What was not found is not the program's error. */
+	dlerror();
 	hs_session_start(environment, interposed && hs_next.resolved, &next);
 	__cxa_atexit(finish, NULL, NULL);
 	(void)at_quick_exit(hs_session_finish);
