@@ -24,6 +24,7 @@ struct hs_jit_frames {
 	struct hs_jit_map map;
 	struct hs_perf_map perf_map;
 	struct hs_gdb_jit gdb;
+	bool is_read;      /* all that there was when this batch of records began */
 	uint32_t searched; /* mappings below this id were searched for a descriptor */
 };
 
@@ -81,7 +82,7 @@ static void find_descriptors(struct hs_jit_frames *jit)
 		if ((mapping->flags & (HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT)) ==
 			    HS_MAPPING_FILE &&
 		    hs_data_symbol_find(mapping->path, mapping->build_id, HS_GDB_JIT_SYMBOL,
-					&address) == 0)
+					sizeof(struct hs_gdb_jit_descriptor), &address) == 0)
 			hs_gdb_jit_add(&jit->gdb, mapping->load_bias + address);
 	} while (jit->searched < count && hs_sys_monotonic_ns() < end_ns);
 }
@@ -101,6 +102,11 @@ static bool read_sources(struct hs_jit_frames *jit, bool at_once)
 	return more;
 }
 
+void hs_jit_frames_begin_batch(struct hs_jit_frames *jit)
+{
+	jit->is_read = false;
+}
+
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count)
 {
 	uint32_t last = HS_MAPPING_NONE; /* not generated */
@@ -110,7 +116,8 @@ bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *fram
 			continue;
 		last = frames[i].mapping;
 		if (may_be_generated(jit, last)) {
-			read_sources(jit, false);
+			if (!jit->is_read)
+				jit->is_read = !read_sources(jit, false);
 			return true;
 		}
 	}

@@ -12,8 +12,8 @@
  * map late.  Frames in files never have code: a perf map does not say when a library
  * has taken the place of generated code.
  *
- * Without such frames nothing is read.  With them each record costs a stat(2) for the perf
- * map and a process_vm_readv(2) for each list of the GDB JIT interface.
+ * Without such frames nothing is read.  With them each batch of records costs a stat(2) for the
+ * perf map and a process_vm_readv(2) for each list of the GDB JIT interface.
  *
  * Threads: the producer.  Memory: the arena.
  */
@@ -44,6 +44,9 @@ void hs_jit_frames_destroy(struct hs_jit_frames *jit);
  * Returns whether one may.
  */
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count);
+
+/* Records that follow may be newer than what was read. */
+void hs_jit_frames_begin_batch(struct hs_jit_frames *jit);
 
 /*
  * The code of a frame, 0 = none or not known.  A frame in no mapping that has code gets

@@ -79,6 +79,12 @@ bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mappi
 	return producer->jit_frames != NULL;
 }
 
+void hs_producer_begin_batch(struct hs_producer *producer)
+{
+	if (producer->jit_frames != NULL)
+		hs_jit_frames_begin_batch(producer->jit_frames);
+}
+
 bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
 {
 	producer->hint_names = hs_hint_names_create(setting);

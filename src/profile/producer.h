@@ -40,6 +40,9 @@ struct hs_producer *hs_producer_create(unsigned labels);
 bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
 			     unsigned sources, size_t most_bytes);
 
+/* Records that follow may be newer than what compilers have been asked about generated code. */
+void hs_producer_begin_batch(struct hs_producer *producer);
+
 /*
  * Let map hints that come late give names too (see profile/hint_names.h): once, at start-up.
  * Returns false when the arena is used up.

@@ -9,9 +9,11 @@
 #include "sample/trail.h"
 
 #define CACHE_LINE 64u
+#define PAGE_BYTES 4096u
 
-#define SETS_BYTES (HS_KNOWN_PCS_SETS * sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]))
-#define TRAILS_BYTES (HS_TRAILS * sizeof(struct hs_trail))
+/* Of the sets' number the logarithm: in the first table, and how much more in each after it. */
+#define FIRST_SETS_LG 7
+#define GROWTH_LG 2
 
 enum { WORDS = sizeof(struct hs_pc) / sizeof(uint64_t) };
 
@@ -19,33 +21,12 @@ _Static_assert(CACHE_LINE % sizeof(struct hs_known_pc) == 0, "each is in one cac
 _Static_assert(WORDS == 4 && HS_KNOWN_PC_STAMPED == 1 && offsetof(struct hs_pc, pc) == 0,
 	       "as hs_known_pcs_find() copies it");
 
-int hs_known_pcs_init(struct hs_known_pcs *pcs)
-{
-	/* Not hs_arena_aligned_alloc(): what has to be zeroed there need not be touched here. */
-	void *block = hs_arena_zalloc(SETS_BYTES + TRAILS_BYTES + CACHE_LINE);
-	uintptr_t start = ((uintptr_t)block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1);
-
-	if (block == NULL)
-		return -ENOMEM;
-	*pcs = (struct hs_known_pcs){
-		.sets = (void *)start,
-		.block = block,
-		.trails = (void *)(start + SETS_BYTES),
-		.next_stamp = 1,
-		.oldest = 1,
-		.valid = UINT64_MAX,
-	};
-	return 0;
-}
-
-void hs_known_pcs_destroy(struct hs_known_pcs *pcs)
-{
-	hs_arena_free(pcs->block);
-}
-
 /* So that readers take no half of it: first there is no stamp, and at last a new one. */
-static void write_entry(struct hs_known_pc *entry, const uint64_t words[WORDS])
+static void write_entry(struct hs_known_pc *entry, const struct hs_pc *pc)
 {
+	uint64_t words[WORDS];
+
+	memcpy(words, pc, sizeof words);
 	atomic_store_explicit(&entry->words[HS_KNOWN_PC_STAMPED], 0, memory_order_relaxed);
 	/* Release: each has the store above before it, see hs_known_pcs_find(). */
 	for (unsigned i = 0; i < WORDS; i++) {
@@ -56,15 +37,118 @@ static void write_entry(struct hs_known_pc *entry, const uint64_t words[WORDS])
 			      memory_order_release);
 }
 
+/* This thread alone writes: what it reads is whole. */
+static struct hs_pc read_entry(const struct hs_known_pc *entry)
+{
+	struct hs_pc pc;
+
+	memcpy(&pc, (const void *)entry, sizeof pc);
+	return pc;
+}
+
+/* Where of a set nothing is known; NULL if there is no such place. */
+static struct hs_known_pc *free_place(const struct hs_known_pcs *pcs, struct hs_known_pc *set)
+{
+	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
+
+	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
+		if (read_entry(&set[way]).stamp < oldest)
+			return &set[way];
+	}
+	return NULL;
+}
+
+/* All entries of the current table, and how many they are. */
+static struct hs_known_pc *entries(const struct hs_known_pcs *pcs, size_t *count)
+{
+	uintptr_t table = atomic_load_explicit(&pcs->table, memory_order_relaxed);
+
+	*count = table == 0 ? 0 : (size_t)HS_KNOWN_PCS_WAYS << (64 - (table & 63));
+	return (struct hs_known_pc *)(table & ~(uintptr_t)63);
+}
+
+/* Zeroed, and at a cache line's start; *block: what is to be freed, NULL if there is no memory. */
+static void *make_aligned(size_t bytes, void **block)
+{
+	/* Not hs_arena_aligned_alloc(): what has to be zeroed there need not be touched here. */
+	*block = hs_arena_zalloc(bytes + CACHE_LINE);
+	return (void *)(((uintptr_t)*block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+}
+
+/*
+ * Make the next table.  Its pages are written before they are read: else each would be mapped
+ * twice, and the second time every processor that runs the program would be told.
+ */
+static uintptr_t make_table(struct hs_known_pcs *pcs)
+{
+	size_t number = 0, bytes;
+	unsigned lg;
+	char *start;
+
+	while (number < HS_KNOWN_PCS_TABLES && pcs->blocks[number] != NULL)
+		number++;
+	if (number == HS_KNOWN_PCS_TABLES)
+		return 0;
+	lg = FIRST_SETS_LG + (unsigned)number * GROWTH_LG;
+	bytes = sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]) << lg;
+	start = make_aligned(bytes, &pcs->blocks[number]);
+	if (pcs->blocks[number] == NULL)
+		return 0;
+	for (size_t page = 0; page < bytes; page += PAGE_BYTES)
+		*(volatile char *)(start + page) = 0;
+	return (uintptr_t)start | (64 - lg);
+}
+
+/*
+ * Go over to the next table, if there is one.  Each set becomes several: there is room for all.
+ */
+static bool grow(struct hs_known_pcs *pcs)
+{
+	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
+	struct hs_known_pcs next = {.oldest = oldest, .table = make_table(pcs)};
+	size_t count;
+	const struct hs_known_pc *from = entries(pcs, &count);
+
+	if (next.table == 0)
+		return false;
+	for (size_t i = 0; i < count; i++) {
+		struct hs_pc pc = read_entry(&from[i]);
+
+		if (pc.stamp >= oldest)
+			write_entry(free_place(&next, hs_known_pcs_set(&next, pc.pc, pc.is_call)),
+				    &pc);
+	}
+	/* Release: what is in the table; pairs with the acquire in hs_known_pcs_set(). */
+	atomic_store_explicit(&pcs->table, next.table, memory_order_release);
+	return true;
+}
+
+int hs_known_pcs_init(struct hs_known_pcs *pcs)
+{
+	*pcs = (struct hs_known_pcs){.next_stamp = 1, .oldest = 1, .valid = UINT64_MAX};
+	pcs->trails = make_aligned(HS_TRAILS * sizeof(struct hs_trail), &pcs->trails_block);
+	if (pcs->trails_block != NULL && grow(pcs))
+		return 0;
+	hs_known_pcs_destroy(pcs);
+	return -ENOMEM;
+}
+
+void hs_known_pcs_destroy(struct hs_known_pcs *pcs)
+{
+	for (size_t i = 0; i < HS_KNOWN_PCS_TABLES; i++)
+		hs_arena_free(pcs->blocks[i]);
+	hs_arena_free(pcs->trails_block);
+}
+
 /* Stamps have run out: begin again, with nothing known. */
 static void begin_again(struct hs_known_pcs *pcs)
 {
-	static const uint64_t nothing[WORDS];
+	static const struct hs_pc nothing;
+	size_t count;
+	struct hs_known_pc *all = entries(pcs, &count);
 
-	for (uint32_t set = 0; set < HS_KNOWN_PCS_SETS; set++) {
-		for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++)
-			write_entry(&pcs->sets[set][way], nothing);
-	}
+	for (size_t i = 0; i < count; i++)
+		write_entry(&all[i], &nothing);
 	pcs->next_stamp = 1;
 	atomic_store_explicit(&pcs->oldest, 1, memory_order_relaxed);
 }
@@ -81,32 +165,36 @@ void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over)
 		atomic_store_explicit(&pcs->valid, closes_over, memory_order_release);
 }
 
-/* Of a set: one that says nothing, or else any, so that not always the same ones take turns. */
-static struct hs_known_pc *place_for_one_more(struct hs_known_pcs *pcs, struct hs_known_pc *set)
+/* Whether there are so many pcs that sets are full by their number, not by chance. */
+static bool is_small(const struct hs_known_pcs *pcs)
 {
 	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
+	size_t count;
 
-	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
-		struct hs_pc there;
+	(void)entries(pcs, &count);
+	return pcs->next_stamp - oldest >= count / HS_KNOWN_PCS_WAYS;
+}
 
-		/* This thread alone writes: what it reads is whole. */
-		memcpy(&there, (const void *)&set[way], sizeof there);
-		if (there.stamp < oldest)
-			return &set[way];
+/* In the set of a pc: where nothing is known, or else any, so that not always the same ones go. */
+static struct hs_known_pc *place_for_one_more(struct hs_known_pcs *pcs, const struct hs_pc *pc)
+{
+	struct hs_known_pc *set = hs_known_pcs_set(pcs, pc->pc, pc->is_call);
+	struct hs_known_pc *place = free_place(pcs, set);
+
+	if (place == NULL && is_small(pcs) && grow(pcs)) {
+		set = hs_known_pcs_set(pcs, pc->pc, pc->is_call);
+		place = free_place(pcs, set);
 	}
-	return &set[pcs->next_stamp % HS_KNOWN_PCS_WAYS];
+	return place != NULL ? place : &set[pcs->next_stamp % HS_KNOWN_PCS_WAYS];
 }
 
 void hs_known_pcs_add(struct hs_known_pcs *pcs, const struct hs_pc *pc)
 {
-	struct hs_known_pc *set = pcs->sets[hs_known_pcs_set(pc->pc, pc->is_call)];
 	struct hs_pc added = *pc;
-	uint64_t words[WORDS];
 
 	if (pcs->next_stamp == UINT32_MAX)
 		begin_again(pcs);
 	added.stamp = pcs->next_stamp;
-	memcpy(words, &added, sizeof words);
-	write_entry(place_for_one_more(pcs, set), words);
+	write_entry(place_for_one_more(pcs, &added), &added);
 	pcs->next_stamp++;
 }

@@ -5,8 +5,9 @@
  * bytes and of the unwind tables; for the program's threads all they need to walk their own stacks.
  *
  * Threads: the unwinding worker writes.  Any thread reads, signal handlers too; an entry that is
- * written meanwhile is not found.  Memory: the arena, 1 MiB, of which pages are used as pcs
- * come.
+ * written meanwhile is not found.  Memory: the arena; a table of 16 KiB at first, and others four
+ * times as large up to 1 MiB as pcs come.  A table that has been stays, for a thread may be reading
+ * it, and what it says is right as long as it is found there.
  */
 #ifndef HS_SAMPLE_KNOWN_PCS_H
 #define HS_SAMPLE_KNOWN_PCS_H
@@ -19,7 +20,7 @@
 #include "sample/unwind_row.h"
 
 #define HS_KNOWN_PCS_WAYS 4u
-#define HS_KNOWN_PCS_SETS 8192u
+#define HS_KNOWN_PCS_TABLES 4u
 
 struct hs_trail;
 
@@ -42,8 +43,10 @@ struct hs_known_pc {
 enum { HS_KNOWN_PC_STAMPED = offsetof(struct hs_pc, stamp) / sizeof(uint64_t) };
 
 struct hs_known_pcs {
-	struct hs_known_pc (*sets)[HS_KNOWN_PCS_WAYS];
-	void *block;
+	/* The current table: address of its sets | the shift that makes a set's number of a hash */
+	_Atomic uintptr_t table;
+	void *blocks[HS_KNOWN_PCS_TABLES]; /* of all tables, the smallest first; NULL: none yet */
+	void *trails_block;
 	struct hs_trail *trails; /* of threads that walk by this */
 	uint32_t next_stamp;     /* the worker's */
 	_Atomic uint32_t oldest; /* stamps below are of what has been dropped */
@@ -70,18 +73,22 @@ static inline bool hs_known_pcs_hold(const struct hs_known_pcs *pcs)
 	return hs_closes_now() == atomic_load_explicit(&pcs->valid, memory_order_acquire);
 }
 
-static inline uint32_t hs_known_pcs_set(uint64_t pc, bool is_call)
+/* What the current table has for a pc.  Acquire: what is in the table. */
+static inline struct hs_known_pc *hs_known_pcs_set(const struct hs_known_pcs *pcs, uint64_t pc,
+						   bool is_call)
 {
+	uintptr_t table = atomic_load_explicit(&pcs->table, memory_order_acquire);
 	uint64_t hash = (pc + is_call) * 0x9e3779b97f4a7c15u;
 
-	return (uint32_t)(hash >> 32) % HS_KNOWN_PCS_SETS;
+	return (struct hs_known_pc *)(table & ~(uintptr_t)63) +
+	       (hash >> (table & 63)) * HS_KNOWN_PCS_WAYS;
 }
 
 /* Copy what is known of a pc.  Returns false if nothing is. */
 static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc, bool is_call,
 				     struct hs_pc *out)
 {
-	const struct hs_known_pc *set = pcs->sets[hs_known_pcs_set(pc, is_call)];
+	const struct hs_known_pc *set = hs_known_pcs_set(pcs, pc, is_call);
 	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
 
 	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {

@@ -31,6 +31,10 @@
  */
 #define NAP_NS 10000000
 
+/* The same where few samples come, and no code that a JIT compiler may replace meanwhile. */
+#define LONG_NAP_NS 50000000
+#define FEW_RECORDS 32
+
 /* The same where what happens is to be met while it is so. */
 #define SHORT_NAP_NS 1000000
 
@@ -69,14 +73,26 @@ static void load_engine_once(void)
 	hs_unwinder_load_engine(hs_session.unwinder);
 }
 
+/*
+ * How many records there are in a ring.  What is read for one of them, of what the program changes,
+ * is newer than all of them, and perhaps older than those that come in meanwhile.
+ */
+static int records_in(const struct hs_ring *ring)
+{
+	return (int)hs_ring_unread_before(ring, hs_ring_head_ticket(ring));
+}
+
 /* As many records as a fork may wait for.  Returns how many there were. */
 static int unwind_batch(enum hs_worker_result *result)
 {
 	struct hs_session *session = &hs_session;
-	int done = 0;
+	int done = 0, there;
 
 	hs_lock_acquire(&session->worker_batch);
+	there = records_in(&session->ring);
 	do {
+		if (session->unwinder != NULL && (done == 0 || done >= there))
+			hs_unwinder_begin_batch(session->unwinder);
 		*result = hs_worker_step(session->worker);
 	} while (*result == HS_WORKER_DID_ONE && ++done < BATCH_RECORDS &&
 		 !hs_lock_is_wanted(&session->worker_batch));
@@ -90,24 +106,29 @@ static int unwind_batch(enum hs_worker_result *result)
 }
 
 /*
- * How long a nap may be; 0: there is none.  A thread's name is read when its sample arrives;
- * memory and bytes are looked at then.
+ * How long a nap may be after so many records; 0: there is none.  A thread's name is read when its
+ * sample arrives; memory and bytes are looked at then.
  */
-static int64_t nap_ns(void)
+static int64_t nap_ns(int records)
 {
+	const struct hs_session *session = &hs_session;
+
 	if ((hs_options.labels & HS_LABEL_THREAD) != 0)
 		return 0;
 	if (hs_options.oom_percent != 0 || hs_options.alloc_interval_bytes != 0 ||
 	    hs_options.inuse_interval_bytes != 0)
 		return SHORT_NAP_NS;
-	return NAP_NS;
+	return records < FEW_RECORDS && session->unwinder != NULL &&
+			       !hs_unwinder_has_guessed(session->unwinder)
+		       ? LONG_NAP_NS
+		       : NAP_NS;
 }
 
 /*
- * Wait until there may be something to do.  worked: there was something since the last wait.
+ * Wait until there may be something to do.  records: how many there were since the last wait.
  * Returns whether it was woken.
  */
-static bool worker_rest(enum hs_worker_result result, bool worked)
+static bool worker_rest(enum hs_worker_result result, int records)
 {
 	struct hs_session *session = &hs_session;
 
@@ -128,8 +149,8 @@ static bool worker_rest(enum hs_worker_result result, bool worked)
 	/* The producer, when it ends, has perhaps nobody left to wake the worker again. */
 	if (stop() != HS_STOP_NOT)
 		return hs_ring_reader_nap(&session->ring, SHORT_NAP_NS);
-	if (worked && nap_ns() != 0)
-		return hs_ring_reader_nap(&session->ring, nap_ns());
+	if (records > 0 && nap_ns(records) != 0)
+		return hs_ring_reader_nap(&session->ring, nap_ns(records));
 	hs_ring_reader_sleep(&session->ring, -1);
 	return true;
 }
@@ -137,7 +158,7 @@ static bool worker_rest(enum hs_worker_result result, bool worked)
 void *hs_threads_worker(void *unused)
 {
 	struct hs_session *session = &hs_session;
-	bool worked = false; /* since it last slept */
+	int records = 0; /* since it last slept, or as many as are not few */
 	bool woken = false;
 
 	(void)unused;
@@ -149,16 +170,19 @@ void *hs_threads_worker(void *unused)
 	while (stop() != HS_STOP_AGREED) {
 		enum hs_worker_result result;
 
-		worked |= unwind_batch(&result) > 0;
+		records += unwind_batch(&result);
+		if (records > FEW_RECORDS)
+			records = FEW_RECORDS;
 		/*
 		 * When there is a pause, or much to take.  Woken for nothing: the live set is full,
 		 * and frees wait for the producer.
 		 */
 		if (result == HS_WORKER_DID_ONE ? hs_ring_is_filling(&session->queue)
-						: worked || woken)
+						: records > 0 || woken)
 			hs_event_signal(&session->producer_event);
-		woken = worker_rest(result, worked);
-		worked &= result == HS_WORKER_DID_ONE || result == HS_WORKER_FULL;
+		woken = worker_rest(result, records);
+		if (result != HS_WORKER_DID_ONE && result != HS_WORKER_FULL)
+			records = 0;
 	}
 	atomic_store_explicit(&hs_recorder.reader_runs, false, memory_order_relaxed);
 	return NULL;
@@ -201,9 +225,7 @@ static void watch_gap(bool waiting)
 
 static bool is_ring_empty(void)
 {
-	const struct hs_ring *ring = &hs_session.ring;
-
-	return hs_ring_unread_before(ring, hs_ring_head_ticket(ring)) == 0;
+	return records_in(&hs_session.ring) == 0;
 }
 
 bool hs_threads_produce(void)
@@ -214,14 +236,17 @@ bool hs_threads_produce(void)
 	struct hs_ring_item item;
 	uint32_t freed;
 	bool waiting;
-	int done = 0;
+	int done = 0, there;
 
 	/*
 	 * Frees first: the allocation of a free taken here is in the ring or the queue by
 	 * now, the free of an allocation taken below may come later.
 	 */
 	freed = hs_producer_take_freed(session->producer);
+	there = records_in(&session->queue);
 	for (; done < BATCH_RECORDS; done++) {
+		if (done == 0 || done >= there)
+			hs_producer_begin_batch(session->producer);
 		/* After one at least: without any there is nothing left to do. */
 		if (done > 0 && hs_lock_is_wanted(&session->producer_batch))
 			break;

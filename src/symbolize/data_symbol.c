@@ -3,6 +3,7 @@
 #include "symbolize/data_symbol.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ struct search {
 	const char *build_id;
 	const char *name;
 	size_t name_bytes; /* with the NUL */
+	size_t bytes;      /* of the variable */
 	struct hs_elf_file file;
 	char *chunk;
 	uint64_t address; /* found */
@@ -29,35 +31,42 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
 	return value < limit ? value : limit;
 }
 
-/* Where the name begins among the names of a table.  Returns 0 or -errno. */
-static int find_name(struct search *search, const Elf64_Shdr *names, uint64_t *offset)
+static bool is_writable(const struct search *search, uint16_t section)
 {
-	size_t overlap = search->name_bytes - 1;
+	Elf64_Shdr header;
 
-	/* Each chunk begins with the end of the one before, for the name may lie on both. */
-	for (uint64_t at = 0; at < names->sh_size; at += CHUNK_BYTES - overlap) {
-		size_t bytes = (size_t)at_most(names->sh_size - at, CHUNK_BYTES);
-		int error = hs_elf_file_read(&search->file, search->chunk, bytes,
-					     names->sh_offset + at);
-		const char *found;
-
-		if (error < 0)
-			return error;
-		found = memmem(search->chunk, bytes, search->name, search->name_bytes);
-		if (found != NULL) {
-			*offset = at + (uint64_t)(found - search->chunk);
-			return 0;
-		}
-	}
-	return -ENOENT;
+	return section != SHN_UNDEF && section < SHN_LORESERVE &&
+	       hs_elf_file_section(&search->file, section, &header) &&
+	       (header.sh_flags & SHF_WRITE) != 0;
 }
 
-static int find_symbol(struct search *search, const Elf64_Shdr *symbols, uint64_t name)
+static bool is_named(const struct search *search, const Elf64_Shdr *names, uint64_t name)
 {
-	for (uint64_t at = 0; at < symbols->sh_size; at += CHUNK_BYTES) {
-		size_t bytes = (size_t)at_most(symbols->sh_size - at, CHUNK_BYTES);
+	char text[HS_DATA_SYMBOL_BYTES];
+
+	return name < names->sh_size && search->name_bytes <= names->sh_size - name &&
+	       hs_elf_file_read(&search->file, text, search->name_bytes,
+				names->sh_offset + name) == 0 &&
+	       memcmp(text, search->name, search->name_bytes) == 0;
+}
+
+/* Few symbols are of the variable's kind and size: their names alone are read. */
+static bool is_wanted(const struct search *search, const Elf64_Shdr *names, const Elf64_Sym *symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size == search->bytes &&
+	       is_writable(search, symbol->st_shndx) && is_named(search, names, symbol->st_name);
+}
+
+static int search_table(struct search *search, uint32_t type)
+{
+	struct hs_symbol_table table;
+
+	if (!hs_symbol_table_find(&table, &search->file, type))
+		return -ENOENT;
+	for (uint64_t at = 0; at < table.symbols.sh_size; at += CHUNK_BYTES) {
+		size_t bytes = (size_t)at_most(table.symbols.sh_size - at, CHUNK_BYTES);
 		int error = hs_elf_file_read(&search->file, search->chunk, bytes,
-					     symbols->sh_offset + at);
+					     table.symbols.sh_offset + at);
 
 		if (error < 0)
 			return error;
@@ -65,26 +74,13 @@ static int find_symbol(struct search *search, const Elf64_Shdr *symbols, uint64_
 			Elf64_Sym symbol;
 
 			memcpy(&symbol, search->chunk + i * sizeof symbol, sizeof symbol);
-			if (symbol.st_name == name && symbol.st_shndx != SHN_UNDEF &&
-			    ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT) {
+			if (is_wanted(search, &table.names, &symbol)) {
 				search->address = symbol.st_value;
 				return 0;
 			}
 		}
 	}
 	return -ENOENT;
-}
-
-static int search_table(struct search *search, uint32_t type)
-{
-	struct hs_symbol_table table;
-	uint64_t name = 0;
-	int error;
-
-	if (!hs_symbol_table_find(&table, &search->file, type))
-		return -ENOENT;
-	error = find_name(search, &table.names, &name);
-	return error < 0 ? error : find_symbol(search, &table.symbols, name);
 }
 
 static int search_object(void *context)
@@ -96,25 +92,30 @@ static int search_object(void *context)
 		return result;
 	if (search->build_id[0] != '\0' && strcmp(search->build_id, search->file.build_id) != 0)
 		result = -ESTALE;
+	/* All that is in the dynamic one is in the other too. */
 	if (result == 0)
-		result = search_table(search, SHT_DYNSYM);
-	if (result == -ENOENT)
-		result = search_table(search, SHT_SYMTAB);
+		result = search_table(search, hs_elf_file_find_type(&search->file, SHT_SYMTAB) != 0
+						      ? SHT_SYMTAB
+						      : SHT_DYNSYM);
 	hs_elf_file_close(&search->file);
 	return result;
 }
 
-int hs_data_symbol_find(const char *path, const char *build_id, const char *name, uint64_t *address)
+int hs_data_symbol_find(const char *path, const char *build_id, const char *name, size_t bytes,
+			uint64_t *address)
 {
 	struct search search = {
 		.path = path,
 		.build_id = build_id,
 		.name = name,
 		.name_bytes = strlen(name) + 1,
+		.bytes = bytes,
 		.file = HS_ELF_FILE_CLOSED,
 	};
 	int result;
 
+	if (search.name_bytes > HS_DATA_SYMBOL_BYTES)
+		return -EINVAL;
 	search.chunk = hs_arena_alloc(CHUNK_BYTES);
 	if (search.chunk == NULL)
 		return -ENOMEM;

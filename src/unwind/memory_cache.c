@@ -24,12 +24,14 @@
 
 struct set {
 	uint64_t address[WAYS];
-	uint32_t tag[WAYS]; /* hs_mapping_table_page_tag() */
-	uint32_t oldest;    /* the way to fill next */
+	uint32_t tag[WAYS]; /* hs_mapping_table_page_tag(); 0: a page that changes */
+	uint32_t batch[WAYS]; /* in which a page that changes was read */
+	uint32_t oldest;      /* the way to fill next */
 };
 
 struct hs_memory_cache {
 	struct hs_mapping_table *table;
+	uint32_t batch;
 	uint64_t last_address; /* the page of the last read */
 	const uint8_t *last_page;
 	struct set sets[SETS];
@@ -64,9 +66,16 @@ void hs_memory_cache_destroy(struct hs_memory_cache *cache)
 	hs_arena_free(cache);
 }
 
+void hs_memory_cache_forget_changing(struct hs_memory_cache *cache)
+{
+	/* A JIT compiler writes more into its page, and the maps do not change. */
+	cache->batch++;
+	cache->last_address = NO_PAGE;
+}
+
 void hs_memory_cache_drop_stale(struct hs_memory_cache *cache)
 {
-	cache->last_address = NO_PAGE;
+	hs_memory_cache_forget_changing(cache);
 	for (size_t i = 0; i < SETS; i++) {
 		struct set *set = &cache->sets[i];
 
@@ -122,13 +131,11 @@ static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t
 	if (!read_page(cache, address, page))
 		return NULL;
 	set->tag[way] = hs_mapping_table_page_tag(cache->table, address);
-	/* A JIT compiler writes more into its page, and the maps do not change. */
-	if (set->tag[way] != 0) {
-		set->address[way] = address;
-		set->oldest = (way + 1) % WAYS;
-		cache->last_address = address;
-		cache->last_page = page;
-	}
+	set->batch[way] = cache->batch;
+	set->address[way] = address;
+	set->oldest = (way + 1) % WAYS;
+	cache->last_address = address;
+	cache->last_page = page;
 	return page;
 }
 
@@ -140,7 +147,8 @@ static const uint8_t *find_page(struct hs_memory_cache *cache, uint64_t address)
 	if (address == cache->last_address)
 		return cache->last_page;
 	for (uint32_t way = 0; way < WAYS; way++) {
-		if (set->address[way] == address) {
+		if (set->address[way] == address &&
+		    (set->tag[way] != 0 || set->batch[way] == cache->batch)) {
 			set->oldest = (way + 1) % WAYS;
 			cache->last_address = address;
 			cache->last_page = cache->pages[index * WAYS + way];

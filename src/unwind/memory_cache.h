@@ -2,7 +2,7 @@
 /*
  * Pages of the process's own memory, copied with process_vm_readv: the unwind
  * tables and code that unwinding reads again and again.  Memory whose contents change
- * (JIT code) is read anew each time.
+ * (JIT code) is read anew for each batch of samples.
  *
  * Only what hs_mapping_table_is_readable() allows is read.  When a library was closed since
  * the table was refreshed, that is done again before a page is read, so that none is taken
@@ -29,6 +29,9 @@ void hs_memory_cache_destroy(struct hs_memory_cache *cache);
  * The table was refreshed: drop the pages of objects that are not there any more.
  */
 void hs_memory_cache_drop_stale(struct hs_memory_cache *cache);
+
+/* What changes (JIT code) is to be read anew from now on. */
+void hs_memory_cache_forget_changing(struct hs_memory_cache *cache);
 
 /* Copy bytes at address, aligned or not.  Returns 0 or -EFAULT. */
 int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *buffer,

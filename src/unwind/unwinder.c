@@ -8,7 +8,6 @@
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/stats.h"
-#include "base/sys.h"
 #include "sample/known_pcs.h"
 #include "unwind/engine_check.h"
 #include "unwind/frame_guess.h"
@@ -29,6 +28,7 @@ struct hs_unwinder {
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
 	bool engine_ready;
+	bool has_guessed;    /* a frame of code without unwind information */
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
@@ -65,6 +65,16 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
 		return NULL;
 	}
 	return unwinder;
+}
+
+void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
+{
+	hs_memory_cache_forget_changing(unwinder->memory);
+}
+
+bool hs_unwinder_has_guessed(const struct hs_unwinder *unwinder)
+{
+	return unwinder->has_guessed;
 }
 
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder)
@@ -159,29 +169,29 @@ static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
 	       hs_arch_is_signal_return(code);
 }
 
-/* Find out about a pc of which nothing is known.  False: it is in no mapping. */
+/*
+ * Find out about a pc of which nothing is known.  False: it is in no mapping.  Where a row says how
+ * to go on, and says it of pc too, that is not code that signal handlers return to.
+ */
 static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
 {
 	/* In this order: code that is newer than the index is not readable before. */
 	uint32_t id = find_mapping(unwinder, pc - is_call);
-	bool is_return = is_signal_return(unwinder, pc);
-	const struct hs_mapping *mapping;
+	const struct hs_mapping *mapping = hs_mapping_table_get(unwinder->table, id);
 	uint64_t end;
 
-	if (is_return)
+	*known = (struct hs_pc){.pc = pc, .is_call = is_call};
+	hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
+	if ((known->row.kind <= HS_ROW_NO_INFO || end <= pc) && is_signal_return(unwinder, pc)) {
+		known->is_signal_return = true;
+		known->row = (struct hs_row){.kind = HS_ROW_NONE};
 		id = hs_mapping_table_find(unwinder->table, pc);
-	mapping = hs_mapping_table_get(unwinder->table, id);
+		mapping = hs_mapping_table_get(unwinder->table, id);
+	}
 	if (mapping == NULL)
 		return false;
-	*known = (struct hs_pc){
-		.pc = pc,
-		.mapping = id,
-		.is_call = is_call,
-		.is_signal_return = is_return,
-		.is_own = (mapping->flags & HS_MAPPING_OWN) != 0,
-	};
-	if (!is_return)
-		hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
+	known->mapping = id;
+	known->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
 	hs_stats_add_alone(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
 	hs_known_pcs_add(&unwinder->pcs, known);
 	return true;
@@ -239,17 +249,15 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_pc itself;
 
-	if (!know(unwinder, pc, false, &itself))
+	if (!know(unwinder, pc, false, &itself) || itself.row.kind == HS_ROW_NO_INFO)
 		return false;
-	return itself.row.kind == HS_ROW_NONE
-		       ? hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc)
-		       : itself.row.kind != HS_ROW_NO_INFO;
+	return itself.row.kind != HS_ROW_NONE ||
+	       hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc);
 }
 
 /*
- * An address that has information, while the one before it, where the call would be, has none, is
- * no return address: a function that was put on the stack for its last frame to return to, as
- * makecontext() does with __start_context.
+ * An address with information, where the one before it, of the call, has none, is no return
+ * address, but a function for the last frame to return to, as makecontext()'s __start_context.
  */
 static bool is_first_frame(const struct walk *walk)
 {
@@ -279,6 +287,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
 	if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
 		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc);
+	unwinder->has_guessed = true;
 	/* A compiler's function begins there: it is no return address, but a callback. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))
 		kind = HS_RETURN_NONE;

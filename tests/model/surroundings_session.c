@@ -47,6 +47,22 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 	return 0;
 }
 
+void hs_producer_begin_batch(struct hs_producer *producer)
+{
+	(void)producer;
+}
+
+void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
+{
+	(void)unwinder;
+}
+
+bool hs_unwinder_has_guessed(const struct hs_unwinder *unwinder)
+{
+	(void)unwinder;
+	return false;
+}
+
 /* The producer's books are those of scenarios_session.c. */
 
 bool hs_producer_commit(struct hs_producer *producer)

@@ -368,18 +368,30 @@ static void works_on_after_an_allocation_failed(void)
 	end();
 }
 
+/* Not static: what nobody uses is left out. */
+struct descriptor larger_descriptor[2];
+const struct descriptor constant_descriptor = {.version = 1};
+
+static int find_by_name(const char *name, const char *build_id, uint64_t *address)
+{
+	return hs_data_symbol_find("/proc/self/exe", build_id, name,
+				   sizeof(struct hs_gdb_jit_descriptor), address);
+}
+
 static void a_descriptor_is_found_by_its_name(void)
 {
 	uint64_t address = 0, want = (uintptr_t)&test_jit_descriptor;
 
-	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "", "test_jit_descriptor", &address), 0);
+	CHECK_INT(find_by_name("test_jit_descriptor", "", &address), 0);
 	if (__ehdr_start.e_type == ET_DYN)
 		want -= (uintptr_t)&__ehdr_start;
 	CHECK_INT(address, want);
-	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "", "no_such_variable", &address), -ENOENT);
-	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "", "main", &address), -ENOENT);
-	CHECK_INT(hs_data_symbol_find("/proc/self/exe", "00", "test_jit_descriptor", &address),
-		  -ESTALE);
+	CHECK_INT(find_by_name("no_such_variable", "", &address), -ENOENT);
+	CHECK_INT(find_by_name("main", "", &address), -ENOENT);
+	/* Of another size, and not to be written to. */
+	CHECK_INT(find_by_name("larger_descriptor", "", &address), -ENOENT);
+	CHECK_INT(find_by_name("constant_descriptor", "", &address), -ENOENT);
+	CHECK_INT(find_by_name("test_jit_descriptor", "00", &address), -ESTALE);
 	CHECK_INT(hs_arena_used(), 0);
 }
 

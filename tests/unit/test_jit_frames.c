@@ -69,6 +69,7 @@ static void sample(uint64_t address, uint32_t mapping)
 
 	record.head.frames[0] = (struct hs_frame){address, mapping};
 	record.head.frames[1] = (struct hs_frame){caller, hs_mapping_table_find(table, caller)};
+	hs_producer_begin_batch(producer);
 	take(producer, &record);
 	CHECK(!hs_producer_commit(producer));
 }

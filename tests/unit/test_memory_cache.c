@@ -86,6 +86,11 @@ static void test_changing_memory(void)
 	begin();
 	check_read(64);
 	memcpy(pages + 64, &changed, sizeof changed);
+	hs_memory_cache_forget_changing(cache);
+	check_read(64);
+	/* Or when the maps were read again. */
+	memset(pages + 64, 77, sizeof changed);
+	hs_memory_cache_drop_stale(cache);
 	check_read(64);
 	end();
 }

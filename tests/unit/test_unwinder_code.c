@@ -74,6 +74,14 @@ static void test_code_without_unwind_tables(void)
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+
+	/* Samples of a batch are older than what has been read for it. */
+	memcpy(code, machine_code, sizeof machine_code);
+	unwind();
+	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
+	unwind_another(DEPTH);
+	CHECK(is_complete());
+	CHECK(hs_unwinder_has_guessed(unwinder));
 	munmap(code, 4096);
 	end();
 }

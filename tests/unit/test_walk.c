@@ -179,7 +179,7 @@ static void test_cache(void)
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	for (uint64_t pc = 0; count <= HS_KNOWN_PCS_WAYS; pc++) {
-		if (hs_known_pcs_set(pc, true) == 7)
+		if (hs_known_pcs_set(&pcs, pc, true) == hs_known_pcs_set(&pcs, 7, true))
 			same[count++] = pc;
 	}
 	for (uint32_t i = 0; i < count; i++) {
@@ -218,6 +218,44 @@ static void test_cache(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
+/* The table grows with what is known, up to the largest. */
+static void test_cache_grows(void)
+{
+	const uint64_t counts[] = {100, 300, 1500, 6000, 100000};
+	uintptr_t current, before = 0;
+	struct hs_known_pcs pcs;
+	uint64_t next = 0;
+
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+		uint64_t there = 0;
+		struct hs_pc found;
+
+		for (; next < counts[i]; next++) {
+			hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = next * (31 * next + 7),
+							       .mapping = (uint32_t)next,
+							       .is_call = true});
+			CHECK(hs_known_pcs_find(&pcs, next * (31 * next + 7), true, &found));
+		}
+		for (uint64_t n = 0; n < next; n++) {
+			if (!hs_known_pcs_find(&pcs, n * (31 * n + 7), true, &found))
+				continue;
+			CHECK_INT(found.mapping, n);
+			there++;
+		}
+		current = atomic_load(&pcs.table);
+		CHECK((i < HS_KNOWN_PCS_TABLES) == (current != before));
+		before = current;
+		/* Few have given way to others; in the end, all but what there is room for. */
+		CHECK(there * 100 >= (next < 32768 ? next : 32768) * 95);
+	}
+	/* What is dropped does not count. */
+	hs_known_pcs_drop(&pcs);
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 1});
+	CHECK_INT(atomic_load(&pcs.table), current);
+	hs_known_pcs_destroy(&pcs);
+}
+
 static _Atomic bool is_done;
 
 /* Other pcs take the place of those on the stack, which come back, again and again. */
@@ -237,7 +275,8 @@ static void *disturb(void *unused)
 			for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
 				do
 					other++;
-				while (hs_known_pcs_set(other, true) != hs_known_pcs_set(pc, true));
+				while (hs_known_pcs_set(pcs, other, true) !=
+				       hs_known_pcs_set(pcs, pc, true));
 				hs_known_pcs_add(pcs, &(struct hs_pc){.pc = other,
 								      .mapping = 77,
 								      .is_call = true,
@@ -298,13 +337,15 @@ static void follow_trail(void)
 {
 	size_t bytes = capture.snapshot.stack_bytes;
 	struct hs_trail *trail = take_trail(), *taken;
+	struct hs_known_pc *set;
 
 	/* By what is on the trail alone. */
 	unwind();
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
-	for (uint32_t set = 0; set < HS_KNOWN_PCS_SETS; set++) {
+	for (size_t i = 0; i < frame_count; i++) {
+		set = hs_known_pcs_set(known(), frames[i].address + 1, true);
 		for (uint32_t way = 0; way < HS_KNOWN_PCS_WAYS; way++)
-			atomic_store(&known()->sets[set][way].words[0], 0);
+			atomic_store(&set[way].words[0], 0);
 	}
 	CHECK_INT(walk_captured_by(NULL, bytes, DEPTH), HS_WALK_UNKNOWN);
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
@@ -527,6 +568,7 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_cache);
+	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
 	RUN(test_own_frames_are_left_out);
 	RUN(test_not_through_a_signal_handler);

@@ -74,10 +74,17 @@ static inline void end(void)
 	hs_mapping_table_destroy(table);
 }
 
-static inline void unwind_to_depth(size_t depth)
+/* In the same batch as the one before. */
+static inline void unwind_another(size_t depth)
 {
 	frame_count = hs_unwind(unwinder, &capture.snapshot, depth, frames, depth + 1);
 	CHECK(frame_count >= 1 && frame_count <= depth + 1);
+}
+
+static inline void unwind_to_depth(size_t depth)
+{
+	hs_unwinder_begin_batch(unwinder);
+	unwind_another(depth);
 }
 
 static inline void unwind(void)
