@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/sys.h"
 
 enum { BITS = HS_INTERNER_BITS, FIRST_CAPACITY = 64 };
 
@@ -67,6 +68,7 @@ static int resize(struct hs_interner *interner, uint32_t capacity)
 	if (interner->count > 0)
 		memcpy(in_use, interner->in_use,
 		       ((interner->count - 1) / BITS + 1) * sizeof *in_use);
+	hs_sys_touch(slots, (size_t)capacity * 2 * sizeof *slots);
 	hs_arena_free(interner->slots);
 	hs_arena_free(interner->in_use);
 	interner->slots = slots;

@@ -72,6 +72,13 @@ int hs_sys_protect(void *address, size_t bytes, int protection);
 int hs_sys_advise(void *address, size_t bytes, int advice);
 
 /*
+ * Have pages for memory that is about to be used, or already is: nothing in it changes.  A page
+ * that is read first is mapped twice, and the second time all processors that run the program are
+ * told.
+ */
+void hs_sys_touch(void *start, size_t bytes);
+
+/*
  * Sleep while *word equals expected, at most timeout_ns (below 0: no limit).
  * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT; another error, after a short pause, where the
  * kernel refuses it.

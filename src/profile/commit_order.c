@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/arena.h"
+#include "base/sys.h"
 
 enum { FIRST_CAPACITY = HS_COMMIT_WINDOW_MIN };
 
@@ -69,6 +70,7 @@ static bool grow_for(struct hs_commit_order *order, uint64_t number)
 	larger.window = hs_arena_zalloc((size_t)larger.capacity * sizeof *larger.window);
 	if (larger.window == NULL)
 		return false;
+	hs_sys_touch(larger.window, (size_t)larger.capacity * sizeof *larger.window);
 	for (uint64_t i = order->next; i - order->next < order->capacity; i++)
 		*place(&larger, i) = *place(order, i);
 	hs_arena_free(order->window);

@@ -115,8 +115,11 @@ static struct hs_book *make_book(struct hs_heap_tracker *tracker, uint32_t slot)
 
 	if (!grow_pieces(tracker, piece))
 		return NULL;
-	if (tracker->books[piece] == NULL)
+	if (tracker->books[piece] == NULL) {
 		tracker->books[piece] = hs_arena_zalloc(PIECE_BOOKS * sizeof(struct hs_book));
+		if (tracker->books[piece] != NULL)
+			hs_sys_touch(tracker->books[piece], PIECE_BOOKS * sizeof(struct hs_book));
+	}
 	return find_book(tracker, slot);
 }
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/sys.h"
 #include "sample/trail.h"
 
 #define CACHE_LINE 64u
-#define PAGE_BYTES 4096u
 
 /* Of the sets' number the logarithm: in the first table, and how much more in each after it. */
 #define FIRST_SETS_LG 7
@@ -75,15 +75,12 @@ static void *make_aligned(size_t bytes, void **block)
 	return (void *)(((uintptr_t)*block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
 }
 
-/*
- * Make the next table.  Its pages are written before they are read: else each would be mapped
- * twice, and the second time every processor that runs the program would be told.
- */
+/* Make the next table; 0: there is none, or no memory for it. */
 static uintptr_t make_table(struct hs_known_pcs *pcs)
 {
 	size_t number = 0, bytes;
 	unsigned lg;
-	char *start;
+	void *start;
 
 	while (number < HS_KNOWN_PCS_TABLES && pcs->blocks[number] != NULL)
 		number++;
@@ -94,8 +91,7 @@ static uintptr_t make_table(struct hs_known_pcs *pcs)
 	start = make_aligned(bytes, &pcs->blocks[number]);
 	if (pcs->blocks[number] == NULL)
 		return 0;
-	for (size_t page = 0; page < bytes; page += PAGE_BYTES)
-		*(volatile char *)(start + page) = 0;
+	hs_sys_touch(start, bytes);
 	return (uintptr_t)start | (64 - lg);
 }
 

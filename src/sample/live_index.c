@@ -165,6 +165,7 @@ static int grow_to(uint64_t buckets)
 
 	if (next == 0)
 		return -ENOMEM;
+	hs_live_table_touch(next);
 	/* Before the copy's loads: see hs_live_index_insert(). */
 	atomic_store(&growing, next);
 	if (!copy_table(old, next)) {

@@ -3,8 +3,13 @@
 #include <string.h>
 
 #include "arch/regs.h"
+#include "base/sys.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
+#include "sample/live_table.h"
+
+/* Slots that have their pages before they are taken, at least. */
+#define TOUCHED_AHEAD 512u
 
 /* Turn chains of links round, all at once; they are the caller's alone. */
 static void reverse(uint32_t links[HS_FREED_LISTS])
@@ -233,6 +238,30 @@ static uint32_t freed_and_not_taken(void)
 	return count;
 }
 
+/* Have pages for slots that were never used, ahead of those who take them. */
+static void touch_ahead(void)
+{
+	uint32_t fresh = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+	uint32_t end = fresh + fresh / 4 + TOUCHED_AHEAD;
+
+	if (end > hs_live_set_capacity())
+		end = hs_live_set_capacity();
+	if (hs_live_slots.touched < fresh)
+		hs_live_slots.touched = fresh;
+	/* Not for each slot: some more than a page's. */
+	if (end < hs_live_slots.touched + TOUCHED_AHEAD / 4)
+		return;
+	hs_sys_touch(hs_live_slot(hs_live_slots.touched),
+		     (end - hs_live_slots.touched) * sizeof(struct hs_live_slot));
+	hs_live_slots.touched = end;
+}
+
+void hs_live_set_begin(void)
+{
+	hs_live_table_touch(atomic_load(&hs_live_index));
+	touch_ahead();
+}
+
 int hs_live_set_maintain(uint32_t headroom)
 {
 	/* In this order, acquire: what is freed is in use. */
@@ -243,6 +272,7 @@ int hs_live_set_maintain(uint32_t headroom)
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
 	       hs_live_set_capacity() - in_use < headroom)
 		error = hs_live_slots_grow();
+	touch_ahead();
 	return error;
 }
 

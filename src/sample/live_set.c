@@ -111,6 +111,8 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 		} while (!atomic_compare_exchange_weak_explicit(&hs_live_slots.fresh, &number,
 								number + 1, memory_order_relaxed,
 								memory_order_relaxed));
+		/* If its page is not there yet: a write, not a read first, see hs_sys_touch(). */
+		atomic_store_explicit(&hs_live_slot(number)->next, 0, memory_order_relaxed);
 	}
 	state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
 	atomic_store_explicit(&hs_live_slot(number)->free_sequence, hs_slot_no_number(state),

@@ -231,6 +231,9 @@ bool hs_live_set_give_up(uint32_t slot, uint32_t generation);
  */
 void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
 
+/* Samples are about to come: have the pages that they will write to. */
+void hs_live_set_begin(void);
+
 /*
  * Keep ahead of the program: grow the index and make slots usable where few are left.
  * headroom: slots that should be free.  0 or -ENOMEM (go on with what there is).

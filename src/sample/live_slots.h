@@ -51,6 +51,7 @@ struct hs_live_slots {
 	/* The producer, but for a sample that had no room in the ring. */
 	_Alignas(64) _Atomic uint32_t recycled;
 	uint32_t freed; /* taken off the freed list and not recycled; the producer's own */
+	uint32_t touched; /* slots below have their pages, at least; the producer's own */
 };
 extern struct hs_live_slots hs_live_slots;
 

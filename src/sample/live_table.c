@@ -3,6 +3,7 @@
 #include "sample/live_table.h"
 
 #include "base/arena.h"
+#include "base/sys.h"
 
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define LANE_TRIES 1000
@@ -188,13 +189,32 @@ bool hs_live_table_holds(uint64_t table, uint64_t key, uint32_t slot)
 	return false;
 }
 
+/* What is in front of a table's buckets, and all its memory. */
+static size_t bytes_before(uint64_t buckets)
+{
+	return filter_bytes(buckets) + HS_LIVE_FILTER_ROOM;
+}
+
+static size_t bytes_of(uint64_t buckets)
+{
+	size_t bytes = bytes_before(buckets) + buckets * sizeof(struct hs_live_bucket);
+
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
+void hs_live_table_touch(uint64_t table)
+{
+	uint64_t buckets = hs_live_table_count(table);
+
+	hs_sys_touch((char *)hs_live_table_buckets(table) - bytes_before(buckets),
+		     bytes_of(buckets));
+}
+
 uint64_t hs_live_table_make(uint64_t buckets)
 {
-	size_t before = filter_bytes(buckets) + HS_LIVE_FILTER_ROOM;
-	size_t bytes = before + buckets * sizeof(struct hs_live_bucket);
+	size_t bytes = bytes_of(buckets);
 	unsigned char *memory;
 
-	bytes = (bytes + 4095) & ~(size_t)4095;
 	memory = hs_arena_reserve(bytes);
 	if (memory == NULL)
 		return 0;
@@ -203,5 +223,6 @@ uint64_t hs_live_table_make(uint64_t buckets)
 		hs_arena_unreserve(memory, bytes);
 		return 0;
 	}
-	return (uint64_t)(uintptr_t)(memory + before) | (uint64_t)(64 - __builtin_ctzll(buckets));
+	return (uint64_t)(uintptr_t)(memory + bytes_before(buckets)) |
+	       (uint64_t)(64 - __builtin_ctzll(buckets));
 }

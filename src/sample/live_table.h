@@ -85,6 +85,9 @@ void hs_live_table_without_filter(void);
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);
 
+/* Have its pages, all of which come into use.  The producer. */
+void hs_live_table_touch(uint64_t table);
+
 /* Any thread, lock-free.  False when both buckets of the key are full. */
 bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot);
 

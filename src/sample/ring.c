@@ -14,10 +14,6 @@
 /* Bound on retries when other writers keep getting in between. */
 #define RESERVE_TRIES 1000
 
-/* How much of the ring is kept ready for writers, and in what steps. */
-#define PREPARED_SHARE 16
-#define UNITS_PER_PAGE (4096u / HS_RING_UNIT)
-
 /* What the reader gives back at a time, at most. */
 #define GIVEN_BACK_SHARE 64
 
@@ -270,25 +266,6 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	return position_of(head) - position_of(tail) > ring->units / FILLING_SHARE;
-}
-
-void hs_ring_prepare(struct hs_ring *ring)
-{
-	/* A relaxed look: how far is a matter of speed alone. */
-	uint32_t head = position_of(atomic_load_explicit(&ring->head, memory_order_relaxed));
-	uint32_t end = head + ring->units / PREPARED_SHARE;
-
-	if (ring->prepared >= ring->units)
-		return;
-	/* Past the first lap, or the writers have come there before. */
-	if (head > ring->prepared)
-		ring->prepared = head & ~(UNITS_PER_PAGE - 1);
-	for (; ring->prepared < end && ring->prepared < ring->units;
-	     ring->prepared += UNITS_PER_PAGE) {
-		/* Changes nothing, should a writer be there already. */
-		__atomic_fetch_or(ring->data + (size_t)ring->prepared * HS_RING_UNIT, 0,
-				  __ATOMIC_RELAXED);
-	}
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */

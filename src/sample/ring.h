@@ -83,7 +83,9 @@ struct hs_ring {
 
 	/* The same of the next record to read.  The reader's own. */
 	_Alignas(64) uint64_t next;
-	uint32_t prepared; /* units of the data whose pages are there.  The reader's own */
+	/* Of the data, in units, and the descriptors: whose pages are there.  The reader's own. */
+	uint32_t prepared;
+	uint32_t prepared_slots;
 };
 
 enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };

@@ -311,12 +311,16 @@ static bool agrees_to_stop(void)
 
 void *hs_threads_producer(void *unused)
 {
+	static bool has_begun; /* in this process, or in the one that it is forked from */
 	struct hs_session *session = &hs_session;
 	int64_t sleep_ns;
 	bool busy;
 
 	(void)unused;
 	become_profiler(1, "heapsample-prod");
+	if (!has_begun)
+		hs_live_set_begin();
+	has_begun = true;
 	while (!agrees_to_stop()) {
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();

@@ -135,6 +135,12 @@ void hs_map_hints_follow(struct hs_map_hints *hints)
 	(void)hints;
 }
 
+void hs_sys_touch(void *start, size_t bytes)
+{
+	(void)start;
+	(void)bytes;
+}
+
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
 		 struct hs_frame *frames, size_t room)
 {

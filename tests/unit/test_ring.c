@@ -429,15 +429,16 @@ static unsigned resident_pages(const unsigned char *data, size_t bytes)
 /* Pages come ahead of the writers, and what is written stays. */
 static void test_prepare(void)
 {
-	const size_t bytes = 1 << 20;
+	const size_t bytes = 1 << 20, slot_bytes = 256 << 10;
 	uint64_t reserved;
 	char *data;
 
 	hs_ring_init(&ring, hs_sys_map(hs_ring_memory_bytes(bytes), 3), bytes);
-	hs_ring_prepare(&ring);
-	CHECK_INT(resident_pages(ring.data, bytes), 16);
-	hs_ring_prepare(&ring);
-	CHECK_INT(resident_pages(ring.data, bytes), 16);
+	for (unsigned i = 0; i < 2; i++) {
+		hs_ring_prepare(&ring);
+		CHECK_INT(resident_pages(ring.data, bytes), 16);
+		CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 4);
+	}
 	for (unsigned lap = 0; lap < 3; lap++) {
 		for (unsigned i = 0; i < 32; i++) {
 			data = hs_ring_reserve(&ring, 32768, HS_RING_ORDINARY, 1, 0, &reserved);
@@ -453,6 +454,15 @@ static void test_prepare(void)
 		}
 	}
 	CHECK_INT(resident_pages(ring.data, bytes), 256);
+	/* Small records need the descriptors of many. */
+	for (unsigned i = 0; i < 8192; i++) {
+		CHECK(hs_ring_reserve(&ring, 16, HS_RING_ORDINARY, 1, 0, &reserved) != NULL);
+		hs_ring_commit(&ring, hs_ring_ticket(reserved));
+		CHECK_INT(state(), HS_RING_COMMITTED);
+		hs_ring_release(&ring);
+		hs_ring_prepare(&ring);
+	}
+	CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 64);
 }
 
 static void *sleep_until_committed(void *unused)

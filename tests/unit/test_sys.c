@@ -319,6 +319,21 @@ static void test_random_without_the_call(void)
 	hs_sys_fault = NULL;
 }
 
+static void test_touch(void)
+{
+	unsigned char *start = hs_sys_map(5 * 4096, PROT_READ | PROT_WRITE), pages[5];
+
+	CHECK(start != NULL);
+	start[4096] = 7;
+	hs_sys_touch(start + 4095, 2 * 4096);
+	hs_sys_touch(start + 4 * 4096, 0);
+	CHECK_INT(mincore(start, 5 * 4096, pages), 0);
+	CHECK_INT(pages[0] & pages[1] & pages[2] & 1, 1);
+	CHECK_INT((pages[3] | pages[4]) & 1, 0);
+	CHECK_INT(start[4096], 7);
+	CHECK_INT(hs_sys_unmap(start, 5 * 4096), 0);
+}
+
 int main(void)
 {
 	RUN(test_errors_are_negative_errno);
@@ -337,5 +352,6 @@ int main(void)
 	RUN(test_clock_that_cannot_be_read);
 	RUN(test_threads_that_are_gone);
 	RUN(test_random_without_the_call);
+	RUN(test_touch);
 	return CHECK_RESULT();
 }
