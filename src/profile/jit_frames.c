@@ -117,7 +117,7 @@ bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *fram
 		last = frames[i].mapping;
 		if (may_be_generated(jit, last)) {
 			if (!jit->is_read)
-				jit->is_read = !read_sources(jit, false);
+				jit->is_read = !read_sources(jit, false) && !jit->gdb.is_stale;
 			return true;
 		}
 	}

@@ -134,6 +134,7 @@ void hs_known_pcs_destroy(struct hs_known_pcs *pcs)
 	for (size_t i = 0; i < HS_KNOWN_PCS_TABLES; i++)
 		hs_arena_free(pcs->blocks[i]);
 	hs_arena_free(pcs->trails_block);
+	*pcs = (struct hs_known_pcs){0};
 }
 
 /* Stamps have run out: begin again, with nothing known. */

@@ -7,7 +7,7 @@
  * Threads: the unwinding worker writes.  Any thread reads, signal handlers too; an entry that is
  * written meanwhile is not found.  Memory: the arena; a table of 16 KiB at first, and others four
  * times as large up to 1 MiB as pcs come.  A table that has been stays, for a thread may be reading
- * it, and what it says is right as long as it is found there.
+ * it, and what it says is right as long as it is found there: 1.33 MiB in all.
  */
 #ifndef HS_SAMPLE_KNOWN_PCS_H
 #define HS_SAMPLE_KNOWN_PCS_H

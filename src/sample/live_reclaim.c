@@ -11,6 +11,9 @@
 /* Slots that have their pages before they are taken, at least. */
 #define TOUCHED_AHEAD 512u
 
+/* A program that has used so many makes use of the whole index. */
+#define MANY_SLOTS 128u
+
 /* Turn chains of links round, all at once; they are the caller's alone. */
 static void reverse(uint32_t links[HS_FREED_LISTS])
 {
@@ -256,9 +259,18 @@ static void touch_ahead(void)
 	hs_live_slots.touched = end;
 }
 
+/* Once: a table that takes the place of this one has its pages, and those of a parent are there. */
+static void touch_index(void)
+{
+	if (!hs_live_slots.is_index_touched)
+		hs_live_table_touch(atomic_load_explicit(&hs_live_index, memory_order_relaxed));
+	hs_live_slots.is_index_touched = true;
+}
+
 void hs_live_set_begin(void)
 {
-	hs_live_table_touch(atomic_load(&hs_live_index));
+	if (!hs_live_table_has_filter())
+		touch_index();
 	touch_ahead();
 }
 
@@ -272,6 +284,8 @@ int hs_live_set_maintain(uint32_t headroom)
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
 	       hs_live_set_capacity() - in_use < headroom)
 		error = hs_live_slots_grow();
+	if (atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed) >= MANY_SLOTS)
+		touch_index();
 	touch_ahead();
 	return error;
 }

@@ -231,7 +231,10 @@ bool hs_live_set_give_up(uint32_t slot, uint32_t generation);
  */
 void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
 
-/* Samples are about to come: have the pages that they will write to. */
+/*
+ * Samples are about to come: have the pages that they will write to, those of the index too where
+ * all that is allocated is a sample.  The producer.
+ */
 void hs_live_set_begin(void);
 
 /*

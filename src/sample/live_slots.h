@@ -52,6 +52,7 @@ struct hs_live_slots {
 	_Alignas(64) _Atomic uint32_t recycled;
 	uint32_t freed; /* taken off the freed list and not recycled; the producer's own */
 	uint32_t touched; /* slots below have their pages, at least; the producer's own */
+	bool is_index_touched;
 };
 extern struct hs_live_slots hs_live_slots;
 

@@ -30,6 +30,11 @@ void hs_live_table_without_filter(void)
 	has_filter = false;
 }
 
+bool hs_live_table_has_filter(void)
+{
+	return has_filter;
+}
+
 /* How many bytes a table's filter has. */
 static uint64_t filter_bytes(uint64_t buckets)
 {
@@ -207,7 +212,7 @@ void hs_live_table_touch(uint64_t table)
 	uint64_t buckets = hs_live_table_count(table);
 
 	hs_sys_touch((char *)hs_live_table_buckets(table) - bytes_before(buckets),
-		     bytes_of(buckets));
+		     bytes_before(buckets) + buckets * sizeof(struct hs_live_bucket));
 }
 
 uint64_t hs_live_table_make(uint64_t buckets)

@@ -39,6 +39,17 @@ struct hs_row {
 	uint8_t saved[HS_ARCH_REGS - HS_ARCH_FIRST_SAVED];
 };
 
+/*
+ * Whether it is of code that has made a frame: not as a call leaves the stack, which is also what
+ * an assembler says of code that is no function.
+ */
+static inline bool hs_row_has_frame(const struct hs_row *row)
+{
+	return row->kind > HS_ROW_NO_INFO &&
+	       !(row->kind == HS_ROW_REGISTER && row->cfa_register == HS_ARCH_SP &&
+		 row->cfa_offset == HS_ROW_WORD);
+}
+
 /* Load the saved registers from the words below end.  Returns false if they are not there. */
 static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_window *window,
 			       uint64_t end, struct hs_regs *regs)

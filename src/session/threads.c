@@ -119,7 +119,7 @@ static int64_t nap_ns(int records)
 	    hs_options.inuse_interval_bytes != 0)
 		return SHORT_NAP_NS;
 	return records < FEW_RECORDS && session->unwinder != NULL &&
-			       !hs_unwinder_has_guessed(session->unwinder)
+			       !hs_unwinder_has_met_generated(session->unwinder)
 		       ? LONG_NAP_NS
 		       : NAP_NS;
 }
@@ -311,16 +311,15 @@ static bool agrees_to_stop(void)
 
 void *hs_threads_producer(void *unused)
 {
-	static bool has_begun; /* in this process, or in the one that it is forked from */
 	struct hs_session *session = &hs_session;
 	int64_t sleep_ns;
 	bool busy;
 
 	(void)unused;
 	become_profiler(1, "heapsample-prod");
-	if (!has_begun)
-		hs_live_set_begin();
-	has_begun = true;
+	hs_lock_acquire(&session->producer_batch);
+	hs_live_set_begin();
+	hs_lock_hand_over(&session->producer_batch);
 	while (!agrees_to_stop()) {
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();

@@ -15,6 +15,9 @@
 enum { CHUNK_SYMBOLS = 2048 };
 #define CHUNK_BYTES (CHUNK_SYMBOLS * sizeof(Elf64_Sym))
 
+/* A variable may have more members than are asked for: so much larger at most. */
+#define MOST_TIMES 3
+
 struct search {
 	const char *path;
 	const char *build_id;
@@ -22,6 +25,7 @@ struct search {
 	size_t name_bytes; /* with the NUL */
 	size_t bytes;      /* of the variable */
 	struct hs_elf_file file;
+	size_t relocated; /* the section of constants with addresses: vtables, type_info; 0: none */
 	char *chunk;
 	uint64_t address; /* found */
 };
@@ -35,7 +39,7 @@ static bool is_writable(const struct search *search, uint16_t section)
 {
 	Elf64_Shdr header;
 
-	return section != SHN_UNDEF && section < SHN_LORESERVE &&
+	return section != SHN_UNDEF && section < SHN_LORESERVE && section != search->relocated &&
 	       hs_elf_file_section(&search->file, section, &header) &&
 	       (header.sh_flags & SHF_WRITE) != 0;
 }
@@ -50,10 +54,11 @@ static bool is_named(const struct search *search, const Elf64_Shdr *names, uint6
 	       memcmp(text, search->name, search->name_bytes) == 0;
 }
 
-/* Few symbols are of the variable's kind and size: their names alone are read. */
+/* Few symbols are of the variable's kind and about its size: their names alone are read. */
 static bool is_wanted(const struct search *search, const Elf64_Shdr *names, const Elf64_Sym *symbol)
 {
-	return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size == search->bytes &&
+	return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size >= search->bytes &&
+	       symbol->st_size <= MOST_TIMES * search->bytes &&
 	       is_writable(search, symbol->st_shndx) && is_named(search, names, symbol->st_name);
 }
 
@@ -92,11 +97,11 @@ static int search_object(void *context)
 		return result;
 	if (search->build_id[0] != '\0' && strcmp(search->build_id, search->file.build_id) != 0)
 		result = -ESTALE;
-	/* All that is in the dynamic one is in the other too. */
+	search->relocated = hs_elf_file_find_name(&search->file, ".data.rel.ro");
 	if (result == 0)
-		result = search_table(search, hs_elf_file_find_type(&search->file, SHT_SYMTAB) != 0
-						      ? SHT_SYMTAB
-						      : SHT_DYNSYM);
+		result = search_table(search, SHT_SYMTAB);
+	if (result == -ENOENT)
+		result = search_table(search, SHT_DYNSYM);
 	hs_elf_file_close(&search->file);
 	return result;
 }

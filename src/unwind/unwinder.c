@@ -28,7 +28,7 @@ struct hs_unwinder {
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
 	bool engine_ready;
-	bool has_guessed;    /* a frame of code without unwind information */
+	bool has_met_generated; /* code in anonymous memory */
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
@@ -72,9 +72,9 @@ void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
 	hs_memory_cache_forget_changing(unwinder->memory);
 }
 
-bool hs_unwinder_has_guessed(const struct hs_unwinder *unwinder)
+bool hs_unwinder_has_met_generated(const struct hs_unwinder *unwinder)
 {
-	return unwinder->has_guessed;
+	return unwinder->has_met_generated;
 }
 
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder)
@@ -170,8 +170,8 @@ static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
 }
 
 /*
- * Find out about a pc of which nothing is known.  False: it is in no mapping.  Where a row says how
- * to go on, and says it of pc too, that is not code that signal handlers return to.
+ * Find out about a pc of which nothing is known.  False: it is in no mapping.  Where a row leads
+ * out of a frame, and says it of pc too, that is no code that signal handlers return to.
  */
 static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
 {
@@ -182,7 +182,7 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 
 	*known = (struct hs_pc){.pc = pc, .is_call = is_call};
 	hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
-	if ((known->row.kind <= HS_ROW_NO_INFO || end <= pc) && is_signal_return(unwinder, pc)) {
+	if ((!hs_row_has_frame(&known->row) || end <= pc) && is_signal_return(unwinder, pc)) {
 		known->is_signal_return = true;
 		known->row = (struct hs_row){.kind = HS_ROW_NONE};
 		id = hs_mapping_table_find(unwinder->table, pc);
@@ -190,6 +190,7 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 	}
 	if (mapping == NULL)
 		return false;
+	unwinder->has_met_generated |= (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 	known->mapping = id;
 	known->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
 	hs_stats_add_alone(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
@@ -287,7 +288,6 @@ static enum hs_stop guess_frame(struct walk *walk)
 	/* The code may be newer than the index: find_mapping() before its bytes are read. */
 	if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
 		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc);
-	unwinder->has_guessed = true;
 	/* A compiler's function begins there: it is no return address, but a callback. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))
 		kind = HS_RETURN_NONE;

@@ -25,6 +25,9 @@ static bool is_before_end[RECORDS_MOST]; /* committed when the process began to 
 static unsigned taken[RECORDS_MOST];     /* by the producer */
 static unsigned profiles;
 
+static bool is_batch_new;  /* nothing has been read for it */
+static uint32_t batch_end; /* records with lower tickets were in the queue when that was done */
+
 static void setup_queue(size_t queue_bytes)
 {
 	struct hs_session *session = &hs_session;
@@ -84,6 +87,12 @@ static void put_0(void)
 
 static void put_1(void)
 {
+	put(1);
+}
+
+static void put_two(void)
+{
+	put(0);
 	put(1);
 }
 
@@ -152,9 +161,22 @@ static void finish(void)
 
 /* What the loops call, and is not under the model. */
 
-void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
+/* What compilers say is read for a batch's first record, and is to be newer than all of them. */
+void hs_producer_begin_batch(struct hs_producer *producer)
 {
 	(void)producer;
+	is_batch_new = true;
+}
+
+void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	uint32_t ticket = (uint32_t)(hs_session.queue.next >> 32);
+
+	(void)producer;
+	if (is_batch_new)
+		batch_end = hs_ring_head_ticket(&hs_session.queue);
+	is_batch_new = false;
+	MODEL_CHECK((int32_t)(ticket - batch_end) < 0);
 	MODEL_CHECK(record->size < RECORDS_MOST && record->sequence == record->size + 1);
 	taken[record->size]++;
 }
@@ -187,6 +209,12 @@ const struct model_scenario model_session_scenarios[] = {
 	 .threads = {LOOPS, {.run = put_0}, {.run = put_1}},
 	 .quick_bound = 0,
 	 .full_bound = 1},
+	{.name = "record-in-a-batch",
+	 .setup = setup,
+	 .finish = finish,
+	 .threads = {LOOPS, {.run = put_two}},
+	 .quick_bound = 0,
+	 .full_bound = 2},
 	{.name = "queue-full",
 	 .setup = setup_small_queue,
 	 .finish = finish,

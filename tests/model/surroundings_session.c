@@ -47,17 +47,12 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 	return 0;
 }
 
-void hs_producer_begin_batch(struct hs_producer *producer)
-{
-	(void)producer;
-}
-
 void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
 {
 	(void)unwinder;
 }
 
-bool hs_unwinder_has_guessed(const struct hs_unwinder *unwinder)
+bool hs_unwinder_has_met_generated(const struct hs_unwinder *unwinder)
 {
 	(void)unwinder;
 	return false;

@@ -5,6 +5,8 @@
  */
 #include "sample/live_set.c"
 
+#include <sys/mman.h>
+
 #include "check.h"
 
 static _Atomic uint64_t sequence = 1;
@@ -36,6 +38,40 @@ static unsigned recycle_freed(void)
 		count++;
 	}
 	return count;
+}
+
+static unsigned resident_slot_pages(void)
+{
+	static unsigned char pages[COMMIT_SLOTS * sizeof(struct hs_live_slot) / 4096];
+	unsigned count = 0;
+
+	CHECK_INT(mincore(hs_live_slots.slots, sizeof pages * 4096, pages), 0);
+	for (size_t i = 0; i < sizeof pages; i++)
+		count += pages[i] & 1;
+	return count;
+}
+
+/* Slots have their pages before they are taken for the first time. */
+static void test_pages_ahead(void)
+{
+	/* So many as do not make the index grow. */
+	enum { TAKEN = 128, AHEAD = 512, PER_PAGE = 4096 / sizeof(struct hs_live_slot) };
+	static struct hs_live_ticket tickets[TAKEN];
+	unsigned pages;
+
+	CHECK_INT(resident_slot_pages(), 0);
+	hs_live_set_begin();
+	CHECK_INT(resident_slot_pages(), AHEAD / PER_PAGE);
+	for (unsigned i = 0; i < TAKEN; i++) {
+		pages = resident_slot_pages();
+		CHECK(hs_live_set_take(&tickets[i]));
+		CHECK_INT(resident_slot_pages(), pages);
+		CHECK_INT(hs_live_set_maintain(0), 0);
+	}
+	pages = resident_slot_pages();
+	CHECK(pages > AHEAD / PER_PAGE && pages <= (TAKEN + TAKEN / 4 + AHEAD) / PER_PAGE + 1);
+	for (unsigned i = 0; i < TAKEN; i++)
+		hs_live_set_cancel(tickets[i]);
 }
 
 static void test_insert_free_recycle(void)
@@ -461,6 +497,7 @@ int main(void)
 	CHECK(!hs_live_set_may_hold(pointer(0x1000))); /* before the start */
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
 	CHECK_INT(hs_live_set_init(MANY, 100), 0);
+	RUN(test_pages_ahead);
 	RUN(test_insert_free_recycle);
 	RUN(test_given_up_sample);
 	RUN(test_move);
