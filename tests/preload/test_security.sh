@@ -102,10 +102,15 @@ messages | grep -q 'HEAPSAMPLE_DEPTH=%n%s%d is not understood' || fail "formats:
 # A program that is executed has no descriptor of ours.
 run_profiled descriptors HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/s.%p" \
 	"HEAPSAMPLE_LOGFILE=$directory/d.log" HEAPSAMPLE_LOG=debug -- \
-	"$python" -c 'import os, subprocess
+	"$python" -c 'import os, subprocess, time
+def has_stream():
+    return any("/s." in os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd"))
 data = [str(i) for i in range(10000)]
-print(any("/s." in os.path.realpath("/proc/self/fd/" + fd) for fd in os.listdir("/proc/self/fd")),
-      flush=True)
+# It is opened when there is something to write, a second after the first sample at the latest.
+end = time.monotonic() + 10
+while not has_stream() and time.monotonic() < end:
+    time.sleep(0.01)
+print(has_stream(), flush=True)
 subprocess.call(["ls", "-l", "/proc/self/fd"], close_fds=False)
 os.execvp("ls", ["ls", "-l", "/proc/self/fd"])'
 expect_status 0
