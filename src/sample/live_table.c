@@ -202,9 +202,7 @@ static size_t bytes_before(uint64_t buckets)
 
 static size_t bytes_of(uint64_t buckets)
 {
-	size_t bytes = bytes_before(buckets) + buckets * sizeof(struct hs_live_bucket);
-
-	return (bytes + 4095) & ~(size_t)4095;
+	return bytes_before(buckets) + buckets * sizeof(struct hs_live_bucket);
 }
 
 void hs_live_table_touch(uint64_t table)
@@ -212,12 +210,12 @@ void hs_live_table_touch(uint64_t table)
 	uint64_t buckets = hs_live_table_count(table);
 
 	hs_sys_touch((char *)hs_live_table_buckets(table) - bytes_before(buckets),
-		     bytes_before(buckets) + buckets * sizeof(struct hs_live_bucket));
+		     bytes_of(buckets));
 }
 
 uint64_t hs_live_table_make(uint64_t buckets)
 {
-	size_t bytes = bytes_of(buckets);
+	size_t bytes = (bytes_of(buckets) + 4095) & ~(size_t)4095;
 	unsigned char *memory;
 
 	memory = hs_arena_reserve(bytes);
