@@ -13,27 +13,21 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 
-enum { PIECE_BOOKS = 1024, EXACT_SIZE_MAX = 128 };
-
-/* The sample that a slot stands for. */
-struct hs_book {
-	uint64_t size;
-	uint64_t weight;
-	uint32_t generation;
-	uint32_t row; /* number + 1; 0: no sample */
-};
+enum { EXACT_SIZE_MAX = 128, TOUCHED_BOOKS = 1024 };
 
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
 {
+	int error;
+
 	*tracker = (struct hs_heap_tracker){.label_sizes = label_sizes};
-	return hs_interner_init(&tracker->rows, sizeof(struct hs_row), sizeof(struct hs_row_key));
+	error = hs_interner_init(&tracker->rows, sizeof(struct hs_row), sizeof(struct hs_row_key));
+	if (error == 0)
+		hs_live_set_clear_books();
+	return error;
 }
 
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker)
 {
-	for (uint32_t i = 0; i < tracker->piece_count; i++)
-		hs_arena_free(tracker->books[i]);
-	hs_arena_free(tracker->books);
 	hs_interner_fini(&tracker->rows);
 	hs_peak_fini(&tracker->peak);
 	*tracker = (struct hs_heap_tracker){0};
@@ -57,28 +51,11 @@ static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row
 	return hs_interner_item(&tracker->rows, row);
 }
 
-/* The book of a slot, or NULL if its piece is not there. */
-static struct hs_book *find_book(const struct hs_heap_tracker *tracker, uint32_t slot)
-{
-	uint32_t piece = slot / PIECE_BOOKS;
-
-	if (piece >= tracker->piece_count || tracker->books[piece] == NULL)
-		return NULL;
-	return &tracker->books[piece][slot % PIECE_BOOKS];
-}
-
-void hs_heap_tracker_fetch_book(const struct hs_heap_tracker *tracker, uint32_t slot)
-{
-	const struct hs_book *book = find_book(tracker, slot);
-
-	__builtin_prefetch(book, 1);
-}
-
 void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot)
 {
-	const struct hs_book *book = find_book(tracker, slot);
+	const struct hs_book *book = hs_live_set_book(slot);
 
-	if (book != NULL && book->row != 0)
+	if (book->row != 0)
 		hs_heap_tracker_fetch_row(tracker, book->row - 1);
 }
 
@@ -90,37 +67,18 @@ void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t r
 	__builtin_prefetch(&fetched->totals.freed.bytes, 1);
 }
 
-static bool grow_pieces(struct hs_heap_tracker *tracker, uint32_t piece)
+/* The book of a slot; where none was used so far, with pages for some that follow it. */
+static struct hs_book *book_of(struct hs_heap_tracker *tracker, uint32_t slot)
 {
-	uint32_t count = tracker->piece_count == 0 ? 64 : tracker->piece_count;
-	struct hs_book **books;
+	uint32_t from = tracker->touched_books, end = slot + TOUCHED_BOOKS;
 
-	if (piece < tracker->piece_count)
-		return true;
-	while (count <= piece)
-		count *= 2;
-	books = hs_arena_realloc(tracker->books, count * sizeof *books);
-	if (books == NULL)
-		return false;
-	memset(books + tracker->piece_count, 0, (count - tracker->piece_count) * sizeof *books);
-	tracker->books = books;
-	tracker->piece_count = count;
-	return true;
-}
-
-/* The book of a slot, made if need be; NULL when out of memory. */
-static struct hs_book *make_book(struct hs_heap_tracker *tracker, uint32_t slot)
-{
-	uint32_t piece = slot / PIECE_BOOKS;
-
-	if (!grow_pieces(tracker, piece))
-		return NULL;
-	if (tracker->books[piece] == NULL) {
-		tracker->books[piece] = hs_arena_zalloc(PIECE_BOOKS * sizeof(struct hs_book));
-		if (tracker->books[piece] != NULL)
-			hs_sys_touch(tracker->books[piece], PIECE_BOOKS * sizeof(struct hs_book));
-	}
-	return find_book(tracker, slot);
+	if (slot < from)
+		return hs_live_set_book(slot);
+	if (end > hs_live_set_capacity())
+		end = hs_live_set_capacity();
+	hs_sys_touch(hs_live_set_book(from), (end - from) * sizeof(struct hs_book));
+	tracker->touched_books = end;
+	return hs_live_set_book(slot);
 }
 
 static void add(struct hs_totals *totals, uint64_t size, uint64_t weight)
@@ -221,11 +179,7 @@ static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_ev
 		add_and_take_off(tracker, event, row);
 		return;
 	}
-	book = make_book(tracker, event->slot);
-	if (book == NULL) {
-		hs_heap_tracker_lose(event);
-		return;
-	}
+	book = book_of(tracker, event->slot);
 	if (book->row != 0) {
 		if (book->generation == event->generation)
 			return; /* the record came twice */
@@ -253,9 +207,9 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event)
 {
-	struct hs_book *book = find_book(tracker, event->slot);
+	struct hs_book *book = hs_live_set_book(event->slot);
 
-	if (book != NULL && book->row != 0 && book->generation == event->generation)
+	if (book->row != 0 && book->generation == event->generation)
 		close_book(tracker, book);
 	hs_live_set_recycle(event->slot, event->generation);
 }

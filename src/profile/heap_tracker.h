@@ -8,8 +8,7 @@
  * that arrives when its slot is of another generation already was freed before:
  * it is added and taken off at once.
  *
- * Threads: the producer.  Memory: the arena; books are kept in pieces, so that they grow
- * with the slots used, without moving.
+ * Threads: the producer.  Memory: the arena; the books of the slots are the live set's.
  */
 #ifndef HS_PROFILE_HEAP_TRACKER_H
 #define HS_PROFILE_HEAP_TRACKER_H
@@ -35,19 +34,16 @@ struct hs_row {
 	struct hs_row_totals totals;
 };
 
-struct hs_book;
-
 struct hs_heap_tracker {
 	struct hs_interner rows;
-	struct hs_book **books; /* pieces, NULL where no slot was used */
-	uint32_t piece_count;
+	uint32_t touched_books; /* those of the slots below have their pages */
 	bool label_sizes;
 	struct hs_totals in_use[HS_HEAP_LIMIT]; /* of each heap's rows */
 	bool keeps_peak;
 	struct hs_peak peak; /* if keeps_peak */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Makes all books empty.  Returns 0 or -ENOMEM. */
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 
@@ -63,10 +59,9 @@ void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_even
 
 /*
  * Have the processor fetch what an event to come will need, of books that do not fit into its
- * caches: the book of a slot; the row of the sample that a slot stands for, once its book is
+ * caches: the row of the sample that a slot stands for, once its book is
  * there; the row of a number, which may be any.
  */
-void hs_heap_tracker_fetch_book(const struct hs_heap_tracker *tracker, uint32_t slot);
 void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot);
 void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row);
 

@@ -148,7 +148,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	}
 	/* What its turn will need of it, while its stack is looked up. */
 	hs_live_set_fetch_slot(event.slot);
-	hs_heap_tracker_fetch_book(&producer->tracker, event.slot);
+	hs_live_set_fetch_book(event.slot);
 	if (record->frame_count > 0)
 		event.callsite = hs_intern_stack(producer, record->frames, record->frame_count);
 	else

@@ -213,7 +213,7 @@ static bool has_freed(struct hs_producer *producer)
 		return true;
 	while (count < HS_FETCHED_FREES &&
 	       (slot = hs_live_set_next_freed(&producer->freed)) != HS_SLOT_NONE) {
-		hs_heap_tracker_fetch_book(&producer->tracker, slot);
+		hs_live_set_fetch_book(slot);
 		slots[count++] = slot;
 	}
 	for (uint32_t i = 0; i < count; i++)

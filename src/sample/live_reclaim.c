@@ -80,6 +80,19 @@ uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed)
 	return link - 1; /* 0 becomes HS_SLOT_NONE */
 }
 
+struct hs_book *hs_live_set_book(uint32_t number)
+{
+	return &hs_live_slots.books[number];
+}
+
+void hs_live_set_clear_books(void)
+{
+	uint32_t used = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+
+	if (used > 0)
+		memset(hs_live_slots.books, 0, used * sizeof(struct hs_book));
+}
+
 uint32_t hs_live_set_linked(uint32_t number)
 {
 	return atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed) - 1;
@@ -93,6 +106,11 @@ void hs_live_set_link(uint32_t number, uint32_t next)
 void hs_live_set_fetch_slot(uint32_t number)
 {
 	__builtin_prefetch(hs_live_slot(number));
+}
+
+void hs_live_set_fetch_book(uint32_t number)
+{
+	__builtin_prefetch(hs_live_set_book(number), 1);
 }
 
 uint64_t hs_live_set_free_sequence(uint32_t number)

@@ -17,8 +17,9 @@
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define SWAP_TRIES 1000
 
-/* Slots made usable at a time. */
-#define COMMIT_SLOTS (128u << 10)
+/* Slots made usable at first, and at a time. */
+#define FIRST_SLOTS (128u << 10)
+#define COMMIT_SLOTS (16u << 10)
 
 struct hs_live_slots hs_live_slots;
 
@@ -60,33 +61,49 @@ static uint32_t pop(_Atomic uint64_t *list)
 	return HS_SLOT_NONE;
 }
 
+/* Have memory for the books of the next slots. */
+static int commit_books(uint32_t end)
+{
+	uint32_t from = hs_live_slots.with_book;
+	int error = 0;
+
+	if (from < end)
+		error = hs_arena_commit(&hs_live_slots.books[from],
+					(size_t)(end - from) * sizeof(struct hs_book));
+	if (error == 0)
+		hs_live_slots.with_book = end;
+	return error;
+}
+
 int hs_live_slots_grow(void)
 {
 	uint32_t from = atomic_load_explicit(&hs_live_slots.capacity, memory_order_relaxed);
-	uint32_t more = hs_live_slots.limit - from;
 	int error;
 
-	if (more > COMMIT_SLOTS)
-		more = COMMIT_SLOTS;
-
-	if (more == 0)
+	if (from >= hs_live_slots.limit)
 		return -ENOMEM;
-	error = hs_arena_commit(hs_live_slot(from), (size_t)more * sizeof(struct hs_live_slot));
+	error = commit_books(from + COMMIT_SLOTS);
 	if (error == 0)
-		atomic_store_explicit(&hs_live_slots.capacity, from + more, memory_order_release);
+		error = hs_arena_commit(hs_live_slot(from),
+					COMMIT_SLOTS * sizeof(struct hs_live_slot));
+	if (error == 0)
+		atomic_store_explicit(&hs_live_slots.capacity, from + COMMIT_SLOTS,
+				      memory_order_release);
 	return error;
 }
 
 int hs_live_set_init(uint32_t limit, uint32_t expected)
 {
-	int error;
+	int error = 0;
 
-	hs_live_slots.limit = (limit + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
-	hs_live_slots.slots =
-		hs_arena_reserve((size_t)hs_live_slots.limit * sizeof(struct hs_live_slot));
-	if (hs_live_slots.slots == NULL)
+	limit = (limit + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
+	hs_live_slots.limit = limit;
+	hs_live_slots.slots = hs_arena_reserve((size_t)limit * sizeof(struct hs_live_slot));
+	hs_live_slots.books = hs_arena_reserve((size_t)limit * sizeof(struct hs_book));
+	if (hs_live_slots.slots == NULL || hs_live_slots.books == NULL)
 		return -ENOMEM;
-	error = hs_live_slots_grow();
+	while (error == 0 && hs_live_set_capacity() < (limit < FIRST_SLOTS ? limit : FIRST_SLOTS))
+		error = hs_live_slots_grow();
 	return error != 0 ? error : hs_live_index_init(expected);
 }
 

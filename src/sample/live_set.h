@@ -177,6 +177,24 @@ uint64_t hs_live_set_cancel_move(uint32_t slot);
 /* --- the producer's side ------------------------------------------------------- */
 
 /*
+ * What the producer keeps of the sample that a slot stands for: no one else reads it or writes
+ * to it.  A slot is not usable before there is memory for its book: what is sampled in it can be
+ * kept.
+ */
+struct hs_book {
+	uint64_t size;
+	uint64_t weight;
+	uint32_t generation;
+	uint32_t row; /* number + 1; 0: no sample */
+};
+
+/* The book of a usable slot: a place in one array of all.  At first all 0. */
+struct hs_book *hs_live_set_book(uint32_t slot);
+
+/* Make all books 0 again. */
+void hs_live_set_clear_books(void);
+
+/*
  * Slots taken off the freed list, which is several: to walk a list is to wait for memory at each
  * slot, and for as many at once as there are lists.  All 0: none.
  */
@@ -199,6 +217,7 @@ uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed);
 uint32_t hs_live_set_linked(uint32_t slot);
 void hs_live_set_link(uint32_t slot, uint32_t next);
 void hs_live_set_fetch_slot(uint32_t slot); /* to be looked at soon; any number */
+void hs_live_set_fetch_book(uint32_t slot);
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);

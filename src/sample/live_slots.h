@@ -35,6 +35,7 @@ struct hs_live_slot {
 struct hs_live_slots {
 	/* hs_live_set_init() and, capacity, the producer: read at each look at a slot. */
 	struct hs_live_slot *slots;
+	struct hs_book *books; /* one for each slot; the producer's own */
 	uint32_t limit;
 	_Atomic uint32_t capacity; /* slots usable */
 
@@ -51,6 +52,7 @@ struct hs_live_slots {
 	/* The producer, but for a sample that had no room in the ring. */
 	_Alignas(64) _Atomic uint32_t recycled;
 	uint32_t freed; /* taken off the freed list and not recycled; the producer's own */
+	uint32_t with_book; /* slots below have memory for a book; start-up and the producer */
 	uint32_t touched; /* slots below have their pages, at least; the producer's own */
 	bool is_index_touched;
 };

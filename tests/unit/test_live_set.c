@@ -42,7 +42,7 @@ static unsigned recycle_freed(void)
 
 static unsigned resident_slot_pages(void)
 {
-	static unsigned char pages[COMMIT_SLOTS * sizeof(struct hs_live_slot) / 4096];
+	static unsigned char pages[FIRST_SLOTS * sizeof(struct hs_live_slot) / 4096];
 	unsigned count = 0;
 
 	CHECK_INT(mincore(hs_live_slots.slots, sizeof pages * 4096, pages), 0);
@@ -416,6 +416,7 @@ static void test_sweep(void)
 }
 
 #define MANY 100000u
+#define MANY_SLOTS (FIRST_SLOTS + 2 * COMMIT_SLOTS)
 
 static uint64_t many_address(uint64_t i)
 {
@@ -492,11 +493,32 @@ static void test_slots_run_out(void)
 	CHECK_INT(ticket.slot, last.slot);
 }
 
+/* There are no more slots than there is memory for their books. */
+static void test_slots_come_with_books(void)
+{
+	size_t slots = COMMIT_SLOTS * sizeof(struct hs_live_slot);
+	size_t books = COMMIT_SLOTS * sizeof(struct hs_book);
+	size_t budget_bytes = hs_arena_budget();
+
+	CHECK_INT(hs_live_set_capacity(), FIRST_SLOTS);
+	/* For one of the two at a time. */
+	for (int i = 0; i < 2; i++) {
+		hs_arena_set_budget(hs_arena_used() + (slots > books ? slots : books));
+		CHECK_INT(hs_live_set_maintain(FIRST_SLOTS + 1), i == 0 ? -ENOMEM : 0);
+		CHECK_INT(hs_live_set_capacity(), FIRST_SLOTS + i * COMMIT_SLOTS);
+	}
+	hs_arena_set_budget(budget_bytes);
+	CHECK_INT(hs_live_set_maintain(MANY_SLOTS), 0);
+	CHECK_INT(hs_live_set_capacity(), MANY_SLOTS);
+	hs_live_set_book(MANY_SLOTS - 1)->row = 1;
+	hs_live_set_clear_books();
+}
+
 int main(void)
 {
 	CHECK(!hs_live_set_may_hold(pointer(0x1000))); /* before the start */
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
-	CHECK_INT(hs_live_set_init(MANY, 100), 0);
+	CHECK_INT(hs_live_set_init(MANY_SLOTS, 100), 0);
 	RUN(test_pages_ahead);
 	RUN(test_insert_free_recycle);
 	RUN(test_given_up_sample);
@@ -510,6 +532,7 @@ int main(void)
 	RUN(test_hot_address);
 	RUN(test_sweep);
 	RUN(test_growth);
+	RUN(test_slots_come_with_books);
 	RUN(test_slots_run_out);
 	return CHECK_RESULT();
 }
