@@ -29,10 +29,49 @@ uintptr_t hs_live_filter = (uintptr_t)none.filter + 27;
 static _Atomic uint64_t growing; /* the next table while entries are copied; 0 = none */
 static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 0 = none */
 
-bool hs_live_index_insert(uint64_t key, uint32_t slot)
+_Atomic bool hs_live_index_has_entries;
+
+/*
+ * The entries in tables, where there is a map.  Those that are taken out while a table is made may
+ * be counted twice: then the next one is made later, at the first insert that it refuses.
+ */
+static _Atomic int32_t table_entries;
+
+static void count(int32_t more)
+{
+	if (hs_live_map_is_used())
+		atomic_fetch_add_explicit(&table_entries, more, memory_order_relaxed);
+}
+
+/* Whether there was an entry.  In the frame of its callers: the way here takes much of a stack. */
+static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t key, uint32_t slot)
 {
 	uint64_t index = atomic_load(&hs_live_index), next;
+	bool was_there = false;
 
+	for (;;) {
+		/*
+		 * As in hs_live_index_insert(): either this sees the new table, or the copy sees
+		 * that the entry is gone, at first or when it has copied it.
+		 */
+		was_there |= hs_live_table_remove(index, key, slot);
+		next = atomic_load(&growing);
+		if (next != 0 && next != index)
+			was_there |= hs_live_table_remove(next, key, slot);
+		next = atomic_load(&hs_live_index);
+		if (next == index)
+			return was_there;
+		index = next;
+	}
+}
+
+bool hs_live_index_insert(uint64_t key, uint32_t slot)
+{
+	uint64_t index, next;
+
+	if (!hs_live_index_is_table_used())
+		atomic_store_explicit(&hs_live_index_has_entries, true, memory_order_relaxed);
+	index = atomic_load(&hs_live_index);
 	while (hs_live_table_insert(index, key, slot)) {
 		/*
 		 * The store of the entry and this load, grow_to()'s store and the copy's loads
@@ -44,33 +83,22 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 			break;
 		/* The switch happened in between: the entry may be in the old table alone. */
 		next = atomic_load(&hs_live_index);
-		if (next == index)
+		if (next == index) {
+			count(1);
 			return true;
+		}
 		index = next;
 	}
-	hs_live_index_remove(key, slot);
+	remove_from_tables(key, slot);
 	atomic_store_explicit(&refused, hs_live_hash(key) | 1, memory_order_relaxed);
 	return false;
 }
 
 void hs_live_index_remove(uint64_t key, uint32_t slot)
 {
-	uint64_t index = atomic_load(&hs_live_index), next;
-
-	for (;;) {
-		/*
-		 * As in hs_live_index_insert(): either this sees the new table, or the copy sees
-		 * that the entry is gone, at first or when it has copied it.
-		 */
-		hs_live_table_remove(index, key, slot);
-		next = atomic_load(&growing);
-		if (next != 0 && next != index)
-			hs_live_table_remove(next, key, slot);
-		next = atomic_load(&hs_live_index);
-		if (next == index)
-			return;
-		index = next;
-	}
+	if (!hs_live_map_remove(key, slot) && hs_live_index_is_table_used() &&
+	    remove_from_tables(key, slot))
+		count(-1);
 }
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key)
@@ -80,6 +108,11 @@ void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 
 uint32_t hs_live_search_next(struct hs_live_search *search)
 {
+	uint32_t mapped = search->mapped;
+
+	search->mapped = 0;
+	if (mapped != 0)
+		return mapped - 1;
 	for (;;) {
 		while (search->lanes != 0) {
 			int lane = hs_live_table_lane(search->lanes);
@@ -224,8 +257,10 @@ static uint64_t buckets_wanted(uint64_t buckets, uint32_t entries)
 	return wanted;
 }
 
-int hs_live_index_maintain(uint32_t entries)
+int hs_live_index_maintain(uint32_t live)
 {
+	int32_t counted = atomic_load_explicit(&table_entries, memory_order_relaxed);
+	uint32_t entries = hs_live_map_is_used() ? (uint32_t)(counted > 0 ? counted : 0) : live;
 	uint64_t now = hs_live_table_count(atomic_load(&hs_live_index));
 	uint64_t buckets = buckets_wanted(now, entries);
 	int error;

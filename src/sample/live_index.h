@@ -3,6 +3,9 @@
  * The index of the live set: key -> slots.  Entries are hints: the slot itself
  * says whether it is live and for which key.  The fast path's look is in live_set.h, where
  * the bucket's layout is.
+ *
+ * Two parts: the map (live_map.h), where there is one, for blocks of malloc's, and a table
+ * (live_table.h) for all else.
  */
 #ifndef HS_SAMPLE_LIVE_INDEX_H
 #define HS_SAMPLE_LIVE_INDEX_H
@@ -10,13 +13,29 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
 
 /* A table for about expected entries.  Start-up.  0 or -ENOMEM. */
 int hs_live_index_init(uint32_t expected);
 
-/* Any thread, lock-free.  False, and no entry, when both buckets of the key are full. */
+/*
+ * Whether there is, or was, an entry in a table where there is a map too.  Set by: whoever enters
+ * the first, for good.  Any thread; relaxed, as hs_live_set_may_hold_key().
+ */
+extern _Atomic bool hs_live_index_has_entries;
+
+static inline bool hs_live_index_is_table_used(void)
+{
+	return atomic_load_explicit(&hs_live_index_has_entries, memory_order_relaxed) ||
+	       !hs_live_map_is_used();
+}
+
+/*
+ * Into a table.  Any thread, lock-free.  False, and no entry, when both buckets of the key are
+ * full.
+ */
 bool hs_live_index_insert(uint64_t key, uint32_t slot);
 
 /*
@@ -31,6 +50,7 @@ void hs_live_index_remove(uint64_t key, uint32_t slot);
  * lock-free.
  */
 struct hs_live_search {
+	uint32_t mapped; /* what the map has, yet to look at: slot + 1, or 0 */
 	struct hs_live_bucket *bucket;
 	uint64_t tag_in_each; /* the tag, in each lane's byte */
 	uint64_t lanes;       /* of this bucket, yet to look at: the highest bit of their bytes */
@@ -40,11 +60,16 @@ struct hs_live_search {
 /* The walk for a key, at its beginning. */
 static inline struct hs_live_search hs_live_search_of(uint64_t key)
 {
-	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash);
-	struct hs_live_bucket *home = hs_live_table_home(atomic_load(&hs_live_index), hash);
-	uint64_t tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
+	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash), tags;
+	uint32_t mapped = hs_live_map_find(key);
+	struct hs_live_bucket *home;
 
+	if (!hs_live_index_is_table_used())
+		return (struct hs_live_search){.mapped = mapped};
+	home = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
 	return (struct hs_live_search){
+		.mapped = mapped,
 		.bucket = home,
 		.tag_in_each = tag_in_each,
 		.lanes = hs_live_table_lanes(tags, tag_in_each),
@@ -60,7 +85,7 @@ static inline bool hs_live_index_may_hold(uint64_t key)
 {
 	const struct hs_live_search search = hs_live_search_of(key);
 
-	return search.lanes != 0 || search.is_neighbour_left;
+	return search.mapped != 0 || search.lanes != 0 || search.is_neighbour_left;
 }
 
 void hs_live_search_start(struct hs_live_search *search, uint64_t key);
@@ -68,8 +93,8 @@ uint32_t hs_live_search_next(struct hs_live_search *search);
 
 /*
  * The producer: grow if entries are too many for the table, or if an insert was refused that
- * a larger table would have had room for.  0 or -ENOMEM.
+ * a larger table would have had room for.  live: all entries, those of the map too.  0 or -ENOMEM.
  */
-int hs_live_index_maintain(uint32_t entries);
+int hs_live_index_maintain(uint32_t live);
 
 #endif

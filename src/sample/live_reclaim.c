@@ -118,14 +118,6 @@ uint64_t hs_live_set_free_sequence(uint32_t number)
 	return atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);
 }
 
-/* The state of a slot for its next sample, of whatever heap. */
-static uint64_t emptied(uint64_t state)
-{
-	uint64_t next = (hs_slot_generation(state) + 1) << HS_SLOT_STATE_BITS;
-
-	return (next & (((uint64_t)1 << HS_SLOT_HEAP_SHIFT) - 1)) | HS_SLOT_EMPTY;
-}
-
 /*
  * Whoever lists a freed slot has taken it out of the index before.  But one of a reported heap
  * may have been freed with its heap, before its thread entered it; and that of a sample that is
@@ -153,16 +145,10 @@ static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 		return false;
 	if (may_be_in_index(state))
 		hs_live_index_remove(hs_live_set_key(number), number);
-	/* Not if the program has just freed it: then it comes off the freed list. */
-	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
-						     memory_order_relaxed, memory_order_relaxed))
+	if (!hs_live_slot_empty(number, state))
 		return false;
 	if (hs_slot_state(state) == HS_SLOT_FREED)
 		hs_live_slots.freed--;
-	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
-	/* Release: its having been taken, for hs_live_set_used(). */
-	atomic_fetch_add_explicit(&hs_live_slots.recycled, 1, memory_order_release);
-	hs_live_slot_push(&hs_live_slots.free_list, number, 0);
 	return true;
 }
 
@@ -280,15 +266,15 @@ static void touch_ahead(void)
 /* Once: a table that takes the place of this one has its pages, and those of a parent are there. */
 static void touch_index(void)
 {
-	if (!hs_live_slots.is_index_touched)
-		hs_live_table_touch(atomic_load_explicit(&hs_live_index, memory_order_relaxed));
+	if (hs_live_slots.is_index_touched || !hs_live_index_is_table_used())
+		return;
+	hs_live_table_touch(atomic_load_explicit(&hs_live_index, memory_order_relaxed));
 	hs_live_slots.is_index_touched = true;
 }
 
 void hs_live_set_begin(void)
 {
-	if (!hs_live_table_has_filter())
-		touch_index();
+	hs_live_map_maintain();
 	touch_ahead();
 }
 
@@ -299,6 +285,7 @@ int hs_live_set_maintain(uint32_t headroom)
 	/* What is freed is not in the index, however long the producer has yet to come to it. */
 	int error = hs_live_index_maintain(in_use - freed);
 
+	hs_live_map_maintain();
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
 	       hs_live_set_capacity() - in_use < headroom)
 		error = hs_live_slots_grow();

@@ -17,8 +17,11 @@
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define SWAP_TRIES 1000
 
-/* Slots made usable at first, and at a time. */
+/* Slots made usable at first, of a large set; in a small one the first so many parts of it. */
 #define FIRST_SLOTS (128u << 10)
+#define FIRST_SHARE 4u
+
+/* Slots made usable at a time. */
 #define COMMIT_SLOTS (16u << 10)
 
 struct hs_live_slots hs_live_slots;
@@ -94,6 +97,7 @@ int hs_live_slots_grow(void)
 
 int hs_live_set_init(uint32_t limit, uint32_t expected)
 {
+	uint32_t first = limit / FIRST_SHARE < FIRST_SLOTS ? limit / FIRST_SHARE : FIRST_SLOTS;
 	int error = 0;
 
 	limit = (limit + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
@@ -102,7 +106,7 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 	hs_live_slots.books = hs_arena_reserve((size_t)limit * sizeof(struct hs_book));
 	if (hs_live_slots.slots == NULL || hs_live_slots.books == NULL)
 		return -ENOMEM;
-	while (error == 0 && hs_live_set_capacity() < (limit < FIRST_SLOTS ? limit : FIRST_SLOTS))
+	while (error == 0 && hs_live_set_capacity() < first)
 		error = hs_live_slots_grow();
 	return error != 0 ? error : hs_live_index_init(expected);
 }
@@ -111,6 +115,8 @@ void hs_live_set_fetch(uint64_t key)
 {
 	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
 
+	if (!hs_live_index_is_table_used())
+		return;
 	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
 }
 
@@ -170,15 +176,45 @@ bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t
 	    !atomic_compare_exchange_strong_explicit(&slot->state, &state, live,
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	if (hs_live_index_insert(key, ticket.slot))
+	if ((heap == HS_HEAP_MALLOC && hs_live_map_insert(key, ticket.slot)) ||
+	    hs_live_index_insert(key, ticket.slot))
 		return true;
 	move_state(slot, HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;
 }
 
+/* The state of a slot for its next sample, of whatever heap. */
+static uint64_t emptied(uint64_t state)
+{
+	uint64_t next = (hs_slot_generation(state) + 1) << HS_SLOT_STATE_BITS;
+
+	return (next & (((uint64_t)1 << HS_SLOT_HEAP_SHIFT) - 1)) | HS_SLOT_EMPTY;
+}
+
+bool hs_live_slot_empty(uint32_t number, uint64_t state)
+{
+	struct hs_live_slot *slot = hs_live_slot(number);
+
+	/* Not if the program has just freed it: then it comes off the freed list. */
+	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
+						     memory_order_relaxed, memory_order_relaxed))
+		return false;
+	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+	/* Release: its having been taken, for hs_live_set_used(). */
+	atomic_fetch_add_explicit(&hs_live_slots.recycled, 1, memory_order_release);
+	hs_live_slot_push(&hs_live_slots.free_list, number, 0);
+	return true;
+}
+
 void hs_live_set_cancel(struct hs_live_ticket ticket)
 {
-	hs_live_set_recycle(ticket.slot, ticket.generation);
+	uint64_t state = atomic_load_explicit(&hs_live_slot(ticket.slot)->state,
+					      memory_order_relaxed);
+
+	/* It is not in the index.  FREED, with its heap: it comes off the freed list. */
+	if (hs_slot_state(state) == HS_SLOT_FILLING &&
+	    (uint32_t)hs_slot_generation(state) == ticket.generation)
+		hs_live_slot_empty(ticket.slot, state);
 }
 
 /* If a slot is LIVE with a heap's key: move it to another state.  out_state: what it is then. */

@@ -103,6 +103,12 @@ static inline uint32_t hs_slot_listed(uint64_t state)
  */
 void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number, uint32_t count);
 
+/*
+ * Make a slot EMPTY that has this state, and put it on the free list.  False, and nothing done, if
+ * its state is another by now.  Any thread.
+ */
+bool hs_live_slot_empty(uint32_t number, uint64_t state);
+
 /* Make more slots usable.  Start-up and the producer.  0 or -ENOMEM. */
 int hs_live_slots_grow(void);
 

@@ -153,10 +153,11 @@ static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
 	return true;
 }
 
-void hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
+bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
 {
 	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash);
 	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
+	bool was_there = false;
 
 	/*
 	 * An entry's tag, and its home's count of those in the neighbour, are there before the
@@ -174,9 +175,10 @@ void hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
 				atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE,
 							  memory_order_relaxed);
 			count_out(table, key);
+			was_there = true;
 		}
 		if (bucket != home || tags < OVERFLOW_ONE)
-			return;
+			return was_there;
 		bucket = hs_live_table_neighbour(home);
 	}
 }

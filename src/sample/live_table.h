@@ -92,8 +92,8 @@ void hs_live_table_touch(uint64_t table);
 /* Any thread, lock-free.  False when both buckets of the key are full. */
 bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot);
 
-/* Take out all entries for slot under key.  Any thread, lock-free. */
-void hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot);
+/* Take out all entries for slot under key; whether there was one.  Any thread, lock-free. */
+bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot);
 
 /* Whether there is an entry for slot under key. */
 bool hs_live_table_holds(uint64_t table, uint64_t key, uint32_t slot);

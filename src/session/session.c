@@ -8,7 +8,6 @@
 #include <heapsample/heapsample.h>
 #include <limits.h>
 #include <sys/auxv.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/arena.h"
@@ -21,8 +20,6 @@
 #include "sample/capture.h"
 #include "sample/heap.h"
 #include "sample/labels.h"
-#include "sample/live_set.h"
-#include "sample/live_table.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
@@ -34,25 +31,8 @@ struct hs_session hs_session;
 /* Set by the loader before anything runs: where the main thread's stack begins. */
 extern void *__libc_stack_end;
 
-/* From here on samples are frequent and each costs ring space. */
-#define DENSE_INTERVAL_BYTES 4096
-
-/* Up to here most of what malloc allocates is sampled, and most frees are of samples. */
-#define UNFILTERED_INTERVAL_BYTES 16
-
-/* Share of the memory budget that one live sample takes, for the size of the live set. */
-#define BUDGET_BYTES_PER_SLOT 160
-
 /* This part of the budget is kept for writing profiles. */
 #define WRITING_SHARE 4
-
-/* The ring's part of the budget, descriptors included, unless stacks need more. */
-#define RING_SHARE 8
-
-#define QUEUE_BYTES ((size_t)1 << 20)
-
-/* Below this budget the queue, and the live set's first index, are a quarter as large. */
-#define SMALL_MEMORY_BYTES ((uint64_t)64 << 20)
 
 static void report_problem(void *unused, const char *line)
 {
@@ -86,59 +66,12 @@ static void report_settings(char **environment)
 		       hs_options.logfile, -error);
 }
 
-static size_t ring_bytes(void)
-{
-	size_t bytes = hs_options.ring_bytes;
-
-	if (bytes == 0) {
-		uint64_t interval = hs_options_least_interval(&hs_options);
-
-		if (interval >= 65536)
-			bytes = (size_t)1 << 20;
-		else
-			bytes = interval >= DENSE_INTERVAL_BYTES
-					? (size_t)4 << 20
-					: (size_t)16 << 20;
-	}
-	/* The largest stack must fit half of it. */
-	while (hs_ring_memory_bytes(bytes) > hs_options.memory_bytes / RING_SHARE)
-		bytes /= 2;
-	while (bytes / 4 < hs_options.stack_bytes)
-		bytes *= 2;
-	return bytes;
-}
-
-static int make_ring(struct hs_ring *ring, size_t data_bytes)
-{
-	size_t bytes = hs_ring_memory_bytes(data_bytes);
-	void *memory = hs_arena_reserve(bytes);
-	int error = memory == NULL ? -ENOMEM : hs_arena_commit(memory, bytes);
-
-	if (error == 0) {
-		/* Copies of the program's stacks have no place in a core file. */
-		hs_sys_advise(memory, bytes, MADV_DONTDUMP);
-		hs_ring_init(ring, memory, data_bytes);
-	}
-	return error;
-}
-
 static int make_stages(void)
 {
 	struct hs_session *session = &hs_session;
 	struct hs_map_hints *hints;
-	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
-	bool dense = hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES;
-	bool small = hs_options.memory_bytes < SMALL_MEMORY_BYTES;
-	uint32_t expected = small ? 16384 : 65536; /* live samples, at a dense interval */
-	int error = make_ring(&session->ring, ring_bytes());
+	int error = hs_session_make_buffers();
 
-	if (error == 0)
-		error = make_ring(&session->queue, small ? QUEUE_BYTES / 4 : QUEUE_BYTES);
-	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
-		hs_live_table_without_filter();
-	if (error == 0)
-		error = hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
-					 dense ? expected : 512);
 	if (error != 0)
 		return error;
 	session->table = hs_mapping_table_create();

@@ -128,6 +128,9 @@ void hs_session_off(const char *reason);
  */
 void hs_session_set_budget(bool writing);
 
+/* make_buffers.c: the rings and the live set.  Start-up.  0 or -errno. */
+int hs_session_make_buffers(void);
+
 /*
  * make_names.c: tell the producer where names come from, and which are hidden.  Start-up.
  * Returns 0 or -ENOMEM.

@@ -46,8 +46,16 @@
 /* A number that has not arrived after this long, with all older records read, is lost. */
 #define GAP_NS 100000000u
 
-/* Slots of the live set to keep ready beyond those in use. */
+/* Slots of the live set to keep ready beyond those in use; of a small one so many parts. */
 #define SLOT_HEADROOM (96u << 10)
+#define SLOT_HEADROOM_SHARE 4u
+
+static uint32_t slot_headroom(void)
+{
+	uint32_t share = hs_live_set_limit() / SLOT_HEADROOM_SHARE;
+
+	return share < SLOT_HEADROOM ? share : SLOT_HEADROOM;
+}
 
 static void become_profiler(int which, const char *name)
 {
@@ -262,7 +270,7 @@ bool hs_threads_produce(void)
 	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
 		hs_event_signal(&session->worker_event);
 	if (done > 0 || freed > 0) {
-		is_live_set_short = hs_live_set_maintain(SLOT_HEADROOM) != 0 ||
+		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow();
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "profiler_steps.h"
 #include "sample/live_index.h"
+#include "sample/live_map.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
 
@@ -16,6 +17,9 @@
 #define NUMBERS_MOST 32u
 
 #define BUCKETS 4u
+
+/* The blocks are below. */
+#define MAPPED_BYTES 8192u
 
 /* Blocks of the program, made up.  All are in the first two buckets of a table of BUCKETS. */
 static const void *block_a, *block_b, *crowd[2 * HS_BUCKET_LANES];
@@ -53,6 +57,24 @@ static void setup(void)
 	atomic_store(&sequence, 1);
 }
 
+/* A map, whose first sheet has the blocks. */
+static void map_blocks(void)
+{
+	static _Atomic uint64_t region;
+
+	MODEL_CHECK((uintptr_t)crowd[2 * HS_BUCKET_LANES - 1] < MAPPED_BYTES);
+	region = (uintptr_t)block_a >> HS_MAP_REGION_SHIFT << 32 | 1;
+	hs_live_map.regions = &region;
+	hs_live_map.cells =
+		hs_arena_reserve((MAPPED_BYTES >> HS_MAP_CELL_SHIFT) * sizeof(uint32_t));
+}
+
+static void setup_map(void)
+{
+	setup();
+	map_blocks();
+}
+
 static void deliver(uint64_t number)
 {
 	MODEL_CHECK(number > 0 && number < atomic_load(&sequence) && number < NUMBERS_MOST);
@@ -81,7 +103,8 @@ static unsigned release(const void *block)
 {
 	unsigned count = 0;
 
-	if (hs_live_set_may_hold(block))
+	/* With a map there is no filter. */
+	if (hs_live_map_is_used() || hs_live_set_may_hold(block))
 		count = hs_live_set_free(block, &sequence);
 	frees += count;
 	return count;
@@ -122,6 +145,8 @@ static void finish_empty(void)
 	}
 	for (uint64_t i = 0; i < hs_live_table_count(index) * HS_LIVE_FILTER_PER_BUCKET; i++)
 		MODEL_CHECK(filter[i] == 0);
+	for (uint64_t block = 0; block < MAPPED_BYTES && hs_live_map_is_used(); block += 16)
+		MODEL_CHECK(hs_live_map_find(block) == 0);
 }
 
 static void finish_all_freed(void)
@@ -150,6 +175,13 @@ static void setup_a(void)
 {
 	setup();
 	allocate(block_a);
+}
+
+static void setup_map_a(void)
+{
+	setup_map();
+	allocate(block_a);
+	MODEL_CHECK(hs_live_map_find((uintptr_t)block_a) != 0);
 }
 
 static void free_a_perhaps(void)
@@ -380,6 +412,20 @@ const struct model_scenario model_live_scenarios[] = {
 	SCENARIO("live-dead-free", setup_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
 	SCENARIO("live-slow-free", setup_a, finish_swept, 1, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
+	SCENARIO("map-insert-and-free", setup_map, finish_all_freed, MODEL_COMPLETE, MODEL_COMPLETE,
+		 {.run = allocate_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("map-two-free", setup_map_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = free_a_perhaps}, {.run = free_a_perhaps}, {.run = produce}),
+	SCENARIO("map-reuse-of-address", setup_map_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = free_a_and_release}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("map-realloc-moves", setup_map_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = move_a}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("map-realloc-fails", setup_map_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = fail_to_move_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("map-dead-free", setup_map_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
+	SCENARIO("map-slow-free", setup_map_a, finish_swept, 1, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
 	{.name = NULL},
 };

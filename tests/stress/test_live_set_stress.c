@@ -2,7 +2,8 @@
 /*
  * Four threads allocate, free and move made-up addresses, which they hand to each other,
  * while a producer recycles slots and grows the tables.  At the end no slot is in use,
- * each free was delivered once, and the numbers have no gap.
+ * each free was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map for so many of
+ * the regions.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -10,7 +11,9 @@
 #include "../unit/check.h"
 #include "base/arena.h"
 #include "base/sys.h"
+#include "sample/live_map.h"
 #include "sample/live_set.h"
+#include "sample/live_table.h"
 
 #define THREADS 4
 #define ROUNDS 60000u
@@ -129,6 +132,10 @@ static void test_every_free_is_delivered_once(void)
 	uint64_t missing = 0;
 
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
+#ifdef MAP_SHEETS
+	hs_live_table_without_filter();
+	CHECK_INT(hs_live_map_init(MAP_SHEETS * HS_MAP_SHEET_CELLS * sizeof(uint32_t)), 0);
+#endif
 	CHECK_INT(hs_live_set_init(100000, 100), 0);
 	CHECK_INT(pthread_create(&producer, NULL, produce, NULL), 0);
 	for (uintptr_t i = 0; i < THREADS; i++)

@@ -416,7 +416,7 @@ static void test_sweep(void)
 }
 
 #define MANY 100000u
-#define MANY_SLOTS (FIRST_SLOTS + 2 * COMMIT_SLOTS)
+#define MANY_SLOTS (4 * FIRST_SLOTS)
 
 static uint64_t many_address(uint64_t i)
 {

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The map: where the sample of a block is, by the block's address.  For programs that have most
+ * of what they allocate sampled; others need no more than the index's tables.
+ *
+ * A cell for each 16 bytes of the address space: slot + 1 of the live sample that begins there,
+ * or 0.  Blocks that lie side by side have their cells side by side, so that the cells are in the
+ * processor's caches where the blocks are.  A cell belongs to whoever owns the memory: entering a
+ * sample is a store.
+ *
+ * The cells of a region of 1 MiB are a sheet.  A table by hash has each region's sheet; it is
+ * given one when the first sample of it is entered, and keeps it.  What has no cell, for its
+ * address is no multiple of 16 or there is no memory for a sheet, goes into the tables.
+ */
+#ifndef HS_SAMPLE_LIVE_MAP_H
+#define HS_SAMPLE_LIVE_MAP_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HS_MAP_REGION_SHIFT 20
+#define HS_MAP_CELL_SHIFT 4
+#define HS_MAP_SHEET_CELLS (1u << (HS_MAP_REGION_SHIFT - HS_MAP_CELL_SHIFT))
+
+/* The places of the table that a region may have, one after the other. */
+#define HS_MAP_PROBES 32u
+
+/* Written at start-up, but for what the entries are; read at each sample and each free. */
+struct hs_live_map {
+	_Atomic uint64_t *regions; /* entries: region << 32 | sheet + 1; 0: none */
+	uint32_t mask;             /* of a place in the table */
+	_Atomic uint32_t *cells;   /* of the first sheet; NULL: there is no map */
+};
+extern struct hs_live_map hs_live_map;
+
+/* Without a map all samples are in the tables. */
+static inline bool hs_live_map_is_used(void)
+{
+	return hs_live_map.cells != NULL;
+}
+
+static inline uint32_t hs_live_map_place(uint64_t region)
+{
+	uint32_t hash = (uint32_t)region * 0x9e3779b1u;
+
+	return hash ^ hash >> 16;
+}
+
+/*
+ * The cell of an address; NULL: it has none, or none yet.  Any thread.
+ * Ordering: acquire, the sheet's number with its memory, which was made before.
+ */
+static inline _Atomic uint32_t *hs_live_map_cell(uint64_t address)
+{
+	uint64_t region = address >> HS_MAP_REGION_SHIFT;
+	uint32_t place = hs_live_map_place(region), cell;
+
+	if ((address & ((1u << HS_MAP_CELL_SHIFT) - 1)) != 0)
+		return NULL;
+	cell = address >> HS_MAP_CELL_SHIFT & (HS_MAP_SHEET_CELLS - 1);
+	for (uint32_t i = 0; i < HS_MAP_PROBES; i++) {
+		uint64_t entry =
+			atomic_load_explicit(&hs_live_map.regions[(place + i) & hs_live_map.mask],
+					     memory_order_acquire);
+		uint32_t sheet = (uint32_t)entry - 1;
+
+		if (entry == 0)
+			break;
+		if (entry >> 32 == region && (int32_t)sheet >= 0)
+			return &hs_live_map.cells[(size_t)sheet * HS_MAP_SHEET_CELLS + cell];
+	}
+	return NULL;
+}
+
+/*
+ * The slot + 1 under a key, which is an address of malloc's or anything else; 0: none.  Any thread.
+ * Ordering: relaxed, as hs_live_set_may_hold_key().
+ */
+static inline uint32_t hs_live_map_find(uint64_t key)
+{
+	const _Atomic uint32_t *cell = hs_live_map_cell(key);
+
+	return cell != NULL ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
+}
+
+/* A map of at most so many bytes of arena memory.  Start-up.  0 or -ENOMEM: there is none. */
+int hs_live_map_init(size_t most_bytes);
+
+/*
+ * Enter a slot under the address of a block that is not given to the program yet.  False: the
+ * address has no cell.  Any thread, lock-free.
+ */
+bool hs_live_map_insert(uint64_t address, uint32_t slot);
+
+/*
+ * Clear the cell of a key if it has the slot; whether it had.  Any thread, lock-free: after a
+ * realloc() the memory, and so the cell, may be somebody else's.
+ */
+bool hs_live_map_remove(uint64_t key, uint32_t slot);
+
+/* Have some sheets more than are used, with their pages.  The producer. */
+void hs_live_map_maintain(void);
+
+#endif

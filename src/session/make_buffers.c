@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Start-up: the rings and the live set, as large as interval and memory have it. */
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/arena.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "sample/live_map.h"
+#include "sample/live_set.h"
+#include "sample/live_table.h"
+#include "session/session_state.h"
+
+/* From here on samples are frequent and each costs ring space. */
+#define DENSE_INTERVAL_BYTES 4096
+
+/* Up to here most of what malloc allocates is sampled, and most frees are of samples. */
+#define UNFILTERED_INTERVAL_BYTES 16
+
+/*
+ * There the live set's map has one part in so many of the budget at most, less of a small one, and
+ * of the address range.
+ */
+#define MAP_SHARE 4
+#define SMALL_MAP_SHARE 16
+#define MAP_RANGE_SHARE 8
+
+/* Share of the memory budget that one live sample takes, for the size of the live set. */
+#define BUDGET_BYTES_PER_SLOT 160
+
+/* The ring's part of the budget, descriptors included, unless stacks need more. */
+#define RING_SHARE 8
+
+/* The queue between worker and producer. */
+#define QUEUE_BYTES ((size_t)1 << 20)
+
+/* Below this budget the queue, and the live set's first index, are a quarter as large. */
+#define SMALL_MEMORY_BYTES ((uint64_t)64 << 20)
+
+static bool is_memory_small(void)
+{
+	return hs_options.memory_bytes < SMALL_MEMORY_BYTES;
+}
+
+static size_t ring_bytes(void)
+{
+	size_t bytes = hs_options.ring_bytes;
+
+	if (bytes == 0) {
+		uint64_t interval = hs_options_least_interval(&hs_options);
+
+		if (interval >= 65536)
+			bytes = (size_t)1 << 20;
+		else
+			bytes = interval >= DENSE_INTERVAL_BYTES
+					? (size_t)4 << 20
+					: (size_t)16 << 20;
+	}
+	/* The largest stack must fit half of it. */
+	while (hs_ring_memory_bytes(bytes) > hs_options.memory_bytes / RING_SHARE)
+		bytes /= 2;
+	while (bytes / 4 < hs_options.stack_bytes)
+		bytes *= 2;
+	return bytes;
+}
+
+static int make_ring(struct hs_ring *ring, size_t data_bytes)
+{
+	size_t bytes = hs_ring_memory_bytes(data_bytes);
+	void *memory = hs_arena_reserve(bytes);
+	int error = memory == NULL ? -ENOMEM : hs_arena_commit(memory, bytes);
+
+	if (error == 0) {
+		/* Copies of the program's stacks have no place in a core file. */
+		hs_sys_advise(memory, bytes, MADV_DONTDUMP);
+		hs_ring_init(ring, memory, data_bytes);
+	}
+	return error;
+}
+
+/* Before hs_live_set_init().  Without memory for the map all samples are in the index's table. */
+static void make_live_map(void)
+{
+	uint64_t most =
+		hs_options.memory_bytes / (is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE);
+
+	if (most > hs_arena_range.bytes / MAP_RANGE_SHARE)
+		most = hs_arena_range.bytes / MAP_RANGE_SHARE;
+	hs_live_table_without_filter();
+	hs_live_map_init(most);
+}
+
+static int make_live_set(void)
+{
+	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
+	uint32_t expected = 512; /* live samples that are not in the map */
+
+	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
+		make_live_map();
+	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
+		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
+	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
+				expected);
+}
+
+int hs_session_make_buffers(void)
+{
+	struct hs_session *session = &hs_session;
+	int error = make_ring(&session->ring, ring_bytes());
+
+	if (error == 0)
+		error = make_ring(&session->queue,
+				  is_memory_small() ? QUEUE_BYTES / 4 : QUEUE_BYTES);
+	return error != 0 ? error : make_live_set();
+}
