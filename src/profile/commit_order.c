@@ -105,6 +105,11 @@ bool hs_commit_order_take(struct hs_commit_order *order, struct hs_event *event)
 	return true;
 }
 
+void hs_commit_order_pass(struct hs_commit_order *order)
+{
+	order->next++;
+}
+
 uint64_t hs_commit_order_first(const struct hs_commit_order *order)
 {
 	uint64_t number = order->next;

@@ -76,6 +76,9 @@ enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t numb
 /* Take the event whose turn it is.  False if it has not arrived. */
 bool hs_commit_order_take(struct hs_commit_order *order, struct hs_event *event);
 
+/* The event whose turn it is was elsewhere than in the window, and has had its turn. */
+void hs_commit_order_pass(struct hs_commit_order *order);
+
 /* The lowest number in the window; 0 if it is empty. */
 uint64_t hs_commit_order_first(const struct hs_commit_order *order);
 

@@ -2,10 +2,17 @@
 /* Takes frees, and commits events in the order of their numbers.  Runs on the producer. */
 #include "base/stats.h"
 #include "profile/books.h"
+#include "sample/free_journal.h"
 #include "sample/free_times.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
+
+/* How far ahead the journal is looked at, for what its frees will need. */
+#define FETCHED_AHEAD 16u
+
+/* So many numbers are looked at for one in the journal that waits. */
+#define JOURNAL_LOOK 1024u
 
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 			    const struct hs_event *event)
@@ -102,12 +109,55 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 		hs_heap_tracker_freed(&producer->tracker, event);
 }
 
+/* A free that the journal has, in its turn or late. */
+static void apply_journaled(struct hs_producer *producer, const struct hs_journaled *journaled)
+{
+	uint32_t slot = journaled->slot;
+	struct hs_event event = {.kind = HS_EVENT_FREE, .heap = HS_HEAP_MALLOC, .slot = slot};
+
+	producer->journaled++;
+	if (!hs_live_set_take_journaled(slot, journaled->address_bits))
+		return;
+	event.generation = hs_live_set_generation(slot);
+	hs_heap_tracker_freed(&producer->tracker, &event);
+}
+
+/* Slot, book and row of frees that come soon: each when the one before is there. */
+static void fetch_journaled(struct hs_producer *producer, uint64_t number)
+{
+	uint32_t slot = hs_free_journal_peek(number + FETCHED_AHEAD), most = hs_live_set_capacity();
+
+	if (slot < most) {
+		hs_live_set_fetch_slot(slot);
+		hs_live_set_fetch_book(slot);
+	}
+	slot = hs_free_journal_peek(number + FETCHED_AHEAD / 2);
+	if (slot < most)
+		hs_heap_tracker_fetch_row_of(&producer->tracker, slot);
+}
+
+/* Whether it is a free's turn that the journal has: then that has had it. */
+static bool commit_journaled(struct hs_producer *producer)
+{
+	struct hs_journaled journaled;
+
+	if (!hs_free_journal_is_kept() || !hs_free_journal_take(producer->order.next, &journaled))
+		return false;
+	fetch_journaled(producer, producer->order.next);
+	apply_journaled(producer, &journaled);
+	if (!journaled.is_late)
+		hs_commit_order_pass(&producer->order);
+	return true;
+}
+
 static void commit_arrived(struct hs_producer *producer)
 {
 	struct hs_event event;
 
-	while (hs_commit_order_take(&producer->order, &event))
-		apply(producer, producer->order.next - 1, &event);
+	do {
+		while (hs_commit_order_take(&producer->order, &event))
+			apply(producer, producer->order.next - 1, &event);
+	} while (commit_journaled(producer));
 }
 
 /* An event with a number that has been given out.  False: there is no room for it. */
@@ -148,7 +198,7 @@ static void put_free(struct hs_producer *producer, uint32_t slot)
 		apply(producer, number, &event);
 }
 
-bool hs_producer_commit(struct hs_producer *producer)
+static void commit_all(struct hs_producer *producer)
 {
 	uint32_t slot;
 
@@ -158,22 +208,57 @@ bool hs_producer_commit(struct hs_producer *producer)
 		put_free(producer, slot);
 		commit_arrived(producer);
 	}
-	return producer->order.waiting > 0 || producer->frees.count > 0;
+}
+
+/* The lowest number below `to` that the journal has; 0: none. */
+static uint64_t first_journaled(struct hs_producer *producer, uint64_t to)
+{
+	if (!hs_free_journal_is_kept())
+		return 0;
+	if (!is_number(producer, to))
+		to = producer->numbers_end;
+	return hs_free_journal_first(producer->order.next, to);
+}
+
+bool hs_producer_commit(struct hs_producer *producer)
+{
+	commit_all(producer);
+	hs_live_set_give_back();
+	/* If the next ones are all on their way they come, or there is one among them that waits.
+	 */
+	return producer->order.waiting > 0 || producer->frees.count > 0 ||
+	       first_journaled(producer, producer->order.next + JOURNAL_LOOK) != 0;
 }
 
 /* The lowest number that has arrived before its turn; 0 if there is none. */
-static uint64_t first_waiting(const struct hs_producer *producer)
+static uint64_t first_waiting(struct hs_producer *producer)
 {
 	uint64_t first = hs_commit_order_first(&producer->order);
-	uint64_t first_free = hs_waiting_frees_first(&producer->frees);
+	uint64_t first_free = hs_waiting_frees_first(&producer->frees), journaled;
 
-	return first == 0 || (first_free != 0 && first_free < first) ? first_free : first;
+	if (first == 0 || (first_free != 0 && first_free < first))
+		first = first_free;
+	journaled = first_journaled(producer, first != 0 ? first : UINT64_MAX);
+	return journaled != 0 ? journaled : first;
+}
+
+/* Threads that came to their entries when their numbers had been given up: a lap is looked at. */
+static void apply_late(struct hs_producer *producer)
+{
+	uint64_t end = producer->order.next + hs_free_journal.count;
+	struct hs_journaled journaled;
+
+	for (uint64_t number = producer->order.next; number < end; number++) {
+		if (hs_free_journal_is_late(number) && hs_free_journal_take(number, &journaled))
+			apply_journaled(producer, &journaled);
+	}
 }
 
 static void skip_to(struct hs_producer *producer, uint64_t number)
 {
 	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
-	hs_producer_commit(producer);
+	producer->has_given_up = true;
+	commit_all(producer);
 }
 
 void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
@@ -227,14 +312,19 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 {
 	uint32_t most = hs_live_set_capacity(), count;
 
-	hs_producer_commit(producer);
+	if (hs_free_journal_is_kept())
+		hs_free_journal_maintain(producer->numbers_end);
+	commit_all(producer);
 	if (!has_freed(producer))
 		hs_live_set_take_freed(&producer->freed);
 	for (count = 0; count < most && has_freed(producer); count++) {
 		take_free(producer, producer->fetched[producer->fetched_from++]);
 		/* At once: the window need not span all frees since the last look. */
-		hs_producer_commit(producer);
+		commit_all(producer);
 	}
+	hs_live_set_give_back();
+	count += producer->journaled;
+	producer->journaled = 0;
 	return count;
 }
 
@@ -259,6 +349,13 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 
 void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 {
-	while (hs_producer_commit(producer) && first_waiting(producer) < number)
+	for (;;) {
+		uint64_t first = hs_producer_commit(producer) ? first_waiting(producer) : 0;
+
+		if (first == 0 || first >= number)
+			break;
 		hs_producer_skip_gap(producer);
+	}
+	if (producer->has_given_up && hs_free_journal_is_kept())
+		apply_late(producer);
 }

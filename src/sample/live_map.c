@@ -68,9 +68,8 @@ static uint32_t take_sheet(void)
 
 	/* Acquire: the memory, of make_sheets(). */
 	while (sheet < atomic_load_explicit(&ready, memory_order_acquire)) {
-		if (atomic_compare_exchange_weak_explicit(&taken, &sheet, sheet + 1,
-							  memory_order_relaxed,
-							  memory_order_relaxed))
+		if (atomic_compare_exchange_weak_explicit(
+			    &taken, &sheet, sheet + 1, memory_order_relaxed, memory_order_relaxed))
 			return sheet + 1;
 	}
 	return 0;
@@ -91,10 +90,9 @@ static _Atomic uint64_t *claim(uint64_t region)
 
 		if (entry != 0 && entry >> 32 != region)
 			continue;
-		if ((uint32_t)entry == 0 &&
-		    atomic_compare_exchange_strong_explicit(
-			    place_entry, &entry, region << 32 | CLAIMED, memory_order_relaxed,
-			    memory_order_relaxed))
+		if ((uint32_t)entry == 0 && atomic_compare_exchange_strong_explicit(
+						    place_entry, &entry, region << 32 | CLAIMED,
+						    memory_order_relaxed, memory_order_relaxed))
 			return place_entry;
 		if (entry >> 32 == region)
 			return NULL;

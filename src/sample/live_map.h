@@ -61,9 +61,8 @@ static inline _Atomic uint32_t *hs_live_map_cell(uint64_t address)
 		return NULL;
 	cell = address >> HS_MAP_CELL_SHIFT & (HS_MAP_SHEET_CELLS - 1);
 	for (uint32_t i = 0; i < HS_MAP_PROBES; i++) {
-		uint64_t entry =
-			atomic_load_explicit(&hs_live_map.regions[(place + i) & hs_live_map.mask],
-					     memory_order_acquire);
+		uint64_t entry = atomic_load_explicit(
+			&hs_live_map.regions[(place + i) & hs_live_map.mask], memory_order_acquire);
 		uint32_t sheet = (uint32_t)entry - 1;
 
 		if (entry == 0)

@@ -4,12 +4,19 @@
 
 #include "arch/regs.h"
 #include "base/sys.h"
+#include "sample/free_journal.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
 
 /* Slots that have their pages before they are taken, at least. */
 #define TOUCHED_AHEAD 512u
+
+/*
+ * Slots that go back onto the free list in one piece: its head is a cache line that the producer
+ * and the program's threads would else take from each other at each slot.
+ */
+#define RETURNED_AT_ONCE 32u
 
 /* A program that has used so many makes use of the whole index. */
 #define MANY_SLOTS 128u
@@ -93,6 +100,23 @@ void hs_live_set_clear_books(void)
 		memset(hs_live_slots.books, 0, used * sizeof(struct hs_book));
 }
 
+bool hs_live_set_take_journaled(uint32_t number, uint32_t address_bits)
+{
+	struct hs_live_slot *slot = hs_live_slot(number);
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+
+	if (hs_slot_state(state) != HS_SLOT_LIVE || hs_slot_heap(state) != HS_HEAP_MALLOC ||
+	    hs_free_journal_bits(hs_live_set_key(number)) != address_bits ||
+	    !atomic_compare_exchange_strong_explicit(&slot->state, &state,
+						     hs_slot_with_state(state, HS_SLOT_FREED),
+						     memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	/* As if it had been on the list. */
+	atomic_store_explicit(&slot->listed, hs_slot_listed(state), memory_order_relaxed);
+	hs_live_slots.freed++;
+	return true;
+}
+
 uint32_t hs_live_set_linked(uint32_t number)
 {
 	return atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed) - 1;
@@ -131,6 +155,29 @@ static bool may_be_in_index(uint64_t state)
 	       (heap != HS_HEAP_MALLOC || hs_slot_state(state) != HS_SLOT_FREED);
 }
 
+void hs_live_set_give_back(void)
+{
+	if (hs_live_slots.returned > 0)
+		hs_live_slots_push(&hs_live_slots.free_list, hs_live_slots.returned_first,
+				   hs_live_slots.returned_last, 0);
+	hs_live_slots.returned = 0;
+}
+
+static void return_slot(uint32_t number)
+{
+	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_relaxed);
+
+	if (hs_live_slots.returned++ == 0)
+		hs_live_slots.returned_last = number;
+	else
+		hs_live_set_link(number, hs_live_slots.returned_first);
+	hs_live_slots.returned_first = number;
+	/* Release: its having been taken, for hs_live_set_used(). */
+	atomic_store_explicit(&hs_live_slots.recycled, recycled + 1, memory_order_release);
+	if (hs_live_slots.returned >= RETURNED_AT_ONCE)
+		hs_live_set_give_back();
+}
+
 /* state: what it was when the caller looked. */
 static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 {
@@ -149,6 +196,7 @@ static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 		return false;
 	if (hs_slot_state(state) == HS_SLOT_FREED)
 		hs_live_slots.freed--;
+	return_slot(number);
 	return true;
 }
 
@@ -299,10 +347,11 @@ uint32_t hs_live_set_used(void)
 {
 	/* In this order, acquire: what is recycled has been taken. */
 	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_acquire);
+	uint32_t cancelled = atomic_load_explicit(&hs_live_slots.cancelled, memory_order_acquire);
 	uint64_t head = atomic_load_explicit(&hs_live_slots.free_list, memory_order_relaxed);
 	uint32_t fresh = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
 
-	return fresh + (uint32_t)(head >> 32) - recycled;
+	return fresh + (uint32_t)(head >> 32) - recycled - cancelled;
 }
 
 uint32_t hs_live_set_capacity(void)

@@ -9,6 +9,7 @@
 
 #include "arch/regs.h"
 #include "base/arena.h"
+#include "sample/free_journal.h"
 #include "sample/free_times.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
@@ -26,7 +27,7 @@
 
 struct hs_live_slots hs_live_slots;
 
-void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number, uint32_t count)
+void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, uint32_t count)
 {
 	uint64_t head = atomic_load_explicit(list, memory_order_relaxed), pushed;
 
@@ -35,9 +36,9 @@ void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number, uint32_t count)
 	 * the slot's fields, for the acquire of whoever takes it.
 	 */
 	do {
-		atomic_store_explicit(&hs_live_slot(number)->next, (uint32_t)head,
+		atomic_store_explicit(&hs_live_slot(last)->next, (uint32_t)head,
 				      memory_order_relaxed);
-		pushed = ((head >> 32) + count) << 32 | (number + 1);
+		pushed = ((head >> 32) + count) << 32 | (first + 1);
 	} while (!atomic_compare_exchange_weak_explicit(list, &head, pushed, memory_order_release,
 							memory_order_relaxed));
 }
@@ -200,21 +201,22 @@ bool hs_live_slot_empty(uint32_t number, uint64_t state)
 						     memory_order_relaxed, memory_order_relaxed))
 		return false;
 	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
-	/* Release: its having been taken, for hs_live_set_used(). */
-	atomic_fetch_add_explicit(&hs_live_slots.recycled, 1, memory_order_release);
-	hs_live_slot_push(&hs_live_slots.free_list, number, 0);
 	return true;
 }
 
 void hs_live_set_cancel(struct hs_live_ticket ticket)
 {
-	uint64_t state = atomic_load_explicit(&hs_live_slot(ticket.slot)->state,
-					      memory_order_relaxed);
+	uint64_t state =
+		atomic_load_explicit(&hs_live_slot(ticket.slot)->state, memory_order_relaxed);
 
 	/* It is not in the index.  FREED, with its heap: it comes off the freed list. */
-	if (hs_slot_state(state) == HS_SLOT_FILLING &&
-	    (uint32_t)hs_slot_generation(state) == ticket.generation)
-		hs_live_slot_empty(ticket.slot, state);
+	if (hs_slot_state(state) != HS_SLOT_FILLING ||
+	    (uint32_t)hs_slot_generation(state) != ticket.generation ||
+	    !hs_live_slot_empty(ticket.slot, state))
+		return;
+	/* Release: its having been taken, for hs_live_set_used(). */
+	atomic_fetch_add_explicit(&hs_live_slots.cancelled, 1, memory_order_release);
+	hs_live_slots_push(&hs_live_slots.free_list, ticket.slot, ticket.slot, 0);
 }
 
 /* If a slot is LIVE with a heap's key: move it to another state.  out_state: what it is then. */
@@ -231,18 +233,27 @@ static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence)
+/*
+ * Acquire-release: the numbers of an address's free and of its next allocation must not be swapped
+ * with the calls between which the address changes hands.
+ */
+static uint64_t take_number(_Atomic uint64_t *sequence)
+{
+	return atomic_fetch_add_explicit(sequence, 1, memory_order_acq_rel);
+}
+
+static void set_number(uint32_t number, uint64_t state, uint64_t taken)
 {
 	uint64_t none = hs_slot_no_number(state);
-	/*
-	 * Acquire-release: the numbers of an address's free and of its next allocation
-	 * must not be swapped with the calls between which the address changes hands.
-	 */
-	uint64_t taken = atomic_fetch_add_explicit(sequence, 1, memory_order_acq_rel);
 
 	hs_free_times_note(number);
 	atomic_compare_exchange_strong_explicit(&hs_live_slot(number)->free_sequence, &none, taken,
 						memory_order_relaxed, memory_order_relaxed);
+}
+
+void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence)
+{
+	set_number(number, state, take_number(sequence));
 }
 
 void hs_live_slot_list(uint32_t number, uint64_t state)
@@ -254,7 +265,8 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	if ((int32_t)(listed - hs_slot_listed(state)) < 0 &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
 						    memory_order_relaxed, memory_order_relaxed))
-		hs_live_slot_push(&hs_live_slots.freed_lists[number % HS_FREED_LISTS], number, 1);
+		hs_live_slots_push(&hs_live_slots.freed_lists[number % HS_FREED_LISTS], number,
+				   number, 1);
 }
 
 /* The slot has been moved from HS_SLOT_LIVE to FREED. */
@@ -265,12 +277,48 @@ void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic ui
 	hs_live_slot_list(number, state);
 }
 
+/* The journal has no room: the slot itself has the number then. */
+static __attribute__((noinline)) void list_mapped(uint32_t slot, uint64_t address, uint64_t number)
+{
+	uint64_t state;
+
+	if (!take_live(slot, HS_HEAP_MALLOC, address, HS_SLOT_FREED, &state))
+		return;
+	set_number(slot, state, number);
+	hs_live_slot_list(slot, state);
+}
+
+/* Free a block of malloc's that the map has, without a look at its slot. */
+static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
+{
+	_Atomic uint32_t *cell = hs_live_map_cell(address);
+	uint32_t held = cell != NULL ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
+	uint64_t number;
+
+	if (held == 0)
+		return false;
+	number = take_number(sequence);
+	if (!hs_free_journal_put(number, held - 1, address))
+		list_mapped(held - 1, address, number);
+	/*
+	 * Last, and the memory is the caller's still: should its thread die before, the next sample
+	 * of the address ends this one.
+	 */
+	atomic_store_explicit(cell, 0, memory_order_relaxed);
+	return true;
+}
+
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
 {
 	uint64_t key = hs_live_key(heap, id), state;
 	struct hs_live_search search;
 	uint32_t number, count = 0;
 
+	if (heap == HS_HEAP_MALLOC && hs_free_journal_is_kept()) {
+		count = free_mapped(id, sequence);
+		if (!hs_live_index_is_table_used())
+			return count;
+	}
 	hs_live_search_start(&search, key);
 	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
 		if (take_live(number, heap, key, HS_SLOT_FREED, &state)) {
@@ -291,6 +339,10 @@ uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
 	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
 		if (take_live(number, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
 			hs_live_slot_number(number, state, sequence);
+			/* Once it is another thread's memory, that one's free is not to find us. */
+			atomic_store_explicit(&hs_live_slot(number)->next,
+					      hs_live_map_remove(key, number),
+					      memory_order_relaxed);
 			return number;
 		}
 	}
@@ -317,5 +369,7 @@ uint64_t hs_live_set_cancel_move(uint32_t number)
 	/* Its free will take another number. */
 	atomic_store_explicit(&slot->free_sequence, hs_slot_no_number(state), memory_order_relaxed);
 	move_state(slot, HS_SLOT_MOVING, HS_SLOT_LIVE);
+	if (atomic_load_explicit(&slot->next, memory_order_relaxed) != 0)
+		hs_live_map_insert(hs_live_set_key(number), number);
 	return sequence;
 }

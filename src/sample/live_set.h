@@ -213,6 +213,12 @@ void hs_live_set_take_freed(struct hs_freed_slots *freed);
  */
 uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed);
 
+/*
+ * A slot that the journal of frees has: take it as if it came off the freed list.  False: it is
+ * no live sample of such an address.
+ */
+bool hs_live_set_take_journaled(uint32_t slot, uint32_t address_bits);
+
 /* For lists of the producer's own, of such slots: HS_SLOT_NONE is the end. */
 uint32_t hs_live_set_linked(uint32_t slot);
 void hs_live_set_link(uint32_t slot, uint32_t next);
@@ -231,8 +237,9 @@ uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
 uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
 
 /*
- * Make a slot EMPTY for reuse: its free is in the books, or its sample was given up (an
- * abandoned record).  Returns false, and does nothing, if generation is not the slot's.
+ * Make a slot EMPTY for reuse, by hs_live_set_give_back() at the latest: its free is in the books,
+ * or its sample was given up (an abandoned record).  Returns false, and does nothing, if generation
+ * is not the slot's.
  */
 bool hs_live_set_recycle(uint32_t slot, uint32_t generation);
 
@@ -241,6 +248,9 @@ bool hs_live_set_recycle(uint32_t slot, uint32_t generation);
  * it is to come off the freed list, and must not be on the other as well.
  */
 bool hs_live_set_give_up(uint32_t slot, uint32_t generation);
+
+/* All that were recycled can be taken.  Whoever recycles, before it rests. */
+void hs_live_set_give_back(void);
 
 /*
  * Find slots that are FREED but were never put on the list (their thread died in

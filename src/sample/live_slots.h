@@ -21,7 +21,7 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
  * Reset to 0 when the slot is emptied.
  * free_sequence: no_number() of the slot's generation, then the number, by compare-and-swap:
  * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.
- * next: link + 1 of the list the slot is on; 0 = last.
+ * next: link + 1 of the list the slot is on; 0 = last.  While MOVING: whether the map had it.
  */
 struct hs_live_slot {
 	_Atomic uint64_t state;
@@ -42,6 +42,7 @@ struct hs_live_slots {
 	/* Threads that allocate, and the producer. */
 	_Alignas(64) _Atomic uint64_t free_list; /* slots taken from it << 32 | slot + 1 */
 	_Atomic uint32_t fresh;                  /* slots never used yet begin here */
+	_Atomic uint32_t cancelled;              /* given back by those who took them */
 
 	/*
 	 * Threads that free, and the producer.  A slot's list is by its number.  Put on it since
@@ -49,12 +50,15 @@ struct hs_live_slots {
 	 */
 	_Alignas(64) _Atomic uint64_t freed_lists[HS_FREED_LISTS];
 
-	/* The producer, but for a sample that had no room in the ring. */
+	/* The producer's; but for the first its own. */
 	_Alignas(64) _Atomic uint32_t recycled;
-	uint32_t freed; /* taken off the freed list and not recycled; the producer's own */
-	uint32_t with_book; /* slots below have memory for a book; start-up and the producer */
-	uint32_t touched; /* slots below have their pages, at least; the producer's own */
+	uint32_t freed;          /* taken off the freed list and not recycled */
+	uint32_t with_book;      /* slots below have memory for a book; start-up too */
+	uint32_t touched;        /* slots below have their pages, at least */
 	bool is_index_touched;
+	uint32_t returned_first; /* EMPTY slots that are yet to go on the free list: the first, */
+	uint32_t returned_last;  /* the last, */
+	uint32_t returned;       /* and how many; 0: none */
 };
 extern struct hs_live_slots hs_live_slots;
 
@@ -98,14 +102,15 @@ static inline uint32_t hs_slot_listed(uint64_t state)
 }
 
 /*
- * Put a slot on one of the two lists; count: what to add to the list's count.  The free list
- * counts only what is taken from it: that is enough to tell one head from another.  Any thread.
+ * Put slots on a list, linked from the first to the last; count: what to add to the list's count.
+ * The free list counts only what is taken from it: that is enough to tell one head from another.
+ * Any thread.
  */
-void hs_live_slot_push(_Atomic uint64_t *list, uint32_t number, uint32_t count);
+void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, uint32_t count);
 
 /*
- * Make a slot EMPTY that has this state, and put it on the free list.  False, and nothing done, if
- * its state is another by now.  Any thread.
+ * Make a slot EMPTY that has this state.  False, and nothing done, if its state is another by now.
+ * Any thread.
  */
 bool hs_live_slot_empty(uint32_t number, uint64_t state);
 

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/options.h"
 #include "base/sys.h"
+#include "sample/free_journal.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
@@ -24,6 +25,10 @@
 #define MAP_SHARE 4
 #define SMALL_MAP_SHARE 16
 #define MAP_RANGE_SHARE 8
+
+/* Entries of the journal of frees. */
+#define JOURNAL ((uint64_t)128 << 10)
+#define SMALL_JOURNAL ((uint64_t)16 << 10)
 
 /* Share of the memory budget that one live sample takes, for the size of the live set. */
 #define BUDGET_BYTES_PER_SLOT 160
@@ -52,9 +57,8 @@ static size_t ring_bytes(void)
 		if (interval >= 65536)
 			bytes = (size_t)1 << 20;
 		else
-			bytes = interval >= DENSE_INTERVAL_BYTES
-					? (size_t)4 << 20
-					: (size_t)16 << 20;
+			bytes = interval >= DENSE_INTERVAL_BYTES ? (size_t)4 << 20
+								 : (size_t)16 << 20;
 	}
 	/* The largest stack must fit half of it. */
 	while (hs_ring_memory_bytes(bytes) > hs_options.memory_bytes / RING_SHARE)
@@ -78,16 +82,20 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 	return error;
 }
 
-/* Before hs_live_set_init().  Without memory for the map all samples are in the index's table. */
+/*
+ * Before hs_live_set_init().  Without memory for the map all samples are in the index's table,
+ * without a journal their frees are in the slots.
+ */
 static void make_live_map(void)
 {
-	uint64_t most =
-		hs_options.memory_bytes / (is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE);
+	uint64_t most = hs_options.memory_bytes / (is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE);
 
 	if (most > hs_arena_range.bytes / MAP_RANGE_SHARE)
 		most = hs_arena_range.bytes / MAP_RANGE_SHARE;
 	hs_live_table_without_filter();
-	hs_live_map_init(most);
+	/* A stream has the time of each free, which is kept by slot. */
+	if (hs_live_map_init(most) == 0 && hs_options.stream[0] == '\0')
+		hs_free_journal_init(is_memory_small() ? SMALL_JOURNAL : JOURNAL);
 }
 
 static int make_live_set(void)

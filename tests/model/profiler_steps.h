@@ -25,6 +25,7 @@ static inline void take_freed_and(void (*deliver)(uint64_t number))
 		deliver(hs_live_set_free_sequence(slot));
 		MODEL_CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
 	}
+	hs_live_set_give_back();
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "profiler_steps.h"
+#include "sample/free_journal.h"
 #include "sample/live_index.h"
 #include "sample/live_map.h"
 #include "sample/live_slots.h"
@@ -75,6 +76,27 @@ static void setup_map(void)
 	map_blocks();
 }
 
+/* A journal too. */
+static void setup_journal_of(uint64_t count)
+{
+	setup_map();
+	hs_free_journal = (struct hs_free_journal){
+		.entries = hs_arena_reserve(count * sizeof *hs_free_journal.entries),
+		.count = count,
+	};
+}
+
+static void setup_journal(void)
+{
+	setup_journal_of(16);
+}
+
+/* There is one place for all numbers. */
+static void setup_full_journal(void)
+{
+	setup_journal_of(1);
+}
+
 static void deliver(uint64_t number)
 {
 	MODEL_CHECK(number > 0 && number < atomic_load(&sequence) && number < NUMBERS_MOST);
@@ -115,10 +137,28 @@ static void hand_over(_Atomic uint32_t *word)
 	atomic_store_explicit(word, 1, memory_order_release);
 }
 
+/* A second free of a block, which a program must not do, stands for nothing. */
+static void take_journaled(void)
+{
+	struct hs_journaled journaled;
+
+	for (uint64_t number = 1; number < atomic_load(&sequence); number++) {
+		if (!hs_free_journal_take(number, &journaled))
+			continue;
+		deliver(number);
+		if (hs_live_set_take_journaled(journaled.slot, journaled.address_bits))
+			MODEL_CHECK(hs_live_set_recycle(journaled.slot,
+							hs_live_set_generation(journaled.slot)));
+	}
+	hs_live_set_give_back();
+}
+
 /* What the producer does with the frees. */
 static void take_freed(void)
 {
 	take_freed_and(deliver);
+	if (hs_free_journal_is_kept())
+		take_journaled();
 }
 
 static void produce(void)
@@ -155,6 +195,13 @@ static void finish_all_freed(void)
 	finish_empty();
 }
 
+/* Both threads that free one block may have said so. */
+static void finish_freed_twice(void)
+{
+	MODEL_CHECK(frees >= allocations);
+	finish_empty();
+}
+
 /* One thread allocates, another frees. */
 
 static void allocate_a(void)
@@ -182,6 +229,12 @@ static void setup_map_a(void)
 	setup_map();
 	allocate(block_a);
 	MODEL_CHECK(hs_live_map_find((uintptr_t)block_a) != 0);
+}
+
+static void setup_journal_a(void)
+{
+	setup_journal();
+	allocate(block_a);
 }
 
 static void free_a_perhaps(void)
@@ -426,6 +479,22 @@ const struct model_scenario model_live_scenarios[] = {
 	SCENARIO("map-dead-free", setup_map_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
 	SCENARIO("map-slow-free", setup_map_a, finish_swept, 1, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
+	SCENARIO("journal-insert-and-free", setup_journal, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = allocate_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("journal-two-free", setup_journal_a, finish_freed_twice, 1, MODEL_COMPLETE,
+		 {.run = free_a_perhaps}, {.run = free_a_perhaps}, {.run = produce}),
+	SCENARIO("journal-reuse-of-address", setup_journal_a, finish_all_freed, 1, 3,
+		 {.run = free_a_and_release}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("journal-realloc-moves", setup_journal_a, finish_all_freed, 1, 3,
+		 {.run = move_a}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("journal-realloc-fails", setup_journal_a, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = fail_to_move_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("journal-full", setup_full_journal, finish_all_freed, 1, 2,
+		 {.run = allocate_and_free_a}, {.run = allocate_and_free_b}, {.run = take_freed}),
+	SCENARIO("journal-dead-free", setup_journal_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
+	SCENARIO("journal-slow-free", setup_journal_a, finish_swept, 1, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
 	{.name = NULL},
 };

@@ -96,6 +96,7 @@ static void give_up(uint64_t cookie)
 
 	if (slot < SLOTS)
 		hs_live_set_give_up(slot, (uint32_t)cookie);
+	hs_live_set_give_back();
 }
 
 static enum hs_ring_state read_one(void)

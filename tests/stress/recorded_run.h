@@ -223,6 +223,7 @@ static inline void run_read_frees(void)
 		run_event(hs_live_set_free_sequence(slot))->frees = run_allocation_of(slot);
 		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
 	}
+	hs_live_set_give_back();
 }
 
 /* The blocks in use at the end: their slots are given back, the samples stay in use. */
@@ -234,6 +235,7 @@ static inline void run_forget_slots(void)
 		if (recorded[n].frees == 0 && unwound->kind == HS_RECORD_ALLOCATION)
 			hs_live_set_recycle(unwound->slot, unwound->generation);
 	}
+	hs_live_set_give_back();
 	CHECK_INT(hs_live_set_used(), 0);
 }
 

@@ -45,6 +45,7 @@ static void recycle_freed(void)
 	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
 		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
 	}
+	hs_live_set_give_back();
 }
 
 static void insert_many(void)

@@ -3,7 +3,7 @@
  * Four threads allocate, free and move made-up addresses, which they hand to each other,
  * while a producer recycles slots and grows the tables.  At the end no slot is in use,
  * each free was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map for so many of
- * the regions.
+ * the regions, and a journal that is full now and then.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include "../unit/check.h"
 #include "base/arena.h"
 #include "base/sys.h"
+#include "sample/free_journal.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
@@ -104,6 +105,30 @@ static void *churn(void *argument)
 
 static uint64_t freed;
 
+static void recycle_slot(uint32_t slot)
+{
+	CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
+	freed++;
+}
+
+/* In the order of the numbers, as far as they are there. */
+static void recycle_journaled(void)
+{
+	static uint64_t next = 1;
+	struct hs_journaled journaled;
+
+	for (; next < atomic_load(&sequence); next++) {
+		if (hs_free_journal_take(next, &journaled)) {
+			deliver(next);
+			CHECK(!journaled.is_late);
+			CHECK(hs_live_set_take_journaled(journaled.slot, journaled.address_bits));
+			recycle_slot(journaled.slot);
+		} else if (atomic_load(&delivered[next]) == 0) {
+			break;
+		}
+	}
+}
+
 static void recycle_freed(void)
 {
 	struct hs_freed_slots slots;
@@ -112,9 +137,11 @@ static void recycle_freed(void)
 	hs_live_set_take_freed(&slots);
 	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
 		deliver(hs_live_set_free_sequence(number));
-		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
-		freed++;
+		recycle_slot(number);
 	}
+	if (hs_free_journal_is_kept())
+		recycle_journaled();
+	hs_live_set_give_back();
 }
 
 static void *produce(void *unused)
@@ -135,6 +162,7 @@ static void test_every_free_is_delivered_once(void)
 #ifdef MAP_SHEETS
 	hs_live_table_without_filter();
 	CHECK_INT(hs_live_map_init(MAP_SHEETS * HS_MAP_SHEET_CELLS * sizeof(uint32_t)), 0);
+	CHECK_INT(hs_free_journal_init(JOURNAL), 0);
 #endif
 	CHECK_INT(hs_live_set_init(100000, 100), 0);
 	CHECK_INT(pthread_create(&producer, NULL, produce, NULL), 0);

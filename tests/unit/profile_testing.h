@@ -11,8 +11,11 @@
 #include "check.h"
 #include "profile/books.h"
 #include "profile/producer.h"
+#include "sample/free_journal.h"
 #include "sample/heap.h"
+#include "sample/live_map.h"
 #include "sample/live_set.h"
+#include "sample/live_table.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 
@@ -29,6 +32,11 @@ union test_record {
 static inline void set_up(void)
 {
 	CHECK_INT(hs_arena_init(256 * MIB), 0);
+#ifdef JOURNAL
+	hs_live_table_without_filter();
+	CHECK_INT(hs_live_map_init(64 * MIB), 0);
+	CHECK_INT(hs_free_journal_init(JOURNAL), 0);
+#endif
 	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
 }
 

@@ -60,9 +60,13 @@ static void test_cells(void)
 
 static void test_no_cell(void)
 {
-	static const uint64_t addresses[] = {
-		16, REGION - 16, HEAP + 8, HEAP + 1, (uint64_t)1 << 52, (uint64_t)0xb4 << 56 | HEAP,
-		UINT64_MAX - 15};
+	static const uint64_t addresses[] = {16,
+					     REGION - 16,
+					     HEAP + 8,
+					     HEAP + 1,
+					     (uint64_t)1 << 52,
+					     (uint64_t)0xb4 << 56 | HEAP,
+					     UINT64_MAX - 15};
 
 	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
 		CHECK(!hs_live_map_insert(addresses[i], 5));

@@ -37,6 +37,7 @@ static unsigned recycle_freed(void)
 		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
 		count++;
 	}
+	hs_live_set_give_back();
 	return count;
 }
 
@@ -111,6 +112,7 @@ static void test_given_up_sample(void)
 
 	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation + 1));
 	CHECK(hs_live_set_give_up(ticket.slot, ticket.generation));
+	hs_live_set_give_back();
 	CHECK(!hs_live_set_may_hold(pointer(0x2000)));
 	CHECK(!hs_live_set_free(pointer(0x2000), &sequence));
 	CHECK_INT(hs_live_set_used(), 0);

@@ -70,6 +70,7 @@ static struct hs_ring_item next(struct hs_record *record)
 	/* Not one that was freed: its turn comes with the freed list. */
 	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence.next))
 		hs_live_set_recycle(slot, (uint32_t)item.cookie);
+	hs_live_set_give_back();
 	hs_ring_release(&ring);
 	return item;
 }
@@ -88,6 +89,7 @@ static void drain(void)
 	hs_live_set_take_freed(&freed);
 	while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE)
 		hs_live_set_recycle(slot, hs_live_set_generation(slot));
+	hs_live_set_give_back();
 	CHECK_INT(hs_live_set_used(), 0);
 }
 

@@ -54,6 +54,7 @@ static void take_due(uint64_t next)
 		numbers[slot] = 0;
 		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
 	}
+	hs_live_set_give_back();
 	CHECK_INT(hs_waiting_frees_first(&frees), lowest());
 	CHECK(frees.count == 0 || !hs_waiting_frees_is_due(lowest(), next));
 	CHECK(frees.count == 0 || lowest() >= next + HS_WAITING_SPAN);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See free_journal.h. */
+#include "sample/free_journal.h"
+
+#include <errno.h>
+
+#include "arch/regs.h"
+#include "base/arena.h"
+#include "base/sys.h"
+#include "sample/live_set.h"
+
+/* An entry: lap << 52 | bits of the address << 32 | slot + 1. */
+#define LAP_SHIFT 52
+#define BITS_SHIFT 32
+
+/* Entries that have their pages before they are used. */
+#define TOUCHED_AHEAD ((uint64_t)32 << 10)
+
+/* The cache line of so many entries on is fetched for writing: the producer wrote it last. */
+#define FETCHED_AHEAD 16u
+
+struct hs_free_journal hs_free_journal;
+
+static uint64_t touched; /* entries below have their pages; the producer's own */
+
+static _Atomic uint64_t *place(uint64_t number)
+{
+	return &hs_free_journal.entries[number & (hs_free_journal.count - 1)];
+}
+
+static uint64_t lap_of(uint64_t number)
+{
+	return number / hs_free_journal.count;
+}
+
+/*
+ * How many laps ahead of a number's the entry in its place is: negative, it is late.  Of the lap
+ * an entry has the lowest bits.
+ */
+static int64_t laps_ahead(uint64_t entry, uint64_t number)
+{
+	return (int64_t)((entry >> LAP_SHIFT << LAP_SHIFT) - (lap_of(number) << LAP_SHIFT)) >>
+	       LAP_SHIFT;
+}
+
+int hs_free_journal_init(uint64_t count)
+{
+	size_t bytes = count * sizeof *hs_free_journal.entries;
+	_Atomic uint64_t *entries = hs_arena_reserve(bytes);
+
+	if (entries == NULL || hs_arena_commit(entries, bytes) != 0)
+		return -ENOMEM;
+	hs_free_journal = (struct hs_free_journal){.entries = entries, .count = count};
+	return 0;
+}
+
+bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address)
+{
+	uint64_t entry = lap_of(number) << LAP_SHIFT |
+			 (uint64_t)hs_free_journal_bits(address) << BITS_SHIFT | (slot + 1);
+	uint64_t none = 0;
+
+	hs_arch_prefetch_write(place(number + FETCHED_AHEAD));
+	/* Release: what the program did with the memory, and the sample's being entered. */
+	return atomic_compare_exchange_strong_explicit(place(number), &none, entry,
+						       memory_order_release, memory_order_relaxed);
+}
+
+bool hs_free_journal_take(uint64_t number, struct hs_journaled *out)
+{
+	/* Acquire: pairs with hs_free_journal_put(). */
+	uint64_t entry = atomic_load_explicit(place(number), memory_order_acquire);
+
+	if (entry == 0 || laps_ahead(entry, number) > 0)
+		return false;
+	*out = (struct hs_journaled){
+		.slot = (uint32_t)entry - 1,
+		.address_bits =
+			(uint32_t)(entry >> BITS_SHIFT) & ((1u << (LAP_SHIFT - BITS_SHIFT)) - 1),
+		.is_late = laps_ahead(entry, number) < 0,
+	};
+	atomic_store_explicit(place(number), 0, memory_order_relaxed);
+	return true;
+}
+
+bool hs_free_journal_is_late(uint64_t number)
+{
+	uint64_t entry = atomic_load_explicit(place(number), memory_order_relaxed);
+
+	return entry != 0 && laps_ahead(entry, number) < 0;
+}
+
+uint32_t hs_free_journal_peek(uint64_t number)
+{
+	return (uint32_t)atomic_load_explicit(place(number), memory_order_relaxed) - 1;
+}
+
+uint64_t hs_free_journal_first(uint64_t from, uint64_t to)
+{
+	if (to - from > hs_free_journal.count)
+		to = from + hs_free_journal.count;
+	for (uint64_t number = from; number < to; number++) {
+		uint64_t entry = atomic_load_explicit(place(number), memory_order_relaxed);
+
+		if (entry != 0 && laps_ahead(entry, number) == 0)
+			return number;
+	}
+	return 0;
+}
+
+void hs_free_journal_maintain(uint64_t next)
+{
+	uint64_t end = next + TOUCHED_AHEAD;
+
+	if (end > hs_free_journal.count)
+		end = hs_free_journal.count;
+	if (touched >= end)
+		return;
+	hs_sys_touch(&hs_free_journal.entries[touched],
+		     (end - touched) * sizeof *hs_free_journal.entries);
+	touched = end;
+}

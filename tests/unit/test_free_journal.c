@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The journal of frees: entries in time, ahead and late, and what the producer makes of them. */
+#define JOURNAL 512
+#define LAPS 4096 /* as far as an entry can tell */
+
+#include "profile_testing.h"
+
+#define A ((uint64_t)0x700000000000)
+
+static struct hs_producer *producer;
+
+static void test_one_place(void)
+{
+	struct hs_journaled out;
+
+	for (uint64_t number = 5; number < 5 + (uint64_t)3 * LAPS * JOURNAL; number += JOURNAL) {
+		CHECK(!hs_free_journal_take(number, &out));
+		CHECK(hs_free_journal_put(number, 7, A + 0x50));
+		CHECK(!hs_free_journal_put(number, 8, A));
+		CHECK(!hs_free_journal_put(number + JOURNAL, 8, A));
+		CHECK_INT(hs_free_journal_peek(number), 7);
+		CHECK(!hs_free_journal_is_late(number));
+		CHECK(hs_free_journal_is_late(number + JOURNAL));
+		/* Of a lap to come. */
+		CHECK(number < JOURNAL || !hs_free_journal_take(number - JOURNAL, &out));
+		CHECK(hs_free_journal_take(number, &out));
+		CHECK(out.slot == 7 && out.address_bits == 5 && !out.is_late);
+		CHECK_INT(hs_free_journal_peek(number), HS_SLOT_NONE);
+	}
+}
+
+static void test_late_ones_are_told(void)
+{
+	struct hs_journaled out;
+
+	CHECK(hs_free_journal_put(100, 1, A));
+	CHECK(hs_free_journal_take(100 + 2 * JOURNAL, &out));
+	CHECK(out.is_late && out.slot == 1);
+	CHECK(!hs_free_journal_take(100, &out));
+}
+
+static void test_first(void)
+{
+	struct hs_journaled out;
+
+	CHECK(hs_free_journal_put(200, 1, A));
+	CHECK(hs_free_journal_put(210, 1, A));
+	CHECK_INT(hs_free_journal_first(190, 300), 200);
+	CHECK_INT(hs_free_journal_first(190, UINT64_MAX), 200);
+	CHECK_INT(hs_free_journal_first(201, 211), 210);
+	CHECK_INT(hs_free_journal_first(201, 210), 0);
+	CHECK_INT(hs_free_journal_first(211, 1000), 0); /* they are late there */
+	CHECK(hs_free_journal_take(200, &out) && hs_free_journal_take(210, &out));
+}
+
+static void deliver(uint64_t address)
+{
+	union test_record record = allocate(address, 10, 1, 0);
+
+	take(producer, &record);
+}
+
+/* A number that never comes: frees alone that wait for it make the gap known. */
+static void test_frees_wait_for_a_number(void)
+{
+	producer = new_producer(0);
+	deliver(A);
+	deliver(A + 16);
+	hs_producer_commit(producer);
+	atomic_fetch_add(&hs_sequence.next, 1);
+	release(A);
+	release(A + 16);
+	CHECK_INT(hs_producer_take_freed(producer), 0);
+	CHECK(hs_producer_commit(producer));
+	CHECK_INT(hs_producer_next_number(producer), 3);
+	hs_producer_skip_gap(producer);
+	CHECK_INT(hs_producer_take_freed(producer), 2);
+	CHECK(!hs_producer_commit(producer));
+	CHECK_INT(hs_producer_next_number(producer), 6);
+	CHECK_INT(hs_live_set_used(), 0);
+	check_sums(producer, 2, 20, 0, 0);
+}
+
+/* A thread that has its number, and comes to its entry when that was given up. */
+static void test_a_late_free_is_in_the_next_profile(void)
+{
+	uint64_t number;
+
+	producer = new_producer(0);
+	deliver(A);
+	number = atomic_fetch_add(&hs_sequence.next, 1);
+	deliver(A + 16);
+	CHECK(hs_producer_commit(producer));
+	hs_producer_skip_gap(producer);
+	CHECK(!hs_producer_commit(producer));
+	check_sums(producer, 2, 20, 2, 20);
+	CHECK(hs_free_journal_put(number, hs_live_map_find(A) - 1, A));
+	CHECK(hs_live_map_remove(A, hs_live_map_find(A) - 1));
+	hs_producer_commit_before(producer, UINT64_MAX);
+	check_sums(producer, 2, 20, 1, 10);
+	release(A + 16);
+	hs_producer_take_freed(producer);
+	check_sums(producer, 2, 20, 0, 0);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+/* The slot is another sample's by now, or none's: a program that frees a block twice. */
+static void test_entries_of_other_samples(void)
+{
+	uint32_t slot;
+
+	producer = new_producer(0);
+	deliver(A);
+	hs_producer_commit(producer);
+	slot = hs_live_map_find(A) - 1;
+	release(A);
+	CHECK(hs_free_journal_put(atomic_fetch_add(&hs_sequence.next, 1), slot, A));
+	CHECK_INT(hs_producer_take_freed(producer), 2);
+	deliver(A + 16);
+	CHECK_INT(hs_live_map_find(A + 16) - 1, slot);
+	CHECK(hs_free_journal_put(atomic_fetch_add(&hs_sequence.next, 1), slot, A));
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+	check_sums(producer, 2, 20, 1, 10);
+	release(A + 16);
+	hs_producer_take_freed(producer);
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
+int main(void)
+{
+	set_up();
+	RUN(test_one_place);
+	RUN(test_late_ones_are_told);
+	RUN(test_first);
+	RUN(test_frees_wait_for_a_number);
+	RUN(test_a_late_free_is_in_the_next_profile);
+	RUN(test_entries_of_other_samples);
+	return CHECK_RESULT();
+}
