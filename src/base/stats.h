@@ -29,7 +29,7 @@
 
 /* What the program's threads count is in a cache line of its own. */
 #define HS_STATS_OF_THREADS(X) \
-	X(allocated_bytes, "allocated_bytes") /* exact, see sample/sampler.h */ \
+	X(allocated_bytes, "allocated_bytes") /* see sample/sampler.h */ \
 	X(superseded, "superseded") /* samples whose address was allocated again, unfreed */ \
 	X(abandoned, "abandoned") /* reservations closed for their writer */ \
 	X(blocked, "blocked") /* waits of a program's thread for ring space */ \

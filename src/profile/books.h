@@ -44,7 +44,7 @@ struct hs_producer {
 	struct hs_freed_slots freed; /* the rest of what was taken off the freed list */
 	uint32_t fetched[HS_FETCHED_FREES]; /* before that rest; a fork may come between any two */
 	uint32_t fetched_from, fetched_end;
-	uint32_t journaled; /* frees of the journal, not told of yet */
+	uint32_t journaled; /* frees of the journal, not counted yet */
 	bool has_given_up;  /* a number, at any time */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };

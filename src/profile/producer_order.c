@@ -97,6 +97,13 @@ static void drop_stale(struct hs_producer *producer, const struct hs_event *even
 		hs_producer_give_up_slot(event->slot, event->generation);
 }
 
+static void apply_free(struct hs_producer *producer, const struct hs_event *event)
+{
+	if (hs_free_journal_is_kept())
+		hs_heap_add(event->heap, frees, 1);
+	hs_heap_tracker_freed(&producer->tracker, event);
+}
+
 static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
 {
 	if (is_stale(producer, event))
@@ -106,7 +113,7 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 	else if (event->kind == HS_EVENT_ALLOCATION)
 		apply_allocation(producer, event);
 	else if (event->kind == HS_EVENT_FREE)
-		hs_heap_tracker_freed(&producer->tracker, event);
+		apply_free(producer, event);
 }
 
 /* A free that the journal has, in its turn or late. */
@@ -115,9 +122,9 @@ static void apply_journaled(struct hs_producer *producer, const struct hs_journa
 	uint32_t slot = journaled->slot;
 	struct hs_event event = {.kind = HS_EVENT_FREE, .heap = HS_HEAP_MALLOC, .slot = slot};
 
-	producer->journaled++;
 	if (!hs_live_set_take_journaled(slot, journaled->address_bits))
 		return;
+	producer->journaled++;
 	event.generation = hs_live_set_generation(slot);
 	hs_heap_tracker_freed(&producer->tracker, &event);
 }
@@ -323,6 +330,9 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		commit_all(producer);
 	}
 	hs_live_set_give_back();
+	/* In one piece: the count is in a cache line that each sample writes. */
+	if (producer->journaled > 0)
+		hs_heap_add(HS_HEAP_MALLOC, frees, producer->journaled);
 	count += producer->journaled;
 	producer->journaled = 0;
 	return count;

@@ -20,6 +20,7 @@
 
 #include "base/options.h"
 #include "base/stats.h"
+#include "sample/free_journal.h"
 #include "sample/heap_id.h"
 #include "sample/sampler.h"
 
@@ -60,6 +61,13 @@ extern _Atomic uint32_t hs_epoch;
 #define hs_heap_add(heap, count, n)                                                                \
 	atomic_fetch_add_explicit(&hs_heaps[heap].count, (uint64_t)(n), memory_order_relaxed)
 #define hs_heap_get(heap, count) atomic_load_explicit(&hs_heaps[heap].count, memory_order_relaxed)
+
+/* Samples have been freed.  With a journal the producer counts them.  Any thread. */
+static inline void hs_heap_count_frees(uint32_t heap, uint32_t count)
+{
+	if (!hs_free_journal_is_kept())
+		hs_heap_add(heap, frees, count);
+}
 
 /* The sum of a count of all heaps.  count: where it is in struct hs_heap.  Any thread. */
 uint64_t hs_heap_sum(size_t count);

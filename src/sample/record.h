@@ -7,6 +7,7 @@
 #ifndef HS_SAMPLE_RECORD_H
 #define HS_SAMPLE_RECORD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/regs.h"
@@ -23,7 +24,7 @@ enum hs_record_flags {
 	HS_RECORD_STACK_CUT = 1,  /* the stack goes on past the copy */
 	HS_RECORD_STACKLESS = 2,  /* registers only: there was no room for the stack */
 	HS_RECORD_WEIGHED = 4,    /* sampled by the program, which gave the weight */
-	HS_RECORD_WALKED = 8,     /* the frames are in place of the stack */
+	HS_RECORD_WALKED = 8,     /* the frames are in place of registers and stack */
 	HS_RECORD_DEPTH_CUT = 16, /* there are more frames than are wanted */
 };
 
@@ -57,9 +58,23 @@ struct hs_record {
 		uint64_t file_offset; /* of a map hint */
 		uint64_t time_ns;     /* of an allocation, hs_recorder.stream: see there */
 	};
-	struct hs_regs regs;   /* of the call site */
-	unsigned char stack[]; /* stack_bytes bytes: from regs.sp upwards, or struct hs_frame */
+	struct hs_regs regs;   /* of the call site; if HS_RECORD_WALKED the frames begin here */
+	unsigned char stack[]; /* stack_bytes bytes, from regs.sp upwards */
 };
+
+/* The frames of a record that is walked, stack_bytes of them. */
+static inline struct hs_frame *hs_record_frames(const struct hs_record *record)
+{
+	return (struct hs_frame *)(uintptr_t)&record->regs;
+}
+
+/* The bytes of a record with room for so many frames, or else for the registers. */
+static inline size_t hs_record_walked_bytes(size_t frames)
+{
+	size_t bytes = offsetof(struct hs_record, regs) + frames * sizeof(struct hs_frame);
+
+	return bytes < sizeof(struct hs_record) ? sizeof(struct hs_record) : bytes;
+}
 
 _Static_assert(sizeof(struct hs_record) % 16 == 0, "the stack copy is 16-byte aligned");
 

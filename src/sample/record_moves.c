@@ -46,7 +46,7 @@ void hs_record_move_end(uint32_t token, bool moved)
 		return;
 	if (moved) {
 		hs_live_set_end_move(token);
-		hs_heap_add(HS_HEAP_MALLOC, frees, 1);
+		hs_heap_count_frees(HS_HEAP_MALLOC, 1);
 	} else {
 		record_tombstone(hs_live_set_cancel_move(token));
 	}

@@ -26,16 +26,21 @@ struct hs_recorder hs_recorder;
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)
 
+/* What a thread has allocated goes to the total in pieces: that is a cache line of all threads. */
+#define SETTLED_BYTES 65536
+
 /* Draw the next countdown with the interval of now. */
 static uint64_t draw(struct hs_thread_state *thread)
 {
 	uint64_t interval = hs_heap_interval(HS_HEAP_MALLOC);
+	uint64_t unsettled = thread->drawn - thread->guarded_countdown;
+	uint64_t drawn = interval == 0 ? NEVER : hs_sampler_draw(&thread->random, interval);
 
 	thread->interval_bytes = interval;
-	thread->drawn = interval == 0 ? NEVER : hs_sampler_draw(&thread->random, interval);
-	/* The two agree, should a handler jump out before the end. */
-	thread->guarded_countdown = thread->drawn;
-	return thread->drawn;
+	/* They agree, should a handler jump out before the end. */
+	thread->drawn = drawn + unsettled;
+	thread->guarded_countdown = drawn;
+	return drawn;
 }
 
 static uint64_t current_countdown(struct hs_thread_state *thread)
@@ -86,20 +91,21 @@ static void fill_record(struct hs_record *record, struct hs_thread_state *thread
 	const struct hs_sample *sample = &thread->sample;
 	unsigned flags = sample->is_weighed ? HS_RECORD_WEIGHED : 0;
 
-	*record = (struct hs_record){
-		.address = sample->id,
-		.size = sample->size,
-		.weight = sample->weight,
-		.epoch = sample->epoch,
-		.labels = atomic_load_explicit(&thread->labels, memory_order_relaxed),
-		.tid = hs_reentry_tid(thread),
-		.kind = HS_RECORD_ALLOCATION,
-		.heap = (uint8_t)sample->heap,
-		.flags = (uint16_t)(is_walked ? flags | record->flags : flags),
-		.stack_bytes = is_walked ? record->stack_bytes : 0,
-		.closes_unwaited = hs_closes_unwaited(),
-		.regs = *regs,
-	};
+	record->address = sample->id;
+	record->size = sample->size;
+	record->weight = sample->weight;
+	record->epoch = sample->epoch;
+	record->labels = atomic_load_explicit(&thread->labels, memory_order_relaxed);
+	record->tid = hs_reentry_tid(thread);
+	record->kind = HS_RECORD_ALLOCATION;
+	record->heap = (uint8_t)sample->heap;
+	record->flags = (uint16_t)(is_walked ? flags | record->flags : flags);
+	record->closes_unwaited = hs_closes_unwaited();
+	record->time_ns = 0;
+	if (!is_walked) {
+		record->stack_bytes = 0;
+		record->regs = *regs;
+	}
 	record->closes = hs_closes_now();
 }
 
@@ -225,7 +231,7 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 	uint32_t count = hs_live_set_free_id(heap, id, &hs_sequence.next);
 
 	if (count > 0)
-		hs_heap_add(heap, frees, count);
+		hs_heap_count_frees(heap, count);
 	return count;
 }
 
@@ -332,8 +338,9 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 		hs_reentry_leave(thread, countdown - bytes);
 		return false;
 	}
-	hs_stats_add(allocated_bytes, thread->drawn - countdown + bytes);
-	thread->drawn = countdown;
+	thread->drawn += bytes;
+	if (thread->drawn - countdown >= SETTLED_BYTES)
+		hs_sampler_settle(thread, countdown);
 	recorded = record_chosen(thread, address, size, regs);
 	hs_reentry_leave(thread, draw(thread));
 	return recorded;

@@ -19,9 +19,9 @@
  * the floating-point environment, or unmasked its exceptions.
  *
  * The exact number of bytes allocated falls out of the countdowns: settling adds what
- * a thread has counted down since the last settling to hs_stats.allocated_bytes (on
- * each sample and at the end of a thread).  Short of the truth by what live threads
- * have allocated since their last sample.
+ * a thread has counted down since the last settling to hs_stats.allocated_bytes (at the end of
+ * a thread, and at a sample if it is not too little).  Short of the truth by what live threads
+ * have allocated since then.
  */
 #ifndef HS_SAMPLE_SAMPLER_H
 #define HS_SAMPLE_SAMPLER_H

@@ -42,7 +42,7 @@ struct hs_thread_state {
 	 * this thread is inside the slow path (a signal handler).
 	 */
 	uint64_t bytes_until_sample;
-	uint64_t drawn;          /* bytes_until_sample when last settled: gives the exact total */
+	uint64_t drawn; /* bytes_until_sample plus what was allocated since last settled */
 	uint64_t interval_bytes; /* the interval the countdown was drawn with */
 	uint64_t random;         /* generator state */
 

@@ -173,13 +173,13 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		return NULL;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;
-	record = hs_ring_reserve(hs_recorder.ring, sizeof *record + room * sizeof(struct hs_frame),
-				 HS_RING_ORDINARY, hs_reentry_tid(thread), 0, &thread->reservation);
+	record = hs_ring_reserve(hs_recorder.ring, hs_record_walked_bytes(room), HS_RING_ORDINARY,
+				 hs_reentry_tid(thread), 0, &thread->reservation);
 	if (record == NULL)
 		return NULL;
 	trail = hs_trail_take(pcs->trails,
 			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
-	count = hs_walk(pcs, trail, regs, bytes, (struct hs_frame *)(void *)record->stack, room);
+	count = hs_walk(pcs, trail, regs, bytes, hs_record_frames(record), room);
 	if (trail != NULL)
 		hs_trail_give_back(trail);
 	record->flags = HS_RECORD_WALKED;

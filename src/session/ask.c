@@ -120,7 +120,7 @@ static int close_heap(uint32_t heap)
 		return -EINVAL;
 	hs_schedule_drain_now();
 	freed = hs_live_set_free_heap(heap, &hs_sequence.next);
-	hs_heap_add(heap, frees, freed);
+	hs_heap_count_frees(heap, freed);
 	/* Takes all that is freed. */
 	hs_threads_produce();
 	hs_heap_gone(heap);

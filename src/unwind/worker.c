@@ -48,7 +48,7 @@ static void take_walked(struct hs_worker *worker, const struct hs_record *record
 {
 	struct hs_unwound *result = &worker->result;
 
-	memcpy(result->frames, record->stack, record->stack_bytes);
+	memcpy(result->frames, hs_record_frames(record), record->stack_bytes);
 	result->frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
 	if ((record->flags & HS_RECORD_DEPTH_CUT) != 0)
 		result->frames[result->frame_count++] =
@@ -123,13 +123,13 @@ static bool is_sound(const struct hs_worker *worker, const struct hs_ring_item *
 	const struct hs_record *record = item->data;
 
 	if (item->bytes < sizeof *record || record->kind > HS_RECORD_MAP_UNHINT ||
-	    record->stack_bytes > item->bytes - sizeof *record ||
 	    !hs_labels_has_number(record->labels))
 		return false;
-	if (record->kind >= HS_RECORD_MAP_HINT)
-		return is_sound_hint(record);
-	return (record->flags & HS_RECORD_WALKED) == 0 ||
-	       record->stack_bytes <= worker->depth * sizeof(struct hs_frame);
+	if (record->kind < HS_RECORD_MAP_HINT && (record->flags & HS_RECORD_WALKED) != 0)
+		return record->stack_bytes <= item->bytes - offsetof(struct hs_record, regs) &&
+		       record->stack_bytes <= worker->depth * sizeof(struct hs_frame);
+	return record->stack_bytes <= item->bytes - sizeof *record &&
+	       (record->kind < HS_RECORD_MAP_HINT || is_sound_hint(record));
 }
 
 /* A damaged record is one that its writer has given up. */

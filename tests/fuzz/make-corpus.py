@@ -388,7 +388,10 @@ def record(stack=b'', kind=ALLOCATION, heap=1, flags=0, labels=0, stack_bytes=No
            given=0, number=0, cookie=0, address=0x1000, size=100, epoch=1):
     body = struct.pack(RECORD, address, size, 1, epoch, labels, 7, kind, heap, flags,
                        len(stack) if stack_bytes is None else stack_bytes, 0, 0, 0)
-    body += struct.pack(f'<{REGISTERS}Q', 0x1234, 0x7000, *[0] * (REGISTERS - 2)) + stack
+    if flags & WALKED:
+        body += stack.ljust(8 * REGISTERS, b'\0')
+    else:
+        body += struct.pack(f'<{REGISTERS}Q', 0x1234, 0x7000, *[0] * (REGISTERS - 2)) + stack
     length = len(body) if length is None else length
     return struct.pack('<BHQQ', given, length - 1, number, cookie) + body[:length]
 

@@ -46,6 +46,7 @@ static void start(uint64_t interval)
 	atomic_fetch_add(&hs_sampler_generation, 1);
 	/* The first entry draws with the new interval, whatever is left of the old one. */
 	hs_thread.bytes_until_sample = 0;
+	hs_thread.drawn = hs_thread.guarded_countdown = 0;
 }
 
 /* As the interposer does. */
@@ -132,6 +133,7 @@ static void test_interval_1_records_everything(void)
 	}
 	hs_thread.labels = 0;
 	CHECK_INT(hs_heap_total(samples), 20);
+	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes), 1 + 10 * 190);
 	drain();
 }
@@ -169,6 +171,7 @@ static void test_failed_allocation(void)
 	CHECK(!allocate(NULL, 100));
 	CHECK_INT(hs_thread.bytes_until_sample, left);
 	CHECK_INT(hs_heap_total(samples), 1);
+	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes), 1);
 	drain();
 }
@@ -414,6 +417,7 @@ static void test_jump_out_of_a_handler(void)
 	CHECK_INT(hs_thread.guard_sp, 0);
 	CHECK_INT(hs_thread.reservation, 0);
 	CHECK_INT(hs_stats_get(abandoned), 1);
+	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes), 30);
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
@@ -447,6 +451,7 @@ static void test_guard_is_validated(void)
 	hs_thread.guard_sp = here.sp - 64; /* where this call is, it cannot be */
 	CHECK(allocate(block, 1));
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes), 2);
 	drain();
 }

@@ -407,7 +407,7 @@ static bool is_recorded_walked(void)
 
 		CHECK_INT((record->flags & HS_RECORD_DEPTH_CUT) != 0, is_cut);
 		CHECK_INT(record->stack_bytes, count * sizeof frames[0]);
-		CHECK(is_same((const void *)record->stack, frames, count));
+		CHECK(is_same(hs_record_frames(record), frames, count));
 	} else {
 		CHECK_INT(record->stack_bytes, capture.snapshot.stack_bytes);
 	}
