@@ -45,7 +45,7 @@ struct hs_producer {
 	uint32_t fetched[HS_FETCHED_FREES]; /* before that rest; a fork may come between any two */
 	uint32_t fetched_from, fetched_end;
 	uint32_t journaled; /* frees of the journal, not counted yet */
-	bool has_given_up;  /* a number, at any time */
+	uint64_t late_end;  /* until this number's turn there may be late ones in the journal */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 

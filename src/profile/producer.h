@@ -82,6 +82,9 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 /* Take all frees that the live set holds, committing what is in order.  Returns how many. */
 uint32_t hs_producer_take_freed(struct hs_producer *producer);
 
+/* Whether frees were committed since that no hs_producer_take_freed() has counted. */
+bool hs_producer_has_taken_frees(const struct hs_producer *producer);
+
 /* Commit what is in order.  Returns whether events are left that wait for a number. */
 bool hs_producer_commit(struct hs_producer *producer);
 

@@ -11,6 +11,9 @@
 /* How far ahead the journal is looked at, for what its frees will need. */
 #define FETCHED_AHEAD 16u
 
+/* So many frees of the journal are committed one after the other. */
+#define JOURNALED_AT_ONCE 8192u
+
 /* So many numbers are looked at for one in the journal that waits. */
 #define JOURNAL_LOOK 1024u
 
@@ -157,14 +160,16 @@ static bool commit_journaled(struct hs_producer *producer)
 	return true;
 }
 
+/* Not without end where the program goes on freeing: somebody may wait for the producer. */
 static void commit_arrived(struct hs_producer *producer)
 {
 	struct hs_event event;
+	unsigned journaled = 0;
 
 	do {
 		while (hs_commit_order_take(&producer->order, &event))
 			apply(producer, producer->order.next - 1, &event);
-	} while (commit_journaled(producer));
+	} while (journaled++ < JOURNALED_AT_ONCE && commit_journaled(producer));
 }
 
 /* An event with a number that has been given out.  False: there is no room for it. */
@@ -264,7 +269,8 @@ static void apply_late(struct hs_producer *producer)
 static void skip_to(struct hs_producer *producer, uint64_t number)
 {
 	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
-	producer->has_given_up = true;
+	if (hs_free_journal_is_kept())
+		producer->late_end = producer->order.next + hs_free_journal.count;
 	commit_all(producer);
 }
 
@@ -338,6 +344,11 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 	return count;
 }
 
+bool hs_producer_has_taken_frees(const struct hs_producer *producer)
+{
+	return producer->journaled > 0;
+}
+
 uint64_t hs_producer_next_number(const struct hs_producer *producer)
 {
 	return producer->order.next;
@@ -355,17 +366,20 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 	hs_producer_take_freed(producer);
 	if (producer->order.next == next)
 		skip_to(producer, first_waiting(producer));
+	hs_live_set_give_back();
 }
 
 void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 {
-	for (;;) {
-		uint64_t first = hs_producer_commit(producer) ? first_waiting(producer) : 0;
+	uint64_t first;
 
-		if (first == 0 || first >= number)
-			break;
-		hs_producer_skip_gap(producer);
-	}
-	if (producer->has_given_up && hs_free_journal_is_kept())
+	do {
+		hs_producer_commit(producer);
+		first = first_waiting(producer);
+		if (first != 0 && first < number && first != producer->order.next)
+			hs_producer_skip_gap(producer);
+	} while (first != 0 && first < number);
+	if (producer->order.next < producer->late_end)
 		apply_late(producer);
+	hs_live_set_give_back();
 }

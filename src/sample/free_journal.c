@@ -33,14 +33,20 @@ static uint64_t lap_of(uint64_t number)
 	return number / hs_free_journal.count;
 }
 
-/*
- * How many laps ahead of a number's the entry in its place is: negative, it is late.  Of the lap
- * an entry has the lowest bits.
- */
-static int64_t laps_ahead(uint64_t entry, uint64_t number)
+/* An entry has the lowest bits of its lap; one of so many laps to come, or else of one before. */
+#define LAPS_MASK (((uint64_t)1 << (64 - LAP_SHIFT)) - 1)
+#define LAPS_AHEAD 256u
+
+/* When the entry in the place of a number is, for the number. */
+enum turn { IN_TIME, AHEAD, LATE };
+
+static enum turn turn_of(uint64_t entry, uint64_t number)
 {
-	return (int64_t)((entry >> LAP_SHIFT << LAP_SHIFT) - (lap_of(number) << LAP_SHIFT)) >>
-	       LAP_SHIFT;
+	uint64_t laps = ((entry >> LAP_SHIFT) - lap_of(number)) & LAPS_MASK;
+
+	if (laps == 0)
+		return IN_TIME;
+	return laps < LAPS_AHEAD ? AHEAD : LATE;
 }
 
 int hs_free_journal_init(uint64_t count)
@@ -71,13 +77,13 @@ bool hs_free_journal_take(uint64_t number, struct hs_journaled *out)
 	/* Acquire: pairs with hs_free_journal_put(). */
 	uint64_t entry = atomic_load_explicit(place(number), memory_order_acquire);
 
-	if (entry == 0 || laps_ahead(entry, number) > 0)
+	if (entry == 0 || turn_of(entry, number) == AHEAD)
 		return false;
 	*out = (struct hs_journaled){
 		.slot = (uint32_t)entry - 1,
 		.address_bits =
 			(uint32_t)(entry >> BITS_SHIFT) & ((1u << (LAP_SHIFT - BITS_SHIFT)) - 1),
-		.is_late = laps_ahead(entry, number) < 0,
+		.is_late = turn_of(entry, number) == LATE,
 	};
 	atomic_store_explicit(place(number), 0, memory_order_relaxed);
 	return true;
@@ -85,9 +91,12 @@ bool hs_free_journal_take(uint64_t number, struct hs_journaled *out)
 
 bool hs_free_journal_is_late(uint64_t number)
 {
-	uint64_t entry = atomic_load_explicit(place(number), memory_order_relaxed);
+	uint64_t entry;
 
-	return entry != 0 && laps_ahead(entry, number) < 0;
+	if ((number & (hs_free_journal.count - 1)) >= touched)
+		return false;
+	entry = atomic_load_explicit(place(number), memory_order_relaxed);
+	return entry != 0 && turn_of(entry, number) == LATE;
 }
 
 uint32_t hs_free_journal_peek(uint64_t number)
@@ -102,7 +111,7 @@ uint64_t hs_free_journal_first(uint64_t from, uint64_t to)
 	for (uint64_t number = from; number < to; number++) {
 		uint64_t entry = atomic_load_explicit(place(number), memory_order_relaxed);
 
-		if (entry != 0 && laps_ahead(entry, number) == 0)
+		if (entry != 0 && turn_of(entry, number) == IN_TIME)
 			return number;
 	}
 	return 0;

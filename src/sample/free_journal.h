@@ -54,7 +54,7 @@ struct hs_journaled {
 /* Take what is in the place of a number: its entry, or an earlier one.  False: there is none. */
 bool hs_free_journal_take(uint64_t number, struct hs_journaled *out);
 
-/* Whether there is an entry of an earlier lap in the place of a number. */
+/* Whether there is an entry of an earlier lap in the place of a number, in pages that are there. */
 bool hs_free_journal_is_late(uint64_t number);
 
 /* The slot in the place of a number, without taking it; HS_SLOT_NONE: there is nothing. */

@@ -45,18 +45,20 @@ static void make_sheets(uint32_t end)
 
 int hs_live_map_init(size_t most_bytes)
 {
+	struct hs_live_map map;
 	uint32_t places = 1;
 
 	limit = (uint32_t)(most_bytes / SHEET_BYTES);
 	while (places < limit * PLACES_PER_SHEET)
 		places *= 2;
-	hs_live_map.regions = hs_arena_zalloc(places * sizeof *hs_live_map.regions);
-	hs_live_map.cells = hs_arena_reserve(limit * SHEET_BYTES);
-	if (hs_live_map.regions == NULL || hs_live_map.cells == NULL) {
-		hs_live_map = (struct hs_live_map){.regions = no_regions};
+	map.regions = hs_arena_zalloc(places * sizeof *map.regions);
+	map.cells = hs_arena_reserve(limit * SHEET_BYTES);
+	if (map.regions == NULL || map.cells == NULL) {
+		hs_arena_free(map.regions);
 		return -ENOMEM;
 	}
-	hs_live_map.mask = places - 1;
+	map.mask = places - 1;
+	hs_live_map = map;
 	make_sheets(SHEETS_AHEAD);
 	return 0;
 }

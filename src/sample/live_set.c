@@ -109,7 +109,8 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 		return -ENOMEM;
 	while (error == 0 && hs_live_set_capacity() < first)
 		error = hs_live_slots_grow();
-	return error != 0 ? error : hs_live_index_init(expected);
+	/* With fewer than that it goes too. */
+	return error != 0 && hs_live_set_capacity() == 0 ? error : hs_live_index_init(expected);
 }
 
 void hs_live_set_fetch(uint64_t key)

@@ -30,8 +30,12 @@
 #define JOURNAL ((uint64_t)128 << 10)
 #define SMALL_JOURNAL ((uint64_t)16 << 10)
 
-/* Share of the memory budget that one live sample takes, for the size of the live set. */
+/*
+ * Share of the memory budget, and of the address range, that one live sample takes, for the size of
+ * the live set.
+ */
 #define BUDGET_BYTES_PER_SLOT 160
+#define RANGE_BYTES_PER_SLOT 224
 
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8
@@ -101,12 +105,16 @@ static void make_live_map(void)
 static int make_live_set(void)
 {
 	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
+	uint64_t in_range = hs_arena_range.bytes / RANGE_BYTES_PER_SLOT;
 	uint32_t expected = 512; /* live samples that are not in the map */
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
 		make_live_map();
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
+	/* Where RLIMIT_AS leaves less. */
+	if (slots > in_range)
+		slots = in_range;
 	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
 				expected);
 }

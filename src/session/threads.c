@@ -337,6 +337,7 @@ void *hs_threads_producer(void *unused)
 		if (hs_producer_commit(session->producer) &&
 		    (sleep_ns < 0 || sleep_ns > GAP_NS / 10))
 			sleep_ns = GAP_NS / 10;
+		busy |= hs_producer_has_taken_frees(session->producer);
 		hs_lock_hand_over(&session->producer_batch);
 		if (!busy)
 			hs_event_wait(&session->producer_event, sleep_ns);

@@ -66,6 +66,12 @@ bool hs_producer_commit(struct hs_producer *producer)
 	return false;
 }
 
+bool hs_producer_has_taken_frees(const struct hs_producer *producer)
+{
+	(void)producer;
+	return false;
+}
+
 void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 {
 	(void)producer;

@@ -39,6 +39,20 @@ static void test_late_ones_are_told(void)
 	CHECK(!hs_free_journal_take(100, &out));
 }
 
+/* However long a thread took, it is not taken for one that is ahead, nor waits for its lap. */
+static void test_very_late_ones_are_told(void)
+{
+	struct hs_journaled out;
+
+	for (uint64_t laps = 1; laps < LAPS; laps++) {
+		CHECK(hs_free_journal_put(100, 1, A));
+		/* Some laps further on, at worst. */
+		if (!hs_free_journal_take(100 + laps * JOURNAL, &out))
+			CHECK(hs_free_journal_take(100 + (laps + LAPS / 8) * JOURNAL, &out));
+		CHECK(out.slot == 1 && out.is_late);
+	}
+}
+
 static void test_first(void)
 {
 	struct hs_journaled out;
@@ -104,6 +118,29 @@ static void test_a_late_free_is_in_the_next_profile(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
+/* More than are committed at once: whoever asks for all has them. */
+static void test_many_frees(void)
+{
+	enum { MANY = 20000 };
+
+	producer = new_producer(0);
+	for (uint64_t i = 0; i < MANY; i++) {
+		deliver(A + 16 * i);
+		hs_producer_commit(producer);
+		if (i % 256 == 0)
+			CHECK_INT(hs_live_set_maintain(1000), 0);
+	}
+	for (uint64_t i = 0; i < MANY; i++) {
+		release(A + 16 * i);
+		if (i % (JOURNAL / 2) == 0)
+			CHECK(hs_producer_take_freed(producer) > 0);
+	}
+	hs_producer_commit_before(producer, UINT64_MAX);
+	CHECK_INT(hs_producer_next_number(producer), 2 * MANY + 1);
+	CHECK_INT(hs_live_set_used(), 0);
+	check_sums(producer, MANY, 10 * MANY, 0, 0);
+}
+
 /* The slot is another sample's by now, or none's: a program that frees a block twice. */
 static void test_entries_of_other_samples(void)
 {
@@ -130,11 +167,14 @@ static void test_entries_of_other_samples(void)
 int main(void)
 {
 	set_up();
+	hs_free_journal_maintain(1);
 	RUN(test_one_place);
 	RUN(test_late_ones_are_told);
+	RUN(test_very_late_ones_are_told);
 	RUN(test_first);
 	RUN(test_frees_wait_for_a_number);
 	RUN(test_a_late_free_is_in_the_next_profile);
+	RUN(test_many_frees);
 	RUN(test_entries_of_other_samples);
 	return CHECK_RESULT();
 }
