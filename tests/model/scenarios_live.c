@@ -143,7 +143,9 @@ static void take_journaled(void)
 	struct hs_journaled journaled;
 
 	for (uint64_t number = 1; number < atomic_load(&sequence); number++) {
-		if (!hs_free_journal_take(number, &journaled))
+		/* Not what is late here: the producer stays at a number until it is there. */
+		if (hs_free_journal_first(number, number + 1) == 0 ||
+		    !hs_free_journal_take(number, &journaled))
 			continue;
 		deliver(number);
 		if (hs_live_set_take_journaled(journaled.slot, journaled.address_bits))
@@ -282,6 +284,14 @@ static void move_a(void)
 	hand_over(&released);
 	hs_live_set_end_move(slot);
 	frees++;
+}
+
+/* What is there then is not sampled: its free is nobody's. */
+
+static void free_unsampled(void)
+{
+	model_await(&released, 1);
+	MODEL_CHECK(release(block_a) == 0);
 }
 
 /* realloc fails: the sample lives on, and its number stands for nothing. */
@@ -431,6 +441,26 @@ static void sweep_and_allocate(void)
 	take_freed();
 }
 
+/* The sweep comes while the free is under way, and its address is another thread's then. */
+
+static void free_a_once_and_release(void)
+{
+	free_a_once();
+	hand_over(&released);
+}
+
+static void allocate_once_released(void)
+{
+	model_await(&released, 1);
+	MODEL_CHECK(allocate(block_a) != 0);
+}
+
+static void finish_reused(void)
+{
+	MODEL_CHECK(release(block_a) == 1);
+	finish_swept();
+}
+
 #define SCENARIO(name_, setup_, finish_, quick_, full_, ...)                                       \
 	{                                                                                          \
 		.name = (name_), .setup = (setup_), .finish = (finish_), .quick_bound = (quick_),  \
@@ -480,6 +510,9 @@ const struct model_scenario model_live_scenarios[] = {
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
 	SCENARIO("map-slow-free", setup_map_a, finish_swept, 1, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
+	SCENARIO("map-sweep-and-reuse", setup_map_a, finish_reused, 1, MODEL_COMPLETE,
+		 {.run = free_a_once_and_release}, {.run = allocate_once_released},
+		 {.run = sweep}),
 	SCENARIO("journal-insert-and-free", setup_journal, finish_all_freed, 1, MODEL_COMPLETE,
 		 {.run = allocate_a}, {.run = free_a}, {.run = produce}),
 	SCENARIO("journal-two-free", setup_journal_a, finish_freed_twice, 1, MODEL_COMPLETE,
@@ -488,6 +521,8 @@ const struct model_scenario model_live_scenarios[] = {
 		 {.run = free_a_and_release}, {.run = allocate_again}, {.run = produce}),
 	SCENARIO("journal-realloc-moves", setup_journal_a, finish_all_freed, 1, 3,
 		 {.run = move_a}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("journal-realloc-and-unsampled", setup_journal_a, finish_all_freed, 1,
+		 MODEL_COMPLETE, {.run = move_a}, {.run = free_unsampled}, {.run = produce}),
 	SCENARIO("journal-realloc-fails", setup_journal_a, finish_all_freed, 1, MODEL_COMPLETE,
 		 {.run = fail_to_move_a}, {.run = free_a}, {.run = produce}),
 	SCENARIO("journal-full", setup_full_journal, finish_all_freed, 1, 2,
