@@ -79,38 +79,46 @@ static int commit_books(uint32_t end)
 	return error;
 }
 
-int hs_live_slots_grow(void)
+/* more: a multiple of COMMIT_SLOTS, no more than there may be. */
+static int grow_by(uint32_t more)
 {
-	uint32_t from = atomic_load_explicit(&hs_live_slots.capacity, memory_order_relaxed);
-	int error;
+	uint32_t from = hs_live_set_capacity();
+	int error = commit_books(from + more);
 
-	if (from >= hs_live_slots.limit)
-		return -ENOMEM;
-	error = commit_books(from + COMMIT_SLOTS);
 	if (error == 0)
 		error = hs_arena_commit(hs_live_slot(from),
-					COMMIT_SLOTS * sizeof(struct hs_live_slot));
+					(size_t)more * sizeof(struct hs_live_slot));
 	if (error == 0)
-		atomic_store_explicit(&hs_live_slots.capacity, from + COMMIT_SLOTS,
-				      memory_order_release);
+		atomic_store_explicit(&hs_live_slots.capacity, from + more, memory_order_release);
 	return error;
+}
+
+int hs_live_slots_grow(void)
+{
+	return hs_live_set_capacity() < hs_live_slots.limit ? grow_by(COMMIT_SLOTS) : -ENOMEM;
+}
+
+static uint32_t in_steps(uint32_t slots)
+{
+	return (slots + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
 }
 
 int hs_live_set_init(uint32_t limit, uint32_t expected)
 {
 	uint32_t first = limit / FIRST_SHARE < FIRST_SLOTS ? limit / FIRST_SHARE : FIRST_SLOTS;
-	int error = 0;
+	int error;
 
-	limit = (limit + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
+	limit = in_steps(limit);
 	hs_live_slots.limit = limit;
 	hs_live_slots.slots = hs_arena_reserve((size_t)limit * sizeof(struct hs_live_slot));
 	hs_live_slots.books = hs_arena_reserve((size_t)limit * sizeof(struct hs_book));
 	if (hs_live_slots.slots == NULL || hs_live_slots.books == NULL)
 		return -ENOMEM;
-	while (error == 0 && hs_live_set_capacity() < first)
+	error = grow_by(in_steps(first));
+	/* It goes with fewer too. */
+	if (error != 0)
 		error = hs_live_slots_grow();
-	/* With fewer than that it goes too. */
-	return error != 0 && hs_live_set_capacity() == 0 ? error : hs_live_index_init(expected);
+	return error != 0 ? error : hs_live_index_init(expected);
 }
 
 void hs_live_set_fetch(uint64_t key)
