@@ -44,8 +44,9 @@ struct hs_producer {
 	struct hs_freed_slots freed; /* the rest of what was taken off the freed list */
 	uint32_t fetched[HS_FETCHED_FREES]; /* before that rest; a fork may come between any two */
 	uint32_t fetched_from, fetched_end;
-	uint32_t journaled; /* frees of the journal, not counted yet */
-	uint64_t late_end;  /* until this number's turn there may be late ones in the journal */
+	uint32_t journaled; /* frees of the journal, to be told of by hs_producer_take_freed() */
+	uint32_t uncounted; /* those that are not in the heap's count yet */
+	bool has_given_up;  /* a number, at any time: the journal may have late ones */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 

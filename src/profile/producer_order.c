@@ -128,6 +128,7 @@ static void apply_journaled(struct hs_producer *producer, const struct hs_journa
 	if (!hs_live_set_take_journaled(slot, journaled->address_bits))
 		return;
 	producer->journaled++;
+	producer->uncounted++;
 	event.generation = hs_live_set_generation(slot);
 	hs_heap_tracker_freed(&producer->tracker, &event);
 }
@@ -232,9 +233,18 @@ static uint64_t first_journaled(struct hs_producer *producer, uint64_t to)
 	return hs_free_journal_first(producer->order.next, to);
 }
 
+/* In one piece: the count is in a cache line that each sample writes. */
+static void count_frees(struct hs_producer *producer)
+{
+	if (producer->uncounted > 0)
+		hs_heap_add(HS_HEAP_MALLOC, frees, producer->uncounted);
+	producer->uncounted = 0;
+}
+
 bool hs_producer_commit(struct hs_producer *producer)
 {
 	commit_all(producer);
+	count_frees(producer);
 	hs_live_set_give_back();
 	/* If the next ones are all on their way they come, or there is one among them that waits.
 	 */
@@ -269,8 +279,7 @@ static void apply_late(struct hs_producer *producer)
 static void skip_to(struct hs_producer *producer, uint64_t number)
 {
 	hs_stats_add(sequence_gaps, hs_commit_order_skip_to(&producer->order, number));
-	if (hs_free_journal_is_kept())
-		producer->late_end = producer->order.next + hs_free_journal.count;
+	producer->has_given_up = true;
 	commit_all(producer);
 }
 
@@ -336,9 +345,7 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		commit_all(producer);
 	}
 	hs_live_set_give_back();
-	/* In one piece: the count is in a cache line that each sample writes. */
-	if (producer->journaled > 0)
-		hs_heap_add(HS_HEAP_MALLOC, frees, producer->journaled);
+	count_frees(producer);
 	count += producer->journaled;
 	producer->journaled = 0;
 	return count;
@@ -379,7 +386,8 @@ void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 		if (first != 0 && first < number && first != producer->order.next)
 			hs_producer_skip_gap(producer);
 	} while (first != 0 && first < number);
-	if (producer->order.next < producer->late_end)
+	if (producer->has_given_up && hs_free_journal_is_kept())
 		apply_late(producer);
+	count_frees(producer);
 	hs_live_set_give_back();
 }

@@ -69,11 +69,12 @@ static uint32_t pop(_Atomic uint64_t *list)
 static int commit_books(uint32_t end)
 {
 	uint32_t from = hs_live_slots.with_book;
-	int error = 0;
+	int error;
 
-	if (from < end)
-		error = hs_arena_commit(&hs_live_slots.books[from],
-					(size_t)(end - from) * sizeof(struct hs_book));
+	if (from >= end)
+		return 0;
+	error = hs_arena_commit(&hs_live_slots.books[from],
+				(size_t)(end - from) * sizeof(struct hs_book));
 	if (error == 0)
 		hs_live_slots.with_book = end;
 	return error;

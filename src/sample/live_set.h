@@ -5,7 +5,9 @@
  * Two parts.  Slots: one per live sample, found by index, never moved.  The slot is
  * also the record of the sample's free: freeing takes no ring space, so a free is
  * never lost.  Index: a hash table from address to slot, made of 32-byte buckets, and a
- * filter before it: a free of an address that was not sampled looks at one byte.
+ * filter before it: a free of an address that was not sampled looks at one byte.  Where most
+ * are sampled, a map of addresses instead (live_map.h), and for the frees of what is in it a
+ * journal (free_journal.h).
  *
  * Life of a slot (who moves it):
  *
@@ -13,7 +15,8 @@
  *   FILLING -> LIVE    allocating thread: address is in the index, before malloc returns
  *   LIVE -> FREED      freeing thread: takes a number, puts it on the freed list, and only
  *                      then gives the memory back, so the address cannot be sampled
- *                      again under a lower number
+ *                      again under a lower number.  With a journal: the producer,
+ *                      hs_live_set_take_journaled(), when it comes to the number
  *   LIVE -> MOVING     thread inside realloc: takes the number before the call
  *   MOVING -> FREED    realloc succeeded
  *   MOVING -> LIVE     realloc failed: the caller delivers the number as a tombstone

@@ -20,7 +20,8 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
  * state: heap << 56 | generation << 3 | enum hs_slot_state.  key: written while FILLING.
  * Reset to 0 when the slot is emptied.
  * free_sequence: no_number() of the slot's generation, then the number, by compare-and-swap:
- * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.
+ * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.  Not where the
+ * journal has the free.
  * next: link + 1 of the list the slot is on; 0 = last.  While MOVING: whether the map had it.
  */
 struct hs_live_slot {

@@ -36,6 +36,11 @@ static uint64_t draw(struct hs_thread_state *thread)
 	uint64_t unsettled = thread->drawn - thread->guarded_countdown;
 	uint64_t drawn = interval == 0 ? NEVER : hs_sampler_draw(&thread->random, interval);
 
+	if (interval == 0) {
+		/* There is no sample to come that would. */
+		hs_stats_add(allocated_bytes, unsettled);
+		unsettled = 0;
+	}
 	thread->interval_bytes = interval;
 	/* They agree, should a handler jump out before the end. */
 	thread->drawn = drawn + unsettled;

@@ -239,6 +239,15 @@ static void setup_journal_a(void)
 	allocate(block_a);
 }
 
+/* The place is taken by another's free. */
+static void setup_full_journal_a(void)
+{
+	setup_full_journal();
+	allocate(block_a);
+	allocate(block_b);
+	release(block_b);
+}
+
 static void free_a_perhaps(void)
 {
 	release(block_a);
@@ -526,6 +535,10 @@ const struct model_scenario model_live_scenarios[] = {
 		 {.run = fail_to_move_a}, {.run = free_a}, {.run = produce}),
 	SCENARIO("journal-full", setup_full_journal, finish_all_freed, 1, 2,
 		 {.run = allocate_and_free_a}, {.run = allocate_and_free_b}, {.run = take_freed}),
+	SCENARIO("journal-full-dead-free", setup_full_journal_a, finish_swept, MODEL_COMPLETE,
+		 MODEL_COMPLETE, {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
+	SCENARIO("journal-full-slow-free", setup_full_journal_a, finish_swept, 1, 2,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
 	SCENARIO("journal-dead-free", setup_journal_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
 	SCENARIO("journal-slow-free", setup_journal_a, finish_swept, 1, MODEL_COMPLETE,

@@ -161,6 +161,22 @@ static void test_stream(void)
 	drain();
 }
 
+/* What a thread has allocated is told of in pieces, and when there are no samples to come. */
+static void test_total_in_pieces(void)
+{
+	start(1);
+	CHECK(allocate(block, 1000));
+	CHECK_INT(hs_stats_get(allocated_bytes), 0);
+	CHECK(allocate(block, 100000));
+	CHECK_INT(hs_stats_get(allocated_bytes), 101000);
+	CHECK(allocate(block, 10));
+	CHECK_INT(hs_stats_get(allocated_bytes), 101000);
+	atomic_store(&hs_sampler_interval, 0);
+	CHECK(!allocate(block, 20));
+	CHECK_INT(hs_stats_get(allocated_bytes), 101030);
+	drain();
+}
+
 static void test_failed_allocation(void)
 {
 	uint64_t left;
@@ -592,6 +608,7 @@ int main(void)
 	RUN(test_nothing_before_the_start);
 	RUN(test_interval_1_records_everything);
 	RUN(test_stream);
+	RUN(test_total_in_pieces);
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);
