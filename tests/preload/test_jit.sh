@@ -89,12 +89,12 @@ if command -v node >/dev/null; then
 		work.rounds(1000);
 	console.log(kept.length, process.pid);
 	END
+	unset NODE_EXTRA_CA_CERTS NODE_OPTIONS
 	# node_profile NAME FLAG...
 	node_profile() {
 		name=$1
 		shift
 		run_profiled "$name" HEAPSAMPLE_INTERVAL=256k HEAPSAMPLE_RING=16m -- \
-			env -u NODE_EXTRA_CA_CERTS -u NODE_OPTIONS \
 			node --perf-basic-prof --no-logfile-per-isolate \
 			"--logfile=$directory/v8.log" "$@" "$directory/buffers.js"
 		expect_status 0
