@@ -28,8 +28,8 @@ extern _Atomic bool hs_live_index_has_entries;
 
 static inline bool hs_live_index_is_table_used(void)
 {
-	return atomic_load_explicit(&hs_live_index_has_entries, memory_order_relaxed) ||
-	       !hs_live_map_is_used();
+	return !hs_live_map_is_used() ||
+	       atomic_load_explicit(&hs_live_index_has_entries, memory_order_relaxed);
 }
 
 /*
@@ -61,11 +61,15 @@ struct hs_live_search {
 static inline struct hs_live_search hs_live_search_of(uint64_t key)
 {
 	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash), tags;
-	uint32_t mapped = hs_live_map_find(key);
 	struct hs_live_bucket *home;
+	uint32_t mapped = 0;
 
-	if (!hs_live_index_is_table_used())
-		return (struct hs_live_search){.mapped = mapped};
+	/* Few instructions without a map: frees that the filter lets pass by mistake come here. */
+	if (hs_live_map_is_used()) {
+		mapped = hs_live_map_find(key);
+		if (!hs_live_index_is_table_used())
+			return (struct hs_live_search){.mapped = mapped};
+	}
 	home = hs_live_table_home(atomic_load(&hs_live_index), hash);
 	tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
 	return (struct hs_live_search){
