@@ -62,7 +62,8 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	hs_next_resolve_all();
 	next.pthread_create = hs_next.pthread_create;
 	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
-	next.single_threaded = dlsym(RTLD_NEXT, "__libc_single_threaded");
+	next.single_threaded[0] = dlsym(RTLD_NEXT, "__libc_single_threaded");
+	next.single_threaded[1] = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
 	/* What was not found is not the program's error. */
 	dlerror();
 	hs_session_start(environment, interposed && hs_next.resolved, &next);

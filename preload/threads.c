@@ -200,5 +200,6 @@ int pthread_cancel(pthread_t thread)
 		hs_next_resolve_all();
 	if (pthread_equal(thread, main_thread))
 		main_ends();
+	hs_session_cancel_begins();
 	return hs_next.pthread_cancel(thread);
 }

@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sys/stat.h>
 
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -77,7 +76,7 @@ static void prepare(void)
 void hs_fork_let_go(void)
 {
 	if (is_single)
-		*hs_session.next.single_threaded = 0;
+		hs_libc_set_single(false);
 	is_single = false;
 	if (!quiesced)
 		return;
@@ -109,6 +108,7 @@ static void forget_threads(void)
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
 	atomic_store(&session->stop, HS_STOP_NOT);
+	atomic_store(&session->libc, HS_LIBC_AS_IS);
 	atomic_store(&session->is_joining, false);
 	atomic_store(&session->tids[0], 0);
 	atomic_store(&session->tids[1], 0);
@@ -162,36 +162,15 @@ static void child(void)
 	errno = saved_errno;
 }
 
-/* The profiler's threads; one that has been created may not have begun. */
-static nlink_t count_own_threads(void)
-{
-	const struct hs_session *session = &hs_session;
-
-	if (atomic_load(&session->threads) == HS_THREADS_RUNNING)
-		return 2;
-	return (nlink_t)(atomic_load(&session->tids[0]) != 0) +
-	       (atomic_load(&session->tids[1]) != 0);
-}
-
-/* Whether the process has one thread besides them, counting those that libc makes for itself. */
-static bool has_one_thread(void)
-{
-	struct stat tasks;
-
-	/* A directory has two links more than it has directories in it. */
-	return hs_sys_stat("/proc/self/task", &tasks) == 0 &&
-	       tasks.st_nlink == 2 + 1 + count_own_threads();
-}
-
 void hs_session_fork_begins(void)
 {
-	char *flag = hs_session.next.single_threaded;
-
 	if (!is_installed)
 		return;
+	/* Or it would wait for the worker, and that for it. */
+	hs_libc_give_back();
 	prepare();
-	if (depth == 1 && flag != NULL && *flag == 0 && has_one_thread()) {
-		*flag = 1;
+	if (depth == 1 && !hs_libc_is_single() && hs_libc_has_one_thread()) {
+		hs_libc_set_single(true);
 		is_single = true;
 	}
 }

@@ -87,7 +87,7 @@ static int make_stages(void)
 	if (hs_options.stream[0] != '\0')
 		error = hs_stream_init();
 	else
-		session->unwinder = hs_unwinder_create(session->table);
+		session->unwinder = hs_unwinder_create(session->table, hs_libc_before_libunwind);
 	if (error != 0 || (session->unwinder == NULL && !hs_recorder.stream))
 		return -ENOMEM;
 	if (hs_options.peak)
@@ -177,8 +177,10 @@ static void start_profiling(char **environment)
 	    hs_options.final_dump == HS_FINAL_TERM)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
-	if (hs_recorder.block_ns != 0)
+	if (hs_recorder.block_ns != 0) {
 		hs_threads_wait_reader(HS_START_LIMIT_NS);
+		hs_libc_follow();
+	}
 }
 
 void hs_session_start(char **environment, bool interposed, const struct hs_session_next *next)
@@ -225,6 +227,11 @@ void hs_session_recorded(const struct hs_regs *regs)
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
 	    hs_threads_may_start(regs->sp))
 		hs_threads_start_late(regs->sp);
+	if (__builtin_expect(atomic_load_explicit(&hs_session.libc, memory_order_relaxed) >=
+				     HS_LIBC_OWED,
+			     0) &&
+	    hs_threads_may_start(regs->sp))
+		hs_libc_follow();
 	if (__builtin_expect(thread->closing != 0, 0))
 		hs_close_wait();
 }

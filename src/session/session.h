@@ -20,13 +20,15 @@
 
 #include "arch/regs.h"
 
+enum { HS_LIBC_FLAGS = 2 };
+
 /* What the session needs of the interposer: the next definitions of functions it wraps. */
 struct hs_session_next {
 	int (*pthread_create)(pthread_t *thread, const pthread_attr_t *attributes,
 			      void *(*start)(void *), void *argument);
 	bool registers_rseq; /* whether libc has each thread call rseq() */
-	/* __libc_single_threaded, libc's own and not a program's copy; NULL: it has none. */
-	char *single_threaded;
+	/* __libc_single_threaded, libc's own and what the program sees; NULL: it has none. */
+	char *single_threaded[HS_LIBC_FLAGS];
 };
 
 /*
@@ -97,6 +99,9 @@ void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes);
 void hs_session_thread_comes(void);
 void hs_session_thread_fails(void);
 void hs_session_thread_ends(void);
+
+/* A thread is about to be cancelled, perhaps the only one: libc then looks out for that. */
+void hs_session_cancel_begins(void);
 
 /* Whether the program has one thread only, as far as we know: the profiler's do not count. */
 bool hs_session_program_is_one_thread(void);

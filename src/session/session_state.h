@@ -38,6 +38,15 @@ enum hs_threads_phase {
 	HS_THREADS_FAILED
 };
 
+/* What libc knows of the profiler's threads: see libc_threads.c. */
+enum hs_libc {
+	HS_LIBC_AS_IS,   /* all there is */
+	HS_LIBC_STARTED, /* the same; they load libunwind */
+	HS_LIBC_TOLD,    /* that there is one thread */
+	HS_LIBC_OWED,    /* not told yet: a thread of the program is to do it at a sample */
+	HS_LIBC_WANTED   /* told: a thread of the program is to take it back */
+};
+
 /*
  * The producer ends first, as soon as it is not at a profile; the worker then, for a profile may
  * have to wait for what is in the ring.  Until the producer agrees, it can be told to go on.
@@ -60,6 +69,7 @@ enum hs_request { HS_REQUEST_SIGNAL = 1, HS_REQUEST_FINAL = 2 };
 struct hs_session {
 	_Atomic uint32_t phase;   /* enum hs_session_phase */
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
+	_Atomic uint32_t libc;    /* enum hs_libc */
 	_Atomic int32_t starter;  /* tid of who starts them */
 	_Atomic uint32_t stop;    /* enum hs_stop */
 	pthread_t handles[2]; /* of the worker, the producer: see thread_stop.c */
@@ -168,6 +178,38 @@ bool hs_threads_await(void);
  * it may be over pthread_create() and would wait for its locks.
  */
 bool hs_threads_may_start(uintptr_t sp);
+
+/*
+ * libc_threads.c: whether libc takes the process for one of a single thread; say so or not; whether
+ * it is one, but for the profiler's (if /proc is there).
+ */
+bool hs_libc_is_single(void);
+void hs_libc_set_single(bool single);
+bool hs_libc_has_one_thread(void);
+
+/* The profiler's threads are about to be started; have been, returned: what the first one did. */
+bool hs_libc_threads_start(void);
+void hs_libc_threads_started(bool was_single);
+
+/* Whether the worker loads libunwind when it begins; it has done so, or need not. */
+bool hs_libc_loads_at_start(void);
+void hs_libc_worker_is_ready(void);
+
+/*
+ * The worker is about to call libunwind, or first to load it.  Whether it may: a seccomp filter
+ * would end it there.  Waits 20 ms at most, a second where it loads.
+ */
+bool hs_libc_before_libunwind(bool loads);
+
+/*
+ * The program's threads: after a sample, where hs_session.libc says that there is something to do;
+ * before they wait for the worker; before a call that libc has each thread make; from now on libc
+ * knows of another thread anyway.
+ */
+void hs_libc_follow(void);
+void hs_libc_give_back(void);
+void hs_libc_tell_all(void);
+void hs_libc_forget(void);
 
 /*
  * Wait, for a while, until *word is no longer now, which they are to change.  Starts them if they

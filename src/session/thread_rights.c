@@ -39,8 +39,10 @@ bool hs_session_rights_begin(void)
 	uint32_t phase = atomic_load(&hs_session.threads);
 	struct capabilities ours;
 
-	if (hs_on_profiler_thread() ||
-	    (phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING) ||
+	if (hs_on_profiler_thread())
+		return false;
+	hs_libc_tell_all();
+	if ((phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING) ||
 	    !get_capabilities(0, &ours))
 		return false;
 	/* As long as exit() would wait: libc ends the process where one of them may not. */

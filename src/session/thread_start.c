@@ -70,11 +70,14 @@ static int start_in_order(void)
 static int start_both(void)
 {
 	struct hs_thread_state saved = hs_thread;
+	bool was_single;
 	int error;
 
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
+	was_single = hs_libc_threads_start();
 	error = start_in_order();
+	hs_libc_threads_started(was_single);
 	hs_thread.kind = saved.kind;
 	hs_thread.bytes_until_sample = saved.bytes_until_sample;
 	return error;
@@ -157,6 +160,7 @@ bool hs_threads_may_start(uintptr_t sp)
 
 void hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
 {
+	hs_libc_give_back();
 	hs_sys_futex_wait(word, now, WAIT_SLICE_NS);
 	if (hs_threads_may_start((uintptr_t)__builtin_frame_address(0)))
 		hs_threads_ensure();

@@ -2,7 +2,7 @@
 /*
  * Tries what a thread of glibc's must be able to do, where a filter of the program's may refuse it.
  *
- * Runs on the program's threads.
+ * Runs on the program's threads, and on the worker before it loads libunwind.
  */
 #include <fcntl.h>
 #include <limits.h>

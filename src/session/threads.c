@@ -73,9 +73,13 @@ static uint32_t stop(void)
 	return atomic_load_explicit(&hs_session.stop, memory_order_relaxed);
 }
 
+/*
+ * Early where samples wait for the worker: the loader's lock is free now, and may be a waiting
+ * thread's later.
+ */
 static void load_engine_once(void)
 {
-	if (hs_session.engine_loaded || hs_session.unwinder == NULL)
+	if (!hs_libc_loads_at_start())
 		return;
 	hs_session.engine_loaded = true;
 	hs_unwinder_load_engine(hs_session.unwinder);
@@ -173,6 +177,7 @@ void *hs_threads_worker(void *unused)
 	become_profiler(0, "heapsample-unw");
 	hs_lock_acquire(&session->worker_batch);
 	load_engine_once();
+	hs_libc_worker_is_ready();
 	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
 	while (stop() != HS_STOP_AGREED) {

@@ -40,6 +40,7 @@ enum hs_step {
 	HS_STEP_NO_INFO, /* no unwind information for the frame, which stays the current one */
 	HS_STEP_CUT,     /* the next frame lies past the copied part of the stack */
 	HS_STEP_BAD,     /* anything else */
+	HS_STEP_NO_ROW,  /* of rows only, see stepper.h: libunwind is to be asked */
 };
 
 /* Returns NULL when the arena is used up.  Does not load libunwind yet. */

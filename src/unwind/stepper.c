@@ -2,7 +2,7 @@
 /* One step up a stack.  Run by the unwinding worker. */
 #include "unwind/stepper.h"
 
-static enum hs_step step_by_engine(struct hs_stepper *stepper, bool is_call)
+enum hs_step hs_stepper_step_by_engine(struct hs_stepper *stepper, bool is_call)
 {
 	struct hs_regs looked_up = stepper->regs;
 	enum hs_step step;
@@ -20,13 +20,28 @@ static enum hs_step step_by_engine(struct hs_stepper *stepper, bool is_call)
 	return step;
 }
 
-enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row, bool is_call)
+/* Whether a row that could not be applied wants a word of the part that was not copied. */
+static bool is_cut_off(struct hs_stepper *stepper, const struct hs_row *row)
+{
+	const struct hs_stack_window *window = &stepper->window;
+	uint64_t base = *hs_arch_register(&stepper->regs, row->cfa_register);
+	uint64_t cfa = base + (uint64_t)(int64_t)row->cfa_offset, back;
+
+	if (row->kind == HS_ROW_REALIGNED && !hs_stack_window_read(window, cfa, &cfa))
+		return hs_stack_window_is_cut_off(window, cfa);
+	back = cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD;
+	return !hs_stack_window_read(window, back, &cfa) &&
+	       hs_stack_window_is_cut_off(window, back);
+}
+
+enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row)
 {
 	if (row->kind == HS_ROW_NO_INFO)
 		return HS_STEP_NO_INFO;
-	if (row->kind == HS_ROW_NONE ||
-	    (row->kind != HS_ROW_END && !hs_row_apply(row, &stepper->window, &stepper->regs)))
-		return step_by_engine(stepper, is_call);
+	if (row->kind == HS_ROW_NONE)
+		return HS_STEP_NO_ROW;
+	if (row->kind != HS_ROW_END && !hs_row_apply(row, &stepper->window, &stepper->regs))
+		return is_cut_off(stepper, row) ? HS_STEP_CUT : HS_STEP_NO_ROW;
 	stepper->engine_is_here = false;
 	stepper->by_row++;
 	/* As libunwind has it: nothing is returned to. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Goes from a frame to its caller: by the row of its pc, else, where that says nothing or not
- * enough of the stack is there, by libunwind, from the registers that rows have led to.
+ * Goes from a frame to its caller: by the row of its pc, else, where that says nothing or leads
+ * out of the stack, by libunwind, from the registers that rows have led to.
  *
  * Threads: the unwinding worker.  Blocks: as libunwind_engine.h.
  */
@@ -26,8 +26,14 @@ struct hs_stepper {
 	uint32_t by_engine;
 };
 
-/* is_call: the current pc is a return address.  row: of its call, otherwise of itself. */
-enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row, bool is_call);
+/*
+ * By the row of the current pc, or of its call if it is a return address; HS_STEP_NO_ROW: it does
+ * not lead out of the frame.
+ */
+enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row);
+
+/* By libunwind.  is_call: the current pc is a return address. */
+enum hs_step hs_stepper_step_by_engine(struct hs_stepper *stepper, bool is_call);
 
 /* The current frame is another one, which was found without unwind information. */
 void hs_stepper_move(struct hs_stepper *stepper, const struct hs_regs *regs);

@@ -8,9 +8,9 @@
 #include "unwind/eh_frame_hdr.h"
 #include "unwind/eh_frame_table.h"
 
-/* Longer entries are libunwind's: a program for each of some thousand instructions. */
+/* Longer entries are libunwind's.  A function of 200 KiB that calls others has one of 20 KiB. */
 #define CIE_BYTES 1024
-#define FDE_BYTES 16384
+#define FDE_BYTES 65536
 
 struct hs_unwind_rows {
 	struct hs_memory_cache *memory;

@@ -2,14 +2,11 @@
 /* Walks captured stacks.  Run by the unwinding worker. */
 #include "unwind/unwinder.h"
 
-#include <errno.h>
-
 #include "arch/unwind.h"
 #include "base/arena.h"
-#include "base/log.h"
 #include "base/stats.h"
 #include "sample/known_pcs.h"
-#include "unwind/engine_check.h"
+#include "unwind/engine_start.h"
 #include "unwind/frame_guess.h"
 #include "unwind/libunwind_engine.h"
 #include "unwind/map_watch.h"
@@ -18,7 +15,6 @@
 #include "unwind/stop.h"
 #include "unwind/unwind_rows.h"
 
-#define CHECK_TRIES 100
 /* Frames of this library in one stack; more is a loop. */
 #define MOST_OWN_FRAMES 64u
 
@@ -27,9 +23,10 @@ struct hs_unwinder {
 	struct hs_memory_cache *memory;
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
-	bool engine_ready;
-	bool has_met_generated; /* code in anonymous memory */
-	uint64_t generation; /* of the table, when the caches were last dropped */
+	enum { ENGINE_NOT_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
+	bool (*before_engine)(bool is_first); /* NULL: nothing to do */
+	bool has_met_generated;               /* code in anonymous memory */
+	uint64_t generation;                  /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
 };
@@ -48,13 +45,15 @@ struct walk {
 	bool is_switched; /* a signal interrupted another stack than the copied one */
 };
 
-struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table)
+struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
+				       bool (*before_engine)(bool is_first))
 {
 	struct hs_unwinder *unwinder = hs_arena_zalloc(sizeof *unwinder);
 
 	if (unwinder == NULL)
 		return NULL;
 	unwinder->table = unwinder->maps.table = table;
+	unwinder->before_engine = before_engine;
 	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
 		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
@@ -105,51 +104,25 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 	hs_libunwind_engine_flush(unwinder->engine);
 }
 
-static bool check_once(struct hs_unwinder *unwinder)
-{
-	drop_stale_caches(unwinder);
-	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
-		hs_libunwind_engine_set_layout(unwinder->engine, (enum hs_libunwind_layout)layout);
-		hs_libunwind_engine_flush(unwinder->engine);
-		if (hs_engine_check(unwinder->engine))
-			return true;
-	}
-	return false;
-}
-
-/* A check that a dlclose() got in the way of says nothing. */
-static bool check_engine(struct hs_unwinder *unwinder)
-{
-	for (int tries = 0; tries < CHECK_TRIES; tries++) {
-		hs_closes closes = hs_closes_now();
-
-		if (check_once(unwinder))
-			return true;
-		if (hs_closes_over(hs_closes_now()) == hs_closes_over(closes))
-			return false;
-	}
-	return false;
-}
-
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	const char *problem = "it is not installed, cannot be opened or lacks functions";
-	int error = hs_libunwind_engine_load(unwinder->engine);
+	int error = hs_engine_start(unwinder->engine, unwinder->table, drop_stale_caches, unwinder);
 
-	if (error == 0) {
-		/* Also where the table has been read before: libunwind itself is new. */
-		problem = "/proc/self/maps cannot be read";
-		error = hs_mapping_table_refresh(unwinder->table);
-	}
-	if (error == 0 && !check_engine(unwinder)) {
-		problem = "it fails on a known stack";
-		error = -ENOTSUP;
-	}
-	unwinder->engine_ready = error == 0;
-	if (error < 0)
-		hs_log(HS_LOG_WARN, "libunwind is not used: %s (%d); stacks have one frame",
-		       problem, -error);
+	unwinder->engine_state = error == 0 ? ENGINE_READY : ENGINE_UNUSABLE;
 	return error;
+}
+
+/* Whether libunwind may be called now. */
+static bool may_use_engine(struct hs_unwinder *unwinder)
+{
+	if (unwinder->engine_state == ENGINE_UNUSABLE)
+		return false;
+	if (unwinder->before_engine != NULL &&
+	    !unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED)) {
+		unwinder->engine_state = ENGINE_UNUSABLE;
+		return false;
+	}
+	return unwinder->engine_state == ENGINE_READY || hs_unwinder_load_engine(unwinder) == 0;
 }
 
 /* The mapping of an address, re-reading the maps if need be. */
@@ -252,7 +225,7 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 
 	if (!know(unwinder, pc, false, &itself) || itself.row.kind == HS_ROW_NO_INFO)
 		return false;
-	return itself.row.kind != HS_ROW_NONE ||
+	return itself.row.kind != HS_ROW_NONE || !may_use_engine(unwinder) ||
 	       hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc);
 }
 
@@ -317,8 +290,14 @@ static enum hs_stop enter_frame(struct walk *walk, uint64_t below)
 static enum hs_stop step(struct walk *walk)
 {
 	uint64_t sp = walk->stepper.regs.sp;
+	enum hs_step step = hs_stepper_step(&walk->stepper, &walk->known.row);
 
-	switch (hs_stepper_step(&walk->stepper, &walk->known.row, walk->is_call)) {
+	if (step == HS_STEP_NO_ROW) {
+		if (!may_use_engine(walk->unwinder))
+			return HS_STOP_NO_ENGINE;
+		step = hs_stepper_step_by_engine(&walk->stepper, walk->is_call);
+	}
+	switch (step) {
 	case HS_STEP_FRAME:
 		return enter_frame(walk, sp);
 	case HS_STEP_END:
@@ -336,8 +315,6 @@ static enum hs_stop walk_stack(struct walk *walk)
 {
 	enum hs_stop stop = record(walk);
 
-	if (stop == HS_STOP_NOT && !walk->unwinder->engine_ready)
-		return HS_STOP_NO_ENGINE;
 	while (stop == HS_STOP_NOT) {
 		stop = step(walk);
 		if (stop == HS_STOP_NOT)

@@ -41,10 +41,13 @@ struct hs_unwinder;
 struct hs_known_pcs;
 
 /*
- * Make an unwinder over a mapping table.  Does not load libunwind yet.
+ * Make an unwinder over a mapping table.  Does not load libunwind yet.  before_engine: what the
+ * worker calls each time before libunwind is at work on a frame; is_first: and loaded before that.
+ * It returns whether that may be, else it never will.  NULL: it may.
  * Returns NULL when the arena is used up.
  */
-struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table);
+struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
+				       bool (*before_engine)(bool is_first));
 void hs_unwinder_destroy(struct hs_unwinder *unwinder);
 
 /* Samples that follow may be newer than what was read of code that changes. */
@@ -57,9 +60,9 @@ bool hs_unwinder_has_met_generated(const struct hs_unwinder *unwinder);
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder);
 
 /*
- * Load libunwind and check it.  Called once by the worker before its first unwind,
- * outside every lock (dlopen takes the loader's).  On failure one line is logged,
- * stacks have one frame and an HS_PSEUDO_UNWIND_ERROR from then on (unwind_no_engine),
+ * Load libunwind and check it, as is done otherwise for the first frame that no row leads out of.
+ * The worker, outside every lock (dlopen takes the loader's).  On failure one line is logged,
+ * stacks end at such frames with an HS_PSEUDO_UNWIND_ERROR from then on (unwind_no_engine),
  * and -errno is returned.
  * Not in a forked child whose parent was unwinding at that moment: libunwind has
  * process-wide locks, which would stay taken.

@@ -103,7 +103,7 @@ static int make_unwinders(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return -1;
 	table = hs_mapping_table_create();
-	unwinder = hs_unwinder_create(table);
+	unwinder = hs_unwinder_create(table, NULL);
 	if (unwinder == NULL || hs_unwinder_load_engine(unwinder) < 0)
 		return -1;
 	memory = hs_memory_cache_create(table);

@@ -47,7 +47,7 @@ static void set_up(void)
 	table = hs_mapping_table_create();
 	MUST(table != NULL && hs_mapping_table_refresh(table) == 0);
 	hints = hs_mapping_table_add_hints(table, "");
-	unwinder = hs_unwinder_create(table);
+	unwinder = hs_unwinder_create(table, NULL);
 	MUST(hints != NULL && unwinder != NULL);
 	make_ring(&ring);
 	make_ring(&queue);

@@ -47,6 +47,26 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 	return 0;
 }
 
+/* Nothing of it is in the ring's or the books' way. */
+bool hs_libc_before_libunwind(bool loads)
+{
+	(void)loads;
+	return true;
+}
+
+bool hs_libc_loads_at_start(void)
+{
+	return false;
+}
+
+void hs_libc_worker_is_ready(void)
+{
+}
+
+void hs_libc_follow(void)
+{
+}
+
 void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
 {
 	(void)unwinder;

@@ -188,7 +188,7 @@ static inline void run_read_queue(void)
 static inline void run_unwind(void)
 {
 	struct hs_map_hints *hints = hs_mapping_table_add_hints(run_table, "");
-	struct hs_unwinder *unwinder = hs_unwinder_create(run_table);
+	struct hs_unwinder *unwinder = hs_unwinder_create(run_table, NULL);
 	struct hs_worker *worker =
 		hs_worker_create(&run_ring, &run_queue, unwinder, hints, RECORDED_DEPTH);
 

@@ -82,7 +82,7 @@ static inline void start_with(const struct hs_session_next *next, const char *se
 
 static inline void start(const char *setting)
 {
-	start_with(&(const struct hs_session_next){pthread_create, true, NULL}, setting);
+	start_with(&(const struct hs_session_next){pthread_create, true, {NULL}}, setting);
 }
 
 /* As the interposer does.  started: the profiler's threads are, if they do not run. */

@@ -150,7 +150,7 @@ static void exec_while_they_start(void)
 {
 	pthread_t threads[2];
 
-	start_with(&(const struct hs_session_next){create_late, true, NULL}, NULL);
+	start_with(&(const struct hs_session_next){create_late, true, {NULL}}, NULL);
 	sample(1, false);
 	threads[0] = run(sample_one, NULL);
 	WAIT_UNTIL(is_held);

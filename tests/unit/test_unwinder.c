@@ -329,23 +329,6 @@ static void test_own_frames_are_left_out(void)
 	end();
 }
 
-static void test_without_engine(void)
-{
-	uint64_t unwound = hs_stats_get(unwind_no_engine);
-
-	table = hs_mapping_table_create();
-	unwinder = hs_unwinder_create(table);
-	capture.top = (uintptr_t)__libc_stack_end;
-	return_count = 0;
-	recurse(5);
-	unwind();
-	CHECK_INT(frame_count, 2);
-	CHECK(is_in_program(&frames[0]));
-	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
-	CHECK_INT(hs_stats_get(unwind_no_engine), unwound + 1);
-	end();
-}
-
 int main(void)
 {
 	if (hs_arena_init((size_t)256 << 20) < 0)
@@ -360,7 +343,6 @@ int main(void)
 	RUN(test_cut_stack);
 	RUN(test_program_counters_of_nowhere);
 	RUN(test_own_frames_are_left_out);
-	RUN(test_without_engine);
 	free(capture.bytes);
 	return CHECK_RESULT();
 }

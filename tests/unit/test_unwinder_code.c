@@ -279,7 +279,7 @@ static void test_closed_library(void)
 		/* Index as before, pages not cached: the tables are gone. */
 		CHECK(strstr(hs_mapping_table_get(table, library)->path, "libz") != NULL);
 		hs_unwinder_destroy(unwinder);
-		unwinder = hs_unwinder_create(table);
+		unwinder = hs_unwinder_create(table, NULL);
 		CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
 		unwind();
 		CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));

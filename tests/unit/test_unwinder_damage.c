@@ -121,7 +121,7 @@ static void test_memory_that_cannot_be_read(void)
 	end();
 	for (size_t after = 0; after < 200; after++) {
 		table = hs_mapping_table_create();
-		unwinder = hs_unwinder_create(table);
+		unwinder = hs_unwinder_create(table, NULL);
 		failing_reads_after = after;
 		atomic_store(&hs_sys_fault, fail_reads);
 		hs_unwinder_load_engine(unwinder);

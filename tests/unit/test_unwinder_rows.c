@@ -156,6 +156,59 @@ static void test_libunwind_in_between(void)
 	end();
 }
 
+static int asked, asked_first;
+static bool answer;
+
+static bool before_engine(bool is_first)
+{
+	asked++;
+	asked_first += is_first;
+	return answer;
+}
+
+/* It is loaded for the first frame that needs it. */
+static void test_loaded_when_needed(void)
+{
+	asked = asked_first = 0;
+	answer = true;
+	begin_unloaded(0, before_engine);
+	recurse(20);
+	unwind();
+	CHECK(is_complete() && frame_count > 20);
+	CHECK_INT(asked, 0);
+	call_by_expression(call_outer);
+	for (int i = 0; i < 2; i++) {
+		unwind();
+		CHECK(is_complete());
+		CHECK_INT(asked, 2 * (i + 1));
+		CHECK_INT(asked_first, 1);
+	}
+	end();
+}
+
+/* Where it cannot be used a stack ends at such a frame. */
+static void test_without_libunwind(void)
+{
+	uint64_t ended = hs_stats_get(unwind_no_engine);
+
+	asked = asked_first = 0;
+	answer = false;
+	begin_unloaded(0, before_engine);
+	recurse(20);
+	unwind();
+	CHECK(is_complete() && frame_count > 20);
+	CHECK_INT(hs_stats_get(unwind_no_engine), ended);
+	call_by_expression(call_outer);
+	for (int i = 0; i < 2; i++) {
+		unwind();
+		CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+		CHECK(frame_count > 6);
+		CHECK_INT(asked, 1);
+	}
+	CHECK_INT(hs_stats_get(unwind_no_engine), ended + 2);
+	end();
+}
+
 /* A cut copy: the row of the frame is there, the words are not. */
 static void test_words_that_are_not_there(void)
 {
@@ -171,7 +224,7 @@ static void test_words_that_are_not_there(void)
 	steps = take_steps();
 	CHECK(ends_with(HS_PSEUDO_TRUNCATED));
 	CHECK(frame_count > 2);
-	CHECK_INT(steps.by_libunwind, 1);
+	CHECK_INT(steps.by_libunwind, 0);
 	CHECK_INT(steps.by_row, frame_count - 2);
 	end();
 }
@@ -182,6 +235,8 @@ int main(void)
 		return 99;
 	RUN(test_second_time_without_libunwind);
 	RUN(test_libunwind_in_between);
+	RUN(test_loaded_when_needed);
+	RUN(test_without_libunwind);
 	RUN(test_words_that_are_not_there);
 	free(capture.bytes);
 	return CHECK_RESULT();

@@ -51,16 +51,22 @@ static inline __attribute__((always_inline)) void capture_here(void)
 		     snapshot->stack_bytes);
 }
 
-static inline void begin_with_own(uintptr_t own)
+/* libunwind is loaded when it is needed. */
+static inline void begin_unloaded(uintptr_t own, bool (*before_engine)(bool))
 {
 	table = hs_mapping_table_create();
 	hs_mapping_table_set_own(table, own);
-	unwinder = hs_unwinder_create(table);
+	unwinder = hs_unwinder_create(table, before_engine);
 	CHECK(unwinder != NULL);
-	CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
 	capture.top = (uintptr_t)__libc_stack_end;
 	if (capture.bytes == NULL)
 		capture.bytes = malloc(CAPTURE_BYTES);
+}
+
+static inline void begin_with_own(uintptr_t own)
+{
+	begin_unloaded(own, NULL);
+	CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
 }
 
 static inline void begin(void)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Gets libunwind ready.  Run by the unwinding worker. */
+#include "unwind/engine_start.h"
+
+#include <errno.h>
+
+#include "base/libraries.h"
+#include "base/log.h"
+#include "unwind/engine_check.h"
+
+#define CHECK_TRIES 100
+
+static bool check_once(struct hs_libunwind_engine *engine)
+{
+	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
+		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
+		hs_libunwind_engine_flush(engine);
+		if (hs_engine_check(engine))
+			return true;
+	}
+	return false;
+}
+
+/* A check that a dlclose() got in the way of says nothing. */
+static bool check(struct hs_libunwind_engine *engine, void (*drop)(struct hs_unwinder *),
+		  struct hs_unwinder *unwinder)
+{
+	for (int tries = 0; tries < CHECK_TRIES; tries++) {
+		hs_closes closes = hs_closes_now();
+
+		drop(unwinder);
+		if (check_once(engine))
+			return true;
+		if (hs_closes_over(hs_closes_now()) == hs_closes_over(closes))
+			return false;
+	}
+	return false;
+}
+
+int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
+		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder)
+{
+	const char *problem = "it is not installed, cannot be opened or lacks functions";
+	int error = hs_libunwind_engine_load(engine);
+
+	if (error == 0) {
+		/* Also where the table has been read before: libunwind itself is new. */
+		problem = "/proc/self/maps cannot be read";
+		error = hs_mapping_table_refresh(table);
+	}
+	if (error == 0 && !check(engine, drop, unwinder)) {
+		problem = "it fails on a known stack";
+		error = -ENOTSUP;
+	}
+	if (error < 0)
+		hs_log(HS_LOG_WARN,
+		       "libunwind is not used: %s (%d); stacks end at frames that need it", problem,
+		       -error);
+	return error;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Gets libunwind ready: loads it, and finds out by a known stack which form of its structures the
+ * installed release has.
+ *
+ * Called on: the unwinding worker.  Blocks: on the loader's lock.
+ */
+#ifndef HS_UNWIND_ENGINE_START_H
+#define HS_UNWIND_ENGINE_START_H
+
+#include "maps/mapping_table.h"
+#include "unwind/libunwind_engine.h"
+
+struct hs_unwinder;
+
+/*
+ * Load and check.  table is read; drop is called with unwinder where what is cached of it may be
+ * stale.  On failure one line is logged, and -errno returned: the engine is not to be used.
+ */
+int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
+		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder);
+
+#endif

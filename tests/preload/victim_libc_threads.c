@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Does, one after the other, what its arguments say, and prints after each whether libc takes the
+ * process for one of a single thread, beside how many threads there are.
+ */
+#include <dlfcn.h>
+#include <grp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "victim_expect.h"
+
+/* More than the interval, so it is a sample. */
+#define BYTES ((size_t)1 << 20)
+#define OTHER_USER 65534
+
+typedef void function(void);
+
+static void allocate(void)
+{
+	free(malloc(BYTES));
+	usleep(20000);
+}
+
+/* Calls its argument from a frame that only libunwind leads out of: DW_OP_breg7 8, plus 0. */
+void call_by_expression(function *f);
+__asm__(".text\n"
+	"call_by_expression: .cfi_startproc\n"
+	"	sub $8, %rsp\n"
+	"	.cfi_escape 0x0f, 4, 0x77, 8, 0x23, 8\n"
+	"	call *%rdi\n"
+	"	add $8, %rsp\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+static void *run(void *argument)
+{
+	return argument;
+}
+
+static void make_thread(void)
+{
+	pthread_t thread;
+
+	EXPECT(pthread_create(&thread, NULL, run, NULL) == 0);
+	EXPECT(pthread_join(thread, NULL) == 0);
+}
+
+static unsigned read_number(const char *path, const char *name)
+{
+	char line[256];
+	unsigned number = 0;
+	FILE *file = fopen(path, "r");
+
+	while (file != NULL && fgets(line, sizeof line, file) != NULL)
+		if (strncmp(line, name, strlen(name)) == 0)
+			number = (unsigned)strtoul(line + strlen(name), NULL, 10);
+	EXPECT(file != NULL && fclose(file) == 0);
+	return number;
+}
+
+/* All threads take the user, those that libc says nothing of too. */
+static void take_user(void)
+{
+	char path[64];
+
+	EXPECT(setgroups(0, NULL) == 0);
+	EXPECT(setuid(OTHER_USER) == 0);
+	allocate();
+	for (pid_t tid = getpid(); tid < getpid() + 20; tid++) {
+		snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
+		if (access(path, F_OK) == 0)
+			EXPECT(read_number(path, "Uid:") == OTHER_USER);
+	}
+}
+
+/* What libc's own code goes by: a program that looks at it too may have a copy. */
+static int is_single(void)
+{
+	const char *flag = dlsym(RTLD_NEXT, "__libc_single_threaded");
+
+	return flag != NULL ? *flag : -1;
+}
+
+static void say(const char *what)
+{
+	printf("%s %d %u\n", what, is_single(), read_number("/proc/self/status", "Threads:"));
+	fflush(stdout);
+}
+
+static void take_same_user(void)
+{
+	EXPECT(setuid(getuid()) == 0);
+	allocate();
+}
+
+/* Until the worker has unwound it. */
+static void allocate_by_expression(void)
+{
+	call_by_expression(allocate);
+	usleep(200000);
+}
+
+static void cancel(void)
+{
+	EXPECT(pthread_cancel(pthread_self()) == 0);
+}
+
+static void nothing(void)
+{
+}
+
+static void do_it(const char *what)
+{
+	static const struct {
+		const char *name;
+		function *does;
+	} steps[] = {{"nothing", nothing},    {"allocate", allocate},
+		     {"thread", make_thread}, {"expression", allocate_by_expression},
+		     {"user", take_user},     {"same-user", take_same_user},
+		     {"cancel", cancel}};
+
+	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+		if (strcmp(what, steps[i].name) == 0)
+			steps[i].does();
+}
+
+int main(int count, char **words)
+{
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
+	for (int i = 1; i < count; i++) {
+		pid_t child = strcmp(words[i], "fork") == 0 ? fork() : -1;
+
+		if (child > 0)
+			EXPECT(waitpid(child, NULL, 0) == child);
+		else if (child < 0)
+			do_it(words[i]);
+		say(child == 0 ? "child" : words[i]);
+	}
+	return failures != 0;
+}
