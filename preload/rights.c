@@ -18,15 +18,14 @@
 	HS_EXPORT int name arguments;                                                              \
 	int name arguments                                                                         \
 	{                                                                                          \
-		bool ended;                                                                        \
+		struct hs_rights begun;                                                            \
 		int result;                                                                        \
 												   \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
-		ended = hs_session_rights_begin();                                                 \
+		begun = hs_session_rights_begin();                                                 \
 		result = hs_next.name names;                                                       \
-		if (ended)                                                                         \
-			hs_session_rights_end();                                                   \
+		hs_session_rights_end(begun);                                                      \
 		return result;                                                                     \
 	}
 HS_NEXT_RIGHTS(DEFINE_RIGHTS)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "arch/regs.h"
+#include "base/alone.h"
 #include "base/sys.h"
 #include "sample/free_journal.h"
 #include "sample/live_index.h"
@@ -166,7 +167,10 @@ void hs_live_set_give_back(void)
 static void return_slot(uint32_t number)
 {
 	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_relaxed);
+	uint32_t *before = &hs_live_slots.last_returned[recycled % HS_SLOTS_AHEAD];
 
+	atomic_store_explicit(&hs_live_slot(number)->free_sequence, *before, memory_order_relaxed);
+	*before = number + 1;
 	if (hs_live_slots.returned++ == 0)
 		hs_live_slots.returned_last = number;
 	else
@@ -270,6 +274,9 @@ void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 		if (hs_slot_state(state) != HS_SLOT_FREED ||
 		    atomic_load_explicit(&slot->listed, memory_order_relaxed) ==
 			    hs_slot_listed(state))
+			continue;
+		/* A program's only thread is at it, and would be disturbed. */
+		if (freed == hs_slot_no_number(state) && hs_is_alone())
 			continue;
 		if (freed == hs_slot_no_number(state))
 			hs_live_slot_number(number, state, sequence);

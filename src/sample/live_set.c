@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "arch/regs.h"
+#include "base/alone.h"
 #include "base/arena.h"
 #include "sample/free_journal.h"
 #include "sample/free_times.h"
@@ -43,6 +44,16 @@ void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, u
 							memory_order_relaxed));
 }
 
+/* The producer wrote it last, perhaps long ago: for a sample to come, and for writing. */
+static void fetch_ahead(uint32_t number)
+{
+	uint64_t link =
+		atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);
+
+	if (link - 1 < hs_live_set_capacity())
+		hs_arch_prefetch_write(hs_live_slot((uint32_t)link - 1));
+}
+
 static uint32_t pop(_Atomic uint64_t *list)
 {
 	uint64_t head = atomic_load_explicit(list, memory_order_acquire);
@@ -56,9 +67,7 @@ static uint32_t pop(_Atomic uint64_t *list)
 		if (atomic_compare_exchange_weak_explicit(
 			    list, &head, ((head >> 32) + 1) << 32 | next, memory_order_acquire,
 			    memory_order_acquire)) {
-			/* The producer wrote it last: for the next sample, and for writing. */
-			if (next != 0)
-				hs_arch_prefetch_write(hs_live_slot(next - 1));
+			fetch_ahead(number);
 			return number;
 		}
 	}
@@ -249,20 +258,20 @@ static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot
  */
 static uint64_t take_number(_Atomic uint64_t *sequence)
 {
-	return atomic_fetch_add_explicit(sequence, 1, memory_order_acq_rel);
+	return hs_alone_fetch_add(sequence, 1);
 }
 
 static void set_number(uint32_t number, uint64_t state, uint64_t taken)
 {
 	uint64_t none = hs_slot_no_number(state);
 
-	hs_free_times_note(number);
 	atomic_compare_exchange_strong_explicit(&hs_live_slot(number)->free_sequence, &none, taken,
 						memory_order_relaxed, memory_order_relaxed);
 }
 
 void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence)
 {
+	hs_free_times_note(number);
 	set_number(number, state, take_number(sequence));
 }
 
@@ -287,7 +296,7 @@ void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic ui
 	hs_live_slot_list(number, state);
 }
 
-/* The journal has no room: the slot itself has the number then. */
+/* The journal has no room: the slot itself has the number then.  No stream wants its time. */
 static __attribute__((noinline)) void list_mapped(uint32_t slot, uint64_t address, uint64_t number)
 {
 	uint64_t state;

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
+#include "base/alone.h"
 #include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -163,7 +164,7 @@ static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state 
 		hs_reentry_abandon(thread);
 		return NO_SLOT;
 	}
-	number = atomic_fetch_add_explicit(&hs_sequence.next, 1, memory_order_acq_rel);
+	number = hs_alone_fetch_add(&hs_sequence.next, 1);
 	hs_ring_note_sequence(hs_recorder.ring, place, number);
 	hs_ring_commit(hs_recorder.ring, place);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -284,7 +285,7 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 		return HS_RECORDED_NOTHING;
 	hs_live_set_fetch(hs_live_key(thread->sample.heap, thread->sample.id));
 	supersede(&thread->sample);
-	hs_heap_add(thread->sample.heap, samples, 1);
+	hs_alone_fetch_add(&hs_heaps[thread->sample.heap].samples, 1);
 	thread->block_end_ns = 0;
 	for (;;) {
 		uint32_t space = hs_ring_space_counter(hs_recorder.ring);

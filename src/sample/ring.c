@@ -6,6 +6,7 @@
 #include "sample/ring.h"
 
 #include "arch/regs.h"
+#include "base/alone.h"
 #include "base/sys.h"
 
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
@@ -121,17 +122,41 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 		atomic_store_explicit(&ring->used_units_max, used, memory_order_relaxed);
 }
 
+/* Whether the caller, a writer, is the only one. */
+static bool is_only_writer(const struct hs_ring *ring)
+{
+	return ring->has_one_writer || hs_is_alone();
+}
+
 /*
  * The descriptor of head's ticket is claimed: move the head on behind it.  Anybody may;
  * one succeeds.  Relaxed: the head publishes nothing, the descriptor's word does.
+ * is_own: the only writer has just claimed it; but for it the reader moves the head, no further.
  */
-static void move_head(struct hs_ring *ring, uint64_t head, uint64_t word)
+static void move_head(struct hs_ring *ring, uint64_t head, uint64_t word, bool is_own)
 {
 	uint32_t needed = units_needed(ring, position_of(head), word_units(word));
+	uint64_t moved = pack(ticket_of(head) + 1, position_of(head) + needed);
 
-	atomic_compare_exchange_strong_explicit(
-		&ring->head, &head, pack(ticket_of(head) + 1, position_of(head) + needed),
-		memory_order_relaxed, memory_order_relaxed);
+	if (is_own)
+		atomic_store_explicit(&ring->head, moved, memory_order_relaxed);
+	else
+		atomic_compare_exchange_strong_explicit(&ring->head, &head, moved,
+							memory_order_relaxed, memory_order_relaxed);
+}
+
+/*
+ * Claim a descriptor that was word; whether it still was.  Release is not needed: the word is all
+ * there is yet.  The reader changes none that is closed.
+ */
+static bool claim_word(struct hs_ring *ring, struct hs_ring_slot *slot, uint64_t word,
+		       uint64_t ours)
+{
+	if (!is_only_writer(ring))
+		return atomic_compare_exchange_strong_explicit(
+			&slot->word, &word, ours, memory_order_acquire, memory_order_relaxed);
+	atomic_store_explicit(&slot->word, ours, memory_order_relaxed);
+	return true;
 }
 
 enum claim { CLAIMED, BEHIND, FULL };
@@ -148,7 +173,7 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	uint64_t tail, ours = word_of(ring, ticket, units, tid);
 
 	if (word_is_of(ring, word, ticket)) {
-		move_head(ring, head, word);
+		move_head(ring, head, word, false);
 		return BEHIND;
 	}
 	/*
@@ -161,15 +186,11 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	if (used > ring->units - kept || ticket - ticket_of(tail) >= ring->slot_count - kept_slots)
 		return atomic_load_explicit(&ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
-	/*
-	 * The word is of the lap before, or the head is stale.  Release is not needed: the
-	 * word is all there is yet.
-	 */
+	/* The word is of the lap before, or the head is stale. */
 	if (!word_is_of(ring, word, ticket - ring->slot_count) ||
-	    !atomic_compare_exchange_strong_explicit(&slot->word, &word, ours, memory_order_acquire,
-						     memory_order_relaxed))
+	    !claim_word(ring, slot, word, ours))
 		return BEHIND;
-	move_head(ring, head, ours);
+	move_head(ring, head, ours, is_only_writer(ring));
 	note_high_water(ring, used);
 	return CLAIMED;
 }
@@ -274,7 +295,7 @@ static void complete_claim(struct hs_ring *ring, uint64_t word)
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	if (ticket_of(head) == ticket_of(ring->next))
-		move_head(ring, head, word);
+		move_head(ring, head, word, false);
 }
 
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)

@@ -68,6 +68,7 @@ struct hs_ring {
 	uint32_t units;      /* of data, a power of two */
 	uint32_t slot_count; /* a power of two */
 	uint32_t slot_lg;    /* its logarithm */
+	bool has_one_writer; /* whatever the program does; set before the first record */
 
 	/* ticket << 32 | position of the next reservation.  Written by: writers. */
 	_Alignas(64) _Atomic uint64_t head;

@@ -2,7 +2,23 @@
 /* Trails of walks in place.  See trail.h. */
 #include "sample/trail.h"
 
+#include "base/alone.h"
+
 _Static_assert(sizeof(struct hs_step) == 16, "four in a cache line");
+
+/* From nobody to self; *walker: who it is otherwise. */
+static bool become_walker(struct hs_trail *trail, uintptr_t self, uintptr_t *walker)
+{
+	if (hs_is_alone()) {
+		*walker = atomic_load_explicit(&trail->walker, memory_order_relaxed);
+		if (*walker == 0)
+			atomic_store_explicit(&trail->walker, self, memory_order_relaxed);
+		return *walker == 0;
+	}
+	/* Acquire: pairs with the release in hs_trail_give_back(). */
+	return atomic_compare_exchange_strong_explicit(&trail->walker, walker, self,
+						       memory_order_acquire, memory_order_relaxed);
+}
 
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest)
 {
@@ -11,13 +27,8 @@ struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldes
 	uint64_t hash = (self >> 6) * 0x9e3779b97f4a7c15u;
 	struct hs_trail *trail = &trails[hash >> 32 & (HS_TRAILS - 1)];
 
-	/*
-	 * Acquire: pairs with the release in hs_trail_give_back().  Where it is this thread
-	 * already, a handler has jumped out of the walk.
-	 */
-	if (!atomic_compare_exchange_strong_explicit(&trail->walker, &walker, self,
-						     memory_order_acquire, memory_order_relaxed) &&
-	    walker != self)
+	/* Where it is this thread already, a handler has jumped out of the walk. */
+	if (!become_walker(trail, self, &walker) && walker != self)
 		return NULL;
 	if (trail->oldest != oldest) {
 		for (unsigned i = 0; i < HS_TRAIL_PLACES; i++)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 
+#include "base/alone.h"
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -78,6 +79,8 @@ int hs_session_reset(void)
 
 int hs_session_close_heap(uint32_t heap)
 {
+	/* The producer takes numbers for what was in use. */
+	hs_alone_end();
 	return ask(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap}, NULL, 0);
 }
 

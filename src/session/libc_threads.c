@@ -2,27 +2,26 @@
 /*
  * What libc knows of the profiler's threads: nothing, where that can be.
  *
- * glibc takes shorter ways (malloc(), stdio and mutexes without locked instructions) until a
- * process makes its second thread, which would be ours; __libc_single_threaded says so (glibc 2.32;
- * its own code goes by it since 2.36).  The profiler's threads share no lock with the program but
- * by libunwind: the loader's while that is loaded, and its own, for the program may use it too.  So
- * a program of one thread stays one to libc; until a frame comes that no row leads out of, then it
- * is taken back for good before libunwind is loaded or called.  Where it is loaded at the start the
- * word is owed to libc until then.
+ * glibc takes shorter ways (malloc() and mutexes without locked instructions) until a process makes
+ * its second thread, which would be ours; __libc_single_threaded says so (glibc 2.32; its own code
+ * goes by it since 2.36).  The profiler's threads share no lock with the program but by libunwind:
+ * the loader's while that is loaded, and its own, for the program may use it too.  So a program of
+ * one thread stays one to libc: who has started our threads says so again, before anything else.
  *
- * Both are for the program's one thread to do, at a sample: there it does not come between libc's
- * look at the flag and what libc does then.  The worker waits for it, a while: a thread that takes
- * no sample then has had the time to do it, or sleeps.
+ * When a frame comes that no row leads out of, it is taken back for good before libunwind is loaded
+ * or called.  libc looks at the flag and then writes a lock: its thread must not be between the
+ * two.  It is not at its next sample, nor asleep in the kernel; else that stack ends there.
  */
-#include <signal.h>
+#include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
+#include "base/alone.h"
+#include "base/format.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "session/session_state.h"
 
-/* How long the worker waits; less than a fork waits for it. */
+/* How long the worker waits for the program's thread; less than a fork waits for the worker. */
 #define WANT_LIMIT_NS 20000000u
 #define WANT_LOOK_NS 1000000
 
@@ -69,55 +68,47 @@ static bool move(uint32_t from, uint32_t to)
 	return atomic_compare_exchange_strong(&hs_session.libc, &from, to);
 }
 
-bool hs_libc_threads_start(void)
+/* The flag first: libunwind may be called once it is as is. */
+static void tell(uint32_t from)
 {
-	bool was_single = hs_libc_is_single();
+	hs_libc_set_single(true);
+	if (!move(from, HS_LIBC_TOLD))
+		hs_libc_set_single(false);
+}
 
-	if (was_single)
-		atomic_store(&hs_session.libc, HS_LIBC_STARTED);
-	return was_single;
+enum hs_libc_start hs_libc_threads_start(void)
+{
+	bool loads = hs_libc_loads_at_start();
+
+	if (!hs_libc_is_single())
+		return HS_LIBC_START_KNOWN;
+	atomic_store(&hs_session.libc, HS_LIBC_STARTED);
+	return loads ? HS_LIBC_START_LOADS : HS_LIBC_START_UNKNOWN;
+}
+
+void hs_libc_threads_started(enum hs_libc_start start)
+{
+	if (start == HS_LIBC_START_UNKNOWN)
+		tell(HS_LIBC_STARTED);
 }
 
 bool hs_libc_loads_at_start(void)
 {
 	return hs_recorder.block_ns != 0 && hs_session.unwinder != NULL &&
-	       !hs_session.engine_loaded;
+	       !atomic_load(&hs_session.engine_loaded);
 }
 
-void hs_libc_worker_is_ready(void)
+void hs_libc_worker_has_loaded(void)
 {
-	(void)move(HS_LIBC_STARTED, HS_LIBC_OWED);
+	(void)move(HS_LIBC_STARTED, HS_LIBC_LOADED);
 }
 
-/* The flag first: libunwind may be called once it is as is. */
-static void tell(void)
+void hs_libc_constructor_ends(void)
 {
-	hs_libc_set_single(true);
-	if (!move(HS_LIBC_OWED, HS_LIBC_TOLD))
-		hs_libc_set_single(false);
-}
-
-void hs_libc_threads_started(bool was_single)
-{
-	if (was_single && !hs_libc_loads_at_start())
-		hs_libc_worker_is_ready();
-	if (was_single && atomic_load(&hs_session.libc) == HS_LIBC_OWED)
-		tell();
-}
-
-/* No handler may make a thread between the look and the flag. */
-static void look_and_tell(void)
-{
-	uint64_t all = UINT64_MAX, before;
-
-	if (hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0,
-		       0) != 0)
-		return;
-	if (hs_libc_has_one_thread())
-		tell();
-	else
-		(void)move(HS_LIBC_OWED, HS_LIBC_AS_IS);
-	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+	if (atomic_load(&hs_session.libc) == HS_LIBC_LOADED)
+		tell(HS_LIBC_LOADED);
+	/* Too late from here on: the program may be anywhere. */
+	(void)move(HS_LIBC_STARTED, HS_LIBC_AS_IS);
 }
 
 /* Not in a vfork child, which has its parent's memory. */
@@ -134,53 +125,81 @@ void hs_libc_give_back(void)
 	}
 }
 
-void hs_libc_follow(void)
+bool hs_libc_tell_all(void)
 {
 	hs_libc_give_back();
-	if (atomic_load(&hs_session.libc) == HS_LIBC_OWED && is_this_process())
-		look_and_tell();
+	if (atomic_load(&hs_session.libc) != HS_LIBC_TOLD || !is_this_process() ||
+	    !hs_libc_is_single())
+		return false;
+	/* Profiler threads may do meanwhile what they leave to a thread that is alone. */
+	hs_alone_end();
+	hs_libc_set_single(false);
+	return move(HS_LIBC_TOLD, HS_LIBC_ASIDE);
 }
 
-void hs_libc_tell_all(void)
+void hs_libc_tell_single(void)
 {
-	hs_libc_give_back();
-	if (atomic_load(&hs_session.libc) == HS_LIBC_TOLD && is_this_process() &&
-	    hs_libc_is_single()) {
-		hs_libc_set_single(false);
-		(void)move(HS_LIBC_TOLD, HS_LIBC_OWED);
-		hs_libc_give_back();
-	}
+	/* A thread of libc's own may have come. */
+	if (hs_libc_has_one_thread())
+		tell(HS_LIBC_ASIDE);
+	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
 }
 
 void hs_libc_forget(void)
 {
 	(void)move(HS_LIBC_STARTED, HS_LIBC_AS_IS);
-	(void)move(HS_LIBC_OWED, HS_LIBC_AS_IS);
+	(void)move(HS_LIBC_LOADED, HS_LIBC_AS_IS);
+	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
 }
 
-static void wait_until_given_back(void)
+/* Whether the program's thread, which is the main thread, sleeps in a system call. */
+static bool is_asleep(void)
+{
+	char path[64], line[512];
+	ssize_t bytes;
+	int fd;
+
+	hs_format(path, sizeof path, "/proc/self/task/%lld/stat",
+		  (long long)atomic_load(&hs_session.process_id));
+	fd = hs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
+	bytes = fd >= 0 ? hs_sys_read(fd, line, sizeof line - 1) : -1;
+	if (fd >= 0)
+		hs_sys_close(fd);
+	/* tid (name) S ...: a name may have anything in it. */
+	while (bytes > 3 && line[bytes - 1] != ')')
+		bytes--;
+	return bytes > 3 && line[bytes] == ' ' && line[bytes + 1] == 'S';
+}
+
+/* Whether the program's thread goes by the flag, which is 0 now. */
+static bool wait_until_given_back(void)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + WANT_LIMIT_NS;
 
-	while (atomic_load(&hs_session.libc) == HS_LIBC_WANTED && hs_libc_is_single() &&
-	       hs_sys_monotonic_ns() < end_ns)
+	while (atomic_load(&hs_session.libc) == HS_LIBC_WANTED) {
+		if (is_asleep())
+			return move(HS_LIBC_WANTED, HS_LIBC_AS_IS);
+		if (hs_sys_monotonic_ns() >= end_ns)
+			return false;
 		hs_sys_futex_wait(&hs_session.libc, HS_LIBC_WANTED, WANT_LOOK_NS);
-	/* The program may have made a thread meanwhile: that is the same. */
-	hs_libc_set_single(false);
-	(void)move(HS_LIBC_WANTED, HS_LIBC_AS_IS);
+	}
+	return true;
 }
 
-bool hs_libc_before_libunwind(bool loads)
+bool hs_libc_before_libunwind(void)
 {
-	uint32_t now;
+	for (;;) {
+		uint32_t now = atomic_load(&hs_session.libc);
 
-	while ((now = atomic_load(&hs_session.libc)) != HS_LIBC_AS_IS) {
-		if (now == HS_LIBC_WANTED)
-			wait_until_given_back();
-		else if (now == HS_LIBC_TOLD && hs_libc_is_single())
-			(void)move(HS_LIBC_TOLD, HS_LIBC_WANTED);
-		else
+		if (now == HS_LIBC_AS_IS)
+			return true;
+		if (now == HS_LIBC_WANTED && !wait_until_given_back())
+			return false;
+		if (now == HS_LIBC_TOLD && hs_libc_is_single()) {
+			if (move(HS_LIBC_TOLD, HS_LIBC_WANTED))
+				hs_libc_set_single(false);
+		} else if (now != HS_LIBC_WANTED) {
 			(void)move(now, HS_LIBC_AS_IS);
-	} /* A filter that came after the threads: who is killed in the loader leaves it locked. */
-	return !loads || hs_threads_would_live();
+		}
+	}
 }

@@ -127,5 +127,6 @@ int hs_session_make_buffers(void)
 	if (error == 0)
 		error = make_ring(&session->queue,
 				  is_memory_small() ? QUEUE_BYTES / 4 : QUEUE_BYTES);
+	session->queue.has_one_writer = true;
 	return error != 0 ? error : make_live_set();
 }

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 
+#include "base/alone.h"
 #include "base/arena.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -87,7 +88,7 @@ static int make_stages(void)
 	if (hs_options.stream[0] != '\0')
 		error = hs_stream_init();
 	else
-		session->unwinder = hs_unwinder_create(session->table, hs_libc_before_libunwind);
+		session->unwinder = hs_unwinder_create(session->table, hs_threads_before_libunwind);
 	if (error != 0 || (session->unwinder == NULL && !hs_recorder.stream))
 		return -ENOMEM;
 	if (hs_options.peak)
@@ -168,6 +169,7 @@ static void start_profiling(char **environment)
 	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
 	hs_session_stay_here();
 	hs_schedule_start();
+	hs_alone_begin(hs_session.next.single_threaded[0]);
 	if (hs_options.final_dump == HS_FINAL_TERM)
 		hs_term_install();
 	start_sampling();
@@ -179,7 +181,7 @@ static void start_profiling(char **environment)
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block_ns != 0) {
 		hs_threads_wait_reader(HS_START_LIMIT_NS);
-		hs_libc_follow();
+		hs_libc_constructor_ends();
 	}
 }
 
@@ -227,11 +229,11 @@ void hs_session_recorded(const struct hs_regs *regs)
 	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
 	    hs_threads_may_start(regs->sp))
 		hs_threads_start_late(regs->sp);
-	if (__builtin_expect(atomic_load_explicit(&hs_session.libc, memory_order_relaxed) >=
-				     HS_LIBC_OWED,
+	if (__builtin_expect(atomic_load_explicit(&hs_session.libc, memory_order_relaxed) ==
+				     HS_LIBC_WANTED,
 			     0) &&
 	    hs_threads_may_start(regs->sp))
-		hs_libc_follow();
+		hs_libc_give_back();
 	if (__builtin_expect(thread->closing != 0, 0))
 		hs_close_wait();
 }
@@ -320,6 +322,8 @@ void hs_session_finish(void)
 		return;
 	}
 	hs_record_stop_thread();
+	/* The producer sees to what is not complete. */
+	hs_alone_end();
 	hs_sampler_end();
 	hs_recorder.block_ns = 0;
 	if ((hs_options.final_dump || hs_options.stream[0] != '\0') &&

@@ -135,12 +135,16 @@ bool hs_session_alone_begins(struct hs_undisturbed *before);
 void hs_session_alone_ends(const struct hs_undisturbed *before);
 
 /*
- * The same before a call that libc has each thread make, where the profiler's might not be allowed
- * what the caller is: 62 s at most, for libc would end the process.  What starts them again before
- * the call, a sample of the caller's, makes them with the caller's rights.
+ * Around a call that libc has each thread make: it is told of the profiler's.  Where they might not
+ * be allowed what the caller is they end before, as above but 62 s at most, for libc would end the
+ * process.  What starts them again before the call, a sample of the caller's, makes them with the
+ * caller's rights.  Errno: preserved.
  */
-bool hs_session_rights_begin(void);
-void hs_session_rights_end(void);
+struct hs_rights {
+	bool is_told, have_ended;
+};
+struct hs_rights hs_session_rights_begin(void);
+void hs_session_rights_end(struct hs_rights begun);
 
 /*
  * What a program asks for, see heapsample.h: a profile now (path: its name, may be NULL),

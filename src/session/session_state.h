@@ -41,11 +41,15 @@ enum hs_threads_phase {
 /* What libc knows of the profiler's threads: see libc_threads.c. */
 enum hs_libc {
 	HS_LIBC_AS_IS,   /* all there is */
-	HS_LIBC_STARTED, /* the same; they load libunwind */
+	HS_LIBC_STARTED, /* the same: they begin, and perhaps load libunwind */
+	HS_LIBC_LOADED,  /* the same, and they have */
 	HS_LIBC_TOLD,    /* that there is one thread */
-	HS_LIBC_OWED,    /* not told yet: a thread of the program is to do it at a sample */
-	HS_LIBC_WANTED   /* told: a thread of the program is to take it back */
+	HS_LIBC_ASIDE,   /* all there is, until a call that is for all threads is over */
+	HS_LIBC_WANTED   /* all there is, but the program's thread may not have noticed */
 };
+
+/* What libc knows when they are started: of others too; of one thread; that, but they load. */
+enum hs_libc_start { HS_LIBC_START_KNOWN, HS_LIBC_START_UNKNOWN, HS_LIBC_START_LOADS };
 
 /*
  * The producer ends first, as soon as it is not at a profile; the worker then, for a profile may
@@ -108,7 +112,7 @@ struct hs_session {
 	struct hs_event worker_event;   /* queue has room again */
 	_Atomic bool is_queue_full;     /* for the worker, which waits or is about to */
 
-	bool engine_loaded;            /* worker's */
+	_Atomic bool engine_loaded;    /* at the start; set by the worker before */
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */
 	_Atomic uint32_t finishing;    /* the first hs_session_finish() of this process won */
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
@@ -158,8 +162,14 @@ void *hs_threads_producer(void *unused);
 /* Start-up. */
 void hs_threads_init(void);
 
-/* Whether a thread of glibc's would live; tried by making one that is none.  A second at most. */
-bool hs_threads_would_live(void);
+/*
+ * Whether a thread of glibc's would live, and one that loads a library; tried by making one that is
+ * none.  A second at most.
+ */
+bool hs_threads_would_live(bool loads);
+
+/* What the worker asks before libunwind is at work: see hs_unwinder_create().  It may load it. */
+enum hs_leave hs_threads_before_libunwind(bool is_first);
 
 /*
  * Start the profiler threads if they do not run.  Called on the program's threads.
@@ -187,28 +197,26 @@ bool hs_libc_is_single(void);
 void hs_libc_set_single(bool single);
 bool hs_libc_has_one_thread(void);
 
-/* The profiler's threads are about to be started; have been, returned: what the first one did. */
-bool hs_libc_threads_start(void);
-void hs_libc_threads_started(bool was_single);
+/* The profiler's threads are about to be started; have been.  On the thread that does it. */
+enum hs_libc_start hs_libc_threads_start(void);
+void hs_libc_threads_started(enum hs_libc_start start);
 
-/* Whether the worker loads libunwind when it begins; it has done so, or need not. */
+/* Whether the worker loads libunwind when it begins; it has done so; the constructor ends. */
 bool hs_libc_loads_at_start(void);
-void hs_libc_worker_is_ready(void);
+void hs_libc_worker_has_loaded(void);
+void hs_libc_constructor_ends(void);
+
+/* The worker is about to call libunwind, or load it.  Whether it may.  Waits 20 ms at most. */
+bool hs_libc_before_libunwind(void);
 
 /*
- * The worker is about to call libunwind, or first to load it.  Whether it may: a seccomp filter
- * would end it there.  Waits 20 ms at most, a second where it loads.
- */
-bool hs_libc_before_libunwind(bool loads);
-
-/*
- * The program's threads: after a sample, where hs_session.libc says that there is something to do;
- * before they wait for the worker; before a call that libc has each thread make; from now on libc
+ * The program's threads: if the worker waits for it, at a sample and before they wait themselves;
+ * around a call that libc has each thread make, the second if the first says so; from now on libc
  * knows of another thread anyway.
  */
-void hs_libc_follow(void);
 void hs_libc_give_back(void);
-void hs_libc_tell_all(void);
+bool hs_libc_tell_all(void);
+void hs_libc_tell_single(void);
 void hs_libc_forget(void);
 
 /*

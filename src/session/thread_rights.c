@@ -34,24 +34,36 @@ static bool differs(const struct capabilities *ours, pid_t tid)
 	return tid != 0 && get_capabilities(tid, &its) && memcmp(ours, &its, sizeof its) != 0;
 }
 
-bool hs_session_rights_begin(void)
+/* As long as exit() would wait: libc ends the process where one of them may not. */
+static bool end_where_others_may(void)
 {
 	uint32_t phase = atomic_load(&hs_session.threads);
 	struct capabilities ours;
 
-	if (hs_on_profiler_thread())
-		return false;
-	hs_libc_tell_all();
 	if ((phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING) ||
 	    !get_capabilities(0, &ours))
 		return false;
-	/* As long as exit() would wait: libc ends the process where one of them may not. */
 	return (differs(&ours, atomic_load(&hs_session.tids[0])) ||
 		differs(&ours, atomic_load(&hs_session.tids[1]))) &&
 	       hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 
-void hs_session_rights_end(void)
+struct hs_rights hs_session_rights_begin(void)
 {
-	hs_threads_ensure();
+	struct hs_rights begun = {false, false};
+
+	if (hs_on_profiler_thread())
+		return begun;
+	begun.have_ended = end_where_others_may();
+	/* Last: nothing is in between but the call. */
+	begun.is_told = hs_libc_tell_all();
+	return begun;
+}
+
+void hs_session_rights_end(struct hs_rights begun)
+{
+	if (begun.is_told)
+		hs_libc_tell_single();
+	if (begun.have_ended)
+		hs_threads_ensure();
 }

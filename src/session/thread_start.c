@@ -52,7 +52,7 @@ static int start_thread(pthread_t *thread, void *(*start)(void *))
 static int start_in_order(void)
 {
 	struct hs_session *session = &hs_session;
-	int error = hs_threads_would_live() ? 0 : EPERM;
+	int error = hs_threads_would_live(hs_libc_loads_at_start()) ? 0 : EPERM;
 
 	session->joined[0] = session->joined[1] = false;
 	if (error == 0)
@@ -70,14 +70,14 @@ static int start_in_order(void)
 static int start_both(void)
 {
 	struct hs_thread_state saved = hs_thread;
-	bool was_single;
+	enum hs_libc_start libc;
 	int error;
 
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
-	was_single = hs_libc_threads_start();
+	libc = hs_libc_threads_start();
 	error = start_in_order();
-	hs_libc_threads_started(was_single);
+	hs_libc_threads_started(libc);
 	hs_thread.kind = saved.kind;
 	hs_thread.bytes_until_sample = saved.bytes_until_sample;
 	return error;

@@ -4,15 +4,21 @@
  *
  * Runs on the program's threads, and on the worker before it loads libunwind.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "arch/regs.h"
 #include "base/sys.h"
 #include "session/session_state.h"
+#include "unwind/engine_start.h"
+
+/* What "/" was at start-up. */
+static struct stat first_root;
 
 /* Of the thread that tries what a thread of glibc's must be able to do. */
 #define TRIAL_STACK_BYTES 16384
@@ -25,6 +31,7 @@ struct trial {
 	_Atomic uint32_t word;
 	_Atomic pid_t tid; /* 0 when it is over */
 	pid_t parent_tid;
+	bool loads;
 	long futex, rseq;
 };
 
@@ -37,6 +44,16 @@ static long ask_rseq(void)
 void hs_threads_init(void)
 {
 	hs_session.rseq_answer = hs_session.next.registers_rseq ? ask_rseq() : NO_ANSWER;
+	hs_sys_stat("/", &first_root);
+}
+
+/* Where the program has shut itself in, libraries are somebody else's. */
+static bool has_other_root(void)
+{
+	struct stat root;
+
+	return hs_sys_stat("/", &root) != 0 || root.st_dev != first_root.st_dev ||
+	       root.st_ino != first_root.st_ino;
 }
 
 /* What dlopen() does: who is killed there leaves the loader locked. */
@@ -45,10 +62,14 @@ static void try_loading(void)
 	struct stat file;
 	char byte;
 	int fd = hs_sys_open("/proc/self/exe", O_RDONLY, 0);
+	long page;
 
 	hs_sys_fstat(fd, &file);
 	hs_sys_read(fd, &byte, 1);
 	hs_sys_pread(fd, &byte, 1, 0);
+	page = hs_syscall(SYS_mmap, 0, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	if (page >= 0)
+		hs_syscall(SYS_munmap, page, 1, 0, 0, 0, 0);
 	hs_sys_close(fd);
 }
 
@@ -57,7 +78,8 @@ static int try_calls(void *memory)
 {
 	struct trial *trial = memory;
 
-	try_loading();
+	if (trial->loads)
+		try_loading();
 	trial->futex = hs_sys_futex_wake(&trial->word, 1);
 	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? ask_rseq() : NO_ANSWER;
 	return 0;
@@ -68,7 +90,7 @@ static int try_calls(void *memory)
  * forbid them to itself) glibc ends the process.  Tried on a thread that is none of glibc's, for
  * the filter may end who tries.
  */
-bool hs_threads_would_live(void)
+bool hs_threads_would_live(bool loads)
 {
 	/* pthread_create()'s, for a filter may know no others; with this thread's own storage. */
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
@@ -82,7 +104,7 @@ bool hs_threads_would_live(void)
 	if (stack == NULL)
 		return false;
 	/* At the low end of its stack: it stays, if the thread does not end in time. */
-	*trial = (struct trial){.tid = tid, .futex = NO_ANSWER, .rseq = NO_ANSWER};
+	*trial = (struct trial){.tid = tid, .loads = loads, .futex = NO_ANSWER, .rseq = NO_ANSWER};
 	if (clone(try_calls, stack + TRIAL_STACK_BYTES, flags, trial, &trial->parent_tid,
 		  (void *)hs_arch_thread_pointer(), &trial->tid) < 0) {
 		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
@@ -94,4 +116,17 @@ bool hs_threads_would_live(void)
 	if (tid == 0)
 		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
 	return live;
+}
+
+enum hs_leave hs_threads_before_libunwind(bool is_first)
+{
+	if (!hs_libc_before_libunwind())
+		return HS_LEAVE_NOT_NOW;
+	if (is_first && has_other_root())
+		hs_engine_log_unused("the program has another root than at its start", -EPERM);
+	else if (is_first && !hs_threads_would_live(true))
+		hs_engine_log_unused("what loads it would be ended", -EPERM);
+	else
+		return HS_LEAVE_GIVEN;
+	return HS_LEAVE_NEVER;
 }

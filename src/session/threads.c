@@ -81,8 +81,10 @@ static void load_engine_once(void)
 {
 	if (!hs_libc_loads_at_start())
 		return;
+	/* A creator that looks later takes it for loaded; who starts them now knows it was not. */
 	hs_session.engine_loaded = true;
 	hs_unwinder_load_engine(hs_session.unwinder);
+	hs_libc_worker_has_loaded();
 }
 
 /*
@@ -177,7 +179,6 @@ void *hs_threads_worker(void *unused)
 	become_profiler(0, "heapsample-unw");
 	hs_lock_acquire(&session->worker_batch);
 	load_engine_once();
-	hs_libc_worker_is_ready();
 	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
 	while (stop() != HS_STOP_AGREED) {

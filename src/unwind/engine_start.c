@@ -10,6 +10,12 @@
 
 #define CHECK_TRIES 100
 
+void hs_engine_log_unused(const char *problem, int error)
+{
+	hs_log(HS_LOG_WARN, "libunwind is not used: %s (%d); stacks end at frames that need it",
+	       problem, -error);
+}
+
 static bool check_once(struct hs_libunwind_engine *engine)
 {
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
@@ -53,8 +59,6 @@ int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table 
 		error = -ENOTSUP;
 	}
 	if (error < 0)
-		hs_log(HS_LOG_WARN,
-		       "libunwind is not used: %s (%d); stacks end at frames that need it", problem,
-		       -error);
+		hs_engine_log_unused(problem, error);
 	return error;
 }

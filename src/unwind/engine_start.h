@@ -20,4 +20,7 @@ struct hs_unwinder;
 int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
 		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder);
 
+/* Say that libunwind is not used.  error: -errno. */
+void hs_engine_log_unused(const char *problem, int error);
+
 #endif

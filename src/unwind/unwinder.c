@@ -24,9 +24,9 @@ struct hs_unwinder {
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
 	enum { ENGINE_NOT_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
-	bool (*before_engine)(bool is_first); /* NULL: nothing to do */
-	bool has_met_generated;               /* code in anonymous memory */
-	uint64_t generation;                  /* of the table, when the caches were last dropped */
+	enum hs_leave (*before_engine)(bool is_first); /* NULL: nothing to do */
+	bool has_met_generated;                        /* code in anonymous memory */
+	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
 };
@@ -46,7 +46,7 @@ struct walk {
 };
 
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
-				       bool (*before_engine)(bool is_first))
+				       enum hs_leave (*before_engine)(bool is_first))
 {
 	struct hs_unwinder *unwinder = hs_arena_zalloc(sizeof *unwinder);
 
@@ -115,14 +115,16 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 /* Whether libunwind may be called now. */
 static bool may_use_engine(struct hs_unwinder *unwinder)
 {
+	enum hs_leave leave = HS_LEAVE_GIVEN;
+
 	if (unwinder->engine_state == ENGINE_UNUSABLE)
 		return false;
-	if (unwinder->before_engine != NULL &&
-	    !unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED)) {
+	if (unwinder->before_engine != NULL)
+		leave = unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED);
+	if (leave == HS_LEAVE_NEVER)
 		unwinder->engine_state = ENGINE_UNUSABLE;
-		return false;
-	}
-	return unwinder->engine_state == ENGINE_READY || hs_unwinder_load_engine(unwinder) == 0;
+	return leave == HS_LEAVE_GIVEN &&
+	       (unwinder->engine_state == ENGINE_READY || hs_unwinder_load_engine(unwinder) == 0);
 }
 
 /* The mapping of an address, re-reading the maps if need be. */
@@ -225,8 +227,9 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 
 	if (!know(unwinder, pc, false, &itself) || itself.row.kind == HS_ROW_NO_INFO)
 		return false;
-	return itself.row.kind != HS_ROW_NONE || !may_use_engine(unwinder) ||
-	       hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc);
+	return itself.row.kind != HS_ROW_NONE ||
+	       (may_use_engine(unwinder) &&
+		hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc));
 }
 
 /*

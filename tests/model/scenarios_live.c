@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/alone.h"
 #include "base/arena.h"
 #include "profiler_steps.h"
 #include "sample/free_journal.h"
@@ -89,6 +90,20 @@ static void setup_journal_of(uint64_t count)
 static void setup_journal(void)
 {
 	setup_journal_of(16);
+}
+
+/* The program has one thread. */
+static void be_alone(void)
+{
+	static const char flag = 1;
+
+	hs_alone_begin(&flag);
+}
+
+static void setup_alone_journal(void)
+{
+	setup_journal_of(2);
+	be_alone();
 }
 
 /* There is one place for all numbers. */
@@ -275,6 +290,12 @@ static void allocate_and_free_a(void)
 {
 	MODEL_CHECK(allocate(block_a) != 0);
 	MODEL_CHECK(release(block_a) == 1);
+}
+
+static void allocate_and_free_twice(void)
+{
+	allocate_and_free_a();
+	allocate_and_free_a();
 }
 
 static void allocate_and_free_b(void)
@@ -523,6 +544,8 @@ const struct model_scenario model_live_scenarios[] = {
 		 {.run = free_a_once_and_release}, {.run = allocate_once_released}, {.run = sweep}),
 	SCENARIO("journal-insert-and-free", setup_journal, finish_all_freed, 1, MODEL_COMPLETE,
 		 {.run = allocate_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("journal-alone", setup_alone_journal, finish_all_freed, 1, 3,
+		 {.run = allocate_and_free_twice}, {.run = produce}),
 	SCENARIO("journal-two-free", setup_journal_a, finish_freed_twice, 1, MODEL_COMPLETE,
 		 {.run = free_a_perhaps}, {.run = free_a_perhaps}, {.run = produce}),
 	SCENARIO("journal-reuse-of-address", setup_journal_a, finish_all_freed, 1, 3,

@@ -30,6 +30,12 @@ static void setup(void)
 	model_ignore(&ring.used_units_max, sizeof ring.used_units_max);
 }
 
+static void setup_alone(void)
+{
+	setup();
+	ring.has_one_writer = true;
+}
+
 /* The first and the last word of a record say which one it is. */
 static void fill(void *data, size_t bytes, uint64_t number)
 {
@@ -326,6 +332,18 @@ const struct model_scenario model_ring_scenarios[] = {
 	 .threads = {{.run = put_0_and_2}, READER(read_for_ever)},
 	 .quick_bound = MODEL_COMPLETE,
 	 .full_bound = MODEL_COMPLETE},
+	{.name = "ring-alone",
+	 .setup = setup_alone,
+	 .finish = finish,
+	 .threads = {{.run = put_0_and_2}, READER(read_for_ever)},
+	 .quick_bound = MODEL_COMPLETE,
+	 .full_bound = MODEL_COMPLETE},
+	{.name = "ring-alone-laps",
+	 .setup = setup_alone,
+	 .finish = finish,
+	 .threads = {{.run = put_many}, READER(read_for_ever)},
+	 .quick_bound = 1,
+	 .full_bound = 3},
 	{.name = "ring-wrap",
 	 .setup = setup_near_end,
 	 .finish = finish_at_times,

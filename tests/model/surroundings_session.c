@@ -48,10 +48,8 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 }
 
 /* Nothing of it is in the ring's or the books' way. */
-bool hs_libc_before_libunwind(bool loads)
+void hs_libc_worker_has_loaded(void)
 {
-	(void)loads;
-	return true;
 }
 
 bool hs_libc_loads_at_start(void)
@@ -59,11 +57,7 @@ bool hs_libc_loads_at_start(void)
 	return false;
 }
 
-void hs_libc_worker_is_ready(void)
-{
-}
-
-void hs_libc_follow(void)
+void hs_libc_give_back(void)
 {
 }
 

@@ -17,6 +17,7 @@
 /* More than the interval, so it is a sample. */
 #define BYTES ((size_t)1 << 20)
 #define OTHER_USER 65534
+#define OTHER_GROUP 65533
 
 typedef void function(void);
 
@@ -63,18 +64,20 @@ static unsigned read_number(const char *path, const char *name)
 	return number;
 }
 
-/* All threads take the user, those that libc says nothing of too. */
+/* All threads take the user and its group, those that libc says nothing of too. */
 static void take_user(void)
 {
 	char path[64];
 
-	EXPECT(setgroups(0, NULL) == 0);
+	/* It allocates while it is at it. */
+	EXPECT(initgroups("no such user", OTHER_GROUP) == 0);
 	EXPECT(setuid(OTHER_USER) == 0);
 	allocate();
 	for (pid_t tid = getpid(); tid < getpid() + 20; tid++) {
 		snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
 		if (access(path, F_OK) == 0)
-			EXPECT(read_number(path, "Uid:") == OTHER_USER);
+			EXPECT(read_number(path, "Uid:") == OTHER_USER &&
+			       read_number(path, "Groups:") == OTHER_GROUP);
 	}
 }
 

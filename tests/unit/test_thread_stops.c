@@ -202,7 +202,7 @@ static void *change_rights(void *unused)
 	get_capabilities(sets);
 	sets[0].effective = sets[1].effective = 0;
 	CHECK_INT(syscall(SYS_capset, &header, sets), 0);
-	CHECK(hs_session_rights_begin());
+	CHECK(hs_session_rights_begin().have_ended);
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
 	return unused;
 }

@@ -157,9 +157,9 @@ static void test_libunwind_in_between(void)
 }
 
 static int asked, asked_first;
-static bool answer;
+static enum hs_leave answer;
 
-static bool before_engine(bool is_first)
+static enum hs_leave before_engine(bool is_first)
 {
 	asked++;
 	asked_first += is_first;
@@ -170,7 +170,7 @@ static bool before_engine(bool is_first)
 static void test_loaded_when_needed(void)
 {
 	asked = asked_first = 0;
-	answer = true;
+	answer = HS_LEAVE_GIVEN;
 	begin_unloaded(0, before_engine);
 	recurse(20);
 	unwind();
@@ -192,7 +192,7 @@ static void test_without_libunwind(void)
 	uint64_t ended = hs_stats_get(unwind_no_engine);
 
 	asked = asked_first = 0;
-	answer = false;
+	answer = HS_LEAVE_NEVER;
 	begin_unloaded(0, before_engine);
 	recurse(20);
 	unwind();
@@ -206,6 +206,21 @@ static void test_without_libunwind(void)
 		CHECK_INT(asked, 1);
 	}
 	CHECK_INT(hs_stats_get(unwind_no_engine), ended + 2);
+	end();
+}
+
+static void test_libunwind_later(void)
+{
+	asked = asked_first = 0;
+	answer = HS_LEAVE_NOT_NOW;
+	begin_unloaded(0, before_engine);
+	call_by_expression(call_outer);
+	unwind();
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	answer = HS_LEAVE_GIVEN;
+	unwind();
+	CHECK(is_complete());
+	CHECK_INT(asked_first, 2);
 	end();
 }
 
@@ -237,6 +252,7 @@ int main(void)
 	RUN(test_libunwind_in_between);
 	RUN(test_loaded_when_needed);
 	RUN(test_without_libunwind);
+	RUN(test_libunwind_later);
 	RUN(test_words_that_are_not_there);
 	free(capture.bytes);
 	return CHECK_RESULT();

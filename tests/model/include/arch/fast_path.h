@@ -25,4 +25,9 @@ static inline bool hs_arch_count_down(uint64_t *left, uint64_t size)
 	return ended;
 }
 
+static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64_t n)
+{
+	return atomic_fetch_add_explicit(word, n, memory_order_relaxed);
+}
+
 #endif

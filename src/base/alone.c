@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See alone.h. */
+#include "base/alone.h"
+
+#include <stddef.h>
+
+static const uint8_t not_alone;
+
+const uint8_t *_Atomic hs_alone_flag = &not_alone;
+
+void hs_alone_begin(const char *single_threaded)
+{
+	if (single_threaded != NULL)
+		atomic_store_explicit(&hs_alone_flag, (const uint8_t *)single_threaded,
+				      memory_order_relaxed);
+}
+
+void hs_alone_end(void)
+{
+	atomic_store_explicit(&hs_alone_flag, &not_alone, memory_order_relaxed);
+}
