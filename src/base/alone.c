@@ -19,3 +19,8 @@ void hs_alone_end(void)
 {
 	atomic_store_explicit(&hs_alone_flag, &not_alone, memory_order_relaxed);
 }
+
+bool hs_alone_has_ended(void)
+{
+	return atomic_load_explicit(&hs_alone_flag, memory_order_relaxed) == &not_alone;
+}

@@ -47,6 +47,7 @@ struct hs_producer {
 	uint32_t journaled; /* frees of the journal, to be told of by hs_producer_take_freed() */
 	uint32_t uncounted; /* those that are not in the heap's count yet */
 	bool has_given_up;  /* a number, at any time: the journal may have late ones */
+	bool has_to_sweep;  /* freed slots that the last sweep could not give a number */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 

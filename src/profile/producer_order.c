@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Takes frees, and commits events in the order of their numbers.  Runs on the producer. */
+#include "base/alone.h"
 #include "base/stats.h"
 #include "profile/books.h"
 #include "sample/free_journal.h"
@@ -361,16 +362,20 @@ uint64_t hs_producer_next_number(const struct hs_producer *producer)
 	return producer->order.next;
 }
 
+static void sweep(struct hs_producer *producer, uint64_t stuck_before)
+{
+	producer->has_to_sweep = !hs_live_set_sweep_freed(stuck_before, &hs_sequence.next);
+	hs_producer_take_freed(producer);
+}
+
 void hs_producer_skip_gap(struct hs_producer *producer)
 {
-	uint64_t first = first_waiting(producer);
-	uint64_t next = producer->order.next;
+	uint64_t first = first_waiting(producer), next = producer->order.next;
 
+	/* If nothing waits no number is known to be missing.  Else it may be of a free not listed. */
 	if (first == 0)
-		return; /* nothing waits, so no number is known to be missing */
-	/* The number waited for may be that of a free that was not put on the list. */
-	hs_live_set_sweep_freed(first, &hs_sequence.next);
-	hs_producer_take_freed(producer);
+		return;
+	sweep(producer, first);
 	if (producer->order.next == next)
 		skip_to(producer, first_waiting(producer));
 	hs_live_set_give_back();
@@ -380,6 +385,8 @@ void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 {
 	uint64_t first;
 
+	if (producer->has_to_sweep && hs_alone_has_ended())
+		sweep(producer, 0);
 	do {
 		hs_producer_commit(producer);
 		first = first_waiting(producer);

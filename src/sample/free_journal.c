@@ -69,14 +69,7 @@ bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address)
 
 	hs_arch_prefetch_write(place(number + FETCHED_AHEAD));
 	/* Release: what the program did with the memory, and the sample's being entered. */
-	if (hs_is_alone()) {
-		if (atomic_load_explicit(place(number), memory_order_relaxed) != 0)
-			return false;
-		atomic_store_explicit(place(number), entry, memory_order_release);
-		return true;
-	}
-	return atomic_compare_exchange_strong_explicit(place(number), &none, entry,
-						       memory_order_release, memory_order_relaxed);
+	return hs_alone_compare_exchange(place(number), &none, entry);
 }
 
 bool hs_free_journal_take(uint64_t number, struct hs_journaled *out)

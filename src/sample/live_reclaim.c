@@ -262,9 +262,10 @@ uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
 	return count;
 }
 
-void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
+bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 {
 	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire);
+	bool has_all = true;
 
 	for (uint32_t number = 0; number < end; number++) {
 		struct hs_live_slot *slot = hs_live_slot(number);
@@ -275,16 +276,18 @@ void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 		    atomic_load_explicit(&slot->listed, memory_order_relaxed) ==
 			    hs_slot_listed(state))
 			continue;
-		/* A program's only thread is at it, and would be disturbed. */
-		if (freed == hs_slot_no_number(state) && hs_is_alone())
-			continue;
-		if (freed == hs_slot_no_number(state))
+		if (freed == hs_slot_no_number(state)) {
+			has_all &= hs_alone_has_ended();
+			if (!hs_alone_has_ended())
+				continue;
 			hs_live_slot_number(number, state, sequence);
-		else if (freed >= stuck_before)
+		} else if (freed >= stuck_before) {
 			continue;
+		}
 		hs_live_index_remove(hs_live_set_key(number), number);
 		hs_live_slot_list(number, state);
 	}
+	return has_all;
 }
 
 _Atomic bool hs_live_set_exhausted;

@@ -259,9 +259,10 @@ void hs_live_set_give_back(void);
  * Find slots that are FREED but were never put on the list (their thread died in
  * between): puts them there.  stuck_before: only those whose number is lower, or not
  * yet taken: those get one.  Should such a thread go on after all, the slot is on the list
- * once, and a number that it takes late is delivered by nobody.  Slow: walks all slots.
+ * once, and a number that it takes late is delivered by nobody.  Slow: walks all slots.  False:
+ * there are some without a number, and numbers are the program's, which is alone (base/alone.h).
  */
-void hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
+bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
 
 /*
  * Samples are about to come: have the pages that they will write to, those of the index too where

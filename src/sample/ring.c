@@ -122,41 +122,29 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 		atomic_store_explicit(&ring->used_units_max, used, memory_order_relaxed);
 }
 
-/* Whether the caller, a writer, is the only one. */
-static bool is_only_writer(const struct hs_ring *ring)
+/* By a writer, of what the reader does not change, or to the same. */
+static bool exchange(const struct hs_ring *ring, _Atomic uint64_t *word, uint64_t was, uint64_t now)
 {
-	return ring->has_one_writer || hs_is_alone();
+	return hs_arch_compare_exchange(word, &was, now, !ring->has_one_writer && !hs_is_alone());
+}
+
+/* Behind a descriptor with this word. */
+static uint64_t head_behind(const struct hs_ring *ring, uint64_t head, uint64_t word)
+{
+	uint32_t needed = units_needed(ring, position_of(head), word_units(word));
+
+	return pack(ticket_of(head) + 1, position_of(head) + needed);
 }
 
 /*
  * The descriptor of head's ticket is claimed: move the head on behind it.  Anybody may;
- * one succeeds.  Relaxed: the head publishes nothing, the descriptor's word does.
- * is_own: the only writer has just claimed it; but for it the reader moves the head, no further.
+ * one succeeds.  The head publishes nothing, the descriptor's word does.  Inlined: calls of it
+ * would take twice the stack.
  */
-static void move_head(struct hs_ring *ring, uint64_t head, uint64_t word, bool is_own)
+static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring, uint64_t head,
+							    uint64_t word)
 {
-	uint32_t needed = units_needed(ring, position_of(head), word_units(word));
-	uint64_t moved = pack(ticket_of(head) + 1, position_of(head) + needed);
-
-	if (is_own)
-		atomic_store_explicit(&ring->head, moved, memory_order_relaxed);
-	else
-		atomic_compare_exchange_strong_explicit(&ring->head, &head, moved,
-							memory_order_relaxed, memory_order_relaxed);
-}
-
-/*
- * Claim a descriptor that was word; whether it still was.  Release is not needed: the word is all
- * there is yet.  The reader changes none that is closed.
- */
-static bool claim_word(struct hs_ring *ring, struct hs_ring_slot *slot, uint64_t word,
-		       uint64_t ours)
-{
-	if (!is_only_writer(ring))
-		return atomic_compare_exchange_strong_explicit(
-			&slot->word, &word, ours, memory_order_acquire, memory_order_relaxed);
-	atomic_store_explicit(&slot->word, ours, memory_order_relaxed);
-	return true;
+	exchange(ring, &ring->head, head, head_behind(ring, head, word));
 }
 
 enum claim { CLAIMED, BEHIND, FULL };
@@ -173,7 +161,7 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	uint64_t tail, ours = word_of(ring, ticket, units, tid);
 
 	if (word_is_of(ring, word, ticket)) {
-		move_head(ring, head, word, false);
+		move_head(ring, head, word);
 		return BEHIND;
 	}
 	/*
@@ -188,9 +176,9 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 										       : BEHIND;
 	/* The word is of the lap before, or the head is stale. */
 	if (!word_is_of(ring, word, ticket - ring->slot_count) ||
-	    !claim_word(ring, slot, word, ours))
+	    !exchange(ring, &slot->word, word, ours))
 		return BEHIND;
-	move_head(ring, head, ours, is_only_writer(ring));
+	move_head(ring, head, ours);
 	note_high_water(ring, used);
 	return CLAIMED;
 }
@@ -295,7 +283,9 @@ static void complete_claim(struct hs_ring *ring, uint64_t word)
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	if (ticket_of(head) == ticket_of(ring->next))
-		move_head(ring, head, word, false);
+		atomic_compare_exchange_strong_explicit(
+			&ring->head, &head, head_behind(ring, head, word), memory_order_relaxed,
+			memory_order_relaxed);
 }
 
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)

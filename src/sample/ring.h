@@ -14,7 +14,8 @@
  * ticket modulo their number.  What a program has on its stack is copied into the data and
  * can never be taken for a descriptor.
  *
- * A reservation is one compare-and-swap of the descriptor's word, which then says all
+ * A reservation is one compare-and-swap of the descriptor's word (not locked where there is
+ * one writer, base/alone.h), which then says all
  * there is to know of it: its lap, its size, its writer, that it is open.  The head moves
  * on afterwards, by the writer or by whoever needs it moved, so a writer that is stopped
  * or killed at any instruction leaves nothing that others cannot complete.

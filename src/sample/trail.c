@@ -6,20 +6,6 @@
 
 _Static_assert(sizeof(struct hs_step) == 16, "four in a cache line");
 
-/* From nobody to self; *walker: who it is otherwise. */
-static bool become_walker(struct hs_trail *trail, uintptr_t self, uintptr_t *walker)
-{
-	if (hs_is_alone()) {
-		*walker = atomic_load_explicit(&trail->walker, memory_order_relaxed);
-		if (*walker == 0)
-			atomic_store_explicit(&trail->walker, self, memory_order_relaxed);
-		return *walker == 0;
-	}
-	/* Acquire: pairs with the release in hs_trail_give_back(). */
-	return atomic_compare_exchange_strong_explicit(&trail->walker, walker, self,
-						       memory_order_acquire, memory_order_relaxed);
-}
-
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest)
 {
 	uintptr_t self = hs_arch_thread_pointer(), walker = 0;
@@ -27,8 +13,11 @@ struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldes
 	uint64_t hash = (self >> 6) * 0x9e3779b97f4a7c15u;
 	struct hs_trail *trail = &trails[hash >> 32 & (HS_TRAILS - 1)];
 
-	/* Where it is this thread already, a handler has jumped out of the walk. */
-	if (!become_walker(trail, self, &walker) && walker != self)
+	/*
+	 * Acquire: pairs with the release in hs_trail_give_back().  Where it is this thread
+	 * already, a handler has jumped out of the walk.
+	 */
+	if (!hs_alone_compare_exchange(&trail->walker, &walker, self) && walker != self)
 		return NULL;
 	if (trail->oldest != oldest) {
 		for (unsigned i = 0; i < HS_TRAIL_PLACES; i++)

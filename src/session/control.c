@@ -80,7 +80,8 @@ int hs_session_reset(void)
 int hs_session_close_heap(uint32_t heap)
 {
 	/* The producer takes numbers for what was in use. */
-	hs_alone_end();
+	if (can_ask() == 0)
+		hs_alone_end();
 	return ask(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap}, NULL, 0);
 }
 

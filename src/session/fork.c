@@ -169,7 +169,7 @@ void hs_session_fork_begins(void)
 	/* Or it would wait for the worker, and that for it. */
 	hs_libc_give_back();
 	prepare();
-	if (depth == 1 && !hs_libc_is_single() && hs_libc_has_one_thread()) {
+	if (quiesced && !hs_libc_is_single() && hs_libc_has_one_thread()) {
 		hs_libc_set_single(true);
 		is_single = true;
 	}

@@ -10,13 +10,13 @@
  *
  * When a frame comes that no row leads out of, it is taken back for good before libunwind is loaded
  * or called.  libc looks at the flag and then writes a lock: its thread must not be between the
- * two.  It is not at its next sample, nor asleep in the kernel; else that stack ends there.
+ * two.  It is not at its next sample, nor asleep in the kernel, but for a handler of signals that
+ * has come there; else that stack ends there.
  */
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "base/alone.h"
-#include "base/format.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "session/session_state.h"
@@ -68,12 +68,12 @@ static bool move(uint32_t from, uint32_t to)
 	return atomic_compare_exchange_strong(&hs_session.libc, &from, to);
 }
 
-/* The flag first: libunwind may be called once it is as is. */
 static void tell(uint32_t from)
 {
-	hs_libc_set_single(true);
-	if (!move(from, HS_LIBC_TOLD))
-		hs_libc_set_single(false);
+	if (move(from, HS_LIBC_TELLING)) {
+		hs_libc_set_single(true);
+		atomic_store(&hs_session.libc, HS_LIBC_TOLD);
+	}
 }
 
 enum hs_libc_start hs_libc_threads_start(void)
@@ -120,6 +120,7 @@ static bool is_this_process(void)
 void hs_libc_give_back(void)
 {
 	if (atomic_load(&hs_session.libc) == HS_LIBC_WANTED && is_this_process()) {
+		hs_alone_end();
 		hs_libc_set_single(false);
 		(void)move(HS_LIBC_WANTED, HS_LIBC_AS_IS);
 	}
@@ -155,26 +156,22 @@ void hs_libc_forget(void)
 /* Whether the program's thread, which is the main thread, sleeps in a system call. */
 static bool is_asleep(void)
 {
-	char path[64], line[512];
-	ssize_t bytes;
-	int fd;
+	char line[512];
+	int fd = hs_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
+	ssize_t bytes = fd >= 0 ? hs_sys_read(fd, line, sizeof line) : -1;
 
-	hs_format(path, sizeof path, "/proc/self/task/%lld/stat",
-		  (long long)atomic_load(&hs_session.process_id));
-	fd = hs_sys_open(path, O_RDONLY | O_CLOEXEC, 0);
-	bytes = fd >= 0 ? hs_sys_read(fd, line, sizeof line - 1) : -1;
 	if (fd >= 0)
 		hs_sys_close(fd);
-	/* tid (name) S ...: a name may have anything in it. */
-	while (bytes > 3 && line[bytes - 1] != ')')
+	/* pid (name) S ...: a name may have anything in it, and numbers follow. */
+	while (bytes > 0 && line[bytes - 1] != ')')
 		bytes--;
-	return bytes > 3 && line[bytes] == ' ' && line[bytes + 1] == 'S';
+	return bytes > 0 && bytes + 1 < (ssize_t)sizeof line && line[bytes + 1] == 'S';
 }
 
 /* Whether the program's thread goes by the flag, which is 0 now. */
-static bool wait_until_given_back(void)
+static bool has_given_back(uint64_t limit_ns)
 {
-	uint64_t end_ns = hs_sys_monotonic_ns() + WANT_LIMIT_NS;
+	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
 
 	while (atomic_load(&hs_session.libc) == HS_LIBC_WANTED) {
 		if (is_asleep())
@@ -186,19 +183,41 @@ static bool wait_until_given_back(void)
 	return true;
 }
 
+/* The first time it is waited for; and then looked at now and then. */
+static bool wait_until_given_back(bool is_first)
+{
+	static uint64_t next_look_ns;
+
+	if (!is_first && hs_sys_monotonic_ns() < next_look_ns)
+		return atomic_load(&hs_session.libc) == HS_LIBC_AS_IS;
+	next_look_ns = hs_sys_monotonic_ns() + WANT_LIMIT_NS;
+	return has_given_back(is_first ? WANT_LIMIT_NS : 0);
+}
+
 bool hs_libc_before_libunwind(void)
 {
+	bool is_first = false;
+
 	for (;;) {
 		uint32_t now = atomic_load(&hs_session.libc);
 
-		if (now == HS_LIBC_AS_IS)
+		switch (now) {
+		case HS_LIBC_AS_IS:
 			return true;
-		if (now == HS_LIBC_WANTED && !wait_until_given_back())
+		case HS_LIBC_TELLING:
 			return false;
-		if (now == HS_LIBC_TOLD && hs_libc_is_single()) {
-			if (move(HS_LIBC_TOLD, HS_LIBC_WANTED))
+		case HS_LIBC_WANTED:
+			if (!wait_until_given_back(is_first))
+				return false;
+			break;
+		case HS_LIBC_TOLD:
+			is_first = hs_libc_is_single() && move(HS_LIBC_TOLD, HS_LIBC_WANTED);
+			if (is_first)
 				hs_libc_set_single(false);
-		} else if (now != HS_LIBC_WANTED) {
+			else
+				(void)move(HS_LIBC_TOLD, HS_LIBC_AS_IS);
+			break;
+		default:
 			(void)move(now, HS_LIBC_AS_IS);
 		}
 	}

@@ -43,6 +43,7 @@ enum hs_libc {
 	HS_LIBC_AS_IS,   /* all there is */
 	HS_LIBC_STARTED, /* the same: they begin, and perhaps load libunwind */
 	HS_LIBC_LOADED,  /* the same, and they have */
+	HS_LIBC_TELLING, /* as that is said */
 	HS_LIBC_TOLD,    /* that there is one thread */
 	HS_LIBC_ASIDE,   /* all there is, until a call that is for all threads is over */
 	HS_LIBC_WANTED   /* all there is, but the program's thread may not have noticed */

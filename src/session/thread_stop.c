@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/alone.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
@@ -248,6 +249,7 @@ void hs_session_cancel_begins(void)
 
 void hs_session_thread_comes(void)
 {
+	hs_alone_end();
 	hs_libc_forget();
 	atomic_fetch_add(&hs_session.more_threads, 1);
 }

@@ -52,4 +52,29 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 	return n;
 }
 
+/*
+ * atomic_compare_exchange_strong(), or without a lock in the same way.  One instruction for both,
+ * with or without its prefix: two would take twice the registers, and so stack.
+ */
+static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
+					    uint64_t desired, bool is_locked)
+{
+#ifdef __SANITIZE_THREAD__
+	/* It sees nothing of an assembler's. */
+	(void)is_locked;
+	return atomic_compare_exchange_strong(word, expected, desired);
+#else
+	bool is_done;
+
+	__asm__ volatile("test %[is_locked], %[is_locked]\n\t"
+			 "jz 1f\n\t"
+			 "lock\n"
+			 "1:\tcmpxchg %[desired], %[word]"
+			 : "=@ccz"(is_done), "+a"(*expected), [word] "+m"(*word)
+			 : [desired] "r"(desired), [is_locked] "q"(is_locked)
+			 : "memory");
+	return is_done;
+#endif
+}
+
 #endif

@@ -27,7 +27,27 @@ static inline bool hs_arch_count_down(uint64_t *left, uint64_t size)
 
 static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64_t n)
 {
-	return atomic_fetch_add_explicit(word, n, memory_order_relaxed);
+	uint64_t was = atomic_load_explicit(word, memory_order_relaxed);
+
+	atomic_store_explicit(word, was + n, memory_order_release);
+	return was;
+}
+
+/* Without a lock a look and a store: others may come in between. */
+static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
+					    uint64_t desired, bool is_locked)
+{
+	uint64_t now;
+	bool is_done;
+
+	if (is_locked)
+		return atomic_compare_exchange_strong(word, expected, desired);
+	now = atomic_load_explicit(word, memory_order_relaxed);
+	is_done = now == *expected;
+	if (is_done)
+		atomic_store_explicit(word, desired, memory_order_release);
+	*expected = now;
+	return is_done;
 }
 
 #endif
