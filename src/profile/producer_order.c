@@ -372,7 +372,7 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 {
 	uint64_t first = first_waiting(producer), next = producer->order.next;
 
-	/* If nothing waits no number is known to be missing.  Else it may be of a free not listed. */
+	/* If nothing waits no number is known to be missing.  Else it may be a free not listed. */
 	if (first == 0)
 		return;
 	sweep(producer, first);
