@@ -50,7 +50,7 @@ static void fetch_ahead(uint32_t number)
 	uint64_t link =
 		atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);
 
-	if (link - 1 < hs_live_set_capacity())
+	if (link - 1 < hs_live_slots.limit)
 		hs_arch_prefetch_write(hs_live_slot((uint32_t)link - 1));
 }
 

@@ -13,9 +13,11 @@
 /*
  * Stacks are walked in place at intervals up to this: there samples follow each other so
  * closely that the rows are in the processor's cache.  Where they are not, each frame waits for
- * memory, and the copy, which does not, is done sooner.
+ * memory, and the copy, which does not, is done sooner; but for large stacks, whose copies also
+ * take the caches and fill the ring.
  */
 #define WALK_MOST_INTERVAL ((uint64_t)16 << 10)
+#define LARGE_STACK_BYTES 4096u
 
 /* Frames that a walk first gets room for, and has in reserve. */
 #define WALK_FIRST_ROOM 24u
@@ -128,7 +130,7 @@ may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr
 	uint64_t interval =
 		sample->is_weighed ? hs_heap_interval(sample->heap) : sample->interval_bytes;
 
-	if (pcs == NULL || interval > WALK_MOST_INTERVAL)
+	if (pcs == NULL || (interval > WALK_MOST_INTERVAL && bytes < LARGE_STACK_BYTES))
 		return false;
 	if (thread->walk_rest > 0) {
 		thread->walk_rest--;

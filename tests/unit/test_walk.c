@@ -519,26 +519,38 @@ static void test_not_without_slots(void)
 	end();
 }
 
+static bool is_walked_at(uint64_t interval)
+{
+	hs_thread.walk_rest = 0;
+	hs_thread.bytes_until_sample = 1;
+	hs_thread.interval_bytes = interval;
+	return is_recorded_walked();
+}
+
 static void record_at_large_intervals(void)
 {
+	size_t bytes = capture.snapshot.stack_bytes;
+
 	unwind();
 	capture.snapshot.closes = hs_closes_now();
 	unwind();
-	hs_thread.walk_rest = 0;
 	hs_recorder.known_pcs = known();
-	hs_thread.bytes_until_sample = 1;
-	hs_thread.interval_bytes = 16 << 10;
-	CHECK(is_recorded_walked());
-	hs_thread.bytes_until_sample = 1;
-	hs_thread.interval_bytes = (16 << 10) + 1;
-	CHECK(!is_recorded_walked());
+	/* Until it knows how much room there must be. */
+	for (int i = 0; i < 10; i++)
+		(void)is_walked_at(1);
+	CHECK(is_walked_at(16 << 10));
+	CHECK(bytes >= 4096 && is_walked_at((16 << 10) + 1));
+	capture.snapshot.stack_bytes = 4095;
+	hs_thread.stack_high = capture.snapshot.regs.sp + 4095;
+	CHECK(!is_walked_at((16 << 10) + 1));
+	hs_thread.stack_high += bytes - 4095;
 }
 
 static void test_copied_where_samples_are_rare(void)
 {
 	begin();
 	capture.snapshot.closes = hs_closes_now();
-	descend(4, record_at_large_intervals);
+	descend(300, record_at_large_intervals);
 	end();
 }
 
