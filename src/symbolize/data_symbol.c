@@ -27,7 +27,8 @@ struct search {
 	struct hs_elf_file file;
 	size_t relocated; /* the section of constants with addresses: vtables, type_info; 0: none */
 	char *chunk;
-	uint64_t address; /* found */
+	uint64_t searched; /* bytes of the table that has been */
+	uint64_t address;  /* found */
 };
 
 static uint64_t at_most(uint64_t value, uint64_t limit)
@@ -66,8 +67,11 @@ static int search_table(struct search *search, uint32_t type)
 {
 	struct hs_symbol_table table;
 
-	if (!hs_symbol_table_find(&table, &search->file, type))
+	/* The dynamic symbols are among all, unless most of those have been stripped. */
+	if (!hs_symbol_table_find(&table, &search->file, type) ||
+	    table.symbols.sh_size <= search->searched)
 		return -ENOENT;
+	search->searched = table.symbols.sh_size;
 	for (uint64_t at = 0; at < table.symbols.sh_size; at += CHUNK_BYTES) {
 		size_t bytes = (size_t)at_most(table.symbols.sh_size - at, CHUNK_BYTES);
 		int error = hs_elf_file_read(&search->file, search->chunk, bytes,
