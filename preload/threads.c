@@ -114,8 +114,10 @@ static void read_stack_size(const pthread_attr_t *attributes, struct thread_star
 /* For a thread that is about to be created, or NULL: then it is not known to us. */
 static struct thread_start *prepare_start(const pthread_attr_t *attributes, void *argument)
 {
-	struct thread_start *memory = hs_next.malloc(sizeof *memory);
+	struct thread_start *memory;
 
+	hs_session_libc_knows_more();
+	memory = hs_next.malloc(sizeof *memory);
 	if (memory == NULL)
 		return NULL;
 	*memory = (struct thread_start){.argument = argument};
@@ -200,6 +202,6 @@ int pthread_cancel(pthread_t thread)
 		hs_next_resolve_all();
 	if (pthread_equal(thread, main_thread))
 		main_ends();
-	hs_session_cancel_begins();
+	hs_session_libc_knows_more();
 	return hs_next.pthread_cancel(thread);
 }

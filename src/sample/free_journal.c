@@ -68,6 +68,9 @@ bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address)
 	uint64_t none = 0;
 
 	hs_arch_prefetch_write(place(number + FETCHED_AHEAD));
+	/* Looked at first: without a lock, in vain, it would write too; and the producer clears. */
+	if (atomic_load_explicit(place(number), memory_order_relaxed) != 0)
+		return false;
 	/* Release: what the program did with the memory, and the sample's being entered. */
 	return hs_alone_compare_exchange(place(number), &none, entry);
 }

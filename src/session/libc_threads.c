@@ -10,11 +10,13 @@
  *
  * When a frame comes that no row leads out of, it is taken back for good before libunwind is loaded
  * or called.  libc looks at the flag and then writes a lock: its thread must not be between the
- * two.  It is not at its next sample, nor asleep in the kernel, but for a handler of signals that
- * has come there; else that stack ends there.
+ * two.  It is not at its next sample (on its own stack), nor asleep in the kernel, but for a
+ * handler of signals that has come there; else that stack ends there.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include "base/alone.h"
 #include "base/sys.h"
@@ -140,10 +142,17 @@ bool hs_libc_tell_all(void)
 
 void hs_libc_tell_single(void)
 {
+	uint64_t all = UINT64_MAX, before;
+
+	/* No handler is to make a thread in between, or to jump out. */
+	if (hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0,
+		       0) != 0)
+		return;
 	/* A thread of libc's own may have come. */
 	if (hs_libc_has_one_thread())
 		tell(HS_LIBC_ASIDE);
 	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
+	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
 }
 
 void hs_libc_forget(void)

@@ -100,8 +100,11 @@ void hs_session_thread_comes(void);
 void hs_session_thread_fails(void);
 void hs_session_thread_ends(void);
 
-/* A thread is about to be cancelled, perhaps the only one: libc then looks out for that. */
-void hs_session_cancel_begins(void);
+/*
+ * libc is about to know of another thread than the calling one, or to look out for its being
+ * cancelled, also if that comes to nothing.  The program's threads.
+ */
+void hs_session_libc_knows_more(void);
 
 /* Whether the program has one thread only, as far as we know: the profiler's do not count. */
 bool hs_session_program_is_one_thread(void);

@@ -242,15 +242,14 @@ bool hs_threads_stop(uint64_t limit_ns)
 	return gone;
 }
 
-void hs_session_cancel_begins(void)
+void hs_session_libc_knows_more(void)
 {
+	hs_alone_end();
 	hs_libc_forget();
 }
 
 void hs_session_thread_comes(void)
 {
-	hs_alone_end();
-	hs_libc_forget();
 	atomic_fetch_add(&hs_session.more_threads, 1);
 }
 

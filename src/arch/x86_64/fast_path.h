@@ -54,7 +54,8 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 
 /*
  * atomic_compare_exchange_strong(), or without a lock in the same way.  One instruction for both,
- * with or without its prefix: two would take twice the registers, and so stack.
+ * with or without its prefix: two would take twice the registers, and so stack.  In vain it writes
+ * what it has read, which without a lock may undo what another thread has written in between.
  */
 static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
 					    uint64_t desired, bool is_locked)

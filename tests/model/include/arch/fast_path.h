@@ -33,7 +33,7 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 	return was;
 }
 
-/* Without a lock a look and a store: others may come in between. */
+/* Without a lock a look and a store, in vain too: others may come in between. */
 static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
 					    uint64_t desired, bool is_locked)
 {
@@ -44,8 +44,7 @@ static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *ex
 		return atomic_compare_exchange_strong(word, expected, desired);
 	now = atomic_load_explicit(word, memory_order_relaxed);
 	is_done = now == *expected;
-	if (is_done)
-		atomic_store_explicit(word, desired, memory_order_release);
+	atomic_store_explicit(word, is_done ? desired : now, memory_order_release);
 	*expected = now;
 	return is_done;
 }
