@@ -13,15 +13,13 @@
  * two.  It is not at its next sample (on its own stack), nor asleep in the kernel, but for a
  * handler of signals that has come there; else that stack ends there.
  */
-#include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 #include "base/alone.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "session/session_state.h"
+#include "session/thread_stop.h"
 
 /* How long the worker waits for the program's thread; less than a fork waits for the worker. */
 #define WANT_LIMIT_NS 20000000u
@@ -78,20 +76,19 @@ static void tell(uint32_t from)
 	}
 }
 
-enum hs_libc_start hs_libc_threads_start(void)
+bool hs_libc_threads_start(void)
 {
 	bool loads = hs_libc_loads_at_start();
 
 	if (!hs_libc_is_single())
-		return HS_LIBC_START_KNOWN;
+		return false;
 	atomic_store(&hs_session.libc, HS_LIBC_STARTED);
-	return loads ? HS_LIBC_START_LOADS : HS_LIBC_START_UNKNOWN;
+	return !loads;
 }
 
-void hs_libc_threads_started(enum hs_libc_start start)
+void hs_libc_threads_started(void)
 {
-	if (start == HS_LIBC_START_UNKNOWN)
-		tell(HS_LIBC_STARTED);
+	tell(HS_LIBC_STARTED);
 }
 
 bool hs_libc_loads_at_start(void)
@@ -142,17 +139,15 @@ bool hs_libc_tell_all(void)
 
 void hs_libc_tell_single(void)
 {
-	uint64_t all = UINT64_MAX, before;
+	struct hs_undisturbed before;
 
 	/* No handler is to make a thread in between, or to jump out. */
-	if (hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all, 0,
-		       0) != 0)
-		return;
+	hs_threads_begin_undisturbed(&before);
 	/* A thread of libc's own may have come. */
-	if (hs_libc_has_one_thread())
+	if (before.masked && hs_libc_has_one_thread())
 		tell(HS_LIBC_ASIDE);
 	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
-	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+	hs_threads_end_undisturbed(&before);
 }
 
 void hs_libc_forget(void)
@@ -166,11 +161,8 @@ void hs_libc_forget(void)
 static bool is_asleep(void)
 {
 	char line[512];
-	int fd = hs_sys_open("/proc/self/stat", O_RDONLY | O_CLOEXEC, 0);
-	ssize_t bytes = fd >= 0 ? hs_sys_read(fd, line, sizeof line) : -1;
+	ssize_t bytes = hs_sys_read_file("/proc/self/stat", line, sizeof line);
 
-	if (fd >= 0)
-		hs_sys_close(fd);
 	/* pid (name) S ...: a name may have anything in it, and numbers follow. */
 	while (bytes > 0 && line[bytes - 1] != ')')
 		bytes--;

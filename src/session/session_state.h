@@ -49,9 +49,6 @@ enum hs_libc {
 	HS_LIBC_WANTED   /* all there is, but the program's thread may not have noticed */
 };
 
-/* What libc knows when they are started: of others too; of one thread; that, but they load. */
-enum hs_libc_start { HS_LIBC_START_KNOWN, HS_LIBC_START_UNKNOWN, HS_LIBC_START_LOADS };
-
 /*
  * The producer ends first, as soon as it is not at a profile; the worker then, for a profile may
  * have to wait for what is in the ring.  Until the producer agrees, it can be told to go on.
@@ -198,9 +195,12 @@ bool hs_libc_is_single(void);
 void hs_libc_set_single(bool single);
 bool hs_libc_has_one_thread(void);
 
-/* The profiler's threads are about to be started; have been.  On the thread that does it. */
-enum hs_libc_start hs_libc_threads_start(void);
-void hs_libc_threads_started(enum hs_libc_start start);
+/*
+ * The profiler's threads are about to be started: whether the other is to be called when they have
+ * been.  On the thread that does it.
+ */
+bool hs_libc_threads_start(void);
+void hs_libc_threads_started(void);
 
 /* Whether the worker loads libunwind when it begins; it has done so; the constructor ends. */
 bool hs_libc_loads_at_start(void);

@@ -70,14 +70,15 @@ static int start_in_order(void)
 static int start_both(void)
 {
 	struct hs_thread_state saved = hs_thread;
-	enum hs_libc_start libc;
+	bool is_to_tell;
 	int error;
 
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
-	libc = hs_libc_threads_start();
+	is_to_tell = hs_libc_threads_start();
 	error = start_in_order();
-	hs_libc_threads_started(libc);
+	if (is_to_tell)
+		hs_libc_threads_started();
 	hs_thread.kind = saved.kind;
 	hs_thread.bytes_until_sample = saved.bytes_until_sample;
 	return error;

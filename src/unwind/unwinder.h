@@ -63,7 +63,7 @@ const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwin
 
 /*
  * Load libunwind and check it, as is done otherwise for the first frame that no row leads out of.
- * The worker, outside every lock (dlopen takes the loader's).  On failure one line is logged,
+ * The worker.  Blocks: on the loader's lock.  On failure one line is logged,
  * stacks end at such frames with an HS_PSEUDO_UNWIND_ERROR from then on (unwind_no_engine),
  * and -errno is returned.
  * Not in a forked child whose parent was unwinding at that moment: libunwind has
