@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal of frees: which sample was freed with which number.  With the live set's map, for
- * programs that have most of what they free sampled: a slot that was used long ago is a cache line
- * to wait for, and the thread that frees does not need it.
+ * The journal of frees: which sample was freed with which number.  For programs that have much of
+ * what they free sampled: a slot that was used long ago, or that the producer has read, is a cache
+ * line to wait for, and the thread that frees need not write to it, with the live set's map not
+ * even look at it.
  *
  * A ring of entries; that of a number is at the number modulo their count.  A free's number is
  * taken, its entry written, and then the memory given back.  The producer, which takes events in

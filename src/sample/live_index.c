@@ -94,16 +94,14 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 	return false;
 }
 
-void hs_live_index_remove(uint64_t key, uint32_t slot)
+bool hs_live_index_remove(uint64_t key, uint32_t slot)
 {
-	if (!hs_live_map_remove(key, slot) && hs_live_index_is_table_used() &&
-	    remove_from_tables(key, slot))
-		count(-1);
-}
-
-void hs_live_search_start(struct hs_live_search *search, uint64_t key)
-{
-	*search = hs_live_search_of(key);
+	if (hs_live_map_remove(key, slot))
+		return true;
+	if (!hs_live_index_is_table_used() || !remove_from_tables(key, slot))
+		return false;
+	count(-1);
+	return true;
 }
 
 uint32_t hs_live_search_next(struct hs_live_search *search)

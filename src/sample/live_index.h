@@ -41,9 +41,9 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot);
 /*
  * Take out the entries for slot under key, of a larger table that is being made too.  Any
  * thread, lock-free: by whoever frees, so that a key used again and again does not crowd its
- * bucket, before the slot is on the freed list.
+ * bucket, before the slot is on the freed list.  Whether there was one.
  */
-void hs_live_index_remove(uint64_t key, uint32_t slot);
+bool hs_live_index_remove(uint64_t key, uint32_t slot);
 
 /*
  * Walk the slots entered under a key's tag when the walk began, and perhaps others.  Any thread,
@@ -57,28 +57,25 @@ struct hs_live_search {
 	bool is_neighbour_left;
 };
 
-/* The walk for a key, at its beginning. */
-static inline struct hs_live_search hs_live_search_of(uint64_t key)
+/* Begin the walk for a key. */
+static inline void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
 	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash), tags;
-	struct hs_live_bucket *home;
-	uint32_t mapped = 0;
 
+	search->mapped = 0;
+	search->lanes = 0;
+	search->is_neighbour_left = false;
 	/* Few instructions without a map: frees that the filter lets pass by mistake come here. */
 	if (hs_live_map_is_used()) {
-		mapped = hs_live_map_find(key);
+		search->mapped = hs_live_map_find(key);
 		if (!hs_live_index_is_table_used())
-			return (struct hs_live_search){.mapped = mapped};
+			return;
 	}
-	home = hs_live_table_home(atomic_load(&hs_live_index), hash);
-	tags = atomic_load_explicit(&home->tags, memory_order_relaxed);
-	return (struct hs_live_search){
-		.mapped = mapped,
-		.bucket = home,
-		.tag_in_each = tag_in_each,
-		.lanes = hs_live_table_lanes(tags, tag_in_each),
-		.is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0,
-	};
+	search->bucket = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
+	search->tag_in_each = tag_in_each;
+	search->lanes = hs_live_table_lanes(tags, tag_in_each);
+	search->is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
 }
 
 /*
@@ -87,12 +84,12 @@ static inline struct hs_live_search hs_live_search_of(uint64_t key)
  */
 static inline bool hs_live_index_may_hold(uint64_t key)
 {
-	const struct hs_live_search search = hs_live_search_of(key);
+	struct hs_live_search search;
 
+	hs_live_search_start(&search, key);
 	return search.mapped != 0 || search.lanes != 0 || search.is_neighbour_left;
 }
 
-void hs_live_search_start(struct hs_live_search *search, uint64_t key);
 uint32_t hs_live_search_next(struct hs_live_search *search);
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The slots of the live set: for live_set.c, what the program's threads do with them, and
- * live_reclaim.c, what the producer does.
+ * The slots of the live set: for live_set.c and live_free.c, what the program's threads do with
+ * them, and live_reclaim.c, what the producer does.
  */
 #ifndef HS_SAMPLE_LIVE_SLOTS_H
 #define HS_SAMPLE_LIVE_SLOTS_H
@@ -104,6 +104,18 @@ static inline uint64_t hs_slot_no_number(uint64_t state)
 static inline uint32_t hs_slot_listed(uint64_t state)
 {
 	return (uint32_t)hs_slot_generation(state) + 1;
+}
+
+/* Move a slot from one state to the other; false if it was not in the first. */
+static inline bool hs_slot_move_state(struct hs_live_slot *slot, enum hs_slot_state from,
+				      enum hs_slot_state to)
+{
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+
+	return hs_slot_state(state) == from &&
+	       atomic_compare_exchange_strong_explicit(&slot->state, &state,
+						       hs_slot_with_state(state, to),
+						       memory_order_acq_rel, memory_order_relaxed);
 }
 
 /*

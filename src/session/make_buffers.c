@@ -86,6 +86,13 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 	return error;
 }
 
+/* Not for a stream: it has the time of each free, which is kept by slot. */
+static void make_journal(uint64_t entries)
+{
+	if (hs_options.stream[0] == '\0')
+		hs_free_journal_init(entries);
+}
+
 /*
  * Before hs_live_set_init().  Without memory for the map all samples are in the index's table,
  * without a journal their frees are in the slots.
@@ -97,9 +104,8 @@ static void make_live_map(void)
 	if (most > hs_arena_range.bytes / MAP_RANGE_SHARE)
 		most = hs_arena_range.bytes / MAP_RANGE_SHARE;
 	hs_live_table_without_filter();
-	/* A stream has the time of each free, which is kept by slot. */
-	if (hs_live_map_init(most) == 0 && hs_options.stream[0] == '\0')
-		hs_free_journal_init(is_memory_small() ? SMALL_JOURNAL : JOURNAL);
+	if (hs_live_map_init(most) == 0)
+		make_journal(is_memory_small() ? SMALL_JOURNAL : JOURNAL);
 }
 
 static int make_live_set(void)
@@ -110,6 +116,8 @@ static int make_live_set(void)
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
 		make_live_map();
+	else if (hs_options.interval_bytes <= DENSE_INTERVAL_BYTES)
+		make_journal(SMALL_JOURNAL);
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
 	/* Where RLIMIT_AS leaves less. */

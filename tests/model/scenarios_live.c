@@ -77,19 +77,42 @@ static void setup_map(void)
 	map_blocks();
 }
 
-/* A journal too. */
-static void setup_journal_of(uint64_t count)
+static void make_journal(uint64_t count)
 {
-	setup_map();
 	hs_free_journal = (struct hs_free_journal){
 		.entries = hs_arena_reserve(count * sizeof *hs_free_journal.entries),
 		.count = count,
 	};
 }
 
+/* A journal too. */
+static void setup_journal_of(uint64_t count)
+{
+	setup_map();
+	make_journal(count);
+}
+
 static void setup_journal(void)
 {
 	setup_journal_of(16);
+}
+
+static uint64_t tag_of(const void *block)
+{
+	return hs_live_table_tag(hs_live_hash((uintptr_t)block));
+}
+
+/* A journal without a map, and two blocks of the same tag. */
+static void setup_indexed(void)
+{
+	uintptr_t place;
+
+	setup();
+	place = (uintptr_t)crowd[2 * HS_BUCKET_LANES - 1];
+	do
+		block_b = next_block(&place);
+	while (tag_of(block_b) != tag_of(block_a));
+	make_journal(16);
 }
 
 /* The program has one thread. */
@@ -254,6 +277,12 @@ static void setup_journal_a(void)
 	allocate(block_a);
 }
 
+static void setup_indexed_a(void)
+{
+	setup_indexed();
+	allocate(block_a);
+}
+
 /* The place is taken by another's free. */
 static void setup_full_journal_a(void)
 {
@@ -343,6 +372,12 @@ static void setup_to_grow(void)
 	allocate(block_b);
 }
 
+static void setup_indexed_to_grow(void)
+{
+	setup_to_grow();
+	make_journal(16);
+}
+
 static void grow(void)
 {
 	MODEL_CHECK(hs_live_index_maintain(BUCKETS + 1) == 0);
@@ -398,6 +433,12 @@ static void finish_full(void)
 	for (unsigned i = 1; i < 2 * HS_BUCKET_LANES; i++)
 		MODEL_CHECK(release(crowd[i]) == 1);
 	finish_all_freed();
+}
+
+static void setup_indexed_full(void)
+{
+	setup_full();
+	make_journal(64);
 }
 
 /* There are no slots but one. */
@@ -456,6 +497,18 @@ static void finish_swept(void)
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() == slots_taken_along());
 	MODEL_CHECK(slots_taken_along() <= !is_free_done);
+	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+		MODEL_CHECK(delivered[number] <= 1);
+	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
+}
+
+/* What is not freed by now is in use for good: its memory is. */
+static void finish_swept_or_in_use(void)
+{
+	sweep();
+	release(block_a);
+	take_freed();
+	MODEL_CHECK(hs_live_set_used() <= !is_free_done);
 	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
 		MODEL_CHECK(delivered[number] <= 1);
 	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
@@ -565,6 +618,26 @@ const struct model_scenario model_live_scenarios[] = {
 	SCENARIO("journal-dead-free", setup_journal_a, finish_swept, MODEL_COMPLETE, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
 	SCENARIO("journal-slow-free", setup_journal_a, finish_swept, 1, MODEL_COMPLETE,
+		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
+	SCENARIO("indexed-insert-and-free", setup_indexed, finish_all_freed, 1, MODEL_COMPLETE,
+		 {.run = allocate_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("indexed-two-free", setup_indexed_a, finish_freed_twice, 1, MODEL_COMPLETE,
+		 {.run = free_a_perhaps}, {.run = free_a_perhaps}, {.run = produce}),
+	SCENARIO("indexed-reuse-of-address", setup_indexed_a, finish_all_freed, 1, 3,
+		 {.run = free_a_and_release}, {.run = allocate_again}, {.run = produce}),
+	SCENARIO("indexed-realloc-moves", setup_indexed_a, finish_all_freed, 1, 3, {.run = move_a},
+		 {.run = allocate_again}, {.run = produce}),
+	SCENARIO("indexed-realloc-and-unsampled", setup_indexed_a, finish_all_freed, 1,
+		 MODEL_COMPLETE, {.run = move_a}, {.run = free_unsampled}, {.run = produce}),
+	SCENARIO("indexed-grow-and-insert", setup_indexed_to_grow, finish_grown, 1, 2,
+		 {.run = allocate_a_only}, {.run = free_b}, {.run = grow}),
+	SCENARIO("indexed-grow-and-free", setup_indexed_to_grow, finish_grown_empty, 1, 2,
+		 {.run = allocate_and_free_a}, {.run = free_b}, {.run = grow}),
+	SCENARIO("indexed-full-table", setup_indexed_full, finish_full, 1, MODEL_COMPLETE,
+		 {.run = allocate_a_perhaps}, {.run = free_first}),
+	SCENARIO("indexed-dead-free", setup_indexed_a, finish_swept_or_in_use, MODEL_COMPLETE,
+		 MODEL_COMPLETE, {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep}),
+	SCENARIO("indexed-slow-free", setup_indexed_a, finish_swept_or_in_use, 1, MODEL_COMPLETE,
 		 {.run = free_a_once, .flags = MODEL_MAY_DIE}, {.run = sweep_and_allocate}),
 	{.name = NULL},
 };

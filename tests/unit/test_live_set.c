@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The live set: life of a slot, look-ups, growth, colliding addresses, sweeps.
- * Includes the source, for a thread that dies in the middle of a free.
+ * Includes the sources, for a thread that dies in the middle of a free.
  */
+#include "sample/live_free.c"
 #include "sample/live_set.c"
 
 #include <sys/mman.h>

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a sample comes out of the live set, on the program's threads.  See live_set.h. */
+#include "base/alone.h"
+#include "sample/free_journal.h"
+#include "sample/free_times.h"
+#include "sample/live_index.h"
+#include "sample/live_slots.h"
+
+/* If a slot is LIVE with a heap's key: move it to another state.  out_state: what it is then. */
+static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot_state to,
+		      uint64_t *out_state)
+{
+	struct hs_live_slot *slot = hs_live_slot(number);
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+
+	*out_state = hs_slot_with_state(state, to);
+	return hs_slot_state(state) == HS_SLOT_LIVE && hs_slot_heap(state) == heap &&
+	       atomic_load_explicit(&slot->key, memory_order_relaxed) == key &&
+	       atomic_compare_exchange_strong_explicit(&slot->state, &state, *out_state,
+						       memory_order_acq_rel, memory_order_relaxed);
+}
+
+/*
+ * Acquire-release: the numbers of an address's free and of its next allocation must not be swapped
+ * with the calls between which the address changes hands.
+ */
+static uint64_t take_number(_Atomic uint64_t *sequence)
+{
+	return hs_alone_fetch_add(sequence, 1);
+}
+
+static void set_number(uint32_t number, uint64_t state, uint64_t taken)
+{
+	uint64_t none = hs_slot_no_number(state);
+
+	atomic_compare_exchange_strong_explicit(&hs_live_slot(number)->free_sequence, &none, taken,
+						memory_order_relaxed, memory_order_relaxed);
+}
+
+void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence)
+{
+	hs_free_times_note(number);
+	set_number(number, state, take_number(sequence));
+}
+
+void hs_live_slot_list(uint32_t number, uint64_t state)
+{
+	struct hs_live_slot *slot = hs_live_slot(number);
+	uint32_t listed = atomic_load_explicit(&slot->listed, memory_order_relaxed);
+
+	/* Below: for an earlier generation.  The difference, for generations wrap. */
+	if ((int32_t)(listed - hs_slot_listed(state)) < 0 &&
+	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
+						    memory_order_relaxed, memory_order_relaxed))
+		hs_live_slots_push(&hs_live_slots.freed_lists[number % HS_FREED_LISTS], number,
+				   number, 1);
+}
+
+/* The slot has been moved from HS_SLOT_LIVE to FREED. */
+void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic uint64_t *sequence)
+{
+	hs_live_slot_number(number, state, sequence);
+	hs_live_index_remove(key, number);
+	hs_live_slot_list(number, state);
+}
+
+/* The journal has no room: the slot itself has the number then.  No stream wants its time. */
+static __attribute__((noinline)) void list_instead(uint32_t slot, uint64_t address, uint64_t number)
+{
+	uint64_t state;
+
+	if (!take_live(slot, HS_HEAP_MALLOC, address, HS_SLOT_FREED, &state))
+		return;
+	set_number(slot, state, number);
+	hs_live_slot_list(slot, state);
+}
+
+/* Free a block of malloc's that the map has, without a look at its slot. */
+static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
+{
+	_Atomic uint32_t *cell = hs_live_map_cell(address);
+	uint32_t held = cell != NULL ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
+	uint64_t number;
+
+	if (held == 0)
+		return false;
+	number = take_number(sequence);
+	if (!hs_free_journal_put(number, held - 1, address))
+		list_instead(held - 1, address, number);
+	/*
+	 * Last, and the memory is the caller's still: should its thread die before, the next sample
+	 * of the address ends this one.
+	 */
+	atomic_store_explicit(cell, 0, memory_order_relaxed);
+	return true;
+}
+
+/*
+ * The same of a block that a walk through the tables has found, as the slot says.  False: it is not
+ * a sample of the block.  Out of the tables first: once the journal has the free the slot may be
+ * another sample's, with entries of its own.  Should the thread die before, the memory is never
+ * given back, and the sample stays in use.
+ */
+static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t *sequence)
+{
+	uint64_t state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_acquire);
+	uint64_t number;
+
+	if (hs_slot_state(state) != HS_SLOT_LIVE || hs_slot_heap(state) != HS_HEAP_MALLOC ||
+	    hs_live_set_key(slot) != address || !hs_live_index_remove(address, slot))
+		return false;
+	number = take_number(sequence);
+	if (!hs_free_journal_put(number, slot, address))
+		list_instead(slot, address, number);
+	return true;
+}
+
+/* With a journal alone: malloc's samples have one before the next is entered, so it is one at most.
+ */
+static inline uint32_t free_to_journal(uint64_t address, _Atomic uint64_t *sequence)
+{
+	struct hs_live_search search;
+	uint32_t slot;
+
+	hs_live_search_start(&search, address);
+	while ((slot = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (free_found(slot, address, sequence))
+			return 1;
+	}
+	return 0;
+}
+
+uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
+{
+	uint64_t key = hs_live_key(heap, id), state;
+	struct hs_live_search search;
+	uint32_t number, count = 0;
+
+	if (heap == HS_HEAP_MALLOC && hs_free_journal_is_kept()) {
+		if (!hs_live_map_is_used())
+			return free_to_journal(id, sequence);
+		count = free_mapped(id, sequence);
+		if (!hs_live_index_is_table_used())
+			return count;
+	}
+	hs_live_search_start(&search, key);
+	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (take_live(number, heap, key, HS_SLOT_FREED, &state)) {
+			hs_live_slot_free(number, state, key, sequence);
+			count++;
+		}
+	}
+	return count;
+}
+
+uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
+{
+	uint64_t key = hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), state;
+	struct hs_live_search search;
+	uint32_t number;
+
+	hs_live_search_start(&search, key);
+	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (take_live(number, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
+			hs_live_slot_number(number, state, sequence);
+			/* Once it is another thread's memory, that one's free is not to find us. */
+			atomic_store_explicit(&hs_live_slot(number)->next,
+					      hs_live_map_remove(key, number),
+					      memory_order_relaxed);
+			return number;
+		}
+	}
+	return HS_SLOT_NONE;
+}
+
+void hs_live_set_end_move(uint32_t number)
+{
+	uint64_t state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
+	uint64_t key = hs_live_set_key(number);
+
+	/* From here on a sweep may deal with the slot. */
+	hs_slot_move_state(hs_live_slot(number), HS_SLOT_MOVING, HS_SLOT_FREED);
+	hs_live_index_remove(key, number);
+	hs_live_slot_list(number, state);
+}
+
+uint64_t hs_live_set_cancel_move(uint32_t number)
+{
+	struct hs_live_slot *slot = hs_live_slot(number);
+	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+	uint64_t sequence = atomic_load_explicit(&slot->free_sequence, memory_order_relaxed);
+
+	/* Its free will take another number. */
+	atomic_store_explicit(&slot->free_sequence, hs_slot_no_number(state), memory_order_relaxed);
+	hs_slot_move_state(slot, HS_SLOT_MOVING, HS_SLOT_LIVE);
+	if (atomic_load_explicit(&slot->next, memory_order_relaxed) != 0)
+		hs_live_map_insert(hs_live_set_key(number), number);
+	return sequence;
+}
