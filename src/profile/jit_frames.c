@@ -3,6 +3,7 @@
 #include "profile/jit_frames.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/options.h"
@@ -62,6 +63,30 @@ static bool may_be_generated(const struct hs_jit_frames *jit, uint32_t mapping)
 	       (known != NULL && (known->flags & HS_MAPPING_ANONYMOUS) != 0);
 }
 
+static bool is_same_file(const struct hs_mapping *one, const struct hs_mapping *other)
+{
+	return one->inode == other->inode && one->device == other->device &&
+	       strcmp(one->build_id, other->build_id) == 0 && strcmp(one->path, other->path) == 0;
+}
+
+/*
+ * Whether an object has been searched already: its code may be mapped in several pieces.  Where it
+ * has been loaded twice there are two descriptors, if it has one.
+ */
+static bool was_searched(const struct hs_jit_frames *jit, uint32_t id)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(jit->table, id);
+
+	while (id-- > 0) {
+		const struct hs_mapping *before = hs_mapping_table_get(jit->table, id);
+
+		if (is_same_file(before, mapping) &&
+		    (before->load_bias == mapping->load_bias || jit->gdb.list_count == 0))
+			return true;
+	}
+	return false;
+}
+
 /*
  * Look for descriptors in the objects that have come since, each once, by their symbol
  * tables: asking the loader would mean to take its lock, or to ask on a program's thread
@@ -76,11 +101,12 @@ static void find_descriptors(struct hs_jit_frames *jit)
 		return;
 	end_ns = hs_sys_monotonic_ns() + SEARCH_NS;
 	do {
-		const struct hs_mapping *mapping =
-			hs_mapping_table_get(jit->table, jit->searched++);
+		uint32_t id = jit->searched++;
+		const struct hs_mapping *mapping = hs_mapping_table_get(jit->table, id);
 
 		if ((mapping->flags & (HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT)) ==
 			    HS_MAPPING_FILE &&
+		    !was_searched(jit, id) &&
 		    hs_data_symbol_find(mapping->path, mapping->build_id, HS_GDB_JIT_SYMBOL,
 					sizeof(struct hs_gdb_jit_descriptor), &address) == 0)
 			hs_gdb_jit_add(&jit->gdb, mapping->load_bias + address);

@@ -28,19 +28,13 @@ void hs_location_table_fini(struct hs_location_table *table)
 uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame,
 				  uint32_t code)
 {
-	struct hs_location location = {
-		.address = frame.address,
-		.mapping = frame.mapping,
-		.code = code,
-	};
+	struct hs_location location = {.code = code};
 
-	if (frame.mapping == HS_MAPPING_UNKNOWN)
-		location = (struct hs_location){ HS_PSEUDO_UNKNOWN, .mapping = HS_MAPPING_NONE };
-	if (location.mapping == HS_MAPPING_NONE) {
-		if (location.address >= HS_PSEUDO_COUNT)
-			location.address = HS_PSEUDO_UNKNOWN;
+	frame = hs_location_frame(frame);
+	location.address = frame.address;
+	location.mapping = frame.mapping;
+	if (location.mapping == HS_MAPPING_NONE)
 		location.name = pseudo_names[location.address];
-	}
 	return hs_interner_add(&table->interner, &location);
 }
 

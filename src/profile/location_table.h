@@ -41,6 +41,15 @@ struct hs_location_table {
 int hs_location_table_init(struct hs_location_table *table);
 void hs_location_table_fini(struct hs_location_table *table);
 
+/* What a location has of a frame: all code of which nothing is known is one. */
+static inline struct hs_frame hs_location_frame(struct hs_frame frame)
+{
+	if (frame.mapping == HS_MAPPING_UNKNOWN ||
+	    (frame.mapping == HS_MAPPING_NONE && frame.address >= HS_PSEUDO_COUNT))
+		return (struct hs_frame){HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE};
+	return frame;
+}
+
 /*
  * The location of a frame, or HS_LOCATION_NONE when out of memory.  A new one is held by
  * nobody yet, and stays until somebody has held it, or it is settled.

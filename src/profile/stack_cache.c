@@ -48,18 +48,6 @@ void hs_stack_cache_fini(struct hs_stack_cache *cache)
 	*cache = (struct hs_stack_cache){0};
 }
 
-struct hs_stack_hash hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count)
-{
-	struct hs_stack_hash hash = {0};
-
-	while (count > 0) {
-		const struct hs_frame *frame = &frames[--count];
-
-		hash = hs_stack_hash_add(hash, frame->address, frame->mapping, 0);
-	}
-	return hash;
-}
-
 static uint32_t tag_of(struct hs_stack_hash hash)
 {
 	return (uint32_t)hash.first;

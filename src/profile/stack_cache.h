@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Which node of the trie a stack has that came before: one look-up for all its frames instead
- * of two for each.  For stacks without generated code: there the frames alone do not say.
+ * of two for each.
  *
  * Nodes know the hashes of their stacks, and are asked.  So the cache holds no nodes, and need not
  * know when one goes or its number is given out again.
@@ -38,8 +38,6 @@ void hs_stack_cache_fini(struct hs_stack_cache *cache);
  * is hidden: a stack of these frames is another one from then on.
  */
 void hs_stack_cache_empty(struct hs_stack_cache *cache);
-
-struct hs_stack_hash hs_stack_cache_hash(const struct hs_frame *frames, uint32_t count);
 
 /* The node of a stack of this hash and count of frames; HS_CALLSITE_NONE: it is not known here. */
 uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,

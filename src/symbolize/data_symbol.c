@@ -15,8 +15,14 @@
 enum { CHUNK_SYMBOLS = 2048 };
 #define CHUNK_BYTES (CHUNK_SYMBOLS * sizeof(Elf64_Sym))
 
+/* Names are read with what follows them: the next ones asked for are often there. */
+#define NAMES_BYTES ((size_t)4096)
+
 /* A variable may have more members than are asked for: so much larger at most. */
 #define MOST_TIMES 3
+
+/* Linked objects have a few dozen sections; variables in those further on are not found. */
+#define MOST_SECTIONS 256
 
 struct search {
 	const char *path;
@@ -25,8 +31,11 @@ struct search {
 	size_t name_bytes; /* with the NUL */
 	size_t bytes;      /* of the variable */
 	struct hs_elf_file file;
-	size_t relocated; /* the section of constants with addresses: vtables, type_info; 0: none */
+	bool writable[MOST_SECTIONS];
 	char *chunk;
+	char *names;       /* bytes of the table's names that have been read: */
+	uint64_t names_at; /* from here on, */
+	size_t names_read; /* so many */
 	uint64_t searched; /* bytes of the table that has been */
 	uint64_t address;  /* found */
 };
@@ -36,31 +45,43 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
 	return value < limit ? value : limit;
 }
 
-static bool is_writable(const struct search *search, uint16_t section)
+/* Not those of constants with addresses: vtables, type_info. */
+static void find_writable(struct search *search)
 {
+	size_t relocated = hs_elf_file_find_name(&search->file, ".data.rel.ro");
 	Elf64_Shdr header;
 
-	return section != SHN_UNDEF && section < SHN_LORESERVE && section != search->relocated &&
-	       hs_elf_file_section(&search->file, section, &header) &&
-	       (header.sh_flags & SHF_WRITE) != 0;
+	for (size_t i = 1;
+	     i < MOST_SECTIONS && hs_elf_file_section(&search->file, i, &header); i++)
+		search->writable[i] = (header.sh_flags & SHF_WRITE) != 0 && i != relocated;
 }
 
-static bool is_named(const struct search *search, const Elf64_Shdr *names, uint64_t name)
+static bool is_named(struct search *search, const Elf64_Shdr *names, uint64_t name)
 {
-	char text[HS_DATA_SYMBOL_BYTES];
+	uint64_t end = name + search->name_bytes;
 
-	return name < names->sh_size && search->name_bytes <= names->sh_size - name &&
-	       hs_elf_file_read(&search->file, text, search->name_bytes,
-				names->sh_offset + name) == 0 &&
-	       memcmp(text, search->name, search->name_bytes) == 0;
+	if (name >= names->sh_size || search->name_bytes > names->sh_size - name)
+		return false;
+	if (name < search->names_at || end > search->names_at + search->names_read) {
+		search->names_at = name;
+		search->names_read = (size_t)at_most(names->sh_size - name, NAMES_BYTES);
+		if (hs_elf_file_read(&search->file, search->names, search->names_read,
+				     names->sh_offset + name) < 0) {
+			search->names_read = 0;
+			return false;
+		}
+	}
+	return memcmp(search->names + (name - search->names_at), search->name,
+		      search->name_bytes) == 0;
 }
 
 /* Few symbols are of the variable's kind and about its size: their names alone are read. */
-static bool is_wanted(const struct search *search, const Elf64_Shdr *names, const Elf64_Sym *symbol)
+static bool is_wanted(struct search *search, const Elf64_Shdr *names, const Elf64_Sym *symbol)
 {
 	return ELF64_ST_TYPE(symbol->st_info) == STT_OBJECT && symbol->st_size >= search->bytes &&
 	       symbol->st_size <= MOST_TIMES * search->bytes &&
-	       is_writable(search, symbol->st_shndx) && is_named(search, names, symbol->st_name);
+	       symbol->st_shndx < MOST_SECTIONS && search->writable[symbol->st_shndx] &&
+	       is_named(search, names, symbol->st_name);
 }
 
 static int search_table(struct search *search, uint32_t type)
@@ -72,6 +93,7 @@ static int search_table(struct search *search, uint32_t type)
 	    table.symbols.sh_size <= search->searched)
 		return -ENOENT;
 	search->searched = table.symbols.sh_size;
+	search->names_read = 0;
 	for (uint64_t at = 0; at < table.symbols.sh_size; at += CHUNK_BYTES) {
 		size_t bytes = (size_t)at_most(table.symbols.sh_size - at, CHUNK_BYTES);
 		int error = hs_elf_file_read(&search->file, search->chunk, bytes,
@@ -101,7 +123,7 @@ static int search_object(void *context)
 		return result;
 	if (search->build_id[0] != '\0' && strcmp(search->build_id, search->file.build_id) != 0)
 		result = -ESTALE;
-	search->relocated = hs_elf_file_find_name(&search->file, ".data.rel.ro");
+	find_writable(search);
 	if (result == 0)
 		result = search_table(search, SHT_SYMTAB);
 	if (result == -ENOENT)
@@ -123,11 +145,12 @@ int hs_data_symbol_find(const char *path, const char *build_id, const char *name
 	};
 	int result;
 
-	if (search.name_bytes > HS_DATA_SYMBOL_BYTES)
+	if (search.name_bytes > NAMES_BYTES)
 		return -EINVAL;
-	search.chunk = hs_arena_alloc(CHUNK_BYTES);
+	search.chunk = hs_arena_alloc(CHUNK_BYTES + NAMES_BYTES);
 	if (search.chunk == NULL)
 		return -ENOMEM;
+	search.names = search.chunk + CHUNK_BYTES;
 	result = hs_assertion_catch(search_object, &search);
 	hs_elf_file_abandon(&search.file);
 	hs_arena_free(search.chunk);

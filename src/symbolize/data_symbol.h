@@ -13,13 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longest name, with the NUL. */
-#define HS_DATA_SYMBOL_BYTES 64
-
 /*
  * Find the ELF virtual address of a variable of so many bytes, or some more, not a constant, that
  * the object at path defines, in its symbol table or its dynamic symbols.  build_id: of the image
- * in memory, "" = not known.  Returns 0, -ENOENT (there is none) or -errno.
+ * in memory, "" = not known.  Returns 0, -ENOENT (there is none) or -errno (-EINVAL: a name of more
+ * than 4,095 bytes).
  */
 int hs_data_symbol_find(const char *path, const char *build_id, const char *name, size_t bytes,
 			uint64_t *address);

@@ -206,56 +206,6 @@ static int grow(struct hs_symbol_list *list)
 	return 0;
 }
 
-static uint64_t block_bit(uint64_t block)
-{
-	return (uint64_t)1 << block % 64;
-}
-
-void hs_symbol_list_want(struct hs_symbol_list *list, const struct hs_wanted *wanted)
-{
-	list->wanted = wanted;
-	memset(list->wanted_blocks, 0, sizeof list->wanted_blocks);
-	for (size_t i = 0; wanted != NULL && i < wanted->count; i++) {
-		uint64_t block = wanted->addresses[i] / HS_WANTED_BLOCK_BYTES;
-
-		list->wanted_blocks[block % HS_WANTED_BLOCKS / 64] |= block_bit(block);
-	}
-}
-
-/* Most symbols are not wanted, and are told by this: of 10^5, all but a few per cent. */
-static bool may_want(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes)
-{
-	uint64_t first = value / HS_WANTED_BLOCK_BYTES;
-	uint64_t last = (value + bytes - 1) / HS_WANTED_BLOCK_BYTES;
-
-	return bytes > HS_WANTED_BLOCK_BYTES ||
-	       (list->wanted_blocks[first % HS_WANTED_BLOCKS / 64] & block_bit(first)) != 0 ||
-	       (list->wanted_blocks[last % HS_WANTED_BLOCKS / 64] & block_bit(last)) != 0;
-}
-
-bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes)
-{
-	size_t low = 0, high;
-
-	if (bytes == 0)
-		bytes = 1;
-	if (list->wanted == NULL)
-		return true;
-	if (!may_want(list, value, bytes))
-		return false;
-	/* The first wanted address that is not below value. */
-	for (high = list->wanted->count; low < high;) {
-		size_t middle = low + (high - low) / 2;
-
-		if (list->wanted->addresses[middle] < value)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < list->wanted->count &&
-	       list->wanted->addresses[low] - value < bytes;
-}
-
 int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
 		       uint64_t limit, uint32_t name)
 {
@@ -271,6 +221,7 @@ int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uin
 		bytes = HS_SYMBOL_MAX_BYTES;
 	if (list->count == list->capacity && grow(list) < 0)
 		return -ENOMEM;
+	hs_symbol_list_note_named(list, symbol->st_value, bytes);
 	list->symbols[list->count++] = (struct hs_symbol){
 		.value = symbol->st_value,
 		.name = name,
@@ -358,8 +309,17 @@ int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_tabl
 	struct chunk *chunk = hs_arena_alloc(sizeof *chunk);
 	int result = chunk != NULL ? 0 : -ENOMEM;
 
-	for (size_t i = 0; i < table_count && result == 0; i++)
-		result = read_table(list, &tables[i], chunk);
+	/* Without memory for it all tables are read. */
+	if (list->wanted != NULL)
+		list->named = hs_arena_zalloc(list->wanted->count);
+	if (list->named != NULL)
+		list->unnamed = list->wanted->count;
+	for (size_t i = 0; i < table_count && result == 0; i++) {
+		if (list->named == NULL || list->unnamed > 0)
+			result = read_table(list, &tables[i], chunk);
+	}
+	hs_arena_free(list->named);
+	list->named = NULL;
 	hs_arena_free(chunk);
 	return result;
 }

@@ -52,6 +52,9 @@ struct hs_symbol_list {
 	const struct hs_wanted *wanted; /* only symbols that contain one are added; NULL: all */
 	/* A bit for each block that has a wanted address. */
 	uint64_t wanted_blocks[HS_WANTED_BLOCKS / 64];
+	/* While tables are read: whether a symbol has a wanted address, and how many none has. */
+	unsigned char *named; /* NULL: not kept */
+	size_t unnamed;
 };
 
 /* A symbol table of an object.  Belongs to file. */
@@ -70,7 +73,8 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
 			  uint32_t type);
 
 /*
- * Fill a list from tables: the functions that are defined and wanted, with their names.
+ * Fill a list from tables: the functions that are defined and wanted, with their names.  A table is
+ * not read if those before it have a function for each wanted address.
  * Objects have 10^5 symbols and more, so neither the table nor its names are in memory
  * as a whole.  What is damaged is left out.  Returns 0 or -ENOMEM.
  */
@@ -82,6 +86,9 @@ void hs_symbol_list_want(struct hs_symbol_list *list, const struct hs_wanted *wa
 
 /* Whether a symbol of these bytes (0: no size) contains a wanted address. */
 bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uint64_t bytes);
+
+/* A symbol of these bytes has been added. */
+void hs_symbol_list_note_named(struct hs_symbol_list *list, uint64_t value, uint64_t bytes);
 
 /*
  * Read the name of a symbol of a table into the list's names, without its version
