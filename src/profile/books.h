@@ -20,9 +20,13 @@
 #include "profile/thread_names.h"
 #include "profile/waiting_frees.h"
 #include "sample/live_set.h"
+#include "sample/sampler.h"
 
 /* So many freed slots at a time. */
 #define HS_FETCHED_FREES 64
+
+/* A power of two. */
+#define HS_PRODUCER_WEIGHERS 4u
 
 struct hs_producer {
 	struct hs_commit_order order;
@@ -38,6 +42,7 @@ struct hs_producer {
 	struct hs_hint_names *hint_names; /* NULL: no hints can come late */
 	struct hs_frame_filter filter;
 	struct hs_delta delta;
+	struct hs_weigher weighers[HS_PRODUCER_WEIGHERS]; /* by the interval's hash */
 	unsigned labels;        /* bits of enum hs_label */
 	uint32_t lost_callsite; /* the stack of the [lost] row */
 	uint32_t epoch;         /* samples of another are dropped; 0: all are */

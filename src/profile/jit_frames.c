@@ -69,6 +69,13 @@ static bool is_same_file(const struct hs_mapping *one, const struct hs_mapping *
 	       strcmp(one->build_id, other->build_id) == 0 && strcmp(one->path, other->path) == 0;
 }
 
+static bool may_have_descriptor(const struct hs_mapping *mapping)
+{
+	const unsigned flags = HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT;
+
+	return (mapping->flags & flags) == HS_MAPPING_FILE;
+}
+
 /*
  * Whether an object has been searched already: its code may be mapped in several pieces.  Where it
  * has been loaded twice there are two descriptors, if it has one.
@@ -80,7 +87,7 @@ static bool was_searched(const struct hs_jit_frames *jit, uint32_t id)
 	while (id-- > 0) {
 		const struct hs_mapping *before = hs_mapping_table_get(jit->table, id);
 
-		if (is_same_file(before, mapping) &&
+		if (may_have_descriptor(before) && is_same_file(before, mapping) &&
 		    (before->load_bias == mapping->load_bias || jit->gdb.list_count == 0))
 			return true;
 	}
@@ -104,9 +111,7 @@ static void find_descriptors(struct hs_jit_frames *jit)
 		uint32_t id = jit->searched++;
 		const struct hs_mapping *mapping = hs_mapping_table_get(jit->table, id);
 
-		if ((mapping->flags & (HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT)) ==
-			    HS_MAPPING_FILE &&
-		    !was_searched(jit, id) &&
+		if (may_have_descriptor(mapping) && !was_searched(jit, id) &&
 		    hs_data_symbol_find(mapping->path, mapping->build_id, HS_GDB_JIT_SYMBOL,
 					sizeof(struct hs_gdb_jit_descriptor), &address) == 0)
 			hs_gdb_jit_add(&jit->gdb, mapping->load_bias + address);

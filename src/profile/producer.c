@@ -120,11 +120,15 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 		event->thread = hs_thread_names_read(&producer->threads, record->tid);
 }
 
-static uint64_t weight_of(const struct hs_unwound *record)
+static uint64_t weight_of(struct hs_producer *producer, const struct hs_unwound *record)
 {
+	/* Few intervals are in use at a time: that of each heap, and the one before it. */
+	uint64_t hash = record->interval_bytes * 0x9e3779b97f4a7c15u;
+	struct hs_weigher *weigher = &producer->weighers[hash >> 32 & (HS_PRODUCER_WEIGHERS - 1)];
+
 	return (record->flags & HS_RECORD_WEIGHED) != 0
 		       ? record->weight
-		       : hs_sampler_weight(record->size, record->interval_bytes);
+		       : hs_weigher_weight(weigher, record->size, record->interval_bytes);
 }
 
 static void take_allocation(struct hs_producer *producer, const struct hs_unwound *record)
@@ -142,7 +146,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	};
 
 	if (producer->stream != NULL) {
-		event.weight = weight_of(record);
+		event.weight = weight_of(producer, record);
 		hs_producer_put(producer, record->sequence, &event);
 		return;
 	}
@@ -154,7 +158,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	else
 		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
 	/* Meanwhile the stack's node may be on its way. */
-	event.weight = weight_of(record);
+	event.weight = weight_of(producer, record);
 	/* Not a locked addition: after one nothing is loaded ahead of its turn. */
 	hs_count_alone(&hs_heaps[record->heap].sampled_bytes, record->size);
 	if (event.callsite != HS_CALLSITE_NONE) {

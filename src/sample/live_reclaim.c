@@ -340,7 +340,10 @@ int hs_live_set_maintain(uint32_t headroom)
 {
 	/* In this order, acquire: what is freed is in use. */
 	uint32_t freed = hs_live_slots.freed + freed_and_not_taken(), in_use = hs_live_set_used();
-	/* What is freed is not in the index, however long the producer has yet to come to it. */
+	/*
+	 * What is freed is not in the index, however long the producer has yet to come to it.
+	 * What the journal has counts as if it were: too large a table, at worst for all of that.
+	 */
 	int error = hs_live_index_maintain(in_use - freed);
 
 	hs_live_map_maintain();

@@ -111,7 +111,6 @@ static const struct {
 	{ 0x4081020408102040, 0x3f469c22ef8466c5 },
 };
 
-#define ONE_Q62 ((int64_t)1 << 62)
 #define LOG2E_Q62 0x5c551d94ae0bf85el
 
 static int64_t multiply_q62(int64_t a, int64_t b)
@@ -120,16 +119,17 @@ static int64_t multiply_q62(int64_t a, int64_t b)
 }
 
 /*
- * ln(1 + e) in units of 2^-62, for |e| <= 1/64: five terms of its series; the next is below
- * 2^-38.
+ * log2(1 + e) in units of 2^-62, for |e| <= 1/64: five terms of its series; the next is below
+ * 2^-37.  In pairs, which need not wait for each other.
  */
-static int64_t ln_of_1_plus(int64_t e)
+static int64_t log2_of_1_plus(int64_t e)
 {
-	int64_t sum = ONE_Q62 / 4 - multiply_q62(e, ONE_Q62 / 5);
+	int64_t square = multiply_q62(e, e);
+	int64_t low = LOG2E_Q62 / 2 - multiply_q62(e, LOG2E_Q62 / 3);
+	int64_t high = LOG2E_Q62 / 4 - multiply_q62(e, LOG2E_Q62 / 5);
 
-	sum = ONE_Q62 / 3 - multiply_q62(e, sum);
-	sum = ONE_Q62 / 2 - multiply_q62(e, sum);
-	return multiply_q62(e, ONE_Q62 - multiply_q62(e, sum));
+	return multiply_q62(e, LOG2E_Q62) -
+	       multiply_q62(square, low + multiply_q62(square, high));
 }
 
 /* -log2(u / 2^64) in units of 2^-32, for u > 0. */
@@ -140,9 +140,9 @@ static uint64_t negative_log2(uint64_t u)
 	unsigned part = mantissa >> 58 & 31;
 	/* The mantissa divided by c: near 1. */
 	uint64_t near = (uint64_t)((unsigned __int128)mantissa * parts[part].reciprocal >> 63);
-	int64_t logarithm = ln_of_1_plus((int64_t)(near - ((uint64_t)1 << 63)) >> 1);
+	int64_t logarithm = log2_of_1_plus((int64_t)(near - ((uint64_t)1 << 63)) >> 1) +
+			    (int64_t)parts[part].logarithm;
 
-	logarithm = multiply_q62(logarithm, LOG2E_Q62) + (int64_t)parts[part].logarithm;
 	return ((uint64_t)(zeros + 1) << 32) - (uint64_t)(logarithm >> 30);
 }
 
@@ -157,6 +157,12 @@ static uint64_t draw_bytewise(uint64_t *random, uint64_t interval)
 	return bytes;
 }
 
+/* 1 / (12 n) in units of 2^-20. */
+static uint32_t twelfth(uint64_t interval)
+{
+	return interval < (1u << 20) / 12 ? (1u << 20) / 12 / (uint32_t)interval : 0;
+}
+
 uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval)
 {
 	if (interval <= 1)
@@ -169,27 +175,69 @@ uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval)
 	 * = n - 1/2 - 1/(12 n) - ..., in units of 2^-20; the terms left out are below
 	 * 2^-24 of it.
 	 */
-	uint64_t scale = (interval << 20) - (1u << 19) - (1u << 20) / (12 * interval);
+	uint64_t scale = (interval << 20) - (1u << 19) - twelfth(interval);
 	uint64_t log2_scale = (uint64_t)((unsigned __int128)scale * LN2_Q64 >> 64);
 	uint64_t u = hs_sampler_random(random) | 1;
 
 	return (uint64_t)((unsigned __int128)negative_log2(u) * log2_scale >> 52) + 1;
 }
 
+/* Probabilities are in units of 2^-64, a little less than they are. */
+static uint64_t missed_by_one(uint64_t interval)
+{
+	return UINT64_MAX - UINT64_MAX / interval;
+}
+
+static uint64_t squared(uint64_t probability)
+{
+	return (uint64_t)((unsigned __int128)probability * probability >> 64);
+}
+
+static uint64_t missed_too(uint64_t missed, uint64_t probability)
+{
+	return (uint64_t)(((unsigned __int128)missed * probability + missed) >> 64);
+}
+
+static uint64_t weight_if_missed(uint64_t missed)
+{
+	return (uint64_t)(((unsigned __int128)1 << (64 + HS_WEIGHT_SHIFT)) /
+			  (((unsigned __int128)1 << 64) - missed));
+}
+
 uint64_t hs_sampler_weight(uint64_t size, uint64_t interval)
 {
-	uint64_t base, missed = UINT64_MAX; /* (1 - 1/n)^k, units of 2^-64 */
+	uint64_t power, missed = UINT64_MAX; /* (1 - 1/n)^k */
 
 	if (interval <= 1)
 		return HS_WEIGHT_ONE;
-	base = UINT64_MAX - UINT64_MAX / interval;
+	power = missed_by_one(interval);
 	for (uint64_t k = size + (size == 0); k > 0; k >>= 1) {
 		if (k & 1)
-			missed = (uint64_t)(((unsigned __int128)missed * base + missed) >> 64);
-		base = (uint64_t)((unsigned __int128)base * base >> 64);
+			missed = missed_too(missed, power);
+		power = squared(power);
 	}
-	return (uint64_t)(((unsigned __int128)1 << (64 + HS_WEIGHT_SHIFT)) /
-			  (((unsigned __int128)1 << 64) - missed));
+	return weight_if_missed(missed);
+}
+
+static void set_interval(struct hs_weigher *weigher, uint64_t interval)
+{
+	weigher->interval = interval;
+	weigher->missed[0] = missed_by_one(interval);
+	for (int i = 1; i < HS_WEIGHER_POWERS; i++)
+		weigher->missed[i] = squared(weigher->missed[i - 1]);
+}
+
+uint64_t hs_weigher_weight(struct hs_weigher *weigher, uint64_t size, uint64_t interval)
+{
+	uint64_t missed = UINT64_MAX;
+
+	if (interval <= 1)
+		return HS_WEIGHT_ONE;
+	if (weigher->interval != interval)
+		set_interval(weigher, interval);
+	for (uint64_t k = size + (size == 0); k > 0; k &= k - 1)
+		missed = missed_too(missed, weigher->missed[__builtin_ctzll(k)]);
+	return weight_if_missed(missed);
 }
 
 void hs_sampler_settle(struct hs_thread_state *thread, uint64_t countdown)

@@ -111,6 +111,17 @@ uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes);
 /* 1 / p(size) in units of 1 / HS_WEIGHT_ONE. */
 uint64_t hs_sampler_weight(uint64_t size, uint64_t interval_bytes);
 
+#define HS_WEIGHER_POWERS 64
+
+/* For many weights: what depends on the interval alone is kept.  At first all 0. */
+struct hs_weigher {
+	uint64_t interval;
+	uint64_t missed[HS_WEIGHER_POWERS]; /* that 2^i bytes are all not chosen, units of 2^-64 */
+};
+
+/* The same as hs_sampler_weight(). */
+uint64_t hs_weigher_weight(struct hs_weigher *weigher, uint64_t size, uint64_t interval_bytes);
+
 /* Add what thread has counted down since the last time to the exact total. */
 void hs_sampler_settle(struct hs_thread_state *thread, uint64_t countdown);
 

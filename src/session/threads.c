@@ -25,6 +25,9 @@
 /* Records between two moments at which a fork can come in, unless one waits already. */
 #define BATCH_RECORDS 64
 
+/* Of full batches, one in so many is followed by a look at the thread's clock: a system call. */
+#define CLOCK_BATCHES 16
+
 /*
  * When the worker has read all it looks again by itself after this long, or when the ring fills
  * up: so samples in close succession cost neither the program a wake nor us a switch each.
@@ -99,6 +102,7 @@ static int records_in(const struct hs_ring *ring)
 /* As many records as a fork may wait for.  Returns how many there were. */
 static int unwind_batch(enum hs_worker_result *result)
 {
+	static unsigned full_batches;
 	struct hs_session *session = &hs_session;
 	int done = 0, there;
 
@@ -114,7 +118,8 @@ static int unwind_batch(enum hs_worker_result *result)
 	hs_ring_prepare(&session->ring);
 	if (*result == HS_WORKER_STALLED)
 		hs_ring_close_dead(&session->ring);
-	hs_cpu_note_worker();
+	if (done < BATCH_RECORDS || ++full_batches % CLOCK_BATCHES == 0)
+		hs_cpu_note_worker();
 	hs_lock_hand_over(&session->worker_batch);
 	return done;
 }
@@ -326,6 +331,7 @@ static bool agrees_to_stop(void)
 void *hs_threads_producer(void *unused)
 {
 	struct hs_session *session = &hs_session;
+	unsigned turns = 0;
 	int64_t sleep_ns;
 	bool busy;
 
@@ -338,7 +344,8 @@ void *hs_threads_producer(void *unused)
 		hs_lock_acquire(&session->producer_batch);
 		busy = hs_threads_produce();
 		hs_schedule_run_due();
-		hs_cpu_guard_follow();
+		if (!busy || ++turns % CLOCK_BATCHES == 0)
+			hs_cpu_guard_follow();
 		sleep_ns = hs_schedule_sleep_ns();
 		if (hs_producer_commit(session->producer) &&
 		    (sleep_ns < 0 || sleep_ns > GAP_NS / 10))

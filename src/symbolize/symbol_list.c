@@ -303,6 +303,18 @@ static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table 
 	return read_symbols(&reader);
 }
 
+/*
+ * Whether a table need not be read: all functions that are wanted have been found in the first,
+ * and this one's are among those.  That is so of the dynamic symbols and a .symtab, unless most of
+ * it has been stripped, or it is the compressed part of an object, which is an image.
+ */
+static bool is_needless(const struct hs_symbol_list *list, const struct hs_symbol_table *first,
+			const struct hs_symbol_table *table)
+{
+	return list->named != NULL && list->unnamed == 0 && first->file->image == NULL &&
+	       first->symbols.sh_size > table->symbols.sh_size;
+}
+
 int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
 			size_t table_count)
 {
@@ -315,7 +327,7 @@ int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_tabl
 	if (list->named != NULL)
 		list->unnamed = list->wanted->count;
 	for (size_t i = 0; i < table_count && result == 0; i++) {
-		if (list->named == NULL || list->unnamed > 0)
+		if (i == 0 || !is_needless(list, &tables[0], &tables[i]))
 			result = read_table(list, &tables[i], chunk);
 	}
 	hs_arena_free(list->named);

@@ -73,8 +73,8 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
 			  uint32_t type);
 
 /*
- * Fill a list from tables: the functions that are defined and wanted, with their names.  A table is
- * not read if those before it have a function for each wanted address.
+ * Fill a list from tables: the functions that are defined and wanted, with their names.  The
+ * dynamic symbols are not read if a larger table has a function for each wanted address.
  * Objects have 10^5 symbols and more, so neither the table nor its names are in memory
  * as a whole.  What is damaged is left out.  Returns 0 or -ENOMEM.
  */

@@ -4,6 +4,9 @@
 
 #include "symbolize/symbol_list.h"
 
+/* Of a function's addresses; a damaged table may have many functions with all of them. */
+#define NOTED_AT_ONCE 256
+
 static uint64_t block_bit(uint64_t block)
 {
 	return (uint64_t)1 << block % 64;
@@ -65,11 +68,13 @@ bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uin
 void hs_symbol_list_note_named(struct hs_symbol_list *list, uint64_t value, uint64_t bytes)
 {
 	const struct hs_wanted *wanted = list->wanted;
+	size_t i, end;
 
-	if (list->named == NULL)
+	if (list->named == NULL || list->unnamed == 0)
 		return;
-	for (size_t i = first_wanted(wanted, value);
-	     i < wanted->count && wanted->addresses[i] - value < bytes; i++) {
+	i = first_wanted(wanted, value);
+	end = wanted->count - i < NOTED_AT_ONCE ? wanted->count : i + NOTED_AT_ONCE;
+	for (; i < end && wanted->addresses[i] - value < bytes; i++) {
 		list->unnamed -= !list->named[i];
 		list->named[i] = 1;
 	}

@@ -102,6 +102,7 @@ static void test_draws(void)
 
 static void test_weights(void)
 {
+	static struct hs_weigher weigher;
 	long double worst = 0;
 
 	for (unsigned i = 0; i < INTERVALS; i++) {
@@ -117,6 +118,8 @@ static void test_weights(void)
 
 			worst = error > worst ? error : worst;
 			CHECK(error <= 1e-6L);
+			CHECK_INT(hs_weigher_weight(&weigher, size, interval),
+				  hs_sampler_weight(size, interval));
 		}
 	}
 	printf("largest relative error of a weight: %Lg\n", worst);

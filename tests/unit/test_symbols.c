@@ -337,6 +337,29 @@ static void write_debug_file(const char *path, bool same_id)
 	close(fd);
 }
 
+/* An object with little left: another name for what is wanted, which is not the one to show. */
+static void prefers_exported_names_to_what_is_left(void)
+{
+	static const struct elf_symbol exported[] = {FUNCTION("shown", 0x1000, 0x20),
+						     FUNCTION("other", 0x1100, 0x20)};
+	static const struct elf_symbol left[] = {
+		{"__left", 0x1000, 0x20, STB_LOCAL, STT_FUNC, ELF_TEXT}};
+	static const struct elf_spec object = {.symbols = left,
+					       .count = COUNT(left),
+					       .dynamic = exported,
+					       .dynamic_count = COUNT(exported)};
+	static const uint64_t address = 0x1008;
+	static const struct hs_wanted wanted = {&address, 1};
+	struct hs_symbols *symbols;
+	int result;
+
+	elf_write(&image, &object);
+	symbols = load_wanted(image.data, image.bytes, "", &wanted, &result);
+	CHECK_INT(result, 0);
+	CHECK_STR(hs_symbols_find(symbols, address), "shown");
+	hs_symbols_free(symbols);
+}
+
 static void finds_debug_file_of_same_build_id_only(void)
 {
 	static const struct elf_symbol exported[] = { FUNCTION("exported", 0x1200, 0x40),
@@ -405,6 +428,7 @@ int main(void)
 	RUN(takes_only_defined_functions);
 	RUN(reads_long_section_numbers);
 	RUN(tells_dwarf_in_the_object);
+	RUN(prefers_exported_names_to_what_is_left);
 	RUN(finds_debug_file_of_same_build_id_only);
 	RUN(refuses_a_file_of_another_build_id);
 	return CHECK_RESULT();
