@@ -322,10 +322,10 @@ int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_tabl
 	int result = chunk != NULL ? 0 : -ENOMEM;
 
 	/* Without memory for it all tables are read. */
-	if (list->wanted != NULL)
+	if (list->wanted != NULL) {
 		list->named = hs_arena_zalloc(list->wanted->count);
-	if (list->named != NULL)
 		list->unnamed = list->wanted->count;
+	}
 	for (size_t i = 0; i < table_count && result == 0; i++) {
 		if (i == 0 || !is_needless(list, &tables[0], &tables[i]))
 			result = read_table(list, &tables[i], chunk);
