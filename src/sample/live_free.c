@@ -115,8 +115,7 @@ static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t 
 	return true;
 }
 
-/* With a journal alone: malloc's samples have one before the next is entered, so it is one at most.
- */
+/* With a journal alone: one at most, for malloc's samples end before the next is entered. */
 static inline uint32_t free_to_journal(uint64_t address, _Atomic uint64_t *sequence)
 {
 	struct hs_live_search search;
