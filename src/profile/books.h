@@ -28,6 +28,15 @@
 /* A power of two. */
 #define HS_PRODUCER_WEIGHERS 4u
 
+/* Records that were looked at ahead and may not be taken yet; a power of two. */
+#define HS_EXPECTED_STACKS 4u
+
+/* number: of the record; 0: none, or one whose stack is not told by its frames alone. */
+struct hs_expected_stack {
+	uint64_t number;
+	struct hs_stack_hash hash;
+};
+
 struct hs_producer {
 	struct hs_commit_order order;
 	struct hs_waiting_frees frees; /* too far ahead for `order` */
@@ -36,6 +45,8 @@ struct hs_producer {
 	struct hs_callsite_trie trie;
 	struct hs_location_table locations;
 	struct hs_stack_cache known_stacks;
+	struct hs_expected_stack expected[HS_EXPECTED_STACKS];
+	uint32_t expected_count; /* ever: the next one's place */
 	struct hs_thread_names threads;
 	struct hs_names names;
 	struct hs_jit_frames *jit_frames; /* NULL: generated code is not told apart */

@@ -47,17 +47,12 @@ static uint32_t intern_frames(struct hs_producer *producer, struct hs_jit_frames
 	return node;
 }
 
-uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
-			 uint32_t count)
+static uint32_t find_or_intern(struct hs_producer *producer, struct hs_jit_frames *jit,
+			       struct hs_stack_hash hash, const struct hs_frame *frames,
+			       uint32_t count)
 {
-	struct hs_jit_frames *jit = producer->jit_frames;
-	struct hs_stack_hash hash;
-	uint32_t node;
+	uint32_t node = hs_stack_cache_find(&producer->known_stacks, &producer->trie, hash, count);
 
-	if (jit != NULL && !hs_jit_frames_follow(jit, frames, count))
-		jit = NULL;
-	hash = hash_stack(jit, frames, count);
-	node = hs_stack_cache_find(&producer->known_stacks, &producer->trie, hash, count);
 	if (node != HS_CALLSITE_NONE)
 		return node;
 	node = intern_frames(producer, jit, frames, count);
@@ -66,9 +61,56 @@ uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_frame *fr
 	return node;
 }
 
+static struct hs_expected_stack *expected_at(struct hs_producer *producer, uint32_t place)
+{
+	return &producer->expected[place & (HS_EXPECTED_STACKS - 1)];
+}
+
+void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	const struct hs_jit_frames *jit = producer->jit_frames;
+	uint32_t place = producer->expected_count++;
+	const struct hs_expected_stack *before = expected_at(producer, place - 1);
+	struct hs_expected_stack *expected = expected_at(producer, place);
+
+	*expected = (struct hs_expected_stack){0};
+	/* What the compilers say of generated code is asked for in the record's turn. */
+	if (jit == NULL || !hs_jit_frames_may_be_in(jit, record->frames, record->frame_count)) {
+		expected->number = record->sequence;
+		expected->hash = hash_stack(NULL, record->frames, record->frame_count);
+		hs_stack_cache_fetch_set(&producer->known_stacks, expected->hash);
+	}
+	if (before->number != 0)
+		hs_stack_cache_fetch_node(&producer->known_stacks, &producer->trie, before->hash);
+}
+
+/* NULL: the record's stack was not looked at ahead.  A number is one record's only. */
+static const struct hs_expected_stack *find_expected(struct hs_producer *producer, uint64_t number)
+{
+	for (uint32_t i = 0; i < HS_EXPECTED_STACKS; i++) {
+		if (producer->expected[i].number == number)
+			return &producer->expected[i];
+	}
+	return NULL;
+}
+
+uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	const struct hs_expected_stack *expected = find_expected(producer, record->sequence);
+	struct hs_jit_frames *jit = producer->jit_frames;
+	const struct hs_frame *frames = record->frames;
+	uint32_t count = record->frame_count;
+
+	if (expected != NULL)
+		return find_or_intern(producer, NULL, expected->hash, frames, count);
+	if (jit != NULL && !hs_jit_frames_follow(jit, frames, count))
+		jit = NULL;
+	return find_or_intern(producer, jit, hash_stack(jit, frames, count), frames, count);
+}
+
 uint32_t hs_intern_pseudo_stack(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
 {
 	struct hs_frame frame = {.address = pseudo, .mapping = HS_MAPPING_NONE};
 
-	return hs_intern_stack(producer, &frame, 1);
+	return find_or_intern(producer, NULL, hash_stack(NULL, &frame, 1), &frame, 1);
 }

@@ -8,16 +8,18 @@
 
 #include <stdint.h>
 
-#include "unwind/frame.h"
+#include "unwind/unwound.h"
 
 struct hs_producer;
 
+/* Look at a record's stack ahead, and fetch what hs_intern_stack() will need of it. */
+void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *record);
+
 /*
- * The node of a stack (leaf first), to be held or settled at once; HS_CALLSITE_NONE when out
+ * The node of a record's stack, to be held or settled at once; HS_CALLSITE_NONE when out
  * of memory.
  */
-uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_frame *frames,
-			 uint32_t count);
+uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_unwound *record);
 
 /* The same of a pseudo frame alone. */
 uint32_t hs_intern_pseudo_stack(struct hs_producer *producer, enum hs_pseudo_frame pseudo);

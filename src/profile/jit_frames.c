@@ -138,7 +138,8 @@ void hs_jit_frames_begin_batch(struct hs_jit_frames *jit)
 	jit->is_read = false;
 }
 
-bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count)
+bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_frame *frames,
+			     uint32_t count)
 {
 	uint32_t last = HS_MAPPING_NONE; /* not generated */
 
@@ -146,13 +147,19 @@ bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *fram
 		if (frames[i].mapping == last)
 			continue;
 		last = frames[i].mapping;
-		if (may_be_generated(jit, last)) {
-			if (!jit->is_read)
-				jit->is_read = !read_sources(jit, false) && !jit->gdb.is_stale;
+		if (may_be_generated(jit, last))
 			return true;
-		}
 	}
 	return false;
+}
+
+bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count)
+{
+	if (!hs_jit_frames_may_be_in(jit, frames, count))
+		return false;
+	if (!jit->is_read)
+		jit->is_read = !read_sources(jit, false) && !jit->gdb.is_stale;
+	return true;
 }
 
 uint32_t hs_jit_frames_code(struct hs_jit_frames *jit, struct hs_frame *frame)

@@ -39,10 +39,11 @@ struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table,
 					   size_t most_bytes);
 void hs_jit_frames_destroy(struct hs_jit_frames *jit);
 
-/*
- * Read what the compilers have said since, if a frame of a record may be generated code.
- * Returns whether one may.
- */
+/* Whether a frame of a record may be generated code. */
+bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_frame *frames,
+			     uint32_t count);
+
+/* Read what the compilers have said since, if one may.  Returns whether one may. */
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count);
 
 /* Records that follow may be newer than what was read. */

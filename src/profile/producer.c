@@ -150,11 +150,8 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		hs_producer_put(producer, record->sequence, &event);
 		return;
 	}
-	/* What its turn will need of it, while its stack is looked up. */
-	hs_live_set_fetch_slot(event.slot);
-	hs_live_set_fetch_book(event.slot);
 	if (record->frame_count > 0)
-		event.callsite = hs_intern_stack(producer, record->frames, record->frame_count);
+		event.callsite = hs_intern_stack(producer, record);
 	else
 		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
 	/* Meanwhile the stack's node may be on its way. */
@@ -171,6 +168,16 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.kind = HS_EVENT_NOTHING;
 	}
 	hs_producer_put(producer, record->sequence, &event);
+}
+
+void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	if (record->kind != HS_RECORD_ALLOCATION || record->sequence == 0 ||
+	    producer->stream != NULL)
+		return;
+	hs_live_set_fetch_slot(record->slot);
+	hs_live_set_fetch_book(record->slot);
+	hs_intern_expect(producer, record);
 }
 
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)

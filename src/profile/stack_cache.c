@@ -53,6 +53,24 @@ static uint32_t tag_of(struct hs_stack_hash hash)
 	return (uint32_t)hash.first;
 }
 
+void hs_stack_cache_fetch_set(const struct hs_stack_cache *cache, struct hs_stack_hash hash)
+{
+	__builtin_prefetch(set_of(cache, tag_of(hash), 0));
+}
+
+void hs_stack_cache_fetch_node(const struct hs_stack_cache *cache,
+			       const struct hs_callsite_trie *trie, struct hs_stack_hash hash)
+{
+	const struct hs_known_stack *set = set_of(cache, tag_of(hash), 0);
+	uint32_t node = 0;
+
+	/* All of them, without a branch: which one it is is no matter that can be foreseen. */
+	for (uint32_t i = 0; i < HS_STACK_CACHE_WAYS; i++)
+		node |= set[i].tag == tag_of(hash) ? set[i].node : 0;
+	if (node != 0 && node <= trie->interner.count)
+		__builtin_prefetch(hs_callsite_trie_get(trie, node - 1), 1);
+}
+
 static bool is_stack(const struct hs_callsite_trie *trie, uint32_t node, struct hs_stack_hash hash,
 		     uint32_t count)
 {

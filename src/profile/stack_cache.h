@@ -39,6 +39,11 @@ void hs_stack_cache_fini(struct hs_stack_cache *cache);
  */
 void hs_stack_cache_empty(struct hs_stack_cache *cache);
 
+/* What a look-up will need: its set; and when that is there, the node that it may find. */
+void hs_stack_cache_fetch_set(const struct hs_stack_cache *cache, struct hs_stack_hash hash);
+void hs_stack_cache_fetch_node(const struct hs_stack_cache *cache,
+			       const struct hs_callsite_trie *trie, struct hs_stack_hash hash);
+
 /* The node of a stack of this hash and count of frames; HS_CALLSITE_NONE: it is not known here. */
 uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
 			     const struct hs_callsite_trie *trie, struct hs_stack_hash hash,

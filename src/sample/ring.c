@@ -8,6 +8,7 @@
 #include "arch/regs.h"
 #include "base/alone.h"
 #include "base/sys.h"
+#include "sample/ring_word.h"
 
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
 #define BYTES_PER_SLOT 128
@@ -25,62 +26,6 @@
 
 /* A napping reader is woken when this part of the ring is in use. */
 #define FILLING_SHARE 4
-
-static uint32_t ticket_of(uint64_t packed)
-{
-	return (uint32_t)(packed >> 32);
-}
-
-static uint32_t position_of(uint64_t packed)
-{
-	return (uint32_t)packed;
-}
-
-static uint64_t pack(uint32_t ticket, uint32_t position)
-{
-	return (uint64_t)ticket << 32 | position;
-}
-
-#define TID_SHIFT 2
-#define UNITS_SHIFT 24
-#define LAP_SHIFT 40
-#define LAP_MASK 0xffffffu
-
-static uint32_t lap_of(const struct hs_ring *ring, uint32_t ticket)
-{
-	return ticket >> ring->slot_lg & LAP_MASK;
-}
-
-static uint64_t word_of(const struct hs_ring *ring, uint32_t ticket, uint32_t units, uint32_t tid)
-{
-	return (uint64_t)lap_of(ring, ticket) << LAP_SHIFT | (uint64_t)units << UNITS_SHIFT |
-	       (uint64_t)tid << TID_SHIFT | HS_RING_OPEN;
-}
-
-static bool word_is_of(const struct hs_ring *ring, uint64_t word, uint32_t ticket)
-{
-	return word >> LAP_SHIFT == lap_of(ring, ticket);
-}
-
-static uint32_t word_units(uint64_t word)
-{
-	return word >> UNITS_SHIFT & HS_RING_UNITS_MAX;
-}
-
-static uint32_t word_tid(uint64_t word)
-{
-	return word >> TID_SHIFT & HS_RING_TID_MAX;
-}
-
-static enum hs_ring_state word_state(uint64_t word)
-{
-	return (enum hs_ring_state)(word & 3);
-}
-
-static struct hs_ring_slot *slot_of(const struct hs_ring *ring, uint32_t ticket)
-{
-	return &ring->slots[ticket & (ring->slot_count - 1)];
-}
 
 size_t hs_ring_memory_bytes(size_t data_bytes)
 {
@@ -101,6 +46,7 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	atomic_store_explicit(&ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
 	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
 	ring->next = pack(ring->slot_count, 0);
+	ring->ahead = ring->next;
 	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
@@ -288,9 +234,20 @@ static void complete_claim(struct hs_ring *ring, uint64_t word)
 			memory_order_relaxed);
 }
 
+/* Where a record ends, and where it is.  at: its ticket and position. */
+static uint32_t position_behind(const struct hs_ring *ring, uint64_t at, uint64_t word)
+{
+	return position_of(at) + units_needed(ring, position_of(at), word_units(word));
+}
+
+static void *data_before(const struct hs_ring *ring, uint32_t end, uint64_t word)
+{
+	return ring->data + (size_t)((end - word_units(word)) & (ring->units - 1)) * HS_RING_UNIT;
+}
+
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 {
-	uint32_t ticket = ticket_of(ring->next), position = position_of(ring->next), end;
+	uint32_t ticket = ticket_of(ring->next);
 	struct hs_ring_slot *slot = slot_of(ring, ticket);
 	/* Acquire: the slot's fields and the record.  More for hs_ring_reader_sleep(). */
 	uint64_t word = atomic_load(&slot->word);
@@ -306,12 +263,29 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 	/* The slot's fields are the writer's yet. */
 	if (item->state == HS_RING_OPEN)
 		return;
-	end = position + units_needed(ring, position, word_units(word));
-	item->data =
-		ring->data + (size_t)((end - word_units(word)) & (ring->units - 1)) * HS_RING_UNIT;
+	item->data = data_before(ring, position_behind(ring, ring->next, word), word);
 	item->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
 	item->cookie = atomic_load_explicit(&slot->cookie, memory_order_relaxed);
 	item->sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
+}
+
+const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most)
+{
+	uint32_t ticket = ticket_of(ring->ahead), next = ticket_of(ring->next), end;
+	uint64_t word;
+
+	if ((int32_t)(ticket - next) < 0) {
+		ring->ahead = ring->next;
+		ticket = next;
+	}
+	/* Acquire: as in hs_ring_read(). */
+	word = atomic_load_explicit(&slot_of(ring, ticket)->word, memory_order_acquire);
+	if (ticket - next > most || !word_is_of(ring, word, ticket) ||
+	    word_state(word) != HS_RING_COMMITTED)
+		return NULL;
+	end = position_behind(ring, ring->ahead, word);
+	ring->ahead = pack(ticket + 1, end);
+	return data_before(ring, end, word);
 }
 
 void hs_ring_give_back(struct hs_ring *ring)
@@ -334,10 +308,10 @@ void hs_ring_give_back(struct hs_ring *ring)
 
 void hs_ring_pass(struct hs_ring *ring)
 {
-	uint32_t ticket = ticket_of(ring->next), position = position_of(ring->next);
+	uint32_t ticket = ticket_of(ring->next);
 	struct hs_ring_slot *slot = slot_of(ring, ticket);
-	uint32_t units = word_units(atomic_load_explicit(&slot->word, memory_order_relaxed));
-	uint32_t end = position + units_needed(ring, position, units);
+	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
+	uint32_t end = position_behind(ring, ring->next, word);
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 
 	atomic_store_explicit(&slot->sequence, 0, memory_order_relaxed);

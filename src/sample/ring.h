@@ -83,8 +83,9 @@ struct hs_ring {
 	_Alignas(64) _Atomic uint32_t reader_asleep;
 	_Atomic uint32_t used_units_max; /* high water, relaxed */
 
-	/* The same of the next record to read.  The reader's own. */
+	/* The same of the next record to read, and of the next to look at ahead.  The reader's own. */
 	_Alignas(64) uint64_t next;
+	uint64_t ahead;
 	/* Of the data, in units, and the descriptors: whose pages are there.  The reader's own. */
 	uint32_t prepared;
 	uint32_t prepared_slots;
@@ -185,6 +186,13 @@ void hs_ring_prepare(struct hs_ring *ring);
 
 /* Look at the next record.  Reader only.  item->state says whether there is one. */
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item);
+
+/*
+ * The first record that neither was passed nor was looked at so far, for what it will need to be
+ * fetched ahead; at most so many records behind the next.  NULL: there is none, or not yet.
+ * Reader only.
+ */
+const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most);
 
 /*
  * Done with the record last read.  Reader only.  Its room is given back to the writers by

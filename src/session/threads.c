@@ -242,6 +242,15 @@ static void watch_gap(bool waiting)
 	}
 }
 
+/* The records behind the next: what they need comes while that is taken. */
+static void expect_records(void)
+{
+	const void *record;
+
+	while ((record = hs_ring_look_ahead(&hs_session.queue, HS_PRODUCER_EXPECTED)) != NULL)
+		hs_producer_expect(hs_session.producer, record);
+}
+
 static bool is_ring_empty(void)
 {
 	return records_in(&hs_session.ring) == 0;
@@ -272,6 +281,7 @@ bool hs_threads_produce(void)
 		hs_ring_read(&session->queue, &item);
 		if (item.state != HS_RING_COMMITTED)
 			break;
+		expect_records();
 		hs_producer_take(session->producer, item.data);
 		hs_ring_pass(&session->queue);
 	}

@@ -97,10 +97,14 @@ static void allocate(struct record *record, uint64_t *block, uint64_t size, uint
 static __attribute__((noinline)) double take_batch(uint32_t count)
 {
 	double start = now_ns(), end;
+	uint32_t expected = 0;
 
 	hs_producer_take_freed(producer);
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; i < count; i++) {
+		while (expected < count && expected <= i + HS_PRODUCER_EXPECTED)
+			hs_producer_expect(producer, &batch[expected++].head);
 		hs_producer_take(producer, &batch[i].head);
+	}
 	hs_producer_commit(producer);
 	end = now_ns();
 	check(hs_live_set_maintain(4 * BATCH) == 0, "the live set does not grow");

@@ -67,6 +67,8 @@ static void take_queue(void)
 		MUST(unwound->frame_count <= DEPTH + 1);
 		MUST(item.bytes ==
 		     sizeof *unwound + unwound->frame_count * sizeof(struct hs_frame));
+		if (unwound->size % 2 == 0)
+			hs_producer_expect(producer, unwound);
 		hs_producer_take(producer, unwound);
 		hs_ring_release(&queue);
 	}

@@ -168,6 +168,14 @@ void hs_producer_begin_batch(struct hs_producer *producer)
 	is_batch_new = true;
 }
 
+/* Ahead is what has come, and is not taken yet. */
+void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *record)
+{
+	(void)producer;
+	MODEL_CHECK(record->size < RECORDS_MOST && record->sequence == record->size + 1);
+	MODEL_CHECK(taken[record->size] == 0);
+}
+
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	uint32_t ticket = (uint32_t)(hs_session.queue.next >> 32);

@@ -56,6 +56,13 @@ static void deliver(uint64_t number)
 		hs_producer_take(producer, &event->unwound);
 }
 
+/* Looked at ahead, or not: what is taken is the same. */
+static void look_ahead(uint64_t number)
+{
+	if (recorded[number].frees == 0)
+		hs_producer_expect(producer, &recorded[number].unwound);
+}
+
 /* Frees come one at a time or several at once. */
 static void commit(void)
 {
@@ -76,6 +83,9 @@ static void arrive(uint64_t *random, unsigned held_most)
 		while (held_count > (number < recorded_count ? held_most : 0)) {
 			unsigned pick = (unsigned)run_random(random, held_count);
 
+			if (run_random(random, 2) == 0)
+				look_ahead(held[pick]);
+			look_ahead(held[run_random(random, held_count)]);
 			deliver(held[pick]);
 			held[pick] = held[--held_count];
 			if (held_most == 0 || run_random(random, 3) == 0)

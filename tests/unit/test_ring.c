@@ -279,6 +279,59 @@ static void test_stopped_last_writer(void)
 	expect(10, 9);
 }
 
+static void expect_ahead(uint32_t most, unsigned char fill)
+{
+	const unsigned char *data = hs_ring_look_ahead(&ring, most);
+
+	CHECK(data != NULL);
+	if (data != NULL)
+		CHECK_INT(data[0], fill);
+}
+
+/* Each record once, in their order, and no further than what is committed. */
+static void test_look_ahead(void)
+{
+	struct place place;
+
+	fresh();
+	CHECK(hs_ring_look_ahead(&ring, 2) == NULL);
+	for (unsigned char i = 1; i <= 5; i++)
+		CHECK(put(i * 7u, HS_RING_ORDINARY, i));
+	CHECK(reserve(100, HS_RING_ORDINARY, &place));
+	expect_ahead(2, 1);
+	expect_ahead(2, 2);
+	expect_ahead(2, 3);
+	CHECK(hs_ring_look_ahead(&ring, 2) == NULL);
+	expect(7, 1);
+	expect_ahead(2, 4);
+	CHECK(hs_ring_look_ahead(&ring, 2) == NULL);
+	/* Passed without a look. */
+	for (unsigned char i = 2; i <= 5; i++)
+		expect(i * 7u, i);
+	CHECK(hs_ring_look_ahead(&ring, 2) == NULL); /* open */
+	memset(place.data, 9, 100);
+	CHECK(hs_ring_commit(&ring, place.ticket));
+	expect_ahead(2, 9);
+	CHECK(hs_ring_look_ahead(&ring, 2) == NULL);
+	expect(100, 9);
+	CHECK(put(1, HS_RING_ORDINARY, 10));
+	expect_ahead(0, 10);
+}
+
+/* Over the gap at the end of a lap. */
+static void test_look_ahead_wraps(void)
+{
+	fresh();
+	for (unsigned i = 0; i < 1000; i++) {
+		CHECK(put(1008, HS_RING_ORDINARY, (unsigned char)i));
+		CHECK(put(900, HS_RING_ORDINARY, (unsigned char)(i + 1)));
+		expect_ahead(1, (unsigned char)i);
+		expect_ahead(1, (unsigned char)(i + 1));
+		expect(1008, (unsigned char)i);
+		expect(900, (unsigned char)(i + 1));
+	}
+}
+
 static void test_unread_before(void)
 {
 	uint32_t fence;
@@ -309,9 +362,12 @@ static void test_counters_wrap(void)
 	atomic_store(&ring.head, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	atomic_store(&ring.tail, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	ring.next = ring.tail;
+	ring.ahead = ring.next;
 	for (unsigned i = 0; i < 40; i++) {
 		CHECK(put(500, HS_RING_ORDINARY, (unsigned char)i));
 		CHECK(put(100, HS_RING_ORDINARY, (unsigned char)i));
+		expect_ahead(1, (unsigned char)i);
+		expect_ahead(1, (unsigned char)i);
 		CHECK_INT(hs_ring_unread_before(&ring, hs_ring_head_ticket(&ring)), 2);
 		expect(500, (unsigned char)i);
 		expect(100, (unsigned char)i);
@@ -523,6 +579,8 @@ int main(void)
 	RUN(test_close_dead);
 	RUN(test_stopped_writer);
 	RUN(test_stopped_last_writer);
+	RUN(test_look_ahead);
+	RUN(test_look_ahead_wraps);
 	RUN(test_unread_before);
 	RUN(test_counters_wrap);
 	RUN(test_sleep_ends_at_the_timeout);

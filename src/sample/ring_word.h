@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What stands in the words of a ring (struct hs_ring_slot), and tickets packed with positions, as
+ * its head and tail are.  For ring.c.
+ */
+#ifndef HS_SAMPLE_RING_WORD_H
+#define HS_SAMPLE_RING_WORD_H
+
+#include "sample/ring.h"
+
+static inline uint32_t ticket_of(uint64_t packed)
+{
+	return (uint32_t)(packed >> 32);
+}
+
+static inline uint32_t position_of(uint64_t packed)
+{
+	return (uint32_t)packed;
+}
+
+static inline uint64_t pack(uint32_t ticket, uint32_t position)
+{
+	return (uint64_t)ticket << 32 | position;
+}
+
+#define TID_SHIFT 2
+#define UNITS_SHIFT 24
+#define LAP_SHIFT 40
+#define LAP_MASK 0xffffffu
+
+static inline uint32_t lap_of(const struct hs_ring *ring, uint32_t ticket)
+{
+	return ticket >> ring->slot_lg & LAP_MASK;
+}
+
+static inline uint64_t word_of(const struct hs_ring *ring, uint32_t ticket, uint32_t units,
+			       uint32_t tid)
+{
+	return (uint64_t)lap_of(ring, ticket) << LAP_SHIFT | (uint64_t)units << UNITS_SHIFT |
+	       (uint64_t)tid << TID_SHIFT | HS_RING_OPEN;
+}
+
+static inline bool word_is_of(const struct hs_ring *ring, uint64_t word, uint32_t ticket)
+{
+	return word >> LAP_SHIFT == lap_of(ring, ticket);
+}
+
+static inline uint32_t word_units(uint64_t word)
+{
+	return word >> UNITS_SHIFT & HS_RING_UNITS_MAX;
+}
+
+static inline uint32_t word_tid(uint64_t word)
+{
+	return word >> TID_SHIFT & HS_RING_TID_MAX;
+}
+
+static inline enum hs_ring_state word_state(uint64_t word)
+{
+	return (enum hs_ring_state)(word & 3);
+}
+
+static inline struct hs_ring_slot *slot_of(const struct hs_ring *ring, uint32_t ticket)
+{
+	return &ring->slots[ticket & (ring->slot_count - 1)];
+}
+
+#endif
