@@ -24,6 +24,9 @@
 #define CACHE_LINE 64u
 #define SLOTS_AHEAD (CACHE_LINE / sizeof(struct hs_ring_slot))
 
+/* A ring that is empty begins a new lap when more than this part of the last one is behind. */
+#define ANEW_SHARE 16
+
 /* A napping reader is woken when this part of the ring is in use. */
 #define FILLING_SHARE 4
 
@@ -53,14 +56,6 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	atomic_store_explicit(&ring->used_units_max, 0, memory_order_relaxed);
 }
 
-/* Units that a record takes at position, with what is skipped at the end of the data. */
-static uint32_t units_needed(const struct hs_ring *ring, uint32_t position, uint32_t units)
-{
-	uint32_t offset = position & (ring->units - 1);
-
-	return offset + units > ring->units ? ring->units - offset + units : units;
-}
-
 static void note_high_water(struct hs_ring *ring, uint32_t used)
 {
 	/* Relaxed, and a lost update is allowed: a statistic. */
@@ -77,9 +72,7 @@ static bool exchange(const struct hs_ring *ring, _Atomic uint64_t *word, uint64_
 /* Behind a descriptor with this word. */
 static uint64_t head_behind(const struct hs_ring *ring, uint64_t head, uint64_t word)
 {
-	uint32_t needed = units_needed(ring, position_of(head), word_units(word));
-
-	return pack(ticket_of(head) + 1, position_of(head) + needed);
+	return pack(ticket_of(head) + 1, position_behind(ring, head, word));
 }
 
 /*
@@ -93,10 +86,31 @@ static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring
 	exchange(ring, &ring->head, head, head_behind(ring, head, word));
 }
 
+/* Whether the record at the head is to begin at the tail, in the next lap. */
+static bool is_begun_anew(uint64_t head, uint64_t tail)
+{
+	return ticket_of(head) == ticket_of(tail) && position_of(head) != position_of(tail);
+}
+
+/*
+ * Units in use, if a record that begins at the head ends there.  Where the ring was begun anew too
+ * late, for the record of the tail's ticket was begun in the old place, the tail is the end of that
+ * lap.  Then all of the lap is taken for used, which is more than is: nobody gets past its end
+ * until the reader is past that record.
+ */
+static uint32_t units_used(const struct hs_ring *ring, uint64_t head, uint64_t tail, uint32_t end)
+{
+	bool is_late = ticket_of(head) != ticket_of(tail) &&
+		       (int32_t)(position_of(head) - position_of(tail)) <= 0;
+
+	return end - position_of(tail) + (is_late ? ring->units : 0);
+}
+
 enum claim { CLAIMED, BEHIND, FULL };
 
-/* Try to claim the descriptor at head.  BEHIND: the head was not the newest. */
-static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uint32_t tid, int kind)
+/* Try to claim the descriptor at head.  BEHIND: the head was not the newest.  end: the record's. */
+static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uint32_t tid, int kind,
+			uint32_t *end)
 {
 	uint32_t kept = kind == HS_RING_KEPT ? 0 : ring->units / 8;
 	uint32_t kept_slots = kind == HS_RING_KEPT ? 0 : ring->slot_count / 8;
@@ -104,7 +118,7 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	struct hs_ring_slot *slot = slot_of(ring, ticket);
 	/* Acquire: after the reader's clearing of the slot, should its tail be seen late. */
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
-	uint64_t tail, ours = word_of(ring, ticket, units, tid);
+	uint64_t tail, ours;
 
 	if (word_is_of(ring, word, ticket)) {
 		move_head(ring, head, word);
@@ -116,7 +130,9 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	 * than it is, never emptier.
 	 */
 	tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-	used = position_of(head) - position_of(tail) + units_needed(ring, position_of(head), units);
+	ours = word_of(ring, ticket, is_begun_anew(head, tail), units, tid);
+	*end = position_behind(ring, head, ours);
+	used = units_used(ring, head, tail, *end);
 	if (used > ring->units - kept || ticket - ticket_of(tail) >= ring->slot_count - kept_slots)
 		return atomic_load_explicit(&ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
@@ -150,21 +166,22 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 	size_t units = bytes / HS_RING_UNIT + (bytes % HS_RING_UNIT != 0);
 	enum claim result = BEHIND;
 	uint64_t head = 0;
+	uint32_t end = 0;
 
 	if (units > usable / 2 || units > HS_RING_UNITS_MAX || tid > HS_RING_TID_MAX)
 		return NULL;
 	for (int tries = 0; tries < RESERVE_TRIES && result == BEHIND; tries++) {
-		head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+		/* Acquire: no tail is seen that is older than the one it was moved on by. */
+		head = atomic_load_explicit(&ring->head, memory_order_acquire);
 		*open = (uint64_t)ticket_of(head) + 1;
 		atomic_signal_fence(memory_order_seq_cst);
-		result = claim(ring, head, (uint32_t)units, tid, kind);
+		result = claim(ring, head, (uint32_t)units, tid, kind, &end);
 	}
 	if (result != CLAIMED) {
 		*open = 0;
 		return NULL;
 	}
 	struct hs_ring_slot *slot = slot_of(ring, ticket_of(head));
-	uint32_t end = position_of(head) + units_needed(ring, position_of(head), (uint32_t)units);
 
 	fetch_next(ring, ticket_of(head), end, bytes);
 	/* Relaxed: published by the compare-and-swap of commit or abandon. */
@@ -220,7 +237,8 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	return position_of(head) - position_of(tail) > ring->units / FILLING_SHARE;
+	return ticket_of(head) != ticket_of(tail) &&
+	       units_used(ring, head, tail, position_of(head)) > ring->units / FILLING_SHARE;
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */
@@ -229,15 +247,9 @@ static void complete_claim(struct hs_ring *ring, uint64_t word)
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
 	if (ticket_of(head) == ticket_of(ring->next))
-		atomic_compare_exchange_strong_explicit(
-			&ring->head, &head, head_behind(ring, head, word), memory_order_relaxed,
-			memory_order_relaxed);
-}
-
-/* Where a record ends, and where it is.  at: its ticket and position. */
-static uint32_t position_behind(const struct hs_ring *ring, uint64_t at, uint64_t word)
-{
-	return position_of(at) + units_needed(ring, position_of(at), word_units(word));
+		atomic_compare_exchange_strong_explicit(&ring->head, &head,
+							head_behind(ring, head, word),
+							memory_order_release, memory_order_relaxed);
 }
 
 static void *data_before(const struct hs_ring *ring, uint32_t end, uint64_t word)
@@ -288,15 +300,31 @@ const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most)
 	return data_before(ring, end, word);
 }
 
+/*
+ * What the tail is to be: where the next record is or, if there is none yet and so much of the lap
+ * is behind, where the next lap begins.
+ */
+static uint64_t next_tail(const struct hs_ring *ring)
+{
+	uint32_t ticket = ticket_of(ring->next), position = position_of(ring->next);
+	/* Relaxed: an old one is as a record that is begun just now. */
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+
+	if (ticket_of(head) != ticket || (position & (ring->units - 1)) <= ring->units / ANEW_SHARE)
+		return ring->next;
+	return pack(ticket, next_lap(ring, position));
+}
+
 void hs_ring_give_back(struct hs_ring *ring)
 {
-	if (atomic_load_explicit(&ring->tail, memory_order_relaxed) == ring->next)
+	if (ticket_of(atomic_load_explicit(&ring->tail, memory_order_relaxed)) ==
+	    ticket_of(ring->next))
 		return;
 	/*
 	 * Release: our reads of the records and the stores to their slots come before a writer's
 	 * stores over them; pairs with the acquire of tail in claim().
 	 */
-	atomic_store_explicit(&ring->tail, ring->next, memory_order_release);
+	atomic_store_explicit(&ring->tail, next_tail(ring), memory_order_release);
 	/*
 	 * Waited for or not: who has looked at the ring before waits for the value before.
 	 * Sequentially consistent so that it comes before the look at the waiters.

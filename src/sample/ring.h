@@ -22,6 +22,11 @@
  *
  * Positions and tickets are 32 bits wide and wrap; only differences count.
  *
+ * When the reader has caught up it may have the ring begun anew: it sets the tail's position to the
+ * start of the next lap, and the record of the tail's ticket begins there; its word says so.  Then
+ * few records are in the same few pages, which are in the caches.  A record that was begun before
+ * the tail was seen is where it was: see units_used() in ring.c.
+ *
  *                    reserve            commit, abandon        read, release
  *   reserve          any number         any                    any
  *   commit, abandon  any                one wins per ticket    any
@@ -46,9 +51,9 @@ enum hs_ring_state {
 };
 
 /*
- * One reservation.  word: lap << 40 | units << 24 | tid << 2 | enum hs_ring_state; the lap
- * is ticket / number of descriptors, so zeroed memory is lap 0, closed, and the first
- * tickets are lap 1.  The other fields are the writer's between reserve and commit, and
+ * One reservation.  word: lap << 41 | is anew << 40 | units << 24 | tid << 2 | enum
+ * hs_ring_state; the lap is ticket / number of descriptors, so zeroed memory is lap 0, closed, and
+ * the first tickets are lap 1.  The other fields are the writer's between reserve and commit, and
  * cleared by the reader when it releases: 0 means that the writer did not come so far.
  */
 struct hs_ring_slot {

@@ -28,7 +28,7 @@ void hs_ring_prepare(struct hs_ring *ring)
 {
 	/* A relaxed look: how far is a matter of speed alone. */
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-	uint32_t position = (uint32_t)head, ticket = (uint32_t)(head >> 32);
+	uint32_t position = (uint32_t)head & (ring->units - 1), ticket = (uint32_t)(head >> 32);
 
 	if (ring->prepared < ring->units)
 		ring->prepared = touch_ahead(ring->data, ring->prepared, position, ring->units,

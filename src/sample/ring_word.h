@@ -25,24 +25,30 @@ static inline uint64_t pack(uint32_t ticket, uint32_t position)
 
 #define TID_SHIFT 2
 #define UNITS_SHIFT 24
-#define LAP_SHIFT 40
-#define LAP_MASK 0xffffffu
+#define ANEW_SHIFT 40
+#define LAP_SHIFT 41
+#define LAP_MASK 0x7fffffu
 
 static inline uint32_t lap_of(const struct hs_ring *ring, uint32_t ticket)
 {
 	return ticket >> ring->slot_lg & LAP_MASK;
 }
 
-static inline uint64_t word_of(const struct hs_ring *ring, uint32_t ticket, uint32_t units,
-			       uint32_t tid)
+static inline uint64_t word_of(const struct hs_ring *ring, uint32_t ticket, bool is_anew,
+			       uint32_t units, uint32_t tid)
 {
-	return (uint64_t)lap_of(ring, ticket) << LAP_SHIFT | (uint64_t)units << UNITS_SHIFT |
-	       (uint64_t)tid << TID_SHIFT | HS_RING_OPEN;
+	return (uint64_t)lap_of(ring, ticket) << LAP_SHIFT | (uint64_t)is_anew << ANEW_SHIFT |
+	       (uint64_t)units << UNITS_SHIFT | (uint64_t)tid << TID_SHIFT | HS_RING_OPEN;
 }
 
 static inline bool word_is_of(const struct hs_ring *ring, uint64_t word, uint32_t ticket)
 {
 	return word >> LAP_SHIFT == lap_of(ring, ticket);
+}
+
+static inline bool word_is_anew(uint64_t word)
+{
+	return (word >> ANEW_SHIFT & 1) != 0;
 }
 
 static inline uint32_t word_units(uint64_t word)
@@ -63,6 +69,30 @@ static inline enum hs_ring_state word_state(uint64_t word)
 static inline struct hs_ring_slot *slot_of(const struct hs_ring *ring, uint32_t ticket)
 {
 	return &ring->slots[ticket & (ring->slot_count - 1)];
+}
+
+/* The first position of the lap behind the one that a position is in. */
+static inline uint32_t next_lap(const struct hs_ring *ring, uint32_t position)
+{
+	return (position | (ring->units - 1)) + 1;
+}
+
+/* Units that a record takes at position, with what is skipped at the end of the data. */
+static inline uint32_t units_needed(const struct hs_ring *ring, uint32_t position, uint32_t units)
+{
+	uint32_t offset = position & (ring->units - 1);
+
+	return offset + units > ring->units ? ring->units - offset + units : units;
+}
+
+/* Where the record ends that this word is of.  at: its ticket and position. */
+static inline uint32_t position_behind(const struct hs_ring *ring, uint64_t at, uint64_t word)
+{
+	uint32_t position = position_of(at);
+
+	if (word_is_anew(word))
+		position = next_lap(ring, position);
+	return position + units_needed(ring, position, word_units(word));
 }
 
 #endif

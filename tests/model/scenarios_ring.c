@@ -113,7 +113,7 @@ static void finish_late(void)
 	MODEL_CHECK(item.state == HS_RING_EMPTY);
 	for (unsigned number = 0; number < RECORDS_MOST; number++)
 		MODEL_CHECK(seen[number] == is_committed[number]);
-	MODEL_CHECK(ring.tail == ring.head && ring.tail == ring.next);
+	MODEL_CHECK(ring.next == ring.head && ring.tail >> 32 == ring.head >> 32);
 }
 
 /* Without deaths and naps nothing waits until its time is over. */
@@ -155,14 +155,63 @@ static void put_0_and_2(void)
 	put(2, 16);
 }
 
-/* The end of the data is near: what is written goes on at its beginning. */
+/*
+ * The end of the data is near: what is written goes on at its beginning.  There are two records:
+ * who reads one does not find the ring empty.
+ */
 static void setup_near_end(void)
 {
 	setup();
-	for (unsigned number = 5; number < 8; number++) {
-		put(number, 128);
-		read_one();
-	}
+	put(5, 208);
+	put(6, 80);
+	put(7, 64);
+	read_one();
+}
+
+static void read_once(void)
+{
+	read_one();
+}
+
+/* Begun anew too late the ring has no room at its beginning. */
+static void finish_one_of_two(void)
+{
+	read_rest();
+	MODEL_CHECK(is_committed[0] || is_committed[1]);
+	finish();
+}
+
+/*
+ * The ring is begun anew when the one record in it has been read, and the next is begun at the same
+ * time: in the old place or in the new one.  Then as many as there are descriptors, which would
+ * take more than there is.
+ */
+
+static void setup_one_record(void)
+{
+	setup();
+	put(5, 96);
+}
+
+static void setup_one_record_alone(void)
+{
+	setup_one_record();
+	ring.has_one_writer = true;
+}
+
+static void put_over_the_end(void)
+{
+	put_kind(0, 224, HS_RING_KEPT);
+	put_kind(1, 176, HS_RING_KEPT);
+	put_kind(2, 16, HS_RING_KEPT);
+	put_kind(3, 224, HS_RING_KEPT);
+}
+
+static void finish_anew(void)
+{
+	read_rest();
+	MODEL_CHECK(seen[5] == 1 && is_committed[0]);
+	finish();
 }
 
 static void finish_at_times(void)
@@ -344,14 +393,38 @@ const struct model_scenario model_ring_scenarios[] = {
 	 .threads = {{.run = put_many}, READER(read_for_ever)},
 	 .quick_bound = 1,
 	 .full_bound = 3},
-	{.name = "ring-wrap",
-	 .setup = setup_near_end,
+	{.name = "ring-anew",
+	 .setup = setup_one_record,
+	 .finish = finish_anew,
+	 .threads = {{.run = put_over_the_end}, {.run = read_at_times}},
+	 .quick_bound = 2,
+	 .full_bound = MODEL_COMPLETE},
+	{.name = "ring-anew-alone",
+	 .setup = setup_one_record_alone,
+	 .finish = finish_anew,
+	 .threads = {{.run = put_over_the_end}, {.run = read_at_times}},
+	 .quick_bound = 2,
+	 .full_bound = MODEL_COMPLETE},
+	{.name = "ring-anew-two-writers",
+	 .setup = setup_one_record,
 	 .finish = finish_at_times,
 	 .threads = {{.run = put_0}, {.run = put_1}, {.run = read_at_times}},
 	 .quick_bound = 1,
 	 .full_bound = MODEL_COMPLETE},
-	{.name = "ring-three-records",
+	{.name = "ring-wrap",
 	 .setup = setup_near_end,
+	 .finish = finish_at_times,
+	 .threads = {{.run = put_0}, {.run = put_1}, {.run = read_once}},
+	 .quick_bound = 1,
+	 .full_bound = MODEL_COMPLETE},
+	{.name = "ring-wrap-or-anew",
+	 .setup = setup_near_end,
+	 .finish = finish_one_of_two,
+	 .threads = {{.run = put_0}, {.run = put_1}, {.run = read_at_times}},
+	 .quick_bound = 1,
+	 .full_bound = 3},
+	{.name = "ring-three-records",
+	 .setup = setup,
 	 .finish = finish_two,
 	 .threads = {{.run = put_0_and_2}, {.run = put_1}, READER(read_for_ever)},
 	 .quick_bound = 1,

@@ -54,7 +54,8 @@ static bool put(size_t bytes, int kind, unsigned char fill)
 	return hs_ring_commit(&ring, place.ticket);
 }
 
-static void expect(size_t bytes, unsigned char fill)
+static void expect_in(size_t bytes, unsigned char fill, const unsigned char *area,
+		      size_t area_bytes)
 {
 	struct hs_ring_item item;
 
@@ -66,11 +67,16 @@ static void expect(size_t bytes, unsigned char fill)
 	CHECK_INT(item.cookie, bytes * 3);
 	CHECK_INT(item.tid, hs_sys_gettid());
 	CHECK_INT((uintptr_t)item.data % HS_RING_UNIT, 0);
-	CHECK((unsigned char *)item.data >= memory &&
-	      (unsigned char *)item.data + bytes <= memory + DATA_BYTES);
+	CHECK((unsigned char *)item.data >= area &&
+	      (unsigned char *)item.data + bytes <= area + area_bytes);
 	for (size_t i = 0; i < bytes; i++)
 		CHECK(((unsigned char *)item.data)[i] == fill);
 	hs_ring_release(&ring);
+}
+
+static void expect(size_t bytes, unsigned char fill)
+{
+	expect_in(bytes, fill, memory, DATA_BYTES);
 }
 
 static enum hs_ring_state state(void)
@@ -239,7 +245,7 @@ static void test_stopped_writer(void)
 	CHECK(put(40, HS_RING_ORDINARY, 1));
 	ticket = hs_ring_head_ticket(&ring);
 	/* 3 units, as claim() leaves the word; the head still names its ticket. */
-	ring.slots[ticket & (ring.slot_count - 1)].word = (uint64_t)(ticket >> ring.slot_lg) << 40 |
+	ring.slots[ticket & (ring.slot_count - 1)].word = (uint64_t)(ticket >> ring.slot_lg) << 41 |
 							  3 << 24 | (uint64_t)tid << 2 |
 							  HS_RING_OPEN;
 	CHECK_INT(hs_ring_head_ticket(&ring), ticket);
@@ -269,7 +275,7 @@ static void test_stopped_last_writer(void)
 	fresh();
 	ticket = hs_ring_head_ticket(&ring);
 	ring.slots[ticket & (ring.slot_count - 1)].word =
-		(uint64_t)(ticket >> ring.slot_lg) << 40 | 3 << 24 | 7 << 2 | HS_RING_OPEN;
+		(uint64_t)(ticket >> ring.slot_lg) << 41 | 3 << 24 | 7 << 2 | HS_RING_OPEN;
 	CHECK_INT(state(), HS_RING_OPEN);
 	CHECK_INT(hs_ring_head_ticket(&ring), ticket + 1);
 	CHECK(hs_ring_abandon(&ring, ticket, 7));
@@ -358,7 +364,7 @@ static void test_counters_wrap(void)
 	/* Each descriptor as its last reader left it: of the last ticket before, closed. */
 	for (uint32_t n = 6; n < 6 + ring.slot_count; n++)
 		ring.slots[(0u - n) & (ring.slot_count - 1)].word =
-			(uint64_t)((0u - n) >> ring.slot_lg & 0xffffff) << 40;
+			(uint64_t)((0u - n) >> ring.slot_lg & 0x7fffff) << 41;
 	atomic_store(&ring.head, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	atomic_store(&ring.tail, (uint64_t)(0u - 5) << 32 | (0u - 48u));
 	ring.next = ring.tail;
@@ -495,8 +501,10 @@ static void test_prepare(void)
 		CHECK_INT(resident_pages(ring.data, bytes), 16);
 		CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 4);
 	}
+	/* One is always left, so that the ring is not begun anew. */
+	CHECK(put(16, HS_RING_ORDINARY, 1));
 	for (unsigned lap = 0; lap < 3; lap++) {
-		for (unsigned i = 0; i < 32; i++) {
+		for (unsigned i = 0; i < 31; i++) {
 			data = hs_ring_reserve(&ring, 32768, HS_RING_ORDINARY, 1, 0, &reserved);
 			CHECK(data != NULL);
 			memset(data, 'x', 32768);
@@ -519,6 +527,39 @@ static void test_prepare(void)
 		hs_ring_prepare(&ring);
 	}
 	CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 64);
+}
+
+/* Whose records are read as they come needs few pages; what is in them stays. */
+static void test_begins_anew(void)
+{
+	const size_t bytes = 1 << 20;
+	uint32_t lap = 0;
+
+	hs_ring_init(&ring, hs_sys_map(hs_ring_memory_bytes(bytes), 3), bytes);
+	for (unsigned i = 0; i < 1000; i++) {
+		hs_ring_prepare(&ring);
+		CHECK(put(4096, HS_RING_ORDINARY, (unsigned char)i));
+		CHECK(put(1000, HS_RING_ORDINARY, (unsigned char)(i + 1)));
+		expect_ahead(1, (unsigned char)i);
+		expect_ahead(1, (unsigned char)(i + 1));
+		expect_in(4096, (unsigned char)i, ring.data, bytes);
+		expect_in(1000, (unsigned char)(i + 1), ring.data, bytes);
+		CHECK(!hs_ring_is_filling(&ring));
+		lap = (uint32_t)ring.next / ring.units;
+	}
+	CHECK(lap > 50);
+	CHECK(resident_pages(ring.data, bytes) <= 36);
+	CHECK(atomic_load(&ring.used_units_max) * HS_RING_UNIT <= 4096 + 1008);
+	/* All of it is there when it is needed: from the middle of a lap on. */
+	CHECK(put(16, HS_RING_ORDINARY, 1));
+	for (unsigned i = 1; i <= 13; i++)
+		CHECK(put(65536, HS_RING_ORDINARY, (unsigned char)i));
+	CHECK(hs_ring_is_filling(&ring));
+	CHECK(!put(65536, HS_RING_ORDINARY, 14));
+	expect_in(16, 1, ring.data, bytes);
+	for (unsigned i = 1; i <= 13; i++)
+		expect_in(65536, (unsigned char)i, ring.data, bytes);
+	CHECK_INT(state(), HS_RING_EMPTY);
 }
 
 static void *sleep_until_committed(void *unused)
@@ -587,6 +628,7 @@ int main(void)
 	RUN(test_nap_ends_early_only_when_the_ring_fills);
 	RUN(test_nap_is_ended);
 	RUN(test_prepare);
+	RUN(test_begins_anew);
 	RUN(test_wakes);
 	return CHECK_RESULT();
 }
