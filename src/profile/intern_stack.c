@@ -26,23 +26,38 @@ static struct hs_stack_hash hash_stack(struct hs_jit_frames *jit, const struct h
 	return hash;
 }
 
+/* The node below one for a frame; without memory for it that is settled. */
+static uint32_t intern_frame(struct hs_producer *producer, uint32_t node, struct hs_frame frame,
+			     uint32_t code)
+{
+	uint32_t location = hs_location_table_intern(&producer->locations, frame, code);
+
+	if (location == HS_LOCATION_NONE) {
+		hs_callsite_trie_settle(&producer->trie, node);
+		return HS_CALLSITE_NONE;
+	}
+	if (hs_frame_filter_is_on(&producer->filter))
+		location = hs_frame_filter_apply(producer, location);
+	return hs_callsite_trie_child(&producer->trie, node, location);
+}
+
 static uint32_t intern_frames(struct hs_producer *producer, struct hs_jit_frames *jit,
 			      const struct hs_frame *frames, uint32_t count)
 {
 	uint32_t node = HS_CALLSITE_ROOT;
+	struct hs_stack_hash hash = {0};
 
-	while (count > 0 && node != HS_CALLSITE_NONE) {
-		struct hs_frame frame = frames[--count];
-		uint32_t code = code_of(jit, &frame);
-		uint32_t location = hs_location_table_intern(&producer->locations, frame, code);
+	for (uint32_t done = 1; done <= count && node != HS_CALLSITE_NONE; done++) {
+		struct hs_frame frame = frames[count - done];
+		uint32_t code = code_of(jit, &frame), known;
 
-		if (location == HS_LOCATION_NONE) {
-			hs_callsite_trie_settle(&producer->trie, node);
-			return HS_CALLSITE_NONE;
-		}
-		if (hs_frame_filter_is_on(&producer->filter))
-			location = hs_frame_filter_apply(producer, location);
-		node = hs_callsite_trie_child(&producer->trie, node, location);
+		frame = hs_location_frame(frame);
+		hash = hs_stack_hash_add(hash, frame.address, frame.mapping, code);
+		known = hs_stack_cache_find_path(&producer->known_stacks, &producer->trie, hash,
+						 done);
+		node = known != HS_CALLSITE_NONE ? known
+						 : intern_frame(producer, node, frame, code);
+		hs_stack_cache_put_path(&producer->known_stacks, done, node);
 	}
 	return node;
 }

@@ -27,15 +27,17 @@ static bool make_sets(struct hs_stack_cache *cache, uint32_t count)
 
 int hs_stack_cache_init(struct hs_stack_cache *cache)
 {
+	*cache = (struct hs_stack_cache){0};
 	return make_sets(cache, FIRST_SETS) ? 0 : -ENOMEM;
 }
 
 void hs_stack_cache_empty(struct hs_stack_cache *cache)
 {
-	struct hs_stack_cache empty;
+	struct hs_stack_cache empty = {0};
 
 	if (!make_sets(&empty, FIRST_SETS)) {
 		memset(cache->sets, 0, cache->set_count * sizeof *cache->sets);
+		memset(cache->path, 0, sizeof cache->path);
 		return;
 	}
 	hs_arena_free(cache->sets);
@@ -102,6 +104,22 @@ uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
 	return HS_CALLSITE_NONE;
 }
 
+uint32_t hs_stack_cache_find_path(const struct hs_stack_cache *cache,
+				  const struct hs_callsite_trie *trie, struct hs_stack_hash hash,
+				  uint32_t count)
+{
+	/* 0 - 1: no node. */
+	uint32_t node = count <= HS_STACK_CACHE_PATH ? cache->path[count - 1] - 1 : UINT32_MAX;
+
+	return is_stack(trie, node, hash, count) ? node : HS_CALLSITE_NONE;
+}
+
+void hs_stack_cache_put_path(struct hs_stack_cache *cache, uint32_t count, uint32_t node)
+{
+	if (count <= HS_STACK_CACHE_PATH)
+		cache->path[count - 1] = node + 1;
+}
+
 /* Where there is room for a stack, or a node of it that is no more; NULL: nowhere. */
 static struct hs_known_stack *find_room(const struct hs_stack_cache *cache, uint32_t tag)
 {
@@ -118,7 +136,7 @@ static struct hs_known_stack *find_room(const struct hs_stack_cache *cache, uint
 /* What does not fit into twice the room, which is hardly anything, is forgotten. */
 static void grow(struct hs_stack_cache *cache)
 {
-	struct hs_stack_cache larger;
+	struct hs_stack_cache larger = *cache;
 
 	if (cache->set_count == LAST_SETS || !make_sets(&larger, cache->set_count * 2))
 		return;

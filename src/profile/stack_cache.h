@@ -3,6 +3,9 @@
  * Which node of the trie a stack has that came before: one look-up for all its frames instead
  * of two for each.
  *
+ * What a new stack has in common with the new one before it, from the root on, is found in the
+ * same way: a look at a node for each frame.
+ *
  * Nodes know the hashes of their stacks, and are asked.  So the cache holds no nodes, and need not
  * know when one goes or its number is given out again.
  *
@@ -19,6 +22,9 @@
 /* The stacks of one set are looked through: a line of the processor's cache. */
 #define HS_STACK_CACHE_WAYS 8
 
+/* Frames from the root on that are kept of the last new stack. */
+#define HS_STACK_CACHE_PATH 128u
+
 struct hs_known_stack {
 	uint32_t tag;  /* of the hash, all of which the node has */
 	uint32_t node; /* number + 1; 0: none */
@@ -27,6 +33,7 @@ struct hs_known_stack {
 struct hs_stack_cache {
 	struct hs_known_stack (*sets)[HS_STACK_CACHE_WAYS]; /* by the tag */
 	uint32_t set_count;                                 /* a power of two */
+	uint32_t path[HS_STACK_CACHE_PATH]; /* the last new stack's nodes + 1, root first */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -48,6 +55,15 @@ void hs_stack_cache_fetch_node(const struct hs_stack_cache *cache,
 uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
 			     const struct hs_callsite_trie *trie, struct hs_stack_hash hash,
 			     uint32_t count);
+
+/*
+ * The same of the callers of a stack that was not found: so many frames from the root on, at least
+ * 1.  put: their node, whatever is hidden.
+ */
+uint32_t hs_stack_cache_find_path(const struct hs_stack_cache *cache,
+				  const struct hs_callsite_trie *trie, struct hs_stack_hash hash,
+				  uint32_t count);
+void hs_stack_cache_put_path(struct hs_stack_cache *cache, uint32_t count, uint32_t node);
 
 /*
  * Note the node of a stack that was not found; if need be, in place of another's.  What it does

@@ -190,7 +190,7 @@ static void finish_one_of_two(void)
 static void setup_one_record(void)
 {
 	setup();
-	put(5, 96);
+	put(5, 48);
 }
 
 static void setup_one_record_alone(void)
@@ -201,9 +201,10 @@ static void setup_one_record_alone(void)
 
 static void put_over_the_end(void)
 {
-	put_kind(0, 224, HS_RING_KEPT);
-	put_kind(1, 176, HS_RING_KEPT);
-	put_kind(2, 16, HS_RING_KEPT);
+	put_kind(0, 176, HS_RING_KEPT);
+	put_kind(1, 256, HS_RING_KEPT);
+	put_kind(2, 32, HS_RING_KEPT);
+	/* Would end where the first one does. */
 	put_kind(3, 224, HS_RING_KEPT);
 }
 

@@ -58,6 +58,11 @@ static uint32_t find(const struct hs_frame *frames, uint32_t count)
 	return hs_stack_cache_find(&cache, &trie, hash_of(frames, count), count);
 }
 
+static uint32_t find_path(const struct hs_frame *frames, uint32_t count)
+{
+	return hs_stack_cache_find_path(&cache, &trie, hash_of(frames, count), count);
+}
+
 static void put(const struct hs_frame frames[DEPTH], uint32_t node)
 {
 	hs_stack_cache_put(&cache, hash_of(frames, DEPTH), node);
@@ -78,13 +83,46 @@ static void finds_what_came_before(void)
 	end();
 }
 
+/* The nodes of the last new stack, as far as it is kept, until they go. */
+static void finds_the_callers_of_the_last_stack(void)
+{
+	struct hs_frame frames[DEPTH];
+	uint32_t nodes[DEPTH];
+
+	begin();
+	make_frames(frames, 1);
+	CHECK_INT(find_path(frames, DEPTH), HS_CALLSITE_NONE);
+	nodes[0] = intern(frames, 0);
+	for (uint32_t i = 1; i < DEPTH; i++)
+		nodes[i] = hs_callsite_trie_get(&trie, nodes[i - 1])->parent;
+	for (uint32_t i = 0; i < DEPTH; i++)
+		hs_stack_cache_put_path(&cache, DEPTH - i, nodes[i]);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		CHECK_INT(find_path(frames + i, DEPTH - i), nodes[i]);
+	hs_stack_cache_put_path(&cache, DEPTH - 1, HS_CALLSITE_NONE);
+	CHECK_INT(find_path(frames + 1, DEPTH - 1), HS_CALLSITE_NONE);
+	hs_stack_cache_put_path(&cache, HS_STACK_CACHE_PATH + 1, nodes[0]);
+	CHECK_INT(hs_stack_cache_find_path(&cache, &trie, hash_of(frames, DEPTH),
+					   HS_STACK_CACHE_PATH + 1),
+		  HS_CALLSITE_NONE);
+	hs_callsite_trie_release(&trie, nodes[0]);
+	for (uint32_t i = 0; i < DEPTH; i++)
+		CHECK_INT(find_path(frames + i, DEPTH - i), HS_CALLSITE_NONE);
+	end();
+}
+
 /* As if two stacks had one place in the cache: the node of the other one is noted. */
 static void check_refused(const struct hs_frame frames[DEPTH], const struct hs_frame *asked,
 			  uint32_t count)
 {
+	uint32_t node;
+
 	begin();
-	hs_stack_cache_put(&cache, hash_of(asked, count), intern(frames, 0));
+	node = intern(frames, 0);
+	hs_stack_cache_put(&cache, hash_of(asked, count), node);
 	CHECK_INT(find(asked, count), HS_CALLSITE_NONE);
+	hs_stack_cache_put_path(&cache, count, node);
+	CHECK_INT(find_path(asked, count), HS_CALLSITE_NONE);
 	end();
 }
 
@@ -150,7 +188,9 @@ static void nothing_is_left_of_what_was_forgotten(void)
 		for (uint32_t i = 0; i < 1000; i++) {
 			make_frames(frames, i);
 			put(frames, intern(frames, 0));
+			hs_stack_cache_put_path(&cache, DEPTH, find(frames, DEPTH));
 			CHECK(find(frames, DEPTH) != HS_CALLSITE_NONE);
+			CHECK(find_path(frames, DEPTH) != HS_CALLSITE_NONE);
 		}
 		if (short_of_memory)
 			hs_arena_set_budget(hs_arena_used());
@@ -159,6 +199,7 @@ static void nothing_is_left_of_what_was_forgotten(void)
 		for (uint32_t i = 0; i < 1000; i++) {
 			make_frames(frames, i);
 			CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
+			CHECK_INT(find_path(frames, DEPTH), HS_CALLSITE_NONE);
 		}
 	}
 	end();
@@ -256,6 +297,7 @@ int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	RUN(finds_what_came_before);
+	RUN(finds_the_callers_of_the_last_stack);
 	RUN(nodes_are_asked_for_their_stacks);
 	RUN(order_and_depth_matter);
 	RUN(generated_code_is_refused);
