@@ -93,8 +93,12 @@ void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *rec
 	if (jit == NULL || !hs_jit_frames_may_be_in(jit, record->frames, record->frame_count)) {
 		expected->number = record->sequence;
 		expected->hash = hash_stack(NULL, record->frames, record->frame_count);
-		hs_stack_cache_fetch_set(&producer->known_stacks, expected->hash);
 	}
+	/* One stack many times in a row is there already. */
+	if (expected->hash.first == before->hash.first)
+		return;
+	if (expected->number != 0)
+		hs_stack_cache_fetch_set(&producer->known_stacks, expected->hash);
 	if (before->number != 0)
 		hs_stack_cache_fetch_node(&producer->known_stacks, &producer->trie, before->hash);
 }
