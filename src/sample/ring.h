@@ -88,7 +88,7 @@ struct hs_ring {
 	_Alignas(64) _Atomic uint32_t reader_asleep;
 	_Atomic uint32_t used_units_max; /* high water, relaxed */
 
-	/* The same of the next record to read, and of the next to look at ahead.  The reader's own. */
+	/* The same of the next record to read, and the next to look at ahead.  The reader's own. */
 	_Alignas(64) uint64_t next;
 	uint64_t ahead;
 	/* Of the data, in units, and the descriptors: whose pages are there.  The reader's own. */
