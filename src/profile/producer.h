@@ -76,11 +76,13 @@ typedef void (*hs_producer_stream_fn)(const struct hs_streamed *event);
  */
 void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream);
 
-/*
- * Fetch what a record will need that is taken soon, in the order of these calls: some of the
- * queue's, ahead.  Takes and keeps nothing.
- */
+/* How many records behind the next one hs_producer_expect() may be told of. */
 #define HS_PRODUCER_EXPECTED 2u
+
+/*
+ * Fetch what a record will need that is taken soon, after others that this was told of before.
+ * Keeps no more of it than a hash.
+ */
 void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *record);
 
 /* Take a record of the frame queue (its memory is the queue's). */

@@ -57,7 +57,7 @@ uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
 			     uint32_t count);
 
 /*
- * The same of the callers of a stack that was not found: so many frames from the root on, at least
+ * The same of the first frames of a stack that was not found, from the root on: so many, at least
  * 1.  put: their node, whatever is hidden.
  */
 uint32_t hs_stack_cache_find_path(const struct hs_stack_cache *cache,

@@ -50,6 +50,8 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
 	ring->next = pack(ring->slot_count, 0);
 	ring->ahead = ring->next;
+	/* Of no ticket to come for long. */
+	atomic_store_explicit(&ring->anew, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
@@ -77,8 +79,8 @@ static uint64_t head_behind(const struct hs_ring *ring, uint64_t head, uint64_t 
 
 /*
  * The descriptor of head's ticket is claimed: move the head on behind it.  Anybody may;
- * one succeeds.  The head publishes nothing, the descriptor's word does.  Inlined: calls of it
- * would take twice the stack.
+ * one succeeds.  Release: for hs_ring_reserve(); records are published by their words.  Inlined:
+ * calls of it would take twice the stack.
  */
 static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring, uint64_t head,
 							    uint64_t word)
@@ -86,24 +88,21 @@ static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring
 	exchange(ring, &ring->head, head, head_behind(ring, head, word));
 }
 
-/* Whether the record at the head is to begin at the tail, in the next lap. */
-static bool is_begun_anew(uint64_t head, uint64_t tail)
-{
-	return ticket_of(head) == ticket_of(tail) && position_of(head) != position_of(tail);
-}
-
 /*
- * Units in use, if a record that begins at the head ends there.  Where the ring was begun anew too
- * late, for the record of the tail's ticket was begun in the old place, the tail is the end of that
- * lap.  Then all of the lap is taken for used, which is more than is: nobody gets past its end
- * until the reader is past that record.
+ * Where the units that are in use begin.  anew: ring->anew; where it is the tail's ticket, and that
+ * record has begun in the next lap, as its word says, what is before is free.  Relaxed: should the
+ * word not be seen yet, the ring looks fuller than it is.
  */
-static uint32_t units_used(const struct hs_ring *ring, uint64_t head, uint64_t tail, uint32_t end)
+static uint32_t used_from(const struct hs_ring *ring, uint64_t tail, uint32_t anew)
 {
-	bool is_late = ticket_of(head) != ticket_of(tail) &&
-		       (int32_t)(position_of(head) - position_of(tail)) <= 0;
+	uint32_t ticket = ticket_of(tail), position = position_of(tail);
+	uint64_t word;
 
-	return end - position_of(tail) + (is_late ? ring->units : 0);
+	if (ticket != anew)
+		return position;
+	word = atomic_load_explicit(&slot_of(ring, ticket)->word, memory_order_relaxed);
+	return word_is_of(ring, word, ticket) && word_is_anew(word) ? next_lap(ring, position)
+								    : position;
 }
 
 enum claim { CLAIMED, BEHIND, FULL };
@@ -114,25 +113,29 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 {
 	uint32_t kept = kind == HS_RING_KEPT ? 0 : ring->units / 8;
 	uint32_t kept_slots = kind == HS_RING_KEPT ? 0 : ring->slot_count / 8;
-	uint32_t ticket = ticket_of(head), used;
+	uint32_t ticket = ticket_of(head), used, anew;
 	struct hs_ring_slot *slot = slot_of(ring, ticket);
 	/* Acquire: after the reader's clearing of the slot, should its tail be seen late. */
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
 	uint64_t tail, ours;
+	bool is_anew;
 
 	if (word_is_of(ring, word, ticket)) {
 		move_head(ring, head, word);
 		return BEHIND;
 	}
+	/* Acquire: pairs with let_begin_anew(); the tail, read next, is as new as it or newer. */
+	anew = atomic_load_explicit(&ring->anew, memory_order_acquire);
 	/*
 	 * Acquire: pairs with the release in hs_ring_give_back(); the reader is done with
 	 * what lies before the tail.  A tail older than the head makes the ring look fuller
 	 * than it is, never emptier.
 	 */
 	tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-	ours = word_of(ring, ticket, is_begun_anew(head, tail), units, tid);
+	is_anew = ticket == anew && ticket == ticket_of(tail);
+	ours = word_of(ring, ticket, is_anew, units, tid);
 	*end = position_behind(ring, head, ours);
-	used = units_used(ring, head, tail, *end);
+	used = *end - (is_anew ? next_lap(ring, position_of(head)) : used_from(ring, tail, anew));
 	if (used > ring->units - kept || ticket - ticket_of(tail) >= ring->slot_count - kept_slots)
 		return atomic_load_explicit(&ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
@@ -171,7 +174,10 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 	if (units > usable / 2 || units > HS_RING_UNITS_MAX || tid > HS_RING_TID_MAX)
 		return NULL;
 	for (int tries = 0; tries < RESERVE_TRIES && result == BEHIND; tries++) {
-		/* Acquire: no tail is seen that is older than the one it was moved on by. */
+		/*
+		 * Acquire: pairs with the release of who moved it on, so that the tail is no older
+		 * than his: what was skipped before it would be taken for used.
+		 */
 		head = atomic_load_explicit(&ring->head, memory_order_acquire);
 		*open = (uint64_t)ticket_of(head) + 1;
 		atomic_signal_fence(memory_order_seq_cst);
@@ -236,9 +242,10 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	/* The tail first: it never passes the head. */
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
 
 	return ticket_of(head) != ticket_of(tail) &&
-	       units_used(ring, head, tail, position_of(head)) > ring->units / FILLING_SHARE;
+	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */
@@ -300,31 +307,28 @@ const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most)
 	return data_before(ring, end, word);
 }
 
-/*
- * What the tail is to be: where the next record is or, if there is none yet and so much of the lap
- * is behind, where the next lap begins.
- */
-static uint64_t next_tail(const struct hs_ring *ring)
+/* If there is no next record yet, and so much of the lap is behind, it may begin in the next. */
+static void let_begin_anew(struct hs_ring *ring)
 {
-	uint32_t ticket = ticket_of(ring->next), position = position_of(ring->next);
-	/* Relaxed: an old one is as a record that is begun just now. */
+	uint32_t ticket = ticket_of(ring->next);
+	uint32_t offset = position_of(ring->next) & (ring->units - 1);
+	/* Relaxed: a record that is claimed already has begun where it is, and its word says so. */
 	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
 
-	if (ticket_of(head) != ticket || (position & (ring->units - 1)) <= ring->units / ANEW_SHARE)
-		return ring->next;
-	return pack(ticket, next_lap(ring, position));
+	if (ticket_of(head) == ticket && offset > ring->units / ANEW_SHARE)
+		atomic_store_explicit(&ring->anew, ticket, memory_order_release);
 }
 
 void hs_ring_give_back(struct hs_ring *ring)
 {
-	if (ticket_of(atomic_load_explicit(&ring->tail, memory_order_relaxed)) ==
-	    ticket_of(ring->next))
+	if (atomic_load_explicit(&ring->tail, memory_order_relaxed) == ring->next)
 		return;
 	/*
 	 * Release: our reads of the records and the stores to their slots come before a writer's
 	 * stores over them; pairs with the acquire of tail in claim().
 	 */
-	atomic_store_explicit(&ring->tail, next_tail(ring), memory_order_release);
+	atomic_store_explicit(&ring->tail, ring->next, memory_order_release);
+	let_begin_anew(ring);
 	/*
 	 * Waited for or not: who has looked at the ring before waits for the value before.
 	 * Sequentially consistent so that it comes before the look at the waiters.

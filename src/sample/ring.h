@@ -22,10 +22,10 @@
  *
  * Positions and tickets are 32 bits wide and wrap; only differences count.
  *
- * When the reader has caught up it may have the ring begun anew: it sets the tail's position to the
- * start of the next lap, and the record of the tail's ticket begins there; its word says so.  Then
- * few records are in the same few pages, which are in the caches.  A record that was begun before
- * the tail was seen is where it was: see units_used() in ring.c.
+ * When the reader has caught up it may have the ring begun anew: it names the ticket of the next
+ * record, which begins in the next lap then, if its writer has heard of it before its claim; the
+ * word says so.  What is skipped is free.  So a few records at a time use the same few pages again,
+ * which are in the caches.
  *
  *                    reserve            commit, abandon        read, release
  *   reserve          any number         any                    any
@@ -81,6 +81,7 @@ struct hs_ring {
 
 	/* The same of what is not given back yet.  Written by: the reader.  Read by: writers. */
 	_Alignas(64) _Atomic uint64_t tail;
+	_Atomic uint32_t anew;  /* ticket of the record that may begin in the next lap */
 	_Atomic uint32_t space; /* futex: changes when waiting writers should look again */
 	_Atomic uint32_t space_waiters;
 
@@ -193,9 +194,9 @@ void hs_ring_prepare(struct hs_ring *ring);
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item);
 
 /*
- * The first record that neither was passed nor was looked at so far, for what it will need to be
- * fetched ahead; at most so many records behind the next.  NULL: there is none, or not yet.
- * Reader only.
+ * The first record, the next one included, that neither was passed nor was looked at so far, for
+ * what it will need to be fetched ahead; at most so many records behind the next.  NULL: there is
+ * none, or not yet.  Reader only.
  */
 const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most);
 
