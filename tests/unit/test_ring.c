@@ -536,7 +536,8 @@ static void test_begins_anew(void)
 	uint32_t lap = 0;
 
 	hs_ring_init(&ring, hs_sys_map(hs_ring_memory_bytes(bytes), 3), bytes);
-	for (unsigned i = 0; i < 1000; i++) {
+	/* The last one passes the part of the lap after which the next record begins anew. */
+	for (unsigned i = 0; i < 1001; i++) {
 		hs_ring_prepare(&ring);
 		CHECK(put(4096, HS_RING_ORDINARY, (unsigned char)i));
 		CHECK(put(1000, HS_RING_ORDINARY, (unsigned char)(i + 1)));
@@ -550,8 +551,10 @@ static void test_begins_anew(void)
 	CHECK(lap > 50);
 	CHECK(resident_pages(ring.data, bytes) <= 36);
 	CHECK(atomic_load(&ring.used_units_max) * HS_RING_UNIT <= 4096 + 1008);
-	/* All of it is there when it is needed: from the middle of a lap on. */
+	/* All of it is there when it is needed. */
+	CHECK_INT(atomic_load(&ring.anew), hs_ring_head_ticket(&ring));
 	CHECK(put(16, HS_RING_ORDINARY, 1));
+	CHECK_INT((uint32_t)ring.head % ring.units, 1);
 	for (unsigned i = 1; i <= 13; i++)
 		CHECK(put(65536, HS_RING_ORDINARY, (unsigned char)i));
 	CHECK(hs_ring_is_filling(&ring));
@@ -560,6 +563,20 @@ static void test_begins_anew(void)
 	for (unsigned i = 1; i <= 13; i++)
 		expect_in(65536, (unsigned char)i, ring.data, bytes);
 	CHECK_INT(state(), HS_RING_EMPTY);
+}
+
+/* A ticket that has come round, in a ring that is not empty: its record begins where it should. */
+static void test_begins_anew_only_if_empty(void)
+{
+	fresh();
+	CHECK(put(1024, HS_RING_KEPT, 1));
+	CHECK(put(1024, HS_RING_KEPT, 2));
+	atomic_store(&ring.anew, hs_ring_head_ticket(&ring));
+	CHECK(put(1024, HS_RING_KEPT, 3));
+	CHECK(put(1024, HS_RING_KEPT, 4));
+	CHECK(!put(1, HS_RING_KEPT, 5));
+	for (unsigned char i = 1; i <= 4; i++)
+		expect(1024, i);
 }
 
 static void *sleep_until_committed(void *unused)
@@ -629,6 +646,7 @@ int main(void)
 	RUN(test_nap_is_ended);
 	RUN(test_prepare);
 	RUN(test_begins_anew);
+	RUN(test_begins_anew_only_if_empty);
 	RUN(test_wakes);
 	return CHECK_RESULT();
 }
