@@ -91,9 +91,10 @@ static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring
 /*
  * Where the units that are in use begin.  anew: ring->anew; where it is the tail's ticket, and that
  * record has begun in the next lap, as its word says, what is before is free.  Relaxed: should the
- * word not be seen yet, the ring looks fuller than it is.
+ * word not be seen yet, the ring looks fuller than it is.  Inlined: see move_head().
  */
-static uint32_t used_from(const struct hs_ring *ring, uint64_t tail, uint32_t anew)
+static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_ring *ring,
+								uint64_t tail, uint32_t anew)
 {
 	uint32_t ticket = ticket_of(tail), position = position_of(tail);
 	uint64_t word;
