@@ -10,7 +10,14 @@ static uint32_t code_of(struct hs_jit_frames *jit, struct hs_frame *frame)
 	return jit != NULL ? hs_jit_frames_code(jit, frame) : 0;
 }
 
-/* As the trie hashes the stack's node. */
+/* As the trie hashes a node. */
+static struct hs_stack_hash add_to_hash(struct hs_stack_hash hash, struct hs_frame frame,
+					uint32_t code)
+{
+	frame = hs_location_frame(frame);
+	return hs_stack_hash_add(hash, frame.address, frame.mapping, code);
+}
+
 static struct hs_stack_hash hash_stack(struct hs_jit_frames *jit, const struct hs_frame *frames,
 				       uint32_t count)
 {
@@ -20,8 +27,7 @@ static struct hs_stack_hash hash_stack(struct hs_jit_frames *jit, const struct h
 		struct hs_frame frame = frames[--count];
 		uint32_t code = code_of(jit, &frame);
 
-		frame = hs_location_frame(frame);
-		hash = hs_stack_hash_add(hash, frame.address, frame.mapping, code);
+		hash = add_to_hash(hash, frame, code);
 	}
 	return hash;
 }
@@ -51,8 +57,7 @@ static uint32_t intern_frames(struct hs_producer *producer, struct hs_jit_frames
 		struct hs_frame frame = frames[count - done];
 		uint32_t code = code_of(jit, &frame), known;
 
-		frame = hs_location_frame(frame);
-		hash = hs_stack_hash_add(hash, frame.address, frame.mapping, code);
+		hash = add_to_hash(hash, frame, code);
 		known = hs_stack_cache_find_path(&producer->known_stacks, &producer->trie, hash,
 						 done);
 		node = known != HS_CALLSITE_NONE ? known
