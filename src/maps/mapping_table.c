@@ -273,6 +273,13 @@ const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *tab
 	return hs_mapping_store_get(&table->store, id);
 }
 
+bool hs_mapping_table_is_anonymous(const struct hs_mapping_table *table, uint32_t id)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(table, id);
+
+	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+}
+
 uint32_t hs_mapping_table_count(const struct hs_mapping_table *table)
 {
 	/* Pairs with the release store of the mapping store's add(). */

@@ -120,6 +120,9 @@ uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_
 
 /* Entry id, immutable, valid as long as the table; NULL if id is not in the table. */
 const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *table, uint32_t id);
+
+/* Whether id is anonymous memory's: its code is a JIT compiler's, without unwind information. */
+bool hs_mapping_table_is_anonymous(const struct hs_mapping_table *table, uint32_t id);
 uint32_t hs_mapping_table_count(const struct hs_mapping_table *table);
 
 #endif

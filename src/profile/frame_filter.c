@@ -29,13 +29,6 @@ static const char *path_of(const struct hs_frame_filter *filter, uint32_t id)
 	return mapping != NULL ? mapping->path : hs_jit_frames_path(id);
 }
 
-static bool is_anonymous(const struct hs_frame_filter *filter, uint32_t id)
-{
-	const struct hs_mapping *mapping = hs_mapping_table_get(filter->table, id);
-
-	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
-}
-
 /* By all that is known of a location now. */
 static bool is_hidden(const struct hs_producer *producer, const struct hs_location *location)
 {
@@ -53,7 +46,8 @@ static bool is_hidden(const struct hs_producer *producer, const struct hs_locati
 	     hs_symbol_filter_hides_name(prefixes, code.system_name) ||
 	     hs_symbol_filter_hides_path(prefixes, code.file)))
 		return true;
-	return producer->hint_names != NULL && is_anonymous(filter, location->mapping) &&
+	return producer->hint_names != NULL &&
+	       hs_mapping_table_is_anonymous(filter->table, location->mapping) &&
 	       hs_symbol_filter_hides_path(
 		       prefixes, hs_hint_names_path(producer->hint_names, location->address));
 }

@@ -57,10 +57,7 @@ void hs_jit_frames_destroy(struct hs_jit_frames *jit)
 
 static bool may_be_generated(const struct hs_jit_frames *jit, uint32_t mapping)
 {
-	const struct hs_mapping *known = hs_mapping_table_get(jit->table, mapping);
-
-	return mapping == HS_MAPPING_UNKNOWN ||
-	       (known != NULL && (known->flags & HS_MAPPING_ANONYMOUS) != 0);
+	return mapping == HS_MAPPING_UNKNOWN || hs_mapping_table_is_anonymous(jit->table, mapping);
 }
 
 static bool is_same_file(const struct hs_mapping *one, const struct hs_mapping *other)

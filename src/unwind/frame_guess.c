@@ -41,7 +41,6 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
 				     const struct hs_mapping_table *table, uint64_t pc)
 {
-	const struct hs_mapping *mapping;
 	uint8_t code[HS_ARCH_CALL_BYTES];
 
 	if (pc <= sizeof code)
@@ -52,8 +51,7 @@ enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
 			return HS_RETURN_TO_ENTRY;
 		return hs_arch_is_after_call(code) ? HS_RETURN_AFTER_CALL : HS_RETURN_NONE;
 	}
-	mapping = hs_mapping_table_get(table, hs_mapping_table_find(table, pc - 1));
-	return mapping != NULL && (mapping->flags & HS_MAPPING_ANONYMOUS) != 0
+	return hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc - 1))
 		       ? HS_RETURN_AFTER_CALL
 		       : HS_RETURN_NONE;
 }

@@ -238,7 +238,9 @@ static bool has_info(const struct walk *walk, uint64_t pc)
  */
 static bool is_first_frame(const struct walk *walk)
 {
-	return walk->is_call && has_info(walk, walk->stepper.regs.pc);
+	return walk->is_call &&
+	       !hs_mapping_table_is_anonymous(walk->unwinder->table, walk->known.mapping) &&
+	       has_info(walk, walk->stepper.regs.pc);
 }
 
 /* Go to the calling frame without unwind information. */
@@ -247,6 +249,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_regs regs = walk->stepper.regs;
 	enum hs_return kind = HS_RETURN_NONE;
+	struct hs_pc known;
 
 	if (is_first_frame(walk))
 		return HS_STOP_COMPLETE;
@@ -261,8 +264,14 @@ static enum hs_stop guess_frame(struct walk *walk)
 		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
-	/* The code may be newer than the index: find_mapping() before its bytes are read. */
-	if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
+	/*
+	 * What was returned to before is not read again, as long as the maps say the same: code
+	 * that takes its place would have to be met with its address left on a stack.
+	 * The code may be newer than the index: find_mapping() before its bytes are read.
+	 */
+	if (hs_known_pcs_find(&unwinder->pcs, regs.pc, true, &known))
+		kind = HS_RETURN_AFTER_CALL;
+	else if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
 		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc);
 	/* A compiler's function begins there: it is no return address, but a callback. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))

@@ -51,6 +51,21 @@ static FRAME void call_machine_code(void)
 	NO_TAIL_CALL();
 }
 
+static void make_no_call(void)
+{
+	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
+}
+
+/* What is known of code goes when code is mapped or unmapped. */
+static void forget_code(void)
+{
+	void *other = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(other != MAP_FAILED);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	munmap(other, 4096);
+}
+
 static void test_code_without_unwind_tables(void)
 {
 	uint64_t asked;
@@ -68,20 +83,36 @@ static void test_code_without_unwind_tables(void)
 	CHECK_INT(frames[2].address, (uintptr_t)code + OUTER_RETURN - 1);
 	CHECK_STR(path_of(&frames[1]), "//anon");
 	CHECK_INT(frames[3].mapping, frames[0].mapping);
+	CHECK(hs_unwinder_has_met_generated(unwinder));
+	munmap(code, 4096);
+	end();
+}
 
+static void test_code_without_a_call(void)
+{
+	begin();
+	map_code(NULL, -1);
+	call_machine_code();
 	/* Not after a call: the chain of frame pointers is not believed. */
-	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
+	make_no_call();
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 
 	/* Samples of a batch are older than what has been read for it. */
 	memcpy(code, machine_code, sizeof machine_code);
-	unwind();
-	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
 	unwind_another(DEPTH);
+	CHECK_INT(frame_count, 3);
+	unwind();
 	CHECK(is_complete());
-	CHECK(hs_unwinder_has_met_generated(unwinder));
+
+	/* Where one was after a call it is taken for that until the maps change. */
+	make_no_call();
+	unwind();
+	CHECK(is_complete());
+	forget_code();
+	unwind();
+	CHECK_INT(frame_count, 3);
 	munmap(code, 4096);
 	end();
 }
@@ -296,6 +327,7 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_code_without_unwind_tables);
+	RUN(test_code_without_a_call);
 	RUN(test_return_to_an_entry);
 	RUN(test_code_that_is_gone);
 	RUN(test_replaced_code);
