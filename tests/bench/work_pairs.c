@@ -8,7 +8,8 @@
  *   mixed     one block at a time, of 16 to 1,024 bytes
  *   deep      the same, 50 frames further down
  *   ring      the same, with 1,024 blocks in use, of which one is replaced at random
- *   cold      one block of 16 KiB at a time, and before it a walk through 64 MiB; THREADS 1
+ *   cold      one block of 16 KiB at a time, under 50 frames in 16 KiB of stack, and before it a
+ *             walk through 64 MiB; THREADS 1
  *   handover  each second thread frees what the one before it has allocated; even THREADS
  *
  * Prints what was done, then a line "time:" with the loops' processor time.
@@ -125,12 +126,29 @@ static uint64_t walk(uint64_t number)
 	return sum;
 }
 
-static void loop_cold(struct thread *thread)
+static __attribute__((noinline)) void allocate_cold(struct thread *thread)
 {
 	for (uint64_t i = 0; i < thread->pairs; i++) {
 		thread->sum += walk(i);
 		release(thread, allocate(thread, 16 << 10, i));
 	}
+}
+
+static __attribute__((noinline)) void descend_far(struct thread *thread, int levels)
+{
+	volatile unsigned char frame[(16 << 10) / DEPTH - 32];
+
+	frame[0] = 0;
+	if (levels == 0)
+		allocate_cold(thread);
+	else
+		descend_far(thread, levels - 1);
+	frame[1] = frame[0]; /* not a jump, nor a loop */
+}
+
+static void loop_cold(struct thread *thread)
+{
+	descend_far(thread, DEPTH);
 }
 
 static uint64_t batch_size(const struct thread *thread, uint64_t done)

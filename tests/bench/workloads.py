@@ -76,7 +76,7 @@ class Workload:
     name: str
     about: str
     command: tuple
-    full: int   # how much work: half a second to a second or so
+    full: int   # how much work: one to three seconds
     small: int  # for subjects that are slow, and for --quick
     program: Optional[str] = ""  # where it was found; None: it is not here
     environment: dict = field(default_factory=dict)
@@ -170,20 +170,20 @@ def all_workloads():
         Workload("redis", "redis-server (with its own allocator): keys of 1,000 bytes, "
                  "redis-benchmark -t set,get; processor time is the server's",
                  ("redis-server", "--port", "0", "--unixsocket", "{directory}/socket", "--save", "",
-                  "--appendonly", "no"), 100_000, 20_000, redis_server(), drive=drive_redis),
+                  "--appendonly", "no"), 200_000, 20_000, redis_server(), drive=drive_redis),
         Workload("sqlite", "sqlite3: rows inserted, an index made, in memory",
-                 ("sqlite3", ":memory:", ".read {input}"), 400_000, 60_000,
+                 ("sqlite3", ":memory:", ".read {input}"), 1_200_000, 60_000,
                  shutil.which("sqlite3"), make_input=script(SQL), tells_end=False),
         Workload("python", "python3: json to text and back; PYTHONMALLOC=malloc",
-                 (sys.executable, "{input}"), 60_000, 10_000, sys.executable,
+                 (sys.executable, "{input}"), 120_000, 10_000, sys.executable,
                  {"PYTHONMALLOC": "malloc", "PYTHONHASHSEED": "0"}, make_input=script(PYTHON)),
         Workload("node", "node: buffers of 200 to 8,200 bytes, 1,000 in use",
-                 (node, "{input}"), 200_000, 50_000, node, make_input=script(NODE)),
+                 (node, "{input}"), 600_000, 50_000, node, make_input=script(NODE)),
         Workload("cc1", "gcc's C compiler, -O2",
-                 (cc1, "-quiet", "-O2", "{input}", "-o", "result.s"), 150, 40,
+                 (cc1, "-quiet", "-O2", "{input}", "-o", "result.s"), 300, 40,
                  cc1, result_file="result.s", make_input=c_source, tells_end=False),
         Workload("stl", "a C++ program of maps, strings, vectors and shared pointers",
-                 ("{bench}/work_stl", "{count}"), 250, 40),
+                 ("{bench}/work_stl", "{count}"), 500, 40),
     ]
 
 
@@ -192,7 +192,7 @@ def capture_workloads():
     names = ("redis", "python", "sqlite", "cc1", "mixed", "mixed-8")
     known = {workload.name: workload for workload in all_workloads()}
     return [known[name] for name in names] + [
-        pairs("cold", "one block of 16 KiB, after a walk through 64 MiB", "cold", 1, 300, 40)]
+        pairs("cold", "under 16 KiB of stack, after a walk through 64 MiB", "cold", 1, 300, 40)]
 
 
 PACKAGES = ("redis-tools", "sqlite3", "nodejs")
