@@ -39,19 +39,24 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 }
 
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
-				     const struct hs_mapping_table *table, uint64_t pc)
+				     const struct hs_mapping_table *table, uint64_t pc,
+				     struct hs_seen_returns *seen)
 {
 	uint8_t code[HS_ARCH_CALL_BYTES];
 
 	if (pc <= sizeof code)
 		return HS_RETURN_NONE;
-	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0) {
-		/* First: a call and one byte more look like a call too. */
-		if (hs_arch_is_padded_entry(pc, code))
-			return HS_RETURN_TO_ENTRY;
-		return hs_arch_is_after_call(code) ? HS_RETURN_AFTER_CALL : HS_RETURN_NONE;
-	}
-	return hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc - 1))
-		       ? HS_RETURN_AFTER_CALL
-		       : HS_RETURN_NONE;
+	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) != 0)
+		return hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc - 1))
+			       ? HS_RETURN_AFTER_CALL
+			       : HS_RETURN_NONE;
+	/* First: a call and one byte more look like a call too. */
+	if (hs_arch_is_padded_entry(pc, code))
+		return HS_RETURN_TO_ENTRY;
+	if (!hs_arch_is_after_call(code))
+		return HS_RETURN_NONE;
+	/* Maps that could not be read are asked for again each time. */
+	if (!hs_mapping_table_is_made_up(table))
+		*hs_seen_returns_place(seen, pc) = pc;
+	return HS_RETURN_AFTER_CALL;
 }

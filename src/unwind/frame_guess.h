@@ -31,10 +31,26 @@ enum hs_return {
 };
 
 /*
- * What a guessed return address is, by the code before it.  Generated code that is gone since is
- * taken to have been right: a process that ends unmaps it before its last samples are unwound.
+ * Addresses that were found after a call, since the maps changed.  All zero: none.  A page that
+ * a JIT compiler has may be read once for each batch of samples; these need no reading.
+ */
+#define HS_SEEN_RETURNS 512u
+struct hs_seen_returns {
+	uint64_t pcs[HS_SEEN_RETURNS]; /* each at its hash */
+};
+
+static inline uint64_t *hs_seen_returns_place(struct hs_seen_returns *seen, uint64_t pc)
+{
+	return &seen->pcs[(pc * 0x9e3779b97f4a7c15u >> 32) % HS_SEEN_RETURNS];
+}
+
+/*
+ * What a guessed return address is, by the code before it; seen: to be told.  Generated code that
+ * is gone since is taken to have been right: a process that ends unmaps it before its last samples
+ * are unwound.
  */
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
-				     const struct hs_mapping_table *table, uint64_t pc);
+				     const struct hs_mapping_table *table, uint64_t pc,
+				     struct hs_seen_returns *seen);
 
 #endif

@@ -29,6 +29,7 @@ struct hs_unwinder {
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
+	struct hs_seen_returns returns;
 };
 
 struct walk {
@@ -101,6 +102,7 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 	unwinder->generation = generation;
 	hs_memory_cache_drop_stale(unwinder->memory);
 	hs_known_pcs_drop(&unwinder->pcs);
+	unwinder->returns = (struct hs_seen_returns){0};
 	hs_libunwind_engine_flush(unwinder->engine);
 }
 
@@ -249,7 +251,6 @@ static enum hs_stop guess_frame(struct walk *walk)
 	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_regs regs = walk->stepper.regs;
 	enum hs_return kind = HS_RETURN_NONE;
-	struct hs_pc known;
 
 	if (is_first_frame(walk))
 		return HS_STOP_COMPLETE;
@@ -264,15 +265,12 @@ static enum hs_stop guess_frame(struct walk *walk)
 		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
-	/*
-	 * What was returned to before is not read again, as long as the maps say the same: code
-	 * that takes its place would have to be met with its address left on a stack.
-	 * The code may be newer than the index: find_mapping() before its bytes are read.
-	 */
-	if (hs_known_pcs_find(&unwinder->pcs, regs.pc, true, &known))
+	/* The code may be newer than the index: find_mapping() before its bytes are read. */
+	if (*hs_seen_returns_place(&unwinder->returns, regs.pc) == regs.pc)
 		kind = HS_RETURN_AFTER_CALL;
 	else if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
-		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc);
+		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc,
+					     &unwinder->returns);
 	/* A compiler's function begins there: it is no return address, but a callback. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))
 		kind = HS_RETURN_NONE;
@@ -381,6 +379,8 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 	hs_map_watch_follow(&unwinder->maps, snapshot);
 	drop_stale_caches(unwinder);
 	finish(&walk, walk_stack(&walk));
+	/* Reading memory may have read the maps again: what was known before is not vouched for. */
+	drop_stale_caches(unwinder);
 	if (!hs_mapping_table_is_made_up(unwinder->table))
 		hs_known_pcs_vouch(&unwinder->pcs, hs_mapping_table_closes(unwinder->table));
 	count(&walk);

@@ -106,7 +106,7 @@ static void test_code_without_a_call(void)
 	unwind();
 	CHECK(is_complete());
 
-	/* Where one was after a call it is taken for that until the maps change. */
+	/* What was seen after a call is taken for that until the maps change. */
 	make_no_call();
 	unwind();
 	CHECK(is_complete());

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -167,6 +168,50 @@ static void test_not_after_a_library_was_closed(void)
 	CHECK(!hs_known_pcs_hold(known()));
 	capture.snapshot.closes = hs_closes_now();
 	descend(4, check_validity);
+	end();
+}
+
+static void *changed_map;
+static bool is_to_change;
+
+/* In the middle of a walk that another frame is left to. */
+static enum hs_leave change_maps(bool is_first)
+{
+	(void)is_first;
+	if (is_to_change) {
+		changed_map = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+		CHECK(changed_map != MAP_FAILED);
+		CHECK_INT(hs_mapping_table_refresh(table), 0);
+	}
+	is_to_change = false;
+	return HS_LEAVE_GIVEN;
+}
+
+static void unwind_while_maps_change(int number)
+{
+	struct hs_pc pc;
+
+	(void)number;
+	capture_here();
+	unwind();
+	CHECK(is_complete());
+	CHECK(hs_known_pcs_find(known(), frames[0].address + 1, true, &pc));
+	is_to_change = true;
+	unwind();
+	CHECK(!is_to_change && is_complete());
+	/* What was known before says nothing of the maps that are vouched for now. */
+	CHECK(!hs_known_pcs_find(known(), frames[0].address + 1, true, &pc));
+}
+
+static void test_not_by_what_was_known_before_the_maps_changed(void)
+{
+	struct sigaction action = {.sa_handler = unwind_while_maps_change};
+
+	begin_unloaded(0, change_maps);
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	raise(SIGUSR1);
+	munmap(changed_map, 4096);
 	end();
 }
 
@@ -585,6 +630,7 @@ int main(void)
 	RUN(test_own_frames_are_left_out);
 	RUN(test_not_through_a_signal_handler);
 	RUN(test_not_after_a_library_was_closed);
+	RUN(test_not_by_what_was_known_before_the_maps_changed);
 	RUN(test_right_or_not_at_all_while_it_changes);
 	RUN(test_trail);
 	RUN(test_recorded);
