@@ -209,6 +209,7 @@ static void test_not_by_what_was_known_before_the_maps_changed(void)
 	struct sigaction action = {.sa_handler = unwind_while_maps_change};
 
 	begin_unloaded(0, change_maps);
+	CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
 	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
 	raise(SIGUSR1);
 	munmap(changed_map, 4096);
