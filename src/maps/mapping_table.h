@@ -11,9 +11,9 @@
  * comes with Go takes the start of a mapping for the first page of the executable segment,
  * whatever the offset says (cmd/internal/objfile).
  *
- * Threads: the unwinding worker owns the table.  hs_mapping_table_get() and _count()
- * may be called from the producer: entries are published with a release store of
- * the count and are immutable afterwards.
+ * Threads: the unwinding worker owns the table.  hs_mapping_table_get(), _is_anonymous()
+ * and _count() may be called from the producer: entries are published with a release
+ * store of the count and are immutable afterwards.
  * Memory: the arena.  Blocks: the arena's lock; reads /proc.
  */
 #ifndef HS_MAPS_MAPPING_TABLE_H
@@ -123,6 +123,7 @@ const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *tab
 
 /* Whether id is anonymous memory's: its code is a JIT compiler's, without unwind information. */
 bool hs_mapping_table_is_anonymous(const struct hs_mapping_table *table, uint32_t id);
+
 uint32_t hs_mapping_table_count(const struct hs_mapping_table *table);
 
 #endif
