@@ -12,8 +12,7 @@ void hs_location_names_fill(struct hs_producer *producer, const struct hs_mappin
 	uint32_t id = hs_location_mapping(table, hs_location_table_get(locations, ids[0]));
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id);
 
-	if (producer->hint_names != NULL && mapping != NULL &&
-	    (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
+	if (producer->hint_names != NULL && hs_mapping_table_is_anonymous(table, id))
 		hs_hint_names_fill(producer->hint_names, locations, ids, count, pauses);
 	if (producer->jit_frames != NULL)
 		hs_jit_frames_name(producer->jit_frames, locations, ids, count, pauses);

@@ -76,7 +76,7 @@ class Workload:
     name: str
     about: str
     command: tuple
-    full: int   # how much work: one to three seconds
+    full: int   # how much work: one to four seconds
     small: int  # for subjects that are slow, and for --quick
     program: Optional[str] = ""  # where it was found; None: it is not here
     environment: dict = field(default_factory=dict)

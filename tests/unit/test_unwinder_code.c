@@ -56,16 +56,6 @@ static void make_no_call(void)
 	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
 }
 
-/* What is known of code goes when code is mapped or unmapped. */
-static void forget_code(void)
-{
-	void *other = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(other != MAP_FAILED);
-	CHECK_INT(hs_mapping_table_refresh(table), 0);
-	munmap(other, 4096);
-}
-
 static void test_code_without_unwind_tables(void)
 {
 	uint64_t asked;
@@ -110,7 +100,7 @@ static void test_code_without_a_call(void)
 	make_no_call();
 	unwind();
 	CHECK(is_complete());
-	forget_code();
+	change_maps();
 	unwind();
 	CHECK_INT(frame_count, 3);
 	munmap(code, 4096);

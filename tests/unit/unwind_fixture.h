@@ -7,6 +7,7 @@
 #define HS_TESTS_UNWIND_FIXTURE_H
 
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "arch/regs.h"
 #include "check.h"
@@ -72,6 +73,16 @@ static inline void begin_with_own(uintptr_t own)
 static inline void begin(void)
 {
 	begin_with_own(0);
+}
+
+/* The maps change, and are read again: what is known of code goes. */
+static inline void change_maps(void)
+{
+	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(code != MAP_FAILED);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	munmap(code, 4096);
 }
 
 static inline void end(void)
