@@ -22,7 +22,7 @@ static void *serve_new(size_t size, size_t alignment)
 		hs_next_resolve_all();
 	size += size == 0;
 	if (alignment == 0)
-		return hs_next.malloc(size);
+		return hs_allocator.malloc(size);
 	if ((alignment & (alignment - 1)) != 0 || size > SIZE_MAX - (alignment - 1))
 		return NULL;
 	return hs_next.aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));

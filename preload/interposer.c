@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/hot.h"
 #include "preload/slow.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
@@ -27,6 +28,7 @@ static inline bool is_special(const void *block)
 }
 
 #define HS_PROTOTYPE(result, name, arguments) HS_EXPORT result name arguments;
+HS_NEXT_ALLOCATOR(HS_PROTOTYPE)
 HS_NEXT_C(HS_PROTOTYPE)
 #undef HS_PROTOTYPE
 #define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void *name arguments;
@@ -38,9 +40,10 @@ HS_NEXT_DELETE(HS_PROTOTYPE)
 HS_EXPORT void *reallocarray(void *block, size_t count, size_t size);
 HS_EXPORT void cfree(void *block);
 
-void *malloc(size_t size)
+/* With free in two cache lines: see base/hot.h. */
+__attribute__((aligned(HS_CACHE_LINE_BYTES))) void *malloc(size_t size)
 {
-	return hs_sampler_passes(size) ? hs_next.malloc(size) : hs_entry_malloc(size);
+	return hs_sampler_passes(size) ? hs_allocator.malloc(size) : hs_entry_malloc(size);
 }
 
 void free(void *block)
@@ -48,7 +51,7 @@ void free(void *block)
 	if (is_special(block))
 		hs_slow_free(block);
 	else
-		hs_next.free(block);
+		hs_allocator.free(block);
 }
 
 void *calloc(size_t count, size_t size)
@@ -58,14 +61,14 @@ void *calloc(size_t count, size_t size)
 	/* On overflow the next definition fails as it should, whatever is counted. */
 	if (__builtin_mul_overflow(count, size, &bytes) || !hs_sampler_passes(bytes))
 		return hs_entry_calloc(count, size);
-	return hs_next.calloc(count, size);
+	return hs_allocator.calloc(count, size);
 }
 
 void *realloc(void *block, size_t size)
 {
 	if (is_special(block) || !hs_sampler_passes(size))
 		return hs_entry_realloc(block, size);
-	return hs_next.realloc(block, size);
+	return hs_allocator.realloc(block, size);
 }
 
 /*
@@ -85,7 +88,7 @@ void *reallocarray(void *block, size_t count, size_t size)
 		return hs_next.foreign_realloc(block, bytes);
 	if (is_special(block) || !hs_sampler_passes(bytes))
 		return hs_entry_realloc(block, bytes);
-	return hs_next.realloc(block, bytes);
+	return hs_allocator.realloc(block, bytes);
 }
 
 int posix_memalign(void **out, size_t alignment, size_t size)

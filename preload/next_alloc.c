@@ -8,17 +8,20 @@
 #include <link.h>
 #include <stdlib.h>
 
+#include "base/hot.h"
+
 static __thread volatile bool resolving;
 
 static void early_free(void *block)
 {
 	hs_next_resolve();
 	/* Without a next free there is nothing that could have allocated block. */
-	if (hs_next.free != early_free)
-		hs_next.free(block);
+	if (hs_allocator.free != early_free)
+		hs_allocator.free(block);
 }
 
-struct hs_next hs_next = {.free = early_free};
+HS_HOT _Alignas(HS_CACHE_LINE_BYTES) struct hs_next_allocator hs_allocator = {.free = early_free};
+struct hs_next hs_next;
 
 static void *next_symbol(const char *name)
 {
@@ -31,7 +34,7 @@ bool hs_next_is_resolving(void)
 }
 
 /* A cast from void * to a function pointer, as POSIX has it for dlsym(). */
-#define LOOK_UP(name) (*(void **)(void *)&hs_next.name = next_symbol(#name))
+#define LOOK_UP(table, name) (*(void **)(void *)&(table).name = next_symbol(#name))
 
 void hs_next_resolve(void)
 {
@@ -40,13 +43,13 @@ void hs_next_resolve(void)
 	if (hs_next.resolved || resolving)
 		return;
 	resolving = true;
-	LOOK_UP(malloc);
-	LOOK_UP(calloc);
-	LOOK_UP(realloc);
+	LOOK_UP(hs_allocator, malloc);
+	LOOK_UP(hs_allocator, calloc);
+	LOOK_UP(hs_allocator, realloc);
 	*(void **)(void *)&found = next_symbol("free");
 	if (found != NULL)
-		hs_next.free = found;
-	hs_next.resolved = hs_next.malloc != NULL;
+		hs_allocator.free = found;
+	hs_next.resolved = hs_allocator.malloc != NULL;
 	resolving = false;
 }
 
@@ -72,7 +75,7 @@ static enum hs_new_mode new_mode(void)
 	if (hs_next._Znwm == NULL)
 		return HS_NEW_FALLBACK;
 	return hs_next_same_object(*(void **)(void *)&hs_next._Znwm,
-				   *(void **)(void *)&hs_next.malloc)
+				   *(void **)(void *)&hs_allocator.malloc)
 		       ? HS_NEW_SAMPLED
 		       : HS_NEW_PASSES;
 }
@@ -90,10 +93,10 @@ void hs_next_resolve_all(void)
 	hs_next_resolve();
 	find_foreign_realloc();
 	/* A name that is not there makes dlerror() allocate: malloc is known by now. */
-#define LOOK_UP_C(result, name, arguments) LOOK_UP(name);
+#define LOOK_UP_C(result, name, arguments) LOOK_UP(hs_next, name);
 	HS_NEXT_C(LOOK_UP_C)
 #undef LOOK_UP_C
-#define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(name);
+#define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(hs_next, name);
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
 	HS_NEXT_NEW(LOOK_UP_NAMED)
 	HS_NEXT_DELETE(LOOK_UP_NAMED)

@@ -17,12 +17,17 @@
 #include <sys/types.h>
 #include <threads.h>
 
-/* X(result, name, arguments).  The first four must exist; others may be NULL. */
-#define HS_NEXT_C(X)                                                                               \
+#include "base/hidden.h"
+
+/* X(result, name, arguments).  What an allocator must have. */
+#define HS_NEXT_ALLOCATOR(X)                                                                       \
 	X(void *, malloc, (size_t size))                                                           \
 	X(void, free, (void *block))                                                               \
 	X(void *, calloc, (size_t count, size_t size))                                             \
-	X(void *, realloc, (void *block, size_t size))                                             \
+	X(void *, realloc, (void *block, size_t size))
+
+/* Others: may be NULL. */
+#define HS_NEXT_C(X)                                                                               \
 	X(int, posix_memalign, (void **out, size_t alignment, size_t size))                        \
 	X(void *, aligned_alloc, (size_t alignment, size_t size))                                  \
 	X(void *, memalign, (size_t alignment, size_t size))                                       \
@@ -120,6 +125,12 @@ enum hs_new_mode {
 	HS_NEW_FALLBACK,
 };
 
+struct hs_next_allocator {
+#define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;
+	HS_NEXT_ALLOCATOR(HS_NEXT_FIELD)
+#undef HS_NEXT_FIELD
+};
+
 struct hs_next {
 	/*
 	 * The program's realloc if that is not ours (the executable, or an allocator preloaded
@@ -146,7 +157,8 @@ struct hs_next {
  * Written by whichever thread resolves first, which is before there are others in
  * practice; each value is the same whoever writes it.
  */
-extern struct hs_next hs_next __attribute__((visibility("hidden")));
+extern HS_HIDDEN struct hs_next_allocator hs_allocator;
+extern HS_HIDDEN struct hs_next hs_next;
 
 /* Look up malloc, free, calloc and realloc if that is not done.  Any thread. */
 void hs_next_resolve(void);

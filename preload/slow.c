@@ -61,7 +61,7 @@ void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs)
 	(void)b, (void)c;
 	if (!can_pass())
 		return own_memory(size);
-	block = hs_next.malloc(size);
+	block = hs_allocator.malloc(size);
 	hs_session_record(block, size, regs);
 	return block;
 }
@@ -79,7 +79,7 @@ void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *r
 		block = own_memory(bytes);
 		return block != NULL ? memset(block, 0, bytes) : NULL;
 	}
-	block = hs_next.calloc(count, size);
+	block = hs_allocator.calloc(count, size);
 	hs_session_record(block, count * size, regs);
 	return block;
 }
@@ -92,7 +92,7 @@ static void *realloc_own(void *block, size_t size)
 
 	if (hs_on_profiler_thread())
 		return or_errno(hs_arena_realloc(block, size));
-	moved = can_pass() ? hs_next.malloc(size) : own_memory(size);
+	moved = can_pass() ? hs_allocator.malloc(size) : own_memory(size);
 	if (moved == NULL)
 		return NULL;
 	memcpy(moved, block, keep < size ? keep : size);
@@ -118,9 +118,9 @@ void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *r
 	if (hs_arena_owns(block))
 		return realloc_own(block, size);
 	if (!can_pass())
-		return block == NULL ? own_memory(size) : hs_next.realloc(block, size);
+		return block == NULL ? own_memory(size) : hs_allocator.realloc(block, size);
 	token = hs_record_move_begin(block);
-	return record_moved(token, hs_next.realloc(block, size), size, block != NULL, regs);
+	return record_moved(token, hs_allocator.realloc(block, size), size, block != NULL, regs);
 }
 
 void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs *regs);
@@ -134,7 +134,7 @@ void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs 
 	token = hs_record_move_begin(block);
 	/* The flags of an alignment are void where malloc serves: see hs_slow_mallocx(). */
 	moved = hs_next.rallocx != NULL ? hs_next.rallocx(block, size, flags)
-					: hs_next.realloc(block, size);
+					: hs_allocator.realloc(block, size);
 	return record_moved(token, moved, size, false, regs);
 }
 
@@ -178,7 +178,7 @@ static void *serve_mallocx(size_t size, int flags)
 	if (alignment > 16)
 		block = hs_next.memalign(alignment, size);
 	else
-		block = hs_next.malloc(size);
+		block = hs_allocator.malloc(size);
 	return block != NULL && (flags & 64) != 0 ? memset(block, 0, size) : block;
 }
 
@@ -259,7 +259,7 @@ static __attribute__((noinline)) void free_special(void *block)
 {
 	if (!hs_arena_owns(block)) {
 		hs_record_free_id(HS_HEAP_MALLOC, (uintptr_t)block);
-		hs_next.free(block);
+		hs_allocator.free(block);
 	} else if (hs_on_profiler_thread()) {
 		hs_arena_free(block);
 	} else {
@@ -273,5 +273,5 @@ void hs_slow_free(void *block)
 	    hs_arena_owns(block))
 		free_special(block);
 	else
-		hs_next.free(block);
+		hs_allocator.free(block);
 }

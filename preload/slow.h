@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "arch/regs.h"
+#include "base/hidden.h"
 #include "preload/next_alloc.h"
 #include "sample/thread_state.h"
 
@@ -30,12 +31,12 @@
 	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))
 
 #define HS_ENTRY_PROTOTYPE(result, name, arguments)                                                \
-	result hs_entry_##name arguments __attribute__((visibility("hidden")));
+	HS_HIDDEN result hs_entry_##name arguments;
 HS_SLOW_C(HS_ENTRY_PROTOTYPE)
 #undef HS_ENTRY_PROTOTYPE
 
 #define HS_ENTRY_PROTOTYPE(name, arguments, names)                                                 \
-	void *hs_entry_##name arguments __attribute__((visibility("hidden")));
+	HS_HIDDEN void *hs_entry_##name arguments;
 HS_NEXT_NEW(HS_ENTRY_PROTOTYPE)
 #undef HS_ENTRY_PROTOTYPE
 

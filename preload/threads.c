@@ -67,7 +67,7 @@ static struct thread_start begin_thread(void *memory)
 {
 	struct thread_start start = *(struct thread_start *)memory;
 
-	hs_next.free(memory);
+	hs_allocator.free(memory);
 	is_created = true;
 	hs_session_thread_begins(start.stack_bytes, start.guard_bytes);
 	return start;
@@ -117,7 +117,7 @@ static struct thread_start *prepare_start(const pthread_attr_t *attributes, void
 	struct thread_start *memory;
 
 	hs_session_libc_knows_more();
-	memory = hs_next.malloc(sizeof *memory);
+	memory = hs_allocator.malloc(sizeof *memory);
 	if (memory == NULL)
 		return NULL;
 	*memory = (struct thread_start){.argument = argument};
@@ -129,7 +129,7 @@ static struct thread_start *prepare_start(const pthread_attr_t *attributes, void
 static void forget_start(struct thread_start *memory)
 {
 	hs_session_thread_fails();
-	hs_next.free(memory);
+	hs_allocator.free(memory);
 }
 
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),

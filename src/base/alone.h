@@ -16,9 +16,10 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
+#include "base/hidden.h"
 
 /* libc's __libc_single_threaded; or a 0. */
-extern const uint8_t *_Atomic hs_alone_flag;
+extern HS_HIDDEN const uint8_t *_Atomic hs_alone_flag;
 
 static inline bool hs_is_alone(void)
 {

@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 
 #include "base/arena_internal.h"
+#include "base/hot.h"
 #include "base/sys.h"
 
 #define MIB ((size_t)1 << 20)
@@ -31,7 +32,7 @@
 /* A budget above is cut: keeps the sums below within half the address space. */
 #define BUDGET_CEILING_BYTES ((size_t)1 << 44)
 
-struct hs_arena_range hs_arena_range;
+HS_HOT struct hs_arena_range hs_arena_range;
 struct hs_arena hs_arena;
 
 static size_t round_up(size_t bytes, size_t unit)

@@ -24,12 +24,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /* The reserved range, written once by hs_arena_init(); read by hs_arena_owns(). */
 struct hs_arena_range {
 	uintptr_t start;
 	size_t bytes;
 };
-extern struct hs_arena_range hs_arena_range;
+extern HS_HIDDEN struct hs_arena_range hs_arena_range;
 
 /*
  * Reserve the range.  May be called again: the first call counts.  Single-threaded.

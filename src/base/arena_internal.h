@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
 #include "base/lock.h"
 
 #define HS_ARENA_BOOTSTRAP_BYTES ((size_t)256 << 10)
@@ -55,7 +56,7 @@ struct hs_arena {
 	_Atomic size_t budget;
 	_Atomic size_t bootstrap_used; /* no lock: see hs_arena_bootstrap_alloc() */
 };
-extern struct hs_arena hs_arena;
+extern HS_HIDDEN struct hs_arena hs_arena;
 
 /* The address in the mark: a copy of a header elsewhere is not taken for a block. */
 static inline uint32_t hs_arena_mark(const struct hs_arena_block *block, uint32_t mark)

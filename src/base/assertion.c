@@ -9,14 +9,15 @@
 #include <stdint.h>
 
 #include "base/log.h"
+#include "base/hidden.h"
 #include "base/sys.h"
 
 /* Where to go on, for the call of hs_assertion_catch() that is the innermost. */
 static __thread jmp_buf *catcher;
 
 /* As assert.h declares it, but hidden: the archives bind to it, the program does not. */
-_Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line,
-			     const char *function) __attribute__((visibility("hidden")));
+HS_HIDDEN _Noreturn void __assert_fail(const char *assertion, const char *file, unsigned line,
+				       const char *function);
 
 void __assert_fail(const char *assertion, const char *file, unsigned line, const char *function)
 {

@@ -17,16 +17,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /* Closes under way in the upper half, closes that are over in the lower. */
 typedef uint64_t hs_closes;
 
-extern _Atomic hs_closes hs_library_closes;
+extern HS_HIDDEN _Atomic hs_closes hs_library_closes;
 
 /* See hs_close_goes_on(). */
-extern _Atomic uint32_t hs_library_closes_unwaited;
+extern HS_HIDDEN _Atomic uint32_t hs_library_closes_unwaited;
 
 /* dlopen() calls begun: something may have been mapped where nothing was. */
-extern _Atomic uint64_t hs_library_opens;
+extern HS_HIDDEN _Atomic uint64_t hs_library_opens;
 
 static inline hs_closes hs_closes_now(void)
 {

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
 #include "base/log.h"
 
 /* Longest value of a text option, with the NUL.  A longer one is refused. */
@@ -83,7 +84,7 @@ struct hs_options {
 };
 
 /* The options of this process.  Written during start-up, constant afterwards. */
-extern struct hs_options hs_options;
+extern HS_HIDDEN struct hs_options hs_options;
 
 /*
  * Set the defaults, then read the environment.  Each unknown HEAPSAMPLE_* variable

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /* A word that stands for a number.  Lists end with a row without a name. */
 struct hs_option_word {
 	const char *name;
@@ -42,7 +44,7 @@ struct hs_option {
 };
 
 /* Powers of 1024: k, m, g, t. */
-extern const struct hs_option_word hs_option_size_units[];
+extern HS_HIDDEN const struct hs_option_word hs_option_size_units[];
 
 /* The row of words whose name is the length bytes at text, or NULL. */
 const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,

@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /*
  * X(name, text): the text is what the profile's comment calls it.  What is counted for each heap
  * (sample/heap.h), and for the process only.
@@ -93,7 +95,7 @@ struct hs_stats {
 #undef HS_STATS_FIELD
 };
 
-extern struct hs_stats hs_stats;
+extern HS_HIDDEN struct hs_stats hs_stats;
 
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
@@ -111,7 +113,7 @@ static inline void hs_count_alone(_Atomic uint64_t *count, uint64_t n)
  * microseconds that no bucket before it has, the last one all others.
  */
 #define HS_TIME_BUCKETS 20
-extern _Atomic uint64_t hs_unwinding_times[HS_TIME_BUCKETS];
+extern HS_HIDDEN _Atomic uint64_t hs_unwinding_times[HS_TIME_BUCKETS];
 
 /* Count the time of a stack: in its bucket and in unwinding_ns.  The worker. */
 void hs_stats_add_unwinding(uint64_t ns);

@@ -18,13 +18,15 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
+#include "base/hidden.h"
+
 /*
  * Fault injection, for the tests only: when set, it is asked before each system
  * call and a value below 0 is returned in place of the call's result.  One above
  * is the most that a read or write is made for: a short one.
  */
 typedef long (*hs_sys_fault_fn)(long number);
-extern _Atomic(hs_sys_fault_fn) hs_sys_fault;
+extern HS_HIDDEN _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
 long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
 

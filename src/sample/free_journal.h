@@ -23,12 +23,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /* Start-up; entries is NULL without a journal. */
 struct hs_free_journal {
 	_Atomic uint64_t *entries;
 	uint64_t count; /* a power of two */
 };
-extern struct hs_free_journal hs_free_journal;
+extern HS_HIDDEN struct hs_free_journal hs_free_journal;
 
 static inline bool hs_free_journal_is_kept(void)
 {

@@ -13,10 +13,11 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/hidden.h"
 #include "base/sys.h"
 
 /* A time per slot, of CLOCK_MONOTONIC_COARSE in nanoseconds; NULL: not kept. */
-extern _Atomic uint64_t *hs_free_times;
+extern HS_HIDDEN _Atomic uint64_t *hs_free_times;
 
 /* Keep the times of the live set's slots, which exists by then.  Start-up.  0 or -ENOMEM. */
 int hs_free_times_init(void);

@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "sample/free_journal.h"
@@ -53,10 +54,10 @@ struct hs_heap {
 	_Atomic uint64_t lost_memory, stale;
 	struct hs_lost lost;
 };
-extern struct hs_heap hs_heaps[HS_HEAP_LIMIT];
+extern HS_HIDDEN struct hs_heap hs_heaps[HS_HEAP_LIMIT];
 
 /* The epoch of now; 0: sampling is stopped.  Written by: the producer, relaxed. */
-extern _Atomic uint32_t hs_epoch;
+extern HS_HIDDEN _Atomic uint32_t hs_epoch;
 
 #define hs_heap_add(heap, count, n)                                                                \
 	atomic_fetch_add_explicit(&hs_heaps[heap].count, (uint64_t)(n), memory_order_relaxed)
@@ -94,7 +95,7 @@ static inline uint64_t hs_heap_interval(uint32_t heap)
 uint64_t hs_heap_last_interval(uint32_t heap);
 
 /* The smallest interval of the reported heaps; 0: none is sampled.  Relaxed. */
-extern _Atomic uint64_t hs_heap_least_interval;
+extern HS_HIDDEN _Atomic uint64_t hs_heap_least_interval;
 
 /* The intervals, the heaps or the epoch have changed: work that out anew.  Any thread. */
 void hs_heap_follow(void);

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/hot.h"
 #include "sample/live_table.h"
 
 /* Grow past this many entries per bucket of six, on average: two full neighbours are
@@ -18,14 +19,24 @@
 /* Doublings tried on top of the first, where two buckets are full of entries made meanwhile. */
 #define GROW_TRIES 2
 
-/* Before hs_live_index_init(): an empty table of two buckets.  32 bytes: 5 of 32 bits. */
+/*
+ * The filter's factor: 2^64 / golden ratio, of which a shift leaves the neighbours' distance above
+ * and below it what keeps blocks at equal distances from each other's bytes.  See Knuth, The Art
+ * of Computer Programming 3, 6.4.
+ */
+#define GOLDEN_RATIO 0x9e3779b97f4a7c15u
+#define SPREAD_SHIFT 4
+#define SPREAD_MOST_SHIFT (SPREAD_SHIFT + 20)
+
+/* Before hs_live_index_init(): an empty table of two buckets.  32 bytes: 5 of 64 bits. */
 static _Alignas(64) struct {
 	uint8_t filter[2 * HS_LIVE_FILTER_PER_BUCKET + HS_LIVE_FILTER_ROOM];
 	_Alignas(64) struct hs_live_bucket buckets[2];
 } none;
 
 _Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
-uintptr_t hs_live_filter = (uintptr_t)none.filter + 27;
+HS_HOT uintptr_t hs_live_filter = (uintptr_t)none.filter + 59;
+HS_HOT uint64_t hs_live_filter_factor = GOLDEN_RATIO >> SPREAD_MOST_SHIFT;
 static _Atomic uint64_t growing; /* the next table while entries are copied; 0 = none */
 static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 0 = none */
 
@@ -129,6 +140,14 @@ uint32_t hs_live_search_next(struct hs_live_search *search)
 			atomic_load_explicit(&search->bucket->tags, memory_order_relaxed),
 			search->tag_in_each);
 	}
+}
+
+void hs_live_set_spread(uint64_t interval_bytes)
+{
+	int shift = SPREAD_SHIFT + 63 - __builtin_clzll(interval_bytes | 1);
+
+	hs_live_filter_factor =
+		GOLDEN_RATIO >> (shift < SPREAD_MOST_SHIFT ? shift : SPREAD_MOST_SHIFT);
 }
 
 /*

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
@@ -24,7 +25,7 @@ int hs_live_index_init(uint32_t expected);
  * Whether there is, or was, an entry in a table where there is a map too.  Set by: whoever enters
  * the first, for good.  Any thread; relaxed, as hs_live_set_may_hold_key().
  */
-extern _Atomic bool hs_live_index_has_entries;
+extern HS_HIDDEN _Atomic bool hs_live_index_has_entries;
 
 static inline bool hs_live_index_is_table_used(void)
 {

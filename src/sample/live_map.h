@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 #define HS_MAP_REGION_SHIFT 20
 #define HS_MAP_CELL_SHIFT 4
 #define HS_MAP_SHEET_CELLS (1u << (HS_MAP_REGION_SHIFT - HS_MAP_CELL_SHIFT))
@@ -33,7 +35,7 @@ struct hs_live_map {
 	uint32_t mask;             /* of a place in the table */
 	_Atomic uint32_t *cells;   /* of the first sheet; NULL: there is no map */
 };
-extern struct hs_live_map hs_live_map;
+extern HS_HIDDEN struct hs_live_map hs_live_map;
 
 /* Without a map all samples are in the tables. */
 static inline bool hs_live_map_is_used(void)

@@ -48,6 +48,7 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
+#include "base/hidden.h"
 #include "sample/heap_id.h"
 
 #define HS_SLOT_NONE UINT32_MAX
@@ -64,7 +65,7 @@ struct hs_live_bucket {
 };
 
 /* The current table: address of its buckets | the shift that makes a bucket number of a hash. */
-extern _Atomic uint64_t hs_live_index;
+extern HS_HIDDEN _Atomic uint64_t hs_live_index;
 
 /*
  * Multiplied by 2^64 / golden ratio.  Folded before: blocks at equal distances would else
@@ -77,29 +78,37 @@ static inline uint64_t hs_live_hash(uint64_t key)
 
 /*
  * The current table's filter: how many entries have keys of a hash, a byte for each hash.  Its
- * address is also, by its lowest five bits, the shift that makes the hash.  Of the keys that
- * are not in the table one in sixteen at most meets a byte that is not 0.  Where tables have no
- * filter (live_table.h), two bytes are there for all keys, and not 0.
+ * address is also, by its lowest six bits, the shift that makes the hash.  Of the keys that
+ * are not in the table about one in sixteen at most meets a byte that is not 0.  Where tables have
+ * no filter (live_table.h), two bytes are there for all keys, and not 0.
  * Written: with atomics, by the producer.  Read: by every free.
  */
-extern uintptr_t hs_live_filter;
+extern HS_HIDDEN uintptr_t hs_live_filter;
+
+/* What makes hashes of keys: see hs_live_set_spread().  Written: start-up. */
+extern HS_HIDDEN uint64_t hs_live_filter_factor;
 
 /*
- * Multiplied twice: a multiple of the key alone maps blocks at equal distances onto each other,
- * all of them at some distances.
+ * Neighbours' bytes are neighbours too: a program frees near to where it has freed, and finds the
+ * filter's line in the cache again.
  */
 static inline uint8_t *hs_live_filter_byte(uintptr_t filter, uint64_t key)
 {
-	uint32_t hash = (uint32_t)key * 0x9e3779b1u;
-
-	hash = (hash ^ hash >> 15) * 0x85ebca6bu;
-	return (uint8_t *)filter + (hash >> (filter & 31));
+	return (uint8_t *)filter + (key * hs_live_filter_factor >> (filter & 63));
 }
 
-/* Where a heap's id is in the index; an address of malloc's is at itself. */
+/*
+ * Where a heap's id is in the index; an address of malloc's is at itself.  Also the way back.
+ * Other heaps' ids have their halves swapped, for they may be small numbers: the filter would take
+ * all of them for neighbours.
+ */
 static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
 {
-	return id ^ (heap - HS_HEAP_MALLOC) * (uint64_t)0x9e3779b97f4a7c15u;
+	uint32_t odd = (heap - HS_HEAP_MALLOC) * 0x9e3779b9u;
+
+	if (heap == HS_HEAP_MALLOC)
+		return id;
+	return (id << 32 | id >> 32) ^ ((uint64_t)odd << 32 | odd);
 }
 
 /*
@@ -124,6 +133,12 @@ static inline bool hs_live_set_may_hold(const void *address)
  * expected live samples at first.  Takes arena memory.  Start-up.  0 or -errno.
  */
 int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
+
+/*
+ * How far apart keys are that have bytes of their own in the filter: a 300th of the interval at
+ * first, less where the filter has grown.  Start-up, before the first entry; else as for 1m.
+ */
+void hs_live_set_spread(uint64_t interval_bytes);
 
 /* A slot will be inserted under a key: have its cache line fetched meanwhile.  Any thread. */
 void hs_live_set_fetch(uint64_t key);
@@ -280,7 +295,7 @@ int hs_live_set_maintain(uint32_t headroom);
  * Whether nothing but frees of the program's makes room for a sample: there is no memory for
  * more, and all that was freed has been dealt with.  Set by: the producer.  Any thread.
  */
-extern _Atomic bool hs_live_set_exhausted;
+extern HS_HIDDEN _Atomic bool hs_live_set_exhausted;
 
 /* Slots in use (taken, live or freed and not recycled), and made usable so far.  Any thread. */
 uint32_t hs_live_set_used(void);

@@ -6,6 +6,7 @@
 #ifndef HS_SAMPLE_LIVE_SLOTS_H
 #define HS_SAMPLE_LIVE_SLOTS_H
 
+#include "base/hidden.h"
 #include "sample/live_set.h"
 
 enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVING, HS_SLOT_FREED };
@@ -65,7 +66,7 @@ struct hs_live_slots {
 	uint32_t returned;       /* and how many; 0: none */
 	uint32_t last_returned[HS_SLOTS_AHEAD]; /* slots + 1, in turns */
 };
-extern struct hs_live_slots hs_live_slots;
+extern HS_HIDDEN struct hs_live_slots hs_live_slots;
 
 static inline struct hs_live_slot *hs_live_slot(uint32_t number)
 {

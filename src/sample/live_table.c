@@ -10,7 +10,7 @@
 
 #define OVERFLOW_ONE ((uint64_t)1 << HS_LIVE_OVERFLOW_SHIFT)
 
-/* The hash of the filter has 32 bits, one of which at least is shifted out. */
+/* 2 GiB: for more than 100 million samples. */
 #define FILTER_MOST_BITS 31
 
 /* A byte that has counted so far stays so: in practice none does. */
@@ -19,8 +19,8 @@
 static bool has_filter = true; /* start-up */
 
 /* In place of the tables' filters: two bytes, one for each half of the keys, that let them pass. */
-#define NO_FILTER_SHIFT 31
-static _Alignas(32) const uint8_t no_filter[NO_FILTER_SHIFT + 2] = {
+#define NO_FILTER_SHIFT 63
+static _Alignas(64) const uint8_t no_filter[NO_FILTER_SHIFT + 2] = {
 	[NO_FILTER_SHIFT] = FILTER_FULL,
 	[NO_FILTER_SHIFT + 1] = FILTER_FULL,
 };
@@ -53,7 +53,7 @@ uintptr_t hs_live_table_filter(uint64_t table)
 	if (!has_filter)
 		return (uintptr_t)no_filter + NO_FILTER_SHIFT;
 	return (uintptr_t)hs_live_table_buckets(table) - bytes - HS_LIVE_FILTER_ROOM +
-	       (uintptr_t)(32 - __builtin_ctzll(bytes));
+	       (uintptr_t)(64 - __builtin_ctzll(bytes));
 }
 
 /* What counts the entries of a key; NULL where there is no filter. */

@@ -14,7 +14,7 @@
 /* Bytes of the filter for each bucket: one entry in so many bytes when it is time to grow. */
 #define HS_LIVE_FILTER_PER_BUCKET 16
 
-/* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 32. */
+/* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 64. */
 #define HS_LIVE_FILTER_ROOM 64
 
 /* The lowest and the highest bit of each lane's tag.  The highest is set in all but free lanes. */

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "base/hidden.h"
 #include "sample/ring.h"
 #include "sample/sequence.h"
 #include "sample/thread_state.h"
@@ -49,7 +50,7 @@ struct hs_recorder {
 	bool (*died)(void);          /* whether there is none any more; NULL: not known */
 	_Atomic int64_t process_id;  /* of the process whose worker that is */
 };
-extern struct hs_recorder hs_recorder;
+extern HS_HIDDEN struct hs_recorder hs_recorder;
 
 enum hs_recorded {
 	HS_RECORDED_NOTHING, /* sampling is stopped */

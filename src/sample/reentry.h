@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
 #include "sample/thread_state.h"
 
 /* In the frame of the slow path: as long as it has not returned, the mark is there. */
@@ -32,7 +33,7 @@ static inline uint64_t hs_guard_mark(uintptr_t guard)
  * Whether the program has had an alternate stack that is disarmed while a handler is on it: then
  * the kernel does not say that one is.  For good.
  */
-extern _Atomic bool hs_reentry_stacks_disarm;
+extern HS_HIDDEN _Atomic bool hs_reentry_stacks_disarm;
 
 /*
  * Enter the slow path: from here on this thread's allocations come back at once.  False if

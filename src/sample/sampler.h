@@ -32,6 +32,7 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
+#include "base/hidden.h"
 #include "sample/thread_state.h"
 
 /* Weights are fixed-point numbers with this many fractional bits. */
@@ -55,7 +56,7 @@ static inline int64_t hs_weight_round(unsigned __int128 sum)
  * that still sees the old value draws one more countdown with it, and its weight
  * follows that countdown.
  */
-extern _Atomic uint64_t hs_sampler_interval;
+extern HS_HIDDEN _Atomic uint64_t hs_sampler_interval;
 
 /* Sampling ends for good: the interval is 0 from now on.  Any thread. */
 void hs_sampler_end(void);
@@ -64,7 +65,7 @@ void hs_sampler_end(void);
 uint64_t hs_sampler_last_interval(void);
 
 /* Changes when sampling starts anew: countdowns of an older epoch are thrown away. */
-extern _Atomic uint32_t hs_sampler_generation;
+extern HS_HIDDEN _Atomic uint32_t hs_sampler_generation;
 
 /*
  * Set what the threads' random generators start from; the n-th thread to allocate

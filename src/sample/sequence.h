@@ -10,6 +10,8 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /*
  * The number of the next event.  Starts at 1.  Each is delivered by one record or slot.  Alone in
  * its cache line: every event writes it, and the profiler's threads read it.
@@ -17,6 +19,6 @@
 struct hs_sequence {
 	_Alignas(64) _Atomic uint64_t next;
 };
-extern struct hs_sequence hs_sequence;
+extern HS_HIDDEN struct hs_sequence hs_sequence;
 
 #endif

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 /* What kind of thread this is; decides before anything else in the slow path. */
 enum hs_thread_kind {
 	HS_THREAD_NEW = 0,  /* of the program, first allocation still to come */
@@ -83,7 +85,7 @@ struct hs_thread_state {
 	uint8_t closing; /* how many dlclose() calls the thread is in */
 };
 
-extern __thread struct hs_thread_state hs_thread __attribute__((visibility("hidden")));
+extern HS_HIDDEN __thread struct hs_thread_state hs_thread;
 
 _Static_assert(sizeof(struct hs_thread_state) <= 256, "static TLS is scarce: at most 256 bytes");
 

@@ -16,6 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
+
 #define HS_CPU_LOOK_NS 1000000000u
 #define HS_CPU_LOOKS 30u
 
@@ -53,7 +55,7 @@ struct hs_cpu_pressure {
 	uint64_t overs; /* looks that found sampling over the share so far */
 	bool is_near;   /* at the last look: not to be lowered */
 };
-extern struct hs_cpu_pressure hs_cpu_pressure;
+extern HS_HIDDEN struct hs_cpu_pressure hs_cpu_pressure;
 
 /*
  * Each thread, of itself and under its batch lock: count the processor time since the last

@@ -120,6 +120,7 @@ static int make_live_set(void)
 		make_journal(SMALL_JOURNAL);
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
+	hs_live_set_spread(hs_options.interval_bytes);
 	/* Where RLIMIT_AS leaves less. */
 	if (slots > in_range)
 		slots = in_range;

@@ -14,8 +14,10 @@
 
 #include <stdbool.h>
 
+#include "base/hidden.h"
+
 /* What stands before /proc and /sys: "".  Set by tests only, before the start. */
-extern const char *hs_oom_watch_root;
+extern HS_HIDDEN const char *hs_oom_watch_root;
 
 /* percent: of any limit, 1..99.  Start-up. */
 void hs_oom_watch_start(unsigned percent);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/event.h"
+#include "base/hidden.h"
 #include "base/lock.h"
 #include "base/log.h"
 #include "maps/mapping_table.h"
@@ -123,7 +124,7 @@ struct hs_session {
 	const char *ended_early;       /* producer's: why sampling has ended; NULL: it has not */
 };
 
-extern struct hs_session hs_session;
+extern HS_HIDDEN struct hs_session hs_session;
 
 /* Whether this process is profiled. */
 static inline bool hs_session_is_active(void)

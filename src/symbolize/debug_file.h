@@ -13,13 +13,14 @@
 #ifndef HS_SYMBOLIZE_DEBUG_FILE_H
 #define HS_SYMBOLIZE_DEBUG_FILE_H
 
+#include "base/hidden.h"
 #include "symbolize/elf_file.h"
 
 /* A file name in .gnu_debuglink is not longer (NAME_MAX) and has no slash. */
 #define HS_DEBUG_LINK_BYTES 256
 
 /* "/usr/lib/debug".  Set by tests only, before anything is read. */
-extern const char *hs_debug_file_root;
+extern HS_HIDDEN const char *hs_debug_file_root;
 
 /* What a debug file is looked for by. */
 struct hs_debug_key {

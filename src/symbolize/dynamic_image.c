@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hidden.h"
 #include "base/sys.h"
 
 #define SEGMENTS_MAX 64
@@ -20,7 +21,7 @@
 #define CHUNK_SYMBOLS 256
 #define CHUNK_WORDS 1024
 
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+extern HS_HIDDEN const Elf64_Ehdr __ehdr_start;
 
 struct image {
 	uint64_t base; /* run-time address of ELF virtual address 0 */

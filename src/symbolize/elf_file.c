@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hidden.h"
 #include "base/sys.h"
 
 /* A table larger than this is damaged, or no business of a profiler. */
@@ -26,7 +27,7 @@
 #define SEGMENTS_MAX 64
 
 /* Our own ELF header (the linker's symbol): it says which machine this is. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
+extern HS_HIDDEN const Elf64_Ehdr __ehdr_start;
 
 int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes, uint64_t offset)
 {

@@ -103,6 +103,15 @@ fails length src/base/new.c "401 lines"
 new src/base/new.c '/* over 400 lines because this is a test */' "$(yes '' | head -n 399; echo .)"
 passes src/base/new.c "401 lines with a reason"
 
+##############
+# Visibility #
+##############
+
+new src/base/new.h 'extern int hs_new;'
+fails hidden src/base/new.h "a variable that other files use, looked for in a table of addresses"
+new src/base/new.h 'extern HS_HIDDEN int hs_new;'
+passes src/base/new.h "a hidden one"
+
 ##########
 # Arrows #
 ##########

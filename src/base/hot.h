@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What each allocation and each free reads, apart from its thread's countdown and one byte of the
+ * live set's filter: side by side in one cache line, in a section of their own.  A program that
+ * fills the caches with its own data waits for each line of ours anew, every time.
+ *
+ * The next allocator's four functions come first (preload/next_alloc.c), and align the section to
+ * a line; the rest follows in the order in which it is linked.  No more than 64 bytes in all.
+ */
+#ifndef HS_BASE_HOT_H
+#define HS_BASE_HOT_H
+
+#define HS_CACHE_LINE_BYTES 64
+
+#define HS_HOT __attribute__((section("hs_hot")))
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which keys pass the live set's filter, of those that are not in it. */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "check.h"
+#include "sample/live_table.h"
+
+enum { BLOCKS = 100000, KIB = 1024, MIB = 1024 * KIB };
+
+static const uint64_t intervals[] = {64, 512, 4 * KIB, 64 * KIB, 512 * KIB, 8 * MIB};
+
+static uint64_t keys[BLOCKS];
+static bool is_sampled[BLOCKS];
+static uint64_t random_state = 1;
+
+static uint64_t next_random(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1du >> 32;
+}
+
+/* Choose keys at random, one of so many, at most one in two.  Returns how many. */
+static unsigned sample(uint64_t one_of)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		is_sampled[i] = next_random() % (one_of < 2 ? 2 : one_of) == 0;
+		count += is_sampled[i];
+	}
+	return count;
+}
+
+/* A table as large as the live set makes it, with the chosen keys. */
+static uint64_t make_table(unsigned entries)
+{
+	uint64_t buckets = 512, table;
+
+	while (buckets < entries)
+		buckets *= 2;
+	table = hs_live_table_make(buckets);
+	CHECK(table != 0);
+	for (unsigned i = 0; i < BLOCKS; i++)
+		CHECK(!is_sampled[i] || hs_live_table_insert(table, keys[i], i));
+	return table;
+}
+
+/* Parts in a thousand of the keys that were not chosen, that have to be looked for. */
+static unsigned passing(uint64_t one_of)
+{
+	uint64_t table = make_table(sample(one_of));
+	unsigned count = 0, passed = 0;
+
+	for (unsigned i = 0; i < BLOCKS; i++) {
+		bool passes = *hs_live_filter_byte(hs_live_table_filter(table), keys[i]) != 0;
+
+		CHECK(passes || !is_sampled[i]);
+		count += !is_sampled[i];
+		passed += !is_sampled[i] && passes;
+		hs_live_table_remove(table, keys[i], i);
+	}
+	for (unsigned i = 0; i < BLOCKS; i++)
+		CHECK_INT(*hs_live_filter_byte(hs_live_table_filter(table), keys[i]), 0);
+	return passed * 1000u / count;
+}
+
+/* Larger blocks, most of which are sampled, may crowd: theirs are few frees. */
+static void test_equal_distances(void)
+{
+	static const uint64_t distances[] = {16, 48, 64, 1040, 4096, 4112, 8208, 16384};
+
+	for (unsigned i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+		hs_live_set_spread(intervals[i]);
+		for (unsigned d = 0; d < sizeof distances / sizeof *distances; d++) {
+			if (distances[d] > intervals[i] / 16)
+				continue;
+			for (unsigned b = 0; b < BLOCKS; b++)
+				keys[b] = 0x7f3a12345010 + b * distances[d];
+			CHECK(passing(intervals[i] / distances[d]) <= 90);
+		}
+	}
+}
+
+/* As glibc has it for many threads: heaps 64 MiB apart, of which little is in use. */
+static void test_many_heaps(void)
+{
+	for (unsigned i = 2; i < sizeof intervals / sizeof *intervals; i++) {
+		hs_live_set_spread(intervals[i]);
+		for (unsigned b = 0; b < BLOCKS; b++)
+			keys[b] = 0x7f3a14000010 + b % 100 * (64 * MIB) + b / 100 * 128;
+		CHECK(passing(intervals[i] / 128) <= 90);
+	}
+}
+
+/*
+ * What a heap of the program's calls its blocks: 1, 2, 3...  Made for addresses, the factor is not
+ * as good for these at all intervals.
+ */
+static void test_small_ids(void)
+{
+	for (unsigned i = 0; i < sizeof intervals / sizeof *intervals; i++) {
+		hs_live_set_spread(intervals[i]);
+		for (unsigned b = 0; b < BLOCKS; b++)
+			keys[b] = hs_live_key(HS_HEAP_FIRST_REPORTED, b);
+		CHECK(passing(intervals[i] / 16) <= 200);
+	}
+}
+
+/* A program's frees near to each other are in few cache lines of the filter. */
+static void test_neighbours(void)
+{
+	uint64_t table = hs_live_table_make(512);
+	uint8_t *low, *high;
+
+	hs_live_set_spread(512 * KIB);
+	for (uint64_t key = 0x7f3a12345010; key < 0x7f3a52345010; key += 64 * KIB) {
+		low = hs_live_filter_byte(hs_live_table_filter(table), key);
+		high = hs_live_filter_byte(hs_live_table_filter(table), key + 64 * KIB - 1);
+		/* But where the filter's end meets its beginning. */
+		CHECK(high >= low ? high - low <= 64 : low - high >= 512 * 16 - 64);
+	}
+}
+
+int main(void)
+{
+	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
+	RUN(test_equal_distances);
+	RUN(test_many_heaps);
+	RUN(test_small_ids);
+	RUN(test_neighbours);
+	return CHECK_RESULT();
+}
