@@ -14,14 +14,24 @@ import re
 import subprocess
 import sys
 
-LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*?)\s*(?:#\s*([0-9a-f]+) <(.*)>)?$")
+LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*?)\s*(?:#\s*([0-9a-f]+) <.*>)?$")
+ADDRESSES = re.compile(r"\s\.got\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s")
 CACHE_LINE_BYTES = 64
 
 
+def output(*command):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout.decode()
+
+
+def table_of_addresses(library):
+    """Where the linker has put the place of what is a thread's own, and more."""
+    start, size = ADDRESSES.search(output("readelf", "-SW", library)).groups()
+    return range(int(start, 16), int(start, 16) + int(size, 16))
+
+
 def instructions(library, function):
-    """Of each: address, name, operands, and the address and symbol of what it is near to."""
-    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", "--disassemble=" + function,
-                           library], check=True, stdout=subprocess.PIPE).stdout.decode()
+    """Of each: address, name, operands, and the address of what it says the distance to."""
+    text = output("objdump", "-d", "--no-show-raw-insn", "--disassemble=" + function, library)
     for line in text.splitlines():
         match = LINE.match(line)
         if match:
@@ -34,10 +44,11 @@ def accesses_memory(name, operands):
 
 def look(library, function, most_instructions, most_accesses, code, data):
     """code, data: sets of cache lines, to which the function's are added."""
+    addresses = table_of_addresses(library)
     count = accesses = 0
-    for address, name, operands, near, symbol in instructions(library, function):
+    for address, name, operands, near in instructions(library, function):
         code.add(int(address, 16) // CACHE_LINE_BYTES)
-        if near and "_GLOBAL_OFFSET_TABLE_" not in symbol:
+        if near and int(near, 16) not in addresses:
             data.add(int(near, 16) // CACHE_LINE_BYTES)
         count += name != "endbr64"
         accesses += accesses_memory(name, operands)
