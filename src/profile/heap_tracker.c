@@ -13,7 +13,7 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 
-enum { EXACT_SIZE_MAX = 128, TOUCHED_BOOKS = 1024 };
+#define EXACT_SIZE_MAX 128
 
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
 {
@@ -65,20 +65,6 @@ void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t r
 
 	__builtin_prefetch(fetched, 1);
 	__builtin_prefetch(&fetched->totals.freed.bytes, 1);
-}
-
-/* The book of a slot; where none was used so far, with pages for some that follow it. */
-static struct hs_book *book_of(struct hs_heap_tracker *tracker, uint32_t slot)
-{
-	uint32_t from = tracker->touched_books, end = slot + TOUCHED_BOOKS;
-
-	if (slot < from)
-		return hs_live_set_book(slot);
-	if (end > hs_live_set_capacity())
-		end = hs_live_set_capacity();
-	hs_sys_touch(hs_live_set_book(from), (end - from) * sizeof(struct hs_book));
-	tracker->touched_books = end;
-	return hs_live_set_book(slot);
 }
 
 static void add(struct hs_totals *totals, uint64_t size, uint64_t weight)
@@ -179,7 +165,7 @@ static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_ev
 		add_and_take_off(tracker, event, row);
 		return;
 	}
-	book = book_of(tracker, event->slot);
+	book = hs_live_set_book(event->slot);
 	if (book->row != 0) {
 		if (book->generation == event->generation)
 			return; /* the record came twice */

@@ -36,7 +36,6 @@ struct hs_row {
 
 struct hs_heap_tracker {
 	struct hs_interner rows;
-	uint32_t touched_books; /* those of the slots below have their pages */
 	bool label_sizes;
 	struct hs_totals in_use[HS_HEAP_LIMIT]; /* of each heap's rows */
 	bool keeps_peak;

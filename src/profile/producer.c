@@ -176,7 +176,6 @@ void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *r
 	    producer->stream != NULL)
 		return;
 	hs_live_set_fetch_slot(record->slot);
-	hs_live_set_fetch_book(record->slot);
 	hs_intern_expect(producer, record);
 }
 

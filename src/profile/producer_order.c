@@ -139,10 +139,8 @@ static void fetch_journaled(struct hs_producer *producer, uint64_t number)
 {
 	uint32_t slot = hs_free_journal_peek(number + FETCHED_AHEAD), most = hs_live_set_capacity();
 
-	if (slot < most) {
+	if (slot < most)
 		hs_live_set_fetch_slot(slot);
-		hs_live_set_fetch_book(slot);
-	}
 	slot = hs_free_journal_peek(number + FETCHED_AHEAD / 2);
 	if (slot < most)
 		hs_heap_tracker_fetch_row_of(&producer->tracker, slot);
@@ -310,8 +308,7 @@ static void take_free(struct hs_producer *producer, uint32_t slot)
 }
 
 /*
- * Whether there are freed slots.  The books of the next few are fetched, and then their rows, for
- * all of them at once.
+ * Whether there are freed slots.  The rows of the next few are fetched, for all of them at once.
  */
 static bool has_freed(struct hs_producer *producer)
 {
@@ -321,7 +318,6 @@ static bool has_freed(struct hs_producer *producer)
 		return true;
 	while (count < HS_FETCHED_FREES &&
 	       (slot = hs_live_set_next_freed(&producer->freed)) != HS_SLOT_NONE) {
-		hs_live_set_fetch_book(slot);
 		slots[count++] = slot;
 	}
 	for (uint32_t i = 0; i < count; i++)

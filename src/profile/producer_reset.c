@@ -28,7 +28,6 @@ int hs_producer_reset(struct hs_producer *producer)
 
 	if (error != 0)
 		return error;
-	empty.touched_books = producer->tracker.touched_books;
 	empty.keeps_peak = producer->tracker.keeps_peak;
 	let_rows_go(producer);
 	hs_heap_tracker_fini(&producer->tracker);

@@ -90,15 +90,18 @@ uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed)
 
 struct hs_book *hs_live_set_book(uint32_t number)
 {
-	return &hs_live_slots.books[number];
+	return &hs_live_slot(number)->book;
 }
 
 void hs_live_set_clear_books(void)
 {
 	uint32_t used = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
 
-	if (used > 0)
-		memset(hs_live_slots.books, 0, used * sizeof(struct hs_book));
+	/* Read, not written to, where there is nothing: there may be many. */
+	for (uint32_t number = 0; number < used; number++) {
+		if (hs_live_set_book(number)->row != 0)
+			hs_live_set_book(number)->row = 0;
+	}
 }
 
 bool hs_live_set_take_journaled(uint32_t number, uint32_t address_bits)
@@ -130,12 +133,7 @@ void hs_live_set_link(uint32_t number, uint32_t next)
 
 void hs_live_set_fetch_slot(uint32_t number)
 {
-	__builtin_prefetch(hs_live_slot(number));
-}
-
-void hs_live_set_fetch_book(uint32_t number)
-{
-	__builtin_prefetch(hs_live_set_book(number), 1);
+	__builtin_prefetch(hs_live_slot(number), 1);
 }
 
 uint64_t hs_live_set_free_sequence(uint32_t number)

@@ -71,30 +71,12 @@ static uint32_t pop(_Atomic uint64_t *list)
 	return HS_SLOT_NONE;
 }
 
-/* Have memory for the books of the next slots. */
-static int commit_books(uint32_t end)
-{
-	uint32_t from = hs_live_slots.with_book;
-	int error;
-
-	if (from >= end)
-		return 0;
-	error = hs_arena_commit(&hs_live_slots.books[from],
-				(size_t)(end - from) * sizeof(struct hs_book));
-	if (error == 0)
-		hs_live_slots.with_book = end;
-	return error;
-}
-
 /* more: a multiple of COMMIT_SLOTS, no more than there may be. */
 static int grow_by(uint32_t more)
 {
 	uint32_t from = hs_live_set_capacity();
-	int error = commit_books(from + more);
+	int error = hs_arena_commit(hs_live_slot(from), (size_t)more * sizeof(struct hs_live_slot));
 
-	if (error == 0)
-		error = hs_arena_commit(hs_live_slot(from),
-					(size_t)more * sizeof(struct hs_live_slot));
 	if (error == 0)
 		atomic_store_explicit(&hs_live_slots.capacity, from + more, memory_order_release);
 	return error;
@@ -118,8 +100,7 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 	limit = in_steps(limit);
 	hs_live_slots.limit = limit;
 	hs_live_slots.slots = hs_arena_reserve((size_t)limit * sizeof(struct hs_live_slot));
-	hs_live_slots.books = hs_arena_reserve((size_t)limit * sizeof(struct hs_book));
-	if (hs_live_slots.slots == NULL || hs_live_slots.books == NULL)
+	if (hs_live_slots.slots == NULL)
 		return -ENOMEM;
 	error = grow_by(in_steps(first));
 	/* It goes with fewer too. */

@@ -196,8 +196,7 @@ uint64_t hs_live_set_cancel_move(uint32_t slot);
 
 /*
  * What the producer keeps of the sample that a slot stands for: no one else reads it or writes
- * to it.  A slot is not usable before there is memory for its book: what is sampled in it can be
- * kept.
+ * to it.
  */
 struct hs_book {
 	uint64_t size;
@@ -206,10 +205,10 @@ struct hs_book {
 	uint32_t row; /* number + 1; 0: no sample */
 };
 
-/* The book of a usable slot: a place in one array of all.  At first all 0. */
+/* The book of a usable slot.  At first without a sample. */
 struct hs_book *hs_live_set_book(uint32_t slot);
 
-/* Make all books 0 again. */
+/* No book has a sample any more. */
 void hs_live_set_clear_books(void);
 
 /*
@@ -240,8 +239,7 @@ bool hs_live_set_take_journaled(uint32_t slot, uint32_t address_bits);
 /* For lists of the producer's own, of such slots: HS_SLOT_NONE is the end. */
 uint32_t hs_live_set_linked(uint32_t slot);
 void hs_live_set_link(uint32_t slot, uint32_t next);
-void hs_live_set_fetch_slot(uint32_t slot); /* to be looked at soon; any number */
-void hs_live_set_fetch_book(uint32_t slot);
+void hs_live_set_fetch_slot(uint32_t slot); /* it and its book, which come soon; any number */
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);

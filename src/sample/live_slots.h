@@ -24,13 +24,16 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
  * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.  Not where the
  * journal has the free.  Of an EMPTY slot: slot + 1 of one that is some further down the free list.
  * next: link + 1 of the list the slot is on; 0 = last.  While MOVING: whether the map had it.
+ * book: in the same line, for the producer comes to it from what the program's threads have written
+ * here just before.
  */
 struct hs_live_slot {
-	_Atomic uint64_t state;
+	_Alignas(64) _Atomic uint64_t state;
 	_Atomic uint64_t key;
 	_Atomic uint64_t free_sequence;
 	_Atomic uint32_t next;
 	_Atomic uint32_t listed; /* generation (low bits) for which it was put on the freed list */
+	struct hs_book book;
 };
 
 /* Free slots are fetched into the processor's cache so many samples before they are used. */
@@ -40,7 +43,6 @@ struct hs_live_slot {
 struct hs_live_slots {
 	/* hs_live_set_init() and, capacity, the producer: read at each look at a slot. */
 	struct hs_live_slot *slots;
-	struct hs_book *books; /* one for each slot; the producer's own */
 	uint32_t limit;
 	_Atomic uint32_t capacity; /* slots usable */
 
@@ -57,9 +59,8 @@ struct hs_live_slots {
 
 	/* The producer's; but for the first its own. */
 	_Alignas(64) _Atomic uint32_t recycled;
-	uint32_t freed;          /* taken off the freed list and not recycled */
-	uint32_t with_book;      /* slots below have memory for a book; start-up too */
-	uint32_t touched;        /* slots below have their pages, at least */
+	uint32_t freed;   /* taken off the freed list and not recycled */
+	uint32_t touched; /* slots below have their pages, at least */
 	bool is_index_touched;
 	uint32_t returned_first; /* EMPTY slots that are yet to go on the free list: the first, */
 	uint32_t returned_last;  /* the last, */

@@ -23,7 +23,7 @@
  * What a slot of the live set takes with its book and its place in the index.  It is not
  * given back, but the next sample can have it.
  */
-#define BYTES_PER_SLOT 120u
+#define BYTES_PER_SLOT 128u
 
 static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view)
 {

@@ -34,8 +34,8 @@
  * Share of the memory budget, and of the address range, that one live sample takes, for the size of
  * the live set.
  */
-#define BUDGET_BYTES_PER_SLOT 160
-#define RANGE_BYTES_PER_SLOT 224
+#define BUDGET_BYTES_PER_SLOT 168
+#define RANGE_BYTES_PER_SLOT 232
 
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8

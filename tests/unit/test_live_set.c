@@ -496,25 +496,35 @@ static void test_slots_run_out(void)
 	CHECK_INT(ticket.slot, last.slot);
 }
 
-/* There are no more slots than there is memory for their books. */
-static void test_slots_come_with_books(void)
+/* There are no more slots than there is memory for, with their books. */
+static void test_slots_by_budget(void)
 {
-	size_t slots = COMMIT_SLOTS * sizeof(struct hs_live_slot);
-	size_t books = COMMIT_SLOTS * sizeof(struct hs_book);
 	size_t budget_bytes = hs_arena_budget();
 
+	CHECK_INT(sizeof(struct hs_live_slot), 64); /* a cache line */
 	CHECK_INT(hs_live_set_capacity(), FIRST_SLOTS);
-	/* For one of the two at a time. */
 	for (int i = 0; i < 2; i++) {
-		hs_arena_set_budget(hs_arena_used() + (slots > books ? slots : books));
+		hs_arena_set_budget(hs_arena_used() + COMMIT_SLOTS * sizeof(struct hs_live_slot) -
+				    1 + i);
 		CHECK_INT(hs_live_set_maintain(FIRST_SLOTS + 1), i == 0 ? -ENOMEM : 0);
 		CHECK_INT(hs_live_set_capacity(), FIRST_SLOTS + i * COMMIT_SLOTS);
 	}
 	hs_arena_set_budget(budget_bytes);
 	CHECK_INT(hs_live_set_maintain(MANY_SLOTS), 0);
 	CHECK_INT(hs_live_set_capacity(), MANY_SLOTS);
-	hs_live_set_book(MANY_SLOTS - 1)->row = 1;
+}
+
+/* Of slots that were in use: those after them have none. */
+static void test_clear_books(void)
+{
+	struct hs_live_ticket ticket;
+
+	CHECK(hs_live_set_take(&ticket));
+	*hs_live_set_book(ticket.slot) = (struct hs_book){1, 2, 3, 4};
 	hs_live_set_clear_books();
+	CHECK_INT(hs_live_set_book(ticket.slot)->row, 0);
+	CHECK_INT(hs_live_set_generation(ticket.slot), ticket.generation);
+	hs_live_set_cancel(ticket);
 }
 
 int main(void)
@@ -535,7 +545,8 @@ int main(void)
 	RUN(test_hot_address);
 	RUN(test_sweep);
 	RUN(test_growth);
-	RUN(test_slots_come_with_books);
+	RUN(test_slots_by_budget);
+	RUN(test_clear_books);
 	RUN(test_slots_run_out);
 	return CHECK_RESULT();
 }
