@@ -130,6 +130,11 @@ static bool read_sources(struct hs_jit_frames *jit, bool at_once)
 	return more;
 }
 
+bool hs_jit_frames_has_code(const struct hs_jit_frames *jit)
+{
+	return jit->map.code_count > 0;
+}
+
 void hs_jit_frames_begin_batch(struct hs_jit_frames *jit)
 {
 	jit->is_read = false;

@@ -6,7 +6,7 @@
  * another function later.  The code is looked up when the record is handled, in what the
  * JIT compilers have said by then (symbolize/perf_map.h, gdb_jit.h), so a sample has the name of
  * the function that was there when it was taken, as well as the profiler can tell: there is no time
- * in a perf map, and a record is some milliseconds old when it is handled.
+ * in a perf map, and a record is some milliseconds old when it is handled (session/threads.c).
  *
  * A location without code is looked up again for each profile: some compilers write their
  * map late.  Frames in files never have code: a perf map does not say when a library
@@ -45,6 +45,9 @@ bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_fr
 
 /* Read what the compilers have said since, if one may.  Returns whether one may. */
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count);
+
+/* Whether a compiler has told of any code so far. */
+bool hs_jit_frames_has_code(const struct hs_jit_frames *jit);
 
 /* Records that follow may be newer than what was read. */
 void hs_jit_frames_begin_batch(struct hs_jit_frames *jit);

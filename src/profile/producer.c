@@ -79,6 +79,11 @@ bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mappi
 	return producer->jit_frames != NULL;
 }
 
+bool hs_producer_knows_generated_code(const struct hs_producer *producer)
+{
+	return producer->jit_frames != NULL && hs_jit_frames_has_code(producer->jit_frames);
+}
+
 void hs_producer_begin_batch(struct hs_producer *producer)
 {
 	if (producer->jit_frames != NULL)

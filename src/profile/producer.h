@@ -40,6 +40,9 @@ struct hs_producer *hs_producer_create(unsigned labels);
 bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
 			     unsigned sources, size_t most_bytes);
 
+/* Whether a compiler has ever told of generated code: what is where may change at any time. */
+bool hs_producer_knows_generated_code(const struct hs_producer *producer);
+
 /* Records that follow may be newer than what compilers have been asked about generated code. */
 void hs_producer_begin_batch(struct hs_producer *producer);
 

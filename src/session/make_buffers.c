@@ -12,7 +12,10 @@
 #include "sample/live_table.h"
 #include "session/session_state.h"
 
-/* From here on samples are frequent and each costs ring space. */
+/* Below, samples may come by the ten thousand a second, */
+#define SPARSE_INTERVAL_BYTES 65536
+
+/* and from here on samples are frequent and each costs ring space. */
 #define DENSE_INTERVAL_BYTES 4096
 
 /* Up to here most of what malloc allocates is sampled, and most frees are of samples. */
@@ -58,7 +61,7 @@ static size_t ring_bytes(void)
 	if (bytes == 0) {
 		uint64_t interval = hs_options_least_interval(&hs_options);
 
-		if (interval >= 65536)
+		if (interval >= SPARSE_INTERVAL_BYTES)
 			bytes = (size_t)1 << 20;
 		else
 			bytes = interval >= DENSE_INTERVAL_BYTES ? (size_t)4 << 20
@@ -118,6 +121,8 @@ static int make_live_set(void)
 		make_live_map();
 	else if (hs_options.interval_bytes <= DENSE_INTERVAL_BYTES)
 		make_journal(SMALL_JOURNAL);
+	if (hs_options_least_interval(&hs_options) < SPARSE_INTERVAL_BYTES)
+		expected = 4096; /* or the producer comes too late where memory is filled fast */
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
 	hs_live_set_spread(hs_options.interval_bytes);

@@ -111,6 +111,9 @@ struct hs_session {
 	struct hs_event worker_event;   /* queue has room again */
 	_Atomic bool is_queue_full;     /* for the worker, which waits or is about to */
 
+	/* A compiler tells of generated code.  Set by the producer, for the worker. */
+	_Atomic bool knows_generated_code;
+
 	_Atomic bool engine_loaded;    /* at the start; set by the worker before */
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */
 	_Atomic uint32_t finishing;    /* the first hs_session_finish() of this process won */

@@ -21,6 +21,7 @@
 #include "session/budget.h"
 #include "session/cpu_guard.h"
 #include "session/session_state.h"
+#include "session/worker_nap.h"
 
 /* Records between two moments at which a fork can come in, unless one waits already. */
 #define BATCH_RECORDS 64
@@ -29,16 +30,10 @@
 #define CLOCK_BATCHES 16
 
 /*
- * When the worker has read all it looks again by itself after this long, or when the ring fills
- * up: so samples in close succession cost neither the program a wake nor us a switch each.
+ * When the worker has read all it looks again by itself after a nap, or when the ring fills up:
+ * so samples in close succession cost neither the program a wake nor us a switch each.  Not by
+ * worker_nap.h but this long where what happens is to be met while it is so.
  */
-#define NAP_NS 10000000
-
-/* The same where few samples come, and no code that a JIT compiler may replace meanwhile. */
-#define LONG_NAP_NS 50000000
-#define FEW_RECORDS 32
-
-/* The same where what happens is to be met while it is so. */
 #define SHORT_NAP_NS 1000000
 
 #define STALL_NS 1000000
@@ -125,31 +120,34 @@ static int unwind_batch(enum hs_worker_result *result)
 }
 
 /*
- * How long a nap may be after so many records; 0: there is none.  A thread's name is read when its
- * sample arrives; memory and bytes are looked at then.
+ * How long a nap is to be; 0: there is none.  A thread's name is read when its sample arrives, and
+ * what code was where, as far as compilers tell; memory and bytes are looked at then.
  */
-static int64_t nap_ns(int records)
+static int64_t nap_ns(struct hs_worker_nap *nap)
 {
-	const struct hs_session *session = &hs_session;
+	int64_t ns;
 
 	if ((hs_options.labels & HS_LABEL_THREAD) != 0)
 		return 0;
 	if (hs_options.oom_percent != 0 || hs_options.alloc_interval_bytes != 0 ||
 	    hs_options.inuse_interval_bytes != 0)
 		return SHORT_NAP_NS;
-	return records < FEW_RECORDS && session->unwinder != NULL &&
-			       !hs_unwinder_has_met_generated(session->unwinder)
-		       ? LONG_NAP_NS
-		       : NAP_NS;
+	ns = hs_worker_nap_ns(nap, hs_sys_monotonic_ns(), hs_ring_head_ticket(&hs_session.ring));
+	return atomic_load_explicit(&hs_session.knows_generated_code, memory_order_relaxed)
+		       ? HS_NAP_LEAST_NS
+		       : ns;
 }
 
 /*
- * Wait until there may be something to do.  records: how many there were since the last wait.
+ * Wait until there may be something to do.  has_read: records, since the last wait.
  * Returns whether it was woken.
  */
-static bool worker_rest(enum hs_worker_result result, int records)
+static bool worker_rest(enum hs_worker_result result, bool has_read)
 {
+	static struct hs_worker_nap nap;
 	struct hs_session *session = &hs_session;
+	int64_t ns;
+	uint32_t ticket;
 
 	switch (result) {
 	case HS_WORKER_DID_ONE:
@@ -168,16 +166,19 @@ static bool worker_rest(enum hs_worker_result result, int records)
 	/* The producer, when it ends, has perhaps nobody left to wake the worker again. */
 	if (stop() != HS_STOP_NOT)
 		return hs_ring_reader_nap(&session->ring, SHORT_NAP_NS);
-	if (records > 0 && nap_ns(records) != 0)
-		return hs_ring_reader_nap(&session->ring, nap_ns(records));
+	ns = has_read ? nap_ns(&nap) : 0;
+	if (ns > 0)
+		return hs_ring_reader_nap(&session->ring, ns);
+	ticket = hs_ring_head_ticket(&session->ring);
 	hs_ring_reader_sleep(&session->ring, -1);
+	hs_worker_nap_begin(&nap, hs_sys_monotonic_ns(), ticket);
 	return true;
 }
 
 void *hs_threads_worker(void *unused)
 {
 	struct hs_session *session = &hs_session;
-	int records = 0; /* since it last slept, or as many as are not few */
+	bool has_read = false; /* since it last waited */
 	bool woken = false;
 
 	(void)unused;
@@ -189,19 +190,17 @@ void *hs_threads_worker(void *unused)
 	while (stop() != HS_STOP_AGREED) {
 		enum hs_worker_result result;
 
-		records += unwind_batch(&result);
-		if (records > FEW_RECORDS)
-			records = FEW_RECORDS;
+		has_read |= unwind_batch(&result) > 0;
 		/*
 		 * When there is a pause, or much to take.  Woken for nothing: the live set is full,
 		 * and frees wait for the producer.
 		 */
 		if (result == HS_WORKER_DID_ONE ? hs_ring_is_filling(&session->queue)
-						: records > 0 || woken)
+						: has_read || woken)
 			hs_event_signal(&session->producer_event);
-		woken = worker_rest(result, records);
+		woken = worker_rest(result, has_read);
 		if (result != HS_WORKER_DID_ONE && result != HS_WORKER_FULL)
-			records = 0;
+			has_read = false;
 	}
 	atomic_store_explicit(&hs_recorder.reader_runs, false, memory_order_relaxed);
 	return NULL;
@@ -294,6 +293,9 @@ bool hs_threads_produce(void)
 		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow();
+		atomic_store_explicit(&session->knows_generated_code,
+				      hs_producer_knows_generated_code(session->producer),
+				      memory_order_relaxed);
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
 	atomic_store_explicit(&hs_live_set_exhausted,
@@ -338,6 +340,12 @@ static bool agrees_to_stop(void)
 	return atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_AGREED);
 }
 
+/* How long at most, where a number is missing.  What the worker has yet to read may bring it. */
+static int64_t wait_for_number_ns(void)
+{
+	return is_ring_empty() ? GAP_NS / 10 : GAP_NS;
+}
+
 void *hs_threads_producer(void *unused)
 {
 	struct hs_session *session = &hs_session;
@@ -358,8 +366,8 @@ void *hs_threads_producer(void *unused)
 			hs_cpu_guard_follow();
 		sleep_ns = hs_schedule_sleep_ns();
 		if (hs_producer_commit(session->producer) &&
-		    (sleep_ns < 0 || sleep_ns > GAP_NS / 10))
-			sleep_ns = GAP_NS / 10;
+		    (sleep_ns < 0 || sleep_ns > wait_for_number_ns()))
+			sleep_ns = wait_for_number_ns();
 		busy |= hs_producer_has_taken_frees(session->producer);
 		hs_lock_hand_over(&session->producer_batch);
 		if (!busy)

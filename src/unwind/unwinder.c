@@ -25,7 +25,6 @@ struct hs_unwinder {
 	struct hs_unwind_rows *rows;
 	enum { ENGINE_NOT_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
 	enum hs_leave (*before_engine)(bool is_first); /* NULL: nothing to do */
-	bool has_met_generated;                        /* code in anonymous memory */
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
@@ -70,11 +69,6 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
 {
 	hs_memory_cache_forget_changing(unwinder->memory);
-}
-
-bool hs_unwinder_has_met_generated(const struct hs_unwinder *unwinder)
-{
-	return unwinder->has_met_generated;
 }
 
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder)
@@ -167,7 +161,6 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 	}
 	if (mapping == NULL)
 		return false;
-	unwinder->has_met_generated |= (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 	known->mapping = id;
 	known->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
 	hs_stats_add_alone(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);

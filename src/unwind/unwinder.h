@@ -55,9 +55,6 @@ void hs_unwinder_destroy(struct hs_unwinder *unwinder);
 /* Samples that follow may be newer than what was read of code that changes. */
 void hs_unwinder_begin_batch(struct hs_unwinder *unwinder);
 
-/* Whether a stack led through code in anonymous memory: a JIT compiler's. */
-bool hs_unwinder_has_met_generated(const struct hs_unwinder *unwinder);
-
 /* What the program's threads may walk their stacks by, as long as there is the unwinder. */
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder);
 

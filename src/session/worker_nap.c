@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/worker_nap.h"
+
+void hs_worker_nap_begin(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket)
+{
+	*nap = (struct hs_worker_nap){.since_ns = now_ns, .ticket = ticket};
+}
+
+int64_t hs_worker_nap_ns(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket)
+{
+	/* Tickets wrap.  None: they had come before, and were taken since. */
+	uint32_t came = ticket - nap->ticket;
+	uint64_t passed_ns = now_ns - nap->since_ns, ns;
+
+	hs_worker_nap_begin(nap, now_ns, ticket);
+	/* So few are no reason for a look; and the product below might be too large. */
+	if (came == 0 || passed_ns / came >= HS_NAP_MOST_NS / HS_NAP_RECORDS)
+		return HS_NAP_MOST_NS;
+	ns = passed_ns * HS_NAP_RECORDS / came;
+	return ns > HS_NAP_LEAST_NS ? (int64_t)ns : HS_NAP_LEAST_NS;
+}

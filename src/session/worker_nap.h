@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How long the worker rests between two looks at the ring while samples come.
+ *
+ * Each look costs the program's threads what they had in the caches of a processor, and perhaps
+ * their places on it, so there are to be few.  But what goes a long way through the ring is in few
+ * caches too: a nap is to last until about HS_NAP_RECORDS have come, within bounds.
+ *
+ * Threads: the worker.  No allocation, no wait, no system call.
+ */
+#ifndef HS_SESSION_WORKER_NAP_H
+#define HS_SESSION_WORKER_NAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HS_NAP_RECORDS 1000u
+#define HS_NAP_LEAST_NS 10000000
+#define HS_NAP_MOST_NS 100000000
+
+/* When the last nap began, or a sleep ended, and the ring's head then. */
+struct hs_worker_nap {
+	uint64_t since_ns;
+	uint32_t ticket;
+};
+
+/* The worker has slept, until the record of this ticket: now counts how fast more come. */
+void hs_worker_nap_begin(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket);
+
+/*
+ * A nap begins, at the ring's head.  Returns how long it is to be at most, in nanoseconds, by how
+ * fast records came since the last.
+ */
+int64_t hs_worker_nap_ns(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket);
+
+#endif

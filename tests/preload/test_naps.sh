@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# While a program samples now and then, its profiler looks only now and then: each look costs the
+# program's threads their caches.  Some 700 samples a second: neither one switch of context for
+# each, nor one every ten milliseconds for each of two threads.
+. "$(dirname "$0")/lib.sh"
+
+cat >"$directory/naps.py" <<'END'
+import glob
+import time
+
+
+def read(path):
+    with open(path) as file:
+        return file.read()
+
+
+def switches():
+    """Voluntary ones, of both threads of the profiler: those that a full machine does not make."""
+    texts = [read(path) for path in glob.glob("/proc/self/task/*/status")]
+    ours = [text for text in texts if text.startswith("Name:\theapsample-")]
+    assert len(ours) == 2, texts
+    return sum(int(text.split("\nvoluntary_ctxt_switches:")[1].split()[0]) for text in ours)
+
+
+for i in range(100):
+    block = bytes(1 << 20)  # the first stack: what is made and read for it takes time of its own
+time.sleep(0.2)
+before, start = switches(), time.monotonic()
+while time.monotonic() < start + 2:
+    block = bytes(1 << 20)
+    time.sleep(0.001)
+print(round((switches() - before) / (time.monotonic() - start)))
+END
+
+run_profiled naps HEAPSAMPLE_INTERVAL=64k -- "$python" "$directory/naps.py"
+expect_status 0
+expect_profiles 1
+rate=$(cat "$out.stdout")
+[ "$rate" -ge 1 ] || fail "$rate switches a second: the profiler has not run"
+[ "$rate" -le 100 ] || fail "$rate switches a second, expected some 40"
+finish
