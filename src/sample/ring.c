@@ -10,9 +10,6 @@
 #include "base/sys.h"
 #include "sample/ring_word.h"
 
-/* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
-#define BYTES_PER_SLOT 128
-
 /* Bound on retries when other writers keep getting in between. */
 #define RESERVE_TRIES 1000
 
@@ -26,37 +23,6 @@
 
 /* A ring that is empty begins a new lap when more than this part of the last one is behind. */
 #define ANEW_SHARE 16
-
-/* A napping reader is woken when this part of the ring is in use. */
-#define FILLING_SHARE 4
-
-size_t hs_ring_memory_bytes(size_t data_bytes)
-{
-	size_t bytes = data_bytes + data_bytes / BYTES_PER_SLOT * sizeof(struct hs_ring_slot);
-
-	return (bytes + 4095) & ~(size_t)4095;
-}
-
-void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
-{
-	ring->data = memory;
-	ring->slots = (struct hs_ring_slot *)(void *)(ring->data + data_bytes);
-	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
-	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
-	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
-
-	/* The descriptors are zeroed, which is lap 0. */
-	atomic_store_explicit(&ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
-	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
-	ring->next = pack(ring->slot_count, 0);
-	ring->ahead = ring->next;
-	/* Of no ticket to come for long. */
-	atomic_store_explicit(&ring->anew, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
-	atomic_store_explicit(&ring->used_units_max, 0, memory_order_relaxed);
-}
 
 static void note_high_water(struct hs_ring *ring, uint32_t used)
 {
@@ -246,7 +212,7 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
 
 	return ticket_of(head) != ticket_of(tail) &&
-	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
+	       position_of(head) - used_from(ring, tail, anew) > ring->filling_units;
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */

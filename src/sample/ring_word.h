@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * What stands in the words of a ring (struct hs_ring_slot), and tickets packed with positions, as
- * its head and tail are.  For ring.c.
+ * its head and tail are.  For the files of the ring.
  */
 #ifndef HS_SAMPLE_RING_WORD_H
 #define HS_SAMPLE_RING_WORD_H

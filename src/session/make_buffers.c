@@ -12,8 +12,8 @@
 #include "sample/live_table.h"
 #include "session/session_state.h"
 
-/* Below, samples may come by the ten thousand a second, */
-#define SPARSE_INTERVAL_BYTES 65536
+/* Below, samples may come by the ten thousand a second, in bursts that the ring has to hold, */
+#define SPARSE_INTERVAL_BYTES 524288
 
 /* and from here on samples are frequent and each costs ring space. */
 #define DENSE_INTERVAL_BYTES 4096

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A ring's memory: how it is parted at the beginning, and, by the reader, kept ready ahead of the
+ * writers.  See ring.h.
+ */
+#include "base/sys.h"
+#include "sample/ring_word.h"
+
+/* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
+#define BYTES_PER_SLOT 128
+
+/*
+ * A napping reader is woken when a sixteenth of the ring is in use, so that most is left for what
+ * comes until it has a processor; but not for so few bytes, unless they are a quarter.
+ */
+#define FILLING_SHARE 16
+#define FILLING_BYTES (256u << 10)
+#define FILLING_MOST_SHARE 4
+
+/* How much of the ring is kept ready, and in what steps. */
+#define PREPARED_SHARE 16
+#define PAGE_BYTES 4096u
+
+size_t hs_ring_memory_bytes(size_t data_bytes)
+{
+	size_t bytes = data_bytes + data_bytes / BYTES_PER_SLOT * sizeof(struct hs_ring_slot);
+
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
+static uint32_t filling_units(uint32_t units)
+{
+	uint32_t least = FILLING_BYTES / HS_RING_UNIT, most = units / FILLING_MOST_SHARE;
+	uint32_t filling = units / FILLING_SHARE > least ? units / FILLING_SHARE : least;
+
+	return filling < most ? filling : most;
+}
+
+void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
+{
+	ring->data = memory;
+	ring->slots = (struct hs_ring_slot *)(void *)(ring->data + data_bytes);
+	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
+	ring->filling_units = filling_units(ring->units);
+	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
+	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
+
+	/* The descriptors are zeroed, which is lap 0. */
+	atomic_store_explicit(&ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
+	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
+	ring->next = pack(ring->slot_count, 0);
+	ring->ahead = ring->next;
+	/* Of no ticket to come for long. */
+	atomic_store_explicit(&ring->anew, 0, memory_order_relaxed);
+	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
+	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
+	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
+	atomic_store_explicit(&ring->used_units_max, 0, memory_order_relaxed);
+}
+
+/*
+ * Touch what comes next of an area, a share of it, in its first lap.  at: where the writers are in
+ * it.  Returns how far it has been touched now, in steps of a page.
+ */
+static uint32_t touch_ahead(unsigned char *area, uint32_t touched, uint32_t at, uint32_t count,
+			    uint32_t item_bytes)
+{
+	uint32_t step = PAGE_BYTES / item_bytes, end = at + count / PREPARED_SHARE;
+
+	/* The writers have come there before. */
+	if (at > touched)
+		touched = at & ~(step - 1);
+	for (; touched < end && touched < count; touched += step)
+		hs_sys_touch(area + (size_t)touched * item_bytes, 1);
+	return touched;
+}
+
+void hs_ring_prepare(struct hs_ring *ring)
+{
+	/* A relaxed look: how far is a matter of speed alone. */
+	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint32_t position = position_of(head) & (ring->units - 1), ticket = ticket_of(head);
+
+	if (ring->prepared < ring->units)
+		ring->prepared = touch_ahead(ring->data, ring->prepared, position, ring->units,
+					     HS_RING_UNIT);
+	if (ring->prepared_slots < ring->slot_count)
+		ring->prepared_slots =
+			touch_ahead((unsigned char *)ring->slots, ring->prepared_slots,
+				    ticket - ring->slot_count, ring->slot_count,
+				    sizeof(struct hs_ring_slot));
+}
