@@ -24,6 +24,9 @@
 /* A ring that is empty begins a new lap when more than this part of the last one is behind. */
 #define ANEW_SHARE 16
 
+/* A napping reader is woken when this part of the ring is in use. */
+#define FILLING_SHARE 4
+
 static void note_high_water(struct hs_ring *ring, uint32_t used)
 {
 	/* Relaxed, and a lost update is allowed: a statistic. */
@@ -212,7 +215,7 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
 
 	return ticket_of(head) != ticket_of(tail) &&
-	       position_of(head) - used_from(ring, tail, anew) > ring->filling_units;
+	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */

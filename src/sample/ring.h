@@ -74,7 +74,6 @@ struct hs_ring {
 	uint32_t units;      /* of data, a power of two */
 	uint32_t slot_count; /* a power of two */
 	uint32_t slot_lg;    /* its logarithm */
-	uint32_t filling_units; /* a napping reader is woken when so many are in use */
 	bool has_one_writer; /* whatever the program does; set before the first record */
 
 	/* ticket << 32 | position of the next reservation.  Written by: writers. */

@@ -9,14 +9,6 @@
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
 #define BYTES_PER_SLOT 128
 
-/*
- * A napping reader is woken when a sixteenth of the ring is in use, so that most is left for what
- * comes until it has a processor; but not for so few bytes, unless they are a quarter.
- */
-#define FILLING_SHARE 16
-#define FILLING_BYTES (256u << 10)
-#define FILLING_MOST_SHARE 4
-
 /* How much of the ring is kept ready, and in what steps. */
 #define PREPARED_SHARE 16
 #define PAGE_BYTES 4096u
@@ -28,20 +20,11 @@ size_t hs_ring_memory_bytes(size_t data_bytes)
 	return (bytes + 4095) & ~(size_t)4095;
 }
 
-static uint32_t filling_units(uint32_t units)
-{
-	uint32_t least = FILLING_BYTES / HS_RING_UNIT, most = units / FILLING_MOST_SHARE;
-	uint32_t filling = units / FILLING_SHARE > least ? units / FILLING_SHARE : least;
-
-	return filling < most ? filling : most;
-}
-
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 {
 	ring->data = memory;
 	ring->slots = (struct hs_ring_slot *)(void *)(ring->data + data_bytes);
 	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
-	ring->filling_units = filling_units(ring->units);
 	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
 	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
 

@@ -456,25 +456,6 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	hs_sys_fault = NULL;
 }
 
-/* Much of a large ring is left when its reader is woken, and of a small one enough. */
-static void test_filling_by_size(void)
-{
-	static const struct {
-		size_t bytes, filling;
-	} sizes[] = {{4096, 1024}, {1 << 20, 256 << 10}, {4 << 20, 256 << 10}, {16 << 20, 1 << 20}};
-
-	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-		hs_ring_init(&ring, hs_sys_map(hs_ring_memory_bytes(sizes[i].bytes), 3),
-			     sizes[i].bytes);
-		for (int part = 0; part < 8; part++)
-			CHECK(put(sizes[i].filling / 8, HS_RING_ORDINARY, 1));
-		CHECK(!hs_ring_is_filling(&ring));
-		CHECK(put(16, HS_RING_ORDINARY, 1));
-		CHECK(hs_ring_is_filling(&ring));
-		hs_sys_unmap(ring.data, hs_ring_memory_bytes(sizes[i].bytes));
-	}
-}
-
 static void *nap(void *unused)
 {
 	(void)unused;
@@ -662,7 +643,6 @@ int main(void)
 	RUN(test_counters_wrap);
 	RUN(test_sleep_ends_at_the_timeout);
 	RUN(test_nap_ends_early_only_when_the_ring_fills);
-	RUN(test_filling_by_size);
 	RUN(test_nap_is_ended);
 	RUN(test_prepare);
 	RUN(test_begins_anew);
