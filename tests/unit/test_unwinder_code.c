@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "check.h"
+#include "unwind/frame_guess.h"
 #include "unwind_fixture.h"
 
 /*
@@ -51,6 +52,26 @@ static FRAME void call_machine_code(void)
 	NO_TAIL_CALL();
 }
 
+/*
+ * Map code whose caller's return address takes none of its own ones' places among those that were
+ * seen, and call it.
+ */
+static void call_code_apart(void)
+{
+	static struct hs_seen_returns seen;
+	uint64_t *places[3];
+
+	do {
+		map_code(NULL, -1); /* the one before stays, so that this is elsewhere */
+		call_machine_code();
+		unwind();
+		CHECK(is_complete());
+		for (int i = 0; i < 3; i++)
+			places[i] = hs_seen_returns_place(&seen, frames[i + 1].address + 1);
+	} while (places[2] == places[0] || places[2] == places[1]);
+	change_maps();
+}
+
 static void make_no_call(void)
 {
 	memset(code + OUTER, 0x90, OUTER_RETURN - OUTER);
@@ -80,8 +101,7 @@ static void test_code_without_unwind_tables(void)
 static void test_code_without_a_call(void)
 {
 	begin();
-	map_code(NULL, -1);
-	call_machine_code();
+	call_code_apart();
 	/* Not after a call: the chain of frame pointers is not believed. */
 	make_no_call();
 	unwind();
