@@ -63,13 +63,16 @@ static void thread_ends(void *unused)
 	hs_session_thread_ends();
 }
 
-static struct thread_start begin_thread(void *memory)
+/* In the frame of its callers, whose caller is libc. */
+static inline __attribute__((always_inline)) struct thread_start begin_thread(void *memory)
 {
 	struct thread_start start = *(struct thread_start *)memory;
 
 	hs_allocator.free(memory);
 	is_created = true;
-	hs_session_thread_begins(start.stack_bytes, start.guard_bytes);
+	hs_session_thread_begins(start.stack_bytes, start.guard_bytes,
+				 (uintptr_t)__builtin_dwarf_cfa(),
+				 (uintptr_t)__builtin_return_address(0));
 	return start;
 }
 

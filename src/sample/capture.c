@@ -18,6 +18,8 @@
 /* Frames of what starts a thread before it comes to us: some 300 bytes of glibc's, or a tool's. */
 #define STARTERS_BYTES 4096u
 
+struct hs_stack_end hs_stack_end;
+
 /*
  * The kernel keeps at least this much address space below the main stack free of
  * mmap's choices, whatever RLIMIT_STACK says.  Source: MIN_GAP, arch/x86/mm/mmap.c.
@@ -118,7 +120,8 @@ void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)
 	thread->stack_low = end - room;
 }
 
-void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes)
+void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes,
+			    uintptr_t caller_sp, uintptr_t caller_pc)
 {
 	/*
 	 * glibc puts the thread control block at the upper end of the block of stack_bytes,
@@ -126,12 +129,45 @@ void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, 
 	 * here from the control block downwards; a page covers the block's own part.
 	 */
 	uintptr_t high = hs_arch_thread_pointer();
-	/* The stack ends below the static TLS, which may be large: it is not copied. */
-	uintptr_t starters_end = hs_arch_stack_pointer() + STARTERS_BYTES;
+	/* The stack ends below the static TLS, which may be large. */
+	uintptr_t starters_end = caller_sp + STARTERS_BYTES;
 	size_t unusable = guard_bytes + PAGE_BYTES;
 
 	if (stack_bytes <= unusable)
 		return;
 	thread->stack_high = high < starters_end ? high : starters_end;
 	thread->stack_low = high - (stack_bytes - unusable);
+	thread->caller_sp = caller_sp;
+	if (atomic_load_explicit(&hs_stack_end.caller_pc, memory_order_relaxed) == 0)
+		atomic_store_explicit(&hs_stack_end.caller_pc, caller_pc, memory_order_relaxed);
+}
+
+void hs_stack_end_found(const struct hs_stack_window *stack, uint64_t caller_sp, uint64_t end)
+{
+	uint64_t word, bytes = end - caller_sp;
+
+	if (bytes < sizeof word || bytes > STARTERS_BYTES ||
+	    !hs_stack_window_read(stack, end - sizeof word, &word) || word == 0)
+		return;
+	hs_stack_end.last_word = word;
+	/* Release: last_word; pairs with hs_capture_find_end(). */
+	atomic_store_explicit(&hs_stack_end.bytes, (uint32_t)bytes, memory_order_release);
+}
+
+void hs_capture_find_end(struct hs_thread_state *thread)
+{
+	/* Acquire: pairs with hs_stack_end_found(). */
+	uint32_t bytes = atomic_load_explicit(&hs_stack_end.bytes, memory_order_acquire);
+	uintptr_t end = thread->caller_sp + bytes;
+	uint64_t word;
+
+	if (thread->caller_sp == 0 || bytes == 0)
+		return;
+	thread->caller_sp = 0;
+	if (end > thread->stack_high)
+		return;
+	hs_arch_copy(&word, (const void *)(end - sizeof word), sizeof word);
+	/* Another word: something else has started this thread, and its end stays a bound. */
+	if (word == hs_stack_end.last_word)
+		thread->stack_high = end;
 }

@@ -14,11 +14,14 @@
 #ifndef HS_SAMPLE_CAPTURE_H
 #define HS_SAMPLE_CAPTURE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hidden.h"
 #include "sample/record.h"
+#include "sample/stack_window.h"
 #include "sample/thread_state.h"
 
 /* What is copied from a stack of unknown bounds, at most. */
@@ -45,9 +48,41 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *t
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end);
 
 /*
- * Learn the stack of a thread that starts: size and guard as its attributes say.  On
- * that thread, at its start.
+ * Learn the stack of a thread that starts: size and guard as its attributes say.  caller: in libc,
+ * of the function that the thread begins with; its stack pointer and pc.  On that thread, at its
+ * start.
  */
-void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes);
+void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes,
+			    uintptr_t caller_sp, uintptr_t caller_pc);
+
+/*
+ * Where the stacks of threads end.  libc has some hundred bytes of each above what the thread
+ * begins with, and behind them there is static TLS, of which a program may have kilobytes: not to
+ * be copied with each sample.  How far the end is from that caller the worker finds out, for all
+ * threads, with the first stack that it has unwound to its end.
+ */
+struct hs_stack_end {
+	_Atomic uint64_t caller_pc; /* Written by: the first thread that starts; 0: none has */
+	uint64_t last_word;         /* of each such stack, a return address; before the next: */
+	_Atomic uint32_t bytes;     /* from caller_sp to the end; 0: not known yet; release */
+};
+extern HS_HIDDEN struct hs_stack_end hs_stack_end;
+
+/* The caller of which the worker is to look how far the end is; 0: none.  The worker. */
+static inline uint64_t hs_stack_end_wanted(void)
+{
+	return atomic_load_explicit(&hs_stack_end.bytes, memory_order_relaxed) != 0
+		       ? 0
+		       : atomic_load_explicit(&hs_stack_end.caller_pc, memory_order_relaxed);
+}
+
+/* It has found a stack whose end that is.  The worker. */
+void hs_stack_end_found(const struct hs_stack_window *stack, uint64_t caller_sp, uint64_t end);
+
+/*
+ * Have the end of the thread's stack be the true one, if that is known by now.  On that thread,
+ * inside the slow path, before it is looked how much stack there is.
+ */
+void hs_capture_find_end(struct hs_thread_state *thread);
 
 #endif

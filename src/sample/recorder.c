@@ -285,6 +285,8 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 		return HS_RECORDED_NOTHING;
 	hs_live_set_fetch(hs_live_key(thread->sample.heap, thread->sample.id));
 	supersede(&thread->sample);
+	if (__builtin_expect(thread->caller_sp != 0, 0))
+		hs_capture_find_end(thread);
 	hs_alone_fetch_add(&hs_heaps[thread->sample.heap].samples, 1);
 	thread->block_end_ns = 0;
 	for (;;) {

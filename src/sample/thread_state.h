@@ -58,6 +58,7 @@ struct hs_thread_state {
 
 	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
 	uintptr_t stack_high;
+	uintptr_t caller_sp; /* as long as stack_high is but a bound: see hs_stack_end; else 0 */
 	uintptr_t read_low; /* the part of it that a sample has read before; both 0: none */
 	uintptr_t read_high;
 	uint64_t block_end_ns;   /* monotonic time until which this sample waits; 0: it does not */

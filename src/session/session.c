@@ -334,8 +334,9 @@ void hs_session_finish(void)
 	errno = saved_errno;
 }
 
-void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes)
+void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes, uintptr_t caller_sp,
+			      uintptr_t caller_pc)
 {
 	hs_thread.tid = (uint32_t)hs_sys_gettid();
-	hs_capture_init_thread(&hs_thread, stack_bytes, guard_bytes);
+	hs_capture_init_thread(&hs_thread, stack_bytes, guard_bytes, caller_sp, caller_pc);
 }

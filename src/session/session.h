@@ -86,9 +86,10 @@ void hs_session_close_ends(bool unloaded);
 
 /*
  * A thread of the program begins, with the stack size and guard size that its
- * attributes gave it (0: not known); a thread ends.  On that thread.
+ * attributes gave it (0: not known).  caller: see hs_capture_init_thread().  On that thread.
  */
-void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes);
+void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes, uintptr_t caller_sp,
+			      uintptr_t caller_pc);
 
 /*
  * A thread of the program is about to be created, could not be; or ends, on that thread (the main

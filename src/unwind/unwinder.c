@@ -5,6 +5,7 @@
 #include "arch/unwind.h"
 #include "base/arena.h"
 #include "base/stats.h"
+#include "sample/capture.h"
 #include "sample/known_pcs.h"
 #include "unwind/engine_start.h"
 #include "unwind/frame_guess.h"
@@ -40,6 +41,8 @@ struct walk {
 	size_t count;
 	size_t depth;
 	unsigned own_frames;
+	uint64_t wanted_pc; /* of hs_stack_end_wanted(), and the stack pointer of the frame of it */
+	uint64_t wanted_sp;
 	bool is_call;     /* pc is after a call, not an interrupted instruction or an entry */
 	bool is_guess;    /* found by the frame pointer */
 	bool is_switched; /* a signal interrupted another stack than the copied one */
@@ -210,6 +213,8 @@ static enum hs_stop record(struct walk *walk)
 		append(walk, pc - walk->is_call, HS_MAPPING_UNKNOWN);
 		return HS_STOP_NO_MAPPING;
 	}
+	if (pc == walk->wanted_pc)
+		walk->wanted_sp = walk->stepper.regs.sp;
 	append(walk, pc - (walk->is_call && !walk->known.is_signal_return), walk->known.mapping);
 	return HS_STOP_NOT;
 }
@@ -367,11 +372,16 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 		.frames = frames,
 		.depth = depth < max_frames ? depth : max_frames - 1,
 		.is_call = true,
+		.wanted_pc = hs_stack_end_wanted(),
 	};
+	enum hs_stop stop;
 
 	hs_map_watch_follow(&unwinder->maps, snapshot);
 	drop_stale_caches(unwinder);
-	finish(&walk, walk_stack(&walk));
+	stop = walk_stack(&walk);
+	if (stop == HS_STOP_COMPLETE && walk.wanted_sp != 0)
+		hs_stack_end_found(&walk.stepper.window, walk.wanted_sp, walk.stepper.regs.sp);
+	finish(&walk, stop);
 	/* Reading memory may have read the maps again: what was known before is not vouched for. */
 	drop_stale_caches(unwinder);
 	if (!hs_mapping_table_is_made_up(unwinder->table))

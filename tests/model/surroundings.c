@@ -123,6 +123,11 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *t
 	(void)record;
 }
 
+void hs_capture_find_end(struct hs_thread_state *thread)
+{
+	(void)thread;
+}
+
 struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
 	(void)thread;

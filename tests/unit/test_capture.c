@@ -228,7 +228,8 @@ static void *thread_body(void *unused)
 	size_t bytes;
 
 	local[0] = 1;
-	hs_capture_init_thread(&thread, stack_bytes, guard_bytes);
+	hs_capture_init_thread(&thread, stack_bytes, guard_bytes, here,
+			       (uintptr_t)__builtin_return_address(0));
 	CHECK_INT(pthread_getattr_np(pthread_self(), &attributes), 0);
 	CHECK_INT(pthread_attr_getstack(&attributes, &start, &bytes), 0);
 	pthread_attr_destroy(&attributes);
