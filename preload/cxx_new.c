@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "preload/slow.h"
+#include "sample/recorder.h"
 #include "sample/thread_state.h"
 #include "session/session.h"
 
@@ -59,6 +60,7 @@ static void *find_new(const char *symbol, uintptr_t pc)
 												   \
 		(void)b, (void)c;                                                                  \
 		hs_next_resolve_new();                                                             \
+		hs_record_fetch();                                                                 \
 		if (hs_next.name != NULL)                                                          \
 			block = hs_next.name arguments;                                            \
 		else                                                                               \

@@ -44,11 +44,15 @@ static void *own_memory(size_t size)
 	return or_errno(block);
 }
 
-/* True: neither a profiler thread nor inside the first look-up: the next definition is there. */
+/*
+ * True: neither a profiler thread nor inside the first look-up: the next definition is there, and
+ * what it gives may be a sample.
+ */
 static bool can_pass(void)
 {
 	if (hs_on_profiler_thread() || hs_next_is_resolving())
 		return false;
+	hs_record_fetch();
 	hs_next_resolve();
 	return hs_next.resolved;
 }

@@ -95,7 +95,7 @@ struct hs_book *hs_live_set_book(uint32_t number)
 
 void hs_live_set_clear_books(void)
 {
-	uint32_t used = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+	uint32_t used = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 
 	/* Read, not written to, where there is nothing: there may be many. */
 	for (uint32_t number = 0; number < used; number++) {
@@ -157,7 +157,7 @@ static bool may_be_in_index(uint64_t state)
 void hs_live_set_give_back(void)
 {
 	if (hs_live_slots.returned > 0)
-		hs_live_slots_push(&hs_live_slots.free_list, hs_live_slots.returned_first,
+		hs_live_slots_push(&hs_live_supply.free_list, hs_live_slots.returned_first,
 				   hs_live_slots.returned_last, 0);
 	hs_live_slots.returned = 0;
 }
@@ -242,7 +242,7 @@ uint64_t hs_live_set_id(uint32_t number)
 
 uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
 {
-	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire), count = 0;
+	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire), count = 0;
 
 	for (uint32_t number = 0; number < end; number++) {
 		struct hs_live_slot *slot = hs_live_slot(number);
@@ -262,7 +262,7 @@ uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
 
 bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 {
-	uint32_t end = atomic_load_explicit(&hs_live_slots.fresh, memory_order_acquire);
+	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire);
 	bool has_all = true;
 
 	for (uint32_t number = 0; number < end; number++) {
@@ -304,7 +304,7 @@ static uint32_t freed_and_not_taken(void)
 /* Have pages for slots that were never used, ahead of those who take them. */
 static void touch_ahead(void)
 {
-	uint32_t fresh = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+	uint32_t fresh = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 	uint32_t end = fresh + fresh / 4 + TOUCHED_AHEAD;
 
 	if (end > hs_live_set_capacity())
@@ -348,7 +348,7 @@ int hs_live_set_maintain(uint32_t headroom)
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
 	       hs_live_set_capacity() - in_use < headroom)
 		error = hs_live_slots_grow();
-	if (atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed) >= MANY_SLOTS)
+	if (atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed) >= MANY_SLOTS)
 		touch_index();
 	touch_ahead();
 	return error;
@@ -358,9 +358,9 @@ uint32_t hs_live_set_used(void)
 {
 	/* In this order, acquire: what is recycled has been taken. */
 	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_acquire);
-	uint32_t cancelled = atomic_load_explicit(&hs_live_slots.cancelled, memory_order_acquire);
-	uint64_t head = atomic_load_explicit(&hs_live_slots.free_list, memory_order_relaxed);
-	uint32_t fresh = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+	uint32_t cancelled = atomic_load_explicit(&hs_live_supply.cancelled, memory_order_acquire);
+	uint64_t head = atomic_load_explicit(&hs_live_supply.free_list, memory_order_relaxed);
+	uint32_t fresh = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 
 	return fresh + (uint32_t)(head >> 32) - recycled - cancelled;
 }

@@ -9,6 +9,7 @@
 
 #include "arch/regs.h"
 #include "base/arena.h"
+#include "base/hot.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
@@ -24,6 +25,7 @@
 #define COMMIT_SLOTS (16u << 10)
 
 struct hs_live_slots hs_live_slots;
+HS_EACH_SAMPLE _Alignas(HS_CACHE_LINE_BYTES) struct hs_live_supply hs_live_supply;
 
 void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, uint32_t count)
 {
@@ -112,24 +114,29 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 void hs_live_set_fetch(uint64_t key)
 {
 	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
+	uint32_t link = (uint32_t)atomic_load_explicit(&hs_live_supply.free_list,
+						       memory_order_relaxed);
 
+	if (link != 0)
+		hs_arch_prefetch_write(hs_live_slot(link - 1));
 	if (!hs_live_index_is_table_used())
 		return;
 	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
+	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
 }
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)
 {
-	uint32_t number = pop(&hs_live_slots.free_list);
+	uint32_t number = pop(&hs_live_supply.free_list);
 	uint64_t state;
 
 	if (number == HS_SLOT_NONE) {
-		number = atomic_load_explicit(&hs_live_slots.fresh, memory_order_relaxed);
+		number = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 		do {
 			if (number >=
 			    atomic_load_explicit(&hs_live_slots.capacity, memory_order_acquire))
 				return false;
-		} while (!atomic_compare_exchange_weak_explicit(&hs_live_slots.fresh, &number,
+		} while (!atomic_compare_exchange_weak_explicit(&hs_live_supply.fresh, &number,
 								number + 1, memory_order_relaxed,
 								memory_order_relaxed));
 		/* If its page is not there yet: a write, not a read first, see hs_sys_touch(). */
@@ -201,6 +208,6 @@ void hs_live_set_cancel(struct hs_live_ticket ticket)
 	    !hs_live_slot_empty(ticket.slot, state))
 		return;
 	/* Release: its having been taken, for hs_live_set_used(). */
-	atomic_fetch_add_explicit(&hs_live_slots.cancelled, 1, memory_order_release);
-	hs_live_slots_push(&hs_live_slots.free_list, ticket.slot, ticket.slot, 0);
+	atomic_fetch_add_explicit(&hs_live_supply.cancelled, 1, memory_order_release);
+	hs_live_slots_push(&hs_live_supply.free_list, ticket.slot, ticket.slot, 0);
 }

@@ -140,7 +140,10 @@ int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
  */
 void hs_live_set_spread(uint64_t interval_bytes);
 
-/* A slot will be inserted under a key: have its cache line fetched meanwhile.  Any thread. */
+/*
+ * A slot will be taken and inserted under a key: have the cache lines fetched meanwhile that this
+ * will write to.  Any thread.
+ */
 void hs_live_set_fetch(uint64_t key);
 
 /* What hs_live_set_take() gives out. */

@@ -46,11 +46,6 @@ struct hs_live_slots {
 	uint32_t limit;
 	_Atomic uint32_t capacity; /* slots usable */
 
-	/* Threads that allocate, and the producer. */
-	_Alignas(64) _Atomic uint64_t free_list; /* slots taken from it << 32 | slot + 1 */
-	_Atomic uint32_t fresh;                  /* slots never used yet begin here */
-	_Atomic uint32_t cancelled;              /* given back by those who took them */
-
 	/*
 	 * Threads that free, and the producer.  A slot's list is by its number.  Put on it since
 	 * it was taken << 32 | slot + 1.
@@ -68,6 +63,14 @@ struct hs_live_slots {
 	uint32_t last_returned[HS_SLOTS_AHEAD]; /* slots + 1, in turns */
 };
 extern HS_HIDDEN struct hs_live_slots hs_live_slots;
+
+/* Where threads that allocate take slots from.  Written by: they, and the producer. */
+struct hs_live_supply {
+	_Atomic uint64_t free_list; /* slots taken from it << 32 | slot + 1 */
+	_Atomic uint32_t fresh;     /* slots never used yet begin here */
+	_Atomic uint32_t cancelled; /* given back by those who took them */
+};
+extern HS_HIDDEN struct hs_live_supply hs_live_supply;
 
 static inline struct hs_live_slot *hs_live_slot(uint32_t number)
 {

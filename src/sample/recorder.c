@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The sample path.  See recorder.h.
- */
+/* The sample path.  See recorder.h. */
 #include "sample/recorder.h"
 
 #include <sched.h>
@@ -283,7 +281,6 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	if (thread->sample.epoch == 0)
 		return HS_RECORDED_NOTHING;
-	hs_live_set_fetch(hs_live_key(thread->sample.heap, thread->sample.id));
 	supersede(&thread->sample);
 	if (__builtin_expect(thread->caller_sp != 0, 0))
 		hs_capture_find_end(thread);
@@ -304,33 +301,49 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 	return outcome == RECORDED ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
 }
 
+/*
+ * A sample of a key will be taken.  Once what is fetched here depends on is there
+ * (hs_record_fetch()), all of it is waited for at once, and not one after the other.
+ */
+static void fetch(const struct hs_thread_state *thread, uint64_t key, uintptr_t sp)
+{
+	size_t stack_bytes = hs_thread_on_known_stack(thread, sp) ? thread->stack_high - sp : 0;
+
+	hs_live_set_fetch(key);
+	hs_ring_fetch(hs_recorder.ring, sizeof(struct hs_record) + stack_bytes);
+}
+
 enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
+	fetch(thread, hs_live_key(thread->sample.heap, thread->sample.id), regs->sp);
 	return record_sample(thread, regs);
 }
 
-/* The countdown has ended within this allocation: a sample, if there is sampling. */
+/* The countdown has ended within this allocation: draw the next one, and take a sample. */
 static bool record_chosen(struct hs_thread_state *thread, const void *address, size_t size,
 			  const struct hs_regs *regs)
 {
 	/* It may have been switched off since the countdown was drawn. */
-	if (hs_heap_interval(HS_HEAP_MALLOC) == 0)
-		return false;
+	bool is_sampling = hs_heap_interval(HS_HEAP_MALLOC) != 0;
+
 	thread->sample = (struct hs_sample){
 		.id = (uintptr_t)address,
 		.size = size,
 		.interval_bytes = thread->interval_bytes,
 		.heap = HS_HEAP_MALLOC,
 	};
-	return record_sample(thread, regs) == HS_RECORDED_SAMPLE;
+	if (is_sampling)
+		fetch(thread, hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), regs->sp);
+	/* While that is on its way. */
+	draw(thread);
+	return is_sampling && record_sample(thread, regs) == HS_RECORDED_SAMPLE;
 }
 
 bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs)
 {
 	struct hs_thread_state *thread = &hs_thread;
-	uint64_t bytes = size + (size == 0);
+	uint64_t bytes = size + (size == 0), countdown;
 	struct hs_guard guard;
-	uint64_t countdown;
 	bool recorded;
 
 	/* gcc 12 folds the address of a TLS variable so that -fsanitize=null takes it for NULL. */
@@ -350,7 +363,7 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 	if (thread->drawn - countdown >= SETTLED_BYTES)
 		hs_sampler_settle(thread, countdown);
 	recorded = record_chosen(thread, address, size, regs);
-	hs_reentry_leave(thread, draw(thread));
+	hs_reentry_leave(thread, thread->guarded_countdown);
 	return recorded;
 }
 
@@ -361,10 +374,8 @@ void hs_record_free_id(uint32_t heap, uint64_t id)
 
 void hs_record_free(const void *address)
 {
-	uintptr_t id = (uintptr_t)address;
-
-	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, id)))
-		hs_record_free_id(HS_HEAP_MALLOC, id);
+	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address)))
+		hs_record_free_id(HS_HEAP_MALLOC, (uintptr_t)address);
 }
 
 void hs_record_settle(void)

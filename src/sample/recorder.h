@@ -26,6 +26,8 @@
 
 #include "arch/regs.h"
 #include "base/hidden.h"
+#include "base/stats.h"
+#include "sample/heap.h"
 #include "sample/ring.h"
 #include "sample/sequence.h"
 #include "sample/thread_state.h"
@@ -64,6 +66,17 @@ enum hs_recorded {
  * and _leave() of sample/reentry.h.
  */
 enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs);
+
+/*
+ * An allocation is about to be made that may be a sample: have the cache lines fetched meanwhile
+ * that each sample writes to, whoever takes it, and another processor may have.
+ */
+static inline void hs_record_fetch(void)
+{
+	hs_arch_prefetch_write(&hs_sequence);
+	hs_arch_prefetch_write(&hs_heaps[HS_HEAP_MALLOC].samples);
+	hs_arch_prefetch_write(&hs_stats.allocated_bytes);
+}
 
 /*
  * An allocation returned address (NULL: it failed, and nothing happens).  Decides

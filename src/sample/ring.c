@@ -16,8 +16,8 @@
 /* What the reader gives back at a time, at most. */
 #define GIVEN_BACK_SHARE 64
 
-/* The most of the next record that is brought into the cache ahead. */
-#define FETCHED_BYTES 512u
+/* The most of a record that is brought into the cache ahead. */
+#define FETCHED_BYTES 2048u
 #define CACHE_LINE 64u
 #define SLOTS_AHEAD (CACHE_LINE / sizeof(struct hs_ring_slot))
 
@@ -54,7 +54,7 @@ static uint64_t head_behind(const struct hs_ring *ring, uint64_t head, uint64_t 
 static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring, uint64_t head,
 							    uint64_t word)
 {
-	exchange(ring, &ring->head, head, head_behind(ring, head, word));
+	exchange(ring, ring->head, head, head_behind(ring, head, word));
 }
 
 /*
@@ -107,7 +107,7 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	*end = position_behind(ring, head, ours);
 	used = *end - (is_anew ? next_lap(ring, position_of(head)) : used_from(ring, tail, anew));
 	if (used > ring->units - kept || ticket - ticket_of(tail) >= ring->slot_count - kept_slots)
-		return atomic_load_explicit(&ring->head, memory_order_relaxed) == head ? FULL
+		return atomic_load_explicit(ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
 	/* The word is of the lap before, or the head is stale. */
 	if (!word_is_of(ring, word, ticket - ring->slot_count) ||
@@ -119,17 +119,24 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 }
 
 /*
- * The reader had the lines that come next a lap ago.  Those of a record as large as this one, or of
- * the beginning of a larger one, which the processor's own prefetch follows then.
+ * The reader had the lines at a position a lap ago.  Those of a record as large as that, or of the
+ * beginning of a larger one, which the processor's own prefetch follows then.
  */
-static void fetch_next(const struct hs_ring *ring, uint32_t ticket, uint32_t position, size_t bytes)
+static void fetch_data(const struct hs_ring *ring, uint32_t position, size_t bytes)
 {
 	const unsigned char *next =
 		ring->data + (size_t)(position & (ring->units - 1)) * HS_RING_UNIT;
 
-	hs_arch_prefetch_write(slot_of(ring, ticket + SLOTS_AHEAD));
 	for (size_t offset = 0; offset < bytes && offset < FETCHED_BYTES; offset += CACHE_LINE)
 		hs_arch_prefetch_write(next + offset);
+}
+
+void hs_ring_fetch(const struct hs_ring *ring, size_t bytes)
+{
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
+
+	hs_arch_prefetch_write(slot_of(ring, ticket_of(head)));
+	fetch_data(ring, position_of(head), bytes);
 }
 
 void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid, uint64_t cookie,
@@ -148,7 +155,7 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 		 * Acquire: pairs with the release of who moved it on, so that the tail is no older
 		 * than his: what was skipped before it would be taken for used.
 		 */
-		head = atomic_load_explicit(&ring->head, memory_order_acquire);
+		head = atomic_load_explicit(ring->head, memory_order_acquire);
 		*open = (uint64_t)ticket_of(head) + 1;
 		atomic_signal_fence(memory_order_seq_cst);
 		result = claim(ring, head, (uint32_t)units, tid, kind, &end);
@@ -159,7 +166,9 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 	}
 	struct hs_ring_slot *slot = slot_of(ring, ticket_of(head));
 
-	fetch_next(ring, ticket_of(head), end, bytes);
+	/* For the next one, which is as large: in time, if it is this processor's. */
+	hs_arch_prefetch_write(slot_of(ring, ticket_of(head) + SLOTS_AHEAD));
+	fetch_data(ring, end, bytes);
 	/* Relaxed: published by the compare-and-swap of commit or abandon. */
 	atomic_store_explicit(&slot->bytes, (uint32_t)bytes, memory_order_relaxed);
 	atomic_store_explicit(&slot->cookie, cookie, memory_order_relaxed);
@@ -211,7 +220,7 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 {
 	/* The tail first: it never passes the head. */
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
 
 	return ticket_of(head) != ticket_of(tail) &&
@@ -221,10 +230,10 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 /* A writer that was stopped between its claim and the next step has not moved the head on. */
 static void complete_claim(struct hs_ring *ring, uint64_t word)
 {
-	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 
 	if (ticket_of(head) == ticket_of(ring->next))
-		atomic_compare_exchange_strong_explicit(&ring->head, &head,
+		atomic_compare_exchange_strong_explicit(ring->head, &head,
 							head_behind(ring, head, word),
 							memory_order_release, memory_order_relaxed);
 }
@@ -283,7 +292,7 @@ static void let_begin_anew(struct hs_ring *ring)
 	uint32_t ticket = ticket_of(ring->next);
 	uint32_t offset = position_of(ring->next) & (ring->units - 1);
 	/* Relaxed: a record that is claimed already has begun where it is, and its word says so. */
-	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 
 	if (ticket_of(head) == ticket && offset > ring->units / ANEW_SHARE)
 		atomic_store_explicit(&ring->anew, ticket, memory_order_release);
@@ -342,7 +351,7 @@ bool hs_ring_close_dead(struct hs_ring *ring)
 
 uint32_t hs_ring_head_ticket(const struct hs_ring *ring)
 {
-	return ticket_of(atomic_load_explicit(&ring->head, memory_order_acquire));
+	return ticket_of(atomic_load_explicit(ring->head, memory_order_acquire));
 }
 
 uint32_t hs_ring_unread_before(const struct hs_ring *ring, uint32_t ticket)

@@ -68,7 +68,8 @@ struct hs_ring_slot {
 #define HS_RING_TID_MAX 0x3fffffu
 
 struct hs_ring {
-	/* Constant after hs_ring_init(). */
+	/* Constant after hs_ring_init(), and hs_ring_keep_head(). */
+	_Atomic uint64_t *head; /* own_head, or one beside what else its writers write */
 	unsigned char *data;
 	struct hs_ring_slot *slots;
 	uint32_t units;      /* of data, a power of two */
@@ -77,7 +78,7 @@ struct hs_ring {
 	bool has_one_writer; /* whatever the program does; set before the first record */
 
 	/* ticket << 32 | position of the next reservation.  Written by: writers. */
-	_Alignas(64) _Atomic uint64_t head;
+	_Alignas(64) _Atomic uint64_t own_head;
 
 	/* The same of what is not given back yet.  Written by: the reader.  Read by: writers. */
 	_Alignas(64) _Atomic uint64_t tail;
@@ -122,6 +123,15 @@ struct hs_ring_item {
  */
 size_t hs_ring_memory_bytes(size_t data_bytes);
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes);
+
+/* Keep the ring's head elsewhere.  Before the first record. */
+void hs_ring_keep_head(struct hs_ring *ring, _Atomic uint64_t *head);
+
+/*
+ * A record of about so many bytes is to be reserved: have its descriptor and the beginning of its
+ * room fetched, to be written.  Any thread.
+ */
+void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
 
 /*
  * Reserve bytes (at least 1; at most half of what its kind may use, and 1 MiB).  kind:

@@ -22,6 +22,7 @@ size_t hs_ring_memory_bytes(size_t data_bytes)
 
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 {
+	ring->head = &ring->own_head;
 	ring->data = memory;
 	ring->slots = (struct hs_ring_slot *)(void *)(ring->data + data_bytes);
 	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
@@ -29,7 +30,7 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
 
 	/* The descriptors are zeroed, which is lap 0. */
-	atomic_store_explicit(&ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
+	atomic_store_explicit(ring->head, pack(ring->slot_count, 0), memory_order_relaxed);
 	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
 	ring->next = pack(ring->slot_count, 0);
 	ring->ahead = ring->next;
@@ -39,6 +40,13 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->used_units_max, 0, memory_order_relaxed);
+}
+
+void hs_ring_keep_head(struct hs_ring *ring, _Atomic uint64_t *head)
+{
+	atomic_store_explicit(head, atomic_load_explicit(ring->head, memory_order_relaxed),
+			      memory_order_relaxed);
+	ring->head = head;
 }
 
 /*
@@ -61,7 +69,7 @@ static uint32_t touch_ahead(unsigned char *area, uint32_t touched, uint32_t at, 
 void hs_ring_prepare(struct hs_ring *ring)
 {
 	/* A relaxed look: how far is a matter of speed alone. */
-	uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 	uint32_t position = position_of(head) & (ring->units - 1), ticket = ticket_of(head);
 
 	if (ring->prepared < ring->units)

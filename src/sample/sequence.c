@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sample/sequence.h"
 
-struct hs_sequence hs_sequence = {.next = 1};
+#include "base/hot.h"
+
+HS_EACH_SAMPLE struct hs_sequence hs_sequence = {.next = 1};

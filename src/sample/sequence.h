@@ -12,12 +12,9 @@
 
 #include "base/hidden.h"
 
-/*
- * The number of the next event.  Starts at 1.  Each is delivered by one record or slot.  Alone in
- * its cache line: every event writes it, and the profiler's threads read it.
- */
+/* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
 struct hs_sequence {
-	_Alignas(64) _Atomic uint64_t next;
+	_Atomic uint64_t next;
 };
 extern HS_HIDDEN struct hs_sequence hs_sequence;
 

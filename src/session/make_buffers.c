@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include "base/arena.h"
+#include "base/hot.h"
 #include "base/options.h"
 #include "base/sys.h"
 #include "sample/free_journal.h"
@@ -75,6 +76,9 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
+/* Of the session's ring. */
+static HS_EACH_SAMPLE _Atomic uint64_t ring_head;
+
 static int make_ring(struct hs_ring *ring, size_t data_bytes)
 {
 	size_t bytes = hs_ring_memory_bytes(data_bytes);
@@ -138,9 +142,11 @@ int hs_session_make_buffers(void)
 	struct hs_session *session = &hs_session;
 	int error = make_ring(&session->ring, ring_bytes());
 
-	if (error == 0)
+	if (error == 0) {
+		hs_ring_keep_head(&session->ring, &ring_head);
 		error = make_ring(&session->queue,
 				  is_memory_small() ? QUEUE_BYTES / 4 : QUEUE_BYTES);
+	}
 	session->queue.has_one_writer = true;
 	return error != 0 ? error : make_live_set();
 }

@@ -113,7 +113,7 @@ static void finish_late(void)
 	MODEL_CHECK(item.state == HS_RING_EMPTY);
 	for (unsigned number = 0; number < RECORDS_MOST; number++)
 		MODEL_CHECK(seen[number] == is_committed[number]);
-	MODEL_CHECK(ring.tail == ring.head && ring.tail == ring.next);
+	MODEL_CHECK(ring.tail == *ring.head && ring.tail == ring.next);
 }
 
 /* Without deaths and naps nothing waits until its time is over. */
