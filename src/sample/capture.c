@@ -159,7 +159,7 @@ void hs_capture_find_end(struct hs_thread_state *thread)
 	/* Acquire: pairs with hs_stack_end_found(). */
 	uint32_t bytes = atomic_load_explicit(&hs_stack_end.bytes, memory_order_acquire);
 	uintptr_t end = thread->caller_sp + bytes;
-	uint64_t word;
+	uint64_t word = 0;
 
 	if (thread->caller_sp == 0 || bytes == 0)
 		return;
