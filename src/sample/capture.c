@@ -161,7 +161,7 @@ void hs_capture_find_end(struct hs_thread_state *thread)
 	uintptr_t end = thread->caller_sp + bytes;
 	uint64_t word = 0;
 
-	if (thread->caller_sp == 0 || bytes == 0)
+	if (bytes == 0)
 		return;
 	thread->caller_sp = 0;
 	if (end > thread->stack_high)

@@ -80,8 +80,9 @@ static inline uint64_t hs_stack_end_wanted(void)
 void hs_stack_end_found(const struct hs_stack_window *stack, uint64_t caller_sp, uint64_t end);
 
 /*
- * Have the end of the thread's stack be the true one, if that is known by now.  On that thread,
- * inside the slow path, before it is looked how much stack there is.
+ * Have the end of the thread's stack, which is but a bound (caller_sp is set), be the true one, if
+ * that is known by now.  On that thread, inside the slow path, before it is looked how much stack
+ * there is.
  */
 void hs_capture_find_end(struct hs_thread_state *thread);
 
