@@ -43,11 +43,14 @@ struct hs_lost {
 struct hs_heap {
 	char name[HS_HEAP_NAME_BYTES]; /* "" : the number was never used */
 
-	/* Looked at and counted for each sample, by the program's threads. */
+	/* Looked at for each sample, by the program's threads and the producer; seldom written. */
 	_Alignas(64) uint64_t asked_bytes; /* the interval by the settings; 0: not to be sampled */
 	bool waits;             /* its samples for room, if hs_recorder.block_ns allows it */
 	_Atomic uint32_t state; /* enum hs_heap_state; set after what is above */
-	_Atomic uint64_t samples, frees, stackless, lost_ring, lost_live_set; /* HS_HEAP_COUNTS */
+
+	/* Counted for each sample, by the program's threads: HS_HEAP_COUNTS. */
+	_Alignas(64) _Atomic uint64_t samples;
+	_Atomic uint64_t frees, stackless, lost_ring, lost_live_set;
 
 	/* Mostly by the producer. */
 	_Alignas(64) _Atomic uint64_t sampled_bytes;

@@ -262,7 +262,7 @@ bool hs_threads_produce(void)
 	uint64_t start_ns = hs_sys_monotonic_ns();
 	struct hs_ring_item item;
 	uint32_t freed;
-	bool waiting;
+	bool waiting, is_exhausted;
 	int done = 0, there;
 
 	/*
@@ -298,10 +298,11 @@ bool hs_threads_produce(void)
 				      memory_order_relaxed);
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
-	atomic_store_explicit(&hs_live_set_exhausted,
-			      is_live_set_short && !waiting && done == 0 && freed == 0 &&
-				      is_ring_empty(),
-			      memory_order_relaxed);
+	is_exhausted =
+		is_live_set_short && !waiting && done == 0 && freed == 0 && is_ring_empty();
+	/* Stored when it changes: it is in a cache line that each sample reads. */
+	if (atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed) != is_exhausted)
+		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
 	hs_budget_tell_losses(is_live_set_short);
 	return done > 0 || freed > 0;
 }
