@@ -60,7 +60,7 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic uint64_t *sequence)
 {
 	hs_live_slot_number(number, state, sequence);
-	hs_live_index_remove(key, number);
+	hs_live_index_remove(key, number, !hs_is_alone());
 	hs_live_slot_list(number, state);
 }
 
@@ -104,10 +104,11 @@ static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
 static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t *sequence)
 {
 	uint64_t state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_acquire);
+	bool is_locked = !hs_is_alone();
 	uint64_t number;
 
 	if (hs_slot_state(state) != HS_SLOT_LIVE || hs_slot_heap(state) != HS_HEAP_MALLOC ||
-	    hs_live_set_key(slot) != address || !hs_live_index_remove(address, slot))
+	    hs_live_set_key(slot) != address || !hs_live_index_remove(address, slot, is_locked))
 		return false;
 	number = take_number(sequence);
 	if (!hs_free_journal_put(number, slot, address))
@@ -116,7 +117,8 @@ static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t 
 }
 
 /* With a journal alone: one at most, for malloc's samples end before the next is entered. */
-static inline uint32_t free_to_journal(uint64_t address, _Atomic uint64_t *sequence)
+static __attribute__((noinline)) uint32_t free_to_journal(uint64_t address,
+							  _Atomic uint64_t *sequence)
 {
 	struct hs_live_search search;
 	uint32_t slot;
@@ -129,15 +131,15 @@ static inline uint32_t free_to_journal(uint64_t address, _Atomic uint64_t *seque
 	return 0;
 }
 
-uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
+/* With a map, or without a journal. */
+static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
+						   _Atomic uint64_t *sequence)
 {
 	uint64_t key = hs_live_key(heap, id), state;
 	struct hs_live_search search;
 	uint32_t number, count = 0;
 
 	if (heap == HS_HEAP_MALLOC && hs_free_journal_is_kept()) {
-		if (!hs_live_map_is_used())
-			return free_to_journal(id, sequence);
 		count = free_mapped(id, sequence);
 		if (!hs_live_index_is_table_used())
 			return count;
@@ -150,6 +152,14 @@ uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *seque
 		}
 	}
 	return count;
+}
+
+uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
+{
+	/* Two functions, for both in one would take more of a stack. */
+	return heap == HS_HEAP_MALLOC && hs_free_journal_is_kept() && !hs_live_map_is_used()
+		       ? free_to_journal(id, sequence)
+		       : free_any(heap, id, sequence);
 }
 
 uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
@@ -179,7 +189,7 @@ void hs_live_set_end_move(uint32_t number)
 
 	/* From here on a sweep may deal with the slot. */
 	hs_slot_move_state(hs_live_slot(number), HS_SLOT_MOVING, HS_SLOT_FREED);
-	hs_live_index_remove(key, number);
+	hs_live_index_remove(key, number, !hs_is_alone());
 	hs_live_slot_list(number, state);
 }
 

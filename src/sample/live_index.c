@@ -6,6 +6,7 @@
 
 #include <errno.h>
 
+#include "base/alone.h"
 #include "base/hot.h"
 #include "sample/live_table.h"
 
@@ -55,7 +56,8 @@ static void count(int32_t more)
 }
 
 /* Whether there was an entry.  In the frame of its callers: the way here takes much of a stack. */
-static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t key, uint32_t slot)
+static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t key, uint32_t slot,
+								      bool is_locked)
 {
 	uint64_t index = atomic_load(&hs_live_index), next;
 	bool was_there = false;
@@ -65,10 +67,10 @@ static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t ke
 		 * As in hs_live_index_insert(): either this sees the new table, or the copy sees
 		 * that the entry is gone, at first or when it has copied it.
 		 */
-		was_there |= hs_live_table_remove(index, key, slot);
+		was_there |= hs_live_table_remove(index, key, slot, is_locked);
 		next = atomic_load(&growing);
 		if (next != 0 && next != index)
-			was_there |= hs_live_table_remove(next, key, slot);
+			was_there |= hs_live_table_remove(next, key, slot, true);
 		next = atomic_load(&hs_live_index);
 		if (next == index)
 			return was_there;
@@ -78,19 +80,20 @@ static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t ke
 
 bool hs_live_index_insert(uint64_t key, uint32_t slot)
 {
+	bool is_locked = !hs_is_alone();
 	uint64_t index, next;
 
 	if (!hs_live_index_is_table_used())
 		atomic_store_explicit(&hs_live_index_has_entries, true, memory_order_relaxed);
 	index = atomic_load(&hs_live_index);
-	while (hs_live_table_insert(index, key, slot)) {
+	while (hs_live_table_insert(index, key, slot, is_locked)) {
 		/*
 		 * The store of the entry and this load, grow_to()'s store and the copy's loads
 		 * are sequentially consistent: either this sees the new table, or the copy sees
 		 * the entry.
 		 */
 		next = atomic_load(&growing);
-		if (next != 0 && next != index && !hs_live_table_insert(next, key, slot))
+		if (next != 0 && next != index && !hs_live_table_insert(next, key, slot, true))
 			break;
 		/* The switch happened in between: the entry may be in the old table alone. */
 		next = atomic_load(&hs_live_index);
@@ -100,16 +103,16 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 		}
 		index = next;
 	}
-	remove_from_tables(key, slot);
+	remove_from_tables(key, slot, is_locked);
 	atomic_store_explicit(&refused, hs_live_hash(key) | 1, memory_order_relaxed);
 	return false;
 }
 
-bool hs_live_index_remove(uint64_t key, uint32_t slot)
+bool hs_live_index_remove(uint64_t key, uint32_t slot, bool is_locked)
 {
 	if (hs_live_map_remove(key, slot))
 		return true;
-	if (!hs_live_index_is_table_used() || !remove_from_tables(key, slot))
+	if (!hs_live_index_is_table_used() || !remove_from_tables(key, slot, is_locked))
 		return false;
 	count(-1);
 	return true;
@@ -186,10 +189,10 @@ static bool copy_lane(_Atomic uint32_t *lane, uint64_t to)
 	if (slot == HS_SLOT_NONE)
 		return true;
 	key = hs_live_set_key(slot);
-	if (!hs_live_table_holds(to, key, slot) && !hs_live_table_insert(to, key, slot))
+	if (!hs_live_table_holds(to, key, slot) && !hs_live_table_insert(to, key, slot, true))
 		return false;
 	if (atomic_load(lane) != slot + 1)
-		hs_live_table_remove(to, key, slot);
+		hs_live_table_remove(to, key, slot, true);
 	return true;
 }
 

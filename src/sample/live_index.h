@@ -34,17 +34,18 @@ static inline bool hs_live_index_is_table_used(void)
 }
 
 /*
- * Into a table.  Any thread, lock-free.  False, and no entry, when both buckets of the key are
- * full.
+ * Into a table.  The program's threads, lock-free.  False, and no entry, when both buckets of the
+ * key are full.
  */
 bool hs_live_index_insert(uint64_t key, uint32_t slot);
 
 /*
  * Take out the entries for slot under key, of a larger table that is being made too.  Any
  * thread, lock-free: by whoever frees, so that a key used again and again does not crowd its
- * bucket, before the slot is on the freed list.  Whether there was one.
+ * bucket, before the slot is on the freed list.  Whether there was one.  is_locked: the producer
+ * calls, or the program is not alone (base/alone.h).
  */
-bool hs_live_index_remove(uint64_t key, uint32_t slot);
+bool hs_live_index_remove(uint64_t key, uint32_t slot, bool is_locked);
 
 /*
  * Walk the slots entered under a key's tag when the walk began, and perhaps others.  Any thread,

@@ -193,7 +193,7 @@ static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 	    atomic_load_explicit(&slot->listed, memory_order_relaxed) != hs_slot_listed(state))
 		return false;
 	if (may_be_in_index(state))
-		hs_live_index_remove(hs_live_set_key(number), number);
+		hs_live_index_remove(hs_live_set_key(number), number, true);
 	if (!hs_live_slot_empty(number, state))
 		return false;
 	if (hs_slot_state(state) == HS_SLOT_FREED)
@@ -282,7 +282,7 @@ bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 		} else if (freed >= stuck_before) {
 			continue;
 		}
-		hs_live_index_remove(hs_live_set_key(number), number);
+		hs_live_index_remove(hs_live_set_key(number), number, true);
 		hs_live_slot_list(number, state);
 	}
 	return has_all;

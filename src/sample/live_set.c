@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "arch/regs.h"
+#include "base/alone.h"
 #include "base/arena.h"
 #include "base/hot.h"
 #include "sample/live_index.h"
@@ -167,8 +168,7 @@ bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t
 	 * Release: key.
 	 */
 	if (hs_slot_state(state) != HS_SLOT_FILLING ||
-	    !atomic_compare_exchange_strong_explicit(&slot->state, &state, live,
-						     memory_order_acq_rel, memory_order_relaxed))
+	    !hs_alone_compare_exchange(&slot->state, &state, live))
 		return false;
 	if ((heap == HS_HEAP_MALLOC && hs_live_map_insert(key, ticket.slot)) ||
 	    hs_live_index_insert(key, ticket.slot))

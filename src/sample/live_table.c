@@ -66,30 +66,29 @@ static inline uint8_t *filter_byte(uint64_t table, uint64_t key)
  * Count an entry in, before it is there, and out, when it is not there any more.  Relaxed:
  * hs_live_set_may_hold_key() says what orders it.
  */
-static void count_in(uint64_t table, uint64_t key)
+static inline void count_in(uint64_t table, uint64_t key, bool is_locked)
 {
 	uint8_t *byte = filter_byte(table, key);
 	uint8_t count = byte != NULL ? __atomic_load_n(byte, __ATOMIC_RELAXED) : FILTER_FULL;
 
 	while (count != FILTER_FULL &&
-	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count + 1), true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	       !hs_arch_compare_exchange_byte(byte, &count, (uint8_t)(count + 1), is_locked))
 		;
 }
 
-static inline void count_out(uint64_t table, uint64_t key)
+static inline void count_out(uint64_t table, uint64_t key, bool is_locked)
 {
 	uint8_t *byte = filter_byte(table, key);
 	uint8_t count = byte != NULL ? __atomic_load_n(byte, __ATOMIC_RELAXED) : FILTER_FULL;
 
 	while (count != FILTER_FULL &&
-	       !__atomic_compare_exchange_n(byte, &count, (uint8_t)(count - 1), true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	       !hs_arch_compare_exchange_byte(byte, &count, (uint8_t)(count - 1), is_locked))
 		;
 }
 
-/* Take a free lane for tag: its number, or -1. */
-static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
+/* Take a free lane for tag: its number, or -1.  Inlined: the way here takes much of a stack. */
+static inline __attribute__((always_inline)) int take_lane(struct hs_live_bucket *bucket,
+							    uint64_t tag, bool is_locked)
 {
 	uint64_t tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
 
@@ -104,25 +103,26 @@ static int take_lane(struct hs_live_bucket *bucket, uint64_t tag)
 		 * Acquire: after the clearing of the lane's slot in empty_lane().  Sequentially
 		 * consistent for hs_live_table_remove().
 		 */
-		if (atomic_compare_exchange_weak(&bucket->tags, &tags, tags | tag << (8 * lane)))
+		if (hs_arch_compare_exchange(&bucket->tags, &tags, tags | tag << (8 * lane),
+					     is_locked))
 			return lane;
 	}
 	return -1;
 }
 
-bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot)
+bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot, bool is_locked)
 {
 	uint64_t hash = hs_live_hash(key);
 	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
 	int lane;
 
-	count_in(table, key);
-	lane = take_lane(bucket, hs_live_table_tag(hash));
+	count_in(table, key, is_locked);
+	lane = take_lane(bucket, hs_live_table_tag(hash), is_locked);
 	if (lane < 0) {
 		bucket = hs_live_table_neighbour(home);
-		lane = take_lane(bucket, hs_live_table_tag(hash));
+		lane = take_lane(bucket, hs_live_table_tag(hash), is_locked);
 		if (lane < 0) {
-			count_out(table, key);
+			count_out(table, key, is_locked);
 			return false;
 		}
 		/* Sequentially consistent, before the entry: for hs_live_table_remove(). */
@@ -140,20 +140,23 @@ bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot)
  * Empty a lane if it holds slot; of several threads that try, one succeeds.  Sequentially
  * consistent: see hs_live_index_remove().
  */
-static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot)
+static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot, bool is_locked)
 {
 	uint32_t held = slot + 1;
+	uint64_t tags;
 
 	if (atomic_load(&bucket->slots[lane]) != held ||
 	    !atomic_compare_exchange_strong(&bucket->slots[lane], &held, 0))
 		return false;
 	/* Release: the store before, for the next owner of the lane. */
-	atomic_fetch_and_explicit(&bucket->tags, ~((uint64_t)0xff << (8 * lane)),
-				  memory_order_release);
+	tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
+	while (!hs_arch_compare_exchange(&bucket->tags, &tags,
+					 tags & ~((uint64_t)0xff << (8 * lane)), is_locked))
+		;
 	return true;
 }
 
-bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
+bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_locked)
 {
 	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash);
 	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
@@ -169,12 +172,12 @@ bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot)
 
 		/* All: while a table is being made an entry may be in it twice. */
 		for (; lanes != 0; lanes &= lanes - 1) {
-			if (!empty_lane(bucket, hs_live_table_lane(lanes), slot))
+			if (!empty_lane(bucket, hs_live_table_lane(lanes), slot, is_locked))
 				continue;
 			if (bucket != home)
 				atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE,
 							  memory_order_relaxed);
-			count_out(table, key);
+			count_out(table, key, is_locked);
 			was_there = true;
 		}
 		if (bucket != home || tags < OVERFLOW_ONE)

@@ -89,11 +89,19 @@ uint64_t hs_live_table_make(uint64_t buckets);
 /* Have its pages, all of which come into use.  The producer. */
 void hs_live_table_touch(uint64_t table);
 
-/* Any thread, lock-free.  False when both buckets of the key are full. */
-bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot);
+/*
+ * Any thread, lock-free.  False when both buckets of the key are full.
+ *
+ * is_locked: others may be writing to this table.  Not in a program of one thread (base/alone.h),
+ * to the current table: there the producer but takes out, now and then, what was given up.  That it
+ * does locked, and so undoes nothing of the thread's; should the two meet in one word, what the
+ * producer has taken out may stay counted there, or its lane taken: a look too many, or a lane of
+ * six too few.
+ */
+bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot, bool is_locked);
 
-/* Take out all entries for slot under key; whether there was one.  Any thread, lock-free. */
-bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot);
+/* Take out all entries for slot under key; whether there was one.  The same. */
+bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_locked);
 
 /* Whether there is an entry for slot under key. */
 bool hs_live_table_holds(uint64_t table, uint64_t key, uint32_t slot);

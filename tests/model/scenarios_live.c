@@ -378,6 +378,12 @@ static void setup_indexed_to_grow(void)
 	make_journal(16);
 }
 
+static void setup_alone_to_grow(void)
+{
+	setup_indexed_to_grow();
+	be_alone();
+}
+
 static void grow(void)
 {
 	MODEL_CHECK(hs_live_index_maintain(BUCKETS + 1) == 0);
@@ -393,6 +399,18 @@ static void free_b(void)
 	MODEL_CHECK(release(block_b) == 1);
 }
 
+static void allocate_a_and_free_b(void)
+{
+	allocate_a_only();
+	free_b();
+}
+
+static void allocate_and_free_a_and_free_b(void)
+{
+	allocate_and_free_a();
+	free_b();
+}
+
 static void finish_grown(void)
 {
 	MODEL_CHECK(hs_live_table_count(atomic_load(&hs_live_index)) == 2 * BUCKETS);
@@ -405,6 +423,29 @@ static void finish_grown_empty(void)
 {
 	MODEL_CHECK(hs_live_table_count(atomic_load(&hs_live_index)) == 2 * BUCKETS);
 	finish_all_freed();
+}
+
+/* The producer gives up a sample while the only thread has others in the same bucket. */
+
+static void setup_alone_given_up(void)
+{
+	setup_indexed();
+	allocate(block_b);
+	be_alone();
+}
+
+static void give_up_b(void)
+{
+	MODEL_CHECK(hs_live_set_give_up(0, hs_live_set_generation(0)));
+	hs_live_set_give_back();
+}
+
+/* The lane of what was given up may stay taken, or its key counted. */
+static void finish_given_up(void)
+{
+	take_freed();
+	MODEL_CHECK(hs_live_set_used() == 0);
+	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
 }
 
 /* Both buckets are full; one entry goes, one comes. */
@@ -633,6 +674,12 @@ const struct model_scenario model_live_scenarios[] = {
 		 {.run = allocate_a_only}, {.run = free_b}, {.run = grow}),
 	SCENARIO("indexed-grow-and-free", setup_indexed_to_grow, finish_grown_empty, 1, 2,
 		 {.run = allocate_and_free_a}, {.run = free_b}, {.run = grow}),
+	SCENARIO("alone-grow-and-insert", setup_alone_to_grow, finish_grown, 1, 3,
+		 {.run = allocate_a_and_free_b}, {.run = grow}),
+	SCENARIO("alone-grow-and-free", setup_alone_to_grow, finish_grown_empty, 1, 3,
+		 {.run = allocate_and_free_a_and_free_b}, {.run = grow}),
+	SCENARIO("alone-given-up", setup_alone_given_up, finish_given_up, 2, MODEL_COMPLETE,
+		 {.run = allocate_and_free_a}, {.run = give_up_b}),
 	SCENARIO("indexed-full-table", setup_indexed_full, finish_full, 1, MODEL_COMPLETE,
 		 {.run = allocate_a_perhaps}, {.run = free_first}),
 	SCENARIO("indexed-dead-free", setup_indexed_a, finish_swept_or_in_use, MODEL_COMPLETE,

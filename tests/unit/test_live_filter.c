@@ -44,7 +44,7 @@ static uint64_t make_table(unsigned entries)
 	table = hs_live_table_make(buckets);
 	CHECK(table != 0);
 	for (unsigned i = 0; i < BLOCKS; i++)
-		CHECK(!is_sampled[i] || hs_live_table_insert(table, keys[i], i));
+		CHECK(!is_sampled[i] || hs_live_table_insert(table, keys[i], i, true));
 	return table;
 }
 
@@ -60,7 +60,7 @@ static unsigned passing(uint64_t one_of)
 		CHECK(passes || !is_sampled[i]);
 		count += !is_sampled[i];
 		passed += !is_sampled[i] && passes;
-		hs_live_table_remove(table, keys[i], i);
+		hs_live_table_remove(table, keys[i], i, true);
 	}
 	for (unsigned i = 0; i < BLOCKS; i++)
 		CHECK_INT(*hs_live_filter_byte(hs_live_table_filter(table), keys[i]), 0);

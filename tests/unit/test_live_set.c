@@ -231,7 +231,7 @@ static void test_free_a_heap_in_an_insert(void)
 	uint32_t slot = insert_id(POOL, 0x7100);
 	uint64_t key = hs_live_key(POOL, 0x7100);
 
-	hs_live_index_remove(key, slot);
+	hs_live_index_remove(key, slot, true);
 	CHECK_INT(hs_live_set_free_heap(POOL, &sequence), 1);
 	CHECK(hs_live_index_insert(key, slot));
 	CHECK_INT(recycle_freed(), 1);

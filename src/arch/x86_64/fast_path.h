@@ -53,29 +53,38 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 }
 
 /*
+ * hs_arch_compare_exchange(), of a word, and hs_arch_compare_exchange_byte():
  * atomic_compare_exchange_strong(), or without a lock in the same way.  One instruction for both,
  * with or without its prefix: two would take twice the registers, and so stack.  In vain it writes
  * what it has read, which without a lock may undo what another thread has written in between.
  */
-static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
-					    uint64_t desired, bool is_locked)
-{
 #ifdef __SANITIZE_THREAD__
-	/* It sees nothing of an assembler's. */
-	(void)is_locked;
-	return atomic_compare_exchange_strong(word, expected, desired);
+/* It sees nothing of an assembler's. */
+#define HS_ARCH_COMPARE_EXCHANGE(name, word_type, type)                                            \
+	static inline bool name(word_type *word, type *expected, type desired, bool is_locked)     \
+	{                                                                                          \
+		(void)is_locked;                                                                   \
+		return __atomic_compare_exchange_n((type *)word, expected, desired, false,         \
+						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
+	}
 #else
-	bool is_done;
-
-	__asm__ volatile("test %[is_locked], %[is_locked]\n\t"
-			 "jz 1f\n\t"
-			 "lock\n"
-			 "1:\tcmpxchg %[desired], %[word]"
-			 : "=@ccz"(is_done), "+a"(*expected), [word] "+m"(*word)
-			 : [desired] "r"(desired), [is_locked] "q"(is_locked)
-			 : "memory");
-	return is_done;
+#define HS_ARCH_COMPARE_EXCHANGE(name, word_type, type)                                            \
+	static inline bool name(word_type *word, type *expected, type desired, bool is_locked)     \
+	{                                                                                          \
+		bool is_done;                                                                      \
+												   \
+		__asm__ volatile("test %[is_locked], %[is_locked]\n\t"                             \
+				 "jz 1f\n\t"                                                       \
+				 "lock\n"                                                          \
+				 "1:\tcmpxchg %[desired], %[word]"                                 \
+				 : "=@ccz"(is_done), "+a"(*expected), [word] "+m"(*word)           \
+				 : [desired] "q"(desired), [is_locked] "q"(is_locked)              \
+				 : "memory");                                                      \
+		return is_done;                                                                    \
+	}
 #endif
-}
+HS_ARCH_COMPARE_EXCHANGE(hs_arch_compare_exchange, _Atomic uint64_t, uint64_t)
+HS_ARCH_COMPARE_EXCHANGE(hs_arch_compare_exchange_byte, uint8_t, uint8_t)
+#undef HS_ARCH_COMPARE_EXCHANGE
 
 #endif

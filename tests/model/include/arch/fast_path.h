@@ -34,19 +34,22 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 }
 
 /* Without a lock a look and a store, in vain too: others may come in between. */
-static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
-					    uint64_t desired, bool is_locked)
-{
-	uint64_t now;
-	bool is_done;
-
-	if (is_locked)
-		return atomic_compare_exchange_strong(word, expected, desired);
-	now = atomic_load_explicit(word, memory_order_relaxed);
-	is_done = now == *expected;
-	atomic_store_explicit(word, is_done ? desired : now, memory_order_release);
-	*expected = now;
-	return is_done;
-}
+#define HS_ARCH_COMPARE_EXCHANGE(name, word_type, type)                                            \
+	static inline bool name(word_type *word, type *expected, type desired, bool is_locked)     \
+	{                                                                                          \
+		type now;                                                                          \
+		bool is_done;                                                                      \
+												   \
+		if (is_locked)                                                                     \
+			return atomic_compare_exchange_strong(word, expected, desired);            \
+		now = atomic_load_explicit(word, memory_order_relaxed);                            \
+		is_done = now == *expected;                                                        \
+		atomic_store_explicit(word, is_done ? desired : now, memory_order_release);        \
+		*expected = now;                                                                   \
+		return is_done;                                                                    \
+	}
+HS_ARCH_COMPARE_EXCHANGE(hs_arch_compare_exchange, _Atomic uint64_t, uint64_t)
+HS_ARCH_COMPARE_EXCHANGE(hs_arch_compare_exchange_byte, uint8_t, uint8_t)
+#undef HS_ARCH_COMPARE_EXCHANGE
 
 #endif
