@@ -41,6 +41,7 @@ struct hs_producer {
 	struct hs_commit_order order;
 	struct hs_waiting_frees frees; /* too far ahead for `order` */
 	uint64_t numbers_end;          /* numbers below have been given out */
+	uint64_t slots_fetched, rows_fetched; /* numbers below were looked at in the journal */
 	struct hs_heap_tracker tracker;
 	struct hs_callsite_trie trie;
 	struct hs_location_table locations;
@@ -69,6 +70,12 @@ struct hs_producer {
 
 /* Commit an event in its turn, or at once if that has passed or the number is none. */
 void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event);
+
+/* Whether it is a free's turn that the journal has: then that has had it. */
+bool hs_producer_commit_journaled(struct hs_producer *producer);
+
+/* Threads that came to their entries when their numbers had been given up: a lap is looked at. */
+void hs_producer_apply_late(struct hs_producer *producer);
 
 /*
  * An abandoned record's sample is given up.  If the program has freed its address

@@ -9,9 +9,6 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 
-/* How far ahead the journal is looked at, for what its frees will need. */
-#define FETCHED_AHEAD 16u
-
 /* So many frees of the journal are committed one after the other. */
 #define JOURNALED_AT_ONCE 8192u
 
@@ -120,46 +117,6 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 		apply_free(producer, event);
 }
 
-/* A free that the journal has, in its turn or late. */
-static void apply_journaled(struct hs_producer *producer, const struct hs_journaled *journaled)
-{
-	uint32_t slot = journaled->slot;
-	struct hs_event event = {.kind = HS_EVENT_FREE, .heap = HS_HEAP_MALLOC, .slot = slot};
-
-	if (!hs_live_set_take_journaled(slot, journaled->address_bits))
-		return;
-	producer->journaled++;
-	producer->uncounted++;
-	event.generation = hs_live_set_generation(slot);
-	hs_heap_tracker_freed(&producer->tracker, &event);
-}
-
-/* Slot, book and row of frees that come soon: each when the one before is there. */
-static void fetch_journaled(struct hs_producer *producer, uint64_t number)
-{
-	uint32_t slot = hs_free_journal_peek(number + FETCHED_AHEAD), most = hs_live_set_capacity();
-
-	if (slot < most)
-		hs_live_set_fetch_slot(slot);
-	slot = hs_free_journal_peek(number + FETCHED_AHEAD / 2);
-	if (slot < most)
-		hs_heap_tracker_fetch_row_of(&producer->tracker, slot);
-}
-
-/* Whether it is a free's turn that the journal has: then that has had it. */
-static bool commit_journaled(struct hs_producer *producer)
-{
-	struct hs_journaled journaled;
-
-	if (!hs_free_journal_is_kept() || !hs_free_journal_take(producer->order.next, &journaled))
-		return false;
-	fetch_journaled(producer, producer->order.next);
-	apply_journaled(producer, &journaled);
-	if (!journaled.is_late)
-		hs_commit_order_pass(&producer->order);
-	return true;
-}
-
 /* Not without end where the program goes on freeing: somebody may wait for the producer. */
 static void commit_arrived(struct hs_producer *producer)
 {
@@ -169,7 +126,7 @@ static void commit_arrived(struct hs_producer *producer)
 	do {
 		while (hs_commit_order_take(&producer->order, &event))
 			apply(producer, producer->order.next - 1, &event);
-	} while (journaled++ < JOURNALED_AT_ONCE && commit_journaled(producer));
+	} while (journaled++ < JOURNALED_AT_ONCE && hs_producer_commit_journaled(producer));
 }
 
 /* An event with a number that has been given out.  False: there is no room for it. */
@@ -261,18 +218,6 @@ static uint64_t first_waiting(struct hs_producer *producer)
 		first = first_free;
 	journaled = first_journaled(producer, first != 0 ? first : UINT64_MAX);
 	return journaled != 0 ? journaled : first;
-}
-
-/* Threads that came to their entries when their numbers had been given up: a lap is looked at. */
-static void apply_late(struct hs_producer *producer)
-{
-	uint64_t end = producer->order.next + hs_free_journal.count;
-	struct hs_journaled journaled;
-
-	for (uint64_t number = producer->order.next; number < end; number++) {
-		if (hs_free_journal_is_late(number) && hs_free_journal_take(number, &journaled))
-			apply_journaled(producer, &journaled);
-	}
 }
 
 static void skip_to(struct hs_producer *producer, uint64_t number)
@@ -390,7 +335,7 @@ void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 			hs_producer_skip_gap(producer);
 	} while (first != 0 && first < number);
 	if (producer->has_given_up && hs_free_journal_is_kept())
-		apply_late(producer);
+		hs_producer_apply_late(producer);
 	count_frees(producer);
 	hs_live_set_give_back();
 }

@@ -133,7 +133,8 @@ void hs_live_set_link(uint32_t number, uint32_t next)
 
 void hs_live_set_fetch_slot(uint32_t number)
 {
-	__builtin_prefetch(hs_live_slot(number), 1);
+	/* The program's thread has it: not for reading first, and then for writing. */
+	hs_arch_prefetch_write(hs_live_slot(number));
 }
 
 uint64_t hs_live_set_free_sequence(uint32_t number)

@@ -1,16 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the books cost: an allocation and its free, at 10^3 to 10^6 live samples of 10,000 stacks;
- * a stack that is known and one that is new, of 20 frames each; a profile of 100,000 live samples
- * of 20,000 stacks, in as many rows and in five times as many: its time and its memory.
+ * What the books cost: an allocation and its free, at 10^3 to 10^6 live samples of 10,000 stacks,
+ * with frees on lists and in the journal; a stack that is known and one that is new, of 20 frames
+ * each; a profile of 100,000 live samples of 20,000 stacks, in as many rows and in five times as
+ * many: its time and its memory.
  *
- * Timed is what the producer does, not what the program's threads do for it.  An argument is the
- * most live samples, and the pairs that are timed: few, where a tool counts instructions.
+ * Timed is what the producer does, not what the program's thread does for it: for the pairs that is
+ * another one, which has its own processor, if there are two, and caches.  An argument is the most
+ * live samples, and the pairs that are timed: few, where a tool counts instructions.
  */
 #include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "bench.h"
@@ -19,11 +26,13 @@
 #include "output/pprof_encoder.h"
 #include "profile/books.h"
 #include "profile/snapshot.h"
+#include "sample/free_journal.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 
 enum { DEPTH = 20, STACKS = 10000, DUMP_STACKS = 20000, DUMP_SAMPLES = 100000 };
 enum { BATCH = 64 /* records, as session/threads.c takes them */, ROUNDS = 5 };
+enum { JOURNAL = 16384 /* frees, as session/make_buffers.c has it at 4 KiB */ };
 
 #define MOST 1000000u /* live samples */
 #define FIRST_BLOCK UINT64_C(0x7f0000000000)
@@ -151,22 +160,50 @@ static void start_producer(unsigned labels)
 	      "no producer");
 }
 
-/* One of the live samples, whichever, is freed, and another allocated. */
-static __attribute__((noinline)) double replace_ns(uint32_t live, uint32_t pairs)
-{
-	double ns = 0;
+/* Whose turn it is, with a batch: the producer's, the program's, or nobody's any more. */
+enum turn { PRODUCER, PROGRAM, NOBODY };
+static _Atomic enum turn turn;
+static uint32_t live_now;
 
-	for (uint32_t done = 0; done < pairs; done += BATCH) {
+static void await_turn_behind(enum turn other)
+{
+	while (atomic_load(&turn) == other)
+		sched_yield();
+}
+
+/* One of the live samples, whichever, is freed, and another allocated. */
+static void *run_program(void *unused)
+{
+	while (atomic_load(&turn) != NOBODY) {
 		for (uint32_t i = 0; i < BATCH; i++) {
-			uint64_t *block = &blocks[random_below(live)];
+			uint64_t *block = &blocks[random_below(live_now)];
 
 			check(hs_live_set_free_id(HS_HEAP_MALLOC, *block, &hs_sequence.next) == 1,
 			      "a sample is not live");
 			allocate(&batch[i], block, 64, random_below(STACKS));
 		}
-		ns += take_batch(BATCH);
+		atomic_store(&turn, PRODUCER);
+		await_turn_behind(PRODUCER);
 	}
-	return ns / (double)((pairs + BATCH - 1) / BATCH * BATCH);
+	return unused;
+}
+
+static __attribute__((noinline)) double replace_ns(uint32_t live, uint32_t pairs)
+{
+	uint32_t batches = (pairs + BATCH - 1) / BATCH;
+	pthread_t program;
+	double ns = 0;
+
+	live_now = live;
+	atomic_store(&turn, PROGRAM);
+	check(pthread_create(&program, NULL, run_program, NULL) == 0, "no thread");
+	for (uint32_t done = 0; done < batches; done++) {
+		await_turn_behind(PROGRAM);
+		ns += take_batch(BATCH);
+		atomic_store(&turn, done + 1 < batches ? PROGRAM : NOBODY);
+	}
+	pthread_join(program, NULL);
+	return ns / ((double)batches * BATCH);
 }
 
 static void measure_pairs(uint32_t live, uint32_t pairs)
@@ -184,6 +221,14 @@ static void measure_pairs(uint32_t live, uint32_t pairs)
 	check(producer->tracker.in_use[HS_HEAP_MALLOC].bytes == 0, "not everything was freed");
 	ns = median(rounds);
 	printf("%8" PRIu32 " %10.0f %12.2f\n", live, ns, 1e3 / ns);
+}
+
+static void measure_all_pairs(uint32_t most)
+{
+	printf("%8s %10s %12s, frees %s\n", "live", "ns a pair", "M pairs/s",
+	       hs_free_journal_is_kept() ? "in the journal" : "on lists");
+	for (uint32_t live = 1000; live <= most; live *= 10)
+		measure_pairs(live, most);
 }
 
 static void measure_takes(uint32_t count)
@@ -262,21 +307,47 @@ static void measure_dump(unsigned labels)
 	free_all(DUMP_SAMPLES);
 }
 
-int main(int argc, char **argv)
+static void measure_pairs_with_journal(uint32_t most)
 {
-	uint32_t most = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : MOST;
+	check(hs_free_journal_init(JOURNAL) == 0, "no journal");
+	measure_all_pairs(most);
+}
 
+static void start(void)
+{
 	blocks = malloc(MOST * sizeof *blocks);
 	check(blocks != NULL && hs_arena_init((size_t)2 << 30) == 0 &&
 		      hs_live_set_init(MOST + MOST / 10, 1000) == 0,
 	      "no memory");
 	table = hs_mapping_table_create();
 	check(table != NULL && hs_mapping_table_refresh(table) == 0, "no maps");
-	printf("%8s %10s %12s\n", "live", "ns a pair", "M pairs/s");
-	for (uint32_t live = 1000; live <= most; live *= 10)
-		measure_pairs(live, most);
-	measure_takes(STACKS);
-	measure_dump(0);
-	measure_dump(HS_LABEL_SIZE);
+}
+
+/* In a process of its own: slots that were used before would lie further apart than others. */
+static void apart(void (*measure)(uint32_t n), uint32_t n)
+{
+	pid_t child;
+	int status;
+
+	fflush(stdout);
+	child = fork();
+	check(child >= 0, "no process");
+	if (child == 0) {
+		start();
+		measure(n);
+		exit(0);
+	}
+	check(waitpid(child, &status, 0) == child && status == 0, "a measurement has failed");
+}
+
+int main(int argc, char **argv)
+{
+	uint32_t most = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : MOST;
+
+	apart(measure_all_pairs, most);
+	apart(measure_pairs_with_journal, most);
+	apart(measure_takes, STACKS);
+	apart(measure_dump, 0);
+	apart(measure_dump, HS_LABEL_SIZE);
 	return 0;
 }
