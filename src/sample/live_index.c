@@ -257,9 +257,11 @@ static bool would_have_room(uint64_t hash, uint64_t buckets)
 /* How many buckets there should be: as many as now if more would not help. */
 static uint64_t buckets_wanted(uint64_t buckets, uint32_t entries)
 {
-	uint64_t hash = atomic_exchange_explicit(&refused, 0, memory_order_relaxed);
-	uint64_t wanted = buckets;
+	uint64_t wanted = buckets, hash = atomic_load_explicit(&refused, memory_order_relaxed);
 
+	/* Not without need: it is in a cache line that each sample reads. */
+	if (hash != 0)
+		hash = atomic_exchange_explicit(&refused, 0, memory_order_relaxed);
 	/* Not by one doubling: where the program was much faster, that is still too full. */
 	while (wanted * ENTRIES_PER_BUCKET < entries)
 		wanted *= 2;

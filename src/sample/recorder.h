@@ -69,13 +69,16 @@ enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct h
 
 /*
  * An allocation is about to be made that may be a sample: have the cache lines fetched meanwhile
- * that each sample writes to, whoever takes it, and another processor may have.
+ * that each sample writes to, whoever takes it, and another processor may have; and those of the
+ * ring that its reader writes to.
  */
 static inline void hs_record_fetch(void)
 {
 	hs_arch_prefetch_write(&hs_sequence);
 	hs_arch_prefetch_write(&hs_heaps[HS_HEAP_MALLOC].samples);
 	hs_arch_prefetch_write(&hs_stats.allocated_bytes);
+	if (hs_recorder.ring != NULL)
+		hs_ring_fetch_ends(hs_recorder.ring);
 }
 
 /*

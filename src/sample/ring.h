@@ -127,6 +127,13 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes);
 /* Keep the ring's head elsewhere.  Before the first record. */
 void hs_ring_keep_head(struct hs_ring *ring, _Atomic uint64_t *head);
 
+/* A reservation may come soon: have fetched what it reads that the reader writes.  Any thread. */
+static inline void hs_ring_fetch_ends(const struct hs_ring *ring)
+{
+	__builtin_prefetch(&ring->tail);
+	__builtin_prefetch(&ring->reader_asleep);
+}
+
 /*
  * A record of about so many bytes is to be reserved: have its descriptor and the beginning of its
  * room fetched, to be written.  Any thread.
