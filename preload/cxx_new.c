@@ -5,7 +5,8 @@
  * A C program that dlopens a C++ library has libstdc++ in that library's scope only, yet
  * the library's operator new binds to ours, in the global scope.  It is served from
  * malloc.  What that cannot serve goes to the operator new that the library would have had
- * without us: the handlers of std::set_new_handler() and std::bad_alloc are its matter.
+ * without us: the handlers of std::set_new_handler() and std::bad_alloc are its matter.  So is it
+ * where the next operator new is a C++ runtime's.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -46,6 +47,12 @@ static void *find_new(const char *symbol, uintptr_t pc)
 	return hs_next_same_object(found, (void *)serve_new) ? NULL : found;
 }
 
+/* Whether malloc serves though there is a next one.  On profiler threads that has the arena. */
+static bool is_served(void)
+{
+	return hs_next.new_mode == HS_NEW_STANDARD && !hs_on_profiler_thread();
+}
+
 /*
  * single: the one that an array's passes on to; asked itself, it would do so with a jump, and
  * be a call of ours to us.  What the C++ library's own allocates comes back by way of malloc,
@@ -61,12 +68,14 @@ static void *find_new(const char *symbol, uintptr_t pc)
 		(void)b, (void)c;                                                                  \
 		hs_next_resolve_new();                                                             \
 		hs_record_fetch();                                                                 \
-		if (hs_next.name != NULL)                                                          \
+		if (hs_next.name != NULL && !is_served())                                          \
 			block = hs_next.name arguments;                                            \
 		else                                                                               \
 			block = serve_new(size, alignment);                                        \
 		if (block == NULL && hs_next.name == NULL)                                         \
 			*(void **)(void *)&own = find_new(#single, regs->pc);                      \
+		else if (block == NULL && is_served())                                             \
+			own = hs_next.name;                                                        \
 		if (own != NULL)                                                                   \
 			return own arguments;                                                      \
 		hs_session_record(block, size, regs);                                              \

@@ -209,10 +209,22 @@ void sdallocx(void *block, size_t size, int flags)
 
 /* --- C++ --------------------------------------------------------------------------- */
 
-/* In HS_NEW_PASSES the next operator new comes back by way of malloc, which counts. */
+/* Whether the next operator new comes back by way of malloc, which counts, and delete of free. */
+static inline bool comes_back(void)
+{
+	return hs_next.new_mode == HS_NEW_PASSES || hs_next.new_mode == HS_NEW_STANDARD;
+}
+
+/* In HS_NEW_STANDARD it is left what to do when memory has run out. */
 #define DEFINE_NEW(name, arguments, names)                                                         \
 	void *name arguments                                                                       \
 	{                                                                                          \
+		void *block;                                                                       \
+												   \
+		if (hs_next.new_mode == HS_NEW_STANDARD && hs_sampler_passes(size)) {              \
+			block = hs_allocator.malloc(size + (size == 0));                           \
+			return __builtin_expect(block != NULL, 1) ? block : hs_next.name names;    \
+		}                                                                                  \
 		if (hs_next.new_mode == HS_NEW_PASSES ||                                           \
 		    (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size)))               \
 			return hs_next.name names;                                                 \
@@ -228,7 +240,7 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 												   \
 		if (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size))                 \
 			return hs_next.name names;                                                 \
-		if (hs_next.new_mode != HS_NEW_PASSES)                                             \
+		if (!comes_back())                                                                 \
 			return hs_entry_##name names;                                              \
 		hs_thread.requested_size = (uint64_t)size + 1;                                     \
 		block = hs_next.name names;                                                        \
@@ -237,11 +249,15 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 	}
 HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
 
-/* Nor is anything to be looked at where the next operator delete comes back by way of free. */
-#define DEFINE_DELETE(name, arguments, names)                                                      \
+/* Nothing is to be looked at here where free will; what is aligned is the runtime's matter. */
+#define DEFINE_DELETE(name, arguments, names, is_plain)                                            \
 	void name arguments                                                                        \
 	{                                                                                          \
-		if (hs_next.new_mode == HS_NEW_PASSES && hs_next.name != NULL) {                   \
+		if ((is_plain) && hs_next.new_mode == HS_NEW_STANDARD) {                           \
+			free(block);                                                               \
+			return;                                                                    \
+		}                                                                                  \
+		if (comes_back() && hs_next.name != NULL) {                                        \
 			hs_next.name names;                                                        \
 			return;                                                                    \
 		}                                                                                  \
@@ -253,4 +269,7 @@ HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
 		else                                                                               \
 			free(block);                                                               \
 	}
-HS_NEXT_DELETE(DEFINE_DELETE)
+#define DEFINE_PLAIN_DELETE(name, arguments, names) DEFINE_DELETE(name, arguments, names, true)
+#define DEFINE_ALIGNED_DELETE(name, arguments, names) DEFINE_DELETE(name, arguments, names, false)
+HS_NEXT_PLAIN_DELETE(DEFINE_PLAIN_DELETE)
+HS_NEXT_ALIGNED_DELETE(DEFINE_ALIGNED_DELETE)

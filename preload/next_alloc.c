@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hot.h"
 
@@ -70,14 +71,50 @@ bool hs_next_is_defined_at(const void *address)
 	       symbol == NULL || symbol->st_shndx != SHN_UNDEF;
 }
 
+/* Whether a function is of a C++ runtime: libstdc++, or LLVM's. */
+static bool is_of_runtime(const void *function)
+{
+	static const char *const names[] = {"libstdc++.so.", "libc++.so.", "libc++abi.so."};
+	const char *name;
+	Dl_info object;
+
+	if (dladdr(function, &object) == 0)
+		return false;
+	name = strrchr(object.dli_fname, '/');
+	name = name != NULL ? name + 1 : object.dli_fname;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether operator new and delete are a C++ runtime's, all of them, and it has its memory from us:
+ * a library may come before.
+ */
+static bool is_new_standard(void)
+{
+	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc ||
+	    dlsym(RTLD_DEFAULT, "free") != (void *)free)
+		return false;
+#define CHECK_NAMED(name, arguments, names)                                                        \
+	if (!is_of_runtime(*(void **)(void *)&hs_next.name))                                       \
+		return false;
+	HS_NEXT_PLAIN_NEW(CHECK_NAMED)
+	HS_NEXT_PLAIN_DELETE(CHECK_NAMED)
+#undef CHECK_NAMED
+	return true;
+}
+
 static enum hs_new_mode new_mode(void)
 {
 	if (hs_next._Znwm == NULL)
 		return HS_NEW_FALLBACK;
-	return hs_next_same_object(*(void **)(void *)&hs_next._Znwm,
-				   *(void **)(void *)&hs_allocator.malloc)
-		       ? HS_NEW_SAMPLED
-		       : HS_NEW_PASSES;
+	if (hs_next_same_object(*(void **)(void *)&hs_next._Znwm,
+				*(void **)(void *)&hs_allocator.malloc))
+		return HS_NEW_SAMPLED;
+	return is_new_standard() ? HS_NEW_STANDARD : HS_NEW_PASSES;
 }
 
 static void find_foreign_realloc(void)
@@ -88,9 +125,24 @@ static void find_foreign_realloc(void)
 		*(void **)(void *)&hs_next.foreign_realloc = first;
 }
 
+/*
+ * One that comes before us, and looks for its next one when it is first called, is to have done so:
+ * called for the message of a failed dlsym(), it would be called again by its own dlsym(), which
+ * frees that message first.
+ */
+static void call_foreign_free(void)
+{
+	void (*first)(void *);
+
+	*(void **)(void *)&first = dlsym(RTLD_DEFAULT, "free");
+	if (first != NULL && first != free)
+		first(NULL);
+}
+
 void hs_next_resolve_all(void)
 {
 	hs_next_resolve();
+	call_foreign_free();
 	find_foreign_realloc();
 	/* A name that is not there makes dlerror() allocate: malloc is known by now. */
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(hs_next, name);

@@ -95,13 +95,15 @@
 
 #define HS_NEXT_NEW(X) HS_NEXT_PLAIN_NEW(X) HS_NEXT_ALIGNED_NEW(X)
 
-#define HS_NEXT_DELETE(X)                                                                          \
+#define HS_NEXT_PLAIN_DELETE(X)                                                                    \
 	X(_ZdlPv, (void *block), (block))                                                          \
 	X(_ZdaPv, (void *block), (block))                                                          \
 	X(_ZdlPvm, (void *block, size_t size), (block, size))                                      \
 	X(_ZdaPvm, (void *block, size_t size), (block, size))                                      \
 	X(_ZdlPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))              \
-	X(_ZdaPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))              \
+	X(_ZdaPvRKSt9nothrow_t, (void *block, const void *nothrow), (block, nothrow))
+
+#define HS_NEXT_ALIGNED_DELETE(X)                                                                  \
 	X(_ZdlPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))              \
 	X(_ZdaPvSt11align_val_t, (void *block, size_t alignment), (block, alignment))              \
 	X(_ZdlPvmSt11align_val_t, (void *block, size_t size, size_t alignment),                    \
@@ -113,10 +115,17 @@
 	X(_ZdaPvSt11align_val_tRKSt9nothrow_t,                                                     \
 	  (void *block, size_t alignment, const void *nothrow), (block, alignment, nothrow))
 
+#define HS_NEXT_DELETE(X) HS_NEXT_PLAIN_DELETE(X) HS_NEXT_ALIGNED_DELETE(X)
+
 /* How operator new is served; see HS_NEW_* in next_alloc.c. */
 enum hs_new_mode {
 	HS_NEW_UNKNOWN,   /* before the constructor: as HS_NEW_FALLBACK if there is no next one */
 	HS_NEW_PASSES,    /* the next one calls malloc, where it is sampled */
+	/*
+	 * The same, and it is the C++ runtime's: known to have from malloc what it gives, but for
+	 * what is aligned.  Served from there, and sampled here, until memory runs out.
+	 */
+	HS_NEW_STANDARD,
 	HS_NEW_SAMPLED,   /* the allocator defines it itself: sampled here */
 	/*
 	 * There is none in the global scope (a C++ library dlopened by a C program): served

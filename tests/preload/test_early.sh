@@ -1,14 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Functions that are looked up late or may not exist: an operator new that is called before
-# the library's constructor, jemalloc's own family without jemalloc.
+# Functions that are looked up late, may not exist or are not the first: an operator new that is
+# called before the library's constructor, jemalloc's own family without jemalloc, a malloc that
+# comes before ours.
 . "$(dirname "$0")/lib.sh"
 
 # -fPIC: an undefined weak symbol is left to the dynamic linker.
 if build libearly.so victim_early_new.cc -DLIBRARY -shared -fPIC &&
 	build victim_early victim_early_new.cc "-L$directory" -learly "-Wl,-rpath,$directory" &&
-	build victim_weak victim_weak_mallocx.c -fPIC -ldl; then
+	build victim_weak victim_weak_mallocx.c -fPIC -ldl &&
+	build libfirst.so victim_first_malloc.cc -DLIBRARY -shared -fPIC -ldl &&
+	build victim_first victim_first_malloc.cc -fPIC; then
 	:
 else
 	cat "$directory"/*.build >&2
@@ -32,4 +35,15 @@ expect_profiles 1
 # 100, 100, 2 of 500, 1000 and 64 bytes.
 check check_profile.py site "$out"/*.heap.pb.gz mallocx 6 2264 0 0
 check check_profile.py site "$out"/*.heap.pb.gz rallocx 1 50000 0 0
+
+# What operator new is served from is the malloc that the program has.
+[ "$(LD_PRELOAD=$directory/libfirst.so "$directory/victim_first")" = "1000 1000" ] ||
+	fail "first: the program fails by itself"
+PRELOAD=$directory/libfirst.so
+run_profiled first HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_first"
+expect_status 0
+expect_silence
+[ "$(cat "$out.stdout")" = "1000 1000" ] || fail "first: of 1000 each, '$(cat "$out.stdout")'"
+expect_profiles 1
+check check_profile.py site "$out"/*.heap.pb.gz first 1000 100000 0 0
 finish
