@@ -60,13 +60,20 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
  */
 #ifdef __SANITIZE_THREAD__
 /* It sees nothing of an assembler's. */
-#define HS_ARCH_COMPARE_EXCHANGE(name, word_type, type)                                            \
-	static inline bool name(word_type *word, type *expected, type desired, bool is_locked)     \
-	{                                                                                          \
-		(void)is_locked;                                                                   \
-		return __atomic_compare_exchange_n((type *)word, expected, desired, false,         \
-						   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);            \
-	}
+static inline bool hs_arch_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
+					    uint64_t desired, bool is_locked)
+{
+	(void)is_locked;
+	return atomic_compare_exchange_strong(word, expected, desired);
+}
+
+static inline bool hs_arch_compare_exchange_byte(uint8_t *byte, uint8_t *expected, uint8_t desired,
+						 bool is_locked)
+{
+	(void)is_locked;
+	return __atomic_compare_exchange_n(byte, expected, desired, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
 #else
 #define HS_ARCH_COMPARE_EXCHANGE(name, word_type, type)                                            \
 	static inline bool name(word_type *word, type *expected, type desired, bool is_locked)     \
@@ -82,9 +89,9 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 				 : "memory");                                                      \
 		return is_done;                                                                    \
 	}
-#endif
 HS_ARCH_COMPARE_EXCHANGE(hs_arch_compare_exchange, _Atomic uint64_t, uint64_t)
 HS_ARCH_COMPARE_EXCHANGE(hs_arch_compare_exchange_byte, uint8_t, uint8_t)
 #undef HS_ARCH_COMPARE_EXCHANGE
+#endif
 
 #endif
