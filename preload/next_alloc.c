@@ -71,17 +71,12 @@ bool hs_next_is_defined_at(const void *address)
 	       symbol == NULL || symbol->st_shndx != SHN_UNDEF;
 }
 
-/* Whether a function is of a C++ runtime: libstdc++, or LLVM's. */
-static bool is_of_runtime(const void *function)
+/* Whether a file is a C++ runtime: libstdc++, or LLVM's. */
+static bool is_runtime(const char *file)
 {
 	static const char *const names[] = {"libstdc++.so.", "libc++.so.", "libc++abi.so."};
-	const char *name;
-	Dl_info object;
+	const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
 
-	if (dladdr(function, &object) == 0)
-		return false;
-	name = strrchr(object.dli_fname, '/');
-	name = name != NULL ? name + 1 : object.dli_fname;
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
 		if (strncmp(name, names[i], strlen(names[i])) == 0)
 			return true;
@@ -89,17 +84,38 @@ static bool is_of_runtime(const void *function)
 	return false;
 }
 
+/* How many bytes an object has mapped, from its ELF header on, which is in front of it. */
+static uintptr_t mapped_bytes(const void *base)
+{
+	const ElfW(Ehdr) *header = base;
+	const ElfW(Phdr) *segment = (const void *)((const char *)base + header->e_phoff);
+	uintptr_t bytes = 0;
+
+	for (int i = 0; i < header->e_phnum; i++, segment++) {
+		if (segment->p_type == PT_LOAD)
+			bytes = segment->p_vaddr + segment->p_memsz;
+	}
+	return bytes;
+}
+
 /*
  * Whether operator new and delete are a C++ runtime's, all of them, and it has its memory from us:
- * a library may come before.
+ * a library may come before.  dladdr() but once: it looks at all of the runtime's symbols.
  */
 static bool is_new_standard(void)
 {
+	uintptr_t base, bytes;
+	Dl_info runtime;
+
 	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc ||
-	    dlsym(RTLD_DEFAULT, "free") != (void *)free)
+	    dlsym(RTLD_DEFAULT, "free") != (void *)free ||
+	    dladdr(*(void **)(void *)&hs_next._Znwm, &runtime) == 0 ||
+	    !is_runtime(runtime.dli_fname))
 		return false;
+	base = (uintptr_t)runtime.dli_fbase;
+	bytes = mapped_bytes(runtime.dli_fbase);
 #define CHECK_NAMED(name, arguments, names)                                                        \
-	if (!is_of_runtime(*(void **)(void *)&hs_next.name))                                       \
+	if ((uintptr_t)hs_next.name - base >= bytes)                                               \
 		return false;
 	HS_NEXT_PLAIN_NEW(CHECK_NAMED)
 	HS_NEXT_PLAIN_DELETE(CHECK_NAMED)
