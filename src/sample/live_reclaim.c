@@ -166,10 +166,7 @@ void hs_live_set_give_back(void)
 static void return_slot(uint32_t number)
 {
 	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_relaxed);
-	uint32_t *before = &hs_live_slots.last_returned[recycled % HS_SLOTS_AHEAD];
 
-	atomic_store_explicit(&hs_live_slot(number)->free_sequence, *before, memory_order_relaxed);
-	*before = number + 1;
 	if (hs_live_slots.returned++ == 0)
 		hs_live_slots.returned_last = number;
 	else

@@ -44,16 +44,6 @@ void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, u
 							memory_order_relaxed));
 }
 
-/* The producer wrote it last, perhaps long ago: for a sample to come, and for writing. */
-static void fetch_ahead(uint32_t number)
-{
-	uint64_t link =
-		atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);
-
-	if (link - 1 < hs_live_slots.limit)
-		hs_arch_prefetch_write(hs_live_slot((uint32_t)link - 1));
-}
-
 static uint32_t pop(_Atomic uint64_t *list)
 {
 	uint64_t head = atomic_load_explicit(list, memory_order_acquire);
@@ -67,7 +57,9 @@ static uint32_t pop(_Atomic uint64_t *list)
 		if (atomic_compare_exchange_weak_explicit(
 			    list, &head, ((head >> 32) + 1) << 32 | next, memory_order_acquire,
 			    memory_order_acquire)) {
-			fetch_ahead(number);
+			/* The next sample's: in time, if it is this processor's. */
+			if (next != 0)
+				hs_arch_prefetch_write(hs_live_slot(next - 1));
 			return number;
 		}
 	}

@@ -22,7 +22,7 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
  * Reset to 0 when the slot is emptied.
  * free_sequence: no_number() of the slot's generation, then the number, by compare-and-swap:
  * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.  Not where the
- * journal has the free.  Of an EMPTY slot: slot + 1 of one that is some further down the free list.
+ * journal has the free.
  * next: link + 1 of the list the slot is on; 0 = last.  While MOVING: whether the map had it.
  * book: in the same line, for the producer comes to it from what the program's threads have written
  * here just before.
@@ -35,9 +35,6 @@ struct hs_live_slot {
 	_Atomic uint32_t listed; /* generation (low bits) for which it was put on the freed list */
 	struct hs_book book;
 };
-
-/* Free slots are fetched into the processor's cache so many samples before they are used. */
-#define HS_SLOTS_AHEAD 4u
 
 /* In cache lines by who writes them.  Counts wrap: only differences count. */
 struct hs_live_slots {
@@ -60,7 +57,6 @@ struct hs_live_slots {
 	uint32_t returned_first; /* EMPTY slots that are yet to go on the free list: the first, */
 	uint32_t returned_last;  /* the last, */
 	uint32_t returned;       /* and how many; 0: none */
-	uint32_t last_returned[HS_SLOTS_AHEAD]; /* slots + 1, in turns */
 };
 extern HS_HIDDEN struct hs_live_slots hs_live_slots;
 
