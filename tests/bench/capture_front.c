@@ -8,7 +8,6 @@
  */
 #include <fcntl.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,9 +28,9 @@ extern const char etext[] __attribute__((visibility("hidden")));
  * each call, and the samples among these wait for theirs the longer.
  */
 enum { COPIES = 16 };
+enum kind { PASSED_ON, SAMPLES, KINDS };
 struct histograms {
-	_Alignas(64) _Atomic uint64_t passed_on[BUCKETS];
-	_Atomic uint64_t samples[BUCKETS];
+	_Alignas(64) _Atomic uint64_t calls[KINDS][BUCKETS];
 };
 static struct histograms copies[COPIES];
 static _Atomic unsigned threads;
@@ -76,10 +75,10 @@ static void count(uint64_t start, uint64_t end, const struct clocked_call *outer
 	if (caller != NULL && start_ticks != 0) {
 		unsigned bucket = bucket_of(call->reached - start + end - call->left);
 		int is_passed = caller >= __ehdr_start && caller < etext && !call->is_sample;
-		struct histograms *both = own_histograms();
-		_Atomic uint64_t *histogram = is_passed ? both->passed_on : both->samples;
+		enum kind kind = is_passed ? PASSED_ON : SAMPLES;
 
-		atomic_fetch_add_explicit(&histogram[bucket], 1, memory_order_relaxed);
+		atomic_fetch_add_explicit(&own_histograms()->calls[kind][bucket], 1,
+					  memory_order_relaxed);
 	}
 	hs_bench_call = *outer;
 }
@@ -124,8 +123,7 @@ static __attribute__((constructor)) void begin(void)
 	start_ticks = ticks();
 }
 
-/* at: where it is in each copy. */
-static void write_histogram(int file, const char *name, size_t at)
+static void write_histogram(int file, const char *name, enum kind kind)
 {
 	const char *comma = "";
 
@@ -134,7 +132,7 @@ static void write_histogram(int file, const char *name, size_t at)
 		unsigned long long calls = 0;
 
 		for (unsigned copy = 0; copy < COPIES; copy++)
-			calls += ((_Atomic uint64_t *)((char *)&copies[copy] + at))[i];
+			calls += copies[copy].calls[kind][i];
 		if (calls == 0)
 			continue;
 		dprintf(file, "%s[%llu, %llu]", comma, (unsigned long long)middle_of(i), calls);
@@ -153,8 +151,8 @@ static __attribute__((destructor)) void write_clock(void)
 	if (file < 0)
 		return;
 	dprintf(file, "{\"ns_per_tick\": %.9f", ns_per_tick);
-	write_histogram(file, "passed_on", offsetof(struct histograms, passed_on));
-	write_histogram(file, "samples", offsetof(struct histograms, samples));
+	write_histogram(file, "passed_on", PASSED_ON);
+	write_histogram(file, "samples", SAMPLES);
 	dprintf(file, "}\n");
 	close(file);
 }
