@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/hot.h"
+#include "base/likely.h"
 #include "preload/slow.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
@@ -24,7 +25,7 @@
 /* Whether a block must not go straight to the next free: a sample, or the arena's. */
 static inline bool is_special(const void *block)
 {
-	return __builtin_expect(hs_live_set_may_hold(block) || hs_arena_owns(block), 0);
+	return hs_unlikely(hs_live_set_may_hold(block) || hs_arena_owns(block));
 }
 
 #define HS_PROTOTYPE(result, name, arguments) HS_EXPORT result name arguments;
@@ -223,7 +224,7 @@ static inline bool comes_back(void)
 												   \
 		if (hs_next.new_mode == HS_NEW_STANDARD && hs_sampler_passes(size)) {              \
 			block = hs_allocator.malloc(size + (size == 0));                           \
-			return __builtin_expect(block != NULL, 1) ? block : hs_next.name names;    \
+			return hs_likely(block != NULL) ? block : hs_next.name names;           \
 		}                                                                                  \
 		if (hs_next.new_mode == HS_NEW_PASSES ||                                           \
 		    (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size)))               \

@@ -18,6 +18,7 @@
 #include <threads.h>
 
 #include "base/hidden.h"
+#include "base/likely.h"
 
 /* X(result, name, arguments).  What an allocator must have. */
 #define HS_NEXT_ALLOCATOR(X)                                                                       \
@@ -194,7 +195,7 @@ void hs_next_resolve_all(void);
  */
 static inline void hs_next_resolve_new(void)
 {
-	if (__builtin_expect(hs_next.new_mode == HS_NEW_UNKNOWN, 0) && !hs_next_is_resolving())
+	if (hs_unlikely(hs_next.new_mode == HS_NEW_UNKNOWN) && !hs_next_is_resolving())
 		hs_next_resolve_all();
 }
 

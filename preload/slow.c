@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/likely.h"
 #include "sample/live_index.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
@@ -50,9 +51,11 @@ static void *own_memory(size_t size)
  */
 static bool can_pass(void)
 {
-	if (hs_on_profiler_thread() || hs_next_is_resolving())
+	if (hs_on_profiler_thread())
 		return false;
 	hs_record_fetch();
+	if (hs_likely(hs_next.resolved))
+		return true;
 	hs_next_resolve();
 	return hs_next.resolved;
 }
@@ -261,7 +264,7 @@ SLOW_PAGES(pvalloc)
 /* Apart, so that hs_slow_free() needs no frame for a block that is not special after all. */
 static __attribute__((noinline)) void free_special(void *block)
 {
-	if (!hs_arena_owns(block)) {
+	if (hs_likely(!hs_arena_owns(block))) {
 		hs_record_free_id(HS_HEAP_MALLOC, (uintptr_t)block);
 		hs_allocator.free(block);
 	} else if (hs_on_profiler_thread()) {

@@ -17,6 +17,7 @@
 
 #include "arch/fast_path.h"
 #include "base/hidden.h"
+#include "base/likely.h"
 
 /* libc's __libc_single_threaded; or a 0. */
 extern HS_HIDDEN const uint8_t *_Atomic hs_alone_flag;
@@ -36,8 +37,9 @@ bool hs_alone_has_ended(void);
 /* atomic_fetch_add, of what a handler over this thread may change too. */
 static inline uint64_t hs_alone_fetch_add(_Atomic uint64_t *word, uint64_t n)
 {
-	return hs_is_alone() ? hs_arch_fetch_add_unlocked(word, n)
-			     : atomic_fetch_add_explicit(word, n, memory_order_acq_rel);
+	return hs_unlikely(hs_is_alone())
+		       ? hs_arch_fetch_add_unlocked(word, n)
+		       : atomic_fetch_add_explicit(word, n, memory_order_acq_rel);
 }
 
 /* atomic_compare_exchange_strong, the same. */

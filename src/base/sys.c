@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "arch/syscall.h"
+#include "base/likely.h"
 
 /* So often in a row, at most, is a call repeated that was interrupted: none goes on for ever. */
 #define REPEATS_MAX 1000
@@ -30,7 +31,7 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
 	/* Relaxed: set by a test before the code under test runs. */
 	hs_sys_fault_fn fault = atomic_load_explicit(&hs_sys_fault, memory_order_relaxed);
 
-	if (__builtin_expect(fault != NULL, 0)) {
+	if (hs_unlikely(fault != NULL)) {
 		long injected = fault(number);
 		if (injected < 0)
 			return injected;

@@ -10,6 +10,7 @@
 
 #include "arch/regs.h"
 #include "arch/syscall.h"
+#include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
 
@@ -90,12 +91,12 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *t
 {
 	size_t bytes = capture->bytes;
 
-	if (!capture->known) {
+	if (hs_unlikely(!capture->known)) {
 		/* The return address's page, just below the stack pointer, is mapped. */
 		bytes = copy_by_kernel((pid_t)record->tid, record->stack, capture->sp, bytes,
 				       -capture->sp % PAGE_BYTES);
 		hs_stats_add(stack_unknown, 1);
-	} else if (hs_thread_has_read(thread, capture->sp, bytes)) {
+	} else if (hs_likely(hs_thread_has_read(thread, capture->sp, bytes))) {
 		hs_arch_copy(record->stack, (const void *)capture->sp, bytes);
 	} else {
 		bytes = copy_by_kernel((pid_t)record->tid, record->stack, capture->sp, bytes,
@@ -104,7 +105,7 @@ void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *t
 			note_read(thread, capture->sp, capture->sp + bytes);
 	}
 	record->stack_bytes = (uint32_t)bytes;
-	if (capture->cut || bytes < capture->bytes)
+	if (hs_unlikely(capture->cut || bytes < capture->bytes))
 		record->flags |= HS_RECORD_STACK_CUT;
 }
 

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #include "base/hidden.h"
+#include "base/likely.h"
 #include "base/sys.h"
 
 /* A time per slot, of CLOCK_MONOTONIC_COARSE in nanoseconds; NULL: not kept. */
@@ -25,7 +26,7 @@ int hs_free_times_init(void);
 /* Slot is being freed now.  Any thread, signal handlers too.  Blocks: never. */
 static inline void hs_free_times_note(uint32_t slot)
 {
-	if (__builtin_expect(hs_free_times != NULL, 0))
+	if (hs_unlikely(hs_free_times != NULL))
 		atomic_store_explicit(&hs_free_times[slot], hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE),
 				      memory_order_relaxed);
 }

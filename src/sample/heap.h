@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "base/hidden.h"
+#include "base/likely.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "sample/free_journal.h"
@@ -89,7 +90,7 @@ static inline uint64_t hs_heap_interval(uint32_t heap)
 	/* Relaxed: see hs_sampler_interval. */
 	uint64_t now = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 
-	return hs_heaps[heap].asked_bytes == hs_options.interval_bytes
+	return hs_likely(hs_heaps[heap].asked_bytes == hs_options.interval_bytes)
 		       ? now
 		       : hs_heap_interval_at(heap, now);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a sample comes out of the live set, on the program's threads.  See live_set.h. */
 #include "base/alone.h"
+#include "base/likely.h"
 #include "sample/free_journal.h"
 #include "sample/free_times.h"
 #include "sample/live_index.h"
@@ -49,7 +50,7 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	uint32_t listed = atomic_load_explicit(&slot->listed, memory_order_relaxed);
 
 	/* Below: for an earlier generation.  The difference, for generations wrap. */
-	if ((int32_t)(listed - hs_slot_listed(state)) < 0 &&
+	if (hs_likely((int32_t)(listed - hs_slot_listed(state)) < 0) &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
 						    memory_order_relaxed, memory_order_relaxed))
 		hs_live_slots_push(&hs_live_slots.freed_lists[number % HS_FREED_LISTS], number,
@@ -139,7 +140,7 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
 	struct hs_live_search search;
 	uint32_t number, count = 0;
 
-	if (heap == HS_HEAP_MALLOC && hs_free_journal_is_kept()) {
+	if (hs_unlikely(hs_free_journal_is_kept()) && heap == HS_HEAP_MALLOC) {
 		count = free_mapped(id, sequence);
 		if (!hs_live_index_is_table_used())
 			return count;
@@ -157,7 +158,8 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
 {
 	/* Two functions, for both in one would take more of a stack. */
-	return heap == HS_HEAP_MALLOC && hs_free_journal_is_kept() && !hs_live_map_is_used()
+	return hs_unlikely(hs_free_journal_is_kept()) && heap == HS_HEAP_MALLOC &&
+			       !hs_live_map_is_used()
 		       ? free_to_journal(id, sequence)
 		       : free_any(heap, id, sequence);
 }

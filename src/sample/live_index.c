@@ -8,6 +8,7 @@
 
 #include "base/alone.h"
 #include "base/hot.h"
+#include "base/likely.h"
 #include "sample/live_table.h"
 
 /* Grow past this many entries per bucket of six, on average: two full neighbours are
@@ -51,7 +52,7 @@ static _Atomic int32_t table_entries;
 
 static void count(int32_t more)
 {
-	if (hs_live_map_is_used())
+	if (hs_unlikely(hs_live_map_is_used()))
 		atomic_fetch_add_explicit(&table_entries, more, memory_order_relaxed);
 }
 
@@ -69,10 +70,10 @@ static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t ke
 		 */
 		was_there |= hs_live_table_remove(index, key, slot, is_locked);
 		next = atomic_load(&growing);
-		if (next != 0 && next != index)
+		if (hs_unlikely(next != 0 && next != index))
 			was_there |= hs_live_table_remove(next, key, slot, true);
 		next = atomic_load(&hs_live_index);
-		if (next == index)
+		if (hs_likely(next == index))
 			return was_there;
 		index = next;
 	}
@@ -83,21 +84,22 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 	bool is_locked = !hs_is_alone();
 	uint64_t index, next;
 
-	if (!hs_live_index_is_table_used())
+	if (hs_unlikely(!hs_live_index_is_table_used()))
 		atomic_store_explicit(&hs_live_index_has_entries, true, memory_order_relaxed);
 	index = atomic_load(&hs_live_index);
-	while (hs_live_table_insert(index, key, slot, is_locked)) {
+	while (hs_likely(hs_live_table_insert(index, key, slot, is_locked))) {
 		/*
 		 * The store of the entry and this load, grow_to()'s store and the copy's loads
 		 * are sequentially consistent: either this sees the new table, or the copy sees
 		 * the entry.
 		 */
 		next = atomic_load(&growing);
-		if (next != 0 && next != index && !hs_live_table_insert(next, key, slot, true))
+		if (hs_unlikely(next != 0 && next != index) &&
+		    !hs_live_table_insert(next, key, slot, true))
 			break;
 		/* The switch happened in between: the entry may be in the old table alone. */
 		next = atomic_load(&hs_live_index);
-		if (next == index) {
+		if (hs_likely(next == index)) {
 			count(1);
 			return true;
 		}
@@ -110,9 +112,13 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 
 bool hs_live_index_remove(uint64_t key, uint32_t slot, bool is_locked)
 {
-	if (hs_live_map_remove(key, slot))
-		return true;
-	if (!hs_live_index_is_table_used() || !remove_from_tables(key, slot, is_locked))
+	if (hs_unlikely(hs_live_map_is_used())) {
+		if (hs_live_map_remove(key, slot))
+			return true;
+		if (!hs_live_index_is_table_used())
+			return false;
+	}
+	if (hs_unlikely(!remove_from_tables(key, slot, is_locked)))
 		return false;
 	count(-1);
 	return true;
@@ -123,7 +129,7 @@ uint32_t hs_live_search_next(struct hs_live_search *search)
 	uint32_t mapped = search->mapped;
 
 	search->mapped = 0;
-	if (mapped != 0)
+	if (hs_unlikely(mapped != 0))
 		return mapped - 1;
 	for (;;) {
 		while (search->lanes != 0) {

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/hidden.h"
+#include "base/likely.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
@@ -29,7 +30,7 @@ extern HS_HIDDEN _Atomic bool hs_live_index_has_entries;
 
 static inline bool hs_live_index_is_table_used(void)
 {
-	return !hs_live_map_is_used() ||
+	return hs_likely(!hs_live_map_is_used()) ||
 	       atomic_load_explicit(&hs_live_index_has_entries, memory_order_relaxed);
 }
 
@@ -68,7 +69,7 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 	search->lanes = 0;
 	search->is_neighbour_left = false;
 	/* Few instructions without a map: frees that the filter lets pass by mistake come here. */
-	if (hs_live_map_is_used()) {
+	if (hs_unlikely(hs_live_map_is_used())) {
 		search->mapped = hs_live_map_find(key);
 		if (!hs_live_index_is_table_used())
 			return;

@@ -11,6 +11,7 @@
 #include "base/alone.h"
 #include "base/arena.h"
 #include "base/hot.h"
+#include "base/likely.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
@@ -54,11 +55,11 @@ static uint32_t pop(_Atomic uint64_t *list)
 		uint32_t next =
 			atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed);
 
-		if (atomic_compare_exchange_weak_explicit(
+		if (hs_likely(atomic_compare_exchange_weak_explicit(
 			    list, &head, ((head >> 32) + 1) << 32 | next, memory_order_acquire,
-			    memory_order_acquire)) {
+			    memory_order_acquire))) {
 			/* The next sample's: in time, if it is this processor's. */
-			if (next != 0)
+			if (hs_likely(next != 0))
 				hs_arch_prefetch_write(hs_live_slot(next - 1));
 			return number;
 		}
@@ -110,9 +111,9 @@ void hs_live_set_fetch(uint64_t key)
 	uint32_t link = (uint32_t)atomic_load_explicit(&hs_live_supply.free_list,
 						       memory_order_relaxed);
 
-	if (link != 0)
+	if (hs_likely(link != 0))
 		hs_arch_prefetch_write(hs_live_slot(link - 1));
-	if (!hs_live_index_is_table_used())
+	if (hs_unlikely(!hs_live_index_is_table_used()))
 		return;
 	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
 	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
@@ -123,7 +124,7 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 	uint32_t number = pop(&hs_live_supply.free_list);
 	uint64_t state;
 
-	if (number == HS_SLOT_NONE) {
+	if (hs_unlikely(number == HS_SLOT_NONE)) {
 		number = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 		do {
 			if (number >=
@@ -159,11 +160,13 @@ bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t
 	 * LIVE, and of a heap, first: whoever finds the slot by the index must be able to free it.
 	 * Release: key.
 	 */
-	if (hs_slot_state(state) != HS_SLOT_FILLING ||
-	    !hs_alone_compare_exchange(&slot->state, &state, live))
+	if (hs_unlikely(hs_slot_state(state) != HS_SLOT_FILLING ||
+			!hs_alone_compare_exchange(&slot->state, &state, live)))
 		return false;
-	if ((heap == HS_HEAP_MALLOC && hs_live_map_insert(key, ticket.slot)) ||
-	    hs_live_index_insert(key, ticket.slot))
+	if (hs_unlikely(hs_live_map_is_used()) && heap == HS_HEAP_MALLOC &&
+	    hs_live_map_insert(key, ticket.slot))
+		return true;
+	if (hs_likely(hs_live_index_insert(key, ticket.slot)))
 		return true;
 	hs_slot_move_state(slot, HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;

@@ -49,6 +49,7 @@
 
 #include "arch/fast_path.h"
 #include "base/hidden.h"
+#include "base/likely.h"
 #include "sample/heap_id.h"
 
 #define HS_SLOT_NONE UINT32_MAX
@@ -106,7 +107,7 @@ static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
 {
 	uint32_t odd = (heap - HS_HEAP_MALLOC) * 0x9e3779b9u;
 
-	if (heap == HS_HEAP_MALLOC)
+	if (hs_likely(heap == HS_HEAP_MALLOC))
 		return id;
 	return (id << 32 | id >> 32) ^ ((uint64_t)odd << 32 | odd);
 }
@@ -297,6 +298,11 @@ int hs_live_set_maintain(uint32_t headroom);
  * more, and all that was freed has been dealt with.  Set by: the producer.  Any thread.
  */
 extern HS_HIDDEN _Atomic bool hs_live_set_exhausted;
+
+static inline bool hs_live_set_is_exhausted(void)
+{
+	return atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed);
+}
 
 /* Slots in use (taken, live or freed and not recycled), and made usable so far.  Any thread. */
 uint32_t hs_live_set_used(void);

@@ -3,6 +3,7 @@
 #include "sample/live_table.h"
 
 #include "base/arena.h"
+#include "base/likely.h"
 #include "base/sys.h"
 
 /* Bound on retries of a compare-and-swap that others keep winning. */
@@ -59,31 +60,25 @@ uintptr_t hs_live_table_filter(uint64_t table)
 /* What counts the entries of a key; NULL where there is no filter. */
 static inline uint8_t *filter_byte(uint64_t table, uint64_t key)
 {
-	return has_filter ? hs_live_filter_byte(hs_live_table_filter(table), key) : NULL;
+	return hs_likely(has_filter) ? hs_live_filter_byte(hs_live_table_filter(table), key) : NULL;
 }
 
 /*
- * Count an entry in, before it is there, and out, when it is not there any more.  Relaxed:
- * hs_live_set_may_hold_key() says what orders it.
+ * Count an entry in, by 1, before it is there, and out, by -1, when it is not there any more.
+ * Relaxed: hs_live_set_may_hold_key() says what orders it.
  */
-static inline void count_in(uint64_t table, uint64_t key, bool is_locked)
+static inline void count(uint64_t table, uint64_t key, int by, bool is_locked)
 {
-	uint8_t *byte = filter_byte(table, key);
-	uint8_t count = byte != NULL ? __atomic_load_n(byte, __ATOMIC_RELAXED) : FILTER_FULL;
+	uint8_t *byte = filter_byte(table, key), counted;
 
-	while (count != FILTER_FULL &&
-	       !hs_arch_compare_exchange_byte(byte, &count, (uint8_t)(count + 1), is_locked))
-		;
-}
-
-static inline void count_out(uint64_t table, uint64_t key, bool is_locked)
-{
-	uint8_t *byte = filter_byte(table, key);
-	uint8_t count = byte != NULL ? __atomic_load_n(byte, __ATOMIC_RELAXED) : FILTER_FULL;
-
-	while (count != FILTER_FULL &&
-	       !hs_arch_compare_exchange_byte(byte, &count, (uint8_t)(count - 1), is_locked))
-		;
+	if (hs_unlikely(byte == NULL))
+		return;
+	counted = __atomic_load_n(byte, __ATOMIC_RELAXED);
+	do {
+		if (hs_unlikely(counted == FILTER_FULL))
+			return;
+	} while (hs_unlikely(!hs_arch_compare_exchange_byte(byte, &counted,
+							    (uint8_t)(counted + by), is_locked)));
 }
 
 /* Take a free lane for tag: its number, or -1.  Inlined: the way here takes much of a stack. */
@@ -96,15 +91,15 @@ static inline __attribute__((always_inline)) int take_lane(struct hs_live_bucket
 		uint64_t free_lanes = ~tags & HS_LIVE_TAGS_HIGHEST;
 		int lane;
 
-		if (free_lanes == 0)
+		if (hs_unlikely(free_lanes == 0))
 			return -1;
 		lane = hs_live_table_lane(free_lanes);
 		/*
 		 * Acquire: after the clearing of the lane's slot in empty_lane().  Sequentially
 		 * consistent for hs_live_table_remove().
 		 */
-		if (hs_arch_compare_exchange(&bucket->tags, &tags, tags | tag << (8 * lane),
-					     is_locked))
+		if (hs_likely(hs_arch_compare_exchange(&bucket->tags, &tags,
+						       tags | tag << (8 * lane), is_locked)))
 			return lane;
 	}
 	return -1;
@@ -116,13 +111,13 @@ bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot, bool is_l
 	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
 	int lane;
 
-	count_in(table, key, is_locked);
+	count(table, key, 1, is_locked);
 	lane = take_lane(bucket, hs_live_table_tag(hash), is_locked);
-	if (lane < 0) {
+	if (hs_unlikely(lane < 0)) {
 		bucket = hs_live_table_neighbour(home);
 		lane = take_lane(bucket, hs_live_table_tag(hash), is_locked);
 		if (lane < 0) {
-			count_out(table, key, is_locked);
+			count(table, key, -1, is_locked);
 			return false;
 		}
 		/* Sequentially consistent, before the entry: for hs_live_table_remove(). */
@@ -145,13 +140,14 @@ static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot, b
 	uint32_t held = slot + 1;
 	uint64_t tags;
 
-	if (atomic_load(&bucket->slots[lane]) != held ||
+	if (hs_unlikely(atomic_load(&bucket->slots[lane]) != held) ||
 	    !atomic_compare_exchange_strong(&bucket->slots[lane], &held, 0))
 		return false;
 	/* Release: the store before, for the next owner of the lane. */
 	tags = atomic_load_explicit(&bucket->tags, memory_order_relaxed);
-	while (!hs_arch_compare_exchange(&bucket->tags, &tags,
-					 tags & ~((uint64_t)0xff << (8 * lane)), is_locked))
+	while (hs_unlikely(!hs_arch_compare_exchange(&bucket->tags, &tags,
+						     tags & ~((uint64_t)0xff << (8 * lane)),
+						     is_locked)))
 		;
 	return true;
 }
@@ -174,13 +170,13 @@ bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_l
 		for (; lanes != 0; lanes &= lanes - 1) {
 			if (!empty_lane(bucket, hs_live_table_lane(lanes), slot, is_locked))
 				continue;
-			if (bucket != home)
+			if (hs_unlikely(bucket != home))
 				atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE,
 							  memory_order_relaxed);
-			count_out(table, key, is_locked);
+			count(table, key, -1, is_locked);
 			was_there = true;
 		}
-		if (bucket != home || tags < OVERFLOW_ONE)
+		if (hs_likely(tags < OVERFLOW_ONE) || bucket != home)
 			return was_there;
 		bucket = hs_live_table_neighbour(home);
 	}

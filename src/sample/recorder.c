@@ -8,6 +8,7 @@
 
 #include "base/alone.h"
 #include "base/libraries.h"
+#include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/capture.h"
@@ -33,9 +34,11 @@ static uint64_t draw(struct hs_thread_state *thread)
 {
 	uint64_t interval = hs_heap_interval(HS_HEAP_MALLOC);
 	uint64_t unsettled = thread->drawn - thread->guarded_countdown;
-	uint64_t drawn = interval == 0 ? NEVER : hs_sampler_draw(&thread->random, interval);
+	uint64_t drawn = NEVER;
 
-	if (interval == 0) {
+	if (hs_likely(interval != 0)) {
+		drawn = hs_sampler_draw(&thread->random, interval);
+	} else {
 		/* There is no sample to come that would. */
 		hs_stats_add(allocated_bytes, unsettled);
 		unsettled = 0;
@@ -52,7 +55,7 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
 	uint32_t generation = atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed);
 
 	hs_sampler_begin_thread(thread);
-	if (thread->generation == generation)
+	if (hs_likely(thread->generation == generation))
 		return thread->guarded_countdown;
 	thread->generation = generation;
 	return draw(thread);
@@ -78,7 +81,7 @@ static __attribute__((noinline)) struct hs_record *reserve(struct hs_thread_stat
 
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record + capture->bytes,
 				 HS_RING_ORDINARY, tid, cookie, &thread->reservation);
-	if (record != NULL || !stackless)
+	if (hs_likely(record != NULL) || !stackless)
 		return record;
 	capture->bytes = 0;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid, cookie,
@@ -106,7 +109,7 @@ static void fill_record(struct hs_record *record, struct hs_thread_state *thread
 	record->flags = (uint16_t)(is_walked ? flags | record->flags : flags);
 	record->closes_unwaited = hs_closes_unwaited();
 	record->time_ns = 0;
-	if (!is_walked) {
+	if (hs_likely(!is_walked)) {
 		record->stack_bytes = 0;
 		record->regs = *regs;
 	}
@@ -130,7 +133,7 @@ static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state 
 	uint64_t number, cookie;
 	uint32_t place;
 
-	if (!hs_live_set_take(&ticket)) {
+	if (hs_unlikely(!hs_live_set_take(&ticket))) {
 		if (is_walked) {
 			hs_reentry_abandon(thread);
 			thread->walk_rest = PAUSE_WITHOUT_SLOT;
@@ -138,27 +141,27 @@ static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state 
 		return NO_SLOT;
 	}
 	cookie = ((uint64_t)ticket.slot + 1) << 32 | ticket.generation;
-	if (is_walked) {
+	if (hs_unlikely(is_walked)) {
 		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);
 	} else {
 		hs_capture_plan(&capture, thread, regs->sp,
 				hs_recorder.stream ? 0 : hs_recorder.stack_limit_bytes);
 		record = reserve(thread, &capture, sample->heap, cookie, stackless);
 	}
-	if (record == NULL) {
+	if (hs_unlikely(record == NULL)) {
 		hs_live_set_cancel(ticket);
 		return NO_ROOM;
 	}
 	place = hs_ring_ticket(thread->reservation);
 	fill_record(record, thread, regs, is_walked);
-	if (hs_recorder.stream)
+	if (hs_unlikely(hs_recorder.stream))
 		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
-	else if (!is_walked && capture.bytes > 0)
+	else if (hs_likely(!is_walked && capture.bytes > 0))
 		hs_capture_copy(&capture, thread, record);
 	else if (!is_walked)
 		record->flags |= HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
 
-	if (!hs_live_set_insert_id(ticket, sample->heap, sample->id)) {
+	if (hs_unlikely(!hs_live_set_insert_id(ticket, sample->heap, sample->id))) {
 		hs_reentry_abandon(thread);
 		return NO_SLOT;
 	}
@@ -234,7 +237,7 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 {
 	uint32_t count = hs_live_set_free_id(heap, id, &hs_sequence.next);
 
-	if (count > 0)
+	if (hs_likely(count > 0))
 		hs_heap_count_frees(heap, count);
 	return count;
 }
@@ -245,16 +248,11 @@ static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 	uint64_t key = hs_live_key(sample->heap, sample->id);
 	uint32_t count;
 
-	if (!hs_live_set_may_hold_key(key) || !hs_live_index_may_hold(key))
+	if (hs_likely(!hs_live_set_may_hold_key(key)) || !hs_live_index_may_hold(key))
 		return;
 	count = record_free(sample->heap, sample->id);
 	if (count > 0)
 		hs_stats_add(superseded, count);
-}
-
-static bool is_live_set_exhausted(void)
-{
-	return atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed);
 }
 
 /*
@@ -264,7 +262,9 @@ static bool is_live_set_exhausted(void)
 static inline __attribute__((always_inline)) struct hs_record *
 walk(struct hs_thread_state *thread, const struct hs_regs *regs, enum outcome last)
 {
-	return last == NO_SLOT || is_live_set_exhausted() ? NULL : hs_walk_record(thread, regs);
+	if (hs_unlikely(last == NO_SLOT) || hs_unlikely(hs_live_set_is_exhausted()))
+		return NULL;
+	return hs_walk_record(thread, regs);
 }
 
 /*
@@ -279,10 +279,10 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 	enum outcome outcome = RECORDED;
 
 	thread->sample.epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
-	if (thread->sample.epoch == 0)
+	if (hs_unlikely(thread->sample.epoch == 0))
 		return HS_RECORDED_NOTHING;
 	supersede(&thread->sample);
-	if (__builtin_expect(thread->caller_sp != 0, 0))
+	if (hs_unlikely(thread->caller_sp != 0))
 		hs_capture_find_end(thread);
 	hs_alone_fetch_add(&hs_heaps[thread->sample.heap].samples, 1);
 	thread->block_end_ns = 0;
@@ -291,12 +291,12 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 
 		outcome = try_record(thread, regs, walk(thread, regs, outcome), !whole);
 		/* There is no point in waiting where the wait itself keeps room from coming. */
-		if (outcome == RECORDED || !whole ||
-		    (outcome == NO_SLOT && is_live_set_exhausted()))
+		if (hs_likely(outcome == RECORDED) || !whole ||
+		    (outcome == NO_SLOT && hs_live_set_is_exhausted()))
 			break;
 		whole = wait_for_room(thread, regs->sp, space);
 	}
-	if (outcome != RECORDED)
+	if (hs_unlikely(outcome != RECORDED))
 		lose(&thread->sample, outcome);
 	return outcome == RECORDED ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
 }
@@ -332,7 +332,7 @@ static bool record_chosen(struct hs_thread_state *thread, const void *address, s
 		.interval_bytes = thread->interval_bytes,
 		.heap = HS_HEAP_MALLOC,
 	};
-	if (is_sampling)
+	if (hs_likely(is_sampling))
 		fetch(thread, hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), regs->sp);
 	/* While that is on its way. */
 	draw(thread);
@@ -348,14 +348,15 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 
 	/* gcc 12 folds the address of a TLS variable so that -fsanitize=null takes it for NULL. */
 	__asm__("" : "+r"(thread));
-	if (address == NULL || !hs_reentry_enter(thread, regs->sp, &guard))
+	if (hs_unlikely(address == NULL) ||
+	    hs_unlikely(!hs_reentry_enter(thread, regs->sp, &guard)))
 		return false;
-	if (atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed) == 0) {
+	if (hs_unlikely(atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed) == 0)) {
 		hs_reentry_leave(thread, 0); /* not started yet: look again each time */
 		return false;
 	}
 	countdown = current_countdown(thread);
-	if (bytes < countdown) {
+	if (hs_unlikely(bytes < countdown)) {
 		hs_reentry_leave(thread, countdown - bytes);
 		return false;
 	}

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/syscall.h>
 
+#include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
@@ -101,7 +102,7 @@ static bool is_gone(const struct hs_thread_state *thread, uintptr_t guard, uintp
  */
 bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struct hs_guard *guard)
 {
-	if (thread->guard_sp != 0) {
+	if (hs_unlikely(thread->guard_sp != 0)) {
 		if (!is_gone(thread, thread->guard_sp, caller_sp))
 			return false;
 		hs_reentry_close_abandoned(thread);
@@ -112,7 +113,7 @@ bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struc
 	thread->guard_sp = (uintptr_t)guard;
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Under the guard, for a handler may have changed it.  0: saved by the one that is gone. */
-	if (thread->bytes_until_sample != 0)
+	if (hs_likely(thread->bytes_until_sample != 0))
 		thread->guarded_countdown = thread->bytes_until_sample;
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->bytes_until_sample = 0;

@@ -7,6 +7,7 @@
 
 #include "arch/regs.h"
 #include "base/alone.h"
+#include "base/likely.h"
 #include "base/sys.h"
 #include "sample/ring_word.h"
 
@@ -30,14 +31,16 @@
 static void note_high_water(struct hs_ring *ring, uint32_t used)
 {
 	/* Relaxed, and a lost update is allowed: a statistic. */
-	if (used > atomic_load_explicit(&ring->used_units_max, memory_order_relaxed))
+	if (hs_unlikely(used > atomic_load_explicit(&ring->used_units_max, memory_order_relaxed)))
 		atomic_store_explicit(&ring->used_units_max, used, memory_order_relaxed);
 }
 
 /* By a writer, of what the reader does not change, or to the same. */
 static bool exchange(const struct hs_ring *ring, _Atomic uint64_t *word, uint64_t was, uint64_t now)
 {
-	return hs_arch_compare_exchange(word, &was, now, !ring->has_one_writer && !hs_is_alone());
+	bool is_alone = ring->has_one_writer | hs_is_alone();
+
+	return hs_arch_compare_exchange(word, &was, now, !is_alone);
 }
 
 /* Behind a descriptor with this word. */
@@ -68,7 +71,7 @@ static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_
 	uint32_t ticket = ticket_of(tail), position = position_of(tail);
 	uint64_t word;
 
-	if (ticket != anew)
+	if (hs_likely(ticket != anew))
 		return position;
 	word = atomic_load_explicit(&slot_of(ring, ticket)->word, memory_order_relaxed);
 	return word_is_of(ring, word, ticket) && word_is_anew(word) ? next_lap(ring, position)
@@ -90,7 +93,7 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	uint64_t tail, ours;
 	bool is_anew;
 
-	if (word_is_of(ring, word, ticket)) {
+	if (hs_unlikely(word_is_of(ring, word, ticket))) {
 		move_head(ring, head, word);
 		return BEHIND;
 	}
@@ -106,12 +109,13 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	ours = word_of(ring, ticket, is_anew, units, tid);
 	*end = position_behind(ring, head, ours);
 	used = *end - (is_anew ? next_lap(ring, position_of(head)) : used_from(ring, tail, anew));
-	if (used > ring->units - kept || ticket - ticket_of(tail) >= ring->slot_count - kept_slots)
+	if (hs_unlikely(used > ring->units - kept) ||
+	    hs_unlikely(ticket - ticket_of(tail) >= ring->slot_count - kept_slots))
 		return atomic_load_explicit(ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
 	/* The word is of the lap before, or the head is stale. */
-	if (!word_is_of(ring, word, ticket - ring->slot_count) ||
-	    !exchange(ring, &slot->word, word, ours))
+	if (hs_unlikely(!word_is_of(ring, word, ticket - ring->slot_count) ||
+			!exchange(ring, &slot->word, word, ours)))
 		return BEHIND;
 	move_head(ring, head, ours);
 	note_high_water(ring, used);
@@ -148,7 +152,7 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 	uint64_t head = 0;
 	uint32_t end = 0;
 
-	if (units > usable / 2 || units > HS_RING_UNITS_MAX || tid > HS_RING_TID_MAX)
+	if (hs_unlikely(units > usable / 2 || units > HS_RING_UNITS_MAX || tid > HS_RING_TID_MAX))
 		return NULL;
 	for (int tries = 0; tries < RESERVE_TRIES && result == BEHIND; tries++) {
 		/*
@@ -160,7 +164,7 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 		atomic_signal_fence(memory_order_seq_cst);
 		result = claim(ring, head, (uint32_t)units, tid, kind, &end);
 	}
-	if (result != CLAIMED) {
+	if (hs_unlikely(result != CLAIMED)) {
 		*open = 0;
 		return NULL;
 	}
@@ -190,7 +194,7 @@ void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t seque
 static bool close_word(struct hs_ring *ring, uint32_t ticket, uint64_t word,
 		       enum hs_ring_state state)
 {
-	if (!word_is_of(ring, word, ticket) || word_state(word) != HS_RING_OPEN)
+	if (hs_unlikely(!word_is_of(ring, word, ticket) || word_state(word) != HS_RING_OPEN))
 		return false;
 	/*
 	 * Release: the record's bytes and the descriptor's fields; pairs with

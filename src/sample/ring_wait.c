@@ -4,6 +4,7 @@
 
 #include <errno.h>
 
+#include "base/likely.h"
 #include "base/sys.h"
 
 /* A reader that should be awake is woken again after so many records. */
@@ -39,8 +40,9 @@ void hs_ring_tell_reader(struct hs_ring *ring)
 	 */
 	uint32_t asleep = atomic_load(&ring->reader_asleep);
 
-	if (asleep == HS_RING_ASLEEP ||
-	    (asleep != HS_RING_AWAKE && hs_ring_is_filling(ring) && is_time_to_wake(ring, asleep)))
+	if (hs_unlikely(asleep == HS_RING_ASLEEP) ||
+	    (asleep != HS_RING_AWAKE && hs_unlikely(hs_ring_is_filling(ring)) &&
+	     is_time_to_wake(ring, asleep)))
 		wake(ring, asleep);
 }
 

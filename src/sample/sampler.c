@@ -4,6 +4,7 @@
  */
 #include "sample/sampler.h"
 
+#include "base/likely.h"
 #include "base/stats.h"
 
 __thread struct hs_thread_state hs_thread;
@@ -160,14 +161,14 @@ static uint64_t draw_bytewise(uint64_t *random, uint64_t interval)
 /* 1 / (12 n) in units of 2^-20. */
 static uint32_t twelfth(uint64_t interval)
 {
-	return interval < (1u << 20) / 12 ? (1u << 20) / 12 / (uint32_t)interval : 0;
+	return hs_unlikely(interval < (1u << 20) / 12) ? (1u << 20) / 12 / (uint32_t)interval : 0;
 }
 
 uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval)
 {
-	if (interval <= 1)
+	if (hs_unlikely(interval <= 1))
 		return 1;
-	if (interval <= BYTEWISE_INTERVAL)
+	if (hs_unlikely(interval <= BYTEWISE_INTERVAL))
 		return draw_bytewise(random, interval);
 
 	/*

@@ -33,6 +33,7 @@
 
 #include "arch/fast_path.h"
 #include "base/hidden.h"
+#include "base/likely.h"
 #include "sample/thread_state.h"
 
 /* Weights are fixed-point numbers with this many fractional bits. */
@@ -97,7 +98,7 @@ static inline bool hs_sampler_passes(size_t size)
 {
 	uint64_t left = hs_thread.bytes_until_sample;
 
-	if (__builtin_expect(hs_arch_count_down(&left, size), 0))
+	if (hs_unlikely(hs_arch_count_down(&left, size)))
 		return false;
 	hs_thread.bytes_until_sample = left;
 	return true;

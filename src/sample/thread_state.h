@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/hidden.h"
+#include "base/likely.h"
 
 /* What kind of thread this is; decides before anything else in the slow path. */
 enum hs_thread_kind {
@@ -92,7 +93,7 @@ _Static_assert(sizeof(struct hs_thread_state) <= 256, "static TLS is scarce: at 
 
 static inline bool hs_on_profiler_thread(void)
 {
-	return __builtin_expect(hs_thread.kind == HS_THREAD_PROFILER, 0);
+	return hs_unlikely(hs_thread.kind == HS_THREAD_PROFILER);
 }
 
 /* Whether an address lies on the thread's known stack. */

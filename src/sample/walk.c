@@ -2,6 +2,7 @@
 /* Walks the calling thread's own stack.  See walk.h. */
 #include "sample/walk.h"
 
+#include "base/likely.h"
 #include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/reentry.h"
@@ -122,15 +123,20 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 	return HS_WALK_UNKNOWN;
 }
 
+static bool is_worth_it(const struct hs_sample *sample, size_t bytes)
+{
+	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
+							    : sample->interval_bytes;
+
+	return hs_unlikely(interval <= WALK_MOST_INTERVAL) ||
+	       hs_unlikely(bytes >= LARGE_STACK_BYTES);
+}
+
 /* Not inlined: its frame is to be gone during the walk. */
 static __attribute__((noinline)) bool
 may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr_t sp, size_t bytes)
 {
-	const struct hs_sample *sample = &thread->sample;
-	uint64_t interval =
-		sample->is_weighed ? hs_heap_interval(sample->heap) : sample->interval_bytes;
-
-	if (pcs == NULL || (interval > WALK_MOST_INTERVAL && bytes < LARGE_STACK_BYTES))
+	if (pcs == NULL)
 		return false;
 	if (thread->walk_rest > 0) {
 		thread->walk_rest--;
@@ -169,9 +175,9 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	struct hs_record *record;
 	struct hs_trail *trail;
 
-	if (bytes > hs_recorder.stack_limit_bytes)
+	if (hs_unlikely(bytes > hs_recorder.stack_limit_bytes))
 		bytes = hs_recorder.stack_limit_bytes;
-	if (!may_walk(thread, pcs, regs->sp, bytes))
+	if (!is_worth_it(&thread->sample, bytes) || !may_walk(thread, pcs, regs->sp, bytes))
 		return NULL;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;

@@ -13,6 +13,7 @@
 #include "base/alone.h"
 #include "base/arena.h"
 #include "base/format.h"
+#include "base/likely.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
@@ -226,21 +227,21 @@ void hs_session_recorded(const struct hs_regs *regs)
 {
 	struct hs_thread_state *thread = &hs_thread;
 
-	if (atomic_load_explicit(&hs_session.threads, memory_order_relaxed) != HS_THREADS_RUNNING &&
+	if (hs_unlikely(atomic_load_explicit(&hs_session.threads, memory_order_relaxed) !=
+			HS_THREADS_RUNNING) &&
 	    hs_threads_may_start(regs->sp))
 		hs_threads_start_late(regs->sp);
-	if (__builtin_expect(atomic_load_explicit(&hs_session.libc, memory_order_relaxed) ==
-				     HS_LIBC_WANTED,
-			     0) &&
+	if (hs_unlikely(atomic_load_explicit(&hs_session.libc, memory_order_relaxed) ==
+			HS_LIBC_WANTED) &&
 	    hs_threads_may_start(regs->sp))
 		hs_libc_give_back();
-	if (__builtin_expect(thread->closing != 0, 0))
+	if (hs_unlikely(thread->closing != 0))
 		hs_close_wait();
 }
 
 void hs_session_record(const void *address, size_t size, const struct hs_regs *regs)
 {
-	if (hs_record_allocation(address, size, regs) ||
+	if (hs_likely(hs_record_allocation(address, size, regs)) ||
 	    atomic_load_explicit(&hs_session.is_ring_full_early, memory_order_relaxed))
 		hs_session_recorded(regs);
 }

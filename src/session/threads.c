@@ -301,7 +301,7 @@ bool hs_threads_produce(void)
 	is_exhausted =
 		is_live_set_short && !waiting && done == 0 && freed == 0 && is_ring_empty();
 	/* Stored when it changes: it is in a cache line that each sample reads. */
-	if (atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed) != is_exhausted)
+	if (hs_live_set_is_exhausted() != is_exhausted)
 		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
 	hs_budget_tell_losses(is_live_set_short);
 	return done > 0 || freed > 0;
