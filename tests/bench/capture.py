@@ -5,7 +5,7 @@ capture_front.c and capture_back.c time each call of malloc and calloc, without 
 own part, and with all stores done; see capture_clock.h.  The median of the calls that are not
 sampled, which is mostly the clock's own, is subtracted.  What is in it: registers, the live
 set, the copy of the stack, and where the worker sleeps, its wake-up.  What is not: samples by
-realloc and operator new.  capture-floor-4k is timed beside ours, in turns.
+realloc and operator new.  The capture floor of each interval is timed beside ours, in turns.
 """
 import collections
 import dataclasses
@@ -18,7 +18,7 @@ HEADER = ("", "", "median", "to floor", "p90", "p99", "p99.9", "timed", "samples
           "lost", "stackless", "not sampled")
 TITLES = "%-8s %-16s %7s %8s %7s %7s %9s %9s %9s %8s %8s %9s %12s"
 FORM = "%-8s %-16s %7.0f %8.2f %7.0f %7.0f %9.0f %9d %9d %8d %8d %9d %12.1f"
-INTERVALS = {"cold": ("4k",), "mixed": ("4k", "64k", "512k"), "mixed-8": ("4k", "64k", "512k")}
+INTERVALS = ("4k", "64k", "512k")
 
 
 def clocked(bench, subject):
@@ -29,13 +29,12 @@ def clocked(bench, subject):
 
 
 def clocked_subjects(build, workload):
-    """The floor first."""
+    """Of each interval the floor first.  Cold is what is cold at any."""
     library = os.path.join(build, ".libs", "libheapsample.so")
     bench = os.path.join(build, "tests", "bench", ".libs")
-    subjects = [capture_floor(bench)]
-    subjects += [ours(library, interval)
-                 for interval in INTERVALS.get(workload.name, ("4k", "64k"))]
-    return [clocked(bench, subject) for subject in subjects]
+    return [clocked(bench, subject)
+            for interval in (INTERVALS[:1] if workload.name == "cold" else INTERVALS)
+            for subject in (capture_floor(bench, interval), ours(library, interval))]
 
 
 def quantile(histogram, share):
@@ -79,8 +78,9 @@ def measure_workload(bench, workload, subjects, count, rounds):
         for subject in subjects:
             runs[subject.name].append(bench.run(workload, subject, count))
     rows = [row_of(workload, subject, runs[subject.name]) for subject in subjects]
-    for row in rows:
-        row["to floor"] = row["median"] / max(rows[0]["median"], 1)
+    for floor, row in zip(rows[::2], rows[1::2]):
+        for each in floor, row:
+            each["to floor"] = each["median"] / max(floor["median"], 1)
     return rows
 
 
@@ -88,11 +88,11 @@ def measure(build, scratch, workloads, rounds, quick):
     """Print the table; returns its rows."""
     bench, rows = Bench(build, scratch), []
     print("Added to a call of malloc or calloc that is sampled, ns, of all runs together.\n"
-          "to floor: ratio of the medians.  timed: these samples; samples, lost, stackless: as\n"
-          "recorded; one that is lost or stackless is cheap.  \"not sampled\": the median of the\n"
-          "other calls, with the clock's own time; it is subtracted.  mixed has one thread,\n"
-          "mixed-8 eight, whose p99 has their waits for a processor.  In cold nothing is in the\n"
-          "caches, and some samples wake the worker.\n")
+          "to floor: ratio of the medians, at one interval.  timed: these samples; samples, lost,\n"
+          "stackless: as recorded; one that is lost or stackless is cheap.  \"not sampled\": the\n"
+          "median of the other calls, with the clock's own time; it is subtracted.  mixed has one\n"
+          "thread, mixed-8 eight, whose p99 has their waits for a processor.  In cold nothing is in\n"
+          "the caches, and some samples wake the worker.\n")
     print(TITLES % HEADER)
     for workload in workloads:
         if workload.program is None:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What no profiler can do without that samples each 4 KiB and unwinds elsewhere: floor.c, and of
- * each sample a copy of the stack in a ring, which a thread of its own reads.  Nothing is
- * unwound, and there is no profile.
+ * What no profiler can do without that samples and unwinds elsewhere: floor.c, and of each sample
+ * a copy of the stack in a ring, which a thread of its own reads.  Nothing is unwound, and there is
+ * no profile.
  *
- * The countdown is drawn from an exponential distribution of mean 4 KiB, whose logarithm is
- * made of straight lines between the powers of two.  A stack is copied from the stack pointer to
- * its end, that is __libc_stack_end or the thread pointer, at most 64 KiB.
+ * The countdown is drawn from an exponential distribution of mean $BENCH_INTERVAL bytes, whose
+ * logarithm is made of straight lines between the powers of two.  A stack is copied from the stack
+ * pointer to its end, that is __libc_stack_end or the thread pointer, at most 64 KiB.
  *
  * The ring has positions that only rise; a record is a whole number of cache lines, and one that
  * begins before the end of the ring may run over it.  It begins with its length, 0 until it is
@@ -55,6 +55,7 @@ static _Atomic uint64_t records, record_bytes, reader_cpu_ns; /* the reader's */
 
 static _Atomic bool is_running; /* set after main_thread */
 static pthread_t main_thread;
+static uint64_t interval_bytes = INTERVAL_BYTES;
 
 static __thread uint64_t random_state;
 static __thread int64_t drawn = INTERVAL_BYTES;
@@ -71,7 +72,7 @@ static int64_t draw_countdown(void)
 	zeros = (uint64_t)__builtin_clzll(random_state);
 	fraction = random_state << zeros << 1 >> 32;
 	/* zeros + 1 - fraction / 2^32 has the mean 1.5 */
-	return (int64_t)((((zeros + 1) << 32) - fraction) * (INTERVAL_BYTES * 2 / 3) >> 32);
+	return (int64_t)((((zeros + 1) << 32) - fraction) * (interval_bytes * 2 / 3) >> 32);
 }
 
 static size_t stack_bytes(uintptr_t stack)
@@ -192,10 +193,13 @@ static void *read_ring(void *unused)
 
 static __attribute__((constructor)) void start_reader(void)
 {
+	const char *interval = getenv("BENCH_INTERVAL");
 	sigset_t all, old;
 	pthread_t reader;
 
 	main_thread = pthread_self();
+	if (interval != NULL)
+		interval_bytes = strtoull(interval, NULL, 10);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	is_running = pthread_create(&reader, NULL, read_ring, NULL) == 0;

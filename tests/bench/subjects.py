@@ -58,10 +58,12 @@ def tcmalloc(library, name, interval, slow=False):
                    environment={"TCMALLOC_SAMPLE_PARAMETER": str(interval)})
 
 
-def capture_floor(bench):
-    return Subject("capture-floor-4k", "floor, and for each 4 KiB (drawn) a copy of the stack in "
-                   "a ring that a thread reads", bench + "/capture_floor.so",
-                   environment={"BENCH_COUNTS": "{directory}/counts.json"}, counts=True)
+def capture_floor(bench, interval="4k"):
+    kib = int(interval.rstrip("k"))
+    return Subject(f"capture-floor-{interval}", f"floor, and for each {kib} KiB (drawn) a copy of "
+                   "the stack in a ring that a thread reads", bench + "/capture_floor.so",
+                   environment={"BENCH_COUNTS": "{directory}/counts.json",
+                                "BENCH_INTERVAL": str(kib << 10)}, counts=True)
 
 
 def own_subjects(build):
