@@ -18,7 +18,7 @@
  * take the caches and fill the ring.
  */
 #define WALK_MOST_INTERVAL ((uint64_t)16 << 10)
-#define LARGE_STACK_BYTES 4096u
+#define LARGE_STACK_BYTES 8192u
 
 /* Frames that a walk first gets room for, and has in reserve. */
 #define WALK_FIRST_ROOM 24u

@@ -578,18 +578,29 @@ static void record_at_large_intervals(void)
 	for (int i = 0; i < 10; i++)
 		(void)is_walked_at(1);
 	CHECK(is_walked_at(16 << 10));
-	CHECK(bytes >= 4096 && is_walked_at((16 << 10) + 1));
-	capture.snapshot.stack_bytes = 4095;
-	hs_thread.stack_high = capture.snapshot.regs.sp + 4095;
+	CHECK(bytes >= 8192 && is_walked_at((16 << 10) + 1));
+	capture.snapshot.stack_bytes = 8191;
+	hs_thread.stack_high = capture.snapshot.regs.sp + 8191;
 	CHECK(!is_walked_at((16 << 10) + 1));
-	hs_thread.stack_high += bytes - 4095;
+	hs_thread.stack_high += bytes - 8191;
+}
+
+/* Below a frame that makes the stack a large one. */
+static FRAME void descend_far(void)
+{
+	volatile unsigned char room[8192];
+
+	room[0] = 0;
+	descend(20, record_at_large_intervals);
+	NO_TAIL_CALL();
+	(void)room[0];
 }
 
 static void test_copied_where_samples_are_rare(void)
 {
 	begin();
 	capture.snapshot.closes = hs_closes_now();
-	descend(300, record_at_large_intervals);
+	descend_far();
 	end();
 }
 
