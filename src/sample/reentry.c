@@ -121,10 +121,3 @@ bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struc
 	return true;
 }
 
-void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown)
-{
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->bytes_until_sample = countdown;
-	atomic_signal_fence(memory_order_seq_cst);
-	thread->guard_sp = 0;
-}

@@ -43,7 +43,14 @@ extern HS_HIDDEN _Atomic bool hs_reentry_stacks_disarm;
 bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struct hs_guard *guard);
 
 /* The end of it.  countdown: what bytes_until_sample is to be. */
-void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown);
+static inline void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown)
+{
+	/* The fences order the stores for this thread's own signal handlers. */
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->bytes_until_sample = countdown;
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->guard_sp = 0;
+}
 
 /* Give up the open reservation, of which nothing is to become.  Wakes nobody. */
 void hs_reentry_abandon(struct hs_thread_state *thread);

@@ -199,7 +199,12 @@ bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t t
  * reader first.  Returns false, at once, when end_ns is over.
  */
 bool hs_ring_wait_slice(struct hs_ring *ring, uint32_t seen_space, uint64_t end_ns);
-uint32_t hs_ring_space_counter(struct hs_ring *ring);
+
+/* What seen_space is: read it before the reservation that fails. */
+static inline uint32_t hs_ring_space_counter(const struct hs_ring *ring)
+{
+	return atomic_load_explicit(&ring->space, memory_order_acquire);
+}
 
 /*
  * Have memory for what comes next in the ring, a sixteenth of it, so that in the first lap the

@@ -54,11 +54,6 @@ void hs_ring_wake_reader(struct hs_ring *ring)
 		wake(ring, asleep);
 }
 
-uint32_t hs_ring_space_counter(struct hs_ring *ring)
-{
-	return atomic_load_explicit(&ring->space, memory_order_acquire);
-}
-
 bool hs_ring_wait_for_space(struct hs_ring *ring, uint32_t seen_space, int64_t timeout_ns)
 {
 	int result;
