@@ -224,7 +224,7 @@ static inline bool comes_back(void)
 												   \
 		if (hs_next.new_mode == HS_NEW_STANDARD && hs_sampler_passes(size)) {              \
 			block = hs_allocator.malloc(size + (size == 0));                           \
-			return hs_likely(block != NULL) ? block : hs_next.name names;           \
+			return hs_likely(block != NULL) ? block : hs_next.name names;              \
 		}                                                                                  \
 		if (hs_next.new_mode == HS_NEW_PASSES ||                                           \
 		    (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size)))               \

@@ -46,8 +46,8 @@ static void *own_memory(size_t size)
 }
 
 /*
- * True: neither a profiler thread nor inside the first look-up: the next definition is there, and
- * what it gives may be a sample.
+ * True: no profiler thread, and the next definitions are known, as they are not yet inside the
+ * first look-up: what they give may be a sample.
  */
 static bool can_pass(void)
 {

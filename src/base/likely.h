@@ -3,8 +3,6 @@
  * Which way a condition goes as a rule.  For the sample path, which is to be laid out in one line:
  * samples are rare, the processor has forgotten the branches of the one before, and goes straight
  * on.  Each that is taken costs it some 20 cycles then, and there were sixty.
- *
- * Functions that are as good as never called say so themselves: __attribute__((cold)).
  */
 #ifndef HS_BASE_LIKELY_H
 #define HS_BASE_LIKELY_H

@@ -120,4 +120,3 @@ bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struc
 	atomic_signal_fence(memory_order_seq_cst);
 	return true;
 }
-

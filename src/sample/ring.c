@@ -38,6 +38,7 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 /* By a writer, of what the reader does not change, or to the same. */
 static bool exchange(const struct hs_ring *ring, _Atomic uint64_t *word, uint64_t was, uint64_t now)
 {
+	/* Not ||: one branch less. */
 	bool is_alone = ring->has_one_writer | hs_is_alone();
 
 	return hs_arch_compare_exchange(word, &was, now, !is_alone);

@@ -16,8 +16,8 @@ from subjects import capture_floor, ours
 
 HEADER = ("", "", "median", "to floor", "p90", "p99", "p99.9", "timed", "samples", "B/sample",
           "lost", "stackless", "not sampled")
-TITLES = "%-8s %-16s %7s %8s %7s %7s %9s %9s %9s %8s %8s %9s %12s"
-FORM = "%-8s %-16s %7.0f %8.2f %7.0f %7.0f %9.0f %9d %9d %8d %8d %9d %12.1f"
+TITLES = "%-8s %-18s %7s %8s %7s %7s %9s %9s %9s %8s %8s %9s %12s"
+FORM = "%-8s %-18s %7.0f %8.2f %7.0f %7.0f %9.0f %9d %9d %8d %8d %9d %12.1f"
 INTERVALS = ("4k", "64k", "512k")
 
 
@@ -91,8 +91,8 @@ def measure(build, scratch, workloads, rounds, quick):
           "to floor: ratio of the medians, at one interval.  timed: these samples; samples, lost,\n"
           "stackless: as recorded; one that is lost or stackless is cheap.  \"not sampled\": the\n"
           "median of the other calls, with the clock's own time; it is subtracted.  mixed has one\n"
-          "thread, mixed-8 eight, whose p99 has their waits for a processor.  In cold nothing is in\n"
-          "the caches, and some samples wake the worker.\n")
+          "thread, mixed-8 eight, whose p99 has their waits for a processor.  In cold nothing is\n"
+          "in the caches, and some samples wake the worker.\n")
     print(TITLES % HEADER)
     for workload in workloads:
         if workload.program is None:
