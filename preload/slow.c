@@ -54,9 +54,8 @@ static bool can_pass(void)
 	if (hs_on_profiler_thread())
 		return false;
 	hs_record_fetch();
-	if (hs_likely(hs_next.resolved))
-		return true;
-	hs_next_resolve();
+	if (hs_unlikely(!hs_next.resolved))
+		hs_next_resolve();
 	return hs_next.resolved;
 }
 

@@ -34,7 +34,10 @@ void hs_alone_begin(const char *single_threaded);
 void hs_alone_end(void);
 bool hs_alone_has_ended(void);
 
-/* atomic_fetch_add, of what a handler over this thread may change too. */
+/*
+ * atomic_fetch_add, of what a handler over this thread may change too.  Laid out for programs with
+ * threads: the others are spared the locked instruction for their jump.
+ */
 static inline uint64_t hs_alone_fetch_add(_Atomic uint64_t *word, uint64_t n)
 {
 	return hs_unlikely(hs_is_alone())

@@ -161,7 +161,7 @@ static uint64_t draw_bytewise(uint64_t *random, uint64_t interval)
 /* 1 / (12 n) in units of 2^-20. */
 static uint32_t twelfth(uint64_t interval)
 {
-	return hs_unlikely(interval < (1u << 20) / 12) ? (1u << 20) / 12 / (uint32_t)interval : 0;
+	return interval < (1u << 20) / 12 ? (1u << 20) / 12 / (uint32_t)interval : 0;
 }
 
 uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval)

@@ -5,8 +5,9 @@
  * no profile.
  *
  * The countdown is drawn from an exponential distribution of mean $BENCH_INTERVAL bytes, whose
- * logarithm is made of straight lines between the powers of two.  A stack is copied from the stack
- * pointer to its end, that is __libc_stack_end or the thread pointer, at most 64 KiB.
+ * logarithm is made of straight lines between the powers of two; a thread's first is 4 KiB.  A
+ * stack is copied from the stack pointer to its end, that is __libc_stack_end or the thread
+ * pointer, at most 64 KiB.
  *
  * The ring has positions that only rise; a record is a whole number of cache lines, and one that
  * begins before the end of the ring may run over it.  It begins with its length, 0 until it is
