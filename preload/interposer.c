@@ -42,12 +42,12 @@ HS_EXPORT void *reallocarray(void *block, size_t count, size_t size);
 HS_EXPORT void cfree(void *block);
 
 /* With free in two cache lines: see base/hot.h. */
-__attribute__((aligned(HS_CACHE_LINE_BYTES))) void *malloc(size_t size)
+HS_SAMPLE_CODE __attribute__((aligned(HS_CACHE_LINE_BYTES))) void *malloc(size_t size)
 {
 	return hs_sampler_passes(size) ? hs_allocator.malloc(size) : hs_entry_malloc(size);
 }
 
-void free(void *block)
+HS_SAMPLE_CODE void free(void *block)
 {
 	if (is_special(block))
 		hs_slow_free(block);
@@ -55,7 +55,7 @@ void free(void *block)
 		hs_allocator.free(block);
 }
 
-void *calloc(size_t count, size_t size)
+HS_SAMPLE_CODE void *calloc(size_t count, size_t size)
 {
 	size_t bytes;
 
@@ -65,7 +65,7 @@ void *calloc(size_t count, size_t size)
 	return hs_allocator.calloc(count, size);
 }
 
-void *realloc(void *block, size_t size)
+HS_SAMPLE_CODE void *realloc(void *block, size_t size)
 {
 	if (is_special(block) || !hs_sampler_passes(size))
 		return hs_entry_realloc(block, size);

@@ -22,7 +22,7 @@ static void early_free(void *block)
 }
 
 HS_HOT _Alignas(HS_CACHE_LINE_BYTES) struct hs_next_allocator hs_allocator = {.free = early_free};
-struct hs_next hs_next;
+HS_SAMPLE_DATA struct hs_next hs_next;
 
 static void *next_symbol(const char *name)
 {

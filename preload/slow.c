@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hot.h"
 #include "base/likely.h"
 #include "sample/live_index.h"
 #include "sample/recorder.h"
@@ -49,7 +50,7 @@ static void *own_memory(size_t size)
  * True: no profiler thread, and the next definitions are known, as they are not yet inside the
  * first look-up: what they give may be a sample.
  */
-static bool can_pass(void)
+static HS_SAMPLE_CODE bool can_pass(void)
 {
 	if (hs_on_profiler_thread())
 		return false;
@@ -59,7 +60,7 @@ static bool can_pass(void)
 	return hs_next.resolved;
 }
 
-void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs);
+HS_SAMPLE_CODE void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs);
 void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs)
 {
 	void *block;
@@ -72,7 +73,7 @@ void *hs_slow_malloc(size_t size, void *b, void *c, const struct hs_regs *regs)
 	return block;
 }
 
-void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *regs);
+HS_SAMPLE_CODE void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *regs);
 void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *regs)
 {
 	size_t bytes;
@@ -115,7 +116,7 @@ static void *record_moved(uint32_t token, void *moved, size_t size, bool frees_a
 	return moved;
 }
 
-void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs);
+HS_SAMPLE_CODE void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs);
 void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs)
 {
 	uint32_t token;
@@ -273,7 +274,7 @@ static __attribute__((noinline)) void free_special(void *block)
 	}
 }
 
-void hs_slow_free(void *block)
+HS_SAMPLE_CODE void hs_slow_free(void *block)
 {
 	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)block)) ||
 	    hs_arena_owns(block))

@@ -4,9 +4,11 @@
 
 #include <stddef.h>
 
+#include "base/hot.h"
+
 static const uint8_t not_alone;
 
-const uint8_t *_Atomic hs_alone_flag = &not_alone;
+HS_SAMPLE_DATA const uint8_t *_Atomic hs_alone_flag = &not_alone;
 
 void hs_alone_begin(const char *single_threaded)
 {

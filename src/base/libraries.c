@@ -2,8 +2,10 @@
 /* Counts of libraries that come and go.  See libraries.h. */
 #include "base/libraries.h"
 
-_Atomic hs_closes hs_library_closes;
-_Atomic uint32_t hs_library_closes_unwaited;
+#include "base/hot.h"
+
+HS_SAMPLE_DATA _Atomic hs_closes hs_library_closes;
+HS_SAMPLE_DATA _Atomic uint32_t hs_library_closes_unwaited;
 _Atomic uint64_t hs_library_opens;
 
 /* In one step, so that no record is taken between the two; the lower half wraps. */

@@ -10,4 +10,7 @@
 #define hs_likely(condition) __builtin_expect(!!(condition), 1)
 #define hs_unlikely(condition) __builtin_expect(!!(condition), 0)
 
+/* A function that is called where the path is left for good: both lie elsewhere. */
+#define HS_RARE __attribute__((cold, noinline))
+
 #endif

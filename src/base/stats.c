@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/stats.h"
 
-struct hs_stats hs_stats;
+#include "base/hot.h"
+
+HS_SAMPLE_DATA struct hs_stats hs_stats;
 _Atomic uint64_t hs_unwinding_times[HS_TIME_BUCKETS];
 
 void hs_stats_add_unwinding(uint64_t ns)

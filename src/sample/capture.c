@@ -64,7 +64,7 @@ static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t byte
  * Returns the bytes copied: fewer up to a page without access.  certain: those that are there
  * beyond doubt, or as good as, where a seccomp filter refuses the call.
  */
-static size_t copy_by_kernel(pid_t tid, unsigned char *to, uintptr_t sp, size_t bytes,
+static HS_RARE size_t copy_by_kernel(pid_t tid, unsigned char *to, uintptr_t sp, size_t bytes,
 			     size_t certain)
 {
 	ssize_t got = hs_sys_process_vm_read(tid, sp, to, bytes);

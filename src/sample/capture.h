@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "base/hidden.h"
+#include "base/hot.h"
 #include "sample/record.h"
 #include "sample/stack_window.h"
 #include "sample/thread_state.h"
@@ -35,12 +36,13 @@ struct hs_capture {
 	bool cut;   /* the stack goes on past bytes */
 };
 
-void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *thread, uintptr_t sp,
-		     size_t limit);
+HS_SAMPLE_CODE void hs_capture_plan(struct hs_capture *capture,
+				    const struct hs_thread_state *thread, uintptr_t sp,
+				    size_t limit);
 
 /* Carry it out: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there. */
-void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
-		     struct hs_record *record);
+HS_SAMPLE_CODE void hs_capture_copy(const struct hs_capture *capture,
+				    struct hs_thread_state *thread, struct hs_record *record);
 
 /*
  * Learn the main thread's stack.  end: __libc_stack_end.  Start-up, on the main thread.

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/hot.h"
 
-struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
+HS_SAMPLE_HEAPS struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
 	[HS_HEAP_MALLOC] = {.name = "malloc", .waits = true, .state = HS_HEAP_REGISTERED},
 };
 
-_Atomic uint32_t hs_epoch = 1;
+HS_SAMPLE_DATA _Atomic uint32_t hs_epoch = 1;
 _Atomic uint64_t hs_heap_least_interval;
 
 /* Changes with the set of heaps, before they are looked at. */

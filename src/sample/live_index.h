@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/hidden.h"
+#include "base/hot.h"
 #include "base/likely.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
@@ -38,7 +39,7 @@ static inline bool hs_live_index_is_table_used(void)
  * Into a table.  The program's threads, lock-free.  False, and no entry, when both buckets of the
  * key are full.
  */
-bool hs_live_index_insert(uint64_t key, uint32_t slot);
+HS_SAMPLE_CODE bool hs_live_index_insert(uint64_t key, uint32_t slot);
 
 /*
  * Take out the entries for slot under key, of a larger table that is being made too.  Any

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "base/arena.h"
+#include "base/hot.h"
 #include "base/sys.h"
 
 #define SHEET_BYTES (HS_MAP_SHEET_CELLS * sizeof(uint32_t))
@@ -22,7 +23,7 @@
 /* A table without regions, where there is no map. */
 static _Atomic uint64_t no_regions[1];
 
-struct hs_live_map hs_live_map = {.regions = no_regions};
+HS_SAMPLE_DATA struct hs_live_map hs_live_map = {.regions = no_regions};
 
 /* Their numbers are below, each after the one before. */
 static _Atomic uint32_t taken;  /* by regions: any thread */

@@ -26,7 +26,7 @@
 /* Slots made usable at a time. */
 #define COMMIT_SLOTS (16u << 10)
 
-struct hs_live_slots hs_live_slots;
+HS_SAMPLE_DATA struct hs_live_slots hs_live_slots;
 HS_EACH_SAMPLE _Alignas(HS_CACHE_LINE_BYTES) struct hs_live_supply hs_live_supply;
 
 void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, uint32_t count)

@@ -49,6 +49,7 @@
 
 #include "arch/fast_path.h"
 #include "base/hidden.h"
+#include "base/hot.h"
 #include "base/likely.h"
 #include "sample/heap_id.h"
 
@@ -145,7 +146,7 @@ void hs_live_set_spread(uint64_t interval_bytes);
  * A slot will be taken and inserted under a key: have the cache lines fetched meanwhile that this
  * will write to.  Any thread.
  */
-void hs_live_set_fetch(uint64_t key);
+HS_SAMPLE_CODE void hs_live_set_fetch(uint64_t key);
 
 /* What hs_live_set_take() gives out. */
 struct hs_live_ticket {
@@ -157,13 +158,13 @@ struct hs_live_ticket {
  * Take an empty slot, in state FILLING.
  * Called on: the program's threads.  Blocks: never.  False when there is none.
  */
-bool hs_live_set_take(struct hs_live_ticket *ticket);
+HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
 
 /*
  * Enter a heap's id and make the slot LIVE.  False when the index has no room there (the
  * slot stays FILLING).
  */
-bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t id);
+HS_SAMPLE_CODE bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t id);
 
 static inline bool hs_live_set_insert(struct hs_live_ticket ticket, const void *address)
 {

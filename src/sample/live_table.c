@@ -3,6 +3,7 @@
 #include "sample/live_table.h"
 
 #include "base/arena.h"
+#include "base/hot.h"
 #include "base/likely.h"
 #include "base/sys.h"
 
@@ -17,7 +18,7 @@
 /* A byte that has counted so far stays so: in practice none does. */
 #define FILTER_FULL UINT8_MAX
 
-static bool has_filter = true; /* start-up */
+static HS_SAMPLE_DATA bool has_filter = true; /* start-up */
 
 /* In place of the tables' filters: two bytes, one for each half of the keys, that let them pass. */
 #define NO_FILTER_SHIFT 63

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hot.h"
 #include "sample/live_set.h"
 
 /* Bytes of the filter for each bucket: one entry in so many bytes when it is time to grow. */
@@ -98,7 +99,8 @@ void hs_live_table_touch(uint64_t table);
  * producer has taken out may stay counted there, or its lane taken: a look too many, or a lane of
  * six too few.
  */
-bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot, bool is_locked);
+HS_SAMPLE_CODE bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot,
+					 bool is_locked);
 
 /* Take out all entries for slot under key; whether there was one.  The same. */
 bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_locked);

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/alone.h"
+#include "base/hot.h"
 #include "base/libraries.h"
 #include "base/likely.h"
 #include "base/stats.h"
@@ -21,7 +22,7 @@
 #include "sample/thread_state.h"
 #include "sample/walk.h"
 
-struct hs_recorder hs_recorder;
+HS_SAMPLE_DATA struct hs_recorder hs_recorder;
 
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)
@@ -30,7 +31,7 @@ struct hs_recorder hs_recorder;
 #define SETTLED_BYTES 65536
 
 /* Draw the next countdown with the interval of now. */
-static uint64_t draw(struct hs_thread_state *thread)
+static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
 {
 	uint64_t interval = hs_heap_interval(HS_HEAP_MALLOC);
 	uint64_t unsettled = thread->drawn - thread->guarded_countdown;
@@ -71,10 +72,9 @@ static uint64_t weight_of(const struct hs_sample *sample)
  * Reserve room: with the stack, else (where that is allowed) without it.  Not inlined: its
  * frame is to be gone when the stack is captured.
  */
-static __attribute__((noinline)) struct hs_record *reserve(struct hs_thread_state *thread,
-							   struct hs_capture *capture,
-							   uint32_t heap, uint64_t cookie,
-							   bool stackless)
+static HS_SAMPLE_CODE __attribute__((noinline)) struct hs_record *
+reserve(struct hs_thread_state *thread, struct hs_capture *capture, uint32_t heap, uint64_t cookie,
+	bool stackless)
 {
 	uint32_t tid = hs_reentry_tid(thread);
 	struct hs_record *record;
@@ -122,9 +122,9 @@ enum outcome { RECORDED, NO_SLOT, NO_ROOM };
 #define PAUSE_WITHOUT_SLOT 64
 
 /* record: what hs_walk_record() has returned; reserved here if it is NULL. */
-static __attribute__((noinline)) enum outcome try_record(struct hs_thread_state *thread,
-							 const struct hs_regs *regs,
-							 struct hs_record *record, bool stackless)
+static HS_SAMPLE_CODE __attribute__((noinline)) enum outcome
+try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs_record *record,
+	   bool stackless)
 {
 	const struct hs_sample *sample = &thread->sample;
 	bool is_walked = record != NULL;
@@ -207,7 +207,7 @@ static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
 }
 
 /* Wait a while.  Whether to try again; the time may be over. */
-static __attribute__((noinline)) bool wait_for_room(struct hs_thread_state *thread, uintptr_t sp,
+static HS_RARE bool wait_for_room(struct hs_thread_state *thread, uintptr_t sp,
 						    uint32_t space)
 {
 	if (!hs_record_has_reader() || (thread->block_end_ns == 0 && !begin_wait(thread, sp)) ||
@@ -220,7 +220,7 @@ static __attribute__((noinline)) bool wait_for_room(struct hs_thread_state *thre
 	return false;
 }
 
-static __attribute__((noinline)) void lose(const struct hs_sample *sample, enum outcome outcome)
+static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
 {
 	if (outcome == NO_SLOT) {
 		hs_heap_add(sample->heap, lost_live_set, 1);
@@ -243,7 +243,7 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 }
 
 /* What a heap allocates again is not in use any more, even if we were not told so. */
-static __attribute__((noinline)) void supersede(const struct hs_sample *sample)
+static HS_SAMPLE_CODE __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 {
 	uint64_t key = hs_live_key(sample->heap, sample->id);
 	uint32_t count;

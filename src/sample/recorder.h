@@ -26,6 +26,7 @@
 
 #include "arch/regs.h"
 #include "base/hidden.h"
+#include "base/hot.h"
 #include "base/stats.h"
 #include "sample/heap.h"
 #include "sample/ring.h"
@@ -65,7 +66,8 @@ enum hs_recorded {
  * had in use under that id counts as freed first.  In the slow path: between hs_reentry_enter()
  * and _leave() of sample/reentry.h.
  */
-enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs);
+HS_SAMPLE_CODE enum hs_recorded hs_record_sample(struct hs_thread_state *thread,
+						 const struct hs_regs *regs);
 
 /*
  * An allocation is about to be made that may be a sample: have the cache lines fetched meanwhile
@@ -86,7 +88,8 @@ static inline void hs_record_fetch(void)
  * whether it is sampled and records it.  regs: the call site.
  * Returns true if a sample was put into the ring.
  */
-bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs);
+HS_SAMPLE_CODE bool hs_record_allocation(const void *address, size_t size,
+					 const struct hs_regs *regs);
 
 static inline bool hs_record_has_reader(void)
 {
@@ -100,8 +103,8 @@ static inline bool hs_record_has_reader(void)
 bool hs_record_may_wait(uintptr_t sp);
 
 /* The program is about to free address, or a heap's id.  Must come before the real free. */
-void hs_record_free(const void *address);
-void hs_record_free_id(uint32_t heap, uint64_t id);
+HS_SAMPLE_CODE void hs_record_free(const void *address);
+HS_SAMPLE_CODE void hs_record_free_id(uint32_t heap, uint64_t id);
 
 /*
  * realloc: before the call and after it.  The token says which slot moves.

@@ -87,7 +87,8 @@ static bool is_same_stack(const struct hs_thread_state *thread, uintptr_t guard,
  * or if the caller is further up the same stack.  But handlers' stacks may lie anywhere, in the
  * thread's own stack too, above what they interrupted.
  */
-static bool is_gone(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t caller_sp)
+static HS_RARE bool is_gone(const struct hs_thread_state *thread, uintptr_t guard,
+			    uintptr_t caller_sp)
 {
 	if (guard >= caller_sp)
 		return false;

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/hidden.h"
+#include "base/hot.h"
 #include "sample/thread_state.h"
 
 /* In the frame of the slow path: as long as it has not returned, the mark is there. */
@@ -40,7 +41,8 @@ extern HS_HIDDEN _Atomic bool hs_reentry_stacks_disarm;
  * this is one of them.  caller_sp: of the call that the slow path is for.  guard: on the caller's
  * stack, until hs_reentry_leave().
  */
-bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struct hs_guard *guard);
+HS_SAMPLE_CODE bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp,
+				     struct hs_guard *guard);
 
 /* The end of it.  countdown: what bytes_until_sample is to be. */
 static inline void hs_reentry_leave(struct hs_thread_state *thread, uint64_t countdown)

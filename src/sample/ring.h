@@ -40,6 +40,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hot.h"
+
 /* Units of the data area: alignment of records. */
 #define HS_RING_UNIT 16
 
@@ -138,7 +140,7 @@ static inline void hs_ring_fetch_ends(const struct hs_ring *ring)
  * A record of about so many bytes is to be reserved: have its descriptor and the beginning of its
  * room fetched, to be written.  Any thread.
  */
-void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
+HS_SAMPLE_CODE void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
 
 /*
  * Reserve bytes (at least 1; at most half of what its kind may use, and 1 MiB).  kind:
@@ -149,8 +151,8 @@ void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
  * Called on: any thread, signal handlers too.  Blocks: never.
  * Returns where to write, or NULL when there is no room.
  */
-void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid,
-		      uint64_t cookie, uint64_t *open);
+HS_SAMPLE_CODE void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid,
+				     uint64_t cookie, uint64_t *open);
 
 /* The ticket of an open reservation, as hs_ring_reserve() notes it. */
 static inline uint32_t hs_ring_ticket(uint64_t open)
@@ -162,13 +164,13 @@ static inline uint32_t hs_ring_ticket(uint64_t open)
 void hs_ring_note_cookie(struct hs_ring *ring, uint32_t ticket, uint64_t cookie);
 
 /* Note the number taken for a reservation, so that an abandoned record returns it. */
-void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence);
+HS_SAMPLE_CODE void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence);
 
 /*
  * Publish.  Ordering: sequentially consistent; pairs with hs_ring_read().
  * Returns false when the reservation was abandoned meanwhile: the record does not exist.
  */
-bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket);
+HS_SAMPLE_CODE bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket);
 
 /*
  * Close a reservation of thread tid without contents.  Only for one whose writer will not
@@ -181,13 +183,13 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid);
  * A record was committed or abandoned: wake the reader if it sleeps, but from a nap only if the
  * ring fills up.  Any thread, signal handlers too.  One system call then, none otherwise.
  */
-void hs_ring_tell_reader(struct hs_ring *ring);
+HS_SAMPLE_CODE void hs_ring_tell_reader(struct hs_ring *ring);
 
 /* Wake the reader, from a nap too: somebody waits for it. */
 void hs_ring_wake_reader(struct hs_ring *ring);
 
 /* Whether so much is in use that the reader should not put it off. */
-bool hs_ring_is_filling(const struct hs_ring *ring);
+HS_SAMPLE_CODE bool hs_ring_is_filling(const struct hs_ring *ring);
 
 /*
  * Wait until space may have come free, at most timeout_ns.  Returns false on timeout.

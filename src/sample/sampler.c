@@ -4,13 +4,14 @@
  */
 #include "sample/sampler.h"
 
+#include "base/hot.h"
 #include "base/likely.h"
 #include "base/stats.h"
 
 __thread struct hs_thread_state hs_thread;
 
-_Atomic uint64_t hs_sampler_interval;
-_Atomic uint32_t hs_sampler_generation;
+HS_SAMPLE_DATA _Atomic uint64_t hs_sampler_interval;
+HS_SAMPLE_DATA _Atomic uint32_t hs_sampler_generation;
 
 static _Atomic uint64_t ended_with; /* the interval; set before that is 0 */
 
@@ -72,9 +73,9 @@ uint64_t hs_sampler_next_stream(void)
 
 /*
  * For the mantissas from 1 + k/32 on, about their middle c = 1 + (2k + 1)/64: 1/c in units of
- * 2^-63, log2(c) in units of 2^-62.
+ * 2^-63, log2(c) in units of 2^-62.  Never written: not const, to be in the page of HS_SAMPLE_DATA.
  */
-static const struct {
+static HS_SAMPLE_DATA struct {
 	uint64_t reciprocal;
 	uint64_t logarithm;
 } parts[32] = {

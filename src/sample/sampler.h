@@ -33,6 +33,7 @@
 
 #include "arch/fast_path.h"
 #include "base/hidden.h"
+#include "base/hot.h"
 #include "base/likely.h"
 #include "sample/thread_state.h"
 
@@ -108,7 +109,7 @@ static inline bool hs_sampler_passes(size_t size)
  * Draw a countdown: the number of bytes up to and including the next sampled one,
  * at least 1.  random: generator state, advanced.
  */
-uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes);
+HS_SAMPLE_CODE uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes);
 
 /* 1 / p(size) in units of 1 / HS_WEIGHT_ONE. */
 uint64_t hs_sampler_weight(uint64_t size, uint64_t interval_bytes);
@@ -125,6 +126,6 @@ struct hs_weigher {
 uint64_t hs_weigher_weight(struct hs_weigher *weigher, uint64_t size, uint64_t interval_bytes);
 
 /* Add what thread has counted down since the last time to the exact total. */
-void hs_sampler_settle(struct hs_thread_state *thread, uint64_t countdown);
+HS_SAMPLE_CODE void hs_sampler_settle(struct hs_thread_state *thread, uint64_t countdown);
 
 #endif

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "base/hot.h"
 #include "sample/known_pcs.h"
 #include "sample/record.h"
 #include "sample/thread_state.h"
@@ -26,7 +27,8 @@
  * back.
  * Returns the record, or NULL: the stack has to be copied.
  */
-struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs);
+HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
+						const struct hs_regs *regs);
 
 /* There is no room for all frames; not all is known that is needed. */
 #define HS_WALK_LONG UINT32_MAX

@@ -13,6 +13,7 @@
 #include "base/alone.h"
 #include "base/arena.h"
 #include "base/format.h"
+#include "base/hot.h"
 #include "base/likely.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -28,7 +29,7 @@
 #include "session/epoch.h"
 #include "session/session_state.h"
 
-struct hs_session hs_session;
+HS_SAMPLE_DATA struct hs_session hs_session;
 
 /* Set by the loader before anything runs: where the main thread's stack begins. */
 extern void *__libc_stack_end;

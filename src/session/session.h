@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
+#include "base/hot.h"
 
 enum { HS_LIBC_FLAGS = 2 };
 
@@ -42,13 +43,13 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
  * An allocation that the fast path did not let pass has returned address.
  * Called on: the program's threads.  Errno: preserved.  Blocks: see sample/recorder.h.
  */
-void hs_session_record(const void *address, size_t size, const struct hs_regs *regs);
+HS_SAMPLE_CODE void hs_session_record(const void *address, size_t size, const struct hs_regs *regs);
 
 /*
  * A sample was put into the ring; regs: of its call site.  Starts the profiler threads.  On that
  * thread, outside of the slow path.
  */
-void hs_session_recorded(const struct hs_regs *regs);
+HS_SAMPLE_CODE void hs_session_recorded(const struct hs_regs *regs);
 
 /*
  * The process ends (or a part of it that will not come back): stop sampling, process what

@@ -10,7 +10,8 @@ any push, and any locked instruction.  Of all functions, what is found by its di
 instruction is in one cache line, but for the place of the thread's own.  The first two functions
 named are in two lines.
 
-The sections of base/hot.h are a cache line each.
+The first two sections of base/hot.h are a cache line each; with the rest of what samples use, but
+for the third heap and those behind it, they are one page.  The code of a sample is in three.
 """
 import re
 import subprocess
@@ -19,6 +20,16 @@ import sys
 LINE = re.compile(r"^\s*([0-9a-f]+):\s+(\S+)\s*(.*?)\s*(?:#\s*([0-9a-f]+) <.*>)?$")
 ADDRESSES = re.compile(r"\s\.got\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s")
 CACHE_LINE_BYTES = 64
+PAGE_BYTES = 4096
+HEAPS = 256  # HS_HEAP_LIMIT
+CODE_PAGES = 3
+SAMPLE_CODE = """
+malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_allocation
+hs_reentry_enter draw hs_sampler_draw hs_live_set_fetch hs_ring_fetch supersede hs_walk_record
+try_record hs_live_set_take hs_capture_plan hs_ring_reserve hs_capture_copy
+hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_note_sequence
+hs_ring_commit hs_ring_tell_reader hs_ring_is_filling hs_session_recorded
+""".split()
 
 
 def output(*command):
@@ -68,21 +79,47 @@ def look(library, function, most_instructions, most_accesses, code, data):
             function, most_instructions, most_accesses)
 
 
-def look_at_section(library, name):
-    section = re.search(r"\s%s\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s" % name,
-                        output("readelf", "-SW", library))
-    if section is None:
-        return ["no section " + name]
-    start, size = (int(number, 16) for number in section.groups())
+def section(library, name):
+    """Its addresses: none where there is no such section."""
+    found = re.search(r"\s%s\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s" % name,
+                      output("readelf", "-SW", library))
+    start, size = (int(number, 16) for number in found.groups()) if found else (0, 0)
     print("%s: %d bytes" % (name, size))
-    if start % CACHE_LINE_BYTES + size > CACHE_LINE_BYTES:
-        return ["%s is in more than one cache line" % name]
-    return []
+    return range(start, start + size)
+
+
+def units(addresses, unit_bytes):
+    return {address // unit_bytes for address in addresses}
+
+
+def look_at_data(library):
+    hot, each, data, heaps = (section(library, name) for name in (
+        "hs_hot", "hs_each_sample", "hs_sample_data", "hs_sample_heaps"))
+    for name, line in ("hs_hot", hot), ("hs_each_sample", each):
+        if len(units(line, CACHE_LINE_BYTES)) != 1:
+            yield "%s is not in one cache line" % name
+    used = [*hot, *each, *data, *heaps[:2 * len(heaps) // HEAPS]]
+    if not data or not heaps or len(units(used, PAGE_BYTES)) > 1:
+        yield "what samples use is not in one page"
+
+
+def look_at_code(library):
+    """Functions that the compiler has put into others are where these are."""
+    symbols = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (\w+)$", output("nm", "-S", library), re.M)
+    pages = {}
+    for start, size, name in symbols:
+        if name in SAMPLE_CODE:
+            start, size = int(start, 16), int(size, 16)
+            pages.setdefault(name, set()).update(units(range(start, start + size), PAGE_BYTES))
+    found = set().union(*pages.values())
+    print("a sample's code: %d functions in %d pages" % (len(pages), len(found)))
+    if len(found) > CODE_PAGES:
+        yield "the code of a sample is in %d pages" % len(found)
 
 
 def main():
     library, code, data = sys.argv[1], [], set()
-    found = look_at_section(library, "hs_hot") + look_at_section(library, "hs_each_sample")
+    found = [*look_at_data(library), *look_at_code(library)]
     for each in sys.argv[2:]:
         function, _, most = each.partition("=")
         code.append(set())

@@ -17,7 +17,7 @@
 #define HS_ENTRY_4(name, target) HS_ENTRY_(name, target, %r8)
 
 #define HS_ENTRY_(name, target, regs_argument)                                                     \
-	.text;                                                                                     \
+	.section .text.hot, "ax", @progbits;                                                       \
 	.p2align 4;                                                                                \
 	.globl name;                                                                               \
 	.hidden name;                                                                              \
