@@ -53,7 +53,7 @@ static bool is_interposed(void)
  * Registered here, before the loader's own exit handler is, the final profile is written
  * after the destructors of every library.  No object: a dlclose() must not call it.
  */
-__attribute__((constructor)) static void begin(int argc, char **argv, char **environment)
+static void begin(int argc, char **argv, char **environment)
 {
 	struct hs_session_next next;
 	bool interposed = is_interposed();
@@ -70,6 +70,13 @@ __attribute__((constructor)) static void begin(int argc, char **argv, char **env
 	__cxa_atexit(finish, NULL, NULL);
 	(void)at_quick_exit(hs_session_finish);
 }
+
+/*
+ * The constructor.  Not by the attribute: link-time optimization gathers those in a function that
+ * calls them without their arguments.
+ */
+__attribute__((used, section(".init_array"))) static void (*at_start)(int, char **,
+								       char **) = begin;
 
 /* EINVAL, among others: the process must have one thread only, and has ours. */
 #define ALONE_WHERE_INVALID(name, parameters, arguments)                                           \

@@ -112,6 +112,15 @@ fails hidden src/base/new.h "a variable that other files use, looked for in a ta
 new src/base/new.h 'extern HS_HIDDEN int hs_new;'
 passes src/base/new.h "a hidden one"
 
+################
+# Constructors #
+################
+
+new preload/new.c '__attribute__((constructor)) static void start(int count, char **words)' '{' '}'
+fails constructor preload/new.c "one with arguments"
+new preload/new.c '__attribute__((constructor)) static void start(void)' '{' '}'
+passes preload/new.c "one without"
+
 ##########
 # Arrows #
 ##########
