@@ -113,7 +113,7 @@ def look_at_code(library):
             pages.setdefault(name, set()).update(units(range(start, start + size), PAGE_BYTES))
     found = set().union(*pages.values())
     print("a sample's code: %d functions in %d pages" % (len(pages), len(found)))
-    if len(found) > CODE_PAGES:
+    if not 1 <= len(found) <= CODE_PAGES:
         yield "the code of a sample is in %d pages" % len(found)
 
 
