@@ -9,7 +9,10 @@
 #include "base/hot.h"
 
 HS_SAMPLE_HEAPS struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
-	[HS_HEAP_MALLOC] = {.name = "malloc", .waits = true, .state = HS_HEAP_REGISTERED},
+	[HS_HEAP_MALLOC] = {.name = "malloc",
+			    .is_default = true,
+			    .waits = true,
+			    .state = HS_HEAP_REGISTERED},
 };
 
 HS_SAMPLE_DATA _Atomic uint32_t hs_epoch = 1;
@@ -23,7 +26,7 @@ uint64_t hs_heap_interval_at(uint32_t heap, uint64_t now)
 	uint64_t asked = hs_heaps[heap].asked_bytes, most = hs_options.max_interval_bytes;
 	unsigned __int128 raised;
 
-	if (asked == hs_options.interval_bytes || now == 0)
+	if (hs_heaps[heap].is_default || now == 0)
 		return now;
 	if (asked == 0 || now <= hs_options.interval_bytes)
 		return asked;
@@ -100,6 +103,13 @@ static uint32_t find_number(const char *name, int *error)
 	return HS_HEAP_NONE;
 }
 
+void hs_heap_set(uint32_t heap, uint64_t asked_bytes, bool waits)
+{
+	hs_heaps[heap].asked_bytes = asked_bytes;
+	hs_heaps[heap].is_default = asked_bytes == hs_options.interval_bytes;
+	hs_heaps[heap].waits = waits;
+}
+
 int hs_heap_make(const char *name, uint64_t asked_bytes, bool waits)
 {
 	int error = 0;
@@ -108,8 +118,7 @@ int hs_heap_make(const char *name, uint64_t asked_bytes, bool waits)
 	if (heap == HS_HEAP_NONE)
 		return error;
 	hs_format(hs_heaps[heap].name, sizeof hs_heaps[heap].name, "%s", name);
-	hs_heaps[heap].asked_bytes = asked_bytes;
-	hs_heaps[heap].waits = waits;
+	hs_heap_set(heap, asked_bytes, waits);
 	return (int)heap;
 }
 

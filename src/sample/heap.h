@@ -46,6 +46,7 @@ struct hs_heap {
 
 	/* Looked at for each sample, by the program's threads and the producer; seldom written. */
 	_Alignas(64) uint64_t asked_bytes; /* the interval by the settings; 0: not to be sampled */
+	bool is_default;        /* that is hs_options.interval_bytes, which is in another page */
 	bool waits;             /* its samples for room, if hs_recorder.block_ns allows it */
 	_Atomic uint32_t state; /* enum hs_heap_state; set after what is above */
 
@@ -90,9 +91,7 @@ static inline uint64_t hs_heap_interval(uint32_t heap)
 	/* Relaxed: see hs_sampler_interval. */
 	uint64_t now = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 
-	return hs_likely(hs_heaps[heap].asked_bytes == hs_options.interval_bytes)
-		       ? now
-		       : hs_heap_interval_at(heap, now);
+	return hs_likely(hs_heaps[heap].is_default) ? now : hs_heap_interval_at(heap, now);
 }
 
 /* The same; where sampling has ended for good, what it was then. */
@@ -103,6 +102,9 @@ extern HS_HIDDEN _Atomic uint64_t hs_heap_least_interval;
 
 /* The intervals, the heaps or the epoch have changed: work that out anew.  Any thread. */
 void hs_heap_follow(void);
+
+/* What the settings want of a heap.  Before its samples: start-up, and hs_heap_make(). */
+void hs_heap_set(uint32_t heap, uint64_t asked_bytes, bool waits);
 
 /*
  * Give a heap of the program a number, an interval, and whether its samples wait.  The caller

@@ -156,13 +156,11 @@ int hs_session_heap_unregister(uint32_t heap)
 
 void hs_heaps_start(void)
 {
-	for (uint32_t number = HS_HEAP_MALLOC; number < HS_HEAP_LIMIT; number++) {
-		struct hs_heap *heap = &hs_heaps[number];
+	for (uint32_t heap = HS_HEAP_MALLOC;
+	     heap < HS_HEAP_LIMIT && hs_heaps[heap].name[0] != '\0'; heap++) {
+		uint64_t asked = hs_options_heap_interval(&hs_options, hs_heaps[heap].name);
 
-		if (heap->name[0] == '\0')
-			break;
-		heap->asked_bytes = hs_options_heap_interval(&hs_options, heap->name);
-		heap->waits = hs_options_block_ns(&hs_options, heap->asked_bytes) != 0;
+		hs_heap_set(heap, asked, hs_options_block_ns(&hs_options, asked) != 0);
 	}
 }
 

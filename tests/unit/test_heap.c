@@ -20,7 +20,8 @@ enum { FIRST = HS_HEAP_FIRST_REPORTED, ROUNDS = 20000 };
 static void begin(void)
 {
 	memset(&hs_heaps[FIRST], 0, (HS_HEAP_LIMIT - FIRST) * sizeof *hs_heaps);
-	hs_options.interval_bytes = hs_heaps[HS_HEAP_MALLOC].asked_bytes = 512 * K;
+	hs_options.interval_bytes = 512 * K;
+	hs_heap_set(HS_HEAP_MALLOC, 512 * K, true);
 	hs_options.max_interval_bytes = 0;
 	atomic_store(&hs_sampler_interval, 512 * K);
 	atomic_store(&hs_epoch, 1);
@@ -109,7 +110,7 @@ static void limits(void)
 /* The interval of a heap that asks for `asked`, where that of all is `level`, not 512k. */
 static uint64_t interval_of(uint64_t asked, uint64_t level)
 {
-	hs_heaps[FIRST].asked_bytes = asked;
+	hs_heap_set(FIRST, asked, true);
 	atomic_store(&hs_sampler_interval, level);
 	CHECK_INT(hs_heap_last_interval(FIRST), hs_heap_interval(FIRST));
 	return hs_heap_interval(FIRST);
@@ -138,7 +139,7 @@ static void intervals_follow_the_level(void)
 	CHECK_INT(interval_of(8192 * K, 4096 * K), 8192 * K);
 	CHECK_INT(interval_of(4096 * K, 1024 * K), 4096 * K);
 	/* Malloc's with an interval of its own is like the others. */
-	hs_heaps[HS_HEAP_MALLOC].asked_bytes = 4 * K;
+	hs_heap_set(HS_HEAP_MALLOC, 4 * K, true);
 	atomic_store(&hs_sampler_interval, 1024 * K);
 	CHECK_INT(hs_heap_interval(HS_HEAP_MALLOC), 8 * K);
 	/* The end. */
