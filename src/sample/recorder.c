@@ -62,12 +62,6 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
 	return draw(thread);
 }
 
-static uint64_t weight_of(const struct hs_sample *sample)
-{
-	return sample->is_weighed ? sample->weight
-				  : hs_sampler_weight(sample->size, sample->interval_bytes);
-}
-
 /*
  * Reserve room: with the stack, else (where that is allowed) without it.  Not inlined: its
  * frame is to be gone when the stack is captured.
@@ -222,6 +216,10 @@ static HS_RARE bool wait_for_room(struct hs_thread_state *thread, uintptr_t sp,
 
 static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
 {
+	uint64_t weight = sample->is_weighed
+				  ? sample->weight
+				  : hs_sampler_weight(sample->size, sample->interval_bytes);
+
 	if (outcome == NO_SLOT) {
 		hs_heap_add(sample->heap, lost_live_set, 1);
 		/* Slots may be free for long, but not given back: frees alone wake nobody. */
@@ -229,7 +227,7 @@ static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
 	} else {
 		hs_heap_add(sample->heap, lost_ring, 1);
 	}
-	hs_heap_lose(sample->heap, sample->size, weight_of(sample));
+	hs_heap_lose(sample->heap, sample->size, weight);
 }
 
 /* Record the free of a heap's id; how many samples that ends. */
@@ -308,9 +306,11 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 static void fetch(const struct hs_thread_state *thread, uint64_t key, uintptr_t sp)
 {
 	size_t stack_bytes = hs_thread_on_known_stack(thread, sp) ? thread->stack_high - sp : 0;
+	/* The few lines of a walk are there, fetched with the record before. */
+	bool is_walked = hs_walk_is_worth_it(&thread->sample, stack_bytes);
 
 	hs_live_set_fetch(key);
-	hs_ring_fetch(hs_recorder.ring, sizeof(struct hs_record) + stack_bytes);
+	hs_ring_fetch(hs_recorder.ring, is_walked ? 0 : sizeof(struct hs_record) + stack_bytes);
 }
 
 enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)

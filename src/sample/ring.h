@@ -137,8 +137,8 @@ static inline void hs_ring_fetch_ends(const struct hs_ring *ring)
 }
 
 /*
- * A record of about so many bytes is to be reserved: have its descriptor and the beginning of its
- * room fetched, to be written.  Any thread.
+ * A record is to be reserved: have its descriptor fetched, to be written, and so many bytes of its
+ * room, or their beginning.  Any thread.
  */
 HS_SAMPLE_CODE void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
 

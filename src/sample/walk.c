@@ -3,22 +3,12 @@
 #include "sample/walk.h"
 
 #include "base/likely.h"
-#include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/reentry.h"
 #include "sample/trail.h"
 
 /* Frames of this library in one stack, at most. */
 #define MOST_OWN_FRAMES 8u
-
-/*
- * Stacks are walked in place at intervals up to this: there samples follow each other so
- * closely that the rows are in the processor's cache.  Where they are not, each frame waits for
- * memory, and the copy, which does not, is done sooner; but for large stacks, whose copies also
- * take the caches and fill the ring.
- */
-#define WALK_MOST_INTERVAL ((uint64_t)16 << 10)
-#define LARGE_STACK_BYTES 8192u
 
 /* Frames that a walk first gets room for, and has in reserve. */
 #define WALK_FIRST_ROOM 24u
@@ -123,15 +113,6 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 	return HS_WALK_UNKNOWN;
 }
 
-static bool is_worth_it(const struct hs_sample *sample, size_t bytes)
-{
-	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
-							    : sample->interval_bytes;
-
-	return hs_unlikely(interval <= WALK_MOST_INTERVAL) ||
-	       hs_unlikely(bytes >= LARGE_STACK_BYTES);
-}
-
 /* Not inlined: its frame is to be gone during the walk. */
 static __attribute__((noinline)) bool
 may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr_t sp, size_t bytes)
@@ -177,7 +158,7 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 
 	if (hs_unlikely(bytes > hs_recorder.stack_limit_bytes))
 		bytes = hs_recorder.stack_limit_bytes;
-	if (!is_worth_it(&thread->sample, bytes) || !may_walk(thread, pcs, regs->sp, bytes))
+	if (!hs_walk_is_worth_it(&thread->sample, bytes) || !may_walk(thread, pcs, regs->sp, bytes))
 		return NULL;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;

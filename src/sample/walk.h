@@ -10,15 +10,37 @@
 #ifndef HS_SAMPLE_WALK_H
 #define HS_SAMPLE_WALK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arch/regs.h"
 #include "base/hot.h"
+#include "base/likely.h"
+#include "sample/heap.h"
 #include "sample/known_pcs.h"
 #include "sample/record.h"
 #include "sample/thread_state.h"
 #include "sample/trail.h"
+
+/*
+ * Stacks are walked in place at intervals up to this: there samples follow each other so
+ * closely that the rows are in the processor's cache.  Where they are not, each frame waits for
+ * memory, and the copy, which does not, is done sooner; but for large stacks, whose copies also
+ * take the caches and fill the ring.
+ */
+#define HS_WALK_MOST_INTERVAL ((uint64_t)16 << 10)
+#define HS_WALK_LARGE_STACK_BYTES 8192u
+
+/* Whether a sample with so much of a stack is to be walked, if that can be done. */
+static inline bool hs_walk_is_worth_it(const struct hs_sample *sample, size_t stack_bytes)
+{
+	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
+							    : sample->interval_bytes;
+
+	return hs_unlikely(interval <= HS_WALK_MOST_INTERVAL) ||
+	       hs_unlikely(stack_bytes >= HS_WALK_LARGE_STACK_BYTES);
+}
 
 /*
  * Reserve a ring record and walk the stack of a call site into it, if it can be walked and is
