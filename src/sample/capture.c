@@ -13,6 +13,7 @@
 #include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/walk.h"
 
 #define PAGE_BYTES 4096u
 
@@ -27,22 +28,16 @@ struct hs_stack_end hs_stack_end;
  */
 #define MAIN_STACK_GAP ((uintptr_t)128 << 20)
 
-void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *thread, uintptr_t sp,
-		     size_t limit)
+void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 {
-	capture->sp = sp;
-	capture->known = hs_thread_on_known_stack(thread, sp);
-	if (capture->known) {
-		size_t used = thread->stack_high - sp;
+	struct hs_stack_plan *plan = &thread->sample.stack;
+	bool known = hs_thread_on_known_stack(thread, sp);
+	size_t used = hs_likely(known) ? thread->stack_high - sp : HS_CAPTURE_UNKNOWN_BYTES;
 
-		capture->cut = used > limit;
-		capture->bytes = capture->cut ? limit : used;
-	} else {
-		capture->cut = true;
-		capture->bytes = HS_CAPTURE_UNKNOWN_BYTES;
-		if (capture->bytes > limit)
-			capture->bytes = limit;
-	}
+	plan->is_known = known;
+	plan->is_cut = hs_unlikely(!known) || used > limit;
+	plan->bytes = (uint32_t)(used < limit ? used : limit);
+	plan->walks = known && hs_walk_is_worth_it(&thread->sample);
 }
 
 /*
@@ -86,26 +81,25 @@ static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t h
 	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
 }
 
-void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
-		     struct hs_record *record)
+void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, struct hs_record *record)
 {
-	size_t bytes = capture->bytes;
+	const struct hs_stack_plan *plan = &thread->sample.stack;
+	size_t bytes = plan->bytes;
 
-	if (hs_unlikely(!capture->known)) {
+	if (hs_unlikely(!plan->is_known)) {
 		/* The return address's page, just below the stack pointer, is mapped. */
-		bytes = copy_by_kernel((pid_t)record->tid, record->stack, capture->sp, bytes,
-				       -capture->sp % PAGE_BYTES);
+		bytes = copy_by_kernel((pid_t)record->tid, record->stack, sp, bytes,
+				       -sp % PAGE_BYTES);
 		hs_stats_add(stack_unknown, 1);
-	} else if (hs_likely(hs_thread_has_read(thread, capture->sp, bytes))) {
-		hs_arch_copy(record->stack, (const void *)capture->sp, bytes);
+	} else if (hs_likely(hs_thread_has_read(thread, sp, bytes))) {
+		hs_arch_copy(record->stack, (const void *)sp, bytes);
 	} else {
-		bytes = copy_by_kernel((pid_t)record->tid, record->stack, capture->sp, bytes,
-				       bytes);
-		if (bytes == capture->bytes)
-			note_read(thread, capture->sp, capture->sp + bytes);
+		bytes = copy_by_kernel((pid_t)record->tid, record->stack, sp, bytes, bytes);
+		if (bytes == plan->bytes)
+			note_read(thread, sp, sp + bytes);
 	}
 	record->stack_bytes = (uint32_t)bytes;
-	if (hs_unlikely(capture->cut || bytes < capture->bytes))
+	if (hs_unlikely(plan->is_cut || bytes < plan->bytes))
 		record->flags |= HS_RECORD_STACK_CUT;
 }
 

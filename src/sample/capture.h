@@ -28,21 +28,12 @@
 /* What is copied from a stack of unknown bounds, at most. */
 #define HS_CAPTURE_UNKNOWN_BYTES 8192
 
-/* The plan for a copy: how much room it needs at most. */
-struct hs_capture {
-	uintptr_t sp;
-	size_t bytes;
-	bool known; /* both ends are known */
-	bool cut;   /* the stack goes on past bytes */
-};
+/* Plan the copy, or walk, of the stack of a thread's sample: thread->sample.stack. */
+HS_SAMPLE_CODE void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit);
 
-HS_SAMPLE_CODE void hs_capture_plan(struct hs_capture *capture,
-				    const struct hs_thread_state *thread, uintptr_t sp,
-				    size_t limit);
-
-/* Carry it out: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there. */
-HS_SAMPLE_CODE void hs_capture_copy(const struct hs_capture *capture,
-				    struct hs_thread_state *thread, struct hs_record *record);
+/* Copy: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there. */
+HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp,
+				    struct hs_record *record);
 
 /*
  * Learn the main thread's stack.  end: __libc_stack_end.  Start-up, on the main thread.

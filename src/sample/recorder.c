@@ -2,8 +2,6 @@
 /* The sample path.  See recorder.h. */
 #include "sample/recorder.h"
 
-#include <sched.h>
-#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/alone.h"
@@ -63,25 +61,24 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
 }
 
 /*
- * Reserve room: with the stack, else (where that is allowed) without it.  Not inlined: its
- * frame is to be gone when the stack is captured.
+ * Reserve room: with the stack, else (where that is allowed) without it.  Inlined: its frame would
+ * be another on a small stack.
  */
-static HS_SAMPLE_CODE __attribute__((noinline)) struct hs_record *
-reserve(struct hs_thread_state *thread, struct hs_capture *capture, uint32_t heap, uint64_t cookie,
-	bool stackless)
+static inline __attribute__((always_inline)) struct hs_record *
+reserve(struct hs_thread_state *thread, uint64_t cookie, bool stackless)
 {
 	uint32_t tid = hs_reentry_tid(thread);
-	struct hs_record *record;
+	struct hs_record *record =
+		hs_ring_reserve(hs_recorder.ring, sizeof *record + thread->sample.stack.bytes,
+				HS_RING_ORDINARY, tid, cookie, &thread->reservation);
 
-	record = hs_ring_reserve(hs_recorder.ring, sizeof *record + capture->bytes,
-				 HS_RING_ORDINARY, tid, cookie, &thread->reservation);
 	if (hs_likely(record != NULL) || !stackless)
 		return record;
-	capture->bytes = 0;
+	thread->sample.stack.bytes = 0;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid, cookie,
 				 &thread->reservation);
 	if (record != NULL && !hs_recorder.stream)
-		hs_heap_add(heap, stackless, 1);
+		hs_heap_add(thread->sample.heap, stackless, 1);
 	return record;
 }
 
@@ -115,6 +112,15 @@ enum outcome { RECORDED, NO_SLOT, NO_ROOM };
 /* Samples that are not walked after one that found no slot: the next ones may find none. */
 #define PAUSE_WITHOUT_SLOT 64
 
+/* What stands for a stack that is not to be recorded, or for which there was no room. */
+static void fill_stackless(struct hs_record *record)
+{
+	if (hs_recorder.stream)
+		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
+	else
+		record->flags |= HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
+}
+
 /* record: what hs_walk_record() has returned; reserved here if it is NULL. */
 static HS_SAMPLE_CODE __attribute__((noinline)) enum outcome
 try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs_record *record,
@@ -123,7 +129,6 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	const struct hs_sample *sample = &thread->sample;
 	bool is_walked = record != NULL;
 	struct hs_live_ticket ticket;
-	struct hs_capture capture;
 	uint64_t number, cookie;
 	uint32_t place;
 
@@ -138,9 +143,7 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	if (hs_unlikely(is_walked)) {
 		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);
 	} else {
-		hs_capture_plan(&capture, thread, regs->sp,
-				hs_recorder.stream ? 0 : hs_recorder.stack_limit_bytes);
-		record = reserve(thread, &capture, sample->heap, cookie, stackless);
+		record = reserve(thread, cookie, stackless);
 	}
 	if (hs_unlikely(record == NULL)) {
 		hs_live_set_cancel(ticket);
@@ -148,12 +151,10 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	}
 	place = hs_ring_ticket(thread->reservation);
 	fill_record(record, thread, regs, is_walked);
-	if (hs_unlikely(hs_recorder.stream))
-		record->time_ns = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
-	else if (hs_likely(!is_walked && capture.bytes > 0))
-		hs_capture_copy(&capture, thread, record);
+	if (hs_likely(!is_walked && sample->stack.bytes > 0))
+		hs_capture_copy(thread, regs->sp, record);
 	else if (!is_walked)
-		record->flags |= HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
+		fill_stackless(record);
 
 	if (hs_unlikely(!hs_live_set_insert_id(ticket, sample->heap, sample->id))) {
 		hs_reentry_abandon(thread);
@@ -166,52 +167,6 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	thread->reservation = 0;
 	hs_ring_tell_reader(hs_recorder.ring);
 	return RECORDED;
-}
-
-/* In the frame of its callers: they are at the bottom of a small stack. */
-static inline __attribute__((always_inline)) bool may_wait(uintptr_t sp)
-{
-	const struct hs_thread_state *thread = &hs_thread;
-	long policy;
-
-	if (thread->no_wait || !hs_thread_on_known_stack(thread, sp) || hs_sys_is_wake_refused())
-		return false;
-	/* A vfork child shares our memory but must not hold up its parent. */
-	if (hs_sys_getpid() != atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
-		return false;
-	policy = hs_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
-	return policy != SCHED_FIFO && policy != SCHED_RR;
-}
-
-bool hs_record_may_wait(uintptr_t sp)
-{
-	return may_wait(sp);
-}
-
-/* Whether this sample may wait for room, and from now on until when. */
-static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
-{
-	uint64_t now_ns = hs_sys_monotonic_ns();
-
-	if (now_ns < thread->block_after_ns || !may_wait(sp))
-		return false;
-	thread->block_end_ns = now_ns + hs_recorder.block_ns;
-	hs_stats_add(blocked, 1);
-	return true;
-}
-
-/* Wait a while.  Whether to try again; the time may be over. */
-static HS_RARE bool wait_for_room(struct hs_thread_state *thread, uintptr_t sp,
-						    uint32_t space)
-{
-	if (!hs_record_has_reader() || (thread->block_end_ns == 0 && !begin_wait(thread, sp)) ||
-	    (hs_recorder.died != NULL && hs_recorder.died()))
-		return false;
-	if (hs_ring_wait_slice(hs_recorder.ring, space, thread->block_end_ns))
-		return true;
-	thread->block_after_ns = thread->block_end_ns + HS_BLOCK_PAUSE_NS;
-	hs_stats_add(block_expired, 1);
-	return false;
 }
 
 static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
@@ -254,15 +209,34 @@ static HS_SAMPLE_CODE __attribute__((noinline)) void supersede(const struct hs_s
 }
 
 /*
- * Walk in place, which takes room in the ring first.  Not where it is a slot that is missing: the
- * room that is given up again would keep the reader busy, and that the waiting threads.
+ * Walk in place, if that is planned; which takes room in the ring first.  Not where it is a slot
+ * that is missing: the room that is given up again would keep the reader busy, and that the waiting
+ * threads.
  */
 static inline __attribute__((always_inline)) struct hs_record *
 walk(struct hs_thread_state *thread, const struct hs_regs *regs, enum outcome last)
 {
-	if (hs_unlikely(last == NO_SLOT) || hs_unlikely(hs_live_set_is_exhausted()))
+	if (hs_likely(!thread->sample.stack.walks) || hs_unlikely(last == NO_SLOT) ||
+	    hs_unlikely(hs_live_set_is_exhausted()))
 		return NULL;
 	return hs_walk_record(thread, regs);
+}
+
+/*
+ * A sample will be taken: plan its stack, and have fetched what will be written.  What that depends
+ * on is there (hs_record_fetch()): so all of it is waited for at once, and not one after the other.
+ */
+static HS_SAMPLE_CODE void prepare_sample(struct hs_thread_state *thread, uintptr_t sp)
+{
+	const struct hs_sample *sample = &thread->sample;
+
+	if (hs_unlikely(thread->caller_sp != 0))
+		hs_capture_find_end(thread);
+	hs_capture_plan(thread, sp, hs_recorder.stack_limit_bytes);
+	hs_live_set_fetch(hs_live_key(sample->heap, sample->id));
+	/* The few lines of a walk are there, fetched with the record before. */
+	hs_ring_fetch(hs_recorder.ring,
+		      sample->stack.walks ? 0 : sizeof(struct hs_record) + sample->stack.bytes);
 }
 
 /*
@@ -280,8 +254,6 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 	if (hs_unlikely(thread->sample.epoch == 0))
 		return HS_RECORDED_NOTHING;
 	supersede(&thread->sample);
-	if (hs_unlikely(thread->caller_sp != 0))
-		hs_capture_find_end(thread);
 	hs_alone_fetch_add(&hs_heaps[thread->sample.heap].samples, 1);
 	thread->block_end_ns = 0;
 	for (;;) {
@@ -292,30 +264,16 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 		if (hs_likely(outcome == RECORDED) || !whole ||
 		    (outcome == NO_SLOT && hs_live_set_is_exhausted()))
 			break;
-		whole = wait_for_room(thread, regs->sp, space);
+		whole = hs_record_wait_for_room(thread, regs->sp, space);
 	}
 	if (hs_unlikely(outcome != RECORDED))
 		lose(&thread->sample, outcome);
 	return outcome == RECORDED ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
 }
 
-/*
- * A sample of a key will be taken.  Once what is fetched here depends on is there
- * (hs_record_fetch()), all of it is waited for at once, and not one after the other.
- */
-static void fetch(const struct hs_thread_state *thread, uint64_t key, uintptr_t sp)
-{
-	size_t stack_bytes = hs_thread_on_known_stack(thread, sp) ? thread->stack_high - sp : 0;
-	/* The few lines of a walk are there, fetched with the record before. */
-	bool is_walked = hs_walk_is_worth_it(&thread->sample, stack_bytes);
-
-	hs_live_set_fetch(key);
-	hs_ring_fetch(hs_recorder.ring, is_walked ? 0 : sizeof(struct hs_record) + stack_bytes);
-}
-
 enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
-	fetch(thread, hs_live_key(thread->sample.heap, thread->sample.id), regs->sp);
+	prepare_sample(thread, regs->sp);
 	return record_sample(thread, regs);
 }
 
@@ -333,7 +291,7 @@ static bool record_chosen(struct hs_thread_state *thread, const void *address, s
 		.heap = HS_HEAP_MALLOC,
 	};
 	if (hs_likely(is_sampling))
-		fetch(thread, hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), regs->sp);
+		prepare_sample(thread, regs->sp);
 	/* While that is on its way. */
 	draw(thread);
 	return is_sampling && record_sample(thread, regs) == HS_RECORDED_SAMPLE;

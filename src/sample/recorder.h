@@ -44,7 +44,7 @@ struct hs_known_pcs;
  */
 struct hs_recorder {
 	struct hs_ring *ring;
-	size_t stack_limit_bytes;
+	size_t stack_limit_bytes; /* 0 with stream */
 	uint32_t depth_frames; /* a longer stack is the worker's */
 	const struct hs_known_pcs *_Atomic known_pcs; /* to walk stacks in place by; NULL: never */
 	uint64_t block_ns;           /* longest wait for room per sample; 0: none, lose stacks */
@@ -101,6 +101,12 @@ static inline bool hs_record_has_reader(void)
  * hook, vfork child or real-time policy.  sp: of the caller.  A few system calls.
  */
 bool hs_record_may_wait(uintptr_t sp);
+
+/*
+ * A sample has found no room since space was read (hs_ring_space_counter()): wait a while.  Whether
+ * to try again with its stack; the time may be over.  In the slow path, on the way of a sample.
+ */
+HS_RARE bool hs_record_wait_for_room(struct hs_thread_state *thread, uintptr_t sp, uint32_t space);
 
 /* The program is about to free address, or a heap's id.  Must come before the real free. */
 HS_SAMPLE_CODE void hs_record_free(const void *address);

@@ -25,9 +25,6 @@
 /* A ring that is empty begins a new lap when more than this part of the last one is behind. */
 #define ANEW_SHARE 16
 
-/* A napping reader is woken when this part of the ring is in use. */
-#define FILLING_SHARE 4
-
 static void note_high_water(struct hs_ring *ring, uint32_t used)
 {
 	/* Relaxed, and a lost update is allowed: a statistic. */
@@ -35,67 +32,77 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 		atomic_store_explicit(&ring->used_units_max, used, memory_order_relaxed);
 }
 
-/* By a writer, of what the reader does not change, or to the same. */
-static bool exchange(const struct hs_ring *ring, _Atomic uint64_t *word, uint64_t was, uint64_t now)
+/* Whether another thread may write at the same time what writers write. */
+static bool must_lock(const struct hs_ring *ring)
 {
 	/* Not ||: one branch less. */
-	bool is_alone = ring->has_one_writer | hs_is_alone();
-
-	return hs_arch_compare_exchange(word, &was, now, !is_alone);
-}
-
-/* Behind a descriptor with this word. */
-static uint64_t head_behind(const struct hs_ring *ring, uint64_t head, uint64_t word)
-{
-	return pack(ticket_of(head) + 1, position_behind(ring, head, word));
+	return !(ring->has_one_writer | hs_is_alone());
 }
 
 /*
- * The descriptor of head's ticket is claimed: move the head on behind it.  Anybody may;
- * one succeeds.  Release: for hs_ring_reserve(); records are published by their words.  Inlined:
- * calls of it would take twice the stack.
+ * The descriptor of head's ticket is claimed, and its record ends there: move the head on behind
+ * it.  Anybody may; one succeeds.  Release: for hs_ring_reserve(); records are published by their
+ * words.
  */
-static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring, uint64_t head,
-							    uint64_t word)
+static void move_head(struct hs_ring *ring, uint64_t head, uint32_t end, bool is_locked)
 {
-	exchange(ring, ring->head, head, head_behind(ring, head, word));
+	hs_arch_compare_exchange(ring->head, &head, pack(ticket_of(head) + 1, end), is_locked);
 }
 
 /*
- * Where the units that are in use begin.  anew: ring->anew; where it is the tail's ticket, and that
- * record has begun in the next lap, as its word says, what is before is free.  Relaxed: should the
- * word not be seen yet, the ring looks fuller than it is.  Inlined: see move_head().
+ * Where the units that are in use begin, if ring->anew is the tail's ticket: where that record has
+ * begun in the next lap, as its word says, what is before is free.  Relaxed: should the word not
+ * be seen yet, the ring looks fuller than it is.
  */
-static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_ring *ring,
-								uint64_t tail, uint32_t anew)
+static inline __attribute__((always_inline)) uint32_t
+used_from(const struct hs_ring *ring, uint64_t tail)
 {
 	uint32_t ticket = ticket_of(tail), position = position_of(tail);
-	uint64_t word;
+	uint64_t word =
+		atomic_load_explicit(&hs_ring_slot_of(ring, ticket)->word, memory_order_relaxed);
 
-	if (hs_likely(ticket != anew))
-		return position;
-	word = atomic_load_explicit(&slot_of(ring, ticket)->word, memory_order_relaxed);
 	return word_is_of(ring, word, ticket) && word_is_anew(word) ? next_lap(ring, position)
 								    : position;
+}
+
+/* Where a record begins: its position, and where the units in use do. */
+struct place {
+	uint32_t begin, used_from;
+	bool is_anew;
+};
+
+/* The same, where ring->anew is the tail's ticket. */
+static inline __attribute__((always_inline)) struct place
+place_anew(const struct hs_ring *ring, uint64_t head, uint64_t tail)
+{
+	bool is_anew = ticket_of(head) == ticket_of(tail);
+	uint32_t begin = position_of(head);
+
+	if (is_anew)
+		begin = next_lap(ring, begin);
+	return (struct place){begin, is_anew ? begin : used_from(ring, tail), is_anew};
 }
 
 enum claim { CLAIMED, BEHIND, FULL };
 
 /* Try to claim the descriptor at head.  BEHIND: the head was not the newest.  end: the record's. */
-static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uint32_t tid, int kind,
-			uint32_t *end)
+static inline __attribute__((always_inline)) enum claim
+claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, uint32_t units,
+      uint32_t tid, uint32_t *end)
 {
-	uint32_t kept = kind == HS_RING_KEPT ? 0 : ring->units / 8;
-	uint32_t kept_slots = kind == HS_RING_KEPT ? 0 : ring->slot_count / 8;
+	struct place place = {.begin = position_of(head)};
 	uint32_t ticket = ticket_of(head), used, anew;
-	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
+	bool is_locked = must_lock(ring);
 	/* Acquire: after the reader's clearing of the slot, should its tail be seen late. */
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
-	uint64_t tail, ours;
-	bool is_anew;
+	uint64_t tail;
 
-	if (hs_unlikely(word_is_of(ring, word, ticket))) {
-		move_head(ring, head, word);
+	/* Of the lap before, or the head is stale. */
+	if (hs_unlikely(!word_is_of(ring, word, ticket - ring->slot_count))) {
+		/* Another's, who has not moved the head on yet. */
+		if (word_is_of(ring, word, ticket))
+			move_head(ring, head, position_behind(ring, head, word), is_locked);
 		return BEHIND;
 	}
 	/* Acquire: pairs with let_begin_anew(); the tail, read next, is as new as it or newer. */
@@ -106,19 +113,20 @@ static enum claim claim(struct hs_ring *ring, uint64_t head, uint32_t units, uin
 	 * than it is, never emptier.
 	 */
 	tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-	is_anew = ticket == anew && ticket == ticket_of(tail);
-	ours = word_of(ring, ticket, is_anew, units, tid);
-	*end = position_behind(ring, head, ours);
-	used = *end - (is_anew ? next_lap(ring, position_of(head)) : used_from(ring, tail, anew));
-	if (hs_unlikely(used > ring->units - kept) ||
-	    hs_unlikely(ticket - ticket_of(tail) >= ring->slot_count - kept_slots))
+	place.used_from = position_of(tail);
+	if (hs_unlikely(ticket_of(tail) == anew))
+		place = place_anew(ring, head, tail);
+	*end = place.begin + units_needed(ring, place.begin, units);
+	used = *end - place.used_from;
+	if (hs_unlikely(used > share->units) ||
+	    hs_unlikely(ticket - ticket_of(tail) >= share->slots))
 		return atomic_load_explicit(ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
-	/* The word is of the lap before, or the head is stale. */
-	if (hs_unlikely(!word_is_of(ring, word, ticket - ring->slot_count) ||
-			!exchange(ring, &slot->word, word, ours)))
+	if (hs_unlikely(!hs_arch_compare_exchange(
+		    &slot->word, &word, word_of(ring, ticket, place.is_anew, units, tid),
+		    is_locked)))
 		return BEHIND;
-	move_head(ring, head, ours);
+	move_head(ring, head, *end, is_locked);
 	note_high_water(ring, used);
 	return CLAIMED;
 }
@@ -140,22 +148,28 @@ void hs_ring_fetch(const struct hs_ring *ring, size_t bytes)
 {
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 
-	hs_arch_prefetch_write(slot_of(ring, ticket_of(head)));
+	hs_arch_prefetch_write(hs_ring_slot_of(ring, ticket_of(head)));
 	fetch_data(ring, position_of(head), bytes);
+}
+
+/* Where a record of so many units begins that ends there. */
+static void *data_before(const struct hs_ring *ring, uint32_t end, uint32_t units)
+{
+	return ring->data + (size_t)((end - units) & (ring->units - 1)) * HS_RING_UNIT;
 }
 
 void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid, uint64_t cookie,
 		      uint64_t *open)
 {
-	size_t usable = kind == HS_RING_KEPT ? ring->units : ring->units - ring->units / 8;
-	size_t units = bytes / HS_RING_UNIT + (bytes % HS_RING_UNIT != 0);
+	const struct hs_ring_share *share = &ring->shares[kind];
+	uint32_t units = (uint32_t)((bytes + HS_RING_UNIT - 1) / HS_RING_UNIT), end = 0;
 	enum claim result = BEHIND;
+	struct hs_ring_slot *slot;
 	uint64_t head = 0;
-	uint32_t end = 0;
 
-	if (hs_unlikely(units > usable / 2 || units > HS_RING_UNITS_MAX || tid > HS_RING_TID_MAX))
+	if (hs_unlikely(bytes > share->record_bytes) || hs_unlikely(tid > HS_RING_TID_MAX))
 		return NULL;
-	for (int tries = 0; tries < RESERVE_TRIES && result == BEHIND; tries++) {
+	for (int tries = 0; tries < RESERVE_TRIES; tries++) {
 		/*
 		 * Acquire: pairs with the release of who moved it on, so that the tail is no older
 		 * than his: what was skipped before it would be taken for used.
@@ -163,62 +177,53 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid
 		head = atomic_load_explicit(ring->head, memory_order_acquire);
 		*open = (uint64_t)ticket_of(head) + 1;
 		atomic_signal_fence(memory_order_seq_cst);
-		result = claim(ring, head, (uint32_t)units, tid, kind, &end);
+		result = claim(ring, share, head, units, tid, &end);
+		if (hs_likely(result != BEHIND))
+			break;
 	}
 	if (hs_unlikely(result != CLAIMED)) {
 		*open = 0;
 		return NULL;
 	}
-	struct hs_ring_slot *slot = slot_of(ring, ticket_of(head));
-
 	/* For the next one, which is as large: in time, if it is this processor's. */
-	hs_arch_prefetch_write(slot_of(ring, ticket_of(head) + SLOTS_AHEAD));
+	hs_arch_prefetch_write(hs_ring_slot_of(ring, ticket_of(head) + SLOTS_AHEAD));
 	fetch_data(ring, end, bytes);
+	slot = hs_ring_slot_of(ring, ticket_of(head));
 	/* Relaxed: published by the compare-and-swap of commit or abandon. */
 	atomic_store_explicit(&slot->bytes, (uint32_t)bytes, memory_order_relaxed);
 	atomic_store_explicit(&slot->cookie, cookie, memory_order_relaxed);
-	return ring->data + (size_t)((end - units) & (ring->units - 1)) * HS_RING_UNIT;
+	return data_before(ring, end, units);
 }
 
-void hs_ring_note_cookie(struct hs_ring *ring, uint32_t ticket, uint64_t cookie)
-{
-	/* Relaxed: published by the compare-and-swap of commit or abandon. */
-	atomic_store_explicit(&slot_of(ring, ticket)->cookie, cookie, memory_order_relaxed);
-}
-
-void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence)
-{
-	/* Relaxed: published by the compare-and-swap of commit or abandon. */
-	atomic_store_explicit(&slot_of(ring, ticket)->sequence, sequence, memory_order_relaxed);
-}
-
-static bool close_word(struct hs_ring *ring, uint32_t ticket, uint64_t word,
+/* If the word is open and of that lap. */
+static bool close_word(struct hs_ring_slot *slot, uint32_t lap, uint64_t word,
 		       enum hs_ring_state state)
 {
-	if (hs_unlikely(!word_is_of(ring, word, ticket) || word_state(word) != HS_RING_OPEN))
+	if (hs_unlikely(word >> LAP_SHIFT != lap) || hs_unlikely(word_state(word) != HS_RING_OPEN))
 		return false;
 	/*
 	 * Release: the record's bytes and the descriptor's fields; pairs with
 	 * hs_ring_read()'s acquire.  Sequentially consistent for hs_ring_tell_reader().
 	 */
-	return atomic_compare_exchange_strong(&slot_of(ring, ticket)->word, &word,
-					      (word & ~(uint64_t)3) | state);
+	return atomic_compare_exchange_strong(&slot->word, &word, (word & ~(uint64_t)3) | state);
 }
 
 bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket)
 {
-	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
 
-	return close_word(ring, ticket, atomic_load_explicit(&slot->word, memory_order_relaxed),
+	return close_word(slot, lap_of(ring, ticket),
+			  atomic_load_explicit(&slot->word, memory_order_relaxed),
 			  HS_RING_COMMITTED);
 }
 
 bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 {
-	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 
-	return word_tid(word) == tid && close_word(ring, ticket, word, HS_RING_ABANDONED);
+	return word_tid(word) == tid &&
+	       close_word(slot, lap_of(ring, ticket), word, HS_RING_ABANDONED);
 }
 
 bool hs_ring_is_filling(const struct hs_ring *ring)
@@ -227,31 +232,28 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
+	uint32_t from = ticket_of(tail) == anew ? used_from(ring, tail) : position_of(tail);
 
 	return ticket_of(head) != ticket_of(tail) &&
-	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
+	       position_of(head) - from > ring->units / HS_RING_FILLING_SHARE;
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */
 static void complete_claim(struct hs_ring *ring, uint64_t word)
 {
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
+	uint32_t end = position_behind(ring, head, word);
 
 	if (ticket_of(head) == ticket_of(ring->next))
 		atomic_compare_exchange_strong_explicit(ring->head, &head,
-							head_behind(ring, head, word),
+							pack(ticket_of(head) + 1, end),
 							memory_order_release, memory_order_relaxed);
-}
-
-static void *data_before(const struct hs_ring *ring, uint32_t end, uint64_t word)
-{
-	return ring->data + (size_t)((end - word_units(word)) & (ring->units - 1)) * HS_RING_UNIT;
 }
 
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 {
 	uint32_t ticket = ticket_of(ring->next);
-	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
 	/* Acquire: the slot's fields and the record.  More for hs_ring_reader_sleep(). */
 	uint64_t word = atomic_load(&slot->word);
 
@@ -266,7 +268,7 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 	/* The slot's fields are the writer's yet. */
 	if (item->state == HS_RING_OPEN)
 		return;
-	item->data = data_before(ring, position_behind(ring, ring->next, word), word);
+	item->data = data_before(ring, position_behind(ring, ring->next, word), word_units(word));
 	item->bytes = atomic_load_explicit(&slot->bytes, memory_order_relaxed);
 	item->cookie = atomic_load_explicit(&slot->cookie, memory_order_relaxed);
 	item->sequence = atomic_load_explicit(&slot->sequence, memory_order_relaxed);
@@ -282,13 +284,13 @@ const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most)
 		ticket = next;
 	}
 	/* Acquire: as in hs_ring_read(). */
-	word = atomic_load_explicit(&slot_of(ring, ticket)->word, memory_order_acquire);
+	word = atomic_load_explicit(&hs_ring_slot_of(ring, ticket)->word, memory_order_acquire);
 	if (ticket - next > most || !word_is_of(ring, word, ticket) ||
 	    word_state(word) != HS_RING_COMMITTED)
 		return NULL;
 	end = position_behind(ring, ring->ahead, word);
 	ring->ahead = pack(ticket + 1, end);
-	return data_before(ring, end, word);
+	return data_before(ring, end, word_units(word));
 }
 
 /* If there is no next record yet, and so much of the lap is behind, it may begin in the next. */
@@ -325,7 +327,7 @@ void hs_ring_give_back(struct hs_ring *ring)
 void hs_ring_pass(struct hs_ring *ring)
 {
 	uint32_t ticket = ticket_of(ring->next);
-	struct hs_ring_slot *slot = slot_of(ring, ticket);
+	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_relaxed);
 	uint32_t end = position_behind(ring, ring->next, word);
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);

@@ -41,6 +41,7 @@
 #include <stdint.h>
 
 #include "base/hot.h"
+#include "base/likely.h"
 
 /* Units of the data area: alignment of records. */
 #define HS_RING_UNIT 16
@@ -69,6 +70,13 @@ struct hs_ring_slot {
 #define HS_RING_UNITS_MAX 0xffffu
 #define HS_RING_TID_MAX 0x3fffffu
 
+enum hs_ring_kind { HS_RING_ORDINARY, HS_RING_KEPT };
+
+/* What the records of a kind may have of a ring, all together and each. */
+struct hs_ring_share {
+	uint32_t units, slots, record_bytes;
+};
+
 struct hs_ring {
 	/* Constant after hs_ring_init(), and hs_ring_keep_head(). */
 	_Atomic uint64_t *head; /* own_head, or one beside what else its writers write */
@@ -78,6 +86,7 @@ struct hs_ring {
 	uint32_t slot_count; /* a power of two */
 	uint32_t slot_lg;    /* its logarithm */
 	bool has_one_writer; /* whatever the program does; set before the first record */
+	struct hs_ring_share shares[2]; /* by kind */
 
 	/* ticket << 32 | position of the next reservation.  Written by: writers. */
 	_Alignas(64) _Atomic uint64_t own_head;
@@ -99,8 +108,6 @@ struct hs_ring {
 	uint32_t prepared;
 	uint32_t prepared_slots;
 };
-
-enum { HS_RING_ORDINARY = 0, HS_RING_KEPT = 1 };
 
 /*
  * What the reader is woken by: nothing, the next record, or a ring that fills up; that too when
@@ -160,11 +167,26 @@ static inline uint32_t hs_ring_ticket(uint64_t open)
 	return (uint32_t)(open - 1);
 }
 
-/* The cookie of an open reservation, where it was not known when that was made. */
-void hs_ring_note_cookie(struct hs_ring *ring, uint32_t ticket, uint64_t cookie);
+static inline struct hs_ring_slot *hs_ring_slot_of(const struct hs_ring *ring, uint32_t ticket)
+{
+	return &ring->slots[ticket & (ring->slot_count - 1)];
+}
 
-/* Note the number taken for a reservation, so that an abandoned record returns it. */
-HS_SAMPLE_CODE void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence);
+/*
+ * The cookie of an open reservation, where it was not known when that was made.  Relaxed: published
+ * by the compare-and-swap of commit or abandon.
+ */
+static inline void hs_ring_note_cookie(struct hs_ring *ring, uint32_t ticket, uint64_t cookie)
+{
+	atomic_store_explicit(&hs_ring_slot_of(ring, ticket)->cookie, cookie, memory_order_relaxed);
+}
+
+/* Note the number taken for a reservation, so that an abandoned record returns it.  Relaxed too. */
+static inline void hs_ring_note_sequence(struct hs_ring *ring, uint32_t ticket, uint64_t sequence)
+{
+	atomic_store_explicit(&hs_ring_slot_of(ring, ticket)->sequence, sequence,
+			      memory_order_relaxed);
+}
 
 /*
  * Publish.  Ordering: sequentially consistent; pairs with hs_ring_read().
@@ -179,17 +201,45 @@ HS_SAMPLE_CODE bool hs_ring_commit(struct hs_ring *ring, uint32_t ticket);
  */
 bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid);
 
+/* Wake the reader, from a nap too: somebody waits for it. */
+void hs_ring_wake_reader(struct hs_ring *ring);
+
+/* A napping reader is woken when this part of the ring is in use. */
+#define HS_RING_FILLING_SHARE 4
+
+/* Whether so much is in use that the reader should not put it off. */
+bool hs_ring_is_filling(const struct hs_ring *ring);
+
+/* False is certain; true may be wrong while it is begun anew. */
+static inline bool hs_ring_may_be_filling(const struct hs_ring *ring)
+{
+	/* The tail first: it never passes the head. */
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
+
+	return (uint32_t)head - (uint32_t)tail > ring->units / HS_RING_FILLING_SHARE;
+}
+
+/* The reader was seen asleep in that way: wake it, but from a nap only if the ring fills up. */
+HS_RARE void hs_ring_tell_sleeper(struct hs_ring *ring, uint32_t asleep);
+
 /*
  * A record was committed or abandoned: wake the reader if it sleeps, but from a nap only if the
  * ring fills up.  Any thread, signal handlers too.  One system call then, none otherwise.
  */
-HS_SAMPLE_CODE void hs_ring_tell_reader(struct hs_ring *ring);
+static inline void hs_ring_tell_reader(struct hs_ring *ring)
+{
+	/*
+	 * The commit before and this load must not be swapped: the reader sets the flag
+	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
+	 * All four are sequentially consistent.
+	 */
+	uint32_t asleep = atomic_load(&ring->reader_asleep);
 
-/* Wake the reader, from a nap too: somebody waits for it. */
-void hs_ring_wake_reader(struct hs_ring *ring);
-
-/* Whether so much is in use that the reader should not put it off. */
-HS_SAMPLE_CODE bool hs_ring_is_filling(const struct hs_ring *ring);
+	if (hs_unlikely(asleep == HS_RING_ASLEEP) ||
+	    (asleep != HS_RING_AWAKE && hs_unlikely(hs_ring_may_be_filling(ring))))
+		hs_ring_tell_sleeper(ring, asleep);
+}
 
 /*
  * Wait until space may have come free, at most timeout_ns.  Returns false on timeout.

@@ -20,6 +20,13 @@ size_t hs_ring_memory_bytes(size_t data_bytes)
 	return (bytes + 4095) & ~(size_t)4095;
 }
 
+static void set_share(struct hs_ring_share *share, uint32_t units, uint32_t slots)
+{
+	uint32_t most = units / 2 < HS_RING_UNITS_MAX ? units / 2 : HS_RING_UNITS_MAX;
+
+	*share = (struct hs_ring_share){units, slots, most * HS_RING_UNIT};
+}
+
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 {
 	ring->head = &ring->own_head;
@@ -28,6 +35,9 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
 	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
 	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
+	set_share(&ring->shares[HS_RING_KEPT], ring->units, ring->slot_count);
+	set_share(&ring->shares[HS_RING_ORDINARY], ring->units - ring->units / 8,
+		  ring->slot_count - ring->slot_count / 8);
 
 	/* The descriptors are zeroed, which is lap 0. */
 	atomic_store_explicit(ring->head, pack(ring->slot_count, 0), memory_order_relaxed);

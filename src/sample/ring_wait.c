@@ -31,18 +31,10 @@ static bool is_time_to_wake(const struct hs_ring *ring, uint32_t asleep)
 	return asleep != HS_RING_WOKEN || hs_ring_head_ticket(ring) % WAKE_AGAIN_RECORDS == 0;
 }
 
-void hs_ring_tell_reader(struct hs_ring *ring)
+void hs_ring_tell_sleeper(struct hs_ring *ring, uint32_t asleep)
 {
-	/*
-	 * The commit before and this load must not be swapped: the reader sets the flag
-	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
-	 * All four are sequentially consistent.
-	 */
-	uint32_t asleep = atomic_load(&ring->reader_asleep);
-
-	if (hs_unlikely(asleep == HS_RING_ASLEEP) ||
-	    (asleep != HS_RING_AWAKE && hs_unlikely(hs_ring_is_filling(ring)) &&
-	     is_time_to_wake(ring, asleep)))
+	if (asleep == HS_RING_ASLEEP ||
+	    (hs_ring_is_filling(ring) && is_time_to_wake(ring, asleep)))
 		wake(ring, asleep);
 }
 

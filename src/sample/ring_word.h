@@ -66,11 +66,6 @@ static inline enum hs_ring_state word_state(uint64_t word)
 	return (enum hs_ring_state)(word & 3);
 }
 
-static inline struct hs_ring_slot *slot_of(const struct hs_ring *ring, uint32_t ticket)
-{
-	return &ring->slots[ticket & (ring->slot_count - 1)];
-}
-
 /* The first position of the lap behind the one that a position is in. */
 static inline uint32_t next_lap(const struct hs_ring *ring, uint32_t position)
 {

@@ -25,6 +25,14 @@ enum hs_thread_kind {
 	HS_THREAD_PROFILER, /* ours: allocates from the arena, is never sampled */
 };
 
+/* What is to be recorded of a sample's stack: hs_capture_plan(). */
+struct hs_stack_plan {
+	uint32_t bytes; /* from the stack pointer on, at most */
+	bool is_known;  /* both ends are known */
+	bool is_cut;    /* it goes on past bytes */
+	bool walks;     /* it is to be walked in place, if that can be done */
+};
+
 /* An allocation that was chosen, of whatever heap. */
 struct hs_sample {
 	uint64_t id;   /* the address, or what else its heap calls it */
@@ -35,6 +43,7 @@ struct hs_sample {
 	};
 	uint32_t heap;
 	uint32_t epoch; /* hs_epoch */
+	struct hs_stack_plan stack;
 	bool is_weighed;
 };
 

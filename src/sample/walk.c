@@ -123,8 +123,7 @@ may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr
 		thread->walk_rest--;
 		return false;
 	}
-	return hs_thread_on_known_stack(thread, sp) && hs_thread_has_read(thread, sp, bytes) &&
-	       hs_known_pcs_hold(pcs);
+	return hs_thread_has_read(thread, sp, bytes) && hs_known_pcs_hold(pcs);
 }
 
 /* Learn from a walk: how much room the next one should have, and when it makes sense. */
@@ -152,13 +151,11 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	const struct hs_known_pcs *pcs =
 		atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed);
 	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM, count;
-	size_t bytes = thread->stack_high - regs->sp;
+	size_t bytes = thread->sample.stack.bytes;
 	struct hs_record *record;
 	struct hs_trail *trail;
 
-	if (hs_unlikely(bytes > hs_recorder.stack_limit_bytes))
-		bytes = hs_recorder.stack_limit_bytes;
-	if (!hs_walk_is_worth_it(&thread->sample, bytes) || !may_walk(thread, pcs, regs->sp, bytes))
+	if (!may_walk(thread, pcs, regs->sp, bytes))
 		return NULL;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;

@@ -32,19 +32,19 @@
 #define HS_WALK_MOST_INTERVAL ((uint64_t)16 << 10)
 #define HS_WALK_LARGE_STACK_BYTES 8192u
 
-/* Whether a sample with so much of a stack is to be walked, if that can be done. */
-static inline bool hs_walk_is_worth_it(const struct hs_sample *sample, size_t stack_bytes)
+/* Whether a sample is to be walked, if that can be done.  What there is of its stack is planned. */
+static inline bool hs_walk_is_worth_it(const struct hs_sample *sample)
 {
 	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
 							    : sample->interval_bytes;
 
 	return hs_unlikely(interval <= HS_WALK_MOST_INTERVAL) ||
-	       hs_unlikely(stack_bytes >= HS_WALK_LARGE_STACK_BYTES);
+	       hs_unlikely(sample->stack.bytes >= HS_WALK_LARGE_STACK_BYTES);
 }
 
 /*
- * Reserve a ring record and walk the stack of a call site into it, if it can be walked and is
- * worth it.  Filled in are the frames, at most as many as are wanted, stack_bytes and flags.  The
+ * Reserve a ring record and walk the stack of a call site into it as planned, if that can be
+ * done.  Filled in are the frames, at most as many as are wanted, stack_bytes and flags.  The
  * reservation is open, without a cookie yet: a walk that comes to nothing must not give a slot
  * back.
  * Returns the record, or NULL: the stack has to be copied.

@@ -119,7 +119,7 @@ static void start_sampling(void)
 
 	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
 	hs_recorder.ring = &session->ring;
-	hs_recorder.stack_limit_bytes = hs_options.stack_bytes;
+	hs_recorder.stack_limit_bytes = hs_recorder.stream ? 0 : hs_options.stack_bytes;
 	hs_recorder.depth_frames = hs_options.depth_frames;
 	hs_recorder.died = hs_threads_died;
 	/* Hints may change what code is at any time: see sample/hint_record.c. */

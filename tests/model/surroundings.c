@@ -107,19 +107,17 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 
 /* Samples have no stacks. */
-void hs_capture_plan(struct hs_capture *capture, const struct hs_thread_state *thread, uintptr_t sp,
-		     size_t limit)
+void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 {
-	(void)thread;
+	(void)sp;
 	(void)limit;
-	*capture = (struct hs_capture){.sp = sp};
+	thread->sample.stack = (struct hs_stack_plan){.bytes = 0};
 }
 
-void hs_capture_copy(const struct hs_capture *capture, struct hs_thread_state *thread,
-		     struct hs_record *record)
+void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, struct hs_record *record)
 {
-	(void)capture;
 	(void)thread;
+	(void)sp;
 	(void)record;
 }
 

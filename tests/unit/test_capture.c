@@ -21,18 +21,17 @@ static union {
 	struct hs_record record;
 	unsigned char bytes[sizeof(struct hs_record) + LIMIT + PAGE];
 } out;
-static struct hs_capture capture;
 
 static void run(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 {
 	memset(&out, 0xee, sizeof out);
 	out.record.flags = 0;
 	out.record.tid = (uint32_t)hs_sys_gettid();
-	hs_capture_plan(&capture, thread, sp, limit);
-	CHECK(capture.bytes <= limit);
-	hs_capture_copy(&capture, thread, &out.record);
-	CHECK(out.record.stack_bytes <= capture.bytes);
-	CHECK(out.record.stack[capture.bytes] == 0xee); /* nothing past it */
+	hs_capture_plan(thread, sp, limit);
+	CHECK(thread->sample.stack.bytes <= limit);
+	hs_capture_copy(thread, sp, &out.record);
+	CHECK(out.record.stack_bytes <= thread->sample.stack.bytes);
+	CHECK(out.record.stack[thread->sample.stack.bytes] == 0xee); /* nothing past it */
 }
 
 static void test_known_stack(void)

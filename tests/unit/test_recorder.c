@@ -146,6 +146,7 @@ static void test_stream(void)
 
 	start(1);
 	hs_recorder.stream = true;
+	hs_recorder.stack_limit_bytes = 0;
 	before = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
 	CHECK(allocate(block, 100));
 	CHECK_INT(next(&record).bytes, sizeof record);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a sample waits for room in the ring, where that is wanted.  See recorder.h. */
+#include "sample/recorder.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+
+#include "base/stats.h"
+#include "base/sys.h"
+
+/* In the frame of its callers: they are at the bottom of a small stack. */
+static inline __attribute__((always_inline)) bool may_wait(uintptr_t sp)
+{
+	const struct hs_thread_state *thread = &hs_thread;
+	long policy;
+
+	if (thread->no_wait || !hs_thread_on_known_stack(thread, sp) || hs_sys_is_wake_refused())
+		return false;
+	/* A vfork child shares our memory but must not hold up its parent. */
+	if (hs_sys_getpid() != atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
+		return false;
+	policy = hs_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+	return policy != SCHED_FIFO && policy != SCHED_RR;
+}
+
+bool hs_record_may_wait(uintptr_t sp)
+{
+	return may_wait(sp);
+}
+
+/* Whether this sample may wait for room, and from now on until when. */
+static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
+{
+	uint64_t now_ns = hs_sys_monotonic_ns();
+
+	if (now_ns < thread->block_after_ns || !may_wait(sp))
+		return false;
+	thread->block_end_ns = now_ns + hs_recorder.block_ns;
+	hs_stats_add(blocked, 1);
+	return true;
+}
+
+bool hs_record_wait_for_room(struct hs_thread_state *thread, uintptr_t sp, uint32_t space)
+{
+	if (!hs_record_has_reader() || (thread->block_end_ns == 0 && !begin_wait(thread, sp)) ||
+	    (hs_recorder.died != NULL && hs_recorder.died()))
+		return false;
+	if (hs_ring_wait_slice(hs_recorder.ring, space, thread->block_end_ns))
+		return true;
+	thread->block_after_ns = thread->block_end_ns + HS_BLOCK_PAUSE_NS;
+	hs_stats_add(block_expired, 1);
+	return false;
+}
