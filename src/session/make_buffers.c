@@ -123,7 +123,7 @@ static int make_live_set(void)
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
 		make_live_map();
-	else if (hs_options.interval_bytes <= DENSE_INTERVAL_BYTES)
+	else if (hs_options.interval_bytes < SPARSE_INTERVAL_BYTES)
 		make_journal(SMALL_JOURNAL);
 	if (hs_options_least_interval(&hs_options) < SPARSE_INTERVAL_BYTES)
 		expected = 4096; /* or the producer comes too late where memory is filled fast */
