@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the books cost: an allocation and its free, at 10^3 to 10^6 live samples of 10,000 stacks,
- * with frees on lists and in the journal; a stack that is known and one that is new, of 20 frames
- * each; a profile of 100,000 live samples of 20,000 stacks, in as many rows and in five times as
- * many: its time and its memory.
+ * What the books cost: an allocation and its free, at 10^3 to 10^6 live samples of 10,000 stacks in
+ * turns, with frees on lists and in the journal; a stack that is known and one that is new, of 20
+ * frames each; a profile of 100,000 live samples of 20,000 stacks, in as many rows and in five
+ * times as many: its time and its memory.
  *
  * Timed is what the producer does, not what the program's thread does for it: for the pairs that is
  * another one, which has its own processor, if there are two, and caches.  An argument is the most
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@
 #include "sample/recorder.h"
 
 enum { DEPTH = 20, STACKS = 10000, DUMP_STACKS = 20000, DUMP_SAMPLES = 100000 };
-enum { BATCH = 64 /* records, as session/threads.c takes them */, ROUNDS = 5 };
+enum { BATCH = 64 /* records, as session/threads.c takes them */ };
+enum { ROUNDS = 9, SIZES = 4 /* 10^3 to 10^6 */ };
 enum { JOURNAL = 16384 /* frees, as session/make_buffers.c has it at 4 KiB */ };
 
 #define MOST 1000000u /* live samples */
@@ -56,7 +58,7 @@ static double now_ns(void)
 	return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
 }
 
-static double median(double values[ROUNDS])
+static void sort(double values[ROUNDS])
 {
 	for (int i = 1; i < ROUNDS; i++) {
 		for (int j = i; j > 0 && values[j] < values[j - 1]; j--) {
@@ -66,7 +68,6 @@ static double median(double values[ROUNDS])
 			values[j - 1] = swapped;
 		}
 	}
-	return values[ROUNDS / 2];
 }
 
 /* Two stacks have the more frames in common the nearer they are, as those of a program. */
@@ -206,29 +207,27 @@ static __attribute__((noinline)) double replace_ns(uint32_t live, uint32_t pairs
 	return ns / ((double)batches * BATCH);
 }
 
-static void measure_pairs(uint32_t live, uint32_t pairs)
-{
-	double rounds[ROUNDS], ns;
+/* What a pair takes, ns: by number of live samples and round.  Of all processes. */
+static double (*pair_ns)[ROUNDS];
+static double *pair_result;
+static uint32_t pairs_timed;
 
+static void measure_pairs(uint32_t live)
+{
 	start_producer(0);
 	/* So that all stacks are known. */
 	allocate_all(STACKS, STACKS, 1);
 	free_all(STACKS);
 	allocate_all(live, STACKS, 1);
-	for (int i = 0; i < ROUNDS; i++)
-		rounds[i] = replace_ns(live, pairs / ROUNDS);
+	*pair_result = replace_ns(live, pairs_timed);
 	free_all(live);
 	check(producer->tracker.in_use[HS_HEAP_MALLOC].bytes == 0, "not everything was freed");
-	ns = median(rounds);
-	printf("%8" PRIu32 " %10.0f %12.2f\n", live, ns, 1e3 / ns);
 }
 
-static void measure_all_pairs(uint32_t most)
+static void measure_pairs_with_journal(uint32_t live)
 {
-	printf("%8s %10s %12s, frees %s\n", "live", "ns a pair", "M pairs/s",
-	       hs_free_journal_is_kept() ? "in the journal" : "on lists");
-	for (uint32_t live = 1000; live <= most; live *= 10)
-		measure_pairs(live, most);
+	check(hs_free_journal_init(JOURNAL) == 0, "no journal");
+	measure_pairs(live);
 }
 
 static void measure_takes(uint32_t count)
@@ -307,12 +306,6 @@ static void measure_dump(unsigned labels)
 	free_all(DUMP_SAMPLES);
 }
 
-static void measure_pairs_with_journal(uint32_t most)
-{
-	check(hs_free_journal_init(JOURNAL) == 0, "no journal");
-	measure_all_pairs(most);
-}
-
 static void start(void)
 {
 	blocks = malloc(MOST * sizeof *blocks);
@@ -340,12 +333,47 @@ static void apart(void (*measure)(uint32_t n), uint32_t n)
 	check(waitpid(child, &status, 0) == child && status == 0, "a measurement has failed");
 }
 
+/* Medians; of the ratio also the least and the most. */
+static void print_pairs(int live, int size)
+{
+	double ns[ROUNDS], ratios[ROUNDS];
+
+	for (int round = 0; round < ROUNDS; round++) {
+		ns[round] = pair_ns[size][round];
+		ratios[round] = ns[round] / pair_ns[0][round];
+	}
+	sort(ns);
+	sort(ratios);
+	printf("%8d %10.0f %10.2f   %.2f (%.2f..%.2f)\n", live, ns[ROUNDS / 2],
+	       1e3 / ns[ROUNDS / 2], ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1]);
+}
+
+/* In turns: what else the machine does is then shared by all sizes. */
+static void measure_all_pairs(void (*measure)(uint32_t live), const char *where, uint32_t most)
+{
+	for (int round = 0; round < ROUNDS; round++) {
+		uint32_t live = 1000;
+
+		for (int size = 0; size < SIZES && live <= most; size++, live *= 10) {
+			pair_result = &pair_ns[size][round];
+			apart(measure, live);
+		}
+	}
+	printf("%8s %10s %10s   to 10^3, frees %s\n", "live", "ns a pair", "M pairs/s", where);
+	for (int size = 0, live = 1000; size < SIZES && live <= (int)most; size++, live *= 10)
+		print_pairs(live, size);
+}
+
 int main(int argc, char **argv)
 {
 	uint32_t most = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : MOST;
 
-	apart(measure_all_pairs, most);
-	apart(measure_pairs_with_journal, most);
+	pairs_timed = most / ROUNDS;
+	pair_ns = mmap(NULL, SIZES * sizeof *pair_ns, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	check(pair_ns != MAP_FAILED, "no memory");
+	measure_all_pairs(measure_pairs, "on lists", most);
+	measure_all_pairs(measure_pairs_with_journal, "in the journal", most);
 	apart(measure_takes, STACKS);
 	apart(measure_dump, 0);
 	apart(measure_dump, HS_LABEL_SIZE);
