@@ -13,7 +13,7 @@
 #include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
-#include "sample/walk.h"
+#include "sample/heap.h"
 
 #define PAGE_BYTES 4096u
 
@@ -28,6 +28,25 @@ struct hs_stack_end hs_stack_end;
  */
 #define MAIN_STACK_GAP ((uintptr_t)128 << 20)
 
+/*
+ * Stacks are walked in place at intervals up to this: there samples follow each other so
+ * closely that the rows are in the processor's cache.  Where they are not, each frame waits for
+ * memory, and the copy, which does not, is done sooner; but for large stacks, whose copies also
+ * take the caches and fill the ring.
+ */
+#define WALK_MOST_INTERVAL ((uint64_t)16 << 10)
+#define WALK_LARGE_STACK_BYTES 8192u
+
+/* Whether the sample of a known stack is to be walked, if that can be done.  stack.bytes is set. */
+static bool is_walk_worth_it(const struct hs_sample *sample)
+{
+	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
+							    : sample->interval_bytes;
+
+	return hs_unlikely(interval <= WALK_MOST_INTERVAL) ||
+	       hs_unlikely(sample->stack.bytes >= WALK_LARGE_STACK_BYTES);
+}
+
 void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 {
 	struct hs_stack_plan *plan = &thread->sample.stack;
@@ -37,7 +56,7 @@ void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 	plan->is_known = known;
 	plan->is_cut = hs_unlikely(!known) || used > limit;
 	plan->bytes = (uint32_t)(used < limit ? used : limit);
-	plan->walks = known && hs_walk_is_worth_it(&thread->sample);
+	plan->walks = known && plan->bytes > 0 && is_walk_worth_it(&thread->sample);
 }
 
 /*
@@ -81,10 +100,11 @@ static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t h
 	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
 }
 
-void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, struct hs_record *record)
+void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
+		     struct hs_record *record)
 {
 	const struct hs_stack_plan *plan = &thread->sample.stack;
-	size_t bytes = plan->bytes;
+	size_t bytes = room;
 
 	if (hs_unlikely(!plan->is_known)) {
 		/* The return address's page, just below the stack pointer, is mapped. */
@@ -95,11 +115,11 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, struct hs_rec
 		hs_arch_copy(record->stack, (const void *)sp, bytes);
 	} else {
 		bytes = copy_by_kernel((pid_t)record->tid, record->stack, sp, bytes, bytes);
-		if (bytes == plan->bytes)
+		if (bytes == room)
 			note_read(thread, sp, sp + bytes);
 	}
 	record->stack_bytes = (uint32_t)bytes;
-	if (hs_unlikely(plan->is_cut || bytes < plan->bytes))
+	if (hs_unlikely(plan->is_cut || bytes < room))
 		record->flags |= HS_RECORD_STACK_CUT;
 }
 

@@ -28,11 +28,18 @@
 /* What is copied from a stack of unknown bounds, at most. */
 #define HS_CAPTURE_UNKNOWN_BYTES 8192
 
-/* Plan the copy, or walk, of the stack of a thread's sample: thread->sample.stack. */
+/*
+ * Plan what is to be recorded of the stack of a thread's sample, up to limit bytes, and how:
+ * thread->sample.stack.  Heap, interval and is_weighed are set.
+ */
 HS_SAMPLE_CODE void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit);
 
-/* Copy: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there. */
-HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp,
+/*
+ * Copy: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there.  room: the
+ * planned bytes, as they were when the record was reserved: a handler that switches stacks may have
+ * had another sample planned since.
+ */
+HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 				    struct hs_record *record);
 
 /*

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal of frees: which sample was freed with which number.  For programs that have much of
- * what they free sampled: a slot that was used long ago, or that the producer has read, is a cache
- * line to wait for, and the thread that frees need not write to it, with the live set's map not
- * even look at it.
+ * The journal of frees: which sample was freed with which number.  At intervals below 512k: a slot
+ * that was used long ago, or that the producer has read, is a cache line to wait for, and the
+ * thread that frees need not write to it, with the live set's map not even look at it; nor does the
+ * producer go from slot to slot, which takes the longer the more are live.
  *
  * A ring of entries; that of a number is at the number modulo their count.  A free's number is
  * taken, its entry written, and then the memory given back.  The producer, which takes events in

@@ -140,7 +140,7 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
 	struct hs_live_search search;
 	uint32_t number, count = 0;
 
-	if (hs_unlikely(hs_free_journal_is_kept()) && heap == HS_HEAP_MALLOC) {
+	if (hs_free_journal_is_kept() && heap == HS_HEAP_MALLOC) {
 		count = free_mapped(id, sequence);
 		if (!hs_live_index_is_table_used())
 			return count;
@@ -158,8 +158,7 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
 {
 	/* Two functions, for both in one would take more of a stack. */
-	return hs_unlikely(hs_free_journal_is_kept()) && heap == HS_HEAP_MALLOC &&
-			       !hs_live_map_is_used()
+	return hs_free_journal_is_kept() && heap == HS_HEAP_MALLOC && !hs_live_map_is_used()
 		       ? free_to_journal(id, sequence)
 		       : free_any(heap, id, sequence);
 }

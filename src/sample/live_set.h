@@ -6,8 +6,8 @@
  * also the record of the sample's free: freeing takes no ring space, so a free is
  * never lost.  Index: a hash table from address to slot, made of 32-byte buckets, and a
  * filter before it: a free of an address that was not sampled looks at one byte.  Where most
- * are sampled, a map of addresses instead (live_map.h); where many are, a journal of their frees
- * (free_journal.h).
+ * are sampled, a map of addresses instead (live_map.h); below an interval of 512k a journal of
+ * frees (free_journal.h).
  *
  * Life of a slot (who moves it):
  *

@@ -8,8 +8,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 
-/* In the frame of its callers: they are at the bottom of a small stack. */
-static inline __attribute__((always_inline)) bool may_wait(uintptr_t sp)
+bool hs_record_may_wait(uintptr_t sp)
 {
 	const struct hs_thread_state *thread = &hs_thread;
 	long policy;
@@ -23,17 +22,12 @@ static inline __attribute__((always_inline)) bool may_wait(uintptr_t sp)
 	return policy != SCHED_FIFO && policy != SCHED_RR;
 }
 
-bool hs_record_may_wait(uintptr_t sp)
-{
-	return may_wait(sp);
-}
-
 /* Whether this sample may wait for room, and from now on until when. */
 static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
 {
 	uint64_t now_ns = hs_sys_monotonic_ns();
 
-	if (now_ns < thread->block_after_ns || !may_wait(sp))
+	if (now_ns < thread->block_after_ns || !hs_record_may_wait(sp))
 		return false;
 	thread->block_end_ns = now_ns + hs_recorder.block_ns;
 	hs_stats_add(blocked, 1);

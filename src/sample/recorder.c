@@ -65,16 +65,16 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
  * be another on a small stack.
  */
 static inline __attribute__((always_inline)) struct hs_record *
-reserve(struct hs_thread_state *thread, uint64_t cookie, bool stackless)
+reserve(struct hs_thread_state *thread, uint32_t *stack_bytes, uint64_t cookie, bool stackless)
 {
 	uint32_t tid = hs_reentry_tid(thread);
 	struct hs_record *record =
-		hs_ring_reserve(hs_recorder.ring, sizeof *record + thread->sample.stack.bytes,
+		hs_ring_reserve(hs_recorder.ring, sizeof *record + *stack_bytes,
 				HS_RING_ORDINARY, tid, cookie, &thread->reservation);
 
 	if (hs_likely(record != NULL) || !stackless)
 		return record;
-	thread->sample.stack.bytes = 0;
+	*stack_bytes = 0;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT, tid, cookie,
 				 &thread->reservation);
 	if (record != NULL && !hs_recorder.stream)
@@ -129,8 +129,8 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	const struct hs_sample *sample = &thread->sample;
 	bool is_walked = record != NULL;
 	struct hs_live_ticket ticket;
+	uint32_t stack_bytes = sample->stack.bytes, place;
 	uint64_t number, cookie;
-	uint32_t place;
 
 	if (hs_unlikely(!hs_live_set_take(&ticket))) {
 		if (is_walked) {
@@ -140,19 +140,18 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 		return NO_SLOT;
 	}
 	cookie = ((uint64_t)ticket.slot + 1) << 32 | ticket.generation;
-	if (hs_unlikely(is_walked)) {
+	if (hs_unlikely(is_walked))
 		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);
-	} else {
-		record = reserve(thread, cookie, stackless);
-	}
+	else
+		record = reserve(thread, &stack_bytes, cookie, stackless);
 	if (hs_unlikely(record == NULL)) {
 		hs_live_set_cancel(ticket);
 		return NO_ROOM;
 	}
 	place = hs_ring_ticket(thread->reservation);
 	fill_record(record, thread, regs, is_walked);
-	if (hs_likely(!is_walked && sample->stack.bytes > 0))
-		hs_capture_copy(thread, regs->sp, record);
+	if (hs_likely(!is_walked && stack_bytes > 0))
+		hs_capture_copy(thread, regs->sp, stack_bytes, record);
 	else if (!is_walked)
 		fill_stackless(record);
 
@@ -209,7 +208,7 @@ static HS_SAMPLE_CODE __attribute__((noinline)) void supersede(const struct hs_s
 }
 
 /*
- * Walk in place, if that is planned; which takes room in the ring first.  Not where it is a slot
+ * Walk in place, if that is planned.  It takes room in the ring first, so not where it is a slot
  * that is missing: the room that is given up again would keep the reader busy, and that the waiting
  * threads.
  */

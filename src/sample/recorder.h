@@ -62,9 +62,9 @@ enum hs_recorded {
 };
 
 /*
- * Record thread->sample, a chosen allocation of any heap; its epoch is filled in.  What the heap
- * had in use under that id counts as freed first.  In the slow path: between hs_reentry_enter()
- * and _leave() of sample/reentry.h.
+ * Record thread->sample, a chosen allocation of any heap; its epoch and the plan for its stack are
+ * filled in.  What the heap had in use under that id counts as freed first.  In the slow path:
+ * between hs_reentry_enter() and _leave() of sample/reentry.h.
  */
 HS_SAMPLE_CODE enum hs_recorded hs_record_sample(struct hs_thread_state *thread,
 						 const struct hs_regs *regs);

@@ -32,7 +32,10 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 		atomic_store_explicit(&ring->used_units_max, used, memory_order_relaxed);
 }
 
-/* Whether another thread may write at the same time what writers write. */
+/*
+ * Whether writers must lock what they exchange, for there may be others: but for the reader, which
+ * changes it to the same, if at all.
+ */
 static bool must_lock(const struct hs_ring *ring)
 {
 	/* Not ||: one branch less. */
@@ -42,45 +45,12 @@ static bool must_lock(const struct hs_ring *ring)
 /*
  * The descriptor of head's ticket is claimed, and its record ends there: move the head on behind
  * it.  Anybody may; one succeeds.  Release: for hs_ring_reserve(); records are published by their
- * words.
+ * words.  Inlined, as claim(): calls would take twice the stack.
  */
-static void move_head(struct hs_ring *ring, uint64_t head, uint32_t end, bool is_locked)
+static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring, uint64_t head,
+							    uint32_t end, bool is_locked)
 {
 	hs_arch_compare_exchange(ring->head, &head, pack(ticket_of(head) + 1, end), is_locked);
-}
-
-/*
- * Where the units that are in use begin, if ring->anew is the tail's ticket: where that record has
- * begun in the next lap, as its word says, what is before is free.  Relaxed: should the word not
- * be seen yet, the ring looks fuller than it is.
- */
-static inline __attribute__((always_inline)) uint32_t
-used_from(const struct hs_ring *ring, uint64_t tail)
-{
-	uint32_t ticket = ticket_of(tail), position = position_of(tail);
-	uint64_t word =
-		atomic_load_explicit(&hs_ring_slot_of(ring, ticket)->word, memory_order_relaxed);
-
-	return word_is_of(ring, word, ticket) && word_is_anew(word) ? next_lap(ring, position)
-								    : position;
-}
-
-/* Where a record begins: its position, and where the units in use do. */
-struct place {
-	uint32_t begin, used_from;
-	bool is_anew;
-};
-
-/* The same, where ring->anew is the tail's ticket. */
-static inline __attribute__((always_inline)) struct place
-place_anew(const struct hs_ring *ring, uint64_t head, uint64_t tail)
-{
-	bool is_anew = ticket_of(head) == ticket_of(tail);
-	uint32_t begin = position_of(head);
-
-	if (is_anew)
-		begin = next_lap(ring, begin);
-	return (struct place){begin, is_anew ? begin : used_from(ring, tail), is_anew};
 }
 
 enum claim { CLAIMED, BEHIND, FULL };
@@ -90,19 +60,17 @@ static inline __attribute__((always_inline)) enum claim
 claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, uint32_t units,
       uint32_t tid, uint32_t *end)
 {
-	struct place place = {.begin = position_of(head)};
-	uint32_t ticket = ticket_of(head), used, anew;
+	uint32_t ticket = ticket_of(head), begin = position_of(head), used, anew;
 	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
-	bool is_locked = must_lock(ring);
 	/* Acquire: after the reader's clearing of the slot, should its tail be seen late. */
-	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire);
-	uint64_t tail;
+	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire), tail;
+	bool is_anew, is_locked;
 
 	/* Of the lap before, or the head is stale. */
 	if (hs_unlikely(!word_is_of(ring, word, ticket - ring->slot_count))) {
 		/* Another's, who has not moved the head on yet. */
 		if (word_is_of(ring, word, ticket))
-			move_head(ring, head, position_behind(ring, head, word), is_locked);
+			move_head(ring, head, position_behind(ring, head, word), must_lock(ring));
 		return BEHIND;
 	}
 	/* Acquire: pairs with let_begin_anew(); the tail, read next, is as new as it or newer. */
@@ -113,18 +81,19 @@ claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, ui
 	 * than it is, never emptier.
 	 */
 	tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
-	place.used_from = position_of(tail);
-	if (hs_unlikely(ticket_of(tail) == anew))
-		place = place_anew(ring, head, tail);
-	*end = place.begin + units_needed(ring, place.begin, units);
-	used = *end - place.used_from;
+	is_anew = ticket == anew && ticket == ticket_of(tail);
+	if (hs_unlikely(is_anew))
+		begin = next_lap(ring, begin);
+	*end = begin + units_needed(ring, begin, units);
+	used = *end - (is_anew ? begin : used_from(ring, tail, anew));
 	if (hs_unlikely(used > share->units) ||
 	    hs_unlikely(ticket - ticket_of(tail) >= share->slots))
 		return atomic_load_explicit(ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
+	/* Once for both, with nothing to wait for in between. */
+	is_locked = must_lock(ring);
 	if (hs_unlikely(!hs_arch_compare_exchange(
-		    &slot->word, &word, word_of(ring, ticket, place.is_anew, units, tid),
-		    is_locked)))
+		    &slot->word, &word, word_of(ring, ticket, is_anew, units, tid), is_locked)))
 		return BEHIND;
 	move_head(ring, head, *end, is_locked);
 	note_high_water(ring, used);
@@ -158,8 +127,8 @@ static void *data_before(const struct hs_ring *ring, uint32_t end, uint32_t unit
 	return ring->data + (size_t)((end - units) & (ring->units - 1)) * HS_RING_UNIT;
 }
 
-void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid, uint64_t cookie,
-		      uint64_t *open)
+void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, enum hs_ring_kind kind, uint32_t tid,
+		      uint64_t cookie, uint64_t *open)
 {
 	const struct hs_ring_share *share = &ring->shares[kind];
 	uint32_t units = (uint32_t)((bytes + HS_RING_UNIT - 1) / HS_RING_UNIT), end = 0;
@@ -228,14 +197,7 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 
 bool hs_ring_is_filling(const struct hs_ring *ring)
 {
-	/* The tail first: it never passes the head. */
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
-	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
-	uint32_t from = ticket_of(tail) == anew ? used_from(ring, tail) : position_of(tail);
-
-	return ticket_of(head) != ticket_of(tail) &&
-	       position_of(head) - from > ring->units / HS_RING_FILLING_SHARE;
+	return is_filling(ring);
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */

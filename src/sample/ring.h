@@ -41,7 +41,6 @@
 #include <stdint.h>
 
 #include "base/hot.h"
-#include "base/likely.h"
 
 /* Units of the data area: alignment of records. */
 #define HS_RING_UNIT 16
@@ -158,8 +157,8 @@ HS_SAMPLE_CODE void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
  * Called on: any thread, signal handlers too.  Blocks: never.
  * Returns where to write, or NULL when there is no room.
  */
-HS_SAMPLE_CODE void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, int kind, uint32_t tid,
-				     uint64_t cookie, uint64_t *open);
+HS_SAMPLE_CODE void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, enum hs_ring_kind kind,
+				     uint32_t tid, uint64_t cookie, uint64_t *open);
 
 /* The ticket of an open reservation, as hs_ring_reserve() notes it. */
 static inline uint32_t hs_ring_ticket(uint64_t open)
@@ -167,6 +166,7 @@ static inline uint32_t hs_ring_ticket(uint64_t open)
 	return (uint32_t)(open - 1);
 }
 
+/* A ticket's descriptor. */
 static inline struct hs_ring_slot *hs_ring_slot_of(const struct hs_ring *ring, uint32_t ticket)
 {
 	return &ring->slots[ticket & (ring->slot_count - 1)];
@@ -204,42 +204,14 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid);
 /* Wake the reader, from a nap too: somebody waits for it. */
 void hs_ring_wake_reader(struct hs_ring *ring);
 
-/* A napping reader is woken when this part of the ring is in use. */
-#define HS_RING_FILLING_SHARE 4
-
 /* Whether so much is in use that the reader should not put it off. */
 bool hs_ring_is_filling(const struct hs_ring *ring);
-
-/* False is certain; true may be wrong while it is begun anew. */
-static inline bool hs_ring_may_be_filling(const struct hs_ring *ring)
-{
-	/* The tail first: it never passes the head. */
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
-
-	return (uint32_t)head - (uint32_t)tail > ring->units / HS_RING_FILLING_SHARE;
-}
-
-/* The reader was seen asleep in that way: wake it, but from a nap only if the ring fills up. */
-HS_RARE void hs_ring_tell_sleeper(struct hs_ring *ring, uint32_t asleep);
 
 /*
  * A record was committed or abandoned: wake the reader if it sleeps, but from a nap only if the
  * ring fills up.  Any thread, signal handlers too.  One system call then, none otherwise.
  */
-static inline void hs_ring_tell_reader(struct hs_ring *ring)
-{
-	/*
-	 * The commit before and this load must not be swapped: the reader sets the flag
-	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
-	 * All four are sequentially consistent.
-	 */
-	uint32_t asleep = atomic_load(&ring->reader_asleep);
-
-	if (hs_unlikely(asleep == HS_RING_ASLEEP) ||
-	    (asleep != HS_RING_AWAKE && hs_unlikely(hs_ring_may_be_filling(ring))))
-		hs_ring_tell_sleeper(ring, asleep);
-}
+HS_SAMPLE_CODE void hs_ring_tell_reader(struct hs_ring *ring);
 
 /*
  * Wait until space may have come free, at most timeout_ns.  Returns false on timeout.

@@ -9,6 +9,9 @@
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
 #define BYTES_PER_SLOT 128
 
+/* What is kept for HS_RING_KEPT, of data and descriptors. */
+#define KEPT_SHARE 8
+
 /* How much of the ring is kept ready, and in what steps. */
 #define PREPARED_SHARE 16
 #define PAGE_BYTES 4096u
@@ -36,8 +39,8 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
 	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
 	set_share(&ring->shares[HS_RING_KEPT], ring->units, ring->slot_count);
-	set_share(&ring->shares[HS_RING_ORDINARY], ring->units - ring->units / 8,
-		  ring->slot_count - ring->slot_count / 8);
+	set_share(&ring->shares[HS_RING_ORDINARY], ring->units - ring->units / KEPT_SHARE,
+		  ring->slot_count - ring->slot_count / KEPT_SHARE);
 
 	/* The descriptors are zeroed, which is lap 0. */
 	atomic_store_explicit(ring->head, pack(ring->slot_count, 0), memory_order_relaxed);

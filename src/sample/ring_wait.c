@@ -6,6 +6,7 @@
 
 #include "base/likely.h"
 #include "base/sys.h"
+#include "sample/ring_word.h"
 
 /* A reader that should be awake is woken again after so many records. */
 #define WAKE_AGAIN_RECORDS 64u
@@ -14,7 +15,7 @@
 #define SLICE_NS 1000000
 
 /* seen: how the reader sleeps, not HS_RING_AWAKE.  If that has changed another wakes it. */
-static void wake(struct hs_ring *ring, uint32_t seen)
+static HS_RARE void wake(struct hs_ring *ring, uint32_t seen)
 {
 	if (seen == HS_RING_WOKEN ||
 	    atomic_compare_exchange_strong_explicit(&ring->reader_asleep, &seen, HS_RING_WOKEN,
@@ -31,10 +32,18 @@ static bool is_time_to_wake(const struct hs_ring *ring, uint32_t asleep)
 	return asleep != HS_RING_WOKEN || hs_ring_head_ticket(ring) % WAKE_AGAIN_RECORDS == 0;
 }
 
-void hs_ring_tell_sleeper(struct hs_ring *ring, uint32_t asleep)
+void hs_ring_tell_reader(struct hs_ring *ring)
 {
-	if (asleep == HS_RING_ASLEEP ||
-	    (hs_ring_is_filling(ring) && is_time_to_wake(ring, asleep)))
+	/*
+	 * The commit before and this load must not be swapped: the reader sets the flag
+	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
+	 * All four are sequentially consistent.
+	 */
+	uint32_t asleep = atomic_load(&ring->reader_asleep);
+
+	if (hs_unlikely(asleep == HS_RING_ASLEEP) ||
+	    (asleep != HS_RING_AWAKE && hs_unlikely(is_filling(ring)) &&
+	     is_time_to_wake(ring, asleep)))
 		wake(ring, asleep);
 }
 

@@ -96,11 +96,11 @@ static HS_SAMPLE_DATA struct {
 	{0x83126e98, 0xf73da38d}, {0x81020408, 0xfd1a708b},
 };
 
-/* log2(e) in units of 2^-30, and a half, a third, a quarter of it. */
+/* log2(e), and parts of it, in units of 2^-30. */
 #define LOG2E_Q30 0x5c551d95l
-#define LOG2E_2_Q30 0x2e2a8ecal
-#define LOG2E_3_Q30 0x1ec709dcl
-#define LOG2E_4_Q30 0x17154765l
+#define LOG2E_HALF_Q30 0x2e2a8ecal
+#define LOG2E_THIRD_Q30 0x1ec709dcl
+#define LOG2E_QUARTER_Q30 0x17154765l
 
 static int64_t multiply_q32(int64_t a, int64_t b)
 {
@@ -119,9 +119,9 @@ static uint64_t negative_log2(uint64_t u)
 	/* The mantissa divided by c is 1 + near, |near| <= 1/64: units of 2^-32. */
 	int64_t near = (int64_t)(mantissa * parts[part].reciprocal - ((uint64_t)1 << 63)) >> 31;
 	/* log2(1 + near) is near times this: four terms of its series. */
-	int64_t slope = LOG2E_3_Q30 - multiply_q32(near, LOG2E_4_Q30);
+	int64_t slope = LOG2E_THIRD_Q30 - multiply_q32(near, LOG2E_QUARTER_Q30);
 
-	slope = LOG2E_2_Q30 - multiply_q32(near, slope);
+	slope = LOG2E_HALF_Q30 - multiply_q32(near, slope);
 	slope = LOG2E_Q30 - multiply_q32(near, slope);
 	return ((uint64_t)(zeros + 1) << 32) - parts[part].logarithm -
 	       (uint64_t)(near * slope >> 30);

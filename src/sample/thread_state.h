@@ -41,10 +41,10 @@ struct hs_sample {
 		uint64_t interval_bytes; /* the countdown was drawn with it */
 		uint64_t weight;         /* if is_weighed: units of 1 / HS_WEIGHT_ONE */
 	};
-	uint32_t heap;
+	uint16_t heap;
+	bool is_weighed;
 	uint32_t epoch; /* hs_epoch */
 	struct hs_stack_plan stack;
-	bool is_weighed;
 };
 
 struct hs_thread_state {

@@ -16,37 +16,16 @@
 
 #include "arch/regs.h"
 #include "base/hot.h"
-#include "base/likely.h"
-#include "sample/heap.h"
 #include "sample/known_pcs.h"
 #include "sample/record.h"
 #include "sample/thread_state.h"
 #include "sample/trail.h"
 
 /*
- * Stacks are walked in place at intervals up to this: there samples follow each other so
- * closely that the rows are in the processor's cache.  Where they are not, each frame waits for
- * memory, and the copy, which does not, is done sooner; but for large stacks, whose copies also
- * take the caches and fill the ring.
- */
-#define HS_WALK_MOST_INTERVAL ((uint64_t)16 << 10)
-#define HS_WALK_LARGE_STACK_BYTES 8192u
-
-/* Whether a sample is to be walked, if that can be done.  What there is of its stack is planned. */
-static inline bool hs_walk_is_worth_it(const struct hs_sample *sample)
-{
-	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
-							    : sample->interval_bytes;
-
-	return hs_unlikely(interval <= HS_WALK_MOST_INTERVAL) ||
-	       hs_unlikely(sample->stack.bytes >= HS_WALK_LARGE_STACK_BYTES);
-}
-
-/*
- * Reserve a ring record and walk the stack of a call site into it as planned, if that can be
- * done.  Filled in are the frames, at most as many as are wanted, stack_bytes and flags.  The
- * reservation is open, without a cookie yet: a walk that comes to nothing must not give a slot
- * back.
+ * Reserve a ring record and walk the stack of a call site into it as planned, if that can be done;
+ * only where thread->sample.stack.walks.  Filled in are the frames, at most as many as are wanted,
+ * stack_bytes and flags.  The reservation is open, without a cookie yet: a walk that comes to
+ * nothing must not give a slot back.
  * Returns the record, or NULL: the stack has to be copied.
  */
 HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,

@@ -30,7 +30,10 @@
 #define SMALL_MAP_SHARE 16
 #define MAP_RANGE_SHARE 8
 
-/* Entries of the journal of frees. */
+/*
+ * Entries of the journal of frees.  From SPARSE_INTERVAL_BYTES on there is none: frees of samples
+ * are so few that lists of slots do, and 128 KiB stay untouched.
+ */
 #define JOURNAL ((uint64_t)128 << 10)
 #define SMALL_JOURNAL ((uint64_t)16 << 10)
 

@@ -34,7 +34,7 @@
 enum { DEPTH = 20, STACKS = 10000, DUMP_STACKS = 20000, DUMP_SAMPLES = 100000 };
 enum { BATCH = 64 /* records, as session/threads.c takes them */ };
 enum { ROUNDS = 9, SIZES = 4 /* 10^3 to 10^6 */ };
-enum { JOURNAL = 16384 /* frees, as session/make_buffers.c has it at 4 KiB */ };
+enum { JOURNAL = 16384 /* frees, as session/make_buffers.c has it, without a map */ };
 
 #define MOST 1000000u /* live samples */
 #define FIRST_BLOCK UINT64_C(0x7f0000000000)

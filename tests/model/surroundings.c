@@ -114,10 +114,12 @@ void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 	thread->sample.stack = (struct hs_stack_plan){.bytes = 0};
 }
 
-void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, struct hs_record *record)
+void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
+		     struct hs_record *record)
 {
 	(void)thread;
 	(void)sp;
+	(void)room;
 	(void)record;
 }
 

@@ -54,7 +54,7 @@ expect_profiles 1
 
 # Threads allocate while others fork: nothing hangs (the limit is far above what it takes).
 need timeout
-for interval in 64k 64; do
+for interval in 512k 64k 64; do
 	run_profiled "often.$interval" "HEAPSAMPLE_INTERVAL=$interval" \
 		HEAPSAMPLE_PROGRAMS=victim_process -- \
 		timeout 250 "$victims/victim_process" fork-often

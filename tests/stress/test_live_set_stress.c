@@ -3,7 +3,7 @@
  * Four threads allocate, free and move made-up addresses, which they hand to each other,
  * while a producer recycles slots and grows the tables.  At the end no slot is in use,
  * each free was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map for so many of
- * the regions, and a journal that is full now and then.
+ * the regions.  JOURNAL: with a journal that is full now and then.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -162,6 +162,8 @@ static void test_every_free_is_delivered_once(void)
 #ifdef MAP_SHEETS
 	hs_live_table_without_filter();
 	CHECK_INT(hs_live_map_init(MAP_SHEETS * HS_MAP_SHEET_CELLS * sizeof(uint32_t)), 0);
+#endif
+#ifdef JOURNAL
 	CHECK_INT(hs_free_journal_init(JOURNAL), 0);
 #endif
 	CHECK_INT(hs_live_set_init(100000, 100), 0);

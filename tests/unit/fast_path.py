@@ -25,9 +25,10 @@ HEAPS = 256  # HS_HEAP_LIMIT
 CODE_PAGES = 3
 SAMPLE_CODE = """
 malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_allocation
-hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan
-hs_live_set_fetch hs_ring_fetch supersede hs_walk_record try_record hs_live_set_take hs_ring_reserve hs_capture_copy
-hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_commit hs_session_recorded
+hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan hs_live_set_fetch
+hs_ring_fetch supersede hs_walk_record try_record hs_live_set_take hs_ring_reserve
+hs_capture_copy hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_commit
+hs_ring_tell_reader hs_session_recorded
 """.split()
 
 

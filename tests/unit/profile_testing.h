@@ -32,9 +32,11 @@ union test_record {
 static inline void set_up(void)
 {
 	CHECK_INT(hs_arena_init(256 * MIB), 0);
-#ifdef JOURNAL
+#ifdef MAP_BYTES
 	hs_live_table_without_filter();
-	CHECK_INT(hs_live_map_init(64 * MIB), 0);
+	CHECK_INT(hs_live_map_init(MAP_BYTES), 0);
+#endif
+#ifdef JOURNAL
 	CHECK_INT(hs_free_journal_init(JOURNAL), 0);
 #endif
 	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);

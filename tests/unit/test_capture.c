@@ -29,7 +29,7 @@ static void run(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 	out.record.tid = (uint32_t)hs_sys_gettid();
 	hs_capture_plan(thread, sp, limit);
 	CHECK(thread->sample.stack.bytes <= limit);
-	hs_capture_copy(thread, sp, &out.record);
+	hs_capture_copy(thread, sp, thread->sample.stack.bytes, &out.record);
 	CHECK(out.record.stack_bytes <= thread->sample.stack.bytes);
 	CHECK(out.record.stack[thread->sample.stack.bytes] == 0xee); /* nothing past it */
 }

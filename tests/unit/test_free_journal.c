@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The journal of frees: entries in time, ahead and late, and what the producer makes of them. */
+#define MAP_BYTES (64 * MIB)
 #define JOURNAL 16384
 #define LAPS 4096 /* as far as an entry can tell */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* test_producer_orders with most frees in the journal. */
+/* test_producer_orders with most samples in the map, and most frees in the journal. */
+#define MAP_BYTES (64 * MIB)
 #define JOURNAL 512
 
 #include "test_producer_orders.c"
