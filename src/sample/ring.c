@@ -25,6 +25,9 @@
 /* A ring that is empty begins a new lap when more than this part of the last one is behind. */
 #define ANEW_SHARE 16
 
+/* A napping reader is woken when this part of the ring is in use. */
+#define FILLING_SHARE 4
+
 static void note_high_water(struct hs_ring *ring, uint32_t used)
 {
 	/* Relaxed, and a lost update is allowed: a statistic. */
@@ -51,6 +54,24 @@ static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring
 							    uint32_t end, bool is_locked)
 {
 	hs_arch_compare_exchange(ring->head, &head, pack(ticket_of(head) + 1, end), is_locked);
+}
+
+/*
+ * Where the units that are in use begin.  anew: ring->anew.  Where it is the tail's ticket, as for
+ * the length of most naps, and that record has begun in the next lap, as its word says, what is
+ * before is free.  Relaxed: should the word not be seen yet, the ring looks fuller than it is.
+ */
+static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_ring *ring,
+								uint64_t tail, uint32_t anew)
+{
+	uint32_t ticket = ticket_of(tail), position = position_of(tail);
+	uint64_t word;
+
+	if (ticket != anew)
+		return position;
+	word = atomic_load_explicit(&hs_ring_slot_of(ring, ticket)->word, memory_order_relaxed);
+	return word_is_of(ring, word, ticket) && word_is_anew(word) ? next_lap(ring, position)
+								    : position;
 }
 
 enum claim { CLAIMED, BEHIND, FULL };
@@ -197,7 +218,13 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 
 bool hs_ring_is_filling(const struct hs_ring *ring)
 {
-	return is_filling(ring);
+	/* The tail first: it never passes the head. */
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
+	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
+	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
+
+	return ticket_of(head) != ticket_of(tail) &&
+	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
 }
 
 /* A writer that was stopped between its claim and the next step has not moved the head on. */

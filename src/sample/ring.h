@@ -205,7 +205,7 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid);
 void hs_ring_wake_reader(struct hs_ring *ring);
 
 /* Whether so much is in use that the reader should not put it off. */
-bool hs_ring_is_filling(const struct hs_ring *ring);
+HS_SAMPLE_CODE bool hs_ring_is_filling(const struct hs_ring *ring);
 
 /*
  * A record was committed or abandoned: wake the reader if it sleeps, but from a nap only if the

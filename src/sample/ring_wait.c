@@ -6,7 +6,6 @@
 
 #include "base/likely.h"
 #include "base/sys.h"
-#include "sample/ring_word.h"
 
 /* A reader that should be awake is woken again after so many records. */
 #define WAKE_AGAIN_RECORDS 64u
@@ -42,7 +41,7 @@ void hs_ring_tell_reader(struct hs_ring *ring)
 	uint32_t asleep = atomic_load(&ring->reader_asleep);
 
 	if (hs_unlikely(asleep == HS_RING_ASLEEP) ||
-	    (asleep != HS_RING_AWAKE && hs_unlikely(is_filling(ring)) &&
+	    (asleep != HS_RING_AWAKE && hs_unlikely(hs_ring_is_filling(ring)) &&
 	     is_time_to_wake(ring, asleep)))
 		wake(ring, asleep);
 }

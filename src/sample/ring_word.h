@@ -29,9 +29,6 @@ static inline uint64_t pack(uint32_t ticket, uint32_t position)
 #define LAP_SHIFT 41
 #define LAP_MASK 0x7fffffu
 
-/* A napping reader is woken when this part of the ring is in use. */
-#define FILLING_SHARE 4
-
 static inline uint32_t lap_of(const struct hs_ring *ring, uint32_t ticket)
 {
 	return ticket >> ring->slot_lg & LAP_MASK;
@@ -81,35 +78,6 @@ static inline uint32_t units_needed(const struct hs_ring *ring, uint32_t positio
 	uint32_t offset = position & (ring->units - 1);
 
 	return offset + units > ring->units ? ring->units - offset + units : units;
-}
-
-/*
- * Where the units that are in use begin.  anew: ring->anew.  Where it is the tail's ticket, as for
- * the length of most naps, and that record has begun in the next lap, as its word says, what is
- * before is free.  Relaxed: should the word not be seen yet, the ring looks fuller than it is.
- */
-static inline uint32_t used_from(const struct hs_ring *ring, uint64_t tail, uint32_t anew)
-{
-	uint32_t ticket = ticket_of(tail), position = position_of(tail);
-	uint64_t word;
-
-	if (ticket != anew)
-		return position;
-	word = atomic_load_explicit(&hs_ring_slot_of(ring, ticket)->word, memory_order_relaxed);
-	return word_is_of(ring, word, ticket) && word_is_anew(word) ? next_lap(ring, position)
-								    : position;
-}
-
-/* Whether so much is in use that the reader should not put it off. */
-static inline bool is_filling(const struct hs_ring *ring)
-{
-	/* The tail first: it never passes the head. */
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
-	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
-
-	return ticket_of(head) != ticket_of(tail) &&
-	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
 }
 
 /* Where the record ends that this word is of.  at: its ticket and position. */

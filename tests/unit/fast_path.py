@@ -28,7 +28,7 @@ malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_alloc
 hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan hs_live_set_fetch
 hs_ring_fetch supersede hs_walk_record try_record hs_live_set_take hs_ring_reserve
 hs_capture_copy hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_commit
-hs_ring_tell_reader hs_session_recorded
+hs_ring_is_filling hs_ring_tell_reader hs_session_recorded
 """.split()
 
 
