@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies the calling thread's stack into a ring record: from the call site's stack
- * pointer up to the known end of the stack, at most a limit.  Never unwinds.
+ * Plans what a sample is to have of the calling thread's stack, and copies that into a ring
+ * record: from the call site's stack pointer up to the known end of the stack, at most a limit.
+ * Never unwinds; where the plan is a walk in place, that is sample/walk.h's.
  *
  * Both ends of a stack must be known, or the copy goes through the kernel, which
  * cannot fault: coroutine stacks, alternate signal stacks, threads made by a raw

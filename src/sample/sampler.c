@@ -72,28 +72,44 @@ uint64_t hs_sampler_next_stream(void)
 }
 
 /*
- * For the mantissas from 1 + k/32 on, about their middle c = 1 + (2k + 1)/64: 1/c and log2(c), in
- * units of 2^-32.  Never written: not const, to be in the page of HS_SAMPLE_DATA.
+ * For the mantissas from 1 + k/32 on, about their middle c = 1 + (2k + 1)/64: 1/c in units of
+ * 2^-63, log2(c) in units of 2^-38.  Never written: not const, to be in the page of HS_SAMPLE_DATA.
  */
 static HS_SAMPLE_DATA struct {
-	uint32_t reciprocal, logarithm;
+	uint64_t reciprocal, logarithm;
 } parts[32] = {
-	{0xfc0fc0fc, 0x05b9e5a1}, {0xf4898d60, 0x10eb389f},
-	{0xed7303b6, 0x1bc84240}, {0xe6c2b448, 0x2655d3c4},
-	{0xe070381c, 0x309857a0}, {0xda740da7, 0x3a93dc98},
-	{0xd4c77b03, 0x444c1f6b}, {0xcf6474a9, 0x4dc4933a},
-	{0xca4587e7, 0x570068e7}, {0xc565c87b, 0x6002958c},
-	{0xc0c0c0c1, 0x68cdd829}, {0xbc52640c, 0x7164beb4},
-	{0xb81702e0, 0x79c9aa87}, {0xb40b40b4, 0x81fed45c},
-	{0xb02c0b03, 0x8a064fd5}, {0xac769184, 0x91e20ea1},
-	{0xa8e83f57, 0x9993e355}, {0xa57eb503, 0xa11d83f4},
-	{0xa237c32b, 0xa8808c38}, {0x9f1165e7, 0xafbe7fa0},
-	{0x9c09c09c, 0xb6d8cb53}, {0x991f1a51, 0xbdd0c7c9},
-	{0x964fda6c, 0xc4a7ba58}, {0x939a85c4, 0xcb5ed695},
-	{0x90fdbc09, 0xd1f73f9c}, {0x8e78356d, 0xd8720935},
-	{0x8c08c08c, 0xded038e6}, {0x89ae408a, 0xe512c6e5},
-	{0x8767ab5f, 0xeb3a9f01}, {0x85340853, 0xf148a170},
-	{0x83126e98, 0xf73da38d}, {0x81020408, 0xfd1a708b},
+	{0x7e07e07e07e07e07, 0x016e79685c},
+	{0x7a44c6afc2dd9ca8, 0x043ace27e9},
+	{0x76b981dae6076b98, 0x06f210902b},
+	{0x73615a240e6c2b44, 0x099574f13c},
+	{0x70381c0e070381c0, 0x0c2615e818},
+	{0x6d3a06d3a06d3a06, 0x0ea4f72619},
+	{0x6a63bd81a98ef606, 0x111307dad3},
+	{0x67b23a5440cf6474, 0x137124cea5},
+	{0x6522c3f35ba78194, 0x15c01a39fc},
+	{0x62b2e43dafcea68d, 0x1800a56316},
+	{0x6060606060606060, 0x1a33760a7f},
+	{0x5e293205e293205e, 0x1c592fad29},
+	{0x5c0b81702e05c0b8, 0x1e726aa1e7},
+	{0x5a05a05a05a05a05, 0x207fb5172f},
+	{0x5816058160581605, 0x228193f544},
+	{0x563b48c20563b48c, 0x247883a84e},
+	{0x54741fab8be05474, 0x2664f8d569},
+	{0x52bf5a814afd6a05, 0x284760fd31},
+	{0x511be1958b67ebb9, 0x2a20230e11},
+	{0x4f88b2f392a409f1, 0x2bef9fe83c},
+	{0x4e04e04e04e04e04, 0x2db632d4ec},
+	{0x4c8f8d28ac42fd9b, 0x2f7431f26a},
+	{0x4b27ed3604b27ed3, 0x3129ee960e},
+	{0x49cd42e2049cd42e, 0x32d7b5a559},
+	{0x487ede0487ede048, 0x347dcfe71c},
+	{0x473c1ab68a0473c1, 0x361c824d7a},
+	{0x4604604604604604, 0x37b40e398d},
+	{0x44d72044d72044d7, 0x3944b1b952},
+	{0x43b3d5af9a723f78, 0x3acea7c066},
+	{0x429a0429a0429a04, 0x3c52285c1c},
+	{0x4189374bc6a7ef9d, 0x3dcf68e367},
+	{0x4081020408102040, 0x3f469c22f0},
 };
 
 /* log2(e), and parts of it, in units of 2^-30. */
@@ -101,30 +117,39 @@ static HS_SAMPLE_DATA struct {
 #define LOG2E_HALF_Q30 0x2e2a8ecal
 #define LOG2E_THIRD_Q30 0x1ec709dcl
 #define LOG2E_QUARTER_Q30 0x17154765l
+#define LOG2E_FIFTH_Q30 0x12776c51l
 
-static int64_t multiply_q32(int64_t a, int64_t b)
+static int64_t multiply_q38(int64_t a, int64_t b)
 {
-	return a * b >> 32;
+	return a * b >> 38;
 }
 
 /*
- * -log2(u / 2^64) in units of 2^-32, for u > 0: at most one too small or 7 too large, and never
- * negative (looked at for all mantissas of 32 bits).
+ * log2(1 + e) in units of 2^-38, e too, for |e| <= 1/64: e times the first five terms of its
+ * series; the next is below 2^-37.  Each product fits 63 bits.
  */
+static int64_t log2_of_1_plus(int64_t e)
+{
+	int64_t slope = LOG2E_QUARTER_Q30 - multiply_q38(e, LOG2E_FIFTH_Q30);
+
+	slope = LOG2E_THIRD_Q30 - multiply_q38(e, slope);
+	slope = LOG2E_HALF_Q30 - multiply_q38(e, slope);
+	slope = LOG2E_Q30 - multiply_q38(e, slope);
+	return e * slope >> 30;
+}
+
+/* -log2(u / 2^64) in units of 2^-32, rounded, for u > 0. */
 static uint64_t negative_log2(uint64_t u)
 {
 	unsigned zeros = (unsigned)__builtin_clzll(u);
-	uint64_t mantissa = u << zeros >> 32; /* in [1, 2), units of 2^-31 */
-	unsigned part = mantissa >> 26 & 31;
-	/* The mantissa divided by c is 1 + near, |near| <= 1/64: units of 2^-32. */
-	int64_t near = (int64_t)(mantissa * parts[part].reciprocal - ((uint64_t)1 << 63)) >> 31;
-	/* log2(1 + near) is near times this: four terms of its series. */
-	int64_t slope = LOG2E_THIRD_Q30 - multiply_q32(near, LOG2E_QUARTER_Q30);
+	uint64_t mantissa = u << zeros; /* in [1, 2), units of 2^-63 */
+	unsigned part = mantissa >> 58 & 31;
+	/* The mantissa divided by c: near 1. */
+	uint64_t near = (uint64_t)((unsigned __int128)mantissa * parts[part].reciprocal >> 63);
+	int64_t logarithm = log2_of_1_plus((int64_t)(near - ((uint64_t)1 << 63)) >> 25) +
+			    (int64_t)parts[part].logarithm;
 
-	slope = LOG2E_HALF_Q30 - multiply_q32(near, slope);
-	slope = LOG2E_Q30 - multiply_q32(near, slope);
-	return ((uint64_t)(zeros + 1) << 32) - parts[part].logarithm -
-	       (uint64_t)(near * slope >> 30);
+	return ((uint64_t)(zeros + 1) << 32) - (uint64_t)((logarithm + 32) >> 6);
 }
 
 static uint64_t draw_bytewise(uint64_t *random, uint64_t interval)

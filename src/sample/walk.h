@@ -10,7 +10,6 @@
 #ifndef HS_SAMPLE_WALK_H
 #define HS_SAMPLE_WALK_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

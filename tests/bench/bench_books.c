@@ -334,7 +334,7 @@ static void apart(void (*measure)(uint32_t n), uint32_t n)
 }
 
 /* Medians; of the ratio also the least and the most. */
-static void print_pairs(int live, int size)
+static void print_pairs(uint32_t live, int size)
 {
 	double ns[ROUNDS], ratios[ROUNDS];
 
@@ -344,23 +344,24 @@ static void print_pairs(int live, int size)
 	}
 	sort(ns);
 	sort(ratios);
-	printf("%8d %10.0f %10.2f   %.2f (%.2f..%.2f)\n", live, ns[ROUNDS / 2],
+	printf("%8" PRIu32 " %10.0f %10.2f   %.2f (%.2f..%.2f)\n", live, ns[ROUNDS / 2],
 	       1e3 / ns[ROUNDS / 2], ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1]);
 }
 
 /* In turns: what else the machine does is then shared by all sizes. */
 static void measure_all_pairs(void (*measure)(uint32_t live), const char *where, uint32_t most)
 {
-	for (int round = 0; round < ROUNDS; round++) {
-		uint32_t live = 1000;
+	uint32_t live;
+	int size;
 
-		for (int size = 0; size < SIZES && live <= most; size++, live *= 10) {
+	for (int round = 0; round < ROUNDS; round++) {
+		for (size = 0, live = 1000; size < SIZES && live <= most; size++, live *= 10) {
 			pair_result = &pair_ns[size][round];
 			apart(measure, live);
 		}
 	}
 	printf("%8s %10s %10s   to 10^3, frees %s\n", "live", "ns a pair", "M pairs/s", where);
-	for (int size = 0, live = 1000; size < SIZES && live <= (int)most; size++, live *= 10)
+	for (size = 0, live = 1000; size < SIZES && live <= most; size++, live *= 10)
 		print_pairs(live, size);
 }
 

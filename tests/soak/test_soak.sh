@@ -7,5 +7,5 @@
 # Not what is kept as the result of a long one.
 unset HS_RESULTS
 "$python" "$source_directory/scripts/soak" --build "$build_directory" \
-	--seconds "${SOAK_SECONDS:-10}" || fail "the soak"
+	--seconds "${SOAK_SECONDS:-15}" || fail "the soak"
 finish
