@@ -31,7 +31,7 @@ static _Atomic uint64_t *place(uint64_t number)
 
 static uint64_t lap_of(uint64_t number)
 {
-	return number / hs_free_journal.count;
+	return number >> hs_free_journal.lg;
 }
 
 /* An entry has the lowest bits of its lap; one of so many laps to come, or else of one before. */
@@ -57,7 +57,11 @@ int hs_free_journal_init(uint64_t count)
 
 	if (entries == NULL || hs_arena_commit(entries, bytes) != 0)
 		return -ENOMEM;
-	hs_free_journal = (struct hs_free_journal){.entries = entries, .count = count};
+	hs_free_journal = (struct hs_free_journal){
+		.entries = entries,
+		.count = count,
+		.lg = (unsigned)__builtin_ctzll(count),
+	};
 	return 0;
 }
 

@@ -29,6 +29,7 @@
 struct hs_free_journal {
 	_Atomic uint64_t *entries;
 	uint64_t count; /* a power of two */
+	unsigned lg;    /* its logarithm */
 };
 extern HS_HIDDEN struct hs_free_journal hs_free_journal;
 

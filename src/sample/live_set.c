@@ -146,9 +146,9 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 	return true;
 }
 
-bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t id)
+bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, uint64_t id)
 {
-	struct hs_live_slot *slot = hs_live_slot(ticket.slot);
+	struct hs_live_slot *slot = hs_live_slot(ticket->slot);
 	uint64_t key = hs_live_key(heap, id);
 
 	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
@@ -164,9 +164,9 @@ bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t
 			!hs_alone_compare_exchange(&slot->state, &state, live)))
 		return false;
 	if (hs_unlikely(hs_live_map_is_used()) && heap == HS_HEAP_MALLOC &&
-	    hs_live_map_insert(key, ticket.slot))
+	    hs_live_map_insert(key, ticket->slot))
 		return true;
-	if (hs_likely(hs_live_index_insert(key, ticket.slot)))
+	if (hs_likely(hs_live_index_insert(key, ticket->slot)))
 		return true;
 	hs_slot_move_state(slot, HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;

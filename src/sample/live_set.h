@@ -162,13 +162,15 @@ HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
 
 /*
  * Enter a heap's id and make the slot LIVE.  False when the index has no room there (the
- * slot stays FILLING).
+ * slot stays FILLING).  ticket: by reference, for in a register it would be one load of two stores,
+ * which waits until both are in the cache.
  */
-HS_SAMPLE_CODE bool hs_live_set_insert_id(struct hs_live_ticket ticket, uint32_t heap, uint64_t id);
+HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap,
+					  uint64_t id);
 
 static inline bool hs_live_set_insert(struct hs_live_ticket ticket, const void *address)
 {
-	return hs_live_set_insert_id(ticket, HS_HEAP_MALLOC, (uintptr_t)address);
+	return hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, (uintptr_t)address);
 }
 
 /* Give back a slot that was taken and not inserted. */

@@ -35,14 +35,21 @@ static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
 	uint64_t unsettled = thread->drawn - thread->guarded_countdown;
 	uint64_t drawn = NEVER;
 
+	if (hs_unlikely(thread->interval_bytes != interval)) {
+		/* In this order, should a handler jump out in between: it is never another's. */
+		thread->scale = 0;
+		atomic_signal_fence(memory_order_seq_cst);
+		thread->interval_bytes = interval;
+	}
 	if (hs_likely(interval != 0)) {
-		drawn = hs_sampler_draw(&thread->random, interval);
+		if (hs_unlikely(thread->scale == 0))
+			thread->scale = hs_sampler_scale(interval);
+		drawn = hs_sampler_draw(&thread->random, interval, thread->scale);
 	} else {
 		/* There is no sample to come that would. */
 		hs_stats_add(allocated_bytes, unsettled);
 		unsettled = 0;
 	}
-	thread->interval_bytes = interval;
 	/* They agree, should a handler jump out before the end. */
 	thread->drawn = drawn + unsettled;
 	thread->guarded_countdown = drawn;
@@ -155,7 +162,7 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	else if (!is_walked)
 		fill_stackless(record);
 
-	if (hs_unlikely(!hs_live_set_insert_id(ticket, sample->heap, sample->id))) {
+	if (hs_unlikely(!hs_live_set_insert_id(&ticket, sample->heap, sample->id))) {
 		hs_reentry_abandon(thread);
 		return NO_SLOT;
 	}

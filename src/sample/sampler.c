@@ -126,16 +126,18 @@ static int64_t multiply_q38(int64_t a, int64_t b)
 
 /*
  * log2(1 + e) in units of 2^-38, e too, for |e| <= 1/64: e times the first five terms of its
- * series; the next is below 2^-37.  Each product fits 63 bits.
+ * series; the next is below 2^-37.  Each product fits 63 bits.  In pairs, by powers of e squared,
+ * which do not wait for each other (Estrin's scheme).
  */
 static int64_t log2_of_1_plus(int64_t e)
 {
-	int64_t slope = LOG2E_QUARTER_Q30 - multiply_q38(e, LOG2E_FIFTH_Q30);
+	/* Without its last bits: e squared would not fit. */
+	int64_t squared = (e >> 2) * (e >> 2) >> 34;
+	int64_t high = multiply_q38(squared, LOG2E_FIFTH_Q30);
+	int64_t middle = LOG2E_THIRD_Q30 - multiply_q38(e, LOG2E_QUARTER_Q30) + high;
+	int64_t low = LOG2E_Q30 - multiply_q38(e, LOG2E_HALF_Q30);
 
-	slope = LOG2E_THIRD_Q30 - multiply_q38(e, slope);
-	slope = LOG2E_HALF_Q30 - multiply_q38(e, slope);
-	slope = LOG2E_Q30 - multiply_q38(e, slope);
-	return e * slope >> 30;
+	return e * (low + multiply_q38(squared, middle)) >> 30;
 }
 
 /* -log2(u / 2^64) in units of 2^-32, rounded, for u > 0. */
@@ -169,23 +171,26 @@ static uint32_t twelfth(uint64_t interval)
 	return interval < (1u << 20) / 12 ? (1u << 20) / 12 / (uint32_t)interval : 0;
 }
 
-uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval)
+/*
+ * Inversion: a countdown is floor(-ln u * s) + 1, with s = -1 / ln(1 - 1/n)
+ * = n - 1/2 - 1/(12 n) - ..., in units of 2^-20; the terms left out are below 2^-24 of it.  The
+ * scale is s ln 2.
+ */
+uint64_t hs_sampler_scale(uint64_t interval)
 {
-	if (hs_unlikely(interval <= 1))
-		return 1;
-	if (hs_unlikely(interval <= BYTEWISE_INTERVAL))
-		return draw_bytewise(random, interval);
-
-	/*
-	 * Inversion: floor(-ln u * s) + 1, with s = -1 / ln(1 - 1/n)
-	 * = n - 1/2 - 1/(12 n) - ..., in units of 2^-20; the terms left out are below
-	 * 2^-24 of it.
-	 */
 	uint64_t scale = (interval << 20) - (1u << 19) - twelfth(interval);
-	uint64_t log2_scale = (uint64_t)((unsigned __int128)scale * LN2_Q64 >> 64);
-	uint64_t u = hs_sampler_random(random) | 1;
 
-	return (uint64_t)((unsigned __int128)negative_log2(u) * log2_scale >> 52) + 1;
+	return (uint64_t)((unsigned __int128)scale * LN2_Q64 >> 64);
+}
+
+uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval, uint64_t scale)
+{
+	uint64_t u;
+
+	if (hs_unlikely(interval <= BYTEWISE_INTERVAL))
+		return interval <= 1 ? 1 : draw_bytewise(random, interval);
+	u = hs_sampler_random(random) | 1;
+	return (uint64_t)((unsigned __int128)negative_log2(u) * scale >> 52) + 1;
 }
 
 /* Probabilities are in units of 2^-64, a little less than they are. */

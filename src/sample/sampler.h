@@ -105,11 +105,14 @@ static inline bool hs_sampler_passes(size_t size)
 	return true;
 }
 
+/* What countdowns of an interval are drawn with, to be kept as long as that holds.  Not 0. */
+uint64_t hs_sampler_scale(uint64_t interval_bytes);
+
 /*
  * Draw a countdown: the number of bytes up to and including the next sampled one,
- * at least 1.  random: generator state, advanced.
+ * at least 1.  random: generator state, advanced.  scale: the interval's.
  */
-HS_SAMPLE_CODE uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes);
+HS_SAMPLE_CODE uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes, uint64_t scale);
 
 /* 1 / p(size) in units of 1 / HS_WEIGHT_ONE. */
 uint64_t hs_sampler_weight(uint64_t size, uint64_t interval_bytes);

@@ -24,21 +24,34 @@
 #define HS_TRAILS 64u
 #define HS_TRAIL_PLACES 512u
 
-/* What the fields of a step hold. */
-#define HS_STEP_PC_MOST (((uint64_t)1 << 48) - 1)
-#define HS_STEP_FP_WORDS_MOST 0xffu
-
-/* From a frame to its caller, by the stack or frame pointer. */
-struct hs_step {
-	uint64_t pc : 48; /* a return address: no two in the program differ further up; 0: none */
-	uint64_t fp_words : 8; /* the caller's frame pointer stands that far below its stack pointer
-				*/
-	uint64_t is_by_fp : 1;
-	uint64_t is_last : 1; /* there is no caller */
-	uint64_t is_own : 1;  /* the frame is this library's */
-	uint32_t mapping;     /* number in the mapping table */
-	int32_t cfa_offset;   /* from the register to the caller's stack pointer */
+/* What struct hs_step.how says, and of which mapping and how many words at most. */
+enum {
+	HS_STEP_OWN = 1 << 0,   /* the frame is this library's */
+	HS_STEP_LAST = 1 << 1,  /* there is no caller */
+	HS_STEP_BY_FP = 1 << 2, /* the offset is from the frame pointer, not the stack pointer */
+	HS_STEP_FP_SHIFT = 3, /* words from the caller's stack pointer down to its frame pointer */
+	HS_STEP_FP_WORDS_MOST = 0xff,
+	HS_STEP_MAPPING_SHIFT = 11, /* number in the mapping table */
+	HS_STEP_MAPPING_MOST = (1 << 21) - 1,
 };
+
+/* From a frame to its caller, by the stack or frame pointer.  Not bit fields, see hs_walk(). */
+struct hs_step {
+	uint64_t pc;        /* a return address; 0: none */
+	int32_t cfa_offset; /* to the caller's stack pointer */
+	uint32_t how;
+};
+
+static inline uint32_t hs_step_mapping(const struct hs_step *step)
+{
+	return step->how >> HS_STEP_MAPPING_SHIFT;
+}
+
+/* Words from the caller's stack pointer down to its frame pointer; 0: that is as it was. */
+static inline uint32_t hs_step_fp_words(const struct hs_step *step)
+{
+	return step->how >> HS_STEP_FP_SHIFT & HS_STEP_FP_WORDS_MOST;
+}
 
 struct hs_trail {
 	_Alignas(64) _Atomic uintptr_t walker; /* the thread's thread pointer; 0: nobody */
@@ -53,18 +66,13 @@ struct hs_trail {
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest);
 void hs_trail_give_back(struct hs_trail *trail);
 
-/* Frames are 16 bytes long or more. */
+/*
+ * Where what was found at that stack pointer is, or at one that shares the place: right if its pc
+ * is.  Frames are 16 bytes long or more.
+ */
 static inline struct hs_step *hs_trail_place(struct hs_trail *trail, uint64_t sp)
 {
 	return &trail->steps[sp / 16 % HS_TRAIL_PLACES];
-}
-
-/* What was found at that stack pointer, or at one that shares the place: right if its pc is. */
-static inline struct hs_step hs_trail_at(struct hs_trail *trail, uint64_t sp)
-{
-	static const struct hs_step none;
-
-	return trail != NULL ? *hs_trail_place(trail, sp) : none;
 }
 
 static inline void hs_trail_leave(struct hs_trail *trail, uint64_t sp, struct hs_step step)
@@ -74,10 +82,10 @@ static inline void hs_trail_leave(struct hs_trail *trail, uint64_t sp, struct hs
 	/* So that it is whole or not there, should a handler jump out in between. */
 	place->pc = 0;
 	atomic_signal_fence(memory_order_seq_cst);
-	place->mapping = step.mapping;
 	place->cfa_offset = step.cfa_offset;
+	place->how = step.how;
 	atomic_signal_fence(memory_order_seq_cst);
-	*place = step;
+	place->pc = step.pc;
 }
 
 #endif

@@ -27,18 +27,36 @@ static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp,
 			   struct hs_step *step)
 {
 	uint64_t at = base + (uint64_t)(int64_t)row->cfa_offset, cfa, words;
+	uint32_t fp_words = hs_step_fp_words(step);
 
 	if (at < sp || at > end || end - at < HS_ROW_WORD)
 		return false;
 	cfa = word_at(at);
 	/* Registers are saved below the word at base. */
-	words = (cfa - base - HS_ROW_WORD) / HS_ROW_WORD + step->fp_words;
+	words = (cfa - base - HS_ROW_WORD) / HS_ROW_WORD + fp_words;
 	if (cfa - sp > INT32_MAX || words > HS_STEP_FP_WORDS_MOST)
 		return false;
 	step->cfa_offset = (int32_t)(cfa - sp);
-	step->is_by_fp = false;
-	step->fp_words = step->fp_words > 0 ? words & HS_STEP_FP_WORDS_MOST : 0;
+	step->how &= ~(uint32_t)HS_STEP_BY_FP;
+	if (fp_words > 0)
+		step->how += ((uint32_t)words - fp_words) << HS_STEP_FP_SHIFT;
 	return true;
+}
+
+/* The step that a row describes, but for realigned frames. */
+static struct hs_step step_of(const struct hs_pc *known)
+{
+	const struct hs_row *row = &known->row;
+	uint32_t fp_words = row->saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED];
+
+	return (struct hs_step){
+		.pc = known->pc,
+		.cfa_offset = row->cfa_offset,
+		.how = (known->is_own ? HS_STEP_OWN : 0) |
+		       (row->kind == HS_ROW_END ? HS_STEP_LAST : 0) |
+		       (row->cfa_register == HS_ARCH_FP ? HS_STEP_BY_FP : 0) |
+		       fp_words << HS_STEP_FP_SHIFT | known->mapping << HS_STEP_MAPPING_SHIFT,
+	};
 }
 
 /*
@@ -58,19 +76,15 @@ static __attribute__((noinline)) struct hs_step find_step(const struct hs_known_
 	if (!hs_known_pcs_find(pcs, pc, true, &known))
 		return none;
 	row = &known.row;
-	if (known.is_signal_return || row->kind <= HS_ROW_NO_INFO || row->cfa_register > HS_ARCH_FP)
+	if (known.is_signal_return || row->kind <= HS_ROW_NO_INFO ||
+	    row->cfa_register > HS_ARCH_FP || known.mapping > HS_STEP_MAPPING_MOST)
 		return none;
-	step = (struct hs_step){
-		.pc = pc & HS_STEP_PC_MOST,
-		.fp_words = row->saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED],
-		.is_by_fp = row->cfa_register == HS_ARCH_FP,
-		.is_last = row->kind == HS_ROW_END,
-		.is_own = known.is_own,
-		.mapping = known.mapping,
-		.cfa_offset = row->cfa_offset,
-	};
-	if (row->kind == HS_ROW_REALIGNED)
-		return find_realigned(row, step.is_by_fp ? fp : sp, sp, end, &step) ? step : none;
+	step = step_of(&known);
+	if (row->kind == HS_ROW_REALIGNED) {
+		uint64_t base = row->cfa_register == HS_ARCH_FP ? fp : sp;
+
+		return find_realigned(row, base, sp, end, &step) ? step : none;
+	}
 	if (trail != NULL)
 		hs_trail_leave(trail, sp, step);
 	return step;
@@ -80,37 +94,47 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		 size_t stack_bytes, struct hs_frame *frames, uint32_t room)
 {
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
-	uint64_t end = sp + stack_bytes;
-	uint32_t count = 0, most = room + MOST_OWN_FRAMES;
+	uint64_t end = sp + stack_bytes, cfa, fp_at;
+	uint32_t count = 0, own = 0;
+	struct hs_step step = {0};
 
-	while (most-- > 0) {
-		struct hs_step step = hs_trail_at(trail, sp);
-		uint64_t cfa, fp_at;
-
-		if (step.pc != pc) {
+	for (;;) {
+		if (hs_likely(trail != NULL))
+			step = *hs_trail_place(trail, sp);
+		if (hs_unlikely(step.pc != pc)) {
 			step = find_step(pcs, trail, pc, sp, fp, end);
 			if (step.pc == 0)
 				return HS_WALK_UNKNOWN;
 		}
-		if (!step.is_own) {
-			if (count == room)
+		if (hs_likely((step.how & HS_STEP_OWN) == 0)) {
+			if (hs_unlikely(count == room))
 				return HS_WALK_LONG;
-			frames[count++] = (struct hs_frame){pc - 1, step.mapping};
+			frames[count++] = (struct hs_frame){pc - 1, hs_step_mapping(&step)};
+		} else if (own++ == MOST_OWN_FRAMES) {
+			return HS_WALK_UNKNOWN;
 		}
-		if (step.is_last)
+		if (hs_unlikely((step.how & HS_STEP_LAST) != 0))
 			return count;
-		cfa = (step.is_by_fp ? fp : sp) + (uint64_t)(int64_t)step.cfa_offset;
-		fp_at = cfa - step.fp_words * HS_ROW_WORD;
-		if (cfa < sp + HS_ROW_WORD || cfa > end || fp_at < sp)
+		cfa = sp;
+		if ((step.how & HS_STEP_BY_FP) != 0) {
+			cfa = fp;
+			/* A jump then, and not a choice, which the next frame would wait for. */
+			__asm__("" : "+r"(cfa));
+		}
+		cfa += (uint64_t)(int64_t)step.cfa_offset;
+		if (hs_unlikely(cfa < sp + HS_ROW_WORD) || hs_unlikely(cfa > end))
 			return HS_WALK_UNKNOWN;
 		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
-		if (step.fp_words > 0)
+		if (hs_step_fp_words(&step) > 0) {
+			fp_at = cfa - hs_step_fp_words(&step) * HS_ROW_WORD;
+			if (hs_unlikely(fp_at < sp))
+				return HS_WALK_UNKNOWN;
 			fp = word_at(fp_at);
+		}
 		sp = cfa;
-		if (pc == 0)
+		if (hs_unlikely(pc == 0))
 			return count;
 	}
-	return HS_WALK_UNKNOWN;
 }
 
 /* Not inlined: its frame is to be gone during the walk. */

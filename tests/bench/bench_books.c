@@ -87,7 +87,7 @@ static void allocate(struct record *record, uint64_t *block, uint64_t size, uint
 	struct hs_live_ticket ticket = {0};
 
 	*block = FIRST_BLOCK + 16 * next_block++;
-	check(hs_live_set_take(&ticket) && hs_live_set_insert_id(ticket, HS_HEAP_MALLOC, *block),
+	check(hs_live_set_take(&ticket) && hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, *block),
 	      "no room in the live set");
 	record->head = (struct hs_unwound){
 		.sequence = atomic_fetch_add(&hs_sequence.next, 1),

@@ -70,7 +70,7 @@ static inline union test_record allocate_in(uint32_t heap, uint64_t id, uint64_t
 	struct hs_live_ticket ticket = { 0 };
 
 	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert_id(ticket, heap, id));
+	CHECK(hs_live_set_insert_id(&ticket, heap, id));
 	record.head.slot = ticket.slot;
 	record.head.generation = ticket.generation;
 	record.head.sequence = hs_sequence.next++;

@@ -137,7 +137,7 @@ static void test_heaps_are_apart(void)
 
 	CHECK(hs_live_set_take(&malloced) && hs_live_set_take(&other));
 	CHECK(hs_live_set_insert(malloced, (void *)HEAP));
-	CHECK(hs_live_set_insert_id(other, HS_HEAP_MALLOC + 1, HEAP));
+	CHECK(hs_live_set_insert_id(&other, HS_HEAP_MALLOC + 1, HEAP));
 	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC + 1, HEAP, &sequence), 1);
 	CHECK_INT(hs_live_map_find(HEAP), malloced.slot + 1);
 	CHECK_INT(hs_live_set_free((void *)HEAP, &sequence), 1);

@@ -177,7 +177,7 @@ static uint32_t insert_id(uint32_t heap, uint64_t id)
 	struct hs_live_ticket ticket;
 
 	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert_id(ticket, heap, id));
+	CHECK(hs_live_set_insert_id(&ticket, heap, id));
 	return ticket.slot;
 }
 

@@ -71,7 +71,7 @@ static void check_draws(uint64_t interval)
 {
 	static const long double points[] = { 0.01L, 0.1L, 0.5L, 1, 2, 5 };
 	enum { POINTS = sizeof points / sizeof *points };
-	uint64_t limits[POINTS + 1], random = 42 + interval;
+	uint64_t limits[POINTS + 1], random = 42 + interval, scale = hs_sampler_scale(interval);
 	unsigned below[POINTS + 1] = { 0 };
 	long double p = 1.0L / interval, mean = interval, variance = (1 - p) / (p * p);
 	long double sum = 0, squares = 0, kurtosis = 9 + p * p / (1 - p + (p == 1));
@@ -80,7 +80,7 @@ static void check_draws(uint64_t interval)
 		limits[i] = (uint64_t)(points[i] * interval);
 	limits[POINTS] = 1;
 	for (unsigned n = 0; n < DRAWS; n++) {
-		uint64_t drawn = hs_sampler_draw(&random, interval);
+		uint64_t drawn = hs_sampler_draw(&random, interval, scale);
 
 		CHECK(drawn >= 1);
 		sum += drawn;

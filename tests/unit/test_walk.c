@@ -257,6 +257,53 @@ static void test_cache(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
+/*
+ * What a step holds at most, from a stack of two frames made by hand: pcs as far up as there are,
+ * and the last mapping and frame pointer that fit.  With a trail, on it and off it.
+ */
+static void test_steps_hold_what_they_must(void)
+{
+	enum { CALLER_WORDS = 300, FP_WORDS = 255 };
+	static _Alignas(16) uint64_t stack[CALLER_WORDS + 2];
+	struct hs_pc callee = {.pc = UINT64_MAX,
+			       .mapping = HS_STEP_MAPPING_MOST,
+			       .is_call = true,
+			       .row = {.kind = HS_ROW_REGISTER,
+				       .cfa_register = HS_ARCH_SP,
+				       .cfa_offset = CALLER_WORDS * HS_ROW_WORD,
+				       .saved = {FP_WORDS}}};
+	struct hs_pc caller = {.pc = UINT64_MAX - 1,
+			       .mapping = 0,
+			       .is_call = true,
+			       .row = {.kind = HS_ROW_REGISTER,
+				       .cfa_register = HS_ARCH_FP,
+				       .cfa_offset = 2 * HS_ROW_WORD}};
+	struct hs_regs regs = {.pc = callee.pc, .sp = (uintptr_t)stack};
+	struct hs_known_pcs pcs;
+	struct hs_trail *trail;
+
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	hs_known_pcs_add(&pcs, &callee);
+	hs_known_pcs_add(&pcs, &caller);
+	trail = hs_trail_take(pcs.trails, atomic_load(&pcs.oldest));
+	stack[CALLER_WORDS - 1] = caller.pc;
+	stack[CALLER_WORDS - FP_WORDS] = (uintptr_t)&stack[CALLER_WORDS];
+	for (int walk = 0; walk < 3; walk++) {
+		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, sizeof stack, walked, 9),
+			  2);
+		CHECK(walked[0].address == callee.pc - 1 && walked[1].address == caller.pc - 1);
+		CHECK_INT(walked[0].mapping, HS_STEP_MAPPING_MOST);
+		CHECK_INT(walked[1].mapping, 0);
+	}
+	hs_known_pcs_drop(&pcs);
+	callee.mapping++;
+	hs_known_pcs_add(&pcs, &callee);
+	hs_known_pcs_add(&pcs, &caller);
+	CHECK_INT(hs_walk(&pcs, NULL, &regs, sizeof stack, walked, 9), HS_WALK_UNKNOWN);
+	hs_trail_give_back(trail);
+	hs_known_pcs_destroy(&pcs);
+}
+
 /* The table grows with what is known, up to the largest. */
 static void test_cache_grows(void)
 {
@@ -630,6 +677,7 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_cache);
+	RUN(test_steps_hold_what_they_must);
 	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
 	RUN(test_own_frames_are_left_out);
