@@ -84,12 +84,17 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 
 /*
  * Whether a walk for a key would find a slot, or go on to the neighbour.  A free of what is not
- * sampled, for which the filter's byte is set by chance, ends with this.  Any thread.
+ * sampled, for which the filter's byte is set by chance, ends with this, and mostly with that byte.
+ * Any thread.
  */
 static inline bool hs_live_index_may_hold(uint64_t key)
 {
+	const uint8_t *byte = hs_live_filter_byte(hs_arch_load(&hs_live_filter), key);
 	struct hs_live_search search;
 
+	if (hs_likely(!hs_live_map_is_used()) &&
+	    hs_live_filter_denies(__atomic_load_n(byte, __ATOMIC_RELAXED), hs_live_hash(key)))
+		return false;
 	hs_live_search_start(&search, key);
 	return search.mapped != 0 || search.lanes != 0 || search.is_neighbour_left;
 }

@@ -79,10 +79,11 @@ static inline uint64_t hs_live_hash(uint64_t key)
 }
 
 /*
- * The current table's filter: how many entries have keys of a hash, a byte for each hash.  Its
- * address is also, by its lowest six bits, the shift that makes the hash.  Of the keys that
- * are not in the table about one in sixteen at most meets a byte that is not 0.  Where tables have
- * no filter (live_table.h), two bytes are there for all keys, and not 0.
+ * The current table's filter: what entries there are with keys of a hash, a byte for each hash; 0:
+ * none.  What else a byte may be is in live_table.h.  Its address is also, by its lowest six bits,
+ * the shift that makes the hash.  Of the keys that are not in the table about one in sixteen at
+ * most meets a byte that is not 0, and one in some hundreds a byte that does not deny it.  Where
+ * tables have no filter, two bytes are there for all keys, which deny none.
  * Written: with atomics, by the producer.  Read: by every free.
  */
 extern HS_HIDDEN uintptr_t hs_live_filter;

@@ -18,6 +18,19 @@
 /* A byte that has counted so far stays so: in practice none does. */
 #define FILTER_FULL UINT8_MAX
 
+/* A byte of the filter with an entry more, of a key with that hash, and with one less. */
+static uint8_t with_one_more(uint8_t byte, uint64_t hash)
+{
+	if (hs_likely(byte == 0))
+		return hs_live_filter_mark(hash);
+	return byte < HS_LIVE_FILTER_SEVERAL ? HS_LIVE_FILTER_SEVERAL + 2 : (uint8_t)(byte + 1);
+}
+
+static uint8_t with_one_less(uint8_t byte)
+{
+	return byte <= HS_LIVE_FILTER_SEVERAL + 1 ? 0 : (uint8_t)(byte - 1);
+}
+
 static HS_SAMPLE_DATA bool has_filter = true; /* start-up */
 
 /* In place of the tables' filters: two bytes, one for each half of the keys, that let them pass. */
@@ -58,28 +71,28 @@ uintptr_t hs_live_table_filter(uint64_t table)
 	       (uintptr_t)(64 - __builtin_ctzll(bytes));
 }
 
-/* What counts the entries of a key; NULL where there is no filter. */
+/* What tells of the entries of a key; NULL where there is no filter. */
 static inline uint8_t *filter_byte(uint64_t table, uint64_t key)
 {
 	return hs_likely(has_filter) ? hs_live_filter_byte(hs_live_table_filter(table), key) : NULL;
 }
 
 /*
- * Count an entry in, by 1, before it is there, and out, by -1, when it is not there any more.
- * Relaxed: hs_live_set_may_hold_key() says what orders it.
+ * Count an entry in before it is there, or out when it is not there any more.  Relaxed:
+ * hs_live_set_may_hold_key() says what orders it.
  */
-static inline void count(uint64_t table, uint64_t key, int by, bool is_locked)
+static inline void count(uint64_t table, uint64_t key, bool is_in, bool is_locked)
 {
-	uint8_t *byte = filter_byte(table, key), counted;
+	uint8_t *byte = filter_byte(table, key), now, next;
 
 	if (hs_unlikely(byte == NULL))
 		return;
-	counted = __atomic_load_n(byte, __ATOMIC_RELAXED);
+	now = __atomic_load_n(byte, __ATOMIC_RELAXED);
 	do {
-		if (hs_unlikely(counted == FILTER_FULL))
+		if (hs_unlikely(now == FILTER_FULL))
 			return;
-	} while (hs_unlikely(!hs_arch_compare_exchange_byte(byte, &counted,
-							    (uint8_t)(counted + by), is_locked)));
+		next = is_in ? with_one_more(now, hs_live_hash(key)) : with_one_less(now);
+	} while (hs_unlikely(!hs_arch_compare_exchange_byte(byte, &now, next, is_locked)));
 }
 
 /* Take a free lane for tag: its number, or -1.  Inlined: the way here takes much of a stack. */
@@ -112,13 +125,13 @@ bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot, bool is_l
 	struct hs_live_bucket *home = hs_live_table_home(table, hash), *bucket = home;
 	int lane;
 
-	count(table, key, 1, is_locked);
+	count(table, key, true, is_locked);
 	lane = take_lane(bucket, hs_live_table_tag(hash), is_locked);
 	if (hs_unlikely(lane < 0)) {
 		bucket = hs_live_table_neighbour(home);
 		lane = take_lane(bucket, hs_live_table_tag(hash), is_locked);
 		if (lane < 0) {
-			count(table, key, -1, is_locked);
+			count(table, key, false, is_locked);
 			return false;
 		}
 		/* Sequentially consistent, before the entry: for hs_live_table_remove(). */
@@ -174,7 +187,7 @@ bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_l
 			if (hs_unlikely(bucket != home))
 				atomic_fetch_sub_explicit(&home->tags, OVERFLOW_ONE,
 							  memory_order_relaxed);
-			count(table, key, -1, is_locked);
+			count(table, key, false, is_locked);
 			was_there = true;
 		}
 		if (hs_likely(tags < OVERFLOW_ONE) || bucket != home)

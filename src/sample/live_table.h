@@ -22,6 +22,26 @@
 #define HS_LIVE_TAGS_LOWEST 0x0000010101010101u
 #define HS_LIVE_TAGS_HIGHEST 0x0000808080808080u
 
+/*
+ * A byte of the filter: 0 for no entry; for one, its key's mark; for several, and for what is left
+ * of them, HS_LIVE_FILTER_SEVERAL and how many.  So a free that the filter lets pass for the entry
+ * of another key mostly ends there, and does not wait for a bucket.
+ */
+#define HS_LIVE_FILTER_ONE 0x40u
+#define HS_LIVE_FILTER_SEVERAL 0x80u
+
+/* By bits of the hash that neither the tag has nor, but in large tables, the bucket's number. */
+static inline uint8_t hs_live_filter_mark(uint64_t hash)
+{
+	return (uint8_t)(HS_LIVE_FILTER_ONE | (hash >> 40 & (HS_LIVE_FILTER_ONE - 1)));
+}
+
+/* Whether a byte of the filter tells that a key with its hash has no entry. */
+static inline bool hs_live_filter_denies(uint8_t byte, uint64_t hash)
+{
+	return byte < HS_LIVE_FILTER_SEVERAL && byte != hs_live_filter_mark(hash);
+}
+
 /* The bits of hs_live_bucket.tags from here on: how many entries are in the neighbour. */
 #define HS_LIVE_OVERFLOW_SHIFT 56
 

@@ -82,6 +82,7 @@ static void make_journal(uint64_t count)
 	hs_free_journal = (struct hs_free_journal){
 		.entries = hs_arena_reserve(count * sizeof *hs_free_journal.entries),
 		.count = count,
+		.lg = (unsigned)__builtin_ctzll(count),
 	};
 }
 
@@ -113,6 +114,28 @@ static void setup_indexed(void)
 		block_b = next_block(&place);
 	while (tag_of(block_b) != tag_of(block_a));
 	make_journal(16);
+}
+
+/* Whether two blocks are told apart by nothing but their marks in the filter. */
+static bool differ_by_mark(const void *a, const void *b)
+{
+	uint64_t a_hash = hs_live_hash((uintptr_t)a), b_hash = hs_live_hash((uintptr_t)b);
+
+	return hs_live_filter_byte(hs_live_filter, (uintptr_t)a) ==
+		       hs_live_filter_byte(hs_live_filter, (uintptr_t)b) &&
+	       hs_live_filter_mark(a_hash) != hs_live_filter_mark(b_hash);
+}
+
+/* Two blocks of one byte of the filter. */
+static void setup_one_byte(void)
+{
+	uintptr_t place;
+
+	setup();
+	place = (uintptr_t)crowd[2 * HS_BUCKET_LANES - 1];
+	do
+		block_b = next_block(&place);
+	while (!differ_by_mark(block_a, block_b));
 }
 
 /* The program has one thread. */
@@ -164,7 +187,8 @@ static unsigned release(const void *block)
 	unsigned count = 0;
 
 	/* With a map there is no filter. */
-	if (hs_live_map_is_used() || hs_live_set_may_hold(block))
+	if ((hs_live_map_is_used() || hs_live_set_may_hold(block)) &&
+	    hs_live_index_may_hold((uintptr_t)block))
 		count = hs_live_set_free(block, &sequence);
 	frees += count;
 	return count;
@@ -606,6 +630,8 @@ const struct model_scenario model_live_scenarios[] = {
 		 {.run = move_a}, {.run = allocate_again}, {.run = produce}),
 	SCENARIO("live-realloc-fails", setup_a, finish_all_freed, 1, MODEL_COMPLETE,
 		 {.run = fail_to_move_a}, {.run = free_a}, {.run = produce}),
+	SCENARIO("live-one-byte", setup_one_byte, finish_all_freed, 1, 2,
+		 {.run = allocate_and_free_a}, {.run = allocate_and_free_b}),
 	SCENARIO("live-grow-and-insert", setup_to_grow, finish_grown, 1, MODEL_COMPLETE,
 		 {.run = allocate_a_only}, {.run = free_b}, {.run = grow}),
 	SCENARIO("live-grow-and-free", setup_to_grow, finish_grown_empty, 1, 2,
