@@ -8,6 +8,8 @@
 	.section hs_hot, "aw", @progbits
 	.p2align 12
 	.section hs_each_sample, "aw", @progbits
+	.section hs_sample_words, "aw", @progbits
+	.p2align 6
 	.section hs_sample_data, "aw", @progbits
 	.section hs_sample_heaps, "aw", @progbits
 

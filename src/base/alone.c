@@ -8,7 +8,7 @@
 
 static const uint8_t not_alone;
 
-HS_SAMPLE_DATA const uint8_t *_Atomic hs_alone_flag = &not_alone;
+HS_SAMPLE_WORDS const uint8_t *_Atomic hs_alone_flag = &not_alone;
 
 void hs_alone_begin(const char *single_threaded)
 {

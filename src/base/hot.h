@@ -22,10 +22,16 @@
 #define HS_EACH_SAMPLE __attribute__((section("hs_each_sample")))
 
 /*
+ * Small things that each sample reads, and that seldom change: side by side, for each line is
+ * waited for where samples are rare.
+ */
+#define HS_SAMPLE_WORDS __attribute__((section("hs_sample_words")))
+
+/*
  * What samples use besides, and the code that they run.  Where samples are rare the program has
  * used the caches for itself since the last one, those of translations too, and a page that is met
- * anew is waited for longer than a line (ARCHITECTURE, Stacks).  So data is in the page of the two
- * lines above, the heaps last, of which the first two are in that page (preload/layout.S).  The
+ * anew is waited for longer than a line (ARCHITECTURE, Stacks).  So data is in the page of what is
+ * above, the heaps last, of which the first two are in that page (preload/layout.S).  The
  * code is where linkers gather what is hot, with malloc and free: three pages.
  */
 #define HS_SAMPLE_DATA __attribute__((section("hs_sample_data")))

@@ -4,8 +4,8 @@
 
 #include "base/hot.h"
 
-HS_SAMPLE_DATA _Atomic hs_closes hs_library_closes;
-HS_SAMPLE_DATA _Atomic uint32_t hs_library_closes_unwaited;
+HS_SAMPLE_WORDS _Atomic hs_closes hs_library_closes;
+HS_SAMPLE_WORDS _Atomic uint32_t hs_library_closes_unwaited;
 _Atomic uint64_t hs_library_opens;
 
 /* In one step, so that no record is taken between the two; the lower half wraps. */

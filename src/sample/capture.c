@@ -29,22 +29,18 @@ struct hs_stack_end hs_stack_end;
 #define MAIN_STACK_GAP ((uintptr_t)128 << 20)
 
 /*
- * Stacks are walked in place at intervals up to this: there samples follow each other so
- * closely that the rows are in the processor's cache.  Where they are not, each frame waits for
- * memory, and the copy, which does not, is done sooner; but for large stacks, whose copies also
- * take the caches and fill the ring.
+ * Stacks are walked in place where samples are dense, for the rows are in the processor's cache.
+ * Where they are not, each frame waits for memory, and the copy, which does not, is done sooner;
+ * but for large stacks, whose copies also take the caches and fill the ring.
  */
-#define WALK_MOST_INTERVAL ((uint64_t)16 << 10)
 #define WALK_LARGE_STACK_BYTES 8192u
 
-/* Whether the sample of a known stack is to be walked, if that can be done.  stack.bytes is set. */
-static bool is_walk_worth_it(const struct hs_sample *sample)
+static bool is_dense(const struct hs_sample *sample)
 {
 	uint64_t interval = hs_unlikely(sample->is_weighed) ? hs_heap_interval(sample->heap)
 							    : sample->interval_bytes;
 
-	return hs_unlikely(interval <= WALK_MOST_INTERVAL) ||
-	       hs_unlikely(sample->stack.bytes >= WALK_LARGE_STACK_BYTES);
+	return interval <= HS_DENSE_INTERVAL;
 }
 
 void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
@@ -56,7 +52,9 @@ void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 	plan->is_known = known;
 	plan->is_cut = hs_unlikely(!known) || used > limit;
 	plan->bytes = (uint32_t)(used < limit ? used : limit);
-	plan->walks = known && plan->bytes > 0 && is_walk_worth_it(&thread->sample);
+	thread->sample.is_dense = is_dense(&thread->sample);
+	plan->walks = known && plan->bytes > 0 &&
+		      (thread->sample.is_dense || plan->bytes >= WALK_LARGE_STACK_BYTES);
 }
 
 /*

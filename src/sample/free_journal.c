@@ -7,8 +7,10 @@
 #include "arch/regs.h"
 #include "base/alone.h"
 #include "base/arena.h"
+#include "base/hot.h"
 #include "base/sys.h"
 #include "sample/live_set.h"
+#include "sample/sampler.h"
 
 /* An entry: lap << 52 | bits of the address << 32 | slot + 1. */
 #define LAP_SHIFT 52
@@ -17,10 +19,13 @@
 /* Entries that have their pages before they are used. */
 #define TOUCHED_AHEAD ((uint64_t)32 << 10)
 
-/* The cache line of so many entries on is fetched for writing: the producer wrote it last. */
+/*
+ * Where samples are dense the cache line of so many entries on is fetched for writing: the producer
+ * wrote it last.
+ */
 #define FETCHED_AHEAD 16u
 
-struct hs_free_journal hs_free_journal;
+HS_SAMPLE_WORDS struct hs_free_journal hs_free_journal;
 
 static uint64_t touched; /* entries below have their pages; the producer's own */
 
@@ -65,13 +70,20 @@ int hs_free_journal_init(uint64_t count)
 	return 0;
 }
 
+void hs_free_journal_fetch(uint64_t number)
+{
+	hs_arch_prefetch_write(place(number));
+}
+
 bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address)
 {
 	uint64_t entry = lap_of(number) << LAP_SHIFT |
 			 (uint64_t)hs_free_journal_bits(address) << BITS_SHIFT | (slot + 1);
+	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	uint64_t none = 0;
 
-	hs_arch_prefetch_write(place(number + FETCHED_AHEAD));
+	if (interval <= HS_DENSE_INTERVAL)
+		hs_free_journal_fetch(number + FETCHED_AHEAD);
 	/* Looked at first: without a lock, in vain, it would write too; and the producer clears. */
 	if (atomic_load_explicit(place(number), memory_order_relaxed) != 0)
 		return false;

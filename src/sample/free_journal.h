@@ -44,6 +44,9 @@ static inline bool hs_free_journal_is_kept(void)
  */
 int hs_free_journal_init(uint64_t count);
 
+/* A free of about that number will be put: have its place fetched.  Any thread. */
+void hs_free_journal_fetch(uint64_t number);
+
 /* False: there is an entry in the place. */
 bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address);
 

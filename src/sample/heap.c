@@ -15,7 +15,7 @@ HS_SAMPLE_HEAPS struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
 			    .state = HS_HEAP_REGISTERED},
 };
 
-HS_SAMPLE_DATA _Atomic uint32_t hs_epoch = 1;
+HS_SAMPLE_WORDS _Atomic uint32_t hs_epoch = 1;
 _Atomic uint64_t hs_heap_least_interval;
 
 /* Changes with the set of heaps, before they are looked at. */

@@ -124,6 +124,8 @@ static __attribute__((noinline)) uint32_t free_to_journal(uint64_t address,
 	struct hs_live_search search;
 	uint32_t slot;
 
+	/* Before the slot is waited for. */
+	hs_free_journal_fetch(atomic_load_explicit(sequence, memory_order_relaxed));
 	hs_live_search_start(&search, address);
 	while ((slot = hs_live_search_next(&search)) != HS_SLOT_NONE) {
 		if (free_found(slot, address, sequence))

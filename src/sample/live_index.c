@@ -36,14 +36,14 @@ static _Alignas(64) struct {
 	_Alignas(64) struct hs_live_bucket buckets[2];
 } none;
 
-HS_SAMPLE_DATA _Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
+HS_SAMPLE_WORDS _Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
 HS_HOT uintptr_t hs_live_filter = (uintptr_t)none.filter + 59;
 HS_HOT uint64_t hs_live_filter_factor = GOLDEN_RATIO >> SPREAD_MOST_SHIFT;
 /* The next table while entries are copied; 0 = none. */
-static HS_SAMPLE_DATA _Atomic uint64_t growing;
+static HS_SAMPLE_WORDS _Atomic uint64_t growing;
 static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 0 = none */
 
-HS_SAMPLE_DATA _Atomic bool hs_live_index_has_entries;
+HS_SAMPLE_WORDS _Atomic bool hs_live_index_has_entries;
 
 /*
  * The entries in tables, where there is a map.  Those that are taken out while a table is made may

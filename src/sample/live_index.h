@@ -83,9 +83,9 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 }
 
 /*
- * Whether a walk for a key would find a slot, or go on to the neighbour.  A free of what is not
- * sampled, for which the filter's byte is set by chance, ends with this, and mostly with that byte.
- * Any thread.
+ * Whether there may be an entry of a key: the filter does not deny it, and a walk would find a
+ * slot, or go on to the neighbour.  A free of what is not sampled, for which the filter's byte is
+ * set by chance, ends with this, and mostly with that byte.  Any thread.
  */
 static inline bool hs_live_index_may_hold(uint64_t key)
 {

@@ -23,7 +23,7 @@
 /* A table without regions, where there is no map. */
 static _Atomic uint64_t no_regions[1];
 
-HS_SAMPLE_DATA struct hs_live_map hs_live_map = {.regions = no_regions};
+HS_SAMPLE_WORDS struct hs_live_map hs_live_map = {.regions = no_regions};
 
 /* Their numbers are below, each after the one before. */
 static _Atomic uint32_t taken;  /* by regions: any thread */

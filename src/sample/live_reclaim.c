@@ -287,7 +287,7 @@ bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 	return has_all;
 }
 
-HS_SAMPLE_DATA _Atomic bool hs_live_set_exhausted;
+HS_SAMPLE_WORDS _Atomic bool hs_live_set_exhausted;
 
 static uint32_t freed_and_not_taken(void)
 {

@@ -57,12 +57,8 @@ static uint32_t pop(_Atomic uint64_t *list)
 
 		if (hs_likely(atomic_compare_exchange_weak_explicit(
 			    list, &head, ((head >> 32) + 1) << 32 | next, memory_order_acquire,
-			    memory_order_acquire))) {
-			/* The next sample's: in time, if it is this processor's. */
-			if (hs_likely(next != 0))
-				hs_arch_prefetch_write(hs_live_slot(next - 1));
+			    memory_order_acquire)))
 			return number;
-		}
 	}
 	return HS_SLOT_NONE;
 }
@@ -117,6 +113,15 @@ void hs_live_set_fetch(uint64_t key)
 		return;
 	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
 	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
+}
+
+void hs_live_set_fetch_next(void)
+{
+	uint32_t link = (uint32_t)atomic_load_explicit(&hs_live_supply.free_list,
+						       memory_order_relaxed);
+
+	if (hs_likely(link != 0))
+		hs_arch_prefetch_write(hs_live_slot(link - 1));
 }
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)

@@ -82,8 +82,8 @@ static inline uint64_t hs_live_hash(uint64_t key)
  * The current table's filter: what entries there are with keys of a hash, a byte for each hash; 0:
  * none.  What else a byte may be is in live_table.h.  Its address is also, by its lowest six bits,
  * the shift that makes the hash.  Of the keys that are not in the table about one in sixteen at
- * most meets a byte that is not 0, and one in some hundreds a byte that does not deny it.  Where
- * tables have no filter, two bytes are there for all keys, which deny none.
+ * most meets a byte that is not 0, and one in some hundreds, where they do not crowd, a byte that
+ * does not deny it.  Where tables have no filter, two bytes are there for all keys and deny none.
  * Written: with atomics, by the producer.  Read: by every free.
  */
 extern HS_HIDDEN uintptr_t hs_live_filter;
@@ -148,6 +148,9 @@ void hs_live_set_spread(uint64_t interval_bytes);
  * will write to.  Any thread.
  */
 HS_SAMPLE_CODE void hs_live_set_fetch(uint64_t key);
+
+/* One has been taken, and another will be soon: the slot for that.  Any thread. */
+HS_SAMPLE_CODE void hs_live_set_fetch_next(void);
 
 /* What hs_live_set_take() gives out. */
 struct hs_live_ticket {

@@ -31,7 +31,7 @@ static uint8_t with_one_less(uint8_t byte)
 	return byte <= HS_LIVE_FILTER_SEVERAL + 1 ? 0 : (uint8_t)(byte - 1);
 }
 
-static HS_SAMPLE_DATA bool has_filter = true; /* start-up */
+static HS_SAMPLE_WORDS bool has_filter = true; /* start-up */
 
 /* In place of the tables' filters: two bytes, one for each half of the keys, that let them pass. */
 #define NO_FILTER_SHIFT 63

@@ -20,13 +20,23 @@
 #include "sample/thread_state.h"
 #include "sample/walk.h"
 
-HS_SAMPLE_DATA struct hs_recorder hs_recorder;
+HS_SAMPLE_WORDS struct hs_recorder hs_recorder;
 
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)
 
 /* What a thread has allocated goes to the total in pieces: that is a cache line of all threads. */
 #define SETTLED_BYTES 65536
+
+static HS_RARE void find_scale(struct hs_thread_state *thread, uint64_t interval)
+{
+	/* Never another interval's, should a handler jump out in between. */
+	thread->scaled_interval = 0;
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->scale = hs_sampler_scale(interval);
+	atomic_signal_fence(memory_order_seq_cst);
+	thread->scaled_interval = interval;
+}
 
 /* Draw the next countdown with the interval of now. */
 static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
@@ -35,21 +45,16 @@ static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
 	uint64_t unsettled = thread->drawn - thread->guarded_countdown;
 	uint64_t drawn = NEVER;
 
-	if (hs_unlikely(thread->interval_bytes != interval)) {
-		/* In this order, should a handler jump out in between: it is never another's. */
-		thread->scale = 0;
-		atomic_signal_fence(memory_order_seq_cst);
-		thread->interval_bytes = interval;
-	}
 	if (hs_likely(interval != 0)) {
-		if (hs_unlikely(thread->scale == 0))
-			thread->scale = hs_sampler_scale(interval);
+		if (hs_unlikely(thread->scaled_interval != interval))
+			find_scale(thread, interval);
 		drawn = hs_sampler_draw(&thread->random, interval, thread->scale);
 	} else {
 		/* There is no sample to come that would. */
 		hs_stats_add(allocated_bytes, unsettled);
 		unsettled = 0;
 	}
+	thread->interval_bytes = interval;
 	/* They agree, should a handler jump out before the end. */
 	thread->drawn = drawn + unsettled;
 	thread->guarded_countdown = drawn;
@@ -79,6 +84,8 @@ reserve(struct hs_thread_state *thread, uint32_t *stack_bytes, uint64_t cookie, 
 		hs_ring_reserve(hs_recorder.ring, sizeof *record + *stack_bytes,
 				HS_RING_ORDINARY, tid, cookie, &thread->reservation);
 
+	if (hs_likely(record != NULL) && hs_unlikely(thread->sample.is_dense))
+		hs_ring_fetch(hs_recorder.ring, sizeof *record + *stack_bytes);
 	if (hs_likely(record != NULL) || !stackless)
 		return record;
 	*stack_bytes = 0;
@@ -146,6 +153,8 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 		}
 		return NO_SLOT;
 	}
+	if (hs_unlikely(sample->is_dense))
+		hs_live_set_fetch_next();
 	cookie = ((uint64_t)ticket.slot + 1) << 32 | ticket.generation;
 	if (hs_unlikely(is_walked))
 		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);

@@ -8,7 +8,7 @@
 /* A weight that cannot be exceeded: far from what sums of it could hold. */
 #define WEIGHT_MAX ((unsigned __int128)1 << 62)
 
-static uint64_t draw(struct hs_thread_state *thread, uint64_t interval)
+static uint64_t draw_anew(struct hs_thread_state *thread, uint64_t interval)
 {
 	return hs_sampler_draw(&thread->random, interval, hs_sampler_scale(interval));
 }
@@ -26,7 +26,7 @@ static bool is_chosen(struct hs_thread_state *thread, uint64_t interval, uint64_
 	random = hs_sampler_random(&thread->random);
 	if ((uint64_t)((unsigned __int128)random * interval >> 64) < drawn_with)
 		return true;
-	return draw(thread, interval) <= rest;
+	return draw_anew(thread, interval) <= rest;
 }
 
 /* The allocation is counted down; if the countdown ends, it may be a sample. */
@@ -40,7 +40,7 @@ static bool count_down(struct hs_thread_state *thread, uint32_t heap, uint64_t i
 		thread->reported_countdown = countdown - bytes;
 		return false;
 	}
-	thread->reported_countdown = draw(thread, thread->reported_interval);
+	thread->reported_countdown = draw_anew(thread, thread->reported_interval);
 	if (interval == 0 || !is_chosen(thread, interval, bytes - countdown))
 		return false;
 	thread->sample = (struct hs_sample){
@@ -67,7 +67,7 @@ bool hs_report_allocation(uint32_t heap, uint64_t id, uint64_t size, const struc
 	hs_sampler_begin_thread(thread);
 	if (thread->reported_interval != least) {
 		thread->reported_interval = least;
-		thread->reported_countdown = draw(thread, least);
+		thread->reported_countdown = draw_anew(thread, least);
 	}
 	chosen = count_down(thread, heap, id, size, regs);
 	hs_reentry_leave(thread, thread->guarded_countdown);

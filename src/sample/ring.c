@@ -17,10 +17,12 @@
 /* What the reader gives back at a time, at most. */
 #define GIVEN_BACK_SHARE 64
 
-/* The most of a record that is brought into the cache ahead. */
+/*
+ * The most of a record that is brought into the cache ahead, or the beginning of a larger one,
+ * which the processor's own prefetch follows then.
+ */
 #define FETCHED_BYTES 2048u
 #define CACHE_LINE 64u
-#define SLOTS_AHEAD (CACHE_LINE / sizeof(struct hs_ring_slot))
 
 /* A ring that is empty begins a new lap when more than this part of the last one is behind. */
 #define ANEW_SHARE 16
@@ -121,25 +123,15 @@ claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, ui
 	return CLAIMED;
 }
 
-/*
- * The reader had the lines at a position a lap ago.  Those of a record as large as that, or of the
- * beginning of a larger one, which the processor's own prefetch follows then.
- */
-static void fetch_data(const struct hs_ring *ring, uint32_t position, size_t bytes)
-{
-	const unsigned char *next =
-		ring->data + (size_t)(position & (ring->units - 1)) * HS_RING_UNIT;
-
-	for (size_t offset = 0; offset < bytes && offset < FETCHED_BYTES; offset += CACHE_LINE)
-		hs_arch_prefetch_write(next + offset);
-}
-
 void hs_ring_fetch(const struct hs_ring *ring, size_t bytes)
 {
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
+	const unsigned char *next =
+		ring->data + (size_t)(position_of(head) & (ring->units - 1)) * HS_RING_UNIT;
 
 	hs_arch_prefetch_write(hs_ring_slot_of(ring, ticket_of(head)));
-	fetch_data(ring, position_of(head), bytes);
+	for (size_t offset = 0; offset < bytes && offset < FETCHED_BYTES; offset += CACHE_LINE)
+		hs_arch_prefetch_write(next + offset);
 }
 
 /* Where a record of so many units begins that ends there. */
@@ -175,9 +167,6 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, enum hs_ring_kind kind
 		*open = 0;
 		return NULL;
 	}
-	/* For the next one, which is as large: in time, if it is this processor's. */
-	hs_arch_prefetch_write(hs_ring_slot_of(ring, ticket_of(head) + SLOTS_AHEAD));
-	fetch_data(ring, end, bytes);
 	slot = hs_ring_slot_of(ring, ticket_of(head));
 	/* Relaxed: published by the compare-and-swap of commit or abandon. */
 	atomic_store_explicit(&slot->bytes, (uint32_t)bytes, memory_order_relaxed);

@@ -144,7 +144,7 @@ static inline void hs_ring_fetch_ends(const struct hs_ring *ring)
 
 /*
  * A record is to be reserved: have its descriptor fetched, to be written, and so many bytes of its
- * room, or their beginning.  Any thread.
+ * room, or their beginning, which the reader had a lap ago.  Any thread.
  */
 HS_SAMPLE_CODE void hs_ring_fetch(const struct hs_ring *ring, size_t bytes);
 

@@ -10,8 +10,8 @@
 
 __thread struct hs_thread_state hs_thread;
 
-HS_SAMPLE_DATA _Atomic uint64_t hs_sampler_interval;
-HS_SAMPLE_DATA _Atomic uint32_t hs_sampler_generation;
+HS_SAMPLE_WORDS _Atomic uint64_t hs_sampler_interval;
+HS_SAMPLE_WORDS _Atomic uint32_t hs_sampler_generation;
 
 static _Atomic uint64_t ended_with; /* the interval; set before that is 0 */
 

@@ -49,6 +49,12 @@ static inline int64_t hs_weight_round(unsigned __int128 sum)
 	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
 }
 
+/*
+ * At intervals up to this samples follow each other so closely that what they use is in the
+ * processor's caches yet, and can be fetched for the next one.
+ */
+#define HS_DENSE_INTERVAL ((uint64_t)16 << 10)
+
 /* Largest interval: the weight of one byte still fits 64 bits. */
 #define HS_INTERVAL_MAX ((uint64_t)1 << 38)
 
@@ -105,7 +111,7 @@ static inline bool hs_sampler_passes(size_t size)
 	return true;
 }
 
-/* What countdowns of an interval are drawn with, to be kept as long as that holds.  Not 0. */
+/* What countdowns of an interval are drawn with, to be kept as long as that holds. */
 uint64_t hs_sampler_scale(uint64_t interval_bytes);
 
 /*

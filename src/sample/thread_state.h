@@ -43,6 +43,7 @@ struct hs_sample {
 	};
 	uint16_t heap;
 	bool is_weighed;
+	bool is_dense; /* the interval is: what the next one will write to is fetched with it */
 	uint32_t epoch; /* hs_epoch */
 	struct hs_stack_plan stack;
 };
@@ -56,7 +57,7 @@ struct hs_thread_state {
 	uint64_t bytes_until_sample;
 	uint64_t drawn; /* bytes_until_sample plus what was allocated since last settled */
 	uint64_t interval_bytes; /* the interval the countdown was drawn with */
-	uint64_t scale;          /* hs_sampler_scale() of that interval; 0: yet to be worked out */
+	uint64_t scaled_interval, scale; /* an interval, or 0, and its hs_sampler_scale() */
 	uint64_t random;         /* generator state */
 
 	/* Of the heaps that the program reports, for all together: see sample/report.h. */

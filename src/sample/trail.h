@@ -35,7 +35,10 @@ enum {
 	HS_STEP_MAPPING_MOST = (1 << 21) - 1,
 };
 
-/* From a frame to its caller, by the stack or frame pointer.  Not bit fields, see hs_walk(). */
+/*
+ * From a frame to its caller, by the stack or frame pointer.  Not bit fields: gcc takes such a
+ * struct apart and puts it together again at each step.
+ */
 struct hs_step {
 	uint64_t pc;        /* a return address; 0: none */
 	int32_t cfa_offset; /* to the caller's stack pointer */

@@ -7,8 +7,8 @@
 #include "sample/reentry.h"
 #include "sample/trail.h"
 
-/* Frames of this library in one stack, at most. */
-#define MOST_OWN_FRAMES 8u
+/* Frames of this library in one stack, at most: as many as the worker leaves out. */
+#define MOST_OWN_FRAMES 64u
 
 /* Frames that a walk first gets room for, and has in reserve. */
 #define WALK_FIRST_ROOM 24u
@@ -96,9 +96,10 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
 	uint64_t end = sp + stack_bytes, cfa, fp_at;
 	uint32_t count = 0, own = 0;
-	struct hs_step step = {0};
 
 	for (;;) {
+		struct hs_step step = {0};
+
 		if (hs_likely(trail != NULL))
 			step = *hs_trail_place(trail, sp);
 		if (hs_unlikely(step.pc != pc)) {
@@ -187,6 +188,8 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 				 hs_reentry_tid(thread), 0, &thread->reservation);
 	if (record == NULL)
 		return NULL;
+	if (thread->sample.is_dense)
+		hs_ring_fetch(hs_recorder.ring, hs_record_walked_bytes(room));
 	trail = hs_trail_take(pcs->trails,
 			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
 	count = hs_walk(pcs, trail, regs, bytes, hs_record_frames(record), room);

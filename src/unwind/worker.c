@@ -210,6 +210,8 @@ enum hs_worker_result hs_worker_step(struct hs_worker *worker)
 		worker->clock_ns = 0;
 		return HS_WORKER_FULL;
 	}
+	/* The next one, which is as large. */
+	hs_ring_fetch(worker->queue, bytes);
 	memcpy(place, &worker->result, bytes);
 	hs_ring_commit(worker->queue, hs_ring_ticket(open));
 	hs_ring_pass(worker->ring);

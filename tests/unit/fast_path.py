@@ -23,6 +23,7 @@ CACHE_LINE_BYTES = 64
 PAGE_BYTES = 4096
 HEAPS = 256  # HS_HEAP_LIMIT
 CODE_PAGES = 3
+WORD_LINES = 4
 SAMPLE_CODE = """
 malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_allocation
 hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan hs_live_set_fetch
@@ -93,12 +94,14 @@ def units(addresses, unit_bytes):
 
 
 def look_at_data(library):
-    hot, each, data, heaps = (section(library, name) for name in (
-        "hs_hot", "hs_each_sample", "hs_sample_data", "hs_sample_heaps"))
+    hot, each, words, data, heaps = (section(library, name) for name in (
+        "hs_hot", "hs_each_sample", "hs_sample_words", "hs_sample_data", "hs_sample_heaps"))
     for name, line in ("hs_hot", hot), ("hs_each_sample", each):
         if len(units(line, CACHE_LINE_BYTES)) != 1:
             yield "%s is not in one cache line" % name
-    used = [*hot, *each, *data, *heaps[:2 * len(heaps) // HEAPS]]
+    if not words or len(units(words, CACHE_LINE_BYTES)) > WORD_LINES:
+        yield "hs_sample_words is not in %d cache lines" % WORD_LINES
+    used = [*hot, *each, *words, *data, *heaps[:2 * len(heaps) // HEAPS]]
     if not data or not heaps or len(units(used, PAGE_BYTES)) > 1:
         yield "what samples use is not in one page"
 

@@ -129,10 +129,11 @@ static void test_what_a_byte_tells(void)
 {
 	enum { ENTRIES = 200, FULL = 127 };
 	uint64_t table = hs_live_table_make(512), of_byte[ENTRIES];
-	const uint8_t *byte = hs_live_filter_byte(hs_live_table_filter(table), 16);
+	const uint8_t *byte;
 	unsigned count = 0;
 
 	hs_live_set_spread(512 * KIB);
+	byte = hs_live_filter_byte(hs_live_table_filter(table), 16);
 	for (uint64_t key = 16; count < ENTRIES; key += 16) {
 		if (hs_live_filter_byte(hs_live_table_filter(table), key) == byte)
 			of_byte[count++] = key;

@@ -304,6 +304,48 @@ static void test_steps_hold_what_they_must(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
+/*
+ * A function with an aligned frame that calls itself: one pc, and a frame as long as it happens to
+ * be each time, so none is walked by what was found of another.  With a trail or without.
+ */
+static void test_recursion_of_realigned_frames(void)
+{
+	enum { FRAMES = 5, WORDS = 120 };
+	static _Alignas(16) uint64_t stack[WORDS];
+	/* The caller's stack pointer stands in the word below the frame pointer. */
+	struct hs_pc pc = {.pc = 4242,
+			   .mapping = 1,
+			   .is_call = true,
+			   .row = {.kind = HS_ROW_REALIGNED,
+				   .cfa_register = HS_ARCH_FP,
+				   .cfa_offset = -HS_ROW_WORD,
+				   .saved = {1}}};
+	struct hs_regs regs = {.pc = pc.pc, .sp = (uintptr_t)stack};
+	struct hs_known_pcs pcs;
+	struct hs_trail *trail;
+	size_t at = 0;
+
+	for (size_t frame = 1; frame <= FRAMES; frame++) {
+		size_t base = at + 4, caller = base + 3 * frame;
+
+		if (frame == 1)
+			*hs_arch_register(&regs, HS_ARCH_FP) = (uintptr_t)&stack[base];
+		stack[base - 1] = (uintptr_t)&stack[caller];
+		/* The caller's frame pointer, below the word at base. */
+		stack[base] = (uintptr_t)&stack[caller + 4];
+		stack[caller - 1] = frame < FRAMES ? pc.pc : 0;
+		at = caller;
+	}
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	hs_known_pcs_add(&pcs, &pc);
+	trail = hs_trail_take(pcs.trails, atomic_load(&pcs.oldest));
+	for (int walk = 0; walk < 3; walk++)
+		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, sizeof stack, walked, 9),
+			  FRAMES);
+	hs_trail_give_back(trail);
+	hs_known_pcs_destroy(&pcs);
+}
+
 /* The table grows with what is known, up to the largest. */
 static void test_cache_grows(void)
 {
@@ -678,6 +720,7 @@ int main(void)
 		return 99;
 	RUN(test_cache);
 	RUN(test_steps_hold_what_they_must);
+	RUN(test_recursion_of_realigned_frames);
 	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
 	RUN(test_own_frames_are_left_out);
