@@ -22,8 +22,8 @@
 #define HS_EACH_SAMPLE __attribute__((section("hs_each_sample")))
 
 /*
- * Small things that each sample reads, and that seldom change: side by side, for each line is
- * waited for where samples are rare.
+ * Words that each sample reads, and that seldom change: in two cache lines, for each is waited for
+ * where samples are rare.
  */
 #define HS_SAMPLE_WORDS __attribute__((section("hs_sample_words")))
 

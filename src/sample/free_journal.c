@@ -25,7 +25,7 @@
  */
 #define FETCHED_AHEAD 16u
 
-HS_SAMPLE_WORDS struct hs_free_journal hs_free_journal;
+HS_SAMPLE_DATA struct hs_free_journal hs_free_journal;
 
 static uint64_t touched; /* entries below have their pages; the producer's own */
 

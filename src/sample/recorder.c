@@ -20,7 +20,7 @@
 #include "sample/thread_state.h"
 #include "sample/walk.h"
 
-HS_SAMPLE_WORDS struct hs_recorder hs_recorder;
+HS_SAMPLE_DATA _Alignas(HS_CACHE_LINE_BYTES) struct hs_recorder hs_recorder;
 
 /* A countdown that is not met: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)

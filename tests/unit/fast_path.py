@@ -23,7 +23,7 @@ CACHE_LINE_BYTES = 64
 PAGE_BYTES = 4096
 HEAPS = 256  # HS_HEAP_LIMIT
 CODE_PAGES = 3
-WORD_LINES = 4
+WORD_LINES = 2
 SAMPLE_CODE = """
 malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_allocation
 hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan hs_live_set_fetch
