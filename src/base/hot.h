@@ -22,7 +22,7 @@
 #define HS_EACH_SAMPLE __attribute__((section("hs_each_sample")))
 
 /*
- * Words that each sample reads, and that seldom change: in two cache lines, for each is waited for
+ * Words that samples read, and that seldom change: in two cache lines, for each is waited for
  * where samples are rare.
  */
 #define HS_SAMPLE_WORDS __attribute__((section("hs_sample_words")))

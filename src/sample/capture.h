@@ -31,7 +31,7 @@
 
 /*
  * Plan what is to be recorded of the stack of a thread's sample, up to limit bytes, and how:
- * thread->sample.stack.  Heap, interval and is_weighed are set.
+ * thread->sample.stack, and is_dense.  Heap, interval and is_weighed are set.
  */
 HS_SAMPLE_CODE void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How a sample comes out of the live set, on the program's threads.  See live_set.h. */
+#include "arch/regs.h"
 #include "base/alone.h"
 #include "base/likely.h"
 #include "sample/free_journal.h"
@@ -124,7 +125,8 @@ static __attribute__((noinline)) uint32_t free_to_journal(uint64_t address,
 	struct hs_live_search search;
 	uint32_t slot;
 
-	/* Before the slot is waited for. */
+	/* Before the slot is waited for; the number itself will be written. */
+	hs_arch_prefetch_write(sequence);
 	hs_free_journal_fetch(atomic_load_explicit(sequence, memory_order_relaxed));
 	hs_live_search_start(&search, address);
 	while ((slot = hs_live_search_next(&search)) != HS_SLOT_NONE) {

@@ -244,14 +244,17 @@ walk(struct hs_thread_state *thread, const struct hs_regs *regs, enum outcome la
 static HS_SAMPLE_CODE void prepare_sample(struct hs_thread_state *thread, uintptr_t sp)
 {
 	const struct hs_sample *sample = &thread->sample;
+	size_t bytes = 0;
 
 	if (hs_unlikely(thread->caller_sp != 0))
 		hs_capture_find_end(thread);
 	hs_capture_plan(thread, sp, hs_recorder.stack_limit_bytes);
 	hs_live_set_fetch(hs_live_key(sample->heap, sample->id));
-	/* The few lines of a walk are there, fetched with the record before. */
-	hs_ring_fetch(hs_recorder.ring,
-		      sample->stack.walks ? 0 : sizeof(struct hs_record) + sample->stack.bytes);
+	if (hs_likely(!sample->stack.walks))
+		bytes = sizeof(struct hs_record) + sample->stack.bytes;
+	else if (!sample->is_dense) /* else fetched with the record before */
+		bytes = hs_record_walked_bytes(thread->walk_room);
+	hs_ring_fetch(hs_recorder.ring, bytes);
 }
 
 /*

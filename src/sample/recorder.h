@@ -78,7 +78,9 @@ static inline void hs_record_fetch(void)
 {
 	hs_arch_prefetch_write(&hs_sequence);
 	hs_arch_prefetch_write(&hs_heaps[HS_HEAP_MALLOC].samples);
-	hs_arch_prefetch_write(&hs_stats.allocated_bytes);
+	/* Where samples are dense, few of them settle. */
+	if (atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed) > HS_DENSE_INTERVAL)
+		hs_arch_prefetch_write(&hs_stats.allocated_bytes);
 	if (hs_recorder.ring != NULL)
 		hs_ring_fetch_ends(hs_recorder.ring);
 }
