@@ -101,27 +101,24 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 	return error != 0 ? error : hs_live_index_init(expected);
 }
 
-void hs_live_set_fetch(uint64_t key)
+void hs_live_set_fetch_next(void)
 {
-	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
 	uint32_t link = (uint32_t)atomic_load_explicit(&hs_live_supply.free_list,
 						       memory_order_relaxed);
 	uint32_t fresh = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 
 	hs_arch_prefetch_write(hs_live_slot(link != 0 ? link - 1 : fresh));
+}
+
+void hs_live_set_fetch(uint64_t key)
+{
+	uint64_t index = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
+
+	hs_live_set_fetch_next();
 	if (hs_unlikely(!hs_live_index_is_table_used()))
 		return;
 	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
 	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
-}
-
-void hs_live_set_fetch_next(void)
-{
-	uint32_t link = (uint32_t)atomic_load_explicit(&hs_live_supply.free_list,
-						       memory_order_relaxed);
-
-	if (hs_likely(link != 0))
-		hs_arch_prefetch_write(hs_live_slot(link - 1));
 }
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)

@@ -149,7 +149,7 @@ void hs_live_set_spread(uint64_t interval_bytes);
  */
 HS_SAMPLE_CODE void hs_live_set_fetch(uint64_t key);
 
-/* One has been taken, and another will be soon: the slot for that.  Any thread. */
+/* The slot that is taken next: where one has been, and another will be soon.  Any thread. */
 HS_SAMPLE_CODE void hs_live_set_fetch_next(void);
 
 /* What hs_live_set_take() gives out. */

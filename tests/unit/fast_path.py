@@ -10,8 +10,9 @@ any push, and any locked instruction.  Of all functions, what is found by its di
 instruction is in one cache line, but for the place of the thread's own.  The first two functions
 named are in two lines.
 
-The first two sections of base/hot.h are a cache line each, the third is two; with the rest of what samples use, but
-for the third heap and those behind it, they are one page.  The code of a sample is in three.
+The first two sections of base/hot.h are a cache line each, the third is two; with the rest of what
+samples use, but for the third heap and those behind it, they are one page.  The code of a sample is
+in three.
 """
 import re
 import subprocess
