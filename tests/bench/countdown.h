@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What floor.c and capture_floor.c have in common: bytes are counted down in the thread, and an
- * address that is freed is looked up in a table of those sampled.  32 KiB of table stay in the
- * cache; of the few entries that are ever made, each replaces what is in its place.
+ * What floor.c and capture_floor.c have in common: bytes are counted down in the thread, the
+ * address of a sample is put into a table, and one that is freed is looked up there and taken out.
+ * 32 KiB of table stay in the cache; each entry replaces what is in its place.
  * The includer defines before it
  *
  *     INTERVAL_BYTES                    a thread's first countdown
@@ -12,6 +12,7 @@
 #define HS_BENCH_COUNTDOWN_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,11 +26,11 @@ static inline _Atomic uintptr_t *place_of(const void *block)
 	return &sampled[(uintptr_t)block * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TABLE_BITS)];
 }
 
-/* The address is not known yet; that of the countdown is as good for the table. */
-static __attribute__((noinline)) void enter_sample(void)
+static __attribute__((noinline)) void *enter_sample(void *block)
 {
 	bytes_left = take_sample(bytes_left);
-	atomic_store_explicit(place_of(&bytes_left), (uintptr_t)&bytes_left, memory_order_relaxed);
+	atomic_store_explicit(place_of(block), (uintptr_t)block, memory_order_relaxed);
+	return block;
 }
 
 static __attribute__((noinline)) void remove_sample(const void *block)
@@ -37,11 +38,10 @@ static __attribute__((noinline)) void remove_sample(const void *block)
 	atomic_store_explicit(place_of(block), 0, memory_order_relaxed);
 }
 
-static inline void count_allocation(size_t bytes)
+static inline bool count_allocation(size_t bytes)
 {
 	bytes_left -= (int64_t)bytes;
-	if (__builtin_expect(bytes_left < 0, 0))
-		enter_sample();
+	return bytes_left < 0;
 }
 
 static inline void look_up(const void *block)

@@ -4,43 +4,53 @@
  * definition.
  * The includer defines before it
  *
- *     static inline void count_allocation(size_t bytes);
- *     static inline void look_up(const void *block);      what is freed
+ *     static inline bool count_allocation(size_t bytes);   whether it is a sample
+ *     static void *enter_sample(void *block);              the sample, made; returns block
+ *     static inline void look_up(const void *block);       what is freed
  */
 #ifndef HS_BENCH_FORWARD_H
 #define HS_BENCH_FORWARD_H
 
+#include <stdbool.h>
+
 #include "next.h"
+
+/* The next definition's block, which is a sample or not. */
+#define FORWARD(bytes, call)                                                                       \
+	do {                                                                                       \
+		if (__builtin_expect(count_allocation(bytes), false))                              \
+			return enter_sample(call);                                                 \
+		return call;                                                                       \
+	} while (0)
 
 EXPORT void *malloc(size_t size)
 {
-	count_allocation(size);
-	return next.malloc(size);
+	FORWARD(size, next.malloc(size));
 }
 
 EXPORT void *calloc(size_t count, size_t size)
 {
-	count_allocation(count * size);
-	return next.calloc(count, size);
+	FORWARD(count * size, next.calloc(count, size));
 }
 
 EXPORT void *realloc(void *block, size_t size)
 {
 	look_up(block);
-	count_allocation(size);
-	return next.realloc(block, size);
+	FORWARD(size, next.realloc(block, size));
 }
 
 EXPORT int posix_memalign(void **out, size_t alignment, size_t size)
 {
-	count_allocation(size);
-	return next.posix_memalign(out, alignment, size);
+	int error = next.posix_memalign(out, alignment, size);
+
+	if (error == 0 && count_allocation(size))
+		enter_sample(*out);
+	return error;
 }
 
 EXPORT void *aligned_alloc(size_t alignment, size_t size)
 {
-	count_allocation(size);
-	return next.aligned_alloc(alignment, size);
+	FORWARD(size, next.aligned_alloc(alignment, size));
 }
 
 EXPORT void free(void *block)
