@@ -2,7 +2,7 @@
 /*
  * A pool of blocks of one size, whose use can be profiled.
  *
- *     cc -g -o pool pool.c
+ *     cc -g -o pool pool.c          (before glibc 2.34 with -ldl)
  *     LD_PRELOAD=/usr/local/lib/libheapsample.so ./pool
  *     go tool pprof -top -tagfocus=heap=connections FILE
  *     go tool pprof -top -tagignore=heap=connections FILE

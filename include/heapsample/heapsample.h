@@ -264,7 +264,7 @@ static __inline__ void heapsample_report_free(int heap, uint64_t id)
  *
  * Returns 0; -EIO (it could not be written; a line on the log says why); -ENAMETOOLONG (it is
  * written, but its name does not fit); -ENOTSUP (HEAPSAMPLE_STREAM); -ENOSYS (not profiled);
- * -EBUSY (another such call is under way, or this thread is in a signal handler that
+ * -EBUSY (another thread's such call took too long, or this thread is in a signal handler that
  * interrupted malloc, in a fork handler or a vfork child); -EAGAIN (the profiler's threads
  * cannot be started); -ETIMEDOUT (after 62 s).
  *

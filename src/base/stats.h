@@ -71,7 +71,7 @@
 	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
 	X(starts_refused, "starts_refused") /* sampling was on already */ \
 	X(resets, "resets") /* of the books */ \
-	X(interval_raises, "interval_raises") /* memory near the budget */ \
+	X(interval_raises, "interval_raises") /* memory, room or processor time */ \
 	X(interval_lowers, "interval_lowers") /* and back again */ \
 	X(worker_cpu_ns, "worker_cpu_ns") /* processor time of the profiler's threads */ \
 	X(producer_cpu_ns, "producer_cpu_ns") \
