@@ -55,16 +55,17 @@ static int resize(struct hs_interner *interner, uint32_t capacity)
 {
 	uint32_t *slots = hs_arena_zalloc((size_t)capacity * 2 * sizeof *slots);
 	uint64_t *in_use = hs_arena_zalloc(capacity / BITS * sizeof *in_use);
-	unsigned char *items =
-		hs_arena_realloc(interner->items, (size_t)capacity * interner->item_bytes);
+	unsigned char *items = NULL;
 
-	if (items != NULL)
-		interner->items = items;
-	if (items == NULL || slots == NULL || in_use == NULL) {
+	/* The items last: once they have moved to where there are fewer, nothing may fail. */
+	if (slots != NULL && in_use != NULL)
+		items = hs_arena_realloc(interner->items, (size_t)capacity * interner->item_bytes);
+	if (items == NULL) {
 		hs_arena_free(slots);
 		hs_arena_free(in_use);
 		return -ENOMEM;
 	}
+	interner->items = items;
 	if (interner->count > 0)
 		memcpy(in_use, interner->in_use,
 		       ((interner->count - 1) / BITS + 1) * sizeof *in_use);

@@ -83,25 +83,41 @@ static bool may_be_moved_text(const struct hs_proc_maps_line *line)
 		(line->name_bytes >= bytes && memcmp(line->name, hugetlb, bytes) == 0));
 }
 
-/* Whether this line or one that follows of the same object is executable. */
+/*
+ * Whether this line or one that follows of the same object is executable, or memory is that took
+ * the place of one: then more of the object is behind it.
+ */
 static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line line,
 			    const struct object *object)
 {
+	bool has_moved_text = false;
+
 	do {
-		if (line.inode != 0 && !same_file(object, &line))
+		if (may_be_moved_text(&line)) {
+			has_moved_text = true;
+			continue;
+		}
+		if (line.inode == 0)
+			continue;
+		if (!same_file(object, &line))
 			return false;
-		if (line.inode != 0 && (line.permissions & HS_PROC_MAPS_EXECUTE) != 0)
+		if (has_moved_text || (line.permissions & HS_PROC_MAPS_EXECUTE) != 0)
 			return true;
 	} while (hs_proc_maps_next(&rest, &line));
 	return false;
 }
 
-/* The data segment of a small object is mapped from file offset 0 once more. */
-static bool is_in_image(const struct object *object, uint64_t address)
+/*
+ * Whether the line is a part of the object: the data segment of a small one is mapped from file
+ * offset 0 once more.  Another mapping of the file may lie over it too, where its .bss would be.
+ */
+static bool is_in_image(const struct object *object, const struct hs_proc_maps_line *line)
 {
 	for (uint32_t i = 0; object->has_image && i < object->image.segment_count; i++) {
-		if (address >= object->image.segments[i].start &&
-		    address < object->image.segments[i].end)
+		const struct hs_elf_segment *segment = &object->image.segments[i];
+
+		if (line->start >= segment->start && line->start < segment->end &&
+		    line->offset - segment->offset == line->start - segment->start)
 			return true;
 	}
 	return false;
@@ -122,7 +138,7 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->has_image = false;
 		object->has_code =
 			!is_device(scan->index->name) && object_has_code(*rest, *line, object);
-	} else if (is_in_image(object, line->start)) {
+	} else if (is_in_image(object, line)) {
 		return;
 	}
 	if (object->has_code && line->offset == 0)

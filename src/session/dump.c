@@ -160,9 +160,13 @@ void hs_dump_after_reset(void)
 	delta_from_ns = 0;
 }
 
+/* Of which moment each heap's profile of its peak is that was written last; 0: there is none. */
+static uint64_t peaks_written_ns[HS_HEAP_LIMIT];
+
 void hs_dump_after_fork(void)
 {
 	delta_from_ns = 0;
+	memset(peaks_written_ns, 0, sizeof peaks_written_ns);
 	hs_producer_forget_written(hs_session.producer);
 	hs_dump_file_forget(&dump_file);
 	hs_stats_file_after_fork();
@@ -265,16 +269,15 @@ static bool write_one(const char *reason, uint32_t peak_heap)
 /* A heap's profile of its peak, if it was another than when that was last written. */
 static void write_peak(uint32_t heap)
 {
-	static uint64_t written_ns[HS_HEAP_LIMIT];
 	uint64_t peak_ns = hs_producer_peak_ns(hs_session.producer, heap);
 	char reason[sizeof "peak-" + HS_HEAP_NAME_BYTES];
 
-	if (peak_ns == 0 || peak_ns == written_ns[heap])
+	if (peak_ns == 0 || peak_ns == peaks_written_ns[heap])
 		return;
 	hs_format(reason, sizeof reason, heap == HS_HEAP_MALLOC ? "peak" : "peak-%s",
 		  hs_heaps[heap].name);
 	if (write_one(reason, heap))
-		written_ns[heap] = peak_ns;
+		peaks_written_ns[heap] = peak_ns;
 }
 
 bool hs_dump_write(const char *reason)

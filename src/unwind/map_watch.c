@@ -39,24 +39,38 @@ static bool is_older(const struct hs_map_watch *watch, uint64_t number)
 	return number != 0 && number < watch->numbers_before;
 }
 
+static bool has_opened(const struct hs_map_watch *watch)
+{
+	return hs_mapping_table_opens(watch->table) !=
+	       atomic_load_explicit(&hs_library_opens, memory_order_relaxed);
+}
+
+static bool has_rested(const struct hs_map_watch *watch)
+{
+	return hs_sys_monotonic_ns() >= watch->refresh_again_ns;
+}
+
 void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *snapshot)
 {
 	watch->closes_unwaited = snapshot->closes_unwaited;
 	watch->closes_over = hs_closes_over(snapshot->closes);
 	if (hs_mapping_table_generation(watch->table) == 0)
 		return;
+	/*
+	 * A library may be where something else was that no dlclose() took away: generated code,
+	 * say.  What is opened costs what misses may: programs do that at every turn.
+	 */
 	if (snapshot_lag(watch) < 0 ||
-	    (hs_closes_under_way(snapshot->closes) && !is_older(watch, snapshot->number)))
+	    (hs_closes_under_way(snapshot->closes) && !is_older(watch, snapshot->number)) ||
+	    (has_opened(watch) && has_rested(watch)))
 		refresh(watch);
 }
 
 static bool may_refresh(const struct hs_map_watch *watch)
 {
 	return hs_mapping_table_generation(watch->table) == 0 ||
-	       watch->refreshes_in_vain < REFRESHES_IN_VAIN ||
-	       hs_mapping_table_opens(watch->table) !=
-		       atomic_load_explicit(&hs_library_opens, memory_order_relaxed) ||
-	       hs_sys_monotonic_ns() >= watch->refresh_again_ns;
+	       watch->refreshes_in_vain < REFRESHES_IN_VAIN || has_opened(watch) ||
+	       has_rested(watch);
 }
 
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)

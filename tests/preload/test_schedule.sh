@@ -149,6 +149,38 @@ run_profiled peak_name HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/peak_name/all.heap.pb.gz" -- "$directory/grow"
 [ -f "$out/all.peak.heap.pb.gz" ] && [ -f "$out/all.heap.pb.gz" ] || fail "names:" "$out"/*
 
+# A child writes the peak that it has inherited into a file of its own.
+cat >"$directory/peak_fork.c" <<'END'
+#include <heapsample/heapsample.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile block;
+int main(void)
+{
+	int status;
+	pid_t child;
+
+	block = malloc(1000000);
+	free(block);
+	if (heapsample_dump(NULL, 0) != 0)
+		return 3;
+	child = fork();
+	if (child == 0) {
+		block = malloc(1000);
+		return 0;
+	}
+	return waitpid(child, &status, 0) == child && status == 0 ? 0 : 4;
+}
+END
+${CC:-cc} -I"$source_directory/include" -o "$directory/peak_fork" "$directory/peak_fork.c" ||
+	exit 99
+run_profiled peak_of_child HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 -- "$directory/peak_fork"
+expect_status 0
+expect_silence
+set -- "$out"/peak_fork.*.peak.heap.pb.gz
+[ $# -eq 2 ] || fail "not a peak each:" "$out"/*
+
 # At 0, 1, 2 seconds and so on there would be more.
 grows phase %04d.interval 1 HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_TIME_PHASE=1
 written interval 1 1

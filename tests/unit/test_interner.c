@@ -216,6 +216,33 @@ static void trimmed_as_in_a_model(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
+/* Memory may do for fewer items, and not for what finds them: then nothing gets smaller. */
+static void not_trimmed_without_memory(void)
+{
+	enum { COUNT = 4096 };
+	size_t before = hs_arena_used();
+	uint32_t capacity;
+
+	CHECK_INT(hs_interner_init(&table, sizeof(uint32_t), sizeof(uint32_t)), 0);
+	for (uint32_t i = 0; i < COUNT; i++)
+		CHECK_INT(hs_interner_add(&table, &i), i);
+	capacity = table.capacity;
+	for (uint32_t i = COUNT; i-- > 500;)
+		hs_interner_remove(&table, i);
+	hs_interner_trim(&table); /* the numbers */
+	CHECK_INT(table.capacity, capacity);
+	/* Enough for a quarter of the items: 4 KiB, and not for the slots: 8 KiB. */
+	hs_arena_set_budget(hs_arena_used() + 7 * 1024);
+	hs_interner_trim(&table);
+	CHECK(table.capacity < capacity ||
+	      hs_arena_usable_size(table.items) >= (size_t)capacity * sizeof(uint32_t));
+	hs_arena_set_budget(BUDGET);
+	for (uint32_t i = 0; i < COUNT; i++)
+		CHECK_INT(hs_interner_add(&table, &i), i);
+	hs_interner_fini(&table);
+	CHECK_INT(hs_arena_used(), before);
+}
+
 /* Ever new keys, few at a time: neither memory nor the slots looked at go up. */
 static void passing_keys_leave_nothing(void)
 {
@@ -255,6 +282,7 @@ int main(void)
 	RUN(used_up_memory_is_reported);
 	RUN(removal_as_in_a_model);
 	RUN(trimmed_as_in_a_model);
+	RUN(not_trimmed_without_memory);
 	RUN(passing_keys_leave_nothing);
 	return CHECK_RESULT();
 }

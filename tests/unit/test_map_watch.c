@@ -182,6 +182,37 @@ static void test_newer_snapshot(void)
 	end();
 }
 
+/*
+ * What was mapped without a dlopen() and unmapped without a dlclose() gives its addresses to a
+ * library: a hit, but of what is there no more.
+ */
+static void test_newer_library(void)
+{
+	unsigned char *code;
+	uint64_t before;
+	uint32_t id;
+
+	begin();
+	code = map_file(NULL, 'a');
+	id = find(code);
+	map_file(code, 'b');
+	watch.refresh_again_ns = 0;
+	atomic_fetch_add(&hs_library_opens, 1);
+	follow(0);
+	CHECK(find(code) != HS_MAPPING_NONE && find(code) != id);
+	before = reads();
+	watch.refresh_again_ns = 0;
+	follow(0);
+	CHECK_INT(reads(), before);
+	/* A program that opens all the time does not keep the worker busy. */
+	watch.refresh_again_ns = UINT64_MAX;
+	atomic_fetch_add(&hs_library_opens, 1);
+	follow(0);
+	CHECK_INT(reads(), before);
+	munmap(code, PAGE);
+	end();
+}
+
 static void test_while_closing(void)
 {
 	unsigned char *code;
@@ -360,6 +391,7 @@ int main(void)
 	RUN(test_miss);
 	RUN(test_misses_in_vain);
 	RUN(test_newer_snapshot);
+	RUN(test_newer_library);
 	RUN(test_many_while_closing);
 	RUN(test_while_closing);
 	RUN(test_older_snapshot);

@@ -17,6 +17,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "maps/map_scan.h"
 
 #define PAGE ((size_t)4096)
 
@@ -301,6 +302,82 @@ static void test_text_moved_to_anonymous_memory(void)
 	end_table();
 }
 
+/* The same where the file's header comes first, and none of its own code is left. */
+static void test_all_text_moved(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-all-moved", 'M');
+	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ);
+
+	map_at(base + PAGE, -1, PAGE, PROT_READ | PROT_EXEC);
+	begin_table();
+	CHECK_STR(mapping_of(base + PAGE)->path, path);
+	CHECK_INT(mapping_of(base + PAGE)->load_bias, (uintptr_t)base);
+	CHECK_STR(mapping_of(base + PAGE)->build_id, "4d4d4d4d4d4d4d4d");
+	munmap(base, 3 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
+/* Those huge pages have a name of their own, and may be the first of the file's code. */
+static void test_text_moved_to_huge_pages(void)
+{
+	static const struct hs_map_program program = { .path = "" };
+	static struct hs_map_index index, none;
+	static struct hs_mapping_store store;
+	char path[256], text[2048];
+	int fd = make_object(path, sizeof path, "hs-test-huge", 'H');
+	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	unsigned long long at = (uintptr_t)base;
+	const struct hs_address_range *range;
+	const struct hs_mapping *mapping;
+	uint64_t skipped;
+
+	hs_mapping_store_init(&store);
+	snprintf(text, sizeof text,
+		 "%llx-%llx r--p 00000000 08:01 4711 %s\n"
+		 "%llx-%llx r-xp 00000000 00:0f 99 /anon_hugepage (deleted)\n"
+		 "%llx-%llx r-xp 00002000 08:01 4711 %s\n",
+		 at, at + PAGE, path, at + PAGE, at + 2 * PAGE, at + 2 * PAGE, at + 3 * PAGE, path);
+	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
+	CHECK_INT(skipped, 0);
+	for (unsigned page = 1; page < 3; page++) {
+		range = hs_address_range_map_find(&index.code, at + page * PAGE);
+		CHECK(range != NULL);
+		mapping = hs_mapping_store_get(&store, range->value);
+		CHECK_STR(mapping->path, path);
+		CHECK_INT(mapping->load_bias, at);
+		CHECK_STR(mapping->build_id, "4848484848484848");
+	}
+	hs_map_index_fini(&index);
+	hs_mapping_store_fini(&store);
+	munmap(base, 3 * PAGE);
+	close(fd);
+	unlink(path);
+}
+
+/* A program reads its own library as a file, which then lies where its .bss would reach over it. */
+static void test_file_mapped_below_its_library(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-below", 'B');
+	unsigned char *base = map_at(NULL, -1, 8 * PAGE, PROT_NONE), *library = base + 4 * PAGE;
+
+	CHECK_INT(pwrite(fd, &(uint64_t){ 6 * PAGE }, 8,
+			 sizeof(ElfW(Ehdr)) + offsetof(ElfW(Phdr), p_memsz)),
+		  8);
+	map_at(base, fd, 3 * PAGE, PROT_READ);
+	map_at(library, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	begin_table();
+	CHECK_INT(mapping_of(library)->load_bias, (uintptr_t)library);
+	CHECK_STR(mapping_of(library)->build_id, "4242424242424242");
+	munmap(base, 8 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
 /* Executable memory behind the segments of an object is not part of it. */
 static void test_anonymous_code_behind_an_object(void)
 {
@@ -575,6 +652,9 @@ int main(void)
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
 	RUN(test_text_moved_to_anonymous_memory);
+	RUN(test_all_text_moved);
+	RUN(test_text_moved_to_huge_pages);
+	RUN(test_file_mapped_below_its_library);
 	RUN(test_anonymous_code_behind_an_object);
 	RUN(test_code_mapped_elsewhere_too);
 	RUN(test_anonymous_code);
