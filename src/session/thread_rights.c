@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Whether the profiler's threads may do what a thread of the program may.  They begin with their
- * creator's capabilities; a program that keeps its own while it takes another user, or changes
- * them, leaves theirs behind.
+ * creator's capabilities and seccomp filters; a program that keeps its own while it takes another
+ * user, or changes them, leaves theirs behind, and so does one that filters the calling thread.
  *
  * Runs on the program's threads.
  */
 #include <linux/capability.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
@@ -34,17 +35,30 @@ static bool differs(const struct capabilities *ours, pid_t tid)
 	return tid != 0 && get_capabilities(tid, &its) && memcmp(ours, &its, sizeof its) != 0;
 }
 
-/* As long as exit() would wait: libc ends the process where one of them may not. */
+/*
+ * Whether the caller has a seccomp filter, or is refused the answer: which ones others have, the
+ * kernel says in a file only.
+ */
+static bool is_filtered(void)
+{
+	return hs_syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) != 0;
+}
+
+/*
+ * As long as exit() would wait: libc ends the process where one of them may not, or may what the
+ * caller may not.
+ */
 static bool end_where_others_may(void)
 {
 	uint32_t phase = atomic_load(&hs_session.threads);
 	struct capabilities ours;
 
-	if ((phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING) ||
-	    !get_capabilities(0, &ours))
+	if (phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING)
 		return false;
-	return (differs(&ours, atomic_load(&hs_session.tids[0])) ||
-		differs(&ours, atomic_load(&hs_session.tids[1]))) &&
+	return (is_filtered() ||
+		(get_capabilities(0, &ours) &&
+		 (differs(&ours, atomic_load(&hs_session.tids[0])) ||
+		  differs(&ours, atomic_load(&hs_session.tids[1]))))) &&
 	       hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 

@@ -57,8 +57,11 @@ static int start_in_order(void)
 	session->joined[0] = session->joined[1] = false;
 	if (error == 0)
 		error = start_thread(&session->handles[0], hs_threads_worker);
-	if (error == 0)
-		error = start_thread(&session->handles[1], hs_threads_producer);
+	if (error != 0)
+		return error;
+	error = start_thread(&session->handles[1], hs_threads_producer);
+	if (error != 0)
+		hs_threads_end_worker();
 	return error;
 }
 

@@ -139,6 +139,19 @@ static void note_gone(void)
 	atomic_store(&session->threads, HS_THREADS_NONE);
 }
 
+void hs_threads_end_worker(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t end_ns = hs_sys_monotonic_ns() + END_LIMIT_NS;
+
+	atomic_store(&session->stop, HS_STOP_AGREED);
+	while (!is_gone(WORKER) && hs_sys_monotonic_ns() < end_ns) {
+		wake_both();
+		hs_sys_futex_wait(&session->threads, HS_THREADS_STARTING, HS_THREADS_LOOK_NS);
+	}
+	wait_until_left(WORKER);
+}
+
 void hs_threads_end_left_stop(void)
 {
 	struct hs_session *session = &hs_session;

@@ -19,6 +19,9 @@
 void hs_threads_begin_undisturbed(struct hs_undisturbed *before);
 void hs_threads_end_undisturbed(const struct hs_undisturbed *before);
 
+/* STARTING: the producer cannot be started, so the worker is to end.  Undisturbed. */
+void hs_threads_end_worker(void);
+
 /* STOPPING -> NONE, where nobody waits any more for them to end, and they have.  Undisturbed. */
 void hs_threads_end_left_stop(void);
 

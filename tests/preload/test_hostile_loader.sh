@@ -81,6 +81,39 @@ neighbour "churn $directory/libraries/library.3?.so" 1
 neighbour "deepbind $library_of_victim" 1
 neighbour nested 1
 neighbour "clocks $directory" 1
+# One of the profiler's threads can be started, and not the other: it must not stay alone, or the
+# process would not end with the program's last thread.
+cat >"$directory/one_thread.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+typedef int create_fn(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		   void *argument)
+{
+	static int count;
+	create_fn *next = (create_fn *)dlsym(RTLD_NEXT, "pthread_create");
+	return count++ > 0 || next == NULL ? EAGAIN : next(thread, attributes, start, argument);
+}
+END
+cat >"$directory/leaves.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+static void *volatile block;
+int main(void)
+{
+	for (int i = 0; i < 1000; i++) {
+		block = malloc(10000);
+		free(block);
+	}
+	pthread_exit(NULL);
+}
+END
+${CC:-cc} -shared -fPIC -o "$directory/one_thread.so" "$directory/one_thread.c" -ldl || exit 99
+${CC:-cc} -pthread -o "$directory/leaves" "$directory/leaves.c" || exit 99
+beside '' "$directory/one_thread.so" one_thread any -m 'cannot be started' -- "$directory/leaves"
 expected=139
 neighbour crash 0
 expected=0

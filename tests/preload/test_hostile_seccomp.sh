@@ -36,6 +36,10 @@ many="$many newfstatat readlinkat renameat2"
 filtered "$many" start nosys
 filtered "$many" later nosys all
 
+filtered setuid start errno
+filtered setuid later errno
+filtered setuid later errno all
+
 # Without ptrace, as in many containers: the profile is whole.
 hostile no-ptrace 1 HEAPSAMPLE_BLOCK=0 -- "$victim" start errno ptrace process_vm_readv
 

@@ -75,6 +75,7 @@ static const struct {
 	CALL(sched_yield),
 	CALL(exit),
 	CALL(brk),
+	CALL(setuid),
 };
 
 static struct sock_filter filter[2 * CALLS + 8];
@@ -137,6 +138,9 @@ int main(int argc, char **argv)
 		usleep(30000);
 	}
 	install(argv + 3, action_of(argv[2]));
+	/* libc ends a process whose threads do not agree. */
+	if (strcmp(argv[argc - 1], "setuid") == 0)
+		printf("%d\n", setuid(getuid()));
 	for (int i = 0; i < 10; i++)
 		sum += churn(500);
 	printf("%lu\n", sum);
