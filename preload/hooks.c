@@ -78,8 +78,11 @@ static void begin(int argc, char **argv, char **environment)
 __attribute__((used, section(".init_array"))) static void (*at_start)(int, char **,
 								       char **) = begin;
 
-/* EINVAL, among others: the process must have one thread only, and has ours. */
-#define ALONE_WHERE_INVALID(name, parameters, arguments)                                           \
+/*
+ * EINVAL, among others, or EUSERS for a namespace of clocks: the process must have one thread only,
+ * and has ours.
+ */
+#define ALONE_WHERE_REFUSED(name, parameters, arguments)                                           \
 	int name parameters                                                                        \
 	{                                                                                          \
 		struct hs_undisturbed before;                                                      \
@@ -88,14 +91,15 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		result = hs_next.name arguments;                                                   \
-		if (result != 0 && errno == EINVAL && hs_session_alone_begins(&before)) {          \
+		if (result != 0 && (errno == EINVAL || errno == EUSERS) &&                         \
+		    hs_session_alone_begins(&before)) {                                            \
 			result = hs_next.name arguments;                                           \
 			hs_session_alone_ends(&before);                                            \
 		}                                                                                  \
 		return result;                                                                     \
 	}
-ALONE_WHERE_INVALID(unshare, (int flags), (flags))
-ALONE_WHERE_INVALID(setns, (int fd, int type), (fd, type))
+ALONE_WHERE_REFUSED(unshare, (int flags), (flags))
+ALONE_WHERE_REFUSED(setns, (int fd, int type), (fd, type))
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)

@@ -79,7 +79,11 @@ enters() {
 		limits "$case_name" 1 -- "$@"
 	fi
 }
-for namespace in mnt net user ipc uts; do
+for namespace in mnt net user ipc uts time; do
+	[ -e "/proc/self/ns/$namespace" ] || {
+		skip_case "setns.$namespace" "no such namespaces"
+		continue
+	}
 	enters $namespace "setns.$namespace" setns $namespace
 done
 # To another one and back, alone and with threads that cannot be ended for it.
