@@ -59,9 +59,11 @@ static void read_options(char **environment)
 /* One line for each setting that makes no sense. */
 static void report_settings(char **environment)
 {
+	/* Not hs_options: the lines go to the file that it names. */
+	static struct hs_options again;
 	int error = hs_log_check_file();
 
-	hs_options_parse(&hs_options, environment, report_problem, NULL);
+	hs_options_parse(&again, environment, report_problem, NULL);
 	if (error != 0)
 		hs_log(HS_LOG_WARN,
 		       "HEAPSAMPLE_LOGFILE=%s cannot be opened (expected a file to append to; "

@@ -111,6 +111,12 @@ try logfile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$direc
 expect_silence
 expect_profiles 1
 [ "$(messages "$directory/log" | wc -l)" -ge 2 ] || fail "logfile: $(cat "$directory/log")"
+# Also what is wrong with a setting that comes before it.
+run_profiled logfile_later HEAPSAMPLE_INTERVAL=x "HEAPSAMPLE_LOGFILE=$directory/later" -- \
+	"$victims/victim_process" exit
+expect_status 5
+expect_silence
+grep -q 'HEAPSAMPLE_INTERVAL=x is not understood' "$directory/later" || fail "logfile_later: no line"
 run_profiled logfile_stdout HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info \
 	HEAPSAMPLE_LOGFILE=/dev/stdout -- "$victims/victim_process" exit
 expect_status 5
