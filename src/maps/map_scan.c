@@ -93,7 +93,7 @@ static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line l
 	bool has_moved_text = false;
 
 	do {
-		if (may_be_moved_text(&line)) {
+		if (may_be_moved_text(&line) && !same_file(object, &line)) {
 			has_moved_text = true;
 			continue;
 		}

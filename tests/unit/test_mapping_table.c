@@ -357,6 +357,23 @@ static void test_text_moved_to_huge_pages(void)
 	unlink(path);
 }
 
+/* Huge pages that are no file's text, but generated code, are readable as any code. */
+static void test_code_in_huge_pages(void)
+{
+	static const struct hs_map_program program = { .path = "" };
+	static const char text[] = "7f0000000000-7f0000200000 r-xp 00000000 00:0f 99 "
+				   "/anon_hugepage (deleted)\n";
+	static struct hs_map_index index, none;
+	static struct hs_mapping_store store;
+	uint64_t skipped;
+
+	hs_mapping_store_init(&store);
+	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
+	CHECK(hs_address_set_contains(&index.readable, 0x7f0000000000, 0x200000));
+	hs_map_index_fini(&index);
+	hs_mapping_store_fini(&store);
+}
+
 /* A program reads its own library as a file, which then lies where its .bss would reach over it. */
 static void test_file_mapped_below_its_library(void)
 {
@@ -654,6 +671,7 @@ int main(void)
 	RUN(test_text_moved_to_anonymous_memory);
 	RUN(test_all_text_moved);
 	RUN(test_text_moved_to_huge_pages);
+	RUN(test_code_in_huge_pages);
 	RUN(test_file_mapped_below_its_library);
 	RUN(test_anonymous_code_behind_an_object);
 	RUN(test_code_mapped_elsewhere_too);
