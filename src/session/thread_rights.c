@@ -44,6 +44,16 @@ static bool is_filtered(void)
 	return hs_syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) != 0;
 }
 
+static bool may_others(void)
+{
+	struct capabilities ours;
+
+	if (is_filtered())
+		return true;
+	return get_capabilities(0, &ours) && (differs(&ours, atomic_load(&hs_session.tids[0])) ||
+					      differs(&ours, atomic_load(&hs_session.tids[1])));
+}
+
 /*
  * As long as exit() would wait: libc ends the process where one of them may not, or may what the
  * caller may not.
@@ -51,15 +61,10 @@ static bool is_filtered(void)
 static bool end_where_others_may(void)
 {
 	uint32_t phase = atomic_load(&hs_session.threads);
-	struct capabilities ours;
 
 	if (phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING)
 		return false;
-	return (is_filtered() ||
-		(get_capabilities(0, &ours) &&
-		 (differs(&ours, atomic_load(&hs_session.tids[0])) ||
-		  differs(&ours, atomic_load(&hs_session.tids[1]))))) &&
-	       hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
+	return may_others() && hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 
 struct hs_rights hs_session_rights_begin(void)

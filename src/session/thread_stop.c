@@ -112,7 +112,8 @@ static bool join_both(uint64_t end_ns)
 		wake_both();
 		if (hs_sys_monotonic_ns() >= end_ns)
 			return false;
-		hs_sys_futex_wait(&hs_session.threads, HS_THREADS_STOPPING, HS_THREADS_LOOK_NS);
+		hs_sys_futex_wait(&hs_session.threads, atomic_load(&hs_session.threads),
+				  HS_THREADS_LOOK_NS);
 	}
 	return true;
 }
@@ -141,14 +142,8 @@ static void note_gone(void)
 
 void hs_threads_end_worker(void)
 {
-	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + END_LIMIT_NS;
-
-	atomic_store(&session->stop, HS_STOP_AGREED);
-	while (!is_gone(WORKER) && hs_sys_monotonic_ns() < end_ns) {
-		wake_both();
-		hs_sys_futex_wait(&session->threads, HS_THREADS_STARTING, HS_THREADS_LOOK_NS);
-	}
+	hs_session.joined[PRODUCER] = true;
+	join_both(hs_sys_monotonic_ns() + END_LIMIT_NS);
 	wait_until_left(WORKER);
 }
 
