@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where the process begins and ends: the constructor, the exits; and what it does to itself as a
- * whole: namespaces, libraries.  Thin calls into session/.
+ * whole: namespaces, limits, libraries.  Thin calls into session/.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -100,6 +100,30 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
 	}
 ALONE_WHERE_REFUSED(unshare, (int flags), (flags))
 ALONE_WHERE_REFUSED(setns, (int fd, int type), (fd, type))
+
+/*
+ * A limit of addresses would be used up by those that the profiler has reserved.  Afterwards, for
+ * the limit may be an invalid address, or refused.
+ */
+#define LIMITING(name, parameters, arguments)                                                      \
+	HS_EXPORT int name parameters;                                                             \
+	int name parameters                                                                        \
+	{                                                                                          \
+		int result;                                                                        \
+												   \
+		if (hs_next.name == NULL)                                                          \
+			hs_next_resolve_all();                                                     \
+		result = hs_next.name arguments;                                                   \
+		if (result == 0)                                                                   \
+			hs_session_is_limited();                                                   \
+		return result;                                                                     \
+	}
+LIMITING(setrlimit, (int resource, const void *limit), (resource, limit))
+LIMITING(setrlimit64, (int resource, const void *limit), (resource, limit))
+LIMITING(prlimit, (pid_t process, int resource, const void *limit, void *old),
+	 (process, resource, limit, old))
+LIMITING(prlimit64, (pid_t process, int resource, const void *limit, void *old),
+	 (process, resource, limit, old))
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)

@@ -60,6 +60,10 @@
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
 	X(int, capset, (void *header, const void *data))                                           \
+	X(int, setrlimit, (int resource, const void *limit))                                       \
+	X(int, setrlimit64, (int resource, const void *limit))                                     \
+	X(int, prlimit, (pid_t process, int resource, const void *limit, void *old))               \
+	X(int, prlimit64, (pid_t process, int resource, const void *limit, void *old))             \
 	X(void *, dlopen, (const char *file, int mode))                                            \
 	X(void *, dlmopen, (Lmid_t namespace, const char *file, int mode))                         \
 	X(int, dlclose, (void *handle))                                                            \

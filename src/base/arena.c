@@ -25,6 +25,8 @@
 #define RANGE_MIN_BYTES (256 * MIB)
 /* Room for free blocks where the program's address space is limited. */
 #define RANGE_LIMITED_EXTRA_BYTES (64 * MIB)
+/* Of a limited range, for blocks to come, if the limit finds all of it taken. */
+#define BLOCKS_SHARE 4
 /* Where the kernel refuses, smaller ranges are tried down to this one. */
 #define RANGE_LAST_TRY_BYTES (32 * MIB)
 /* Less is of no use: the bootstrap part and a few blocks. */
@@ -95,22 +97,64 @@ int hs_arena_init(size_t budget_bytes)
 	hs_arena.heap_next = (uintptr_t)start + HS_ARENA_BOOTSTRAP_BYTES;
 	/* Relaxed: single-threaded. */
 	atomic_store_explicit(&hs_arena.heap_end, hs_arena.heap_next, memory_order_relaxed);
-	hs_arena.reserved_start = (uintptr_t)start + bytes;
+	hs_arena.reserved_start = hs_arena.reserved_end = (uintptr_t)start + bytes;
+	hs_arena.asked_budget = budget_bytes;
+	hs_arena.addresses = bytes;
+	atomic_store_explicit(&hs_arena.most, bytes - HS_ARENA_BOOTSTRAP_BYTES,
+			      memory_order_relaxed);
 	hs_arena_range.start = (uintptr_t)start;
 	hs_arena_range.bytes = bytes;
 	hs_arena_set_budget(budget_bytes);
 	return 0;
 }
 
+size_t hs_arena_most(void)
+{
+	return atomic_load_explicit(&hs_arena.most, memory_order_relaxed);
+}
+
 void hs_arena_set_budget(size_t budget_bytes)
 {
-	size_t most = hs_arena_range.bytes < HS_ARENA_BOOTSTRAP_BYTES
-			      ? 0
-			      : hs_arena_range.bytes - HS_ARENA_BOOTSTRAP_BYTES;
+	size_t most = hs_arena_most();
 
 	/* Relaxed: a number, it publishes nothing. */
 	atomic_store_explicit(&hs_arena.budget, budget_bytes < most ? budget_bytes : most,
 			      memory_order_relaxed);
+}
+
+/* Of what nothing has taken all but so many bytes. */
+static void give_back_locked(size_t keep)
+{
+	uintptr_t heap_end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
+	uintptr_t start = heap_end + keep, end = hs_arena.reserved_start;
+
+	if (keep >= end - heap_end)
+		return;
+	hs_arena.reserved_start = start;
+	hs_arena.addresses -= end - start;
+	atomic_store_explicit(&hs_arena.most, hs_arena_used() + keep, memory_order_relaxed);
+	/* Before they can be anybody else's. */
+	__atomic_store_n(&hs_arena_range.bytes, start - hs_arena_range.start, __ATOMIC_RELEASE);
+	hs_sys_unmap((void *)start, end - start);
+}
+
+void hs_arena_follow_limit(void)
+{
+	size_t wanted, taken, keep;
+
+	if (hs_arena_range.start == 0)
+		return;
+	wanted = wanted_range_bytes(hs_arena.asked_budget);
+	hs_lock_acquire(&hs_arena.lock);
+	taken = hs_arena.addresses - hs_arena.reserved_start +
+		atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
+	keep = wanted > taken ? wanted - taken : 0;
+	/* The reserved parts alone may be more. */
+	if (keep < wanted / BLOCKS_SHARE)
+		keep = wanted / BLOCKS_SHARE;
+	give_back_locked(round_up(keep, hs_arena.page_bytes));
+	hs_lock_release(&hs_arena.lock);
+	hs_arena_set_budget(hs_arena_budget());
 }
 
 size_t hs_arena_used(void)
@@ -191,7 +235,7 @@ void *hs_arena_reserve(size_t bytes)
 {
 	uintptr_t end, start = 0;
 
-	if (bytes == 0 || bytes > hs_arena_range.bytes)
+	if (bytes == 0 || bytes > hs_arch_load(&hs_arena_range.bytes))
 		return NULL;
 	bytes = round_up(bytes, hs_arena.page_bytes);
 	hs_lock_acquire(&hs_arena.lock);
@@ -214,7 +258,7 @@ void hs_arena_unreserve(void *start, size_t bytes)
 
 static bool is_reserved_locked(uintptr_t start, size_t bytes)
 {
-	uintptr_t end = hs_arena_range.start + hs_arena_range.bytes;
+	uintptr_t end = hs_arena.reserved_end;
 
 	return start % hs_arena.page_bytes == 0 && bytes % hs_arena.page_bytes == 0 &&
 	       start >= hs_arena.reserved_start && start <= end && bytes <= end - start;
@@ -226,7 +270,7 @@ int hs_arena_commit(void *start, size_t bytes)
 
 	if (bytes == 0)
 		return 0;
-	if (!hs_arena_owns(start))
+	if (hs_arena_range.start == 0)
 		return -EINVAL;
 	hs_lock_acquire(&hs_arena.lock);
 	if (!is_reserved_locked((uintptr_t)start, bytes)) {

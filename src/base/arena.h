@@ -11,9 +11,10 @@
  * - Memory in use is bounded by a budget; past it an allocation returns NULL and
  *   the caller drops what it was about to do, counted.
  *
- * Locking: one short lock, taken by profiler threads and during start-up only.
- * A program's thread never waits for it: its free is put on a lock-free list
- * that the next allocation empties.
+ * Locking: one short lock, taken by profiler threads, during start-up, and where the program limits
+ * its addresses.
+ * A program's thread never waits for it otherwise: its free is put on a lock-free list that the
+ * next allocation empties.
  * Errno: preserved by all functions.
  */
 #ifndef HS_BASE_ARENA_H
@@ -24,12 +25,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/fast_path.h"
 #include "base/hidden.h"
 
-/* The reserved range, written once by hs_arena_init(); read by hs_arena_owns(). */
+/*
+ * The reserved range, with all blocks.  Written by hs_arena_init(), and made shorter by
+ * hs_arena_follow_limit(); read by hs_arena_owns().
+ */
 struct hs_arena_range {
 	uintptr_t start;
-	size_t bytes;
+	uintptr_t bytes;
 };
 extern HS_HIDDEN struct hs_arena_range hs_arena_range;
 
@@ -40,15 +45,25 @@ extern HS_HIDDEN struct hs_arena_range hs_arena_range;
 int hs_arena_init(size_t budget_bytes);
 
 /*
- * Change the budget.  More than the range holds is cut to what it holds: for a large
+ * Change the budget.  More than the range holds, hs_arena_most(), is cut to that: for a large
  * budget, hs_arena_init() must know it.
  */
 void hs_arena_set_budget(size_t budget_bytes);
+size_t hs_arena_most(void);
+
+/*
+ * The program may have limited its addresses (RLIMIT_AS), of which the range is a part: what of it
+ * hs_arena_init() would not have reserved under such a limit, and nothing has taken, is given back.
+ * For good, and the budget is cut to what is left.
+ * Called on: any thread.  Blocks: on the arena's lock, for less than a system call or two.
+ */
+void hs_arena_follow_limit(void);
 
 /* Whether a pointer lies in the range.  NULL does not. */
 static inline bool hs_arena_owns(const void *pointer)
 {
-	return (uintptr_t)pointer - hs_arena_range.start < hs_arena_range.bytes;
+	/* Relaxed: who has a pointer from behind the range knows that it has become shorter. */
+	return hs_arch_is_below((uintptr_t)pointer - hs_arena_range.start, &hs_arena_range.bytes);
 }
 
 /*

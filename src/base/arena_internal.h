@@ -8,6 +8,8 @@
  *   heap             readable and writable up to heap_end, grows upwards
  *   (not used)       no access
  *   reserved parts   taken downwards from the end of the range
+ * Under a limit of addresses the upper part of what is not used is given back: the range ends there
+ * then, later parts are taken downwards from there, and earlier ones are behind it.
  * So each address below heap_end can be read, whatever pointer a caller hands in.
  */
 #ifndef HS_BASE_ARENA_INTERNAL_H
@@ -51,7 +53,11 @@ struct hs_arena {
 	size_t page_bytes;
 	uintptr_t heap_next;           /* the first heap byte never given out */
 	_Atomic uintptr_t heap_end;    /* writable up to here; only grows */
-	uintptr_t reserved_start;      /* the lowest reserved part */
+	uintptr_t reserved_start;      /* where the next one ends */
+	uintptr_t reserved_end;        /* of all reserved parts */
+	size_t asked_budget;           /* by hs_arena_init() */
+	size_t addresses;              /* without those given back */
+	_Atomic size_t most;           /* that can be in use, as far as addresses go */
 	_Atomic size_t used;
 	_Atomic size_t budget;
 	_Atomic size_t bootstrap_used; /* no lock: see hs_arena_bootstrap_alloc() */

@@ -110,9 +110,17 @@ static int make_stages(void)
 
 void hs_session_set_budget(bool writing)
 {
-	uint64_t bytes = hs_options.memory_bytes;
+	uint64_t bytes = hs_options.memory_bytes, most = hs_arena_most();
 
+	if (bytes > most)
+		bytes = most; /* a quarter of that, then, is kept for writing */
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
+}
+
+void hs_session_is_limited(void)
+{
+	if (!hs_on_profiler_thread() && hs_sys_getpid() == hs_session.process_id)
+		hs_arena_follow_limit();
 }
 
 static void start_sampling(void)

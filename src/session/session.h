@@ -74,6 +74,13 @@ void hs_session_exec_begins(void);
 void hs_session_library_opens(void);
 
 /*
+ * The process may have limits that it had not: it gets back what addresses the profiler does not
+ * need.  The program's threads; in a vfork child nothing is done, for the limits are its own and
+ * the addresses are not.  Errno: preserved.
+ */
+void hs_session_is_limited(void);
+
+/*
  * dlclose() begins: what was sampled before is unwound first, while the libraries are still
  * there; so is, until it ends, what this thread samples (their destructors).  A call that
  * returns true is followed by the other when the real dlclose() has returned; unloaded:

@@ -211,6 +211,40 @@ static void mode_limit(void)
 	say("after");
 }
 
+static void use_memory(size_t bytes)
+{
+	char *block = malloc(bytes);
+
+	check(block != NULL, "malloc");
+	memset(block, 1, bytes);
+	free(block);
+}
+
+/* The limit is enough for the program, which has it set by each of the functions there are. */
+static void mode_room(void)
+{
+	struct rlimit limit;
+	struct rlimit64 limit64;
+
+	say("before");
+	set_limit();
+	use_memory((size_t)200 << 20);
+	getrlimit(RLIMIT_AS, &limit);
+	limit.rlim_cur -= 4096;
+	check(prlimit(0, RLIMIT_AS, &limit, NULL) == 0, "prlimit");
+	limit64.rlim_max = limit.rlim_max;
+	limit64.rlim_cur = limit.rlim_cur - 4096;
+	check(setrlimit64(RLIMIT_AS, &limit64) == 0, "setrlimit64");
+	limit64.rlim_cur -= 4096;
+	check(prlimit64(getpid(), RLIMIT_AS, &limit64, &limit64) == 0, "prlimit64");
+	check(limit64.rlim_cur == limit.rlim_cur - 4096, "the limit before");
+	errno = 0;
+	check(prlimit(0, RLIMIT_AS, (const struct rlimit *)8, NULL) == -1 && errno == EFAULT,
+	      "an invalid address");
+	use_memory((size_t)200 << 20);
+	say("after");
+}
+
 static void mode_say(void)
 {
 	say("under the limit");
@@ -261,6 +295,7 @@ static const struct mode modes[] = {
 	{"setns-child", mode_setns_child},
 	{"without-proc", mode_without_proc},
 	{"limit", mode_limit},
+	{"room", mode_room},
 	{"say", mode_say},
 	{"limited", mode_limited},
 	{"exhaust", mode_exhaust},

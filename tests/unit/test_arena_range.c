@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The arena's range: its size, failures, the budget, the bootstrap part, parts taken for good. */
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
@@ -103,6 +104,66 @@ static void range_is_a_quarter_of_the_limit(void)
 	CHECK(hs_arena_budget() < 40 * MIB);
 }
 
+/* Whether it can be read, without the kernel's help: mapped or not. */
+static bool is_mapped(uintptr_t address)
+{
+	unsigned char resident;
+
+	return mincore((void *)(address & ~(uintptr_t)4095), 4096, &resident) == 0;
+}
+
+static void range_follows_a_limit(void)
+{
+	unsigned char *before, *behind, *block, *theirs;
+	size_t taken;
+
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	before = hs_arena_reserve(10 * MIB);
+	CHECK_INT(hs_arena_commit(before, MIB), 0);
+	block = hs_arena_alloc(5 * MIB);
+	hs_arena_follow_limit();
+	CHECK_INT(hs_arena_range.bytes, 256 * MIB);
+
+	/* As if it had been there at the start: 128 MiB. */
+	limit_address_space(4096 * MIB);
+	hs_arena_follow_limit();
+	CHECK_INT(hs_arena_range.bytes, 118 * MIB);
+	CHECK_INT(hs_arena_budget(), 64 * MIB);
+	theirs = (unsigned char *)hs_arena_range.start + hs_arena_range.bytes;
+	CHECK(is_mapped((uintptr_t)theirs - 1) && !is_mapped((uintptr_t)theirs));
+	CHECK(!is_mapped((uintptr_t)before - 1));
+	CHECK(hs_arena_owns(theirs - 1) && !hs_arena_owns(theirs));
+	/* The program's from now on, even if it looks like a block. */
+	CHECK(mmap(theirs, MIB, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == theirs);
+	memcpy(theirs, block - 16, 32);
+	hs_arena_free(theirs + 16);
+	CHECK_INT(hs_arena_usable_size(theirs + 16), 0);
+
+	/* Parts go on where they were, and new ones are in front. */
+	CHECK_INT(hs_arena_commit(before + MIB, 9 * MIB), 0);
+	hs_arena_unreserve(before, 10 * MIB);
+	behind = hs_arena_reserve(MIB);
+	CHECK(behind == theirs - MIB);
+	CHECK_INT(hs_arena_commit(behind, MIB), 0);
+	memset(behind, 1, MIB);
+
+	/* Less again: what is taken stays. */
+	taken = hs_arena_used();
+	limit_address_space(100 * MIB);
+	hs_arena_follow_limit();
+	CHECK(hs_arena_range.bytes <= 15 * MIB + 512 * KIB);
+	CHECK(hs_arena_budget() <= 25 * MIB && hs_arena_used() == taken);
+	CHECK(hs_arena_alloc(16 * MIB) == NULL);
+	CHECK(hs_arena_alloc(100 * KIB) != NULL);
+	limit_address_space(0);
+	hs_arena_follow_limit();
+	CHECK(hs_arena_reserve(MIB) == NULL);
+	memset(block, 1, 5 * MIB);
+	memset(before, 1, 10 * MIB);
+	memset(behind, 1, MIB);
+}
+
 static void test_range(void)
 {
 	in_child(before_init);
@@ -113,6 +174,7 @@ static void test_range(void)
 	if (!IS_SANITIZED) {
 		in_child(range_under_a_limit);
 		in_child(range_is_a_quarter_of_the_limit);
+		in_child(range_follows_a_limit);
 	}
 }
 

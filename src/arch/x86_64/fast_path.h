@@ -36,6 +36,17 @@ static inline uintptr_t hs_arch_load(const uintptr_t *word)
 	return value;
 }
 
+/* Relaxed atomic load of a word: whether a number is below it. */
+static inline bool hs_arch_is_below(uintptr_t number, const uintptr_t *word)
+{
+	bool is_below;
+
+	__asm__("cmp %[word], %[number]"
+		: "=@ccb"(is_below)
+		: [number] "r"(number), [word] "m"(*word));
+	return is_below;
+}
+
 /* Relaxed atomic load of a byte: whether it is not 0. */
 static inline bool hs_arch_is_set(const uint8_t *byte)
 {
