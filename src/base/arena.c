@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena's range of addresses: reservation, budget, bootstrap part and parts
- * taken for good.  Blocks are in arena_heap.c.  See arena.h for the contract.
+ * The arena's range of addresses: reservation, budget, bootstrap part.  Blocks are in
+ * arena_heap.c, parts taken for good in arena_parts.c.  See arena.h for the contract.
  *
  * Runs on: profiler threads and start-up; hs_arena_bootstrap_alloc() and the
  * getters on any thread.
@@ -25,8 +25,9 @@
 #define RANGE_MIN_BYTES (256 * MIB)
 /* Room for free blocks where the program's address space is limited. */
 #define RANGE_LIMITED_EXTRA_BYTES (64 * MIB)
-/* Of a limited range, for blocks to come, if the limit finds all of it taken. */
+/* Where a limit comes later: of what it leaves, for blocks to come at least, and for each part. */
 #define BLOCKS_SHARE 4
+#define PART_SHARE 8
 /* Where the kernel refuses, smaller ranges are tried down to this one. */
 #define RANGE_LAST_TRY_BYTES (32 * MIB)
 /* Less is of no use: the bootstrap part and a few blocks. */
@@ -37,19 +38,15 @@
 HS_HOT struct hs_arena_range hs_arena_range;
 struct hs_arena hs_arena;
 
-static size_t round_up(size_t bytes, size_t unit)
+/* resource: RLIMIT_AS, or another limit that addresses count for. */
+static size_t wanted_range_bytes(size_t budget, int resource)
 {
-	return (bytes + unit - 1) / unit * unit;
-}
-
-static size_t wanted_range_bytes(size_t budget)
-{
-	size_t wanted = round_up(budget * RANGE_PER_BUDGET, MIB);
+	size_t wanted = hs_arena_round_up(budget * RANGE_PER_BUDGET, MIB);
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 
 	if (wanted < RANGE_MIN_BYTES)
 		wanted = RANGE_MIN_BYTES;
-	hs_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
+	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		return wanted;
 	if (wanted > budget + RANGE_LIMITED_EXTRA_BYTES)
@@ -67,7 +64,7 @@ static void *map_range(size_t wanted, size_t *bytes)
 
 	if (wanted < RANGE_FLOOR_BYTES)
 		return NULL;
-	for (*bytes = wanted; *bytes >= last; *bytes = round_up(*bytes / 2, MIB)) {
+	for (*bytes = wanted; *bytes >= last; *bytes = hs_arena_round_up(*bytes / 2, MIB)) {
 		start = hs_sys_map(*bytes, PROT_NONE);
 		if (start != NULL || *bytes == MIB)
 			break;
@@ -85,7 +82,7 @@ int hs_arena_init(size_t budget_bytes)
 		return 0;
 	if (budget_bytes > BUDGET_CEILING_BYTES)
 		budget_bytes = BUDGET_CEILING_BYTES;
-	start = map_range(wanted_range_bytes(budget_bytes), &bytes);
+	start = map_range(wanted_range_bytes(budget_bytes, RLIMIT_AS), &bytes);
 	if (start == NULL)
 		return -ENOMEM;
 	error = hs_sys_protect(start, HS_ARENA_BOOTSTRAP_BYTES, PROT_READ | PROT_WRITE);
@@ -122,37 +119,56 @@ void hs_arena_set_budget(size_t budget_bytes)
 			      memory_order_relaxed);
 }
 
-/* Of what nothing has taken all but so many bytes. */
-static void give_back_locked(size_t keep)
+/* Before what is behind can be anybody else's.  Parts are there: nobody asks whose those are. */
+static void end_range_locked(uintptr_t end)
 {
-	uintptr_t heap_end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
-	uintptr_t start = heap_end + keep, end = hs_arena.reserved_start;
-
-	if (keep >= end - heap_end)
-		return;
-	hs_arena.reserved_start = start;
-	hs_arena.addresses -= end - start;
-	atomic_store_explicit(&hs_arena.most, hs_arena_used() + keep, memory_order_relaxed);
-	/* Before they can be anybody else's. */
-	__atomic_store_n(&hs_arena_range.bytes, start - hs_arena_range.start, __ATOMIC_RELEASE);
-	hs_sys_unmap((void *)start, end - start);
+	__atomic_store_n(&hs_arena_range.bytes, end - hs_arena_range.start, __ATOMIC_RELEASE);
 }
 
-void hs_arena_follow_limit(void)
+/* Of what nothing has taken all but so many bytes. */
+static void cut_heap_locked(size_t keep)
 {
-	size_t wanted, taken, keep;
+	uintptr_t start = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed) + keep;
+	uintptr_t end = hs_arena.reserved_start;
+
+	if (start >= end)
+		return;
+	hs_arena.reserved_start = start;
+	end_range_locked(start);
+	hs_arena_unmap_locked(start, end);
+}
+
+static size_t heap_room_locked(void)
+{
+	return hs_arena.reserved_start -
+	       atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
+}
+
+static void cut_locked(size_t wanted)
+{
+	size_t parts_room, taken, keep;
+
+	end_range_locked(hs_arena.reserved_start);
+	parts_room = hs_arena_cut_parts_locked(wanted / PART_SHARE);
+	taken = hs_arena.addresses - heap_room_locked();
+	keep = wanted > taken ? wanted - taken : 0;
+	if (keep < wanted / BLOCKS_SHARE)
+		keep = wanted / BLOCKS_SHARE;
+	cut_heap_locked(hs_arena_round_up(keep, hs_arena.page_bytes));
+	atomic_store_explicit(&hs_arena.most, hs_arena_used() + parts_room + heap_room_locked(),
+			      memory_order_relaxed);
+}
+
+void hs_arena_follow_limit(int resource)
+{
+	size_t wanted;
 
 	if (hs_arena_range.start == 0)
 		return;
-	wanted = wanted_range_bytes(hs_arena.asked_budget);
+	wanted = wanted_range_bytes(hs_arena.asked_budget, resource);
 	hs_lock_acquire(&hs_arena.lock);
-	taken = hs_arena.addresses - hs_arena.reserved_start +
-		atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
-	keep = wanted > taken ? wanted - taken : 0;
-	/* The reserved parts alone may be more. */
-	if (keep < wanted / BLOCKS_SHARE)
-		keep = wanted / BLOCKS_SHARE;
-	give_back_locked(round_up(keep, hs_arena.page_bytes));
+	if (hs_arena.addresses > wanted)
+		cut_locked(wanted);
 	hs_lock_release(&hs_arena.lock);
 	hs_arena_set_budget(hs_arena_budget());
 }
@@ -186,13 +202,13 @@ void hs_arena_refund_locked(size_t bytes)
 
 uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment)
 {
-	uintptr_t start = round_up(hs_arena.heap_next, alignment);
+	uintptr_t start = hs_arena_round_up(hs_arena.heap_next, alignment);
 	uintptr_t end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
 
 	if (start > hs_arena.reserved_start || bytes > hs_arena.reserved_start - start)
 		return 0;
 	if (start + bytes > end) {
-		size_t grow = round_up(start + bytes - end, HS_ARENA_STEP_BYTES);
+		size_t grow = hs_arena_round_up(start + bytes - end, HS_ARENA_STEP_BYTES);
 
 		if (grow > hs_arena.reserved_start - end)
 			grow = hs_arena.reserved_start - end;
@@ -212,7 +228,7 @@ void *hs_arena_bootstrap_alloc(size_t bytes)
 
 	if (hs_arena_range.bytes == 0 || bytes > HS_ARENA_BOOTSTRAP_BYTES)
 		return NULL;
-	total = sizeof *block + round_up(bytes == 0 ? 1 : bytes, 16);
+	total = sizeof *block + hs_arena_round_up(bytes == 0 ? 1 : bytes, 16);
 	/*
 	 * Relaxed: the part is handed out once, so nothing is published.  The first
 	 * look keeps refused calls from moving the number on without end.
@@ -229,76 +245,6 @@ void *hs_arena_bootstrap_alloc(size_t bytes)
 	atomic_store_explicit(&block->mark, hs_arena_mark(block, HS_ARENA_MARK_LIVE),
 			      memory_order_relaxed);
 	return block + 1;
-}
-
-void *hs_arena_reserve(size_t bytes)
-{
-	uintptr_t end, start = 0;
-
-	if (bytes == 0 || bytes > hs_arch_load(&hs_arena_range.bytes))
-		return NULL;
-	bytes = round_up(bytes, hs_arena.page_bytes);
-	hs_lock_acquire(&hs_arena.lock);
-	end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
-	if (bytes <= hs_arena.reserved_start - end) {
-		start = hs_arena.reserved_start - bytes;
-		hs_arena.reserved_start = start;
-	}
-	hs_lock_release(&hs_arena.lock);
-	return (void *)start;
-}
-
-void hs_arena_unreserve(void *start, size_t bytes)
-{
-	hs_lock_acquire(&hs_arena.lock);
-	if ((uintptr_t)start == hs_arena.reserved_start)
-		hs_arena.reserved_start += round_up(bytes, hs_arena.page_bytes);
-	hs_lock_release(&hs_arena.lock);
-}
-
-static bool is_reserved_locked(uintptr_t start, size_t bytes)
-{
-	uintptr_t end = hs_arena.reserved_end;
-
-	return start % hs_arena.page_bytes == 0 && bytes % hs_arena.page_bytes == 0 &&
-	       start >= hs_arena.reserved_start && start <= end && bytes <= end - start;
-}
-
-int hs_arena_commit(void *start, size_t bytes)
-{
-	int error = 0;
-
-	if (bytes == 0)
-		return 0;
-	if (hs_arena_range.start == 0)
-		return -EINVAL;
-	hs_lock_acquire(&hs_arena.lock);
-	if (!is_reserved_locked((uintptr_t)start, bytes)) {
-		error = -EINVAL;
-	} else if (!hs_arena_charge_locked(bytes)) {
-		error = -ENOMEM;
-	} else {
-		error = hs_sys_protect(start, bytes, PROT_READ | PROT_WRITE);
-		if (error < 0)
-			hs_arena_refund_locked(bytes);
-	}
-	hs_lock_release(&hs_arena.lock);
-	return error;
-}
-
-int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done)
-{
-	size_t used = hs_arena_used(), budget = hs_arena_budget();
-	int error;
-
-	if (used > budget || bytes > budget - used)
-		return -ENOMEM;
-	error = hs_sys_protect(start, bytes, PROT_READ | PROT_WRITE);
-	if (error < 0)
-		return error;
-	if (!atomic_exchange_explicit(is_done, true, memory_order_acq_rel))
-		atomic_fetch_add_explicit(&hs_arena.used, bytes, memory_order_relaxed);
-	return 0;
 }
 
 void hs_arena_after_fork(void)

@@ -52,12 +52,12 @@ void hs_arena_set_budget(size_t budget_bytes);
 size_t hs_arena_most(void);
 
 /*
- * The program may have limited its addresses (RLIMIT_AS), of which the range is a part: what of it
- * hs_arena_init() would not have reserved under such a limit, and nothing has taken, is given back.
- * For good, and the budget is cut to what is left.
+ * The program may have limited what addresses count for, by resource (RLIMIT_AS, RLIMIT_MEMLOCK),
+ * and the range's do: what of them hs_arena_init() would not have reserved under such a limit, and
+ * nothing has taken, is given back.  For good, and the budget is cut to what is left.
  * Called on: any thread.  Blocks: on the arena's lock, for less than a system call or two.
  */
-void hs_arena_follow_limit(void);
+void hs_arena_follow_limit(int resource);
 
 /* Whether a pointer lies in the range.  NULL does not. */
 static inline bool hs_arena_owns(const void *pointer)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two halves of the arena share: arena.c (range, budget, parts taken for
- * good) and arena_heap.c (blocks).
+ * What the files of the arena share: arena.c (range, budget), arena_parts.c (parts taken for good)
+ * and arena_heap.c (blocks).
  *
  * The range, from low to high addresses:
  *   bootstrap part   readable and writable from the start, a bump
@@ -9,7 +9,7 @@
  *   (not used)       no access
  *   reserved parts   taken downwards from the end of the range
  * Under a limit of addresses the upper part of what is not used is given back: the range ends there
- * then, later parts are taken downwards from there, and earlier ones are behind it.
+ * then, later parts are taken downwards from there, and earlier ones are behind it, some shorter.
  * So each address below heap_end can be read, whatever pointer a caller hands in.
  */
 #ifndef HS_BASE_ARENA_INTERNAL_H
@@ -73,6 +73,20 @@ static inline uint32_t hs_arena_mark(const struct hs_arena_block *block, uint32_
 /* Count bytes as used, unless that exceeds the budget; and give them back. */
 bool hs_arena_charge_locked(size_t bytes);
 void hs_arena_refund_locked(size_t bytes);
+
+/* Give back [start, end): addresses that nothing uses, and of which the range has none. */
+void hs_arena_unmap_locked(uintptr_t start, uintptr_t end);
+
+/*
+ * Give back what parts are to grow into, but for so many bytes each.  Returns what they still can
+ * grow, altogether.
+ */
+size_t hs_arena_cut_parts_locked(size_t keep);
+
+static inline size_t hs_arena_round_up(size_t bytes, size_t unit)
+{
+	return (bytes + unit - 1) / unit * unit;
+}
 
 /* Take bytes of heap never used before (zero), at a multiple of alignment.  0 at the end. */
 uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment);

@@ -8,6 +8,7 @@
 #include <heapsample/heapsample.h>
 #include <limits.h>
 #include <sys/auxv.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 
 #include "base/alone.h"
@@ -117,10 +118,20 @@ void hs_session_set_budget(bool writing)
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
 }
 
-void hs_session_is_limited(void)
+static void follow_limit(int resource)
 {
 	if (!hs_on_profiler_thread() && hs_sys_getpid() == hs_session.process_id)
-		hs_arena_follow_limit();
+		hs_arena_follow_limit(resource);
+}
+
+void hs_session_is_limited(void)
+{
+	follow_limit(RLIMIT_AS);
+}
+
+void hs_session_cannot_lock_memory(void)
+{
+	follow_limit(RLIMIT_MEMLOCK);
 }
 
 static void start_sampling(void)

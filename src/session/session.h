@@ -80,6 +80,9 @@ void hs_session_library_opens(void);
  */
 void hs_session_is_limited(void);
 
+/* The same, where it may be for these that the program's memory cannot be locked. */
+void hs_session_cannot_lock_memory(void);
+
 /*
  * dlclose() begins: what was sampled before is unwound first, while the libraries are still
  * there; so is, until it ends, what this thread samples (their destructors).  A call that

@@ -121,12 +121,12 @@ static void range_follows_a_limit(void)
 	before = hs_arena_reserve(10 * MIB);
 	CHECK_INT(hs_arena_commit(before, MIB), 0);
 	block = hs_arena_alloc(5 * MIB);
-	hs_arena_follow_limit();
+	hs_arena_follow_limit(RLIMIT_AS);
 	CHECK_INT(hs_arena_range.bytes, 256 * MIB);
 
 	/* As if it had been there at the start: 128 MiB. */
 	limit_address_space(4096 * MIB);
-	hs_arena_follow_limit();
+	hs_arena_follow_limit(RLIMIT_AS);
 	CHECK_INT(hs_arena_range.bytes, 118 * MIB);
 	CHECK_INT(hs_arena_budget(), 64 * MIB);
 	theirs = (unsigned char *)hs_arena_range.start + hs_arena_range.bytes;
@@ -151,17 +151,51 @@ static void range_follows_a_limit(void)
 	/* Less again: what is taken stays. */
 	taken = hs_arena_used();
 	limit_address_space(100 * MIB);
-	hs_arena_follow_limit();
+	hs_arena_follow_limit(RLIMIT_AS);
 	CHECK(hs_arena_range.bytes <= 15 * MIB + 512 * KIB);
 	CHECK(hs_arena_budget() <= 25 * MIB && hs_arena_used() == taken);
 	CHECK(hs_arena_alloc(16 * MIB) == NULL);
 	CHECK(hs_arena_alloc(100 * KIB) != NULL);
 	limit_address_space(0);
-	hs_arena_follow_limit();
+	hs_arena_follow_limit(RLIMIT_AS);
 	CHECK(hs_arena_reserve(MIB) == NULL);
 	memset(block, 1, 5 * MIB);
 	memset(before, 1, 10 * MIB);
 	memset(behind, 1, MIB);
+}
+
+/* Parts that grow are cut too; others are whole. */
+static void parts_follow_a_limit(void)
+{
+	unsigned char *part, *small;
+
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	part = hs_arena_reserve(100 * MIB);
+	small = hs_arena_reserve(4 * MIB);
+	CHECK_INT(hs_arena_commit(part, 2 * MIB), 0);
+	limit_address_space(160 * MIB);
+	/* 40 MiB would have been reserved: an eighth for the part to grow, a quarter for blocks. */
+	hs_arena_follow_limit(RLIMIT_AS);
+	CHECK(!hs_arena_owns(part) && !hs_arena_owns(small + 4 * MIB));
+	CHECK(is_mapped((uintptr_t)part + 7 * MIB - 1) && !is_mapped((uintptr_t)part + 7 * MIB));
+	CHECK(!is_mapped((uintptr_t)part + 100 * MIB - 1));
+	CHECK(hs_arena_most() >= 32 * MIB && hs_arena_most() <= 40 * MIB);
+	CHECK_INT(hs_arena_budget(), hs_arena_most());
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 6 * MIB), -ENOMEM);
+	CHECK_INT(hs_arena_commit(part + 50 * MIB, 4096), -ENOMEM);
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 5 * MIB), 0);
+	CHECK_INT(hs_arena_commit(part + 7 * MIB, 4096), -ENOMEM);
+	memset(part, 1, 7 * MIB);
+	CHECK_INT(hs_arena_commit(small, 4 * MIB), 0);
+	memset(small, 1, 4 * MIB);
+	hs_arena_unreserve(part, 100 * MIB);
+	CHECK_INT(hs_arena_commit(part + 7 * MIB, 4096), -ENOMEM);
+	CHECK(hs_arena_alloc(5 * MIB) != NULL);
+	/* What is already usable stays. */
+	limit_address_space(0);
+	hs_arena_follow_limit(RLIMIT_AS);
+	memset(part, 1, 7 * MIB);
+	memset(small, 1, 4 * MIB);
 }
 
 static void test_range(void)
@@ -175,6 +209,7 @@ static void test_range(void)
 		in_child(range_under_a_limit);
 		in_child(range_is_a_quarter_of_the_limit);
 		in_child(range_follows_a_limit);
+		in_child(parts_follow_a_limit);
 	}
 }
 

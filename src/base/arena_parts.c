@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Parts of the arena that are taken for good.  See arena.h for the contract and arena_internal.h
+ * for the layout.
+ *
+ * Runs on: profiler threads and start-up; hs_arena_commit_from_host() and
+ * hs_arena_cut_parts_locked() on any thread.
+ */
+#include "base/arena.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "base/arena_internal.h"
+#include "base/sys.h"
+
+/*
+ * Parts of so many bytes are made usable bit by bit, upwards.  What is not yet may be given back:
+ * of so many of them.
+ */
+#define GROWING_BYTES ((size_t)8 << 20)
+#define GROWING_PARTS 4
+
+/* Under hs_arena.lock. */
+static struct growing {
+	uintptr_t start;  /* 0: none */
+	uintptr_t usable; /* up to there, which is given back no more */
+	uintptr_t end;    /* what may be made usable */
+	uintptr_t last;   /* as it was reserved */
+} growing[GROWING_PARTS];
+
+/* The one with that address in it, or NULL. */
+static struct growing *find_growing_locked(uintptr_t address)
+{
+	for (int i = 0; i < GROWING_PARTS; i++)
+		if (address - growing[i].start < growing[i].last - growing[i].start)
+			return &growing[i];
+	return NULL;
+}
+
+static void note_growing_locked(uintptr_t start, size_t bytes)
+{
+	for (int i = 0; i < GROWING_PARTS; i++) {
+		if (growing[i].start == 0) {
+			growing[i] = (struct growing){start, start, start + bytes, start + bytes};
+			return;
+		}
+	}
+}
+
+void *hs_arena_reserve(size_t bytes)
+{
+	uintptr_t end, start = 0;
+
+	if (bytes == 0 || bytes > hs_arch_load(&hs_arena_range.bytes))
+		return NULL;
+	bytes = hs_arena_round_up(bytes, hs_arena.page_bytes);
+	hs_lock_acquire(&hs_arena.lock);
+	end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
+	if (bytes <= hs_arena.reserved_start - end) {
+		start = hs_arena.reserved_start - bytes;
+		hs_arena.reserved_start = start;
+		if (bytes >= GROWING_BYTES)
+			note_growing_locked(start, bytes);
+	}
+	hs_lock_release(&hs_arena.lock);
+	return (void *)start;
+}
+
+void hs_arena_unreserve(void *start, size_t bytes)
+{
+	struct growing *part;
+
+	hs_lock_acquire(&hs_arena.lock);
+	part = find_growing_locked((uintptr_t)start);
+	if ((uintptr_t)start == hs_arena.reserved_start &&
+	    (part == NULL || part->end == part->last)) {
+		hs_arena.reserved_start += hs_arena_round_up(bytes, hs_arena.page_bytes);
+		if (part != NULL)
+			*part = (struct growing){0};
+	}
+	hs_lock_release(&hs_arena.lock);
+}
+
+static bool is_reserved_locked(uintptr_t start, size_t bytes)
+{
+	uintptr_t end = hs_arena.reserved_end;
+
+	return start % hs_arena.page_bytes == 0 && bytes % hs_arena.page_bytes == 0 &&
+	       start >= hs_arena.reserved_start && start <= end && bytes <= end - start;
+}
+
+/* Make it usable, if the budget and what was given back allow that. */
+static int commit_locked(uintptr_t start, size_t bytes)
+{
+	struct growing *part = find_growing_locked(start);
+	int error;
+
+	if ((part != NULL && start + bytes > part->end) || !hs_arena_charge_locked(bytes))
+		return -ENOMEM;
+	error = hs_sys_protect((void *)start, bytes, PROT_READ | PROT_WRITE);
+	if (error < 0)
+		hs_arena_refund_locked(bytes);
+	else if (part != NULL && start + bytes > part->usable)
+		part->usable = start + bytes;
+	return error;
+}
+
+int hs_arena_commit(void *start, size_t bytes)
+{
+	int error = -EINVAL;
+
+	if (bytes == 0)
+		return 0;
+	if (hs_arena_range.start == 0)
+		return -EINVAL;
+	hs_lock_acquire(&hs_arena.lock);
+	if (is_reserved_locked((uintptr_t)start, bytes))
+		error = commit_locked((uintptr_t)start, bytes);
+	hs_lock_release(&hs_arena.lock);
+	return error;
+}
+
+int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done)
+{
+	size_t used = hs_arena_used(), budget = hs_arena_budget();
+	int error;
+
+	if (used > budget || bytes > budget - used)
+		return -ENOMEM;
+	error = hs_sys_protect(start, bytes, PROT_READ | PROT_WRITE);
+	if (error < 0)
+		return error;
+	if (!atomic_exchange_explicit(is_done, true, memory_order_acq_rel))
+		atomic_fetch_add_explicit(&hs_arena.used, bytes, memory_order_relaxed);
+	return 0;
+}
+
+void hs_arena_unmap_locked(uintptr_t start, uintptr_t end)
+{
+	hs_arena.addresses -= end - start;
+	hs_sys_unmap((void *)start, end - start);
+}
+
+size_t hs_arena_cut_parts_locked(size_t keep)
+{
+	size_t room = 0;
+
+	keep = hs_arena_round_up(keep, hs_arena.page_bytes);
+	for (int i = 0; i < GROWING_PARTS; i++) {
+		uintptr_t end = growing[i].usable + keep;
+
+		if (end < growing[i].end) {
+			hs_arena_unmap_locked(end, growing[i].end);
+			growing[i].end = end;
+		}
+		room += growing[i].end - growing[i].usable;
+	}
+	return room;
+}
