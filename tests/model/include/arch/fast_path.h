@@ -12,6 +12,11 @@ static inline uintptr_t hs_arch_load(const uintptr_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+static inline bool hs_arch_is_below(uintptr_t number, const uintptr_t *word)
+{
+	return number < atomic_load_explicit(word, memory_order_relaxed);
+}
+
 static inline bool hs_arch_is_set(const uint8_t *byte)
 {
 	return atomic_load_explicit(byte, memory_order_relaxed) != 0;
