@@ -21,7 +21,6 @@
 
 HS_EXPORT int unshare(int flags);
 HS_EXPORT int setns(int fd, int type);
-HS_EXPORT int mlockall(int flags);
 HS_EXPORT int sigaltstack(const stack_t *stack, stack_t *old);
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT void *dlopen(const char *file, int mode);
@@ -115,8 +114,8 @@ ALONE_WHERE_REFUSED(setns, (int fd, int type), (fd, type))
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		result = hs_next.name arguments;                                                   \
-		if (result == 0)                                                                   \
-			hs_session_is_limited();                                                   \
+		if (result == 0 && limit != NULL)                                                  \
+			hs_session_is_limited(resource);                                           \
 		return result;                                                                     \
 	}
 LIMITING(setrlimit, (int resource, const void *limit), (resource, limit))
@@ -125,21 +124,6 @@ LIMITING(prlimit, (pid_t process, int resource, const void *limit, void *old),
 	 (process, resource, limit, old))
 LIMITING(prlimit64, (pid_t process, int resource, const void *limit, void *old),
 	 (process, resource, limit, old))
-
-/* RLIMIT_MEMLOCK may be enough for all that is mapped, but for those addresses. */
-int mlockall(int flags)
-{
-	int result;
-
-	if (hs_next.mlockall == NULL)
-		hs_next_resolve_all();
-	result = hs_next.mlockall(flags);
-	if (result != 0 && errno == ENOMEM) {
-		hs_session_cannot_lock_memory();
-		result = hs_next.mlockall(flags);
-	}
-	return result;
-}
 
 #ifndef SS_AUTODISARM
 #define SS_AUTODISARM (1u << 31)

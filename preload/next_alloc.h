@@ -60,7 +60,6 @@
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
 	X(int, capset, (void *header, const void *data))                                           \
-	X(int, mlockall, (int flags))                                                              \
 	X(int, setrlimit, (int resource, const void *limit))                                       \
 	X(int, setrlimit64, (int resource, const void *limit))                                     \
 	X(int, prlimit, (pid_t process, int resource, const void *limit, void *old))               \

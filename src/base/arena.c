@@ -3,8 +3,8 @@
  * The arena's range of addresses: reservation, budget, bootstrap part.  Blocks are in
  * arena_heap.c, parts taken for good in arena_parts.c.  See arena.h for the contract.
  *
- * Runs on: profiler threads and start-up; hs_arena_bootstrap_alloc() and the
- * getters on any thread.
+ * Runs on: profiler threads and start-up; hs_arena_bootstrap_alloc(),
+ * hs_arena_follow_limit() and the getters on any thread.
  */
 #include "base/arena.h"
 
@@ -25,9 +25,14 @@
 #define RANGE_MIN_BYTES (256 * MIB)
 /* Room for free blocks where the program's address space is limited. */
 #define RANGE_LIMITED_EXTRA_BYTES (64 * MIB)
-/* Where a limit comes later: of what it leaves, for blocks to come at least, and for each part. */
+/*
+ * Where a limit comes later: of what it leaves, for blocks to come at least; and if that is not
+ * there, for each part to grow.
+ */
 #define BLOCKS_SHARE 4
-#define PART_SHARE 8
+#define PART_SHARE 4
+/* How long a program's thread waits for the lock, which may be one's who was killed. */
+#define FOLLOW_LIMIT_NS 50000000u
 /* Where the kernel refuses, smaller ranges are tried down to this one. */
 #define RANGE_LAST_TRY_BYTES (32 * MIB)
 /* Less is of no use: the bootstrap part and a few blocks. */
@@ -38,15 +43,14 @@
 HS_HOT struct hs_arena_range hs_arena_range;
 struct hs_arena hs_arena;
 
-/* resource: RLIMIT_AS, or another limit that addresses count for. */
-static size_t wanted_range_bytes(size_t budget, int resource)
+static size_t wanted_range_bytes(size_t budget)
 {
 	size_t wanted = hs_arena_round_up(budget * RANGE_PER_BUDGET, MIB);
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 
 	if (wanted < RANGE_MIN_BYTES)
 		wanted = RANGE_MIN_BYTES;
-	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+	hs_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		return wanted;
 	if (wanted > budget + RANGE_LIMITED_EXTRA_BYTES)
@@ -82,7 +86,7 @@ int hs_arena_init(size_t budget_bytes)
 		return 0;
 	if (budget_bytes > BUDGET_CEILING_BYTES)
 		budget_bytes = BUDGET_CEILING_BYTES;
-	start = map_range(wanted_range_bytes(budget_bytes, RLIMIT_AS), &bytes);
+	start = map_range(wanted_range_bytes(budget_bytes), &bytes);
 	if (start == NULL)
 		return -ENOMEM;
 	error = hs_sys_protect(start, HS_ARENA_BOOTSTRAP_BYTES, PROT_READ | PROT_WRITE);
@@ -96,9 +100,7 @@ int hs_arena_init(size_t budget_bytes)
 	atomic_store_explicit(&hs_arena.heap_end, hs_arena.heap_next, memory_order_relaxed);
 	hs_arena.reserved_start = hs_arena.reserved_end = (uintptr_t)start + bytes;
 	hs_arena.asked_budget = budget_bytes;
-	hs_arena.addresses = bytes;
-	atomic_store_explicit(&hs_arena.most, bytes - HS_ARENA_BOOTSTRAP_BYTES,
-			      memory_order_relaxed);
+	atomic_store_explicit(&hs_arena.addresses, bytes, memory_order_relaxed);
 	hs_arena_range.start = (uintptr_t)start;
 	hs_arena_range.bytes = bytes;
 	hs_arena_set_budget(budget_bytes);
@@ -107,7 +109,9 @@ int hs_arena_init(size_t budget_bytes)
 
 size_t hs_arena_most(void)
 {
-	return atomic_load_explicit(&hs_arena.most, memory_order_relaxed);
+	size_t addresses = atomic_load_explicit(&hs_arena.addresses, memory_order_relaxed);
+
+	return addresses < HS_ARENA_BOOTSTRAP_BYTES ? 0 : addresses - HS_ARENA_BOOTSTRAP_BYTES;
 }
 
 void hs_arena_set_budget(size_t budget_bytes)
@@ -119,58 +123,56 @@ void hs_arena_set_budget(size_t budget_bytes)
 			      memory_order_relaxed);
 }
 
-/* Before what is behind can be anybody else's.  Parts are there: nobody asks whose those are. */
-static void end_range_locked(uintptr_t end)
-{
-	__atomic_store_n(&hs_arena_range.bytes, end - hs_arena_range.start, __ATOMIC_RELEASE);
-}
-
-/* Of what nothing has taken all but so many bytes. */
-static void cut_heap_locked(size_t keep)
-{
-	uintptr_t start = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed) + keep;
-	uintptr_t end = hs_arena.reserved_start;
-
-	if (start >= end)
-		return;
-	hs_arena.reserved_start = start;
-	end_range_locked(start);
-	hs_arena_unmap_locked(start, end);
-}
-
 static size_t heap_room_locked(void)
 {
 	return hs_arena.reserved_start -
 	       atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
 }
 
-static void cut_locked(size_t wanted)
+/* Have of what nothing has taken no more than so many bytes. */
+static void cut_heap_locked(size_t keep, struct hs_arena_cuts *cuts)
 {
-	size_t parts_room, taken, keep;
+	size_t room = heap_room_locked();
+	uintptr_t end = hs_arena.reserved_start;
 
-	end_range_locked(hs_arena.reserved_start);
-	parts_room = hs_arena_cut_parts_locked(wanted / PART_SHARE);
-	taken = hs_arena.addresses - heap_room_locked();
-	keep = wanted > taken ? wanted - taken : 0;
-	if (keep < wanted / BLOCKS_SHARE)
-		keep = wanted / BLOCKS_SHARE;
-	cut_heap_locked(hs_arena_round_up(keep, hs_arena.page_bytes));
-	atomic_store_explicit(&hs_arena.most, hs_arena_used() + parts_room + heap_room_locked(),
-			      memory_order_relaxed);
+	if (keep >= room)
+		return;
+	hs_arena.reserved_start -= room - keep;
+	hs_arena_cut_locked(cuts, hs_arena.reserved_start, end);
 }
 
-void hs_arena_follow_limit(int resource)
+/* Have so many addresses, if what is in use leaves that. */
+static void cut_locked(size_t wanted, struct hs_arena_cuts *cuts)
 {
+	size_t least = wanted / BLOCKS_SHARE;
+	size_t taken = hs_arena.addresses - heap_room_locked(), keep;
+
+	if (wanted < taken + least) {
+		hs_arena_cut_parts_locked(wanted / PART_SHARE, cuts);
+		taken = hs_arena.addresses - heap_room_locked();
+	}
+	keep = wanted > taken + least ? wanted - taken : least;
+	cut_heap_locked(hs_arena_round_up(keep, hs_arena.page_bytes), cuts);
+	/* Parts are behind it then: nobody asks whose those are. */
+	hs_arena_end_range_locked();
+}
+
+void hs_arena_follow_limit(void)
+{
+	struct hs_arena_cuts cuts = {0};
 	size_t wanted;
 
 	if (hs_arena_range.start == 0)
 		return;
-	wanted = wanted_range_bytes(hs_arena.asked_budget, resource);
-	hs_lock_acquire(&hs_arena.lock);
+	wanted = wanted_range_bytes(hs_arena.asked_budget);
+	if (!hs_lock_acquire_within(&hs_arena.lock, FOLLOW_LIMIT_NS))
+		return;
 	if (hs_arena.addresses > wanted)
-		cut_locked(wanted);
+		cut_locked(wanted, &cuts);
 	hs_lock_release(&hs_arena.lock);
-	hs_arena_set_budget(hs_arena_budget());
+	/* Not under the lock: nobody else has to do with them any more. */
+	for (unsigned i = 0; i < cuts.count; i++)
+		hs_sys_unmap((void *)cuts.at[i].start, cuts.at[i].end - cuts.at[i].start);
 }
 
 size_t hs_arena_used(void)

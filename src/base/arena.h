@@ -12,7 +12,7 @@
  *   the caller drops what it was about to do, counted.
  *
  * Locking: one short lock, taken by profiler threads, during start-up, and where the program limits
- * its addresses.
+ * its addresses (bounded).
  * A program's thread never waits for it otherwise: its free is put on a lock-free list that the
  * next allocation empties.
  * Errno: preserved by all functions.
@@ -52,12 +52,13 @@ void hs_arena_set_budget(size_t budget_bytes);
 size_t hs_arena_most(void);
 
 /*
- * The program may have limited what addresses count for, by resource (RLIMIT_AS, RLIMIT_MEMLOCK),
- * and the range's do: what of them hs_arena_init() would not have reserved under such a limit, and
- * nothing has taken, is given back.  For good, and the budget is cut to what is left.
- * Called on: any thread.  Blocks: on the arena's lock, for less than a system call or two.
+ * The program may have limited its addresses (RLIMIT_AS), and the arena's count: of those that
+ * nothing has taken it keeps about as many as hs_arena_init() would have reserved under such a
+ * limit, and gives the others back, for good.  hs_arena_most() is less then.
+ * Called on: any thread, signals blocked.  Blocks: on the arena's lock, 50 ms at most; then nothing
+ * is given back.
  */
-void hs_arena_follow_limit(int resource);
+void hs_arena_follow_limit(void);
 
 /* Whether a pointer lies in the range.  NULL does not. */
 static inline bool hs_arena_owns(const void *pointer)

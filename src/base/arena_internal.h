@@ -56,8 +56,7 @@ struct hs_arena {
 	uintptr_t reserved_start;      /* where the next one ends */
 	uintptr_t reserved_end;        /* of all reserved parts */
 	size_t asked_budget;           /* by hs_arena_init() */
-	size_t addresses;              /* without those given back */
-	_Atomic size_t most;           /* that can be in use, as far as addresses go */
+	_Atomic size_t addresses;      /* without those given back */
 	_Atomic size_t used;
 	_Atomic size_t budget;
 	_Atomic size_t bootstrap_used; /* no lock: see hs_arena_bootstrap_alloc() */
@@ -74,14 +73,23 @@ static inline uint32_t hs_arena_mark(const struct hs_arena_block *block, uint32_
 bool hs_arena_charge_locked(size_t bytes);
 void hs_arena_refund_locked(size_t bytes);
 
-/* Give back [start, end): addresses that nothing uses, and of which the range has none. */
-void hs_arena_unmap_locked(uintptr_t start, uintptr_t end);
+/* Of how many parts what they have not grown into can be given back. */
+#define HS_ARENA_GROWING_PARTS 4
 
-/*
- * Give back what parts are to grow into, but for so many bytes each.  Returns what they still can
- * grow, altogether.
- */
-size_t hs_arena_cut_parts_locked(size_t keep);
+/* Addresses that nothing uses any more: to be unmapped without the lock. */
+struct hs_arena_cuts {
+	unsigned count;
+	struct {
+		uintptr_t start, end;
+	} at[HS_ARENA_GROWING_PARTS + 1];
+};
+void hs_arena_cut_locked(struct hs_arena_cuts *cuts, uintptr_t start, uintptr_t end);
+
+/* Have what parts are to grow into be no more than so many bytes each. */
+void hs_arena_cut_parts_locked(size_t keep, struct hs_arena_cuts *cuts);
+
+/* Have the range end where the next part will. */
+void hs_arena_end_range_locked(void);
 
 static inline size_t hs_arena_round_up(size_t bytes, size_t unit)
 {

@@ -3,8 +3,8 @@
  * Parts of the arena that are taken for good.  See arena.h for the contract and arena_internal.h
  * for the layout.
  *
- * Runs on: profiler threads and start-up; hs_arena_commit_from_host() and
- * hs_arena_cut_parts_locked() on any thread.
+ * Runs on: profiler threads and start-up; hs_arena_commit_from_host() and, when the program limits
+ * its addresses, hs_arena_cut_parts_locked() on any thread.
  */
 #include "base/arena.h"
 
@@ -14,12 +14,8 @@
 #include "base/arena_internal.h"
 #include "base/sys.h"
 
-/*
- * Parts of so many bytes are made usable bit by bit, upwards.  What is not yet may be given back:
- * of so many of them.
- */
+/* Parts of so many bytes are made usable bit by bit, upwards.  The rest may be given back. */
 #define GROWING_BYTES ((size_t)8 << 20)
-#define GROWING_PARTS 4
 
 /* Under hs_arena.lock. */
 static struct growing {
@@ -27,12 +23,12 @@ static struct growing {
 	uintptr_t usable; /* up to there, which is given back no more */
 	uintptr_t end;    /* what may be made usable */
 	uintptr_t last;   /* as it was reserved */
-} growing[GROWING_PARTS];
+} growing[HS_ARENA_GROWING_PARTS];
 
 /* The one with that address in it, or NULL. */
 static struct growing *find_growing_locked(uintptr_t address)
 {
-	for (int i = 0; i < GROWING_PARTS; i++)
+	for (int i = 0; i < HS_ARENA_GROWING_PARTS; i++)
 		if (address - growing[i].start < growing[i].last - growing[i].start)
 			return &growing[i];
 	return NULL;
@@ -40,7 +36,7 @@ static struct growing *find_growing_locked(uintptr_t address)
 
 static void note_growing_locked(uintptr_t start, size_t bytes)
 {
-	for (int i = 0; i < GROWING_PARTS; i++) {
+	for (int i = 0; i < HS_ARENA_GROWING_PARTS; i++) {
 		if (growing[i].start == 0) {
 			growing[i] = (struct growing){start, start, start + bytes, start + bytes};
 			return;
@@ -76,6 +72,9 @@ void hs_arena_unreserve(void *start, size_t bytes)
 	if ((uintptr_t)start == hs_arena.reserved_start &&
 	    (part == NULL || part->end == part->last)) {
 		hs_arena.reserved_start += hs_arena_round_up(bytes, hs_arena.page_bytes);
+		/* Blocks may come to be there. */
+		if (hs_arena_range.bytes < hs_arena.reserved_start - hs_arena_range.start)
+			hs_arena_end_range_locked();
 		if (part != NULL)
 			*part = (struct growing){0};
 	}
@@ -136,25 +135,30 @@ int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done)
 	return 0;
 }
 
-void hs_arena_unmap_locked(uintptr_t start, uintptr_t end)
+void hs_arena_end_range_locked(void)
 {
-	hs_arena.addresses -= end - start;
-	hs_sys_unmap((void *)start, end - start);
+	/* Release: before what is behind can be anybody else's. */
+	__atomic_store_n(&hs_arena_range.bytes, hs_arena.reserved_start - hs_arena_range.start,
+			 __ATOMIC_RELEASE);
 }
 
-size_t hs_arena_cut_parts_locked(size_t keep)
+void hs_arena_cut_locked(struct hs_arena_cuts *cuts, uintptr_t start, uintptr_t end)
 {
-	size_t room = 0;
+	cuts->at[cuts->count].start = start;
+	cuts->at[cuts->count].end = end;
+	cuts->count++;
+	atomic_fetch_sub_explicit(&hs_arena.addresses, end - start, memory_order_relaxed);
+}
 
+void hs_arena_cut_parts_locked(size_t keep, struct hs_arena_cuts *cuts)
+{
 	keep = hs_arena_round_up(keep, hs_arena.page_bytes);
-	for (int i = 0; i < GROWING_PARTS; i++) {
-		uintptr_t end = growing[i].usable + keep;
+	for (int i = 0; i < HS_ARENA_GROWING_PARTS; i++) {
+		uintptr_t before = growing[i].end, end = growing[i].usable + keep;
 
-		if (end < growing[i].end) {
-			hs_arena_unmap_locked(end, growing[i].end);
+		if (end < before) {
 			growing[i].end = end;
+			hs_arena_cut_locked(cuts, end, before);
 		}
-		room += growing[i].end - growing[i].usable;
 	}
-	return room;
 }

@@ -11,6 +11,7 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
+#include "session/session_state.h"
 
 /* Time between two changes of the interval. */
 #define RAISE_NS 10000000u
@@ -102,6 +103,13 @@ void hs_budget_tell_losses(bool is_live_set_short)
 	       "how many");
 }
 
+/* Addresses may have been given back, and the budget is to be less. */
+static size_t budget_bytes(void)
+{
+	hs_session_set_budget(false);
+	return hs_arena_budget();
+}
+
 void hs_budget_follow(void)
 {
 	static struct hs_budget_state state;
@@ -109,7 +117,7 @@ void hs_budget_follow(void)
 	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	struct hs_budget_view view = {
 		.now_ns = hs_sys_monotonic_ns(),
-		.budget_bytes = hs_arena_budget(),
+		.budget_bytes = budget_bytes(),
 		.used_bytes = hs_arena_used(),
 		.slots_used = hs_live_set_used(),
 		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),

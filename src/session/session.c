@@ -29,6 +29,7 @@
 #include "sample/thread_state.h"
 #include "session/epoch.h"
 #include "session/session_state.h"
+#include "session/thread_stop.h"
 
 HS_SAMPLE_DATA struct hs_session hs_session;
 
@@ -118,20 +119,16 @@ void hs_session_set_budget(bool writing)
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
 }
 
-static void follow_limit(int resource)
+void hs_session_is_limited(int resource)
 {
-	if (!hs_on_profiler_thread() && hs_sys_getpid() == hs_session.process_id)
-		hs_arena_follow_limit(resource);
-}
+	struct hs_undisturbed before;
 
-void hs_session_is_limited(void)
-{
-	follow_limit(RLIMIT_AS);
-}
-
-void hs_session_cannot_lock_memory(void)
-{
-	follow_limit(RLIMIT_MEMLOCK);
+	if (resource != RLIMIT_AS || hs_on_profiler_thread() ||
+	    hs_sys_getpid() != hs_session.process_id)
+		return;
+	hs_threads_begin_undisturbed(&before);
+	hs_arena_follow_limit();
+	hs_threads_end_undisturbed(&before);
 }
 
 static void start_sampling(void)

@@ -74,14 +74,11 @@ void hs_session_exec_begins(void);
 void hs_session_library_opens(void);
 
 /*
- * The process may have limits that it had not: it gets back what addresses the profiler does not
- * need.  The program's threads; in a vfork child nothing is done, for the limits are its own and
- * the addresses are not.  Errno: preserved.
+ * The process has been given a limit; if it is one of addresses it gets back those that the
+ * profiler does not need.  The program's threads; in a vfork child nothing is done, for the limits
+ * are its own and the addresses are not.  Waits 50 ms at most.  Errno: preserved.
  */
-void hs_session_is_limited(void);
-
-/* The same, where it may be for these that the program's memory cannot be locked. */
-void hs_session_cannot_lock_memory(void);
+void hs_session_is_limited(int resource);
 
 /*
  * dlclose() begins: what was sampled before is unwound first, while the libraries are still

@@ -105,8 +105,7 @@ kind limits
 refused='cannot write the profile|cannot be started|no memory for the profiler|libunwind is not used'
 refused="$refused|HEAPSAMPLE_MEMORY is used up"
 limits as any -m "$refused" -- limit as 0
-limits room 1 -- room as 300000000
-root limits lock any "HEAPSAMPLE_OUTPUT=$directory/open/lock.%p.%n.heap.pb.gz" -- lock memlock 100000000
+limits room 1 -- room as 400000000
 limits data any -m "$refused" -- limit data 0
 limits nofile any -m "$refused" -- limit nofile 3
 limits fsize 0 -m "$refused" -- limit fsize 100

@@ -10,7 +10,6 @@
 #include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -190,7 +189,7 @@ static const struct {
 } resources[] = {
 	{"as", RLIMIT_AS},       {"data", RLIMIT_DATA},   {"nofile", RLIMIT_NOFILE},
 	{"fsize", RLIMIT_FSIZE}, {"nproc", RLIMIT_NPROC}, {"stack", RLIMIT_STACK},
-	{"core", RLIMIT_CORE},   {"memlock", RLIMIT_MEMLOCK},
+	{"core", RLIMIT_CORE},
 };
 
 /* arguments: the resource, the limit. */
@@ -246,18 +245,6 @@ static void mode_room(void)
 	say("after");
 }
 
-/* So is that of memory that may be locked, for one without the right to more. */
-static void mode_lock(void)
-{
-	say("before");
-	set_limit();
-	check(setgid(NOBODY) == 0 && setuid(NOBODY) == 0, "user");
-	check(mlockall(MCL_CURRENT) == 0, "mlockall");
-	check(munlockall() == 0, "munlockall");
-	check(mlockall(8) == -1 && errno == EINVAL, "invalid flags");
-	say("after");
-}
-
 static void mode_say(void)
 {
 	say("under the limit");
@@ -309,7 +296,6 @@ static const struct mode modes[] = {
 	{"without-proc", mode_without_proc},
 	{"limit", mode_limit},
 	{"room", mode_room},
-	{"lock", mode_lock},
 	{"say", mode_say},
 	{"limited", mode_limited},
 	{"exhaust", mode_exhaust},

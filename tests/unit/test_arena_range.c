@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 
 #include "arena_testing.h"
+#include "base/arena_internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define IS_SANITIZED 1
@@ -104,7 +105,7 @@ static void range_is_a_quarter_of_the_limit(void)
 	CHECK(hs_arena_budget() < 40 * MIB);
 }
 
-/* Whether it can be read, without the kernel's help: mapped or not. */
+/* With access or without. */
 static bool is_mapped(uintptr_t address)
 {
 	unsigned char resident;
@@ -114,54 +115,49 @@ static bool is_mapped(uintptr_t address)
 
 static void range_follows_a_limit(void)
 {
-	unsigned char *before, *behind, *block, *theirs;
+	unsigned char *before, *front, *block, *theirs;
 	size_t taken;
 
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
 	before = hs_arena_reserve(10 * MIB);
 	CHECK_INT(hs_arena_commit(before, MIB), 0);
 	block = hs_arena_alloc(5 * MIB);
-	hs_arena_follow_limit(RLIMIT_AS);
+	hs_arena_follow_limit();
 	CHECK_INT(hs_arena_range.bytes, 256 * MIB);
 
 	/* As if it had been there at the start: 128 MiB. */
 	limit_address_space(4096 * MIB);
-	hs_arena_follow_limit(RLIMIT_AS);
+	hs_arena_follow_limit();
 	CHECK_INT(hs_arena_range.bytes, 118 * MIB);
 	CHECK_INT(hs_arena_budget(), 64 * MIB);
 	theirs = (unsigned char *)hs_arena_range.start + hs_arena_range.bytes;
 	CHECK(is_mapped((uintptr_t)theirs - 1) && !is_mapped((uintptr_t)theirs));
 	CHECK(!is_mapped((uintptr_t)before - 1));
 	CHECK(hs_arena_owns(theirs - 1) && !hs_arena_owns(theirs));
-	/* The program's from now on, even if it looks like a block. */
-	CHECK(mmap(theirs, MIB, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) == theirs);
-	memcpy(theirs, block - 16, 32);
-	hs_arena_free(theirs + 16);
-	CHECK_INT(hs_arena_usable_size(theirs + 16), 0);
 
 	/* Parts go on where they were, and new ones are in front. */
 	CHECK_INT(hs_arena_commit(before + MIB, 9 * MIB), 0);
 	hs_arena_unreserve(before, 10 * MIB);
-	behind = hs_arena_reserve(MIB);
-	CHECK(behind == theirs - MIB);
-	CHECK_INT(hs_arena_commit(behind, MIB), 0);
-	memset(behind, 1, MIB);
+	front = hs_arena_reserve(MIB);
+	CHECK(front == theirs - MIB);
+	CHECK_INT(hs_arena_commit(front, MIB), 0);
+	memset(front, 1, MIB);
 
 	/* Less again: what is taken stays. */
 	taken = hs_arena_used();
 	limit_address_space(100 * MIB);
-	hs_arena_follow_limit(RLIMIT_AS);
+	hs_arena_follow_limit();
 	CHECK(hs_arena_range.bytes <= 15 * MIB + 512 * KIB);
+	hs_arena_set_budget(64 * MIB);
 	CHECK(hs_arena_budget() <= 25 * MIB && hs_arena_used() == taken);
 	CHECK(hs_arena_alloc(16 * MIB) == NULL);
 	CHECK(hs_arena_alloc(100 * KIB) != NULL);
 	limit_address_space(0);
-	hs_arena_follow_limit(RLIMIT_AS);
+	hs_arena_follow_limit();
 	CHECK(hs_arena_reserve(MIB) == NULL);
 	memset(block, 1, 5 * MIB);
 	memset(before, 1, 10 * MIB);
-	memset(behind, 1, MIB);
+	memset(front, 1, MIB);
 }
 
 /* Parts that grow are cut too; others are whole. */
@@ -174,28 +170,58 @@ static void parts_follow_a_limit(void)
 	small = hs_arena_reserve(4 * MIB);
 	CHECK_INT(hs_arena_commit(part, 2 * MIB), 0);
 	limit_address_space(160 * MIB);
-	/* 40 MiB would have been reserved: an eighth for the part to grow, a quarter for blocks. */
-	hs_arena_follow_limit(RLIMIT_AS);
+	/* 40 MiB would have been reserved: a quarter for the part to grow. */
+	hs_arena_follow_limit();
 	CHECK(!hs_arena_owns(part) && !hs_arena_owns(small + 4 * MIB));
-	CHECK(is_mapped((uintptr_t)part + 7 * MIB - 1) && !is_mapped((uintptr_t)part + 7 * MIB));
+	CHECK(is_mapped((uintptr_t)part + 12 * MIB - 1) && !is_mapped((uintptr_t)part + 12 * MIB));
 	CHECK(!is_mapped((uintptr_t)part + 100 * MIB - 1));
-	CHECK(hs_arena_most() >= 32 * MIB && hs_arena_most() <= 40 * MIB);
-	CHECK_INT(hs_arena_budget(), hs_arena_most());
-	CHECK_INT(hs_arena_commit(part + 2 * MIB, 6 * MIB), -ENOMEM);
+	CHECK_INT(hs_arena_most(), 40 * MIB - 256 * KIB);
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 11 * MIB), -ENOMEM);
 	CHECK_INT(hs_arena_commit(part + 50 * MIB, 4096), -ENOMEM);
-	CHECK_INT(hs_arena_commit(part + 2 * MIB, 5 * MIB), 0);
-	CHECK_INT(hs_arena_commit(part + 7 * MIB, 4096), -ENOMEM);
-	memset(part, 1, 7 * MIB);
+	CHECK_INT(hs_arena_commit(part + 2 * MIB, 10 * MIB), 0);
+	CHECK_INT(hs_arena_commit(part + 12 * MIB, 4096), -ENOMEM);
+	memset(part, 1, 12 * MIB);
 	CHECK_INT(hs_arena_commit(small, 4 * MIB), 0);
 	memset(small, 1, 4 * MIB);
 	hs_arena_unreserve(part, 100 * MIB);
-	CHECK_INT(hs_arena_commit(part + 7 * MIB, 4096), -ENOMEM);
+	CHECK_INT(hs_arena_commit(part + 12 * MIB, 4096), -ENOMEM);
 	CHECK(hs_arena_alloc(5 * MIB) != NULL);
 	/* What is already usable stays. */
 	limit_address_space(0);
-	hs_arena_follow_limit(RLIMIT_AS);
-	memset(part, 1, 7 * MIB);
+	hs_arena_follow_limit();
+	memset(part, 1, 12 * MIB);
 	memset(small, 1, 4 * MIB);
+}
+
+/* A part is given back after the range was made to end in front of it: blocks may be there. */
+static void range_ends_in_front_of_a_part(void)
+{
+	void *part, *block;
+
+	inject(SYS_mmap, 2);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 64 * MIB);
+	CHECK(hs_arena_reserve(40 * MIB) != NULL);
+	part = hs_arena_reserve(4 * MIB);
+	CHECK(hs_arena_alloc(12 * MIB) != NULL);
+	limit_address_space(160 * MIB);
+	hs_arena_follow_limit();
+	CHECK_INT(hs_arena_range.bytes, 20 * MIB);
+	hs_arena_unreserve(part, 4 * MIB);
+	for (unsigned i = 0; i < 40; i++) {
+		block = hs_arena_alloc(200 * KIB);
+		CHECK(block != NULL && hs_arena_usable_size(block) >= 200 * KIB);
+	}
+}
+
+/* Whoever has the lock may have been killed. */
+static void nobody_gives_the_lock_back(void)
+{
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	hs_lock_acquire(&hs_arena.lock);
+	limit_address_space(100 * MIB);
+	hs_arena_follow_limit();
+	CHECK_INT(hs_arena_range.bytes, 256 * MIB);
 }
 
 static void test_range(void)
@@ -210,6 +236,8 @@ static void test_range(void)
 		in_child(range_is_a_quarter_of_the_limit);
 		in_child(range_follows_a_limit);
 		in_child(parts_follow_a_limit);
+		in_child(range_ends_in_front_of_a_part);
+		in_child(nobody_gives_the_lock_back);
 	}
 }
 
