@@ -27,10 +27,9 @@
 #define RANGE_LIMITED_EXTRA_BYTES (64 * MIB)
 /*
  * Where a limit comes later: of what it leaves, for blocks to come at least; and if that is not
- * there, for each part to grow.
+ * there, for each part to grow too.
  */
-#define BLOCKS_SHARE 4
-#define PART_SHARE 4
+#define ROOM_SHARE 4
 /* How long a program's thread waits for the lock, which may be one's who was killed. */
 #define FOLLOW_LIMIT_NS 50000000u
 /* Where the kernel refuses, smaller ranges are tried down to this one. */
@@ -144,11 +143,11 @@ static void cut_heap_locked(size_t keep, struct hs_arena_cuts *cuts)
 /* Have so many addresses, if what is in use leaves that. */
 static void cut_locked(size_t wanted, struct hs_arena_cuts *cuts)
 {
-	size_t least = wanted / BLOCKS_SHARE;
+	size_t least = wanted / ROOM_SHARE;
 	size_t taken = hs_arena.addresses - heap_room_locked(), keep;
 
 	if (wanted < taken + least) {
-		hs_arena_cut_parts_locked(wanted / PART_SHARE, cuts);
+		hs_arena_cut_parts_locked(least, cuts);
 		taken = hs_arena.addresses - heap_room_locked();
 	}
 	keep = wanted > taken + least ? wanted - taken : least;
