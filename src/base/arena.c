@@ -23,8 +23,9 @@
 /* Addresses cost nothing where they are not limited, so free blocks may lie about. */
 #define RANGE_PER_BUDGET 4
 #define RANGE_MIN_BYTES (256 * MIB)
-/* Room for free blocks where the program's address space is limited. */
-#define RANGE_LIMITED_EXTRA_BYTES (64 * MIB)
+/* Where the program's address space is limited. */
+#define LIMITED_RANGE_PER_BUDGET 2
+#define LIMITED_RANGE_SHARE 4
 /*
  * Where a limit comes later: of what it leaves, for blocks to come at least; and if that is not
  * there, for each part to grow too.
@@ -52,10 +53,10 @@ static size_t wanted_range_bytes(size_t budget)
 	hs_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
 	if (limit.rlim_cur == RLIM_INFINITY)
 		return wanted;
-	if (wanted > budget + RANGE_LIMITED_EXTRA_BYTES)
-		wanted = budget + RANGE_LIMITED_EXTRA_BYTES;
-	if (wanted > limit.rlim_cur / 4)
-		wanted = limit.rlim_cur / 4;
+	if (wanted > budget * LIMITED_RANGE_PER_BUDGET)
+		wanted = budget * LIMITED_RANGE_PER_BUDGET;
+	if (wanted > limit.rlim_cur / LIMITED_RANGE_SHARE)
+		wanted = limit.rlim_cur / LIMITED_RANGE_SHARE;
 	return wanted / MIB * MIB;
 }
 

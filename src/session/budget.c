@@ -66,6 +66,14 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	return view->interval;
 }
 
+/* What bounds the profiler's memory. */
+static const char *memory_bound(void)
+{
+	return hs_session_memory_bytes() < hs_options.memory_bytes
+		       ? "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY"
+		       : "HEAPSAMPLE_MEMORY";
+}
+
 /* Why the interval rises: each is told once. */
 enum cause { RING, CPU, MEMORY };
 
@@ -77,14 +85,15 @@ static void tell_raise(enum cause cause, uint64_t interval)
 	} causes[] = {
 		[RING] = {HS_LOG_INFO, "the profiler cannot follow the program"},
 		[CPU] = {HS_LOG_INFO, "the profiler takes more than HEAPSAMPLE_MAX_CPU"},
-		[MEMORY] = {HS_LOG_WARN, "the profiler's memory is near HEAPSAMPLE_MEMORY"},
+		[MEMORY] = {HS_LOG_WARN, "the profiler's memory is near "},
 	};
 	static bool told[sizeof causes / sizeof causes[0]];
 
 	hs_stats_add(interval_raises, 1);
 	if (!told[cause])
-		hs_log(causes[cause].level, "%s: it samples less, beginning with every %llu bytes",
-		       causes[cause].text, (unsigned long long)interval);
+		hs_log(causes[cause].level,
+		       "%s%s: it samples less, beginning with every %llu bytes", causes[cause].text,
+		       cause == MEMORY ? memory_bound() : "", (unsigned long long)interval);
 	told[cause] = true;
 }
 
@@ -99,8 +108,8 @@ void hs_budget_tell_losses(bool is_live_set_short)
 		return;
 	told = true;
 	hs_log(HS_LOG_WARN,
-	       "HEAPSAMPLE_MEMORY is used up: from now on samples may be lost; the profile says "
-	       "how many");
+	       "%s is used up: from now on samples may be lost; the profile says how many",
+	       memory_bound());
 }
 
 /* Addresses may have been given back, and the budget is to be less. */

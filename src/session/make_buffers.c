@@ -23,12 +23,10 @@
 #define UNFILTERED_INTERVAL_BYTES 16
 
 /*
- * There the live set's map has one part in so many of the budget at most, less of a small one, and
- * of the address range.
+ * There the live set's map has one part in so many of the memory at most, less of a small one.
  */
 #define MAP_SHARE 4
 #define SMALL_MAP_SHARE 16
-#define MAP_RANGE_SHARE 8
 
 /*
  * Entries of the journal of frees.  From SPARSE_INTERVAL_BYTES on there is none: frees of samples
@@ -37,12 +35,8 @@
 #define JOURNAL ((uint64_t)128 << 10)
 #define SMALL_JOURNAL ((uint64_t)16 << 10)
 
-/*
- * Share of the memory budget, and of the address range, that one live sample takes, for the size of
- * the live set.
- */
-#define BUDGET_BYTES_PER_SLOT 168
-#define RANGE_BYTES_PER_SLOT 232
+/* What one live sample takes of the memory, for the size of the live set. */
+#define BYTES_PER_SLOT 168
 
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8
@@ -55,7 +49,7 @@
 
 static bool is_memory_small(void)
 {
-	return hs_options.memory_bytes < SMALL_MEMORY_BYTES;
+	return hs_session_memory_bytes() < SMALL_MEMORY_BYTES;
 }
 
 static size_t ring_bytes(void)
@@ -72,7 +66,7 @@ static size_t ring_bytes(void)
 								 : (size_t)16 << 20;
 	}
 	/* The largest stack must fit half of it. */
-	while (hs_ring_memory_bytes(bytes) > hs_options.memory_bytes / RING_SHARE)
+	while (hs_ring_memory_bytes(bytes) > hs_session_memory_bytes() / RING_SHARE)
 		bytes /= 2;
 	while (bytes / 4 < hs_options.stack_bytes)
 		bytes *= 2;
@@ -109,19 +103,16 @@ static void make_journal(uint64_t entries)
  */
 static void make_live_map(void)
 {
-	uint64_t most = hs_options.memory_bytes / (is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE);
+	uint64_t share = is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE;
 
-	if (most > hs_arena_range.bytes / MAP_RANGE_SHARE)
-		most = hs_arena_range.bytes / MAP_RANGE_SHARE;
 	hs_live_table_without_filter();
-	if (hs_live_map_init(most) == 0)
+	if (hs_live_map_init(hs_session_memory_bytes() / share) == 0)
 		make_journal(is_memory_small() ? SMALL_JOURNAL : JOURNAL);
 }
 
 static int make_live_set(void)
 {
-	uint64_t slots = hs_options.memory_bytes / BUDGET_BYTES_PER_SLOT;
-	uint64_t in_range = hs_arena_range.bytes / RANGE_BYTES_PER_SLOT;
+	uint64_t slots = hs_session_memory_bytes() / BYTES_PER_SLOT;
 	uint32_t expected = 512; /* live samples that are not in the map */
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
@@ -133,9 +124,6 @@ static int make_live_set(void)
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
 	hs_live_set_spread(hs_options.interval_bytes);
-	/* Where RLIMIT_AS leaves less. */
-	if (slots > in_range)
-		slots = in_range;
 	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
 				expected);
 }

@@ -110,12 +110,17 @@ static int make_stages(void)
 	return session->worker != NULL ? 0 : -ENOMEM;
 }
 
+uint64_t hs_session_memory_bytes(void)
+{
+	uint64_t most = hs_arena_most() / 4 * 3;
+
+	return hs_options.memory_bytes < most ? hs_options.memory_bytes : most;
+}
+
 void hs_session_set_budget(bool writing)
 {
-	uint64_t bytes = hs_options.memory_bytes, most = hs_arena_most();
+	uint64_t bytes = hs_session_memory_bytes();
 
-	if (bytes > most)
-		bytes = most; /* a quarter of that, then, is kept for writing */
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
 }
 

@@ -139,8 +139,14 @@ static inline bool hs_session_is_active(void)
 void hs_session_off(const char *reason);
 
 /*
- * The arena's budget: HEAPSAMPLE_MEMORY less a part that is kept for writing profiles, or
- * all of it while one is written.
+ * HEAPSAMPLE_MEMORY, or what a limit of addresses (RLIMIT_AS) leaves of it: three quarters of the
+ * arena's, for free blocks lie about in the others.  Any thread.
+ */
+uint64_t hs_session_memory_bytes(void);
+
+/*
+ * The arena's budget: that memory less a part that is kept for writing profiles, or all of it
+ * while one is written.
  */
 void hs_session_set_budget(bool writing);
 

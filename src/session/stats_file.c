@@ -68,7 +68,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->ring_bytes = (uint64_t)session->ring.units * HS_RING_UNIT;
 	report->ring_high_water_bytes = hs_ring_high_water_bytes(&session->ring);
 	report->memory_used = hs_arena_used();
-	report->memory_budget = hs_options.memory_bytes;
+	report->memory_budget = hs_session_memory_bytes();
 	report->resident_bytes = memory.resident;
 #define FILL_TOTAL(name, text) report->totals.name = hs_heap_total(name);
 	HS_HEAP_COUNTS(FILL_TOTAL)
