@@ -10,8 +10,10 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "maps/map_hint_text.h"
+#include "sample/known_pcs.h"
 #include "sample/labels.h"
 #include "sample/record.h"
+#include "sample/recorder.h"
 #include "unwind/stop.h"
 #include "unwind/unwound.h"
 
@@ -21,7 +23,7 @@ struct hs_worker {
 	struct hs_unwinder *unwinder;
 	struct hs_map_hints *hints;
 	uint32_t depth;
-	uint64_t clock_ns; /* monotonic: when the record before this one was done; 0: long ago */
+	uint64_t clock_ns; /* monotonic: when the record before this was unwound; 0: it was not */
 	bool waiting;      /* result is of the ring's next record: only the queue is full */
 	struct hs_unwound result; /* its frames follow: depth + 1 of them */
 };
@@ -54,6 +56,32 @@ static void take_walked(struct hs_worker *worker, const struct hs_record *record
 		result->frames[result->frame_count++] =
 			(struct hs_frame){hs_stop_count(HS_STOP_DEPTH, true), HS_MAPPING_NONE};
 	hs_stats_add_alone(walked, 1);
+	worker->clock_ns = 0;
+}
+
+/*
+ * A sample without its stack is as one whose thread has walked a frame of it, where that may be.
+ * When the ring is full most samples are so, and it gets room again only if they are done with
+ * faster than others.  Returns false if the frame is to be looked up.
+ */
+static bool take_stackless(struct hs_worker *worker, const struct hs_record *record)
+{
+	struct hs_unwound *result = &worker->result;
+	const struct hs_known_pcs *pcs =
+		atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed);
+	uint64_t pc = record->regs.pc;
+	struct hs_pc known;
+
+	if (pcs == NULL ||
+	    record->closes != atomic_load_explicit(&pcs->valid, memory_order_relaxed) ||
+	    !hs_known_pcs_find(pcs, pc, true, &known) || known.is_own || known.is_signal_return ||
+	    known.row.kind == HS_ROW_END)
+		return false;
+	result->frames[0] = (struct hs_frame){pc - 1, known.mapping};
+	result->frames[1] = (struct hs_frame){HS_PSEUDO_STACKLESS, HS_MAPPING_NONE};
+	result->frame_count = 2;
+	worker->clock_ns = 0;
+	return true;
 }
 
 static void unwind_record(struct hs_worker *worker, const struct hs_record *record)
@@ -100,7 +128,7 @@ static void take_allocation(struct hs_worker *worker, const struct hs_record *re
 		result->time_ns = record->time_ns;
 	else if ((record->flags & HS_RECORD_WALKED) != 0)
 		take_walked(worker, record);
-	else
+	else if ((record->flags & HS_RECORD_STACKLESS) == 0 || !take_stackless(worker, record))
 		unwind_record(worker, record);
 }
 

@@ -49,6 +49,7 @@ static void set_up(void)
 	hints = hs_mapping_table_add_hints(table, "");
 	unwinder = hs_unwinder_create(table, NULL);
 	MUST(hints != NULL && unwinder != NULL);
+	hs_recorder.known_pcs = hs_unwinder_known_pcs(unwinder);
 	make_ring(&ring);
 	make_ring(&queue);
 	worker = hs_worker_create(&ring, &queue, unwinder, hints, DEPTH);

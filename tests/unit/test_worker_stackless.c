@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples for whose stack there was no room have their caller's frame, whether the worker has to
+ * look it up or may take what threads walk by.
+ */
+#include "base/arena.h"
+#include "base/libraries.h"
+#include "base/stats.h"
+#include "base/sys.h"
+#include "check.h"
+#include "sample/recorder.h"
+#include "unwind/stop.h"
+#include "unwind/unwound.h"
+#include "unwind/worker.h"
+
+enum { RING_BYTES = 65536, DEPTH = 16 };
+
+static struct hs_ring ring, queue;
+static struct hs_unwinder *unwinder;
+static struct hs_worker *worker;
+
+static void make_ring(struct hs_ring *out)
+{
+	hs_ring_init(out, hs_sys_map(hs_ring_memory_bytes(RING_BYTES), 3), RING_BYTES);
+}
+
+static void start(void)
+{
+	struct hs_mapping_table *table;
+
+	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
+	table = hs_mapping_table_create();
+	make_ring(&ring);
+	make_ring(&queue);
+	unwinder = hs_unwinder_create(table, NULL);
+	worker = hs_worker_create(&ring, &queue, unwinder, hs_mapping_table_add_hints(table, ""),
+				  DEPTH);
+}
+
+/* Returns the call site of the frame that a sample of here has. */
+static __attribute__((noinline)) uint64_t put_sample(hs_closes closes)
+{
+	struct hs_record *record;
+	uint64_t open = 0, pc;
+
+	record = hs_ring_reserve(&ring, sizeof *record, HS_RING_KEPT, 1, 0, &open);
+	memset(record, 0, sizeof *record);
+	record->kind = HS_RECORD_ALLOCATION;
+	record->flags = HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
+	record->closes = closes;
+	hs_arch_capture(&record->regs);
+	pc = record->regs.pc;
+	CHECK(hs_ring_commit(&ring, hs_ring_ticket(open)));
+	return pc - 1;
+}
+
+/* How many stacks were unwound for it: 0 or 1. */
+static uint64_t take_sample(hs_closes closes)
+{
+	uint64_t site = put_sample(closes), before = hs_stats_get(unwound);
+	const struct hs_unwound *unwound;
+	struct hs_ring_item item;
+
+	CHECK_INT(hs_worker_step(worker), HS_WORKER_DID_ONE);
+	hs_ring_read(&queue, &item);
+	CHECK_INT(item.state, HS_RING_COMMITTED);
+	unwound = item.data;
+	CHECK_INT(unwound->frame_count, 2);
+	CHECK_INT(unwound->frames[0].address, site);
+	CHECK(unwound->frames[0].mapping != HS_MAPPING_NONE);
+	CHECK_INT(unwound->frames[1].address, HS_PSEUDO_STACKLESS);
+	CHECK_INT(unwound->frames[1].mapping, HS_MAPPING_NONE);
+	hs_ring_release(&queue);
+	return hs_stats_get(unwound) - before;
+}
+
+static void test_frame(void)
+{
+	hs_closes closes = hs_closes_now();
+
+	start();
+	/* Where threads do not walk, for there may be hints, all are looked up. */
+	CHECK_INT(take_sample(closes), 1);
+	CHECK_INT(take_sample(closes), 1);
+	hs_recorder.known_pcs = hs_unwinder_known_pcs(unwinder);
+	CHECK_INT(take_sample(closes), 0);
+	/* Taken after a library was closed: that pc may be another function's now. */
+	hs_close_begins();
+	hs_close_ends(true);
+	CHECK_INT(take_sample(hs_closes_now()), 1);
+	CHECK_INT(take_sample(hs_closes_now()), 0);
+	/* And before it. */
+	CHECK_INT(take_sample(closes), 1);
+}
+
+int main(void)
+{
+	RUN(test_frame);
+	return CHECK_RESULT();
+}
