@@ -100,6 +100,27 @@ static bool read_section_notes(struct hs_elf_file *file)
 	return false;
 }
 
+/* Not by elf_getdata_rawchunk(), which Debian 13's libelf.a has no more than a part of. */
+static bool find_in_segment(struct hs_elf_file *file, const Elf64_Phdr *segment)
+{
+	Elf_Data notes = {
+		.d_size = segment->p_filesz,
+		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
+		.d_type = segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
+		.d_version = EV_CURRENT,
+	};
+	bool found;
+
+	if (segment->p_filesz > NOTES_MAX_BYTES)
+		return false;
+	notes.d_buf = hs_arena_alloc(notes.d_size);
+	found = notes.d_buf != NULL &&
+		hs_elf_file_read(file, notes.d_buf, notes.d_size, segment->p_offset) == 0 &&
+		hs_elf_find_build_id(&notes, file->build_id);
+	hs_arena_free(notes.d_buf);
+	return found;
+}
+
 /* For objects without section headers. */
 static void read_segment_notes(struct hs_elf_file *file)
 {
@@ -109,15 +130,7 @@ static void read_segment_notes(struct hs_elf_file *file)
 	if (elf_getphdrnum(file->elf, &count) != 0 || count > SEGMENTS_MAX)
 		return;
 	for (i = 0; i < count && gelf_getphdr(file->elf, (int)i, &segment) != NULL; i++) {
-		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
-		Elf_Type type = segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR;
-
-		if (segment.p_type == PT_NOTE && segment.p_filesz <= NOTES_MAX_BYTES &&
-		    segment.p_offset <= INT64_MAX &&
-		    hs_elf_find_build_id(elf_getdata_rawchunk(file->elf,
-							      (int64_t)segment.p_offset,
-							      segment.p_filesz, type),
-					 file->build_id))
+		if (segment.p_type == PT_NOTE && find_in_segment(file, &segment))
 			return;
 	}
 }
