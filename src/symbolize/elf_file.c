@@ -26,6 +26,24 @@
 #define NOTES_MAX_BYTES (64u << 10)
 #define SEGMENTS_MAX 64
 
+/*
+ * elfutils since 0.192 begins and ends, with each object, a tree of the pieces that
+ * elf_getdata_rawchunk() reads, by functions that Debian 13's libelf.a does not have.  That is not
+ * called, so the tree is empty.  Here, for who links this file has it before libelf.a.
+ */
+void eu_search_tree_init(void *tree);
+void eu_search_tree_fini(void *tree, void (*free_node)(void *node));
+
+void eu_search_tree_init(void *tree)
+{
+	(void)tree;
+}
+
+void eu_search_tree_fini(void *tree, void (*free_node)(void *node))
+{
+	(void)tree, (void)free_node;
+}
+
 /* Our own ELF header (the linker's symbol): it says which machine this is. */
 extern HS_HIDDEN const Elf64_Ehdr __ehdr_start;
 
@@ -100,7 +118,7 @@ static bool read_section_notes(struct hs_elf_file *file)
 	return false;
 }
 
-/* Not by elf_getdata_rawchunk(), which Debian 13's libelf.a has no more than a part of. */
+/* Not by elf_getdata_rawchunk(): see above. */
 static bool find_in_segment(struct hs_elf_file *file, const Elf64_Phdr *segment)
 {
 	Elf_Data notes = {

@@ -7,9 +7,6 @@
  * shared object.  A member is not taken when its symbols are there already.  The number
  * says nothing to a user that our errors do not say, so none is kept.
  *
- * The tree of pieces read by elf_getdata_rawchunk(), which is not called: elfutils since 0.192
- * begins and ends one with each object, by functions that Debian's archive does not have.
- *
  * The system calls of reading: the C library's may be replaced in the program, and go
  * round the seam for failures (base/sys.h).
  */
@@ -24,8 +21,6 @@
 
 /* Of libelf's own headers, which are not installed. */
 void __libelf_seterrno(int value);
-void eu_search_tree_init(void *tree);
-void eu_search_tree_fini(void *tree, void (*free_node)(void *node));
 
 void __libelf_seterrno(int value)
 {
@@ -35,16 +30,6 @@ void __libelf_seterrno(int value)
 int elf_errno(void)
 {
 	return 0;
-}
-
-void eu_search_tree_init(void *tree)
-{
-	(void)tree;
-}
-
-void eu_search_tree_fini(void *tree, void (*free_node)(void *node))
-{
-	(void)tree, (void)free_node;
 }
 
 static long with_errno(long result)

@@ -348,7 +348,7 @@ static bool set_interrupted(long step, const char *value, void (*work)(void))
 }
 
 static _Atomic uint32_t of_handler;
-static char value_now[20];
+static char value_now[21]; /* any long */
 
 /* The set that is being added, and another one for the thread. */
 static void add_sets(void)
