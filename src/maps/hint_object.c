@@ -9,6 +9,7 @@
 
 #include "arch/unwind.h"
 #include "base/assertion.h"
+#include "base/libelf.h"
 #include "base/sys.h"
 
 static bool is_usable(Elf *elf)
@@ -33,10 +34,8 @@ static int use_elf(void *context)
 {
 	const struct call *call = context;
 	int result = -ENOEXEC;
-	Elf *elf;
+	Elf *elf = hs_libelf_open(call->fd);
 
-	elf_version(EV_CURRENT);
-	elf = elf_begin(call->fd, ELF_C_READ, NULL);
 	if (elf != NULL && is_usable(elf))
 		result = call->use(call->context, elf);
 	elf_end(elf);

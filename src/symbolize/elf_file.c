@@ -14,6 +14,7 @@
 
 #include "base/arena.h"
 #include "base/hidden.h"
+#include "base/libelf.h"
 #include "base/sys.h"
 
 /* A table larger than this is damaged, or no business of a profiler. */
@@ -25,24 +26,6 @@
 /* Build ids have few neighbours; what is larger has other notes. */
 #define NOTES_MAX_BYTES (64u << 10)
 #define SEGMENTS_MAX 64
-
-/*
- * elfutils since 0.192 begins and ends, with each object, a tree of the pieces that
- * elf_getdata_rawchunk() reads, by functions that Debian 13's libelf.a does not have.  That is not
- * called, so the tree is empty.  Here, for who links this file has it before libelf.a.
- */
-void eu_search_tree_init(void *tree);
-void eu_search_tree_fini(void *tree, void (*free_node)(void *node));
-
-void eu_search_tree_init(void *tree)
-{
-	(void)tree;
-}
-
-void eu_search_tree_fini(void *tree, void (*free_node)(void *node))
-{
-	(void)tree, (void)free_node;
-}
 
 /* Our own ELF header (the linker's symbol): it says which machine this is. */
 extern HS_HIDDEN const Elf64_Ehdr __ehdr_start;
@@ -118,7 +101,7 @@ static bool read_section_notes(struct hs_elf_file *file)
 	return false;
 }
 
-/* Not by elf_getdata_rawchunk(): see above. */
+/* Not by elf_getdata_rawchunk(): see base/libelf.c. */
 static bool find_in_segment(struct hs_elf_file *file, const Elf64_Phdr *segment)
 {
 	Elf_Data notes = {
@@ -153,7 +136,7 @@ static void read_segment_notes(struct hs_elf_file *file)
 	}
 }
 
-/* elf: of elf_begin() or elf_memory().  On failure all is closed. */
+/* On failure all is closed. */
 static int begin(struct hs_elf_file *file, Elf *elf)
 {
 	int result = -ENOEXEC;
@@ -191,8 +174,7 @@ int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 	}
 	file->bytes = status.st_size > 0 ? (uint64_t)status.st_size : 0;
 	file->inode = status.st_ino;
-	elf_version(EV_CURRENT);
-	return begin(file, elf_begin(file->fd, ELF_C_READ, NULL));
+	return begin(file, hs_libelf_open(file->fd));
 }
 
 int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes)
@@ -200,8 +182,7 @@ int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes)
 	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 	file->image = image;
 	file->bytes = bytes;
-	elf_version(EV_CURRENT);
-	return begin(file, elf_memory(image, bytes));
+	return begin(file, hs_libelf_open_image(image, bytes));
 }
 
 int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t bytes)
