@@ -73,14 +73,13 @@ static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t byte
 }
 
 /*
- * Returns the bytes copied: fewer up to a page without access.  certain: those that are there
- * beyond doubt, or as good as, where a seccomp filter refuses the call.
+ * How many bytes the kernel has copied, by its result got: fewer up to a page without access.
+ * certain: those that are there beyond doubt, or as good as, and are copied where a seccomp filter
+ * refuses the call.  Not around the call: it would be one frame more on a small stack.
  */
-static HS_RARE size_t copy_by_kernel(pid_t tid, unsigned char *to, uintptr_t sp, size_t bytes,
+static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_t bytes,
 			     size_t certain)
 {
-	ssize_t got = hs_sys_process_vm_read(tid, sp, to, bytes);
-
 	if (got >= 0)
 		return (size_t)got;
 	if (got == -EFAULT)
@@ -104,16 +103,18 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 	const struct hs_stack_plan *plan = &thread->sample.stack;
 	size_t bytes = room;
 
-	if (hs_unlikely(!plan->is_known)) {
-		/* The return address's page, just below the stack pointer, is mapped. */
-		bytes = copy_by_kernel((pid_t)record->tid, record->stack, sp, bytes,
-				       -sp % PAGE_BYTES);
-		hs_stats_add(stack_unknown, 1);
-	} else if (hs_likely(hs_thread_has_read(thread, sp, bytes))) {
+	if (hs_likely(plan->is_known && hs_thread_has_read(thread, sp, bytes))) {
 		hs_arch_copy(record->stack, (const void *)sp, bytes);
 	} else {
-		bytes = copy_by_kernel((pid_t)record->tid, record->stack, sp, bytes, bytes);
-		if (bytes == room)
+		/* The return address's page, just below the stack pointer, is mapped. */
+		size_t certain = plan->is_known ? bytes : -sp % PAGE_BYTES;
+		ssize_t got =
+			hs_sys_process_vm_read((pid_t)record->tid, sp, record->stack, bytes);
+
+		bytes = copied(got, record->stack, sp, bytes, certain);
+		if (!plan->is_known)
+			hs_stats_add(stack_unknown, 1);
+		else if (bytes == room)
 			note_read(thread, sp, sp + bytes);
 	}
 	record->stack_bytes = (uint32_t)bytes;
