@@ -144,15 +144,17 @@ static void find_foreign_realloc(void)
 /*
  * One that comes before us, and looks for its next one when it is first called, is to have done so:
  * called for the message of a failed dlsym(), it would be called again by its own dlsym(), which
- * frees that message first.
+ * frees that message first.  With a block: mimalloc 3 crashes where NULL is the first of all.
  */
 static void call_foreign_free(void)
 {
-	void (*first)(void *);
+	void *(*first_malloc)(size_t);
+	void (*first_free)(void *);
 
-	*(void **)(void *)&first = dlsym(RTLD_DEFAULT, "free");
-	if (first != NULL && first != free)
-		first(NULL);
+	*(void **)(void *)&first_malloc = dlsym(RTLD_DEFAULT, "malloc");
+	*(void **)(void *)&first_free = dlsym(RTLD_DEFAULT, "free");
+	if (first_malloc != NULL && first_free != NULL && first_free != free)
+		first_free(first_malloc(1));
 }
 
 void hs_next_resolve_all(void)

@@ -114,6 +114,27 @@ END
 ${CC:-cc} -shared -fPIC -o "$directory/one_thread.so" "$directory/one_thread.c" -ldl || exit 99
 ${CC:-cc} -pthread -o "$directory/leaves" "$directory/leaves.c" || exit 99
 beside '' "$directory/one_thread.so" one_thread any -m 'cannot be started' -- "$directory/leaves"
+# An allocator to which nothing may be freed before it has given something, as mimalloc 3.
+cat >"$directory/fresh.c" <<'END'
+#include <stddef.h>
+#include <stdlib.h>
+void *__libc_malloc(size_t bytes);
+void __libc_free(void *block);
+static int has_begun;
+void *malloc(size_t bytes)
+{
+	has_begun = 1;
+	return __libc_malloc(bytes);
+}
+void free(void *block)
+{
+	if (!has_begun)
+		abort();
+	__libc_free(block);
+}
+END
+${CC:-cc} -shared -fPIC -fno-builtin -o "$directory/fresh.so" "$directory/fresh.c" || exit 99
+beside "$directory/fresh.so" '' before_fresh any -- "$directory/leaves"
 expected=139
 neighbour crash 0
 expected=0
