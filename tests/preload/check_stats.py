@@ -66,8 +66,11 @@ def sums(profile, stats):
     counts = stats["counters"]
     totals = profile.totals()
     stacks = sum(count for limit, count in stats["unwinding_times_us"])
-    if stacks + counts["walked"] != counts["samples"] - counts["lost_ring"] - counts["lost_live_set"] - \
-            counts["abandoned"] and stats["reason"] == "exit":
+    recorded = counts["samples"] - counts["lost_ring"] - counts["lost_live_set"] - \
+        counts["abandoned"]
+    # Of those without a stack only the first ones are looked up.
+    if not recorded - counts["stackless"] <= stacks + counts["walked"] <= recorded and \
+            stats["reason"] == "exit":
         yield "%d times, %d walked, of %d samples" % (stacks, counts["walked"], counts["samples"])
     # In so long a run nearly all is known of the stacks.
     if counts["samples"] > 1000000 and counts["walked"] < counts["samples"] / 2:
