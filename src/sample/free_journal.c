@@ -12,8 +12,8 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 
-/* An entry: lap << 52 | bits of the address << 32 | slot + 1. */
-#define LAP_SHIFT 52
+/* An entry: lap << 48 | bits of the address << 32 | slot + 1. */
+#define LAP_SHIFT 48
 #define BITS_SHIFT 32
 
 /* Entries that have their pages before they are used. */
@@ -39,9 +39,13 @@ static uint64_t lap_of(uint64_t number)
 	return number >> hs_free_journal.lg;
 }
 
-/* An entry has the lowest bits of its lap; one of so many laps to come, or else of one before. */
+/*
+ * An entry has the lowest bits of its lap; one of so many laps to come, or else of one before.  The
+ * producer may be as far behind as there are samples that were freed meanwhile: 134 million with
+ * the smaller journal.
+ */
 #define LAPS_MASK (((uint64_t)1 << (64 - LAP_SHIFT)) - 1)
-#define LAPS_AHEAD 256u
+#define LAPS_AHEAD 8192u
 
 /* When the entry in the place of a number is, for the number. */
 enum turn { IN_TIME, AHEAD, LATE };

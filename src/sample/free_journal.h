@@ -76,7 +76,7 @@ void hs_free_journal_maintain(uint64_t next);
 /* Some bits of an address, to tell a slot that is another sample's by now. */
 static inline uint32_t hs_free_journal_bits(uint64_t address)
 {
-	return address >> 4 & 0xfffff;
+	return address >> 4 & 0xffff;
 }
 
 #endif

@@ -2,7 +2,7 @@
 /* The journal of frees: entries in time, ahead and late, and what the producer makes of them. */
 #define MAP_BYTES (64 * MIB)
 #define JOURNAL 16384
-#define LAPS 4096 /* as far as an entry can tell */
+#define LAPS 65536 /* as far as an entry can tell */
 
 #include "profile_testing.h"
 
@@ -51,6 +51,20 @@ static void test_very_late_ones_are_told(void)
 		if (!hs_free_journal_take(100 + laps * JOURNAL, &out))
 			CHECK(hs_free_journal_take(100 + (laps + LAPS / 8) * JOURNAL, &out));
 		CHECK(out.slot == 1 && out.is_late);
+	}
+}
+
+/* Nor is one that is far ahead taken for a late one: the producer was away for so long. */
+static void test_those_far_ahead_wait(void)
+{
+	struct hs_journaled out;
+
+	for (uint64_t laps = 1; laps < LAPS / 8; laps++) {
+		CHECK(hs_free_journal_put(100 + laps * JOURNAL, 1, A));
+		CHECK(!hs_free_journal_is_late(100));
+		CHECK(!hs_free_journal_take(100, &out));
+		CHECK(hs_free_journal_take(100 + laps * JOURNAL, &out));
+		CHECK(!out.is_late);
 	}
 }
 
@@ -182,6 +196,7 @@ int main(void)
 	RUN(test_one_place);
 	RUN(test_late_ones_are_told);
 	RUN(test_very_late_ones_are_told);
+	RUN(test_those_far_ahead_wait);
 	RUN(test_first);
 	RUN(test_frees_wait_for_a_number);
 	RUN(test_a_late_free_is_in_the_next_profile);
