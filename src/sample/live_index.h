@@ -89,7 +89,7 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
  */
 static inline bool hs_live_index_may_hold(uint64_t key)
 {
-	const uint8_t *byte = hs_live_filter_byte(hs_arch_load(&hs_live_filter), key);
+	const uint8_t *byte = hs_live_filter_byte(hs_arch_load_shift(&hs_live_filter), key);
 	struct hs_live_search search;
 
 	if (hs_likely(!hs_live_map_is_used()) &&

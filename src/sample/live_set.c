@@ -118,7 +118,7 @@ void hs_live_set_fetch(uint64_t key)
 	if (hs_unlikely(!hs_live_index_is_table_used()))
 		return;
 	hs_arch_prefetch_write(hs_live_table_home(index, hs_live_hash(key)));
-	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
+	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load_shift(&hs_live_filter), key));
 }
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)

@@ -123,7 +123,7 @@ static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
  */
 static inline bool hs_live_set_may_hold_key(uint64_t key)
 {
-	return hs_arch_is_set(hs_live_filter_byte(hs_arch_load(&hs_live_filter), key));
+	return hs_arch_is_set(hs_live_filter_byte(hs_arch_load_shift(&hs_live_filter), key));
 }
 
 static inline bool hs_live_set_may_hold(const void *address)

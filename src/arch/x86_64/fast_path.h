@@ -36,6 +36,15 @@ static inline uintptr_t hs_arch_load(const uintptr_t *word)
 	return value;
 }
 
+/* The same of one that is also a shift: in the register that has those. */
+static inline uintptr_t hs_arch_load_shift(const uintptr_t *word)
+{
+	uintptr_t value;
+
+	__asm__("mov %[word], %[value]" : [value] "=c"(value) : [word] "m"(*word));
+	return value;
+}
+
 /* Relaxed atomic load of a word: whether a number is below it. */
 static inline bool hs_arch_is_below(uintptr_t number, const uintptr_t *word)
 {

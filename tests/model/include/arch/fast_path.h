@@ -12,6 +12,11 @@ static inline uintptr_t hs_arch_load(const uintptr_t *word)
 	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
+static inline uintptr_t hs_arch_load_shift(const uintptr_t *word)
+{
+	return hs_arch_load(word);
+}
+
 static inline bool hs_arch_is_below(uintptr_t number, const uintptr_t *word)
 {
 	return number < atomic_load_explicit(word, memory_order_relaxed);
