@@ -15,13 +15,13 @@ for run in 1 2 3 4 5; do
 	export COUNT_LIVE_FILE="$directory/count.$run"
 	PRELOAD=$victims/.libs/count_live.so
 	start_profiled "redis.$run" HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_SEED=$run \
-		HEAPSAMPLE_SIGNAL=USR2 -- redis-server --port 0 --unixsocket "$directory/socket" \
+		HEAPSAMPLE_SIGNAL=WINCH -- redis-server --port 0 --unixsocket "$directory/socket" \
 		--save '' --appendonly no --dir "$directory"
 	wait_until load ping || fail "redis-server does not answer"
 	load fill 200000 || fail "redis-server cannot be filled"
 	kill -USR1 "$process"
 	wait_until [ -s "$COUNT_LIVE_FILE" ] || fail "nothing was counted"
-	kill -USR2 "$process"
+	kill -WINCH "$process" # USR2 is redis 8's own
 	wait_until has_profiles 1 || fail "no profile on the signal"
 	first=$(find "$out" -name '*.0001.heap.pb.gz')
 	pairs="$pairs $first $COUNT_LIVE_FILE"
