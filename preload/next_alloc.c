@@ -151,9 +151,11 @@ static void call_foreign_free(void)
 	void *(*first_malloc)(size_t);
 	void (*first_free)(void *);
 
-	*(void **)(void *)&first_malloc = dlsym(RTLD_DEFAULT, "malloc");
 	*(void **)(void *)&first_free = dlsym(RTLD_DEFAULT, "free");
-	if (first_malloc != NULL && first_free != NULL && first_free != free)
+	if (first_free == NULL || first_free == free)
+		return;
+	*(void **)(void *)&first_malloc = dlsym(RTLD_DEFAULT, "malloc");
+	if (first_malloc != NULL)
 		first_free(first_malloc(1));
 }
 

@@ -63,14 +63,12 @@ static bool has_build_id(struct image *image, const char *build_id)
 
 	for (unsigned i = 0; i < image->segment_count; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
-		Elf_Data data = { .d_buf = image->chunk.notes,
-				  .d_type = segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
-				  .d_size = segment->p_memsz };
 
 		if (segment->p_type == PT_NOTE && segment->p_memsz <= NOTES_MAX_BYTES &&
 		    hs_sys_read_memory_all(image->base + segment->p_vaddr, image->chunk.notes,
 					   segment->p_memsz) == 0 &&
-		    hs_elf_find_build_id(&data, hex))
+		    hs_elf_find_build_id(image->chunk.notes, segment->p_memsz, segment->p_align,
+					 hex))
 			return strcmp(hex, build_id) == 0;
 	}
 	return false;

@@ -66,7 +66,7 @@ static void format_build_id(char *hex, const unsigned char *id, size_t bytes)
 	hex[2 * i] = '\0';
 }
 
-bool hs_elf_find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES])
+static bool find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES])
 {
 	size_t at = 0, next, name, id;
 	GElf_Nhdr note;
@@ -95,30 +95,38 @@ static bool read_section_notes(struct hs_elf_file *file)
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
 		if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_NOTE &&
 		    header.sh_size <= NOTES_MAX_BYTES &&
-		    hs_elf_find_build_id(elf_getdata(section, NULL), file->build_id))
+		    find_build_id(elf_getdata(section, NULL), file->build_id))
 			return true;
 	}
 	return false;
 }
 
+bool hs_elf_find_build_id(void *notes, size_t bytes, uint64_t align,
+			  char hex[HS_ELF_BUILD_ID_HEX_BYTES])
+{
+	Elf_Data data = {
+		.d_buf = notes,
+		.d_size = bytes,
+		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
+		.d_type = align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
+	};
+
+	return find_build_id(&data, hex);
+}
+
 /* Not by elf_getdata_rawchunk(): see base/libelf.c. */
 static bool find_in_segment(struct hs_elf_file *file, const Elf64_Phdr *segment)
 {
-	Elf_Data notes = {
-		.d_size = segment->p_filesz,
-		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
-		.d_type = segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
-		.d_version = EV_CURRENT,
-	};
+	size_t bytes = segment->p_filesz;
+	void *notes;
 	bool found;
 
-	if (segment->p_filesz > NOTES_MAX_BYTES)
+	if (bytes > NOTES_MAX_BYTES)
 		return false;
-	notes.d_buf = hs_arena_alloc(notes.d_size);
-	found = notes.d_buf != NULL &&
-		hs_elf_file_read(file, notes.d_buf, notes.d_size, segment->p_offset) == 0 &&
-		hs_elf_find_build_id(&notes, file->build_id);
-	hs_arena_free(notes.d_buf);
+	notes = hs_arena_alloc(bytes);
+	found = notes != NULL && hs_elf_file_read(file, notes, bytes, segment->p_offset) == 0 &&
+		hs_elf_find_build_id(notes, bytes, segment->p_align, file->build_id);
+	hs_arena_free(notes);
 	return found;
 }
 

@@ -79,7 +79,8 @@ size_t hs_elf_file_find_text(const struct hs_elf_file *file);
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);
 
-/* Whether a build id is among notes (ELF_T_NHDR or NHDR8; NULL is allowed), and which. */
-bool hs_elf_find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES]);
+/* Whether a build id is among a segment's notes, and which.  align: the segment's p_align. */
+bool hs_elf_find_build_id(void *notes, size_t bytes, uint64_t align,
+			  char hex[HS_ELF_BUILD_ID_HEX_BYTES]);
 
 #endif
