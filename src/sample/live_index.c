@@ -106,9 +106,13 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 		}
 		index = next;
 	}
-	remove_from_tables(key, slot, is_locked);
-	atomic_store_explicit(&refused, hs_live_hash(key) | 1, memory_order_relaxed);
 	return false;
+}
+
+void hs_live_index_refuse(uint64_t key, uint32_t slot)
+{
+	remove_from_tables(key, slot, true);
+	atomic_store_explicit(&refused, hs_live_hash(key) | 1, memory_order_relaxed);
 }
 
 bool hs_live_index_remove(uint64_t key, uint32_t slot, bool is_locked)

@@ -36,10 +36,16 @@ static inline bool hs_live_index_is_table_used(void)
 }
 
 /*
- * Into a table.  The program's threads, lock-free.  False, and no entry, when both buckets of the
- * key are full.
+ * Into a table.  The program's threads, lock-free.  False when both buckets of the key are full:
+ * then hs_live_index_refuse() has to follow.
  */
 HS_SAMPLE_CODE bool hs_live_index_insert(uint64_t key, uint32_t slot);
+
+/*
+ * After a failed insert: no table has an entry, and a larger one is made.  Apart from the insert:
+ * below its frame it would take more of the program's stack.
+ */
+HS_RARE void hs_live_index_refuse(uint64_t key, uint32_t slot);
 
 /*
  * Take out the entries for slot under key, of a larger table that is being made too.  Any

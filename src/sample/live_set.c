@@ -170,6 +170,7 @@ bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, u
 		return true;
 	if (hs_likely(hs_live_index_insert(key, ticket->slot)))
 		return true;
+	hs_live_index_refuse(key, ticket->slot);
 	/* Not slot: to keep that takes stack. */
 	hs_slot_move_state(hs_live_slot(ticket->slot), HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;
