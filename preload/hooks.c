@@ -65,7 +65,7 @@ static void begin(int argc, char **argv, char **environment)
 	next.single_threaded[0] = dlsym(RTLD_NEXT, "__libc_single_threaded");
 	next.single_threaded[1] = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
 	/* What was not found is not the program's error. */
-	dlerror();
+	(void)dlerror();
 	hs_session_start(environment, interposed && hs_next.resolved, &next);
 	__cxa_atexit(finish, NULL, NULL);
 	(void)at_quick_exit(hs_session_finish);

@@ -174,6 +174,6 @@ void hs_next_resolve_all(void)
 	HS_NEXT_DELETE(LOOK_UP_NAMED)
 #undef LOOK_UP_NAMED
 	/* What was not found is not the program's error. */
-	dlerror();
+	(void)dlerror();
 	hs_next.new_mode = new_mode();
 }

@@ -45,6 +45,7 @@ static int write_clocks(struct hs_alloc_stream *stream)
 	Perfetto__Protos__ClockSnapshot snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
 	Perfetto__Protos__ClockSnapshot__Clock clocks[CLOCKS], *list[CLOCKS];
 	unsigned char bytes[PACKET_BYTES_MAX];
+	size_t count;
 
 	for (size_t i = 0; i < CLOCKS; i++) {
 		perfetto__protos__clock_snapshot__clock__init(&clocks[i]);
@@ -56,7 +57,8 @@ static int write_clocks(struct hs_alloc_stream *stream)
 	snapshot.n_clocks = CLOCKS;
 	snapshot.clocks = list;
 	packet.clock_snapshot = &snapshot;
-	return hs_sys_write_all(stream->file.fd, bytes, pack(&packet, bytes));
+	count = pack(&packet, bytes);
+	return hs_sys_write_all(stream->file.fd, bytes, count);
 }
 
 int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path)

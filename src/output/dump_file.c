@@ -43,9 +43,10 @@ static void put(struct text *text, const char *bytes, size_t count)
 static void put_number(struct text *text, uint64_t number, bool four_digits)
 {
 	char digits[24];
+	size_t length = hs_format(digits, sizeof digits, four_digits ? "%04lu" : "%lu",
+				  (unsigned long)number);
 
-	put(text, digits,
-	    hs_format(digits, sizeof digits, four_digits ? "%04lu" : "%lu", (unsigned long)number));
+	put(text, digits, length);
 }
 
 /* A text from outside the pattern: it must not leave the directory or upset a terminal. */

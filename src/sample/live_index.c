@@ -111,7 +111,7 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 
 void hs_live_index_refuse(uint64_t key, uint32_t slot)
 {
-	remove_from_tables(key, slot, true);
+	(void)remove_from_tables(key, slot, true);
 	atomic_store_explicit(&refused, hs_live_hash(key) | 1, memory_order_relaxed);
 }
 

@@ -12,7 +12,7 @@
 bool hs_process_memory_read(struct hs_process_memory *out, const char *root)
 {
 	/* Pages: total, resident, shared, text, library, data. */
-	enum { TOTAL, RESIDENT, DATA = 5, FIELDS };
+	enum { TOTAL = 0, RESIDENT = 1, DATA = 5, FIELDS = 6 };
 	uint64_t bytes[FIELDS] = {0};
 	char path[PATH_MAX], text[256];
 	const char *next = text;

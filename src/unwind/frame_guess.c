@@ -17,7 +17,7 @@ static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
 					  struct hs_regs *regs)
 {
 	uint64_t record_address = hs_arch_frame_pointer(regs);
-	uint64_t frame_record[2];
+	uint64_t frame_record[2] = {0};
 
 	if (record_address < regs->sp || record_address % sizeof frame_record[0] != 0)
 		return HS_GUESS_NONE;

@@ -38,7 +38,7 @@ void *hs_arena_aligned_alloc(size_t alignment, size_t bytes)
 	void *block = NULL;
 
 	if (bytes > budget || used > budget - bytes ||
-	    posix_memalign(&block, alignment < 16 ? 16 : alignment, bytes) != 0)
+	    posix_memalign(&block, alignment < 16 ? 16 : alignment, bytes + (bytes == 0)) != 0)
 		return NULL;
 	used += malloc_usable_size(block);
 	return block;

@@ -8,11 +8,15 @@
 
 static inline long hs_arch_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
-	register long r10 __asm__("r10") = d;
-	register long r8 __asm__("r8") = e;
-	register long r9 __asm__("r9") = f;
+	/* Not initialized where they are declared: cppcheck 2.17 cannot parse that. */
+	register long r10 __asm__("r10");
+	register long r8 __asm__("r8");
+	register long r9 __asm__("r9");
 	long result;
 
+	r10 = d;
+	r8 = e;
+	r9 = f;
 	__asm__ volatile("syscall"
 			 : "=a"(result)
 			 : "0"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
