@@ -114,9 +114,11 @@ else
 	echo "without node" >&2
 fi
 
-# LLVM tells debuggers: its objects are relocatable ones.  A clang and an lli of one release.
+# LLVM tells debuggers: its objects are relocatable ones.  A clang and an lli of one release.  lli
+# withdraws them as soon as main() has returned: it is to last longer than the profiler's naps.
 cat >"$directory/kept.c" <<-'END'
 #include <stdlib.h>
+#include <unistd.h>
 __attribute__((noinline)) static void keep_block(void **to)
 {
 	*to = malloc(1000);
@@ -129,7 +131,10 @@ __attribute__((noinline)) static void keep_blocks(void **to, int count)
 int main(void)
 {
 	static void *blocks[5000];
-	keep_blocks(blocks, 5000);
+	for (int i = 0; i < 5000; i += 100) {
+		keep_blocks(&blocks[i], 100);
+		usleep(10000);
+	}
 	return blocks[4999] == NULL;
 }
 END
