@@ -56,7 +56,6 @@ struct hs_producer {
 	struct hs_delta delta;
 	struct hs_weigher weighers[HS_PRODUCER_WEIGHERS]; /* by the interval's hash */
 	unsigned labels;        /* bits of enum hs_label */
-	uint32_t lost_callsite; /* the stack of the [lost] row */
 	uint32_t epoch;         /* samples of another are dropped; 0: all are */
 	struct hs_freed_slots freed; /* the rest of what was taken off the freed list */
 	uint32_t fetched[HS_FETCHED_FREES]; /* before that rest; a fork may come between any two */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
@@ -14,6 +14,9 @@
 #include "sample/sampler.h"
 
 #define EXACT_SIZE_MAX 128
+
+/* No rows have numbers from here on; books of samples without a row do, one for each heap. */
+#define LOST_ROWS (UINT32_MAX - HS_HEAP_LIMIT)
 
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
 {
@@ -40,12 +43,6 @@ uint64_t hs_heap_tracker_size_bucket(uint64_t size)
 	return size & ~(((uint64_t)1 << (61 - __builtin_clzll(size))) - 1);
 }
 
-void hs_heap_tracker_lose(const struct hs_event *event)
-{
-	hs_heap_lose(event->heap, event->size, event->weight);
-	hs_heap_add(event->heap, lost_memory, 1);
-}
-
 static struct hs_row *row_of(const struct hs_heap_tracker *tracker, uint32_t row)
 {
 	return hs_interner_item(&tracker->rows, row);
@@ -55,7 +52,8 @@ void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_
 {
 	const struct hs_book *book = hs_live_set_book(slot);
 
-	if (book->row != 0)
+	/* Not for a book of no sample either. */
+	if (book->row - 1 < LOST_ROWS)
 		hs_heap_tracker_fetch_row(tracker, book->row - 1);
 }
 
@@ -90,11 +88,13 @@ static bool is_row(const struct hs_heap_tracker *tracker, uint32_t row,
 }
 
 /*
- * Add a sample to its row, which may be *row.  Sets that to the row, HS_INTERNER_NONE when out of
- * memory.
+ * The row of a sample, which may be *row: that is what it is set to.  HS_INTERNER_NONE: the sample
+ * has none, for want of memory.
  */
-static void add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event, uint32_t *row)
+static uint32_t find_row(struct hs_heap_tracker *tracker, const struct hs_event *event,
+			 uint32_t *row)
 {
+	uint32_t number;
 	struct hs_row sample_row = {
 		.key = {
 			.size = tracker->label_sizes ? hs_heap_tracker_size_bucket(event->size) : 0,
@@ -105,10 +105,29 @@ static void add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *e
 			.labels = event->labels,
 		}};
 
-	if (!is_row(tracker, *row, &sample_row.key))
-		*row = hs_interner_add(&tracker->rows, &sample_row);
-	if (*row != HS_INTERNER_NONE)
-		add(&totals_to_change(tracker, *row)->allocated, event->size, event->weight);
+	if (hs_likely(is_row(tracker, *row, &sample_row.key)))
+		return *row;
+	if (event->callsite == tracker->lost_callsite)
+		return HS_INTERNER_NONE;
+	number = hs_interner_add(&tracker->rows, &sample_row);
+	if (number != HS_INTERNER_NONE)
+		*row = number;
+	return number;
+}
+
+/* Add a sample to its row, or to its heap's losses.  Returns the row's number for a book. */
+static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event,
+			   uint32_t *row)
+{
+	uint32_t number = find_row(tracker, event, row);
+
+	if (hs_likely(number != HS_INTERNER_NONE)) {
+		add(&totals_to_change(tracker, number)->allocated, event->size, event->weight);
+		return number;
+	}
+	hs_heap_lose(event->heap, event->size, event->weight);
+	hs_heap_add(event->heap, lost_memory, 1);
+	return LOST_ROWS + event->heap;
 }
 
 static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
@@ -120,27 +139,32 @@ static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
 /* The sample of a book is gone. */
 static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 {
-	uint32_t heap = row_of(tracker, book->row - 1)->key.heap;
+	uint32_t row = book->row - 1, heap;
 
+	if (hs_unlikely(row >= LOST_ROWS)) {
+		heap = row - LOST_ROWS;
+		subtract(&tracker->lost_in_use[heap], book->size, book->weight);
+	} else {
+		heap = row_of(tracker, row)->key.heap;
+		add(&totals_to_change(tracker, row)->freed, book->size, book->weight);
+	}
 	subtract(&tracker->in_use[heap], book->size, book->weight);
-	add(&totals_to_change(tracker, book->row - 1)->freed, book->size, book->weight);
 	book->row = 0;
 }
 
 static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 		      const struct hs_event *event, uint32_t *row)
 {
-	add_to_row(tracker, event, row);
-	if (*row == HS_INTERNER_NONE) {
-		hs_heap_tracker_lose(event);
-		return;
-	}
+	uint32_t number = add_to_row(tracker, event, row);
+
 	add(&tracker->in_use[event->heap], event->size, event->weight);
+	if (hs_unlikely(number >= LOST_ROWS))
+		add(&tracker->lost_in_use[event->heap], event->size, event->weight);
 	*book = (struct hs_book){
 		.size = event->size,
 		.weight = event->weight,
 		.generation = event->generation,
-		.row = *row + 1,
+		.row = number + 1,
 	};
 }
 
@@ -148,11 +172,10 @@ static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_event *event,
 			     uint32_t *row)
 {
-	add_to_row(tracker, event, row);
-	if (*row == HS_INTERNER_NONE)
-		hs_heap_tracker_lose(event);
-	else
-		add(&totals_to_change(tracker, *row)->freed, event->size, event->weight);
+	uint32_t number = add_to_row(tracker, event, row);
+
+	if (hs_likely(number < LOST_ROWS))
+		add(&totals_to_change(tracker, number)->freed, event->size, event->weight);
 }
 
 static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_event *event,
@@ -186,9 +209,11 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 
 	apply_allocation(tracker, event, row);
 	in_use = tracker->in_use[event->heap].bytes;
-	if (tracker->keeps_peak && in_use > tracker->peak.heaps[event->heap].bytes)
-		hs_peak_follow(&tracker->peak, event->heap, in_use, hs_sys_realtime_ns(),
-			       read_totals, tracker);
+	if (!tracker->keeps_peak || in_use <= tracker->peak.heaps[event->heap].bytes)
+		return;
+	hs_peak_follow(&tracker->peak, event->heap, in_use, hs_sys_realtime_ns(), read_totals,
+		       tracker);
+	tracker->lost_at_peak[event->heap] = tracker->lost_in_use[event->heap];
 }
 
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event)

@@ -37,7 +37,11 @@ struct hs_row {
 struct hs_heap_tracker {
 	struct hs_interner rows;
 	bool label_sizes;
-	struct hs_totals in_use[HS_HEAP_LIMIT]; /* of each heap's rows */
+	uint32_t lost_callsite; /* the stack of [lost] rows; in an event: no memory for one */
+	struct hs_totals in_use[HS_HEAP_LIMIT]; /* of each heap */
+	/* Of that: of samples that have no row, for want of memory. */
+	struct hs_totals lost_in_use[HS_HEAP_LIMIT];
+	struct hs_totals lost_at_peak[HS_HEAP_LIMIT]; /* if keeps_peak */
 	bool keeps_peak;
 	struct hs_peak peak; /* if keeps_peak */
 };
@@ -47,8 +51,10 @@ int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 
 /*
- * A sample that does not fit into memory goes to its heap's losses, counted.  row: any number, at
- * best that of the sample's row, which is looked at first; on return it is that.
+ * A sample for whose row or stack there is no memory goes to its heap's losses, counted as
+ * lost_memory; its free is known all the same, so what is lost is in use until then.  row: any
+ * number, at best that of the sample's row, which is looked at first; on return it is that, if
+ * there is one.
  */
 void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event,
 			       uint32_t *row);
@@ -63,9 +69,6 @@ void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_even
  */
 void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot);
 void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row);
-
-/* Add a sample to its heap's losses, counted as lost_memory. */
-void hs_heap_tracker_lose(const struct hs_event *event);
 
 /* The size label: exact up to 128, then rounded down to a quarter of its octave. */
 uint64_t hs_heap_tracker_size_bucket(uint64_t size);

@@ -68,7 +68,7 @@ struct hs_producer *hs_producer_create(unsigned labels)
 	producer->labels = labels;
 	producer->epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	/* The tables' first capacity is not used up. */
-	producer->lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
+	producer->tracker.lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
 	return producer;
 }
 
@@ -163,15 +163,12 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	event.weight = weight_of(producer, record);
 	/* Not a locked addition: after one nothing is loaded ahead of its turn. */
 	hs_count_alone(&hs_heaps[record->heap].sampled_bytes, record->size);
-	if (event.callsite != HS_CALLSITE_NONE) {
-		hs_callsite_trie_hold(&producer->trie, event.callsite);
-		hs_heap_tracker_fetch_row(&producer->tracker,
-					  *hs_callsite_trie_row(&producer->trie, event.callsite));
-		fill_labels(producer, record, &event);
-	} else {
-		hs_heap_tracker_lose(&event);
-		event.kind = HS_EVENT_NOTHING;
-	}
+	if (event.callsite == HS_CALLSITE_NONE)
+		event.callsite = producer->tracker.lost_callsite;
+	hs_callsite_trie_hold(&producer->trie, event.callsite);
+	hs_heap_tracker_fetch_row(&producer->tracker,
+				  *hs_callsite_trie_row(&producer->trie, event.callsite));
+	fill_labels(producer, record, &event);
 	hs_producer_put(producer, record->sequence, &event);
 }
 

@@ -29,6 +29,7 @@ int hs_producer_reset(struct hs_producer *producer)
 	if (error != 0)
 		return error;
 	empty.keeps_peak = producer->tracker.keeps_peak;
+	empty.lost_callsite = producer->tracker.lost_callsite;
 	let_rows_go(producer);
 	hs_heap_tracker_fini(&producer->tracker);
 	producer->tracker = empty;

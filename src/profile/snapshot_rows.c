@@ -34,10 +34,17 @@ static void copy_row(const struct hs_producer *producer, const struct hs_row *ro
 	hs_row_totals_round(totals, out->values);
 }
 
-/* Returns whether anything was lost of a heap. */
-static bool make_lost_row(const struct hs_producer *producer, uint32_t heap,
+/*
+ * Returns whether anything was lost of a heap.  In use is what the books have no row for; of what
+ * never came to them the frees are not known.  What was allocated is as of now in a peak's profile
+ * too.
+ */
+static bool make_lost_row(const struct hs_producer *producer, uint32_t heap, bool at_peak,
 			  struct hs_view_row *out)
 {
+	const struct hs_heap_tracker *tracker = &producer->tracker;
+	const struct hs_totals *in_use =
+		at_peak ? &tracker->lost_at_peak[heap] : &tracker->lost_in_use[heap];
 	const struct hs_lost *lost = &hs_heaps[heap].lost;
 	/* Relaxed: sums that others go on with. */
 	uint64_t objects = atomic_load_explicit(&lost->objects_weight, memory_order_relaxed);
@@ -45,8 +52,9 @@ static bool make_lost_row(const struct hs_producer *producer, uint32_t heap,
 
 	*out = (struct hs_view_row){
 		.values = {hs_weight_round(objects),
-			   bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes},
-		.callsite = producer->lost_callsite,
+			   bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes,
+			   hs_weight_round(in_use->objects), hs_weight_round(in_use->bytes)},
+		.callsite = tracker->lost_callsite,
 		.heap_number = (uint8_t)heap,
 		.heap = heap_label(heap),
 	};
@@ -96,7 +104,7 @@ static uint32_t copy_all(struct hs_producer *producer, uint32_t peak_heap, bool 
 	}
 	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
 		if ((peak_heap != HS_HEAP_NONE && peak_heap != heap) ||
-		    !make_lost_row(producer, heap, &rows[count]))
+		    !make_lost_row(producer, heap, peak_heap != HS_HEAP_NONE, &rows[count]))
 			continue;
 		add_up(heaps, &rows[count]);
 		count += !differences || hs_delta_subtract_lost(delta, heap, rows[count].values);

@@ -26,9 +26,14 @@
  */
 #define BYTES_PER_SLOT 128u
 
-static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view)
+/*
+ * Before the mark too, if a table could not grow: it takes as much again for that at once.
+ * is_lost: samples are lost for it.
+ */
+static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view,
+			    bool is_lost)
 {
-	return view->used_bytes > view->budget_bytes / 4 * 3 &&
+	return (is_lost || view->used_bytes > view->budget_bytes / 4 * 3) &&
 	       view->used_bytes >= state->raised_bytes + view->budget_bytes / GROWTH_SHARE;
 }
 
@@ -44,14 +49,16 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	uint64_t since_ns = view->now_ns - state->changed_ns;
 	bool is_ring_short = view->refusals != state->refusals;
 	bool is_cpu_short = view->cpu_overs != state->cpu_overs;
+	bool is_short = is_memory_short(state, view, view->losses != state->losses);
 
 	state->refusals = view->refusals;
 	state->cpu_overs = view->cpu_overs;
+	state->losses = view->losses;
 	if (view->slots_used > state->slots_most)
 		state->slots_most = view->slots_used;
 	if (since_ns > RAISE_NS && view->interval < view->most &&
-	    (is_ring_short || is_cpu_short || is_memory_short(state, view))) {
-		if (is_memory_short(state, view))
+	    (is_ring_short || is_cpu_short || is_short)) {
+		if (is_short)
 			state->raised_bytes = view->used_bytes;
 		state->changed_ns = view->now_ns;
 		return view->interval * 2 < view->most ? view->interval * 2 : view->most;
@@ -132,6 +139,7 @@ void hs_budget_follow(void)
 		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),
 		.cpu_overs = hs_cpu_pressure.overs,
 		.is_cpu_near = hs_cpu_pressure.is_near,
+		.losses = hs_heap_total(lost_memory),
 		.interval = interval,
 		.asked = hs_options.interval_bytes,
 		.most = hs_options.max_interval_bytes != 0 ? hs_options.max_interval_bytes

@@ -128,7 +128,7 @@ static inline void check_holders(const struct hs_producer *producer)
 	uint32_t *node_holders = calloc(nodes->count, sizeof *node_holders);
 	uint32_t *place_holders = calloc(places->count, sizeof *place_holders);
 
-	node_holders[producer->lost_callsite]++;
+	node_holders[producer->tracker.lost_callsite]++;
 	if (hs_frame_filter_is_on(&producer->filter))
 		node_holders[producer->filter.callsite]++;
 	for (uint32_t i = 0; i < rows->count; i++) {

@@ -59,6 +59,21 @@ static void what_does_not_grow_raises_once(void)
 	CHECK_INT(view.interval, 4 * ASKED);
 }
 
+/* A table that cannot grow leaves much unused.  That goes on, and is no reason to go on raising. */
+static void losses_raise_before_the_mark(void)
+{
+	start();
+	use(20 * MIB, 100000);
+	pass(1);
+	CHECK_INT(view.interval, ASKED);
+	for (int i = 0; i < 10; i++) {
+		view.losses += 1000;
+		view.now_ns += 20000000u;
+		view.interval = hs_budget_interval(&state, &view);
+	}
+	CHECK_INT(view.interval, 2 * ASKED);
+}
+
 /* Slots stay the arena's when their samples are freed; that they are empty counts. */
 static void an_empty_live_set_brings_it_back(void)
 {
@@ -158,6 +173,7 @@ int main(void)
 {
 	RUN(nothing_happens_below_the_mark);
 	RUN(what_does_not_grow_raises_once);
+	RUN(losses_raise_before_the_mark);
 	RUN(an_empty_live_set_brings_it_back);
 	RUN(less_memory_brings_it_back);
 	RUN(a_full_ring_raises);

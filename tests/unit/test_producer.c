@@ -305,9 +305,10 @@ static void steady_state_takes_no_memory(void)
 	      (unsigned __int128)hs_sampler_weight(64, 512) * 100000);
 }
 
-/* New stacks until nothing fits: all of it is in rows or lost, and all slots come back. */
+/* New stacks until nothing fits: all of it is in rows or lost, in use too, until its free. */
 static void without_memory_samples_go_to_lost(void)
 {
+	const struct hs_totals *lost_in_use;
 	enum { SAMPLES = 3000 };
 	uint64_t before = hs_heap_total(lost_memory), lost;
 	struct sums sums;
@@ -327,12 +328,20 @@ static void without_memory_samples_go_to_lost(void)
 	CHECK_INT(sums.objects >> HS_WEIGHT_SHIFT, SAMPLES - lost);
 	CHECK_INT((sums.bytes >> HS_WEIGHT_SHIFT) + hs_heaps[HS_HEAP_MALLOC].lost.bytes,
 		  SAMPLES * 10 + SAMPLES * (SAMPLES - 1) / 2);
+	lost_in_use = &producer->tracker.lost_in_use[HS_HEAP_MALLOC];
+	CHECK_INT(lost_in_use->objects >> HS_WEIGHT_SHIFT, lost);
+	CHECK_INT(lost_in_use->bytes >> HS_WEIGHT_SHIFT,
+		  hs_heaps[HS_HEAP_MALLOC].lost.bytes);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC),
+		  SAMPLES * 10 + SAMPLES * (SAMPLES - 1) / 2);
 	for (uint64_t i = 0; i < SAMPLES; i++)
 		release(A + 16 * i);
 	CHECK_INT(hs_producer_take_freed(producer), SAMPLES);
 	hs_producer_commit(producer);
 	hs_arena_set_budget(256 * MIB);
 	CHECK_INT(hs_live_set_used(), 0);
+	CHECK(lost_in_use->objects == 0 && lost_in_use->bytes == 0);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 0);
 	CHECK_INT(hs_producer_next_number(producer), 2 * SAMPLES + 1);
 	check_holders(producer);
 	sums = sum_rows(producer);

@@ -249,6 +249,39 @@ static void what_was_lost_is_a_row(void)
 	check_holders(producer);
 }
 
+/* What the books had no memory for is in use until its free, and was at the peak. */
+static void what_has_no_row_is_in_use(void)
+{
+	uint64_t before = hs_heap_total(lost_memory);
+	int64_t lost;
+
+	producer = new_producer(HS_LABEL_SIZE);
+	hs_producer_keep_peak(producer);
+	add(5, 1, 0, 0);
+	hs_arena_set_budget(hs_arena_used() + 64 * 1024);
+	for (uint64_t i = 1; i < 3000; i++) {
+		union test_record record = allocate(next_address += 16, 5, 1, i);
+
+		take(producer, &record);
+		CHECK(!hs_producer_commit(producer));
+	}
+	lost = (int64_t)(hs_heap_total(lost_memory) - before);
+	CHECK(lost > 0);
+	hs_arena_set_budget(256 * MIB);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_STR(frame(view.row_count - 1, 0)->name, "[lost]");
+	for (int i = 0; i < HS_VIEW_VALUES; i++)
+		CHECK_INT(view.rows[view.row_count - 1].values[i], i % 2 == 0 ? lost : 5 * lost);
+	hs_snapshot_destroy(snapshot);
+	view = (struct hs_view){0};
+	snapshot = hs_snapshot_create(producer, table, &hs_options, HS_HEAP_MALLOC, NULL, NULL,
+				      &view);
+	CHECK_INT(view.rows[view.row_count - 1].values[3], 5 * lost);
+	hs_snapshot_destroy(snapshot);
+	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
+	check_holders(producer);
+}
+
 static void heaps_have_rows_of_their_own(void)
 {
 	enum { POOL = HS_HEAP_FIRST_REPORTED };
@@ -419,6 +452,7 @@ int main(void)
 	RUN(equal_books_give_equal_views);
 	RUN(an_empty_profile_has_the_main_mapping);
 	RUN(what_was_lost_is_a_row);
+	RUN(what_has_no_row_is_in_use);
 	RUN(heaps_have_rows_of_their_own);
 	RUN(labels_of_the_program_keep_rows_apart);
 	RUN(rows_are_rounded_once);
