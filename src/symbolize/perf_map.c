@@ -21,12 +21,15 @@ void hs_perf_map_fini(struct hs_perf_map *perf)
 	*perf = (struct hs_perf_map){0};
 }
 
-/* Digits at *next, and the blank behind them. */
+/* Digits at *next, behind a prefix or none, and the blank behind them. */
 static bool parse_number(const char **next, const char *end, uint64_t *value)
 {
-	const char *start = *next;
+	const char *start;
 	unsigned digit;
 
+	if (end - *next >= 2 && (*next)[0] == '0' && ((*next)[1] | 0x20) == 'x')
+		*next += 2;
+	start = *next;
 	for (*value = 0; *next < end; ++*next) {
 		char c = **next;
 

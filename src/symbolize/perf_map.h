@@ -2,10 +2,11 @@
 /*
  * /tmp/perf-PID.map: the text file in which JIT compilers say what they have compiled.
  *
- * A line is "START SIZE NAME": two hexadecimal numbers without 0x, and the rest of the
- * line (tools/perf/Documentation/jit-interface.txt of the kernel).  The file only grows;
- * it is read as far as it has whole lines, and on from there when it has grown.  One that
- * has been replaced or has become shorter is read from its beginning.
+ * A line is "START SIZE NAME": two hexadecimal numbers and the rest of the line
+ * (tools/perf/Documentation/jit-interface.txt of the kernel).  OpenJDK and Erlang write 0x
+ * before the numbers, against that text; perf reads them all the same.  The file only grows;
+ * it is read as far as it has whole lines, and on from there when it has grown.  One that has
+ * been replaced or has become shorter is read from its beginning.
  *
  * Anyone may put a file there, so it is used only if it is a regular file that belongs to
  * the effective user; else one line says so.

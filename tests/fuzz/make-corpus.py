@@ -215,6 +215,13 @@ c68fafcbac6 8 JS:~get size /srv/my files/a.js:4:16
 7f000000100b b py::<module>:<string>
 7f0000001016 b py:::
 ''',
+    'prefixes': b'\x80' + b'''\
+0x00007f0a08000120 0x0000000000000060 java.lang.Object java.util.ArrayList.get(int)
+0x00007f0a08000180 0x0000000000000028 StubRoutines (1)
+0x7f3c54001a60 4c0 $lists:map/2
+0X1000 0X10 upper
+0x 10 x
+''',
     'overlaps': b'\x30' + b'1000 100 a\n1080 10 b\n10ff 2 c\n0 ffff d\n1000 100 a\n1000 100 a\n',
     'damaged': b'\xc0' + b'''\
 1000

@@ -141,8 +141,10 @@ static void bad_lines_are_passed_over(void)
 		"1000 10 ",
 		"1000  10 two blanks",
 		" 1000 10 blank first",
-		"0x1000 10 prefix",
-		"1000 0x10 prefix",
+		"0x 10 no digit",
+		"1000 0X 10 no digit",
+		"0x0x1000 10 two prefixes",
+		"x1000 10 half a prefix",
 		"-1000 10 sign",
 		"1000 0 no size",
 		"1000 -1 sign",
@@ -166,6 +168,22 @@ static void bad_lines_are_passed_over(void)
 	CHECK_INT(hs_stats_get(jit_skipped), skipped + count + 1);
 	CHECK_INT(map.ranges.count, 1);
 	CHECK_STR(name_at(0x2000), "good");
+	end();
+}
+
+/* OpenJDK's lines are of the first kind, Erlang's of the second. */
+static void numbers_may_have_a_prefix(void)
+{
+	begin();
+	append("0x0000000000001000 0x0000000000000010 both\n0x2000 10 first\n"
+	       "3000 0X10 second\n0 10 zero\n");
+	read_on();
+	CHECK_STR(name_at(0x100f), "both");
+	CHECK_STR(name_at(0x200f), "first");
+	CHECK_STR(name_at(0x300f), "second");
+	CHECK_STR(name_at(0xf), "zero");
+	CHECK_STR(name_at(0x1010), "");
+	CHECK_INT(hs_stats_get(jit_skipped), skipped);
 	end();
 }
 
@@ -329,6 +347,7 @@ int main(void)
 	RUN(reads_on_as_the_file_grows);
 	RUN(begins_anew_with_another_file);
 	RUN(bad_lines_are_passed_over);
+	RUN(numbers_may_have_a_prefix);
 	RUN(lines_may_be_long_but_not_too_long);
 	RUN(reads_no_more_than_asked_at_a_time);
 	RUN(a_file_that_has_not_grown_is_not_opened);
