@@ -118,16 +118,64 @@ static bool is_usable(struct hs_perf_map *perf, const char *path, const struct s
 	return refuse(perf, path, kind_of(file->st_mode), file->st_uid, user);
 }
 
-/* Begin anew if the file is another one than before, or is shorter than what was read. */
-static void follow_file(struct hs_perf_map *perf, const struct stat *file)
+static int64_t modified_ns(const struct stat *file)
 {
-	if (file->st_dev == perf->device && file->st_ino == perf->inode &&
-	    (uint64_t)file->st_size >= perf->offset)
-		return;
+	return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
+}
+
+static bool is_same_file(const struct hs_perf_map *perf, const struct stat *file)
+{
+	return file->st_dev == perf->device && file->st_ino == perf->inode;
+}
+
+static bool has_same_bytes(const struct hs_perf_map *perf, const struct stat *file)
+{
+	return (uint64_t)file->st_size == perf->bytes;
+}
+
+static bool has_same_time(const struct hs_perf_map *perf, const struct stat *file)
+{
+	return modified_ns(file) == perf->modified_ns;
+}
+
+/* Whether what was read last stands where it stood.  The buffer is free. */
+static bool has_same_end(struct hs_perf_map *perf, int fd)
+{
+	return hs_sys_pread_all(fd, perf->buffer, perf->end_bytes,
+				perf->offset - perf->end_bytes) == 0 &&
+	       memcmp(perf->buffer, perf->end, perf->end_bytes) == 0;
+}
+
+/* The last of the bytes that were taken, and of those before them. */
+static void keep_end(struct hs_perf_map *perf, size_t used)
+{
+	size_t most = sizeof perf->end;
+	size_t bytes = used < most ? used : most;
+	size_t older = perf->end_bytes < most - bytes ? perf->end_bytes : most - bytes;
+
+	memmove(perf->end, perf->end + perf->end_bytes - older, older);
+	memcpy(perf->end + older, perf->buffer + used - bytes, bytes);
+	perf->end_bytes = (uint32_t)(older + bytes);
+}
+
+/*
+ * Begin anew if the file is another one than before, or has been written anew.  One that is as
+ * long as before at another time has been, though its end may be the same: OpenJDK's begins with
+ * what changes and ends with what does not.  A write sets the time before the length: a look in
+ * between, which is rare, begins anew in vain.
+ */
+static void follow_file(struct hs_perf_map *perf, int fd, const struct stat *file)
+{
+	if (!is_same_file(perf, file) ||
+	    (has_same_bytes(perf, file) && !has_same_time(perf, file)) || !has_same_end(perf, fd)) {
+		perf->offset = 0;
+		perf->end_bytes = 0;
+		perf->in_line = false;
+	}
 	perf->device = file->st_dev;
 	perf->inode = file->st_ino;
-	perf->offset = 0;
-	perf->in_line = false;
+	perf->bytes = (uint64_t)file->st_size;
+	perf->modified_ns = modified_ns(file);
 }
 
 /* Returns whether most_bytes were the end of it. */
@@ -146,6 +194,7 @@ static bool read_lines(struct hs_perf_map *perf, struct hs_jit_map *map, int fd,
 		used = take_lines(perf, map, (size_t)got);
 		if (used == 0)
 			return false; /* a half line: the rest comes later */
+		keep_end(perf, used);
 		perf->offset += used;
 		taken += used;
 	}
@@ -166,7 +215,7 @@ static int open_file(struct hs_perf_map *perf, const char *path, const struct st
 		hs_sys_close(fd);
 		return -EACCES;
 	}
-	follow_file(perf, &file);
+	follow_file(perf, fd, &file);
 	return fd;
 }
 
@@ -174,14 +223,13 @@ bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t
 {
 	char path[PATH_BYTES];
 	struct stat file;
-	bool more;
 	int fd;
 
 	hs_format(path, sizeof path, "/tmp/perf-%d.map", (int)hs_sys_getpid());
 	if (hs_sys_stat(path, &file) != 0)
 		return false;
-	if (file.st_dev == perf->device && file.st_ino == perf->inode &&
-	    (uint64_t)file.st_size == perf->offset)
+	if (!perf->more && is_same_file(perf, &file) && has_same_bytes(perf, &file) &&
+	    has_same_time(perf, &file))
 		return false;
 	if (perf->buffer == NULL)
 		perf->buffer = hs_arena_alloc(HS_PERF_MAP_LINE_BYTES);
@@ -190,7 +238,7 @@ bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t
 	fd = open_file(perf, path, &file);
 	if (fd < 0)
 		return false;
-	more = read_lines(perf, map, fd, most_bytes);
+	perf->more = read_lines(perf, map, fd, most_bytes);
 	hs_sys_close(fd);
-	return more;
+	return perf->more;
 }

@@ -4,9 +4,10 @@
  *
  * A line is "START SIZE NAME": two hexadecimal numbers and the rest of the line
  * (tools/perf/Documentation/jit-interface.txt of the kernel).  OpenJDK and Erlang write 0x
- * before the numbers, against that text; perf reads them all the same.  The file only grows;
- * it is read as far as it has whole lines, and on from there when it has grown.  One that has
- * been replaced or has become shorter is read from its beginning.
+ * before the numbers, against that text; perf reads them all the same.  Most compilers only
+ * append: the file is read as far as it has whole lines, and on from there when it has grown.
+ * Others write all that there is into it, in place, each time they are asked (OpenJDK): one that
+ * has been replaced, or written anew as far as that is seen, is read from its beginning.
  *
  * Anyone may put a file there, so it is used only if it is a regular file that belongs to
  * the effective user; else one line says so.
@@ -24,20 +25,28 @@
 /* The longest line that is understood, with its newline; and what one read takes. */
 #define HS_PERF_MAP_LINE_BYTES 65536
 
+/* Of what was read last, so much is compared before the file is read on: some lines. */
+#define HS_PERF_MAP_END_BYTES 1024
+
 /* All zero: nothing read yet. */
 struct hs_perf_map {
 	char *buffer;
 	uint64_t device;
 	uint64_t inode;
-	uint64_t offset; /* up to here the file has been read */
-	bool in_line;    /* offset is inside of a line that is too long */
-	bool refused;    /* a file was not used, and the line is written */
+	uint64_t bytes;      /* with modified_ns: what stat(2) said before the last reading */
+	int64_t modified_ns; /* since 1970 */
+	uint64_t offset;     /* up to here the file has been read */
+	uint32_t end_bytes;
+	char end[HS_PERF_MAP_END_BYTES]; /* what stood before the offset */
+	bool more;                       /* behind the offset, when reading ended */
+	bool in_line;                    /* offset is inside of a line that is too long */
+	bool refused;                    /* a file was not used, and the line is written */
 };
 
 void hs_perf_map_fini(struct hs_perf_map *perf);
 
 /*
- * Read on, at most most_bytes, if the file has grown: a stat(2) where it has not.  In a
+ * Read on, at most most_bytes, if the file has changed: a stat(2) where it has not.  In a
  * forked child the file is another one.  Counted: jit_skipped.
  * Returns whether there is more to read.
  */

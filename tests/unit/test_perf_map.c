@@ -48,6 +48,19 @@ static void append(const char *text)
 	write_to(path, O_APPEND, text, strlen(text));
 }
 
+/* The whole file, in place.  Its time is the least that makes it another one. */
+static void write_anew(const char *text)
+{
+	struct timespec times[2];
+	struct stat before;
+
+	CHECK_INT(stat(path, &before), 0);
+	write_to(path, O_TRUNC, text, strlen(text));
+	times[0] = times[1] = before.st_mtim;
+	times[1].tv_nsec ^= 1;
+	CHECK_INT(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
 static bool read_on(void)
 {
 	return hs_perf_map_read(&perf, &map, UINT64_MAX);
@@ -126,6 +139,71 @@ static void begins_anew_with_another_file(void)
 	CHECK_INT(rename(other, path), 0);
 	read_on();
 	CHECK_STR(name_at(0x4000), "replaced by a longer file");
+	end();
+}
+
+static void begins_anew_with_a_file_written_anew(void)
+{
+	begin();
+	append("1000 80 old\n2000 80 old two\n");
+	read_on();
+	write_anew("1000 80 new\n2000 80 new two\n3000 80 three\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "new");
+	CHECK_STR(name_at(0x2000), "new two");
+	CHECK_STR(name_at(0x3000), "three");
+	write_anew("1000 80 new\n2000 80 not two\n4000 80 a longer one\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "new");
+	CHECK_STR(name_at(0x2000), "not two");
+	CHECK_STR(name_at(0x3000), "three"); /* nobody says that it is gone */
+	CHECK_STR(name_at(0x4000), "a longer one");
+	/* The end of what was read is in the middle of a line. */
+	write_anew("1000 80 a name that is longer than all that was there until now\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "a name that is longer than all that was there until now");
+	CHECK_INT(hs_stats_get(jit_skipped), skipped);
+	end();
+}
+
+static void a_file_written_anew_may_be_as_long_as_before(void)
+{
+	static char text[2 * HS_PERF_MAP_END_BYTES];
+
+	begin();
+	append("1000 80 old\n2000 80 two\n");
+	read_on();
+	write_anew("1000 80 new\n2000 80 two\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "new");
+	write_anew("1000 80 new\n2000 80 2nd\n");
+	read_on();
+	CHECK_STR(name_at(0x2000), "2nd");
+	/* What has changed is farther from the end than what is compared. */
+	memset(text, 'x', sizeof text - 2);
+	memcpy(text, "1000 80 old\n2000 80 ", 20);
+	text[sizeof text - 2] = '\n';
+	write_anew(text);
+	read_on();
+	memcpy(text, "1000 80 new", 11);
+	write_anew(text);
+	read_on();
+	CHECK_STR(name_at(0x1000), "new");
+	end();
+}
+
+/* Lines that were read one by one are compared all. */
+static void a_file_written_anew_may_end_as_before(void)
+{
+	begin();
+	append("1000 80 old\n");
+	read_on();
+	append("2000 80 two\n");
+	read_on();
+	write_anew("1000 80 new\n2000 80 two\n3000 80 three\n");
+	read_on();
+	CHECK_STR(name_at(0x1000), "new");
+	CHECK_STR(name_at(0x3000), "three");
 	end();
 }
 
@@ -233,7 +311,7 @@ static long count_opens(long number)
 	return 0;
 }
 
-static void a_file_that_has_not_grown_is_not_opened(void)
+static void a_file_that_has_not_changed_is_not_opened(void)
 {
 	begin();
 	append("1000 10 code\n");
@@ -242,9 +320,15 @@ static void a_file_that_has_not_grown_is_not_opened(void)
 	hs_sys_fault = count_opens;
 	read_on();
 	CHECK_INT(opens, 0);
-	append("2000 10 code\n");
+	append("2000 10 half");
 	read_on();
 	CHECK_INT(opens, 1);
+	read_on();
+	CHECK_INT(opens, 1);
+	append(" a line\n");
+	read_on();
+	CHECK_INT(opens, 2);
+	CHECK_STR(name_at(0x2000), "half a line");
 	hs_sys_fault = NULL;
 	end();
 }
@@ -346,11 +430,14 @@ int main(void)
 	hs_log_init(HS_LOG_WARN, log_path);
 	RUN(reads_on_as_the_file_grows);
 	RUN(begins_anew_with_another_file);
+	RUN(begins_anew_with_a_file_written_anew);
+	RUN(a_file_written_anew_may_be_as_long_as_before);
+	RUN(a_file_written_anew_may_end_as_before);
 	RUN(bad_lines_are_passed_over);
 	RUN(numbers_may_have_a_prefix);
 	RUN(lines_may_be_long_but_not_too_long);
 	RUN(reads_no_more_than_asked_at_a_time);
-	RUN(a_file_that_has_not_grown_is_not_opened);
+	RUN(a_file_that_has_not_changed_is_not_opened);
 	RUN(only_a_regular_file_is_used);
 	RUN(only_the_user_s_own_file_is_used);
 	RUN(a_forked_child_has_its_own_file);
