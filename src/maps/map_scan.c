@@ -175,8 +175,7 @@ static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line
 		flags |= HS_MAPPING_FILE;
 	else if (!has_image && (line->inode == 0 || is_memfd || strcmp(path, "/dev/zero") == 0))
 		flags |= HS_MAPPING_ANONYMOUS;
-	if ((flags & HS_MAPPING_FILE) != 0 && line->inode == program->inode &&
-	    (line->device == program->device || strcmp(path, program->path) == 0))
+	if (line->inode != 0 && line->inode == program->inode && line->device == program->device)
 		flags |= HS_MAPPING_MAIN;
 	return flags;
 }

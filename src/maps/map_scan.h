@@ -30,8 +30,7 @@ bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index 
 
 /* What marks a mapping as the program's or as ours. */
 struct hs_map_program {
-	const char *path; /* of /proc/self/exe, "" = unknown */
-	uint64_t device;
+	uint64_t device; /* of the program's file, as in the maps */
 	uint64_t inode; /* 0 = unknown */
 	uintptr_t own_address;
 };

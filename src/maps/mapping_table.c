@@ -7,8 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <string.h>
+#include <sys/auxv.h>
 
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -33,31 +32,9 @@ struct hs_mapping_table {
 	bool is_made_up; /* the index holds one mapping for all that could not be read */
 	struct hs_map_hints *hints; /* NULL: none can come */
 	struct hs_map_program program;
-	char exe_path[PATH_MAX];
 	char *text; /* /proc/self/maps, kept for the next read */
 	size_t text_capacity;
 };
-
-static void find_program(struct hs_mapping_table *table)
-{
-	static const char deleted[] = " (deleted)";
-	ssize_t bytes =
-		hs_sys_readlink("/proc/self/exe", table->exe_path, sizeof table->exe_path - 1);
-	size_t suffix = sizeof deleted - 1;
-	struct stat file;
-
-	if (bytes < 0)
-		bytes = 0;
-	table->exe_path[bytes] = '\0';
-	if ((size_t)bytes > suffix &&
-	    memcmp(table->exe_path + bytes - suffix, deleted, suffix) == 0)
-		table->exe_path[(size_t)bytes - suffix] = '\0';
-	table->program.path = table->exe_path;
-	if (hs_sys_stat("/proc/self/exe", &file) == 0) {
-		table->program.device = file.st_dev;
-		table->program.inode = file.st_ino;
-	}
-}
 
 struct hs_mapping_table *hs_mapping_table_create(void)
 {
@@ -66,7 +43,6 @@ struct hs_mapping_table *hs_mapping_table_create(void)
 	if (table == NULL)
 		return NULL;
 	hs_mapping_store_init(&table->store);
-	find_program(table);
 	return table;
 }
 
@@ -169,6 +145,25 @@ static void make_up(struct hs_mapping_table *table)
 	}
 }
 
+/*
+ * The program's file is that of its program headers, which the loader gives as the program's if
+ * it was itself executed (then it is /proc/self/exe).  Code may have been moved to other memory.
+ */
+static void find_program(struct hs_map_program *program, const char *text, size_t bytes)
+{
+	uint64_t headers = getauxval(AT_PHDR);
+	struct hs_proc_maps_line line;
+	struct hs_proc_maps maps;
+
+	hs_proc_maps_begin(&maps, text, bytes);
+	while (program->inode == 0 && hs_proc_maps_next(&maps, &line)) {
+		if (headers >= line.start && headers < line.end) {
+			program->device = line.device;
+			program->inode = line.inode;
+		}
+	}
+}
+
 /* Returns 0 or -errno. */
 static int read_index(struct hs_mapping_table *table, uint32_t closes)
 {
@@ -178,6 +173,7 @@ static int read_index(struct hs_mapping_table *table, uint32_t closes)
 
 	if (bytes < 0)
 		return (int)bytes;
+	find_program(&table->program, table->text, (size_t)bytes);
 	error = hs_map_scan(&table->spare, table->text, (size_t)bytes, &table->index, &table->store,
 			    &table->program, closes, &skipped);
 	if (error == 0) {

@@ -10,8 +10,10 @@
     check_profile.py counted FILE NAME...       the counts of these names are not 0
     check_profile.py uncounted FILE NAME...     they are 0
     check_profile.py comment FILE TEXT          a comment has this text
+    check_profile.py main FILE NAME             the first mapping is of a file of this name
     check_profile.py lossless FILE...           no sample was lost, none without its stack
 """
+import os
 import sys
 
 from profile_facts import counters, finish, losses, read_profile, sums_by_site
@@ -70,6 +72,13 @@ def command_comment(path, text):
     comments = list(read_profile(path).comments)
     if not any(text in comment for comment in comments):
         yield "%s: '%s' is not in %s" % (path, text, comments)
+
+
+def command_main(path, name):
+    profile = read_profile(path)
+    found = profile.text(profile.mappings[0].filename)
+    if os.path.basename(found) != name:
+        yield "%s: the program is %s, not %s" % (path, found, name)
 
 
 def command_lossless(*paths):

@@ -23,7 +23,8 @@ compile() {
 		2>"$directory/$output.build"
 }
 
-# have_names NAME LEAF... -- PROGRAM ARGUMENT...: one line of the table.
+# have_names NAME LEAF... -- PROGRAM ARGUMENT...: one line of the table.  The first mapping is
+# $MAIN's, or PROGRAM's.
 have_names() {
 	cell=$1
 	shift
@@ -33,7 +34,7 @@ have_names() {
 		shift
 	done
 	shift
-	run_profiled "cell.$cell" HEAPSAMPLE_INTERVAL=1 ${HINT:+HEAPSAMPLE_MAP=$HINT} -- "$@"
+	run_profiled "cell.$cell" HEAPSAMPLE_INTERVAL=1 ${SETTING:+"$SETTING"} -- "$@"
 	expect_status 0
 	expect_silence
 	expect_profiles 1
@@ -44,6 +45,7 @@ have_names() {
 			>"$top" 2>"$top.stderr" || fail "$cell: pprof: $(cat "$top.stderr")"
 	fi
 	before=$failures
+	check check_profile.py main "$out"/*.heap.pb.gz "$(basename "${MAIN:-$1}")"
 	# shellcheck disable=SC2086 # several leaves
 	check check_kinds_of_code.py "$out"/*.heap.pb.gz "$top" $leaves
 	[ "$failures" -ne "$before" ] || echo "$cell: right"
@@ -97,6 +99,22 @@ compile deleted known_leaf || not_built deleted
 have_names "deleted" known_leaf -- "$directory/deleted" deleted
 have_names "memfd" first_leaf -- "$directory/opens" memfd "$directory/libfirst.so"
 
+# The kernel executed something else than the file that the program is of, or no file.  Who may
+# read /proc/self/map_files needs no other way to it.
+loader=$(readelf -lW "$directory/pie" | sed -n 's/.*program interpreter: \(.*\)]/\1/p')
+MAIN=$directory/pie
+have_names "run-by-the-loader" known_leaf -- "$loader" "$directory/pie" self
+ordinary=
+[ "$(id -u)" -ne 0 ] || ordinary='setpriv --bounding-set=-all --inh-caps=-all'
+if [ -z "$ordinary" ] || command -v setpriv >/dev/null; then
+	MAIN=memfd:copy SETTING='HEAPSAMPLE_PROGRAMS=memfd:*'
+	# shellcheck disable=SC2086 # several words
+	have_names "executed-memfd" known_leaf -- $ordinary "$directory/pie" execute
+else
+	missing "no setpriv"
+fi
+MAIN='' SETTING=''
+
 case $(uname -m) in
 x86_64)
 	have_names "perf-map" jit_leaf -- "$directory/opens" jit
@@ -109,7 +127,7 @@ esac
 compile copied.o copied_leaf -c -fPIC -DLIBRARY || not_built copied.o
 objcopy -O binary -j .text "$directory/copied.o" "$directory/copied.text" || fail "objcopy"
 offset=0x$(nm "$directory/copied.o" | sed -n 's/ T copied_leaf$//p')
-HINT="$directory/copied.o,0x510000000000,$(wc -c <"$directory/copied.text")"
+SETTING="HEAPSAMPLE_MAP=$directory/copied.o,0x510000000000,$(wc -c <"$directory/copied.text")"
 have_names "map-hint" copied_leaf -- "$directory/opens" copied "$directory/copied.text" "$offset"
 
 [ $pprof = yes ] || missing "no go tool pprof"

@@ -5,6 +5,7 @@
  *
  *	self			in the program
  *	deleted			in the program, whose file is gone
+ *	execute			in the program, executed once more from a memfd
  *	open LIBRARY		in a library
  *	close LIBRARY		in a library that is closed afterwards
  *	turns LIBRARY LIBRARY	in one library, then in another in its place
@@ -78,18 +79,25 @@ static void *open_and_call(const char *path)
 	return handle;
 }
 
-static void call_memfd(const char *path)
+static int copy_to_memfd(const char *path)
 {
 	static char contents[1 << 20];
-	int fd = memfd_create("library", MFD_CLOEXEC);
+	int fd = memfd_create("copy", MFD_CLOEXEC);
 	FILE *file = fopen(path, "r");
-	char name[64];
 	size_t bytes;
 
 	check(fd >= 0 && file != NULL, path);
 	bytes = fread(contents, 1, sizeof contents, file);
 	check(bytes < sizeof contents && write(fd, contents, bytes) == (ssize_t)bytes, path);
 	fclose(file);
+	return fd;
+}
+
+static void call_memfd(const char *path)
+{
+	int fd = copy_to_memfd(path);
+	char name[64];
+
 	snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
 	open_and_call(name);
 	close(fd);
@@ -152,6 +160,14 @@ static void call_self(void)
 		LEAF(malloc, SIZE);
 }
 
+static void execute(char *name)
+{
+	char *arguments[] = { name, "self", NULL };
+
+	fexecve(copy_to_memfd(name), arguments, environ);
+	check(0, "fexecve");
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -161,6 +177,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(what, "deleted") == 0) {
 		check(unlink(argv[0]) == 0, argv[0]);
 		call_self();
+	} else if (strcmp(what, "execute") == 0) {
+		execute(argv[0]);
 	} else if (strcmp(what, "open") == 0) {
 		open_and_call(argv[2]);
 	} else if (strcmp(what, "close") == 0) {

@@ -320,10 +320,38 @@ static void test_all_text_moved(void)
 	end_table();
 }
 
+/* Which file is the program's decides, not what kind of file that is, or its path. */
+static void test_program_in_a_memfd(void)
+{
+	static const struct hs_map_program program = { .device = 1, .inode = 4711 };
+	static struct hs_map_index index, none;
+	static struct hs_mapping_store store;
+	char path[256], text[1024];
+	int fd = make_object(path, sizeof path, "hs-test-memfd", 'p');
+	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	unsigned long long at = (uintptr_t)base;
+	uint64_t skipped;
+
+	hs_mapping_store_init(&store);
+	snprintf(text, sizeof text,
+		 "100000-101000 r-xp 00000000 08:01 4711 /memfd:program (deleted)\n"
+		 "%llx-%llx r-xp 00000000 00:01 4711 /memfd:program (deleted)\n",
+		 at, at + 3 * PAGE);
+	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
+	CHECK_INT(hs_mapping_store_get(&store, 0)->flags, HS_MAPPING_ANONYMOUS);
+	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_MAIN);
+	CHECK_STR(hs_mapping_store_get(&store, 1)->build_id, "7070707070707070");
+	hs_map_index_fini(&index);
+	hs_mapping_store_fini(&store);
+	munmap(base, 3 * PAGE);
+	close(fd);
+	unlink(path);
+}
+
 /* Those huge pages have a name of their own, and may be the first of the file's code. */
 static void test_text_moved_to_huge_pages(void)
 {
-	static const struct hs_map_program program = { .path = "" };
+	static const struct hs_map_program program;
 	static struct hs_map_index index, none;
 	static struct hs_mapping_store store;
 	char path[256], text[2048];
@@ -360,7 +388,7 @@ static void test_text_moved_to_huge_pages(void)
 /* Huge pages that are no file's text, but generated code, are readable as any code. */
 static void test_code_in_huge_pages(void)
 {
-	static const struct hs_map_program program = { .path = "" };
+	static const struct hs_map_program program;
 	static const char text[] = "7f0000000000-7f0000200000 r-xp 00000000 00:0f 99 "
 				   "/anon_hugepage (deleted)\n";
 	static struct hs_map_index index, none;
@@ -670,6 +698,7 @@ int main(void)
 	RUN(test_first_page_mapped_twice);
 	RUN(test_text_moved_to_anonymous_memory);
 	RUN(test_all_text_moved);
+	RUN(test_program_in_a_memfd);
 	RUN(test_text_moved_to_huge_pages);
 	RUN(test_code_in_huge_pages);
 	RUN(test_file_mapped_below_its_library);
