@@ -45,6 +45,7 @@ struct hs_map_hints {
 	uint32_t count;
 	uint32_t capacity;
 	uint32_t free_count; /* places without a path */
+	uint32_t first_free; /* none of them is below this one */
 	uint64_t generation;
 };
 
@@ -78,6 +79,7 @@ void hs_map_hints_destroy(struct hs_map_hints *hints)
 /* Free the places of hints that have lost all their addresses. */
 static void collect(struct hs_map_hints *hints)
 {
+	hints->first_free = 0;
 	for (int layer = 0; layer < LAYERS; layer++) {
 		const struct hs_address_range_map *map = &hints->layers[layer];
 		const struct hs_address_range *range = hs_address_range_map_from(map, 0);
@@ -118,14 +120,12 @@ static int make_room(struct hs_map_hints *hints)
 
 static uint32_t take_place(struct hs_map_hints *hints)
 {
-	uint32_t place = 0;
-
 	if (hints->count < hints->capacity)
 		return hints->count++;
-	while (hints->hints[place].path != NULL)
-		place++;
+	while (hints->hints[hints->first_free].path != NULL)
+		hints->first_free++;
 	hints->free_count--;
-	return place;
+	return hints->first_free++;
 }
 
 static int add(struct hs_map_hints *hints, enum layer layer, const struct hs_map_hint *from)
