@@ -55,6 +55,9 @@ struct encoder {
 	uint32_t items_since_pause;
 };
 
+/* Not on the stack: a forked child, which does not have that, finds what is to be freed. */
+static struct encoder current;
+
 static int intern(struct encoder *encoder, const char *text, int64_t *number)
 {
 	uint32_t result;
@@ -341,21 +344,27 @@ static int start(struct encoder *encoder)
 	return 0;
 }
 
+void hs_pprof_encode_end(void)
+{
+	hs_arena_free(current.stack);
+	hs_arena_free(current.location_ids);
+	hs_arena_free(current.buffer);
+	hs_interner_fini(&current.functions);
+	hs_string_table_fini(&current.strings);
+	current = (struct encoder){.view = NULL};
+}
+
 int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink)
 {
 	static int (*const steps[])(struct encoder * encoder) = {
 		start,           write_header,    write_rows,    write_mappings,
 		write_locations, write_functions, write_strings, write_out,
 	};
-	struct encoder encoder = {.view = view, .sink = sink};
 	int error = 0;
 
+	current = (struct encoder){.view = view, .sink = sink};
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0] && error == 0; i++)
-		error = steps[i](&encoder);
-	hs_arena_free(encoder.stack);
-	hs_arena_free(encoder.location_ids);
-	hs_arena_free(encoder.buffer);
-	hs_interner_fini(&encoder.functions);
-	hs_string_table_fini(&encoder.strings);
+		error = steps[i](&current);
+	hs_pprof_encode_end();
 	return error;
 }

@@ -18,7 +18,10 @@
 #include "output/byte_sink.h"
 #include "output/profile_view.h"
 
-/* Returns 0, -ENOMEM (arena used up) or the sink's error. */
+/* One at a time.  Returns 0, -ENOMEM (arena used up) or the sink's error. */
 int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink);
+
+/* In a child of a fork that came in a pause of the view, or in a write: give back what that has. */
+void hs_pprof_encode_end(void);
 
 #endif

@@ -45,7 +45,6 @@ static bool grow_base(struct hs_delta *delta, uint32_t count, uint32_t capacity)
 
 bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows)
 {
-	hs_delta_end(delta); /* of a parent process, if it was under way in the fork */
 	if (!grow_base(delta, rows->count, rows->capacity))
 		return false;
 	delta->pending = hs_arena_alloc(((size_t)rows->used + 1) * sizeof *delta->pending);

@@ -3,7 +3,6 @@
 #include "profile/frame_filter.h"
 
 #include "base/arena.h"
-#include "base/interner.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "profile/books.h"
@@ -214,33 +213,41 @@ static void filter_row(struct hs_producer *producer, struct hs_view_row *row, ui
 	hs_callsite_trie_release(&producer->trie, before);
 }
 
+void hs_frame_filter_end_rows(struct hs_frame_filter *filter)
+{
+	hs_arena_free(filter->stack);
+	filter->stack = NULL;
+	hs_interner_fini(&filter->keys);
+}
+
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
 			  struct hs_pauses *pauses)
 {
-	struct hs_interner keys;
-	uint32_t *stack, kept = 0;
+	struct hs_frame_filter *filter = &producer->filter;
+	uint32_t kept = 0;
 	bool done;
 
-	if (producer->filter.late == 0)
+	if (filter->late == 0)
 		return true;
-	if (hs_interner_init(&keys, sizeof(struct row_key), sizeof(struct row_key)) != 0)
+	if (hs_interner_init(&filter->keys, sizeof(struct row_key), sizeof(struct row_key)) != 0)
 		return false;
-	stack = hs_arena_alloc((deepest(producer, rows, *count) + 1) * sizeof *stack);
-	done = stack != NULL;
+	filter->stack =
+		hs_arena_alloc((deepest(producer, rows, *count) + 1) * sizeof *filter->stack);
+	done = filter->stack != NULL;
 	for (uint32_t i = 0; i < *count; i++) {
 		struct hs_view_row row = rows[i];
 
+		rows[i].callsite = HS_CALLSITE_NONE; /* nobody's, in a pause */
 		if (done) {
-			filter_row(producer, &row, stack);
-			done = keep_row(&producer->trie, &keys, rows, &kept, &row);
-			hs_pauses_count(pauses);
+			filter_row(producer, &row, filter->stack);
+			done = keep_row(&producer->trie, &filter->keys, rows, &kept, &row);
 		}
 		if (!done)
 			hs_callsite_trie_release(&producer->trie, row.callsite);
+		hs_pauses_count(pauses);
 	}
 	*count = kept;
-	hs_arena_free(stack);
-	hs_interner_fini(&keys);
+	hs_frame_filter_end_rows(filter);
 	return done;
 }
 

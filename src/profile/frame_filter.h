@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/interner.h"
 #include "maps/mapping_table.h"
 #include "output/profile_view.h"
 #include "profile/names.h"
@@ -38,6 +39,8 @@ struct hs_frame_filter {
 	uint32_t late;     /* of these, hidden when there were stacks with them */
 	uint32_t takes;    /* of records, since the last look at symbols that are kept */
 	bool warned;       /* that nothing is shown */
+	struct hs_interner keys; /* hs_frame_filter_rows() at work: of the rows so far, and */
+	uint32_t *stack;         /* room for a stack */
 };
 
 static inline bool hs_frame_filter_is_on(const struct hs_frame_filter *filter)
@@ -57,11 +60,14 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 
 /*
  * Take the hidden locations out of the stacks of rows, which hold these; rows that are equal
- * then become one.  Returns false when the arena is used up: then those left
- * may not be written.
+ * then become one.  In a pause the callsite of a row that was taken over by another, or moved, is
+ * HS_CALLSITE_NONE.  Returns false when the arena is used up: then those left may not be written.
  */
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,
 			  struct hs_pauses *pauses);
+
+/* In a child of a fork that came in a pause of that: give back what it needs, but for the rows. */
+void hs_frame_filter_end_rows(struct hs_frame_filter *filter);
 
 /* Whether a mapping without shown locations must not be in a profile. */
 bool hs_frame_filter_hides_mapping(const struct hs_producer *producer, uint32_t id);

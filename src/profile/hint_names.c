@@ -94,6 +94,11 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_locati
 	}
 }
 
+void hs_hint_names_end_fill(struct hs_hint_names *hint_names)
+{
+	hs_names_end_fill(&hint_names->names);
+}
+
 const char *hs_hint_names_path(const struct hs_hint_names *hint_names, uint64_t address)
 {
 	uint32_t id = hs_map_hints_find(hint_names->hints, address);

@@ -37,6 +37,9 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names,
 			const struct hs_location_table *locations, const uint32_t *ids,
 			uint32_t count, struct hs_pauses *pauses);
 
+/* As hs_names_end_fill(). */
+void hs_hint_names_end_fill(struct hs_hint_names *hint_names);
+
 /* The object that a hint of the profile before puts at an address, or NULL. */
 const char *hs_hint_names_path(const struct hs_hint_names *hint_names, uint64_t address);
 

@@ -274,13 +274,18 @@ static bool is_worth_reading(const struct hs_names_object *object, const struct 
 									   object->debug_version);
 }
 
+void hs_names_end_fill(struct hs_names *names)
+{
+	hs_symbols_free(names->filling);
+	names->filling = NULL;
+}
+
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
 		   uint32_t id, struct hs_pauses *pauses)
 {
 	struct hs_names_object *object = get_object(names, id);
-	struct hs_shared_name *last = NULL;
-	struct hs_symbols *symbols;
+	const struct hs_symbols *symbols;
 
 	if (object == NULL) {
 		hs_stats_add(names_missing, count);
@@ -294,7 +299,8 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 	if (!is_worth_reading(object, mapping, locations, ids, count))
 		return;
 	let_go(names, object); /* it may have more names by now */
-	symbols = load_wanted(mapping, object, locations, ids, count);
+	names->filling = load_wanted(mapping, object, locations, ids, count);
+	symbols = names->filling;
 	if (symbols != NULL)
 		note_object(object, symbols, mapping);
 	for (uint32_t i = 0; i < count; i++) {
@@ -303,7 +309,7 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		bool named = location->system_name != NULL, is_new = location->name == NULL;
 
 		if (!named && symbols != NULL)
-			named = name_by_symbol(symbols, mapping, location, &last);
+			named = name_by_symbol(symbols, mapping, location, &names->last);
 		if (!named && location->name == NULL)
 			name_by_offset(mapping, location);
 		if (is_new && location->system_name == NULL &&
@@ -311,8 +317,7 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 			hs_stats_add(names_missing, 1);
 		hs_pauses_count(pauses);
 	}
-	hs_shared_name_release(last);
-	hs_symbols_free(symbols);
+	hs_names_end_fill(names);
 	hs_pauses_take(pauses);
 }
 
@@ -328,6 +333,7 @@ void hs_names_fini(struct hs_names *names)
 		hs_symbols_free(names->objects[id].kept);
 	}
 	hs_arena_free(names->objects);
+	hs_names_end_fill(names);
 	hs_shared_name_release(names->last);
 	*names = (struct hs_names){ 0 };
 }

@@ -36,7 +36,8 @@ struct hs_names {
 	uint64_t round; /* those before this one are of earlier rounds */
 	size_t kept_bytes;
 	size_t kept_most;
-	struct hs_shared_name *last; /* of hs_names_find(), which holds it; NULL: none */
+	struct hs_shared_name *last; /* given by a symbol; held; NULL: none */
+	struct hs_symbols *filling;  /* by hs_names_fill(); NULL: it is not at work */
 };
 
 /* Called between pieces of work; the books may grow meanwhile. */
@@ -60,6 +61,9 @@ void hs_pauses_count(struct hs_pauses *pauses);
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
 		   uint32_t id, struct hs_pauses *pauses);
+
+/* In a child of a fork that came in a pause of hs_names_fill(): give back what that read. */
+void hs_names_end_fill(struct hs_names *names);
 
 /*
  * Name one location, which is of mapping id, now and by its symbol only.  Returns whether a

@@ -317,6 +317,7 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 
 	if (snapshot == NULL)
 		return NULL;
+	producer->snapshot = snapshot;
 	snapshot->producer = producer;
 	snapshot->table = table;
 	snapshot->peak_heap = peak_heap;
@@ -342,18 +343,39 @@ void hs_snapshot_written(struct hs_snapshot_view *snapshot)
 		hs_delta_written(&snapshot->producer->delta);
 }
 
+static void free_rows(struct hs_snapshot_view *snapshot)
+{
+	struct hs_callsite_trie *trie = &snapshot->producer->trie;
+
+	for (uint32_t i = 0; i < snapshot->row_count; i++) {
+		if (snapshot->rows[i].callsite != HS_CALLSITE_NONE)
+			hs_callsite_trie_release(trie, snapshot->rows[i].callsite);
+	}
+	hs_arena_free(snapshot->rows);
+}
+
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 {
 	if (snapshot == NULL)
 		return;
+	snapshot->producer->snapshot = NULL;
 	if (is_delta(snapshot))
 		hs_delta_end(&snapshot->producer->delta);
-	for (uint32_t i = 0; i < snapshot->row_count; i++)
-		hs_callsite_trie_release(&snapshot->producer->trie, snapshot->rows[i].callsite);
-	hs_arena_free(snapshot->rows);
+	free_rows(snapshot);
 	hs_arena_free(snapshot->mappings);
 	hs_arena_free(snapshot->locations);
 	hs_arena_free(snapshot->index);
 	free_search(snapshot);
 	hs_arena_free(snapshot);
+}
+
+void hs_snapshot_drop_inherited(struct hs_producer *producer)
+{
+	if (producer->snapshot == NULL)
+		return;
+	hs_frame_filter_end_rows(&producer->filter);
+	hs_names_end_fill(&producer->names);
+	if (producer->hint_names != NULL)
+		hs_hint_names_end_fill(producer->hint_names);
+	hs_snapshot_destroy(producer->snapshot);
 }

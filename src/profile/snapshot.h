@@ -45,4 +45,10 @@ void hs_snapshot_written(struct hs_snapshot_view *snapshot);
 
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
 
+/*
+ * In a forked child: destroy the one that the parent was at, if there is one.  The fork may have
+ * come at any pause.
+ */
+void hs_snapshot_drop_inherited(struct hs_producer *producer);
+
 #endif

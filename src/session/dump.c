@@ -28,6 +28,9 @@
 /* One profile is written at a time; the paths are too large for a stack of ours. */
 static struct hs_dump_file dump_file = {.fd = -1};
 
+/* Of that file, while it is written. */
+static struct hs_gzip_writer *writer;
+
 struct comments {
 	char session[160];
 	char process[256];
@@ -97,17 +100,18 @@ static void describe(struct comments *comments, struct hs_view *view,
 	view->comments[4] = hs_session.ended_early;
 }
 
-static int write_unlocked(void *context, const void *bytes, size_t count)
+static int write_unlocked(void *unused, const void *bytes, size_t count)
 {
 	int error;
 
+	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
-	error = hs_gzip_writer_write(context, bytes, count);
+	error = hs_gzip_writer_write(writer, bytes, count);
 	hs_lock_acquire(&hs_session.producer_batch);
 	return error;
 }
 
-static int finish_unlocked(struct hs_gzip_writer *writer)
+static int finish_unlocked(void)
 {
 	int error;
 
@@ -117,19 +121,23 @@ static int finish_unlocked(struct hs_gzip_writer *writer)
 	return error;
 }
 
+static void close_writer(void)
+{
+	hs_gzip_writer_close(writer);
+	writer = NULL;
+}
+
 static int write_file(const struct hs_view *view)
 {
-	struct hs_byte_sink sink = {.write = write_unlocked};
-	struct hs_gzip_writer *writer;
+	const struct hs_byte_sink sink = {.write = write_unlocked};
 	int error = hs_gzip_writer_open(&dump_file, &writer);
 
 	if (error != 0)
 		return error;
-	sink.context = writer;
 	error = hs_pprof_encode(view, &sink);
 	if (error == 0)
-		error = finish_unlocked(writer);
-	hs_gzip_writer_close(writer);
+		error = finish_unlocked();
+	close_writer();
 	return error;
 }
 
@@ -171,6 +179,13 @@ void hs_dump_after_fork(void)
 	hs_dump_file_forget(&dump_file);
 	hs_stats_file_after_fork();
 	hs_session_set_budget(false);
+}
+
+void hs_dump_drop_inherited(void)
+{
+	close_writer();
+	hs_pprof_encode_end();
+	hs_snapshot_drop_inherited(hs_session.producer);
 }
 
 /* What came of it: counted and told. */

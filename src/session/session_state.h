@@ -318,8 +318,12 @@ void hs_heaps_notify(void);
 /* control.c: have the producer free all that is in use of a heap.  0 or -errno. */
 int hs_session_close_heap(uint32_t heap);
 
-/* In a forked child: close what the parent was writing. */
+/*
+ * In a forked child: close what the parent was writing.  On its producer's thread, when that begins
+ * and can have no profile of its own under way: give back the memory of one of the parent's.
+ */
 void hs_dump_after_fork(void);
+void hs_dump_drop_inherited(void);
 void hs_stats_file_after_fork(void);
 
 /*

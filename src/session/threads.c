@@ -357,6 +357,7 @@ void *hs_threads_producer(void *unused)
 	(void)unused;
 	become_profiler(1, "heapsample-prod");
 	hs_lock_acquire(&session->producer_batch);
+	hs_dump_drop_inherited();
 	hs_live_set_begin();
 	hs_lock_hand_over(&session->producer_batch);
 	while (!agrees_to_stop()) {

@@ -209,6 +209,10 @@ void hs_keep_add(const char *path)
 	(void)path;
 }
 
+void hs_dump_drop_inherited(void)
+{
+}
+
 const char *hs_dump_last_path(void)
 {
 	return "";

@@ -12,6 +12,7 @@
     check_profile.py comment FILE TEXT          a comment has this text
     check_profile.py main FILE NAME             the first mapping is of a file of this name
     check_profile.py lossless FILE...           no sample was lost, none without its stack
+    check_profile.py steady BYTES FILE...       the profiler's memory differs by so much at most
 """
 import os
 import sys
@@ -85,6 +86,12 @@ def command_lossless(*paths):
     for path in paths:
         for line in losses(read_profile(path)):
             yield "%s: %s" % (path, line)
+
+
+def command_steady(most, *paths):
+    memory = {path: counters(read_profile(path))["profiler_memory"] for path in paths}
+    if max(memory.values()) - min(memory.values()) > int(most):
+        yield "the profiler's memory: %s" % memory
 
 
 sys.exit(finish(globals()["command_" + sys.argv[1]](*sys.argv[2:])))

@@ -63,6 +63,15 @@ for interval in 512k 64k 64; do
 	check check_profile.py sampled "$out"/victim_process.*.heap.pb.gz
 done
 
+# What a child inherits of its parent's profile under way does not stay, from one to the next.
+mkdir "$directory/fork-at-profile.4"
+family fork-at-profile HEAPSAMPLE_LABELS=size HEAPSAMPLE_SIGNAL=USR2 \
+	HEAPSAMPLE_MAX_INTERVAL=1 "VICTIM_PROFILES=$directory/fork-at-profile.4"
+expect_status 0
+expect_silence
+expect_profiles 10
+check check_profile.py steady 2000000 "$out"/*.0002.heap.pb.gz
+
 family spawn
 expect_status 0
 expect_silence

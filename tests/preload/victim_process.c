@@ -5,6 +5,7 @@
  * site_parent makes 100 blocks of 1,000 bytes, site_child 50 of 500, none are freed.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -129,6 +130,52 @@ static void mode_fork_often(void)
 		wait_for(child, 7);
 	}
 	stop = 1;
+}
+
+/* 100 sizes from one of 2^depth stacks: path's bits say which. */
+static SITE void site_stacks(unsigned depth, unsigned path)
+{
+	for (size_t size = 1; depth == 0 && size <= 100; size++) {
+		void *block = malloc(size);
+		USE(block);
+		free(block);
+	}
+	if (depth > 0 && (path & 1) != 0) {
+		site_stacks(depth - 1, path >> 1);
+		__asm__ volatile("nop"); /* a call of its own */
+	} else if (depth > 0) {
+		site_stacks(depth - 1, path >> 1);
+		__asm__ volatile("nop; nop");
+	}
+}
+
+/* Until the first profile of this process is being written, into VICTIM_PROFILES; 5 s at most. */
+static void wait_for_profile(void)
+{
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/.victim_process.%d.0001.heap.pb.gz.tmp",
+		 getenv("VICTIM_PROFILES"), (int)getpid());
+	for (int i = 0; i < 5000 && access(path, F_OK) != 0; i++)
+		usleep(1000);
+}
+
+/* Each child is forked while its parent's profile is being written, and has a child itself. */
+static void mode_fork_at_profile(void)
+{
+	enum { STACKS_LG = 10 };
+	pid_t child = 0;
+
+	for (unsigned path = 0; path < 1 << STACKS_LG; path++)
+		site_stacks(STACKS_LG, path);
+	for (int generation = 0; generation < 5 && child == 0; generation++) {
+		site_child();
+		kill(getpid(), SIGUSR2);
+		wait_for_profile();
+		child = fork();
+	}
+	if (child != 0)
+		wait_for(child, 0);
 }
 
 /* As a daemon does: the grandchild lives on alone. */
@@ -267,6 +314,7 @@ static const struct {
 	{ "fork-much", mode_fork_much },
 	{ "fork-quiet", mode_fork_quiet },
 	{ "fork-often", mode_fork_often },
+	{ "fork-at-profile", mode_fork_at_profile },
 	{ "daemon", mode_daemon },
 	{ "spawn", mode_spawn },
 	{ "family", mode_family },

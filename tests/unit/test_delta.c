@@ -262,6 +262,7 @@ static void a_child_shows_all_of_its_books(void)
 	/* The parent was at a profile in the fork. */
 	freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	hs_producer_forget_written(producer);
+	hs_snapshot_drop_inherited(producer);
 	memset(shown, 0, sizeof shown);
 	/* Of what the parent's files had to the last there is nothing left. */
 	memset(model[4], 0, sizeof model[4]);

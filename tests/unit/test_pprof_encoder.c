@@ -8,6 +8,7 @@
  */
 #include "output/pprof_encoder.h"
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -269,6 +270,40 @@ static void extreme_values_survive(void)
 	drop(profile);
 }
 
+static size_t used_before; /* of the arena, the encoding */
+
+/* A child of a fork in a write frees what the encoder has, and encodes anew. */
+static int fork_and_write(void *context, const void *bytes, size_t count)
+{
+	struct sample *sample = context;
+	struct memory_sink memory = { 0 };
+	int status = 0;
+	pid_t child = fork();
+
+	(void)bytes;
+	(void)count;
+	if (child == 0) {
+		hs_pprof_encode_end();
+		CHECK_INT(hs_arena_used(), used_before);
+		CHECK_INT(sample_encode(&sample->view, &memory), 0);
+		_exit(CHECK_RESULT());
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_INT(status, 0);
+	return 0;
+}
+
+static void a_forked_child_gives_back_what_it_inherits(void)
+{
+	static struct sample sample;
+	struct hs_byte_sink sink = { .write = fork_and_write, .context = &sample };
+
+	sample_fill(&sample);
+	used_before = hs_arena_used();
+	CHECK_INT(hs_pprof_encode(&sample.view, &sink), 0);
+	CHECK_INT(hs_arena_used(), used_before);
+}
+
 static int write_file(const struct hs_view *view, const char *path)
 {
 	static struct hs_dump_file file;
@@ -347,6 +382,7 @@ int main(int argc, char **argv)
 	RUN(empty_view_is_a_profile);
 	RUN(long_names_survive);
 	RUN(extreme_values_survive);
+	RUN(a_forked_child_gives_back_what_it_inherits);
 	RUN(independent_reader_accepts_it);
 	return CHECK_RESULT();
 }

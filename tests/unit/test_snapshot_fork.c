@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Forks at each pause of a snapshot: the child, once it has dropped what it inherited of that, has
+ * the books and the memory that its parent has after the snapshot.
+ */
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profile/snapshot.h"
+#include "profile_testing.h"
+
+/* Rows, each with a location of its own: several pauses for each step. */
+enum { ROWS = 2500, HIDDEN = 1200 };
+
+static struct hs_mapping_table *table;
+static struct hs_producer *producer;
+static unsigned forks;
+static size_t *used; /* of the arena: by the child that did something last */
+
+__asm__(".pushsection .text\n"
+	".globl wide\n"
+	".type wide, %function\n"
+	"wide: .skip 4096\n"
+	".size wide, 4096\n"
+	".popsection\n");
+extern const char wide[];
+
+static void begin(const char *prefixes)
+{
+	producer = new_producer(HS_LABEL_SIZE);
+	hs_producer_write_deltas(producer);
+	if (prefixes != NULL)
+		CHECK(hs_producer_filter(producer, table, prefixes, 0));
+	for (uint64_t i = 0; i < ROWS; i++) {
+		union test_record record = allocate(0x100000 + 16 * i, 8 + i % 2, 1, 0);
+		uint64_t leaf = (uint64_t)(uintptr_t)wide + i;
+		uint32_t mapping = hs_mapping_table_find(table, leaf);
+
+		record.head.frames[0] = (struct hs_frame){leaf, mapping};
+		record.head.frames[1] = (struct hs_frame){(uint64_t)(uintptr_t)wide, mapping};
+		take(producer, &record);
+	}
+	CHECK(!hs_producer_commit(producer));
+}
+
+/* Make a snapshot, and destroy it.  Returns the rows that it had. */
+static size_t freeze(void (*pause)(void *context))
+{
+	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
+	struct hs_view view = {.row_count = 0};
+	struct hs_snapshot_view *snapshot = hs_snapshot_create(
+		producer, table, &options, HS_HEAP_NONE, pause, NULL, &view);
+
+	CHECK(snapshot != NULL);
+	hs_snapshot_destroy(snapshot);
+	return view.row_count;
+}
+
+static void fork_here(void *unused)
+{
+	pid_t child = fork();
+	int status = 0;
+
+	(void)unused;
+	if (child == 0) {
+		hs_snapshot_drop_inherited(producer);
+		check_holders(producer);
+		freeze(NULL);
+		check_holders(producer);
+		used[forks] = hs_arena_used();
+		_exit(CHECK_RESULT());
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_INT(status, 0);
+	forks++;
+}
+
+/* rows: of the profile; pauses: how many there are at least. */
+static void check_forks(size_t rows, unsigned pauses)
+{
+	forks = 0;
+	CHECK_INT(freeze(fork_here), rows);
+	CHECK(pauses <= forks);
+	for (unsigned i = 0; i < forks; i++)
+		CHECK_INT(used[i], hs_arena_used());
+	check_holders(producer);
+	hs_snapshot_drop_inherited(producer);
+}
+
+static void names_are_being_read(void)
+{
+	begin(NULL);
+	/* Search, sorting, names, layout. */
+	check_forks(ROWS, 2 + 12 + 3 + 2);
+}
+
+/* Rows become one another while they are taken over, two at a time. */
+static void rows_are_being_filtered(void)
+{
+	begin("late_");
+	for (uint32_t i = 0; i < producer->locations.interner.count; i++) {
+		struct hs_location *location = hs_location_table_get(&producer->locations, i);
+		uint64_t offset = location->address - (uint64_t)(uintptr_t)wide;
+
+		if (0 < offset && offset <= HIDDEN)
+			hs_location_set_lasting_name(location, "late_name");
+	}
+	/* All, and once more what is left; then what is hidden is known before. */
+	check_forks(ROWS - HIDDEN + 2, 2 + 12 + 2 + 2 + 11 + 2);
+	check_forks(ROWS - HIDDEN + 2, 2 + 11 + 2);
+}
+
+int main(void)
+{
+	used = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	set_up();
+	table = hs_mapping_table_create();
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	RUN(names_are_being_read);
+	RUN(rows_are_being_filtered);
+	return CHECK_RESULT();
+}
