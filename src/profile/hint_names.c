@@ -94,6 +94,11 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_locati
 	}
 }
 
+void hs_hint_names_after_fork(struct hs_hint_names *hint_names)
+{
+	hs_names_after_fork(&hint_names->names);
+}
+
 void hs_hint_names_end_fill(struct hs_hint_names *hint_names)
 {
 	hs_names_end_fill(&hint_names->names);

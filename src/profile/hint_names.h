@@ -37,7 +37,8 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names,
 			const struct hs_location_table *locations, const uint32_t *ids,
 			uint32_t count, struct hs_pauses *pauses);
 
-/* As hs_names_end_fill(). */
+/* As hs_names_after_fork(), hs_names_end_fill(). */
+void hs_hint_names_after_fork(struct hs_hint_names *hint_names);
 void hs_hint_names_end_fill(struct hs_hint_names *hint_names);
 
 /* The object that a hint of the profile before puts at an address, or NULL. */

@@ -15,20 +15,7 @@
 _Static_assert(HS_BUILD_ID_HEX_BYTES == HS_ELF_BUILD_ID_HEX_BYTES,
 	       "build ids of memory and of files are cut alike, for they are compared");
 
-enum { PIECES_PER_PAUSE = 1000, OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
-
-void hs_pauses_take(struct hs_pauses *pauses)
-{
-	pauses->pieces = 0;
-	if (pauses->pause != NULL)
-		pauses->pause(pauses->context);
-}
-
-void hs_pauses_count(struct hs_pauses *pauses)
-{
-	if (++pauses->pieces >= PIECES_PER_PAUSE)
-		hs_pauses_take(pauses);
-}
+enum { OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
 
 static bool is_vdso(const struct hs_mapping *mapping)
 {
@@ -50,47 +37,47 @@ static struct hs_object object_of(const struct hs_mapping *mapping)
 	};
 }
 
-/* NULL: there are none to be had. */
-static struct hs_symbols *load(const struct hs_mapping *mapping, struct hs_names_object *known,
-			       const struct hs_wanted *wanted)
+/*
+ * The symbols of an object that is known; *out stays NULL where there are none to be had.  pauses:
+ * NULL, none.
+ */
+static void load(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
+		 const struct hs_wanted *wanted, struct hs_pauses *pauses, struct hs_symbols **out)
 {
 	struct hs_object object = object_of(mapping);
-	struct hs_symbols *symbols = NULL;
+	struct hs_names_object *known = &names->objects[id];
 	int result;
 
 	if (known->hopeless || (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
-		return NULL;
+		return;
 	if (is_vdso(mapping))
 		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
-						wanted, &symbols);
+						wanted, out);
 	else
-		result = hs_symbols_load(&object, wanted, &symbols);
+		result = hs_symbols_load(&object, wanted, pauses, out);
+	known = &names->objects[id]; /* a pause may have moved it */
 	known->hopeless = result == -EIO;
-	known->is_partial = result == 0 ? hs_symbols_is_partial(symbols)
+	known->is_partial = result == 0 ? hs_symbols_is_partial(*out)
 					: hs_symbols_is_shortage(result);
-	return result == 0 ? symbols : NULL;
 }
 
-/* The same, for the names of the locations in ids. */
-static struct hs_symbols *load_wanted(const struct hs_mapping *mapping,
-				      struct hs_names_object *known,
-				      const struct hs_location_table *locations,
-				      const uint32_t *ids, uint32_t count)
+/* names->filling, for the names of the locations in ids. */
+static void load_wanted(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
+			const struct hs_location_table *locations, const uint32_t *ids,
+			uint32_t count, struct hs_pauses *pauses)
 {
 	uint64_t *addresses = hs_arena_alloc(count * sizeof *addresses);
 	struct hs_wanted wanted = { addresses, count };
-	struct hs_symbols *symbols;
 
+	names->wanted = addresses;
 	if (addresses == NULL) {
-		known->is_partial = true;
-		return NULL;
+		names->objects[id].is_partial = true;
+		return;
 	}
 	for (uint32_t i = 0; i < count; i++)
 		addresses[i] = hs_location_table_get(locations, ids[i])->address -
 			       mapping->load_bias;
-	symbols = load(mapping, known, &wanted);
-	hs_arena_free(addresses);
-	return symbols;
+	load(names, mapping, id, &wanted, pauses, &names->filling);
 }
 
 /* NULL: no memory. */
@@ -211,10 +198,10 @@ static void bound_kept(struct hs_names *names, struct hs_names_object *last)
 }
 
 static bool keep(struct hs_names *names, struct hs_names_object *object,
-		 const struct hs_mapping *mapping)
+		 const struct hs_mapping *mapping, uint32_t id)
 {
 	if (object->kept == NULL && !object->missing) {
-		object->kept = load(mapping, object, NULL);
+		load(names, mapping, id, NULL, NULL, &object->kept);
 		object->missing = object->kept == NULL;
 		if (object->missing)
 			return false;
@@ -231,7 +218,7 @@ bool hs_names_find(struct hs_names *names, struct hs_location *location,
 {
 	struct hs_names_object *object = get_object(names, id);
 
-	return object != NULL && keep(names, object, mapping) &&
+	return object != NULL && keep(names, object, mapping, id) &&
 	       name_by_symbol(object->kept, mapping, location, &names->last);
 }
 
@@ -274,10 +261,18 @@ static bool is_worth_reading(const struct hs_names_object *object, const struct 
 									   object->debug_version);
 }
 
+void hs_names_after_fork(struct hs_names *names)
+{
+	if (names->filling != NULL)
+		hs_symbols_after_fork(names->filling);
+}
+
 void hs_names_end_fill(struct hs_names *names)
 {
 	hs_symbols_free(names->filling);
+	hs_arena_free(names->wanted);
 	names->filling = NULL;
+	names->wanted = NULL;
 }
 
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
@@ -299,10 +294,10 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 	if (!is_worth_reading(object, mapping, locations, ids, count))
 		return;
 	let_go(names, object); /* it may have more names by now */
-	names->filling = load_wanted(mapping, object, locations, ids, count);
+	load_wanted(names, mapping, id, locations, ids, count, pauses);
 	symbols = names->filling;
 	if (symbols != NULL)
-		note_object(object, symbols, mapping);
+		note_object(&names->objects[id], symbols, mapping);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
 #include "symbolize/debug_file.h"
@@ -37,19 +38,10 @@ struct hs_names {
 	size_t kept_bytes;
 	size_t kept_most;
 	struct hs_shared_name *last; /* given by a symbol; held; NULL: none */
-	struct hs_symbols *filling;  /* by hs_names_fill(); NULL: it is not at work */
+	/* What hs_names_fill() is at; NULL: nothing. */
+	struct hs_symbols *filling;
+	uint64_t *wanted; /* addresses, for these */
 };
-
-/* Called between pieces of work; the books may grow meanwhile. */
-struct hs_pauses {
-	void (*pause)(void *context); /* NULL: not called */
-	void *context;
-	uint32_t pieces; /* since the last pause */
-};
-
-/* A pause now; and one if enough pieces of work, of which one is done, were since the last. */
-void hs_pauses_take(struct hs_pauses *pauses);
-void hs_pauses_count(struct hs_pauses *pauses);
 
 /*
  * Name those of the count locations in ids that have no name; all are of mapping id, and in
@@ -62,7 +54,11 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
 		   uint32_t id, struct hs_pauses *pauses);
 
-/* In a child of a fork that came in a pause of hs_names_fill(): give back what that read. */
+/*
+ * In a child of a fork that came in a pause of hs_names_fill(): close what that has open, in the
+ * fork; later, by the child's producer, give back what it has.
+ */
+void hs_names_after_fork(struct hs_names *names);
 void hs_names_end_fill(struct hs_names *names);
 
 /*

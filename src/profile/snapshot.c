@@ -369,6 +369,13 @@ void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 	hs_arena_free(snapshot);
 }
 
+void hs_snapshot_after_fork(struct hs_producer *producer)
+{
+	hs_names_after_fork(&producer->names);
+	if (producer->hint_names != NULL)
+		hs_hint_names_after_fork(producer->hint_names);
+}
+
 void hs_snapshot_drop_inherited(struct hs_producer *producer)
 {
 	if (producer->snapshot == NULL)

@@ -46,9 +46,10 @@ void hs_snapshot_written(struct hs_snapshot_view *snapshot);
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
 
 /*
- * In a forked child: destroy the one that the parent was at, if there is one.  The fork may have
- * come at any pause.
+ * In a forked child, where the parent was at one, at any pause: close what is open for it, in the
+ * fork; later, by the child's producer, destroy it.
  */
+void hs_snapshot_after_fork(struct hs_producer *producer);
 void hs_snapshot_drop_inherited(struct hs_producer *producer);
 
 #endif

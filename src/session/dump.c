@@ -171,11 +171,13 @@ void hs_dump_after_reset(void)
 /* Of which moment each heap's profile of its peak is that was written last; 0: there is none. */
 static uint64_t peaks_written_ns[HS_HEAP_LIMIT];
 
-void hs_dump_after_fork(void)
+void hs_dump_after_fork(bool is_whole)
 {
 	delta_from_ns = 0;
 	memset(peaks_written_ns, 0, sizeof peaks_written_ns);
 	hs_producer_forget_written(hs_session.producer);
+	if (is_whole)
+		hs_snapshot_after_fork(hs_session.producer);
 	hs_dump_file_forget(&dump_file);
 	hs_stats_file_after_fork();
 	hs_session_set_budget(false);

@@ -135,7 +135,7 @@ static void child(void)
 	atomic_store(&hs_recorder.process_id, session->process_id);
 	session->forked = true;
 	session->executed = false;
-	hs_dump_after_fork();
+	hs_dump_after_fork(quiesced);
 	if (hs_options.stream[0] != '\0')
 		hs_stream_after_fork();
 	hs_keep_after_fork();

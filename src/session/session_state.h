@@ -319,10 +319,11 @@ void hs_heaps_notify(void);
 int hs_session_close_heap(uint32_t heap);
 
 /*
- * In a forked child: close what the parent was writing.  On its producer's thread, when that begins
- * and can have no profile of its own under way: give back the memory of one of the parent's.
+ * In a forked child: close what the parent was writing, and reading for it, if the fork came when
+ * the producer had let go (is_whole).  On the child's producer's thread, when that begins and can
+ * have no profile of its own under way: give back the memory of one of the parent's.
  */
-void hs_dump_after_fork(void);
+void hs_dump_after_fork(bool is_whole);
 void hs_dump_drop_inherited(void);
 void hs_stats_file_after_fork(void);
 

@@ -15,6 +15,16 @@
 /* Doubled as long as the image does not fit. */
 #define FIRST_IMAGE_BYTES (256u << 10)
 
+/* Decompressed between two pauses, a millisecond or two; rooms are multiples of it. */
+#define PIECE_BYTES (64u << 10)
+
+struct hs_debug_data {
+	lzma_stream stream; /* all zero is LZMA_STREAM_INIT */
+	char *compressed;
+	char *image; /* of capacity bytes */
+	size_t capacity;
+};
+
 static void *allocate(void *unused, size_t count, size_t bytes)
 {
 	(void)unused;
@@ -34,70 +44,95 @@ static int error_of(lzma_ret result)
 	return result == LZMA_MEMLIMIT_ERROR ? -EFBIG : -EBADMSG;
 }
 
-/* Decode until the end of the stream into *image, which grows. */
-static int decode(lzma_stream *stream, char **image, size_t *bytes)
+/* Make room for what is still to be decoded.  0 or -errno. */
+static int grow(struct hs_debug_data *work)
 {
-	size_t capacity = 0;
+	size_t larger = work->capacity > 0 ? 2 * work->capacity : FIRST_IMAGE_BYTES;
+	char *moved;
+
+	if (larger > IMAGE_MAX_BYTES)
+		return -EFBIG;
+	moved = hs_arena_realloc(work->image, larger);
+	if (moved == NULL)
+		return -ENOMEM;
+	work->image = moved;
+	work->capacity = larger;
+	return 0;
+}
+
+/* Decode until the end of the stream.  0 or -errno. */
+static int decode(struct hs_debug_data *work, struct hs_pauses *pauses)
+{
+	lzma_stream *stream = &work->stream;
 	lzma_ret result = LZMA_OK;
 
 	while (result == LZMA_OK) {
-		size_t larger = capacity > 0 ? 2 * capacity : FIRST_IMAGE_BYTES;
-		char *moved;
+		size_t done = (size_t)stream->total_out;
+		int error = done == work->capacity ? grow(work) : 0;
 
-		if (larger > IMAGE_MAX_BYTES)
-			return -EFBIG;
-		moved = hs_arena_realloc(*image, larger);
-		if (moved == NULL)
-			return -ENOMEM;
-		*image = moved;
-		stream->next_out = (uint8_t *)moved + capacity;
-		stream->avail_out = larger - capacity;
-		capacity = larger;
+		if (error != 0)
+			return error;
+		stream->next_out = (uint8_t *)work->image + done;
+		stream->avail_out = PIECE_BYTES;
 		/* Ends with the input, or with the room. */
 		result = lzma_code(stream, LZMA_FINISH);
 		if (result == LZMA_OK && stream->avail_out > 0)
 			return -EBADMSG;
+		if (pauses != NULL)
+			hs_pauses_take(pauses);
 	}
-	*bytes = (size_t)stream->total_out;
 	return result == LZMA_STREAM_END ? 0 : error_of(result);
 }
 
-static int decompress(const char *compressed, size_t compressed_bytes, char **image, size_t *bytes)
+static int decompress(struct hs_debug_data *work, size_t bytes, struct hs_pauses *pauses)
 {
 	static const lzma_allocator allocator = { .alloc = allocate, .free = release };
-	lzma_stream stream = LZMA_STREAM_INIT;
 	lzma_ret started;
-	int result;
 
-	stream.allocator = &allocator;
-	stream.next_in = (const uint8_t *)compressed;
-	stream.avail_in = compressed_bytes;
-	started = lzma_stream_decoder(&stream, DECODER_MAX_BYTES, 0);
-	result = started == LZMA_OK ? decode(&stream, image, bytes) : error_of(started);
-	lzma_end(&stream);
-	return result;
+	work->stream.allocator = &allocator;
+	work->stream.next_in = (const uint8_t *)work->compressed;
+	work->stream.avail_in = bytes;
+	started = lzma_stream_decoder(&work->stream, DECODER_MAX_BYTES, 0);
+	return started == LZMA_OK ? decode(work, pauses) : error_of(started);
 }
 
-int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object)
+int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object,
+		       struct hs_debug_data **work, struct hs_pauses *pauses)
 {
-	size_t index = hs_elf_file_find_name(object, ".gnu_debugdata"), bytes = 0;
-	char *compressed, *image = NULL;
+	size_t index = hs_elf_file_find_name(object, ".gnu_debugdata"), bytes;
+	char *image = NULL;
 	Elf64_Shdr section;
-	int result;
+	int result = -ENOMEM;
 
 	if (index == 0 || !hs_elf_file_section(object, index, &section))
 		return -ENOENT;
 	if (section.sh_size > COMPRESSED_MAX_BYTES)
 		return -EFBIG;
-	compressed = hs_arena_alloc(section.sh_size);
-	if (compressed == NULL)
+	*work = hs_arena_zalloc(sizeof **work);
+	if (*work == NULL)
 		return -ENOMEM;
-	result = hs_elf_file_read(object, compressed, section.sh_size, section.sh_offset);
+	(*work)->compressed = hs_arena_alloc(section.sh_size);
+	if ((*work)->compressed != NULL)
+		result = hs_elf_file_read(object, (*work)->compressed, section.sh_size,
+					  section.sh_offset);
 	if (result == 0)
-		result = decompress(compressed, section.sh_size, &image, &bytes);
-	hs_arena_free(compressed);
-	if (result == 0)
-		return hs_elf_file_open_image(data, image, bytes);
-	hs_arena_free(image);
-	return result;
+		result = decompress(*work, section.sh_size, pauses);
+	bytes = (size_t)(*work)->stream.total_out;
+	if (result == 0) {
+		image = (*work)->image;
+		(*work)->image = NULL;
+	}
+	hs_debug_data_end(*work);
+	*work = NULL;
+	return result == 0 ? hs_elf_file_open_image(data, image, bytes) : result;
+}
+
+void hs_debug_data_end(struct hs_debug_data *work)
+{
+	if (work == NULL)
+		return;
+	lzma_end(&work->stream);
+	hs_arena_free(work->compressed);
+	hs_arena_free(work->image);
+	hs_arena_free(work);
 }

@@ -8,13 +8,21 @@
 #ifndef HS_SYMBOLIZE_DEBUG_DATA_H
 #define HS_SYMBOLIZE_DEBUG_DATA_H
 
+#include "base/pauses.h"
 #include "symbolize/elf_file.h"
+
+struct hs_debug_data;
 
 /*
  * Open the image in an object (to be closed with hs_elf_file_close()).  Returns 0 or
  * -errno: -ENOENT, there is none; -EBADMSG, damaged; -EFBIG, above 32 MiB, or the
  * decompressor asks for more memory than that; -ENOMEM.
+ *
+ * pauses, NULL: none, are taken while it is decompressed; *work, else NULL, is what there is then:
+ * in a child of a fork in such a pause to be given back with hs_debug_data_end().
  */
-int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object);
+int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object,
+		       struct hs_debug_data **work, struct hs_pauses *pauses);
+void hs_debug_data_end(struct hs_debug_data *work);
 
 #endif

@@ -219,10 +219,16 @@ void hs_elf_file_close(struct hs_elf_file *file)
 	hs_elf_file_abandon(file);
 }
 
-void hs_elf_file_abandon(struct hs_elf_file *file)
+void hs_elf_file_close_descriptor(struct hs_elf_file *file)
 {
 	if (file->fd >= 0)
 		hs_sys_close(file->fd);
+	file->fd = -1;
+}
+
+void hs_elf_file_abandon(struct hs_elf_file *file)
+{
+	hs_elf_file_close_descriptor(file);
 	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 }
 

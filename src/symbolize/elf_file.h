@@ -52,6 +52,9 @@ int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t b
 
 void hs_elf_file_close(struct hs_elf_file *file);
 
+/* In a forked child: close the descriptor only; it cannot be read any more. */
+void hs_elf_file_close_descriptor(struct hs_elf_file *file);
+
 /*
  * After a failed assertion: close the descriptor, and leave alone what libelf held.
  */

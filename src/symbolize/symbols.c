@@ -21,16 +21,19 @@ struct hs_symbols {
 	struct hs_debug_key debug_key; /* path, build_id: not set */
 	bool has_dwarf;
 	bool is_partial;
+	/* Open while it is loaded: what is to be given back when libelf fails an assertion. */
+	struct hs_elf_file file;
+	struct hs_elf_file debug;
+	struct hs_debug_data *data; /* that is being decompressed; NULL: none */
 };
 
-/* What is being loaded; what is to be given back when libelf fails an assertion. */
+/* What is being loaded. */
 struct load {
 	const struct hs_object *object; /* NULL: the memory [start, start + bytes) */
 	uint64_t start;
 	uint64_t bytes;
 	const struct hs_wanted *wanted;
-	struct hs_elf_file file;
-	struct hs_elf_file debug;
+	struct hs_pauses *pauses;
 	struct hs_symbols *symbols;
 };
 
@@ -40,11 +43,11 @@ static int open_debug_file(struct load *load)
 	struct hs_debug_key *key = &load->symbols->debug_key;
 	int result;
 
-	hs_debug_key_read_link(key, &load->file);
+	hs_debug_key_read_link(key, &load->symbols->file);
 	key->path = load->object != NULL ? load->object->path : "";
-	key->build_id = load->file.build_id;
-	key->inode = load->file.inode;
-	result = hs_debug_file_open(&load->debug, key);
+	key->build_id = load->symbols->file.build_id;
+	key->inode = load->symbols->file.inode;
+	result = hs_debug_file_open(&load->symbols->debug, key);
 	key->path = NULL;
 	key->build_id = NULL;
 	return result;
@@ -56,7 +59,8 @@ static int open_debug_file(struct load *load)
  */
 static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLES_MAX])
 {
-	const struct hs_elf_file *file = &load->file;
+	struct hs_symbols *symbols = load->symbols;
+	const struct hs_elf_file *file = &symbols->file;
 	struct hs_symbol_table separate;
 	size_t count = 0;
 
@@ -65,8 +69,9 @@ static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLE
 	if (file->type == ET_REL)
 		return count;
 	if (open_debug_file(load) < 0 && count == 0)
-		hs_debug_data_open(&load->debug, file);
-	if (load->debug.elf != NULL && hs_symbol_table_find(&separate, &load->debug, SHT_SYMTAB) &&
+		hs_debug_data_open(&symbols->debug, file, &symbols->data, load->pauses);
+	if (symbols->debug.elf != NULL &&
+	    hs_symbol_table_find(&separate, &symbols->debug, SHT_SYMTAB) &&
 	    (count == 0 || separate.symbols.sh_size > tables[0].symbols.sh_size)) {
 		tables[0] = separate;
 		count = 1;
@@ -109,52 +114,63 @@ static int read_image(struct load *load, int result)
 	return result;
 }
 
+static int close_files(void *context)
+{
+	struct hs_symbols *symbols = context;
+
+	hs_elf_file_close(&symbols->debug);
+	hs_elf_file_close(&symbols->file);
+	return 0;
+}
+
 static int load_object(void *context)
 {
 	struct load *load = context;
+	struct hs_symbols *symbols = load->symbols;
 	int result;
 
 	if (load->object == NULL)
-		result = hs_elf_file_open_memory(&load->file, load->start, load->bytes);
+		result = hs_elf_file_open_memory(&symbols->file, load->start, load->bytes);
 	else
-		result = hs_object_file_open(&load->file, load->object);
+		result = hs_object_file_open(&symbols->file, load->object);
 	if (result >= 0) {
 		/* Readers of profiles look at the path. */
-		load->symbols->has_dwarf = result == 0 && hs_elf_file_has_dwarf(&load->file);
+		symbols->has_dwarf = result == 0 && hs_elf_file_has_dwarf(&symbols->file);
 		result = read_symbols(load);
 	} else if (load->object != NULL) {
 		result = read_image(load, result);
 	}
-	hs_elf_file_close(&load->debug);
-	hs_elf_file_close(&load->file);
+	close_files(symbols);
 	return result;
 }
 
 static int run(struct load *load, struct hs_symbols **out)
 {
+	struct hs_symbols *symbols = hs_arena_zalloc(sizeof *symbols);
 	int result;
 
-	load->file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
-	load->debug = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
-	load->symbols = hs_arena_zalloc(sizeof *load->symbols);
-	if (load->symbols == NULL)
+	*out = NULL;
+	if (symbols == NULL)
 		return -ENOMEM;
-	hs_symbol_list_want(&load->symbols->list, load->wanted);
+	symbols->file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	symbols->debug = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	load->symbols = *out = symbols;
+	hs_symbol_list_want(&symbols->list, load->wanted);
 	result = hs_assertion_catch(load_object, load);
-	hs_symbol_list_want(&load->symbols->list, NULL);
-	hs_elf_file_abandon(&load->debug);
-	hs_elf_file_abandon(&load->file);
-	if (result < 0)
-		hs_symbols_free(load->symbols);
-	else
-		*out = load->symbols;
+	hs_symbol_list_want(&symbols->list, NULL);
+	hs_elf_file_abandon(&symbols->debug);
+	hs_elf_file_abandon(&symbols->file);
+	if (result < 0) {
+		hs_symbols_free(symbols);
+		*out = NULL;
+	}
 	return result;
 }
 
 int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *wanted,
-		    struct hs_symbols **out)
+		    struct hs_pauses *pauses, struct hs_symbols **out)
 {
-	struct load load = { .object = object, .wanted = wanted };
+	struct load load = { .object = object, .wanted = wanted, .pauses = pauses };
 
 	return run(&load, out);
 }
@@ -167,10 +183,19 @@ int hs_symbols_load_memory(uint64_t start, uint64_t bytes, const struct hs_wante
 	return run(&load, out);
 }
 
+void hs_symbols_after_fork(struct hs_symbols *symbols)
+{
+	hs_elf_file_close_descriptor(&symbols->debug);
+	hs_elf_file_close_descriptor(&symbols->file);
+}
+
 void hs_symbols_free(struct hs_symbols *symbols)
 {
 	if (symbols == NULL)
 		return;
+	/* Open in a child only, see hs_symbols_after_fork(). */
+	hs_debug_data_end(symbols->data);
+	hs_assertion_catch(close_files, symbols);
 	hs_symbol_list_free(&symbols->list);
 	hs_arena_free(symbols);
 }

@@ -25,6 +25,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/pauses.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/object_file.h"
 #include "symbolize/symbol_list.h"
@@ -38,9 +39,14 @@ struct hs_symbols;
  * reach; -ENOMEM; the error of open; -EIO also for an object that libelf fails on, which
  * should not be tried again).  Damaged tables are used as far as they make sense; no usable
  * one is no error, and nothing is found then.
+ *
+ * pauses, NULL: none, are taken while symbols are decompressed.  *out is set before, for a child of
+ * a fork in a pause, which closes the files in the fork, and later frees what there is.  NULL after
+ * a failure.
  */
 int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *wanted,
-		    struct hs_symbols **out);
+		    struct hs_pauses *pauses, struct hs_symbols **out);
+void hs_symbols_after_fork(struct hs_symbols *symbols);
 
 /*
  * As above, from an ELF image that is mapped as a whole at [start, start + bytes):

@@ -109,7 +109,7 @@ static int load(const char *path, const struct hs_wanted *wanted)
 
 	check(stat(path, &status) == 0, path);
 	object.inode = status.st_ino;
-	if (hs_symbols_load(&object, wanted, &symbols) != 0)
+	if (hs_symbols_load(&object, wanted, NULL, &symbols) != 0)
 		return -1;
 	for (size_t i = 0; i < wanted->count; i++)
 		found += hs_symbols_find(symbols, wanted->addresses[i]) != NULL;

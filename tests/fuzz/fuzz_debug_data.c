@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		write_object(fd, data + 1, bytes - 1);
 	else
 		write_object(fd, data, 0);
-	if (hs_symbols_load(&object, NULL, &symbols) == 0)
+	if (hs_symbols_load(&object, NULL, NULL, &symbols) == 0)
 		look_up(symbols);
 	MUST(hs_arena_used() == used);
 	return 0;

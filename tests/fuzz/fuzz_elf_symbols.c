@@ -41,7 +41,7 @@ static void use_wanted(const struct hs_object *object, const uint8_t *data, size
 		if (address > addresses[i])
 			addresses[i] = address;
 	}
-	if (hs_symbols_load(object, &wanted, &symbols) == 0)
+	if (hs_symbols_load(object, &wanted, NULL, &symbols) == 0)
 		use_symbols(symbols, data, bytes);
 }
 
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	fd = memfd_create("fuzz", MFD_CLOEXEC);
 	MUST(fd >= 0 && write(fd, data, bytes) == (ssize_t)bytes);
 	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-	if (hs_symbols_load(&object, NULL, &symbols) == 0)
+	if (hs_symbols_load(&object, NULL, NULL, &symbols) == 0)
 		use_symbols(symbols, data, bytes);
 	use_wanted(&object, data, bytes);
 	close(fd);

@@ -17,7 +17,7 @@ static inline int load_path(const char *path, const char *build_id, const struct
 	struct hs_object object = { .path = path, .build_id = build_id,
 				    .flags = HS_OBJECT_FILE | HS_OBJECT_HINT };
 
-	return hs_symbols_load(&object, wanted, symbols);
+	return hs_symbols_load(&object, wanted, NULL, symbols);
 }
 
 /* NULL on failure; the result of the load in *result. */

@@ -12,6 +12,8 @@
 #include <link.h>
 #include <stdarg.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "arch/plt.h"
 #include "base/arena.h"
@@ -75,7 +77,7 @@ static struct hs_symbols *load(const char *name, unsigned flags, int *result)
 				    .flags = HS_OBJECT_FILE | flags };
 	struct hs_symbols *symbols = NULL;
 
-	*result = hs_symbols_load(&object, NULL, &symbols);
+	*result = hs_symbols_load(&object, NULL, NULL, &symbols);
 	return symbols;
 }
 
@@ -196,20 +198,27 @@ static void debug_links(void)
 	check_functions("stripped", "object", false);
 }
 
+/* An object that is stripped, with the rest of its symbols in mini.xz, its .gnu_debugdata. */
+static bool build_compressed(void)
+{
+	if (build("object", "-shared -fPIC") &&
+	    run("nm -D object --format=posix --defined-only | awk '{ print $1 }' | sort >dynamic; "
+		"nm object --format=posix --defined-only | "
+		"awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - >keep; "
+		"objcopy --only-keep-debug object mini && "
+		"objcopy -S --remove-section .gdb_index --remove-section .comment "
+		"--keep-symbols=keep mini && rm -f mini.xz && xz --keep mini && "
+		"strip -o stripped object && "
+		"objcopy --add-section .gnu_debugdata=mini.xz stripped"))
+		return true;
+	printf("left out: compressed symbols, for there is no xz\n");
+	return false;
+}
+
 static void compressed_symbols(void)
 {
-	if (!build("object", "-shared -fPIC") ||
-	    !run("nm -D object --format=posix --defined-only | awk '{ print $1 }' | sort >dynamic; "
-		 "nm object --format=posix --defined-only | "
-		 "awk '$2 ~ /[Tt]/ { print $1 }' | sort | comm -13 dynamic - >keep; "
-		 "objcopy --only-keep-debug object mini && "
-		 "objcopy -S --remove-section .gdb_index --remove-section .comment "
-		 "--keep-symbols=keep mini && rm -f mini.xz && xz --keep mini && "
-		 "strip -o stripped object && "
-		 "objcopy --add-section .gnu_debugdata=mini.xz stripped")) {
-		printf("left out: compressed symbols, for there is no xz\n");
+	if (!build_compressed())
 		return;
-	}
 	check_functions("stripped", "object", true);
 	/* Damaged, cut, and more than is allowed. */
 	CHECK(run("head -c 300 mini.xz >cut.xz && objcopy "
@@ -223,6 +232,60 @@ static void compressed_symbols(void)
 	CHECK(run("xz -9e --lzma2=dict=256MiB -c mini >big.xz && objcopy "
 		  "--update-section .gnu_debugdata=big.xz stripped"));
 	check_functions("stripped", "object", false);
+}
+
+/* Of the parent of forks, before it begins: the descriptor that is free, the arena. */
+static int free_fd;
+static size_t used_before;
+static unsigned forks;
+
+static int next_fd(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	close(fd);
+	return fd;
+}
+
+/* context: where the symbols are that are being loaded. */
+static void fork_here(void *context)
+{
+	struct hs_symbols **symbols = context;
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		CHECK(next_fd() > free_fd);
+		hs_symbols_after_fork(*symbols);
+		CHECK_INT(next_fd(), free_fd);
+		hs_symbols_free(*symbols);
+		CHECK_INT(hs_arena_used(), used_before);
+		_exit(CHECK_RESULT());
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_INT(status, 0);
+	forks++;
+}
+
+static void forks_while_symbols_are_decompressed(void)
+{
+	struct hs_object object = { .path = path_of("stripped"), .build_id = "",
+				    .flags = HS_OBJECT_FILE };
+	struct hs_symbols *symbols = NULL;
+	struct hs_pauses pauses = { .pause = fork_here, .context = &symbols };
+
+	if (!build_compressed())
+		return;
+	CHECK(run("{ cat mini; head -c 1000000 /dev/zero; } | xz >big.xz && objcopy "
+		  "--update-section .gnu_debugdata=big.xz stripped"));
+	free_fd = next_fd();
+	used_before = hs_arena_used();
+	CHECK_INT(hs_symbols_load(&object, NULL, &pauses, &symbols), 0);
+	CHECK(forks >= 1000000 / (64 << 10));
+	hs_symbols_free(symbols);
+	CHECK_INT(hs_arena_used(), used_before);
+	CHECK_INT(next_fd(), free_fd);
+	check_functions("stripped", "object", true);
 }
 
 static void linkage_tables(void)
@@ -327,7 +390,7 @@ static void the_running_program_is_found(void)
 
 	self[length > 0 ? length : 0] = '\0';
 	dladdr((void *)(uintptr_t)a_function_of_this_program, &info);
-	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
 	if (symbols != NULL)
 		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
 							   (uintptr_t)info.dli_fbase),
@@ -337,7 +400,7 @@ static void the_running_program_is_found(void)
 	symbols = NULL;
 	CHECK(stat(self, &status) == 0 && run("cp %s nowhere", "/bin/sh"));
 	object.inode = status.st_ino;
-	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
 	if (symbols != NULL)
 		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
 							   (uintptr_t)info.dli_fbase),
@@ -345,7 +408,7 @@ static void the_running_program_is_found(void)
 	hs_symbols_free(symbols);
 	symbols = NULL;
 	object.flags = HS_OBJECT_FILE;
-	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), -ESTALE);
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
 }
 
 /* The build id of a file, by readelf. */
@@ -382,19 +445,19 @@ static void check_loaded(const char *flags)
 	CHECK(run("cp library unstripped && rm library"));
 	object.load_bias = map->l_addr;
 	object.build_id = hex;
-	CHECK_INT(hs_symbols_load(&object, NULL, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
 	CHECK_INT(compare(symbols,
 			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
 			  "{ print $1, $2, $4 }'", false), 2);
 	hs_symbols_free(symbols);
 	/* Something else is there now, or it cannot be told. */
 	hex[0] ^= 1;
-	CHECK(hs_symbols_load(&object, NULL, &symbols) < 0);
+	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 	hex[0] = '\0';
-	CHECK(hs_symbols_load(&object, NULL, &symbols) < 0);
+	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 	hex[0] = 'a';
 	dlclose(library);
-	CHECK(hs_symbols_load(&object, NULL, &symbols) < 0);
+	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 }
 
 static void loaded_libraries_without_file(void)
@@ -422,6 +485,7 @@ int main(void)
 	RUN(stripped_objects_have_their_dynamic_symbols);
 	RUN(debug_links);
 	RUN(compressed_symbols);
+	RUN(forks_while_symbols_are_decompressed);
 	RUN(linkage_tables);
 #ifdef __x86_64__
 	RUN(forms_of_slots);
