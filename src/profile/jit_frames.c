@@ -124,7 +124,7 @@ static bool read_sources(struct hs_jit_frames *jit, bool at_once)
 		more = hs_perf_map_read(&jit->perf_map, &jit->map, READ_BYTES);
 	if ((jit->sources & HS_JIT_SOURCE_GDB) != 0) {
 		find_descriptors(jit);
-		hs_gdb_jit_read(&jit->gdb, &jit->map, at_once);
+		more = hs_gdb_jit_read(&jit->gdb, &jit->map, at_once) || more;
 		more = more || jit->searched < hs_mapping_table_count(jit->table);
 	}
 	return more;

@@ -18,6 +18,9 @@
 #define SHORT_BYTES ((uint64_t)256 << 10)
 #define REST 20
 
+/* How long a call reads: a fork may wait for it. */
+#define READ_NS 10000000u
+
 #define MOST_ENTRIES 65536
 #define MOST_OBJECT_BYTES ((uint64_t)64 << 20)
 
@@ -38,14 +41,6 @@ struct object {
 	uint32_t number; /* 0: it could not be read, or there was no memory */
 };
 
-/* One reading of all lists. */
-struct reading {
-	struct hs_gdb_jit *gdb;
-	struct hs_jit_map *map;
-	struct hs_interner seen; /* the objects met */
-	uint64_t bytes;          /* of entries and objects */
-};
-
 int hs_gdb_jit_init(struct hs_gdb_jit *gdb)
 {
 	*gdb = (struct hs_gdb_jit){.last_object = HS_JIT_PERF_MAP};
@@ -55,6 +50,7 @@ int hs_gdb_jit_init(struct hs_gdb_jit *gdb)
 void hs_gdb_jit_fini(struct hs_gdb_jit *gdb)
 {
 	hs_interner_fini(&gdb->seen);
+	hs_interner_fini(&gdb->reading.seen);
 }
 
 void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address)
@@ -99,22 +95,23 @@ static char *copy_image(const struct entry *entry, uint64_t at)
 }
 
 /* Give the object its number, and read its functions if it is new. */
-static void read_image(struct reading *reading, struct object *object, char *image)
+static void read_image(struct hs_gdb_jit *gdb, struct hs_jit_map *map, struct object *object,
+		       char *image)
 {
-	uint32_t index = hs_interner_find(&reading->gdb->seen, object);
+	uint32_t index = hs_interner_find(&gdb->seen, object);
 	const struct object *known = NULL;
 	int error;
 
 	if (index != HS_INTERNER_NONE)
-		known = hs_interner_item(&reading->gdb->seen, index);
+		known = hs_interner_item(&gdb->seen, index);
 	object->hash = hash_image(image, (size_t)object->bytes);
 	if (known != NULL && known->hash == object->hash && known->number != 0) {
 		object->number = known->number;
 		hs_arena_free(image);
 		return;
 	}
-	object->number = ++reading->gdb->last_object;
-	error = hs_jit_object_read(reading->map, image, (size_t)object->bytes, object->number);
+	object->number = ++gdb->last_object;
+	error = hs_jit_object_read(map, image, (size_t)object->bytes, object->number);
 	if (error < 0)
 		hs_stats_add(jit_skipped, 1);
 	if (error == -ENOMEM)
@@ -125,38 +122,72 @@ static void read_image(struct reading *reading, struct object *object, char *ima
  * Take the object of an entry.  Returns false if the entry has been met before, or there is no
  * memory for it; an object that cannot be read is passed over, for it will not be better later.
  */
-static bool take_object(struct reading *reading, const struct entry *entry, uint64_t at)
+static bool take_object(struct hs_gdb_jit *gdb, struct hs_jit_map *map, const struct entry *entry,
+			uint64_t at)
 {
 	struct object object = {.entry = at, .start = entry->start, .bytes = entry->bytes};
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
 	char *image = copy_image(entry, at);
 	uint32_t count = reading->seen.count;
 
 	reading->bytes += sizeof *entry + (image != NULL ? entry->bytes : 0);
 	if (image != NULL)
-		read_image(reading, &object, image);
+		read_image(gdb, map, &object, image);
 	else
 		hs_stats_add(jit_skipped, 1);
 	return hs_interner_add(&reading->seen, &object) == count;
 }
 
-/* Returns whether the list was read to its end. */
-static bool read_list(struct reading *reading, const struct hs_gdb_jit_list *list)
+/* Go to the first entry of a list. */
+static void begin_list(struct hs_gdb_jit *gdb, uint32_t number)
 {
-	uint64_t link = list->address + offsetof(struct hs_gdb_jit_descriptor, first_entry);
-	uint64_t at = list->last.first_entry, still;
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
+	struct hs_gdb_jit_list *list = &gdb->lists[number];
+
+	if (hs_sys_read_memory_all(list->address, &list->last, sizeof list->last) < 0)
+		memset(&list->last, 0, sizeof list->last); /* its library is gone */
+	reading->list = number;
+	reading->entries = 0;
+	reading->link = list->address + offsetof(struct hs_gdb_jit_descriptor, first_entry);
+	/* Of another version it is not ready yet, or of a kind that we do not know. */
+	reading->at = list->last.version == 1 ? list->last.first_entry : 0;
+}
+
+/* Take the next entry.  Returns false if the list makes no sense there. */
+static bool read_entry(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
+{
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
+	uint64_t at = reading->at, still;
 	struct entry entry;
 
-	if (list->last.version != 1)
-		return true; /* not ready yet, or of a kind that we do not know */
-	for (int i = 0; at != 0; i++) {
-		if (i == MOST_ENTRIES || hs_sys_read_memory_all(at, &entry, sizeof entry) < 0 ||
-		    hs_sys_read_memory_all(link, &still, sizeof still) < 0 || still != at ||
-		    !take_object(reading, &entry, at))
-			return false;
-		link = at + offsetof(struct entry, next);
-		at = entry.next;
-	}
+	if (reading->entries++ == MOST_ENTRIES ||
+	    hs_sys_read_memory_all(at, &entry, sizeof entry) < 0 ||
+	    hs_sys_read_memory_all(reading->link, &still, sizeof still) < 0 || still != at ||
+	    !take_object(gdb, map, &entry, at))
+		return false;
+	reading->link = at + offsetof(struct entry, next);
+	reading->at = entry.next;
 	return true;
+}
+
+/* Returns whether all lists have been read to their ends, or as far as they make sense. */
+static bool read_lists(struct hs_gdb_jit *gdb, struct hs_jit_map *map, uint64_t end_ns)
+{
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
+
+	for (;;) {
+		while (reading->at == 0) {
+			if (reading->list + 1 >= gdb->list_count)
+				return true;
+			begin_list(gdb, reading->list + 1);
+		}
+		if (!read_entry(gdb, map)) {
+			reading->is_damaged = true;
+			reading->at = 0;
+		}
+		if (hs_sys_monotonic_ns() >= end_ns)
+			return false;
+	}
 }
 
 /* A bit for each object number that is in a list. */
@@ -167,36 +198,21 @@ static bool is_gone(const void *context, uint32_t object)
 	return object != HS_JIT_PERF_MAP && (present[object / 8] >> object % 8 & 1) == 0;
 }
 
-static bool remove_gone(struct reading *reading)
+static bool remove_gone(const struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 {
-	unsigned char *present = hs_arena_zalloc(reading->gdb->last_object / 8 + 1);
+	const struct hs_interner *seen = &gdb->reading.seen;
+	unsigned char *present = hs_arena_zalloc(gdb->last_object / 8 + 1);
 
 	if (present == NULL)
 		return false;
-	for (uint32_t i = 0; i < reading->seen.count; i++) {
-		const struct object *object = hs_interner_item(&reading->seen, i);
+	for (uint32_t i = 0; i < seen->count; i++) {
+		const struct object *object = hs_interner_item(seen, i);
 
 		present[object->number / 8] |= (unsigned char)(1u << object->number % 8);
 	}
-	hs_jit_map_remove(reading->map, is_gone, present);
+	hs_jit_map_remove(map, is_gone, present);
 	hs_arena_free(present);
 	return true;
-}
-
-/* Returns whether all lists made sense. */
-static bool read_lists(struct reading *reading)
-{
-	struct hs_gdb_jit *gdb = reading->gdb;
-	bool complete = true;
-
-	for (uint32_t i = 0; i < gdb->list_count; i++) {
-		struct hs_gdb_jit_list *list = &gdb->lists[i];
-
-		if (hs_sys_read_memory_all(list->address, &list->last, sizeof list->last) < 0)
-			memset(&list->last, 0, sizeof list->last); /* its library is gone */
-		complete = read_list(reading, list) && complete;
-	}
-	return complete && remove_gone(reading);
 }
 
 static bool has_changed(struct hs_gdb_jit *gdb)
@@ -214,27 +230,50 @@ static bool has_changed(struct hs_gdb_jit *gdb)
 	return false;
 }
 
-void hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once)
+/* Returns false if it is not time, or there is no memory. */
+static bool begin_reading(struct hs_gdb_jit *gdb, bool at_once, uint64_t now_ns)
 {
-	struct reading reading = {.gdb = gdb, .map = map};
-	uint64_t start_ns, end_ns;
-	struct hs_interner old;
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
 
 	if (!gdb->is_stale && !has_changed(gdb))
-		return;
+		return false;
 	gdb->is_stale = true;
-	start_ns = hs_sys_monotonic_ns();
-	if ((start_ns < gdb->again_ns && !at_once) ||
-	    hs_interner_init(&reading.seen, gdb->seen.item_bytes, gdb->seen.key_bytes) != 0)
-		return;
-	if (read_lists(&reading)) {
+	*reading = (struct hs_gdb_jit_reading){.is_under_way = false};
+	if ((now_ns < gdb->again_ns && !at_once) ||
+	    hs_interner_init(&reading->seen, gdb->seen.item_bytes, gdb->seen.key_bytes) != 0)
+		return false;
+	reading->is_under_way = true;
+	begin_list(gdb, 0);
+	return true;
+}
+
+static void end_reading(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
+{
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
+	struct hs_interner old;
+
+	if (!reading->is_damaged && remove_gone(gdb, map)) {
 		gdb->is_stale = false;
 		old = gdb->seen;
-		gdb->seen = reading.seen;
-		reading.seen = old;
+		gdb->seen = reading->seen;
+		reading->seen = old;
 	}
-	hs_interner_fini(&reading.seen);
+	hs_interner_fini(&reading->seen);
+	reading->is_under_way = false;
+}
+
+bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once)
+{
+	struct hs_gdb_jit_reading *reading = &gdb->reading;
+	uint64_t start_ns = hs_sys_monotonic_ns(), end_ns;
+
+	if (!reading->is_under_way && !begin_reading(gdb, at_once, start_ns))
+		return false;
+	if (read_lists(gdb, map, start_ns + READ_NS))
+		end_reading(gdb, map);
 	end_ns = hs_sys_monotonic_ns();
-	if (reading.bytes > SHORT_BYTES)
-		gdb->again_ns = end_ns + (end_ns - start_ns) * REST;
+	reading->ns += end_ns - start_ns;
+	if (!reading->is_under_way && reading->bytes > SHORT_BYTES)
+		gdb->again_ns = end_ns + reading->ns * REST;
+	return reading->is_under_way;
 }

@@ -39,6 +39,19 @@ struct hs_gdb_jit_list {
 	struct hs_gdb_jit_descriptor last; /* what it was when the list was read */
 };
 
+/* One reading of all lists, which may go on in the next call. */
+struct hs_gdb_jit_reading {
+	bool is_under_way;
+	bool is_damaged;         /* a list made no sense */
+	struct hs_interner seen; /* the objects met */
+	uint64_t bytes;          /* of entries and objects */
+	uint64_t ns;             /* that it has taken */
+	uint32_t list;           /* that is being read, */
+	uint32_t entries;        /* how many of it have been, */
+	uint64_t link;           /* where it says where the next one is, */
+	uint64_t at;             /* and where that is; 0: there are no more */
+};
+
 /* All zero but for the interner: no list is known. */
 struct hs_gdb_jit {
 	struct hs_gdb_jit_list lists[HS_GDB_JIT_LISTS];
@@ -47,6 +60,7 @@ struct hs_gdb_jit {
 	bool is_stale;           /* a list has changed since it was read, or made no sense */
 	uint64_t again_ns;       /* monotonic time before which no list is read */
 	struct hs_interner seen; /* objects of the lists: see gdb_jit.c */
+	struct hs_gdb_jit_reading reading;
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -61,7 +75,10 @@ void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address);
  * added, those of objects that are in no list any more removed.  The reading of long
  * lists takes at most a twentieth of the time, but with at_once (for a profile).  Counted:
  * jit_skipped.
+ *
+ * Takes 10 ms, or a large object's time, and what it removes.  Returns whether there is more to
+ * read, at the next call.
  */
-void hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once);
+bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once);
 
 #endif

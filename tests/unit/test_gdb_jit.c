@@ -53,9 +53,19 @@ static const char *name_at(uint64_t address)
 	return name.system_name;
 }
 
+/* Returns how many calls it took. */
+static unsigned look_if(bool at_once)
+{
+	unsigned count = 1;
+
+	while (hs_gdb_jit_read(&gdb, &map, at_once))
+		count++;
+	return count;
+}
+
 static void look(void)
 {
-	hs_gdb_jit_read(&gdb, &map, true);
+	look_if(true);
 }
 
 /* An object with one function of 256 bytes at address. */
@@ -207,15 +217,15 @@ static void a_list_is_read_when_it_is_time(void)
 	begin();
 	compile(0, 0x1000, "first");
 	enter(0);
-	hs_gdb_jit_read(&gdb, &map, false);
+	look_if(false);
 	CHECK_STR(name_at(0x1000), "first");
 	gdb.again_ns = UINT64_MAX;
 	compile(1, 0x2000, "second");
 	enter(1);
-	hs_gdb_jit_read(&gdb, &map, false);
+	look_if(false);
 	CHECK_STR(name_at(0x2000), "");
 	gdb.again_ns = 0;
-	hs_gdb_jit_read(&gdb, &map, false);
+	look_if(false);
 	CHECK_STR(name_at(0x2000), "second");
 	end();
 }
@@ -325,6 +335,45 @@ static void the_list_may_change_while_it_is_read(void)
 	}
 }
 
+/* A fork does not wait for a whole list: each call reads a part. */
+static void long_lists_are_read_in_parts(void)
+{
+	enum { ENTRIES = 60000 };
+	struct entry *many = calloc(ENTRIES, sizeof *many);
+
+	begin();
+	compile(0, 0x1000, "first");
+	compile(1, 0x2000, "many");
+	compile(2, 0x3000, "last");
+	enter(2);
+	for (size_t i = 0; i < ENTRIES; i++) {
+		many[i].start = images[1].data;
+		many[i].bytes = images[1].bytes;
+		many[i].next = i > 0 ? &many[i - 1] : &entries[2];
+	}
+	entries[0].next = &many[ENTRIES - 1];
+	test_jit_descriptor.first = &entries[0];
+	CHECK(hs_gdb_jit_read(&gdb, &map, true));
+	CHECK_STR(name_at(0x1000), "first");
+	CHECK_STR(name_at(0x3000), "");
+	CHECK(look_if(true) >= 2);
+	CHECK_STR(name_at(0x3000), "last");
+	/* What was taken out behind the place that it has come to is noticed the next time. */
+	test_jit_descriptor.action = 7;
+	CHECK(hs_gdb_jit_read(&gdb, &map, true));
+	test_jit_descriptor.first = entries[0].next;
+	look();
+	CHECK_STR(name_at(0x1000), "first");
+	look();
+	CHECK_STR(name_at(0x1000), "");
+	CHECK_STR(name_at(0x3000), "last");
+	/* And it may end before its time. */
+	test_jit_descriptor.action = 9;
+	CHECK(hs_gdb_jit_read(&gdb, &map, true));
+	end();
+	free(many);
+}
+
 static void a_list_is_gone_with_its_library(void)
 {
 	struct descriptor *page =
@@ -408,6 +457,7 @@ int main(void)
 	RUN(damaged_objects_are_passed_over);
 	RUN(damaged_symbols_are_passed_over);
 	RUN(the_list_may_change_while_it_is_read);
+	RUN(long_lists_are_read_in_parts);
 	RUN(a_list_is_gone_with_its_library);
 	RUN(works_on_after_an_allocation_failed);
 	RUN(a_descriptor_is_found_by_its_name);
