@@ -65,6 +65,7 @@ struct hs_view {
 	const struct hs_view_row *rows; /* no two with the same stack and labels; none all zero */
 	size_t row_count;
 	bool is_delta; /* the rows' values are since since_ns; in use may be < 0 */
+	bool is_partial; /* is_delta: there are more rows, for the next profile */
 	const struct hs_view_heap *heaps; /* by number; NULL: there is nothing in the view */
 
 	/*

@@ -43,11 +43,22 @@ static bool grow_base(struct hs_delta *delta, uint32_t count, uint32_t capacity)
 	return true;
 }
 
+uint32_t hs_delta_rows(const struct hs_delta *delta, const struct hs_interner *rows)
+{
+	bool is_limited = delta->most_rows != 0 && delta->most_rows < rows->used;
+
+	return is_limited ? delta->most_rows : rows->used;
+}
+
 bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows)
 {
+	uint32_t most = hs_delta_rows(delta, rows);
+
 	if (!grow_base(delta, rows->count, rows->capacity))
 		return false;
-	delta->pending = hs_arena_alloc(((size_t)rows->used + 1) * sizeof *delta->pending);
+	delta->is_partial = false;
+	delta->pending_room = most;
+	delta->pending = hs_arena_alloc(((size_t)most + 1) * sizeof *delta->pending);
 	memcpy(delta->lost_pending, delta->lost_base, sizeof delta->lost_pending);
 	memcpy(delta->carry_pending, delta->carry, sizeof delta->carry_pending);
 	return delta->pending != NULL;
@@ -88,6 +99,10 @@ bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_V
 	memcpy(pending->shown.values, values, sizeof pending->shown.values);
 	if (!subtract(values, &delta->base[row]))
 		return false;
+	if (delta->pending_count == delta->pending_room) {
+		delta->is_partial = true;
+		return false;
+	}
 	delta->pending_count++;
 	if (delta->base[row].values[0] == 0)
 		carry_over(delta, values);
@@ -143,6 +158,11 @@ void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows)
 void hs_producer_write_deltas(struct hs_producer *producer)
 {
 	producer->delta.is_on = true;
+}
+
+void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)
+{
+	producer->delta.most_rows = rows;
 }
 
 void hs_producer_forget_written(struct hs_producer *producer)

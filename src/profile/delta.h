@@ -11,6 +11,9 @@
  * begins at 0, and rounding with it; what that leaves over is carried to rows that are new, so
  * that sums over all rows stay right.
  *
+ * Where memory is short a profile has room for some of the rows that differ only; the others wait
+ * for the next one, as what could not be written does.
+ *
  * Threads: the producer's.  Memory: the arena, 32 bytes a row, and 40 for each that a
  * profile has while it is written.
  */
@@ -38,12 +41,15 @@ struct hs_shown_row {
 /* All zero: profiles are not of differences. */
 struct hs_delta {
 	bool is_on;
+	uint32_t most_rows; /* that differ, in a profile; 0: all */
+	bool is_partial;    /* the profile under way has no room for some */
 	struct hs_shown *base; /* by row number; of rows from base_count on: nothing was shown */
 	uint32_t base_count;
 	uint32_t base_capacity;
 	struct hs_shown lost_base[HS_HEAP_LIMIT]; /* of the [lost] rows */
 	struct hs_shown_row *pending;
 	uint32_t pending_count;
+	uint32_t pending_room; /* one less than there is */
 	struct hs_shown lost_pending[HS_HEAP_LIMIT];
 	/* Of the rows that were dropped, objects and bytes; units of 1 / HS_WEIGHT_ONE. */
 	unsigned __int128 dropped[HS_HEAP_LIMIT][2]; /* all that was allocated */
@@ -53,10 +59,16 @@ struct hs_delta {
 
 void hs_delta_fini(struct hs_delta *delta);
 
+/* How many rows that differ a profile has room for. */
+uint32_t hs_delta_rows(const struct hs_delta *delta, const struct hs_interner *rows);
+
 /* A profile of these rows begins.  Returns false when the arena is used up. */
 bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows);
 
-/* Make a row's values of now differences.  Returns whether one of them is not 0. */
+/*
+ * Make a row's values of now differences.  Returns whether one of them is not 0, and the profile
+ * has room for it: what finds none is in the next.
+ */
 bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES]);
 

@@ -124,6 +124,12 @@ void hs_producer_keep_peak(struct hs_producer *producer);
 /* Let profiles be of differences: see profile/delta.h.  Before the first record. */
 void hs_producer_write_deltas(struct hs_producer *producer);
 
+/*
+ * The next profiles of differences have so many rows at most, 0: all; the rest is in those that
+ * follow, and until then a profile is partial (struct hs_view).
+ */
+void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows);
+
 /* In a forked child, whose first profile has all that is in the books. */
 void hs_producer_forget_written(struct hs_producer *producer);
 

@@ -245,6 +245,7 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 	view->rows = snapshot->rows;
 	view->row_count = snapshot->row_count;
 	view->is_delta = is_delta(snapshot);
+	view->is_partial = view->is_delta && snapshot->producer->delta.is_partial;
 	view->heaps = snapshot->heaps;
 	view->stack = stack;
 	view->stack_context = snapshot;

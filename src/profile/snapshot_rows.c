@@ -116,9 +116,9 @@ struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t
 					  uint32_t *count, struct hs_view_heap *heaps)
 {
 	const struct hs_interner *table = &producer->tracker.rows;
-	struct hs_view_row *rows =
-		hs_arena_alloc(((size_t)table->used + HS_HEAP_LIMIT) * sizeof *rows);
 	bool differences = producer->delta.is_on && peak_heap == HS_HEAP_NONE;
+	uint32_t most = differences ? hs_delta_rows(&producer->delta, table) : table->used;
+	struct hs_view_row *rows = hs_arena_alloc(((size_t)most + HS_HEAP_LIMIT) * sizeof *rows);
 
 	*count = 0;
 	if (rows != NULL && differences &&

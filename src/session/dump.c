@@ -28,6 +28,14 @@
 /* One profile is written at a time; the paths are too large for a stack of ours. */
 static struct hs_dump_file dump_file = {.fd = -1};
 
+/*
+ * Rows of a file of differences, at most, where there is no memory for all; by halves as few as
+ * the second.  And so many of such files at a time: in the meantime the program goes on.
+ */
+#define PART_ROWS (1u << 18)
+#define PART_LEAST_ROWS (1u << 10)
+#define MOST_PARTS 100
+
 /* Of that file, while it is written. */
 static struct hs_gzip_writer *writer;
 
@@ -231,29 +239,56 @@ static void end_delta(const struct hs_view *view)
 		hs_producer_drop_spent(hs_session.producer, hs_threads_pause, NULL);
 }
 
-/* peak_heap: of its highest memory in use; HS_HEAP_NONE: of now. */
-static bool write_one(const char *reason, uint32_t peak_heap)
+/*
+ * A file of so many rows at most, 0: all.  Returns 0 or -errno.  *out: for hs_snapshot_destroy(),
+ * and the view's until then.
+ */
+static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows, char *path,
+		   struct hs_view *view, bool *hides_program, struct hs_snapshot_view **out)
 {
-	static char path[HS_PATH_BYTES];
 	static struct comments comments;
 	struct hs_session *session = &hs_session;
+	int error;
+
+	hs_producer_bound_delta(session->producer, rows);
+	*view = (struct hs_view){.period_bytes = hs_options.interval_bytes};
+	set_times(view, hs_sys_realtime_ns(), peak_heap);
+	*out = hs_snapshot_create(session->producer, session->table, &hs_options, peak_heap,
+				  hs_threads_pause, NULL, view);
+	if (*out == NULL)
+		return -ENOMEM;
+	*hides_program = hs_snapshot_hides_main(*out);
+	describe(&comments, view, name, *hides_program);
+	error = write_named(view, name, path);
+	if (error == 0)
+		hs_snapshot_written(*out);
+	return error;
+}
+
+/*
+ * peak_heap: of its highest memory in use; HS_HEAP_NONE: of now.  Without memory for all
+ * differences of now there are those that fit, and *more is set.
+ */
+static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
+{
+	static char path[HS_PATH_BYTES];
+	struct hs_session *session = &hs_session;
 	bool peak = peak_heap != HS_HEAP_NONE;
-	uint64_t now_ns = hs_sys_realtime_ns();
 	struct hs_dump_name name = {
 		.program = session->program,
 		.reason = reason,
 		.pid = (pid_t)session->process_id,
 		.number = peak ? 0 : session->dump_number + 1,
-		.time_s = now_ns / 1000000000u,
+		.time_s = hs_sys_realtime_ns() / 1000000000u,
 		.inherited = session->forked || session->descendant,
 	};
-	struct hs_view view = {.period_bytes = hs_options.interval_bytes};
+	struct hs_view view;
 	struct hs_snapshot_view *snapshot;
 	uint64_t start_ns, bookkeeping_ns;
 	bool hides_program = true; /* as long as it is not known */
-	int error = -ENOMEM;
+	uint32_t rows = PART_ROWS;
+	int error;
 
-	set_times(&view, now_ns, peak_heap);
 	path[0] = '\0';
 	if (!peak && session->executed && session->dump_number == 0)
 		hs_dump_name_expand_free(hs_options.output, &name, path, sizeof path);
@@ -261,15 +296,13 @@ static bool write_one(const char *reason, uint32_t peak_heap)
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
-	snapshot = hs_snapshot_create(session->producer, session->table, &hs_options, peak_heap,
-				      hs_threads_pause, NULL, &view);
-	if (snapshot != NULL) {
-		hides_program = hs_snapshot_hides_main(snapshot);
-		describe(&comments, &view, &name, hides_program);
-		error = write_named(&view, &name, path);
-		if (error == 0)
-			hs_snapshot_written(snapshot);
+	error = try_one(&name, peak_heap, 0, path, &view, &hides_program, &snapshot);
+	while (error == -ENOMEM && hs_options.delta && !peak && rows >= PART_LEAST_ROWS) {
+		hs_snapshot_destroy(snapshot);
+		error = try_one(&name, peak_heap, rows, path, &view, &hides_program, &snapshot);
+		rows /= 2;
 	}
+	*more = error == 0 && view.is_partial;
 	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
 				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));
 	report(&name, &view, path, error);
@@ -288,17 +321,21 @@ static void write_peak(uint32_t heap)
 {
 	uint64_t peak_ns = hs_producer_peak_ns(hs_session.producer, heap);
 	char reason[sizeof "peak-" + HS_HEAP_NAME_BYTES];
+	bool more;
 
 	if (peak_ns == 0 || peak_ns == peaks_written_ns[heap])
 		return;
 	hs_format(reason, sizeof reason, heap == HS_HEAP_MALLOC ? "peak" : "peak-%s",
 		  hs_heaps[heap].name);
-	if (write_one(reason, heap))
+	if (write_one(reason, heap, &more))
 		peaks_written_ns[heap] = peak_ns;
 }
 
 bool hs_dump_write(const char *reason)
 {
+	bool written, more;
+	int parts = 0;
+
 	if (hs_options.stream[0] != '\0') {
 		hs_stream_flush();
 		return false;
@@ -306,7 +343,10 @@ bool hs_dump_write(const char *reason)
 	hs_heaps_check_names();
 	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
 		write_peak(heap);
-	return write_one(reason, HS_HEAP_NONE);
+	do
+		written = write_one(reason, HS_HEAP_NONE, &more);
+	while (more && ++parts < MOST_PARTS);
+	return written;
 }
 
 const char *hs_dump_last_path(void)
