@@ -161,18 +161,31 @@ static void call_foreign_free(void)
 
 void hs_next_resolve_all(void)
 {
+	/*
+	 * The message of a name that is not there is freed by the look-up of the next one that is
+	 * not, and the free of tcmalloc's debugging variant calls operator new, which must not come
+	 * here: the message would be freed twice.  Until the next ones are known malloc serves.
+	 */
+	if (hs_next.new_mode == HS_NEW_UNKNOWN)
+		hs_next.new_mode = HS_NEW_FALLBACK;
 	hs_next_resolve();
 	call_foreign_free();
 	find_foreign_realloc();
-	/* A name that is not there makes dlerror() allocate: malloc is known by now. */
+	/*
+	 * The message is allocated too, so first come those that are there, then what free calls:
+	 * what one operator new gave is for its own delete.
+	 */
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(hs_next, name);
-	HS_NEXT_C(LOOK_UP_C)
-#undef LOOK_UP_C
 #define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(hs_next, name);
+	HS_NEXT_LIBC(LOOK_UP_C)
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
-	HS_NEXT_NEW(LOOK_UP_NAMED)
-	HS_NEXT_DELETE(LOOK_UP_NAMED)
+	HS_NEXT_PLAIN_NEW(LOOK_UP_NAMED)
+	HS_NEXT_PLAIN_DELETE(LOOK_UP_NAMED)
+	HS_NEXT_ALIGNED_NEW(LOOK_UP_NAMED)
+	HS_NEXT_ALIGNED_DELETE(LOOK_UP_NAMED)
+	HS_NEXT_OPTIONAL(LOOK_UP_C)
 #undef LOOK_UP_NAMED
+#undef LOOK_UP_C
 	/* What was not found is not the program's error. */
 	(void)dlerror();
 	hs_next.new_mode = new_mode();

@@ -27,28 +27,19 @@
 	X(void *, calloc, (size_t count, size_t size))                                             \
 	X(void *, realloc, (void *block, size_t size))
 
-/* Others: may be NULL. */
-#define HS_NEXT_C(X)                                                                               \
+/* Others that each C library has. */
+#define HS_NEXT_LIBC(X)                                                                            \
 	X(int, posix_memalign, (void **out, size_t alignment, size_t size))                        \
 	X(void *, aligned_alloc, (size_t alignment, size_t size))                                  \
 	X(void *, memalign, (size_t alignment, size_t size))                                       \
 	X(void *, valloc, (size_t size))                                                           \
 	X(void *, pvalloc, (size_t size))                                                          \
 	X(size_t, malloc_usable_size, (void *block))                                               \
-	X(void, free_sized, (void *block, size_t size))                                            \
-	X(void, free_aligned_sized, (void *block, size_t alignment, size_t size))                  \
-	X(void *, mallocx, (size_t size, int flags))                                               \
-	X(void *, rallocx, (void *block, size_t size, int flags))                                  \
-	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))                    \
-	X(void, dallocx, (void *block, int flags))                                                 \
-	X(void, sdallocx, (void *block, size_t size, int flags))                                   \
 	X(int, execve, (const char *path, char *const argv[], char *const envp[]))                 \
 	X(int, execv, (const char *path, char *const argv[]))                                      \
 	X(int, execvp, (const char *file, char *const argv[]))                                     \
 	X(int, execvpe, (const char *file, char *const argv[], char *const envp[]))                \
 	X(int, fexecve, (int fd, char *const argv[], char *const envp[]))                          \
-	X(int, execveat, (int directory, const char *path, char *const argv[],                     \
-			  char *const envp[], int flags))                                          \
 	X(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,               \
 				void *(*start)(void *), void *argument))                           \
 	X(void, pthread_exit, (void *result))                                                      \
@@ -69,6 +60,20 @@
 	X(int, dlclose, (void *handle))                                                            \
 	X(void, _exit, (int status))                                                               \
 	X(void, _Exit, (int status))
+
+/* Those that may be NULL. */
+#define HS_NEXT_OPTIONAL(X)                                                                        \
+	X(void, free_sized, (void *block, size_t size))                                            \
+	X(void, free_aligned_sized, (void *block, size_t alignment, size_t size))                  \
+	X(void *, mallocx, (size_t size, int flags))                                               \
+	X(void *, rallocx, (void *block, size_t size, int flags))                                  \
+	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))                    \
+	X(void, dallocx, (void *block, int flags))                                                 \
+	X(void, sdallocx, (void *block, size_t size, int flags))                                   \
+	X(int, execveat, (int directory, const char *path, char *const argv[],                     \
+			  char *const envp[], int flags))
+
+#define HS_NEXT_C(X) HS_NEXT_LIBC(X) HS_NEXT_OPTIONAL(X)
 
 /* X(name, arguments, their names): of the process, so by libc of each of its threads.  All int. */
 #define HS_NEXT_RIGHTS(X)                                                                          \

@@ -141,7 +141,7 @@ expected=0
 
 # The program's allocator, linked, or preloaded by itself.
 kind 'allocator'
-for allocator in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
+for allocator in jemalloc tcmalloc tcmalloc_minimal tcmalloc_minimal_debug mimalloc; do
 	if ! build "with_$allocator" victim_loader.c -pthread -Wl,--no-as-needed -l$allocator -ldl; then
 		skip_case $allocator "no lib$allocator.so"
 		continue
@@ -156,6 +156,8 @@ for allocator in jemalloc tcmalloc tcmalloc_minimal mimalloc; do
 		# shellcheck disable=SC2086
 		beside '' "$shared" "${allocator}_after_$word" 1 -- "$victim" $mode
 	done
+	# A program that may not be position-independent, and so has a free of its own, a jump.
+	beside '' "$shared" "${allocator}_after_python" any -- "$python" -c 'print(1)'
 done
 
 # A program's own malloc is not the library's business, whether it stands alone or passes on.
