@@ -58,33 +58,37 @@ void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 }
 
 /*
- * How much of a stack can be read, without reading it: the kernel fetches a set of signals from
- * each page, and then does not know what to do with it.  All of it where a filter refuses that.
+ * How much of the thread's own stack can be read, without reading it: the kernel fetches a set of
+ * signals from each page, and then does not know what to do with it (EINVAL).  Where a filter
+ * refuses that, what is left of the page.  Faster than a copy by the kernel (64 KiB: 2 us and not
+ * 4.6), and allowed in programs that do not allow that.
  * Not inlined, and the bare call: a program's stack may be small.
  */
 static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t bytes)
 {
-	uintptr_t page = (sp | (PAGE_BYTES - 1)) + 1;
+	uintptr_t page = sp + -sp % PAGE_BYTES;
 
 	for (; page < sp + bytes; page += PAGE_BYTES)
-		if (hs_arch_syscall(SYS_rt_sigprocmask, -1, (long)page, 0, 8, 0, 0) == -EFAULT)
+		if (hs_arch_syscall(SYS_rt_sigprocmask, -1, (long)page, 0, 8, 0, 0) != -EINVAL)
 			return page - sp;
 	return bytes;
 }
 
 /*
- * How many bytes the kernel has copied, by its result got: fewer up to a page without access.
- * certain: those that are there beyond doubt, or as good as, and are copied where a seccomp filter
- * refuses the call.  Not around the call: it would be one frame more on a small stack.
+ * How many bytes of a stack of unknown bounds the kernel has copied, by its result got: fewer up
+ * to a page without access.  Where a seccomp filter refuses the call, what is left of the page: it
+ * is the return address's, just below the stack pointer, which is mapped.
+ * Not around the call: it would be one frame more on a small stack.
  */
-static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_t bytes,
-			     size_t certain)
+static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_t bytes)
 {
+	size_t certain = -sp % PAGE_BYTES;
+
 	if (got >= 0)
 		return (size_t)got;
 	if (got == -EFAULT)
 		return 0; /* the stack ends at the stack pointer */
-	bytes = bytes > certain ? certain : readable_bytes(sp, bytes);
+	bytes = bytes > certain ? certain : bytes;
 	hs_arch_copy(to, (const void *)sp, bytes);
 	return bytes;
 }
@@ -103,19 +107,19 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 	const struct hs_stack_plan *plan = &thread->sample.stack;
 	size_t bytes = room;
 
-	if (hs_likely(plan->is_known && hs_thread_has_read(thread, sp, bytes))) {
+	if (hs_likely(plan->is_known)) {
+		if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes))) {
+			bytes = readable_bytes(sp, bytes);
+			if (bytes == room)
+				note_read(thread, sp, sp + bytes);
+		}
 		hs_arch_copy(record->stack, (const void *)sp, bytes);
 	} else {
-		/* The return address's page, just below the stack pointer, is mapped. */
-		size_t certain = plan->is_known ? bytes : -sp % PAGE_BYTES;
 		ssize_t got =
 			hs_sys_process_vm_read((pid_t)record->tid, sp, record->stack, bytes);
 
-		bytes = copied(got, record->stack, sp, bytes, certain);
-		if (!plan->is_known)
-			hs_stats_add(stack_unknown, 1);
-		else if (bytes == room)
-			note_read(thread, sp, sp + bytes);
+		bytes = copied(got, record->stack, sp, bytes);
+		hs_stats_add(stack_unknown, 1);
 	}
 	record->stack_bytes = (uint32_t)bytes;
 	if (hs_unlikely(plan->is_cut || bytes < room))

@@ -43,10 +43,13 @@ filtered setuid later errno all
 # Without ptrace, as in many containers: the profile is whole.
 hostile no-ptrace 1 HEAPSAMPLE_BLOCK=0 -- "$victim" start errno ptrace process_vm_readv
 
-# Those that the profiler's threads make and the program's do not.
+# Those that the profiler's threads make and the program's do not (process_vm_readv: not on a
+# thread's own stack).
 kind seccomp-kill
-for call in openat rseq read renameat2; do
+for call in openat rseq read renameat2 process_vm_readv; do
 	filtered $call start kill all
 	filtered $call later kill all
 done
+filtered process_vm_readv start kill
+filtered process_vm_readv later kill
 finish_cases

@@ -127,6 +127,18 @@ static void install(char **calls, uint32_t action)
 	check(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0, "seccomp");
 }
 
+/* Where no sample has looked at the stack before. */
+static SITE unsigned long churn_deeper(int frames)
+{
+	char room[5000], *kept = room;
+	unsigned long sum;
+
+	USE(kept);
+	sum = frames > 0 ? churn_deeper(frames - 1) : churn(500);
+	USE(kept);
+	return sum;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long sum = 0;
@@ -142,7 +154,7 @@ int main(int argc, char **argv)
 	if (strcmp(argv[argc - 1], "setuid") == 0)
 		printf("%d\n", setuid(getuid()));
 	for (int i = 0; i < 10; i++)
-		sum += churn(500);
+		sum += churn_deeper(i);
 	printf("%lu\n", sum);
 	fflush(stdout);
 	return 5;

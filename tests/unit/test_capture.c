@@ -88,7 +88,32 @@ static void test_guard_page_in_the_stack(void)
 	CHECK_INT(out.record.stack_bytes, 2 * PAGE);
 	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack, 2 * PAGE));
 	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, 3 * PAGE));
+	/* The stack pointer may be where no access is. */
+	run(&thread, (uintptr_t)stack + 2 * PAGE, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 0);
+	CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
 	munmap(stack, 5 * PAGE);
+}
+
+static long no_reading(long number)
+{
+	CHECK(number != SYS_process_vm_readv);
+	return 0;
+}
+
+/* A filter may kill who makes that call. */
+static void test_known_stack_is_not_read_by_the_kernel(void)
+{
+	static unsigned char stack[20000];
+	struct hs_thread_state thread = {
+		.stack_low = (uintptr_t)stack,
+		.stack_high = (uintptr_t)stack + sizeof stack,
+	};
+
+	hs_sys_fault = no_reading;
+	run(&thread, (uintptr_t)stack + 100, LIMIT);
+	hs_sys_fault = NULL;
+	CHECK_INT(out.record.stack_bytes, sizeof stack - 100);
 }
 
 static void test_read_again_further_down(void)
@@ -272,6 +297,7 @@ int main(void)
 {
 	RUN(test_known_stack);
 	RUN(test_guard_page_in_the_stack);
+	RUN(test_known_stack_is_not_read_by_the_kernel);
 	RUN(test_read_again_further_down);
 	RUN(test_coroutine_stack);
 	RUN(test_coroutine_stack_read_refused);
