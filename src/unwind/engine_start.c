@@ -43,11 +43,21 @@ static bool check(struct hs_libunwind_engine *engine, void (*drop)(struct hs_unw
 	return false;
 }
 
+int hs_engine_load(struct hs_libunwind_engine *engine)
+{
+	int error = hs_libunwind_engine_load(engine);
+
+	if (error < 0)
+		hs_engine_log_unused("it is not installed, cannot be opened or lacks functions",
+				     error);
+	return error;
+}
+
 int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
 		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder)
 {
-	const char *problem = "it is not installed, cannot be opened or lacks functions";
-	int error = hs_libunwind_engine_load(engine);
+	const char *problem = "there is no memory for it";
+	int error = hs_libunwind_engine_start(engine);
 
 	if (error == 0) {
 		/* Also where the table has been read before: libunwind itself is new. */

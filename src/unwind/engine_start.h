@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gets libunwind ready: loads it, and finds out by a known stack which form of its structures the
- * installed release has.
+ * Gets libunwind ready, in two steps: loads it, and, when a frame wants it, calls it, which has
+ * releases before 1.8 open a pipe for good, and finds out by a known stack which form of its
+ * structures the installed one has.
  *
- * Called on: the unwinding worker.  Blocks: on the loader's lock.
+ * Called on: the unwinding worker.  On failure one line is logged, and -errno returned: the engine
+ * is not to be used.
  */
 #ifndef HS_UNWIND_ENGINE_START_H
 #define HS_UNWIND_ENGINE_START_H
@@ -13,9 +15,12 @@
 
 struct hs_unwinder;
 
+/* Blocks: on the loader's lock. */
+int hs_engine_load(struct hs_libunwind_engine *engine);
+
 /*
- * Load and check.  table is read; drop is called with unwinder where what is cached of it may be
- * stale.  On failure one line is logged, and -errno returned: the engine is not to be used.
+ * Of a loaded one.  table is read; drop is called with unwinder where what is cached of it may be
+ * stale.
  */
 int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
 		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder);

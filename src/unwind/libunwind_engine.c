@@ -280,19 +280,19 @@ static int find_entry_points(struct entry_points *call, void *library)
 
 int hs_libunwind_engine_load(struct hs_libunwind_engine *engine)
 {
+	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
+
+	return library == NULL ? -ENOENT : find_entry_points(&engine->call, library);
+}
+
+int hs_libunwind_engine_start(struct hs_libunwind_engine *engine)
+{
 	/* Newer releases have more accessors, optional ones at the end. */
 	union {
 		unw_accessors_t accessors;
 		void *room[32];
 	} own = {.room = {NULL}};
-	void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	int error;
 
-	if (library == NULL)
-		return -ENOENT;
-	error = find_entry_points(&engine->call, library);
-	if (error < 0)
-		return error;
 	own.accessors.find_proc_info = find_proc_info;
 	own.accessors.put_unwind_info = put_unwind_info;
 	own.accessors.get_dyn_info_list_addr = get_dyn_info_list_addr;

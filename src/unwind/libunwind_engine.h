@@ -48,11 +48,10 @@ struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_t
 						       struct hs_memory_cache *memory);
 void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine);
 
-/*
- * Load libunwind.  Blocks: on the loader's lock.  Returns 0, -ENOENT (no library),
- * -ENOSYS (it lacks a function) or -ENOMEM.
- */
+/* Load libunwind.  Blocks: on the loader's lock.  Returns 0, -ENOENT or -ENOSYS (a function). */
 int hs_libunwind_engine_load(struct hs_libunwind_engine *engine);
+/* Call it for the first time.  Returns 0 or -ENOMEM. */
+int hs_libunwind_engine_start(struct hs_libunwind_engine *engine);
 void hs_libunwind_engine_set_layout(struct hs_libunwind_engine *engine,
 				    enum hs_libunwind_layout layout);
 

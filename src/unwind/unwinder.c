@@ -24,7 +24,7 @@ struct hs_unwinder {
 	struct hs_memory_cache *memory;
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
-	enum { ENGINE_NOT_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
+	enum { ENGINE_NOT_LOADED, ENGINE_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
 	enum hs_leave (*before_engine)(bool is_first); /* NULL: nothing to do */
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
@@ -105,9 +105,9 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	int error = hs_engine_start(unwinder->engine, unwinder->table, drop_stale_caches, unwinder);
+	int error = hs_engine_load(unwinder->engine);
 
-	unwinder->engine_state = error == 0 ? ENGINE_READY : ENGINE_UNUSABLE;
+	unwinder->engine_state = error == 0 ? ENGINE_LOADED : ENGINE_UNUSABLE;
 	return error;
 }
 
@@ -122,8 +122,16 @@ static bool may_use_engine(struct hs_unwinder *unwinder)
 		leave = unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED);
 	if (leave == HS_LEAVE_NEVER)
 		unwinder->engine_state = ENGINE_UNUSABLE;
-	return leave == HS_LEAVE_GIVEN &&
-	       (unwinder->engine_state == ENGINE_READY || hs_unwinder_load_engine(unwinder) == 0);
+	if (leave != HS_LEAVE_GIVEN)
+		return false;
+	if (unwinder->engine_state == ENGINE_NOT_LOADED)
+		hs_unwinder_load_engine(unwinder);
+	if (unwinder->engine_state == ENGINE_LOADED)
+		unwinder->engine_state = hs_engine_start(unwinder->engine, unwinder->table,
+							 drop_stale_caches, unwinder) == 0
+						 ? ENGINE_READY
+						 : ENGINE_UNUSABLE;
+	return unwinder->engine_state == ENGINE_READY;
 }
 
 /* The mapping of an address, re-reading the maps if need be. */

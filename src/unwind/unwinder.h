@@ -59,10 +59,10 @@ void hs_unwinder_begin_batch(struct hs_unwinder *unwinder);
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder);
 
 /*
- * Load libunwind and check it, as is done otherwise for the first frame that no row leads out of.
- * The worker.  Blocks: on the loader's lock.  On failure one line is logged,
- * stacks end at such frames with an HS_PSEUDO_UNWIND_ERROR from then on (unwind_no_engine),
- * and -errno is returned.
+ * Load libunwind, as is done otherwise for the first frame that no row leads out of, when it is
+ * also called and checked.  The worker.  Blocks: on the loader's lock.  On failure one line is
+ * logged, stacks end at such frames with an HS_PSEUDO_UNWIND_ERROR from then on
+ * (unwind_no_engine), and -errno is returned.
  * Not in a forked child whose parent was unwinding at that moment: libunwind has
  * process-wide locks, which would stay taken.
  */

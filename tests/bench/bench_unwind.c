@@ -108,7 +108,8 @@ static int make_unwinders(void)
 		return -1;
 	memory = hs_memory_cache_create(table);
 	engine = hs_libunwind_engine_create(table, memory);
-	if (engine == NULL || hs_libunwind_engine_load(engine) < 0)
+	if (engine == NULL || hs_libunwind_engine_load(engine) < 0 ||
+	    hs_libunwind_engine_start(engine) < 0)
 		return -1;
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
 		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);

@@ -120,6 +120,25 @@ expect_status 0
 [ "$(head -n 1 "$out.stdout")" = True ] || fail "descriptors: the stream is not open"
 ! grep -e "$directory/s\." -e "$directory/d\." "$out.stdout" >&2 || fail "descriptors: inherited"
 
+# Nor does a program miss one: its next is the lowest again once the profiler is at rest, which has
+# libunwind by then.
+next_descriptor='import os, sys, time
+def has_libunwind():
+    return "libunwind" in open("/proc/self/maps").read()
+def next_descriptor():
+    fd = os.open("/dev/null", os.O_RDONLY)
+    os.close(fd)
+    return fd
+end = time.monotonic() + 10
+while len(sys.argv) > 1 and time.monotonic() < end and \
+        (not has_libunwind() or next_descriptor() != int(sys.argv[1])):
+    time.sleep(0.05)
+print(next_descriptor())'
+lowest=$("$python" -c "$next_descriptor")
+run_profiled lowest HEAPSAMPLE_INTERVAL=1 -- "$python" -c "$next_descriptor" "$lowest"
+expect_status 0
+[ "$(cat "$out.stdout")" = "$lowest" ] || fail "lowest: $(cat "$out.stdout"), not $lowest"
+
 # Nothing that can be written to and executed, and no more that can be executed than the
 # library and libunwind.  Copies of stacks are not in a core dump.
 run_profiled mappings HEAPSAMPLE_INTERVAL=1 -- \

@@ -131,7 +131,7 @@ static bool begin(void)
 	memory = hs_memory_cache_create(table);
 	engine = hs_libunwind_engine_create(table, memory);
 	rows = hs_unwind_rows_create(memory);
-	if (hs_libunwind_engine_load(engine) < 0)
+	if (hs_libunwind_engine_load(engine) < 0 || hs_libunwind_engine_start(engine) < 0)
 		return false;
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {

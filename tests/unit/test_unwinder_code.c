@@ -321,6 +321,7 @@ static void test_closed_library(void)
 		hs_unwinder_destroy(unwinder);
 		unwinder = hs_unwinder_create(table, NULL);
 		CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
+		CHECK_INT(hs_mapping_table_refresh(table), 0);
 		unwind();
 		CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 		CHECK_INT(frames[1].mapping, HS_MAPPING_UNKNOWN);

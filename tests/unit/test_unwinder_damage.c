@@ -142,6 +142,7 @@ static void test_layout_of_another_release(void)
 	memory = hs_memory_cache_create(table);
 	engine = hs_libunwind_engine_create(table, memory);
 	CHECK_INT(hs_libunwind_engine_load(engine), 0);
+	CHECK_INT(hs_libunwind_engine_start(engine), 0);
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
 		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
 		hs_libunwind_engine_flush(engine);

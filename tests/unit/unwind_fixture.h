@@ -68,6 +68,7 @@ static inline void begin_with_own(uintptr_t own)
 {
 	begin_unloaded(own, NULL);
 	CHECK_INT(hs_unwinder_load_engine(unwinder), 0);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
 }
 
 static inline void begin(void)
