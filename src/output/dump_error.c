@@ -34,7 +34,9 @@ const char *hs_dump_error_text(int error)
 	case -ENFILE:
 		return "too many open files";
 	case -ENOMEM:
-		return "out of HEAPSAMPLE_MEMORY";
+		return "out of HEAPSAMPLE_MEMORY, or at a limit of memory";
+	case -ENOSYS:
+		return "a system call is refused";
 	default:
 		return "error";
 	}

@@ -452,6 +452,16 @@ static void change_of_directory_does_no_harm(void)
 	CHECK_INT(entries(), 0);
 }
 
+static void errors_have_words(void)
+{
+	CHECK_STR(hs_dump_error_text(-ENOSPC), "no space left on the device");
+	CHECK_STR(hs_dump_error_text(-ENOSYS), "a system call is refused");
+	/* The arena's budget, and what setrlimit() leaves the process. */
+	CHECK(strstr(hs_dump_error_text(-ENOMEM), "HEAPSAMPLE_MEMORY") != NULL);
+	CHECK(strstr(hs_dump_error_text(-ENOMEM), "limit") != NULL);
+	CHECK_STR(hs_dump_error_text(-ENOTTY), "error");
+}
+
 int main(void)
 {
 	const char *base = getenv("TMPDIR");
@@ -476,6 +486,7 @@ int main(void)
 	RUN(read_only_directory_is_refused);
 	RUN(failed_commit_leaves_the_old_file);
 	RUN(change_of_directory_does_no_harm);
+	RUN(errors_have_words);
 	CHECK_INT(rmdir(scratch), 0);
 	return CHECK_RESULT();
 }
