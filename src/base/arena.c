@@ -23,7 +23,7 @@
 /* Addresses cost nothing where they are not limited, so free blocks may lie about. */
 #define RANGE_PER_BUDGET 4
 #define RANGE_MIN_BYTES (256 * MIB)
-/* Where the program's address space is limited. */
+/* Where the program's addresses are limited, or its data, as which what is in use counts. */
 #define LIMITED_RANGE_PER_BUDGET 2
 #define LIMITED_RANGE_SHARE 4
 /*
@@ -43,20 +43,32 @@
 HS_HOT struct hs_arena_range hs_arena_range;
 struct hs_arena hs_arena;
 
+static rlim_t soft_limit(int resource)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur;
+}
+
+int hs_arena_limit(void)
+{
+	return soft_limit(RLIMIT_DATA) < soft_limit(RLIMIT_AS) ? RLIMIT_DATA : RLIMIT_AS;
+}
+
 static size_t wanted_range_bytes(size_t budget)
 {
 	size_t wanted = hs_arena_round_up(budget * RANGE_PER_BUDGET, MIB);
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+	rlim_t limit = soft_limit(hs_arena_limit());
 
 	if (wanted < RANGE_MIN_BYTES)
 		wanted = RANGE_MIN_BYTES;
-	hs_syscall(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)&limit, 0, 0);
-	if (limit.rlim_cur == RLIM_INFINITY)
+	if (limit == RLIM_INFINITY)
 		return wanted;
 	if (wanted > budget * LIMITED_RANGE_PER_BUDGET)
 		wanted = budget * LIMITED_RANGE_PER_BUDGET;
-	if (wanted > limit.rlim_cur / LIMITED_RANGE_SHARE)
-		wanted = limit.rlim_cur / LIMITED_RANGE_SHARE;
+	if (wanted > limit / LIMITED_RANGE_SHARE)
+		wanted = limit / LIMITED_RANGE_SHARE;
 	return wanted / MIB * MIB;
 }
 

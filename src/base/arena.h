@@ -12,7 +12,7 @@
  *   the caller drops what it was about to do, counted.
  *
  * Locking: one short lock, taken by profiler threads, during start-up, and where the program limits
- * its addresses (bounded).
+ * its addresses or its data (bounded).
  * A program's thread never waits for it otherwise: its free is put on a lock-free list that the
  * next allocation empties.
  * Errno: preserved by all functions.
@@ -51,8 +51,11 @@ int hs_arena_init(size_t budget_bytes);
 void hs_arena_set_budget(size_t budget_bytes);
 size_t hs_arena_most(void);
 
+/* Which of the program's limits the arena goes by: RLIMIT_AS, or RLIMIT_DATA if that is less. */
+int hs_arena_limit(void);
+
 /*
- * The program may have limited its addresses (RLIMIT_AS), and the arena's count: of those that
+ * The program may have limited its addresses or its data, and the arena's count: of those that
  * nothing has taken it keeps about as many as hs_arena_init() would have reserved under such a
  * limit, and gives the others back, for good.  hs_arena_most() is less then.
  * Called on: any thread, signals blocked.  Blocks: on the arena's lock, 50 ms at most; then nothing

@@ -2,6 +2,8 @@
 /* The sampling interval and the memory budget.  See budget.h.  Runs on the producer. */
 #include "session/budget.h"
 
+#include <sys/resource.h>
+
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -76,9 +78,10 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 /* What bounds the profiler's memory. */
 static const char *memory_bound(void)
 {
-	return hs_session_memory_bytes() < hs_options.memory_bytes
-		       ? "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY"
-		       : "HEAPSAMPLE_MEMORY";
+	if (hs_session_memory_bytes() >= hs_options.memory_bytes)
+		return "HEAPSAMPLE_MEMORY";
+	return hs_arena_limit() == RLIMIT_DATA ? "what RLIMIT_DATA leaves of HEAPSAMPLE_MEMORY"
+					       : "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY";
 }
 
 /* Why the interval rises: each is told once. */

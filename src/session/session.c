@@ -128,7 +128,7 @@ void hs_session_is_limited(int resource)
 {
 	struct hs_undisturbed before;
 
-	if (resource != RLIMIT_AS || hs_on_profiler_thread() ||
+	if ((resource != RLIMIT_AS && resource != RLIMIT_DATA) || hs_on_profiler_thread() ||
 	    hs_sys_getpid() != hs_session.process_id)
 		return;
 	hs_threads_begin_undisturbed(&before);

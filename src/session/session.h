@@ -74,7 +74,7 @@ void hs_session_exec_begins(void);
 void hs_session_library_opens(void);
 
 /*
- * The process has been given a limit; if it is one of addresses it gets back those that the
+ * The process has been given a limit; if it is one of addresses or data it gets back what the
  * profiler does not need.  The program's threads; in a vfork child nothing is done, for the limits
  * are its own and the addresses are not.  Waits 50 ms at most.  Errno: preserved.
  */

@@ -139,7 +139,7 @@ static inline bool hs_session_is_active(void)
 void hs_session_off(const char *reason);
 
 /*
- * HEAPSAMPLE_MEMORY, or what a limit of addresses (RLIMIT_AS) leaves of it: three quarters of the
+ * HEAPSAMPLE_MEMORY, or what a limit (hs_arena_limit()) leaves of it: three quarters of the
  * arena's, for free blocks lie about in the others.  Any thread.
  */
 uint64_t hs_session_memory_bytes(void);

@@ -105,17 +105,20 @@ kind limits
 refused='cannot write the profile|cannot be started|no memory for the profiler|libunwind is not used'
 refused="$refused|HEAPSAMPLE_MEMORY is used up"
 # At interval 1, where the machine has much to do, the ring fills up.
-small='memory is near what RLIMIT_AS leaves'
+small='memory is near what RLIMIT_(AS|DATA) leaves'
 refused="$refused|$small"
 limits as any -m "$refused" -- limit as 0
 limits room 1 -m "$small" -- room as 400000000
 limits data any -m "$refused" -- limit data 0
+limits room-data 1 -m "$small" -- room data 400000000
 limits nofile any -m "$refused" -- limit nofile 3
 limits fsize 0 -m "$refused" -- limit fsize 100
 limits stack 1 -- limit stack 65536
 limits core 1 -- limit core 0
 limits limited-as any -m "$refused" -- limited as 200000000
 limits limited-data any -m "$refused" -- limited data 2000000
+# What the profiler takes leaves the program most of it.
+limits limited-blocks any -m "$refused" -- limited data 32000000 blocks 20000
 limits limited-nofile any -m "$refused" -- limited nofile 4
 limits limited-fsize 0 -m "$refused" -- limited fsize 100
 limits limited-stack 1 -- limited stack 262144

@@ -33,17 +33,17 @@ expect_profiles 1
 check check_profile.py counted "$out"/*.heap.pb.gz lost_live_set
 check check_profile.py uncounted "$out"/*.heap.pb.gz block_expired sequence_gaps
 
-# Under a limit of addresses there is less than was asked for, which the line says, and room for
-# the profile is kept all the same.
-for limit in 100000 200000 400000; do
-	# shellcheck disable=SC2016 # the shell that limits itself is to read it
+# Under a limit of addresses or of data there is less than was asked for, which the line says, and
+# room for the profile is kept all the same.
+for limit in AS.v.100000 AS.v.200000 AS.v.400000 DATA.d.200000; do
+	# shellcheck disable=SC2016,SC2086 # the shell that limits itself is to read it; words
 	run_profiled "limited.$limit" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \
-		-- /bin/sh -c 'ulimit -v "$1" && shift && exec "$@"' \
-		sh $limit "$victims/victim_live_set" 0
+		-- /bin/sh -c 'ulimit "-$2" "$3" && shift 3 && exec "$@"' \
+		sh $(echo $limit | tr . ' ') "$victims/victim_live_set" 0
 	expect_status 0
-	expect_one_message 'what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY is used up'
+	expect_one_message "what RLIMIT_${limit%%.*} leaves of HEAPSAMPLE_MEMORY is used up"
 	[ "$(find "$out" -name 'victim_live_set.*.heap.pb.gz' | wc -l)" -eq 1 ] ||
-		fail "under ulimit -v $limit: no profile"
+		fail "under a limit $limit: no profile"
 done
 
 for memory in 32m 256m; do

@@ -250,12 +250,28 @@ static void mode_say(void)
 	say("under the limit");
 }
 
-/* The limit is there when the program starts. */
+/* argument: how many blocks of 1,000 bytes, for which the limit is enough. */
+static void mode_blocks(void)
+{
+	for (long left = strtol(arguments[0], NULL, 0); left > 0; left--) {
+		char *block = malloc(1000);
+
+		check(block != NULL, "malloc");
+		memset(block, 1, 1000);
+	}
+	say("after");
+}
+
+/* The limit is there when the program starts.  More arguments: another mode, its argument. */
 static void mode_limited(void)
 {
-	char *again[] = {(char *)(uintptr_t) "victim", (char *)(uintptr_t) "say", NULL};
+	char *again[] = {(char *)(uintptr_t) "victim", (char *)(uintptr_t) "say", NULL, NULL};
 
 	set_limit();
+	if (arguments[2] != NULL) {
+		again[1] = arguments[2];
+		again[2] = arguments[3];
+	}
 	execv("/proc/self/exe", again);
 	check(0, "exec");
 }
@@ -297,6 +313,7 @@ static const struct mode modes[] = {
 	{"limit", mode_limit},
 	{"room", mode_room},
 	{"say", mode_say},
+	{"blocks", mode_blocks},
 	{"limited", mode_limited},
 	{"exhaust", mode_exhaust},
 };

@@ -81,13 +81,18 @@ static void range_is_refused(void)
 	CHECK(hs_arena_alloc(MIB) != NULL);
 }
 
-static void limit_address_space(size_t bytes)
+static void set_limit(int resource, size_t bytes)
 {
 	struct rlimit limit;
 
-	getrlimit(RLIMIT_AS, &limit);
+	getrlimit(resource, &limit);
 	limit.rlim_cur = bytes;
-	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+	CHECK_INT(setrlimit(resource, &limit), 0);
+}
+
+static void limit_address_space(size_t bytes)
+{
+	set_limit(RLIMIT_AS, bytes);
 }
 
 static void range_under_a_limit(void)
@@ -103,6 +108,17 @@ static void range_is_a_quarter_of_the_limit(void)
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
 	CHECK_INT(hs_arena_range.bytes, 40 * MIB);
 	CHECK(hs_arena_budget() < 40 * MIB);
+}
+
+/* Of the two limits that count. */
+static void range_is_a_quarter_of_the_smaller_limit(void)
+{
+	limit_address_space(800 * MIB);
+	CHECK_INT(hs_arena_limit(), RLIMIT_AS);
+	set_limit(RLIMIT_DATA, 160 * MIB);
+	CHECK_INT(hs_arena_limit(), RLIMIT_DATA);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 40 * MIB);
 }
 
 /* With access or without. */
@@ -234,6 +250,7 @@ static void test_range(void)
 	if (!IS_SANITIZED) {
 		in_child(range_under_a_limit);
 		in_child(range_is_a_quarter_of_the_limit);
+		in_child(range_is_a_quarter_of_the_smaller_limit);
 		in_child(range_follows_a_limit);
 		in_child(parts_follow_a_limit);
 		in_child(range_ends_in_front_of_a_part);
