@@ -177,7 +177,7 @@ void hs_threads_init(void);
 bool hs_threads_would_live(bool loads);
 
 /* What the worker asks before libunwind is at work: see hs_unwinder_create().  It may load it. */
-enum hs_leave hs_threads_before_libunwind(bool is_first);
+enum hs_leave hs_threads_before_libunwind(bool loads, bool is_first);
 
 /*
  * Start the profiler threads if they do not run.  Called on the program's threads.

@@ -56,11 +56,15 @@ static bool has_other_root(void)
 	       root.st_ino != first_root.st_ino;
 }
 
-/* What dlopen() does: who is killed there leaves the loader locked. */
+/*
+ * What dlopen() does: who is killed there leaves the loader locked.  And what libunwind does when
+ * it is first called.
+ */
 static void try_loading(void)
 {
 	struct stat file;
 	char byte;
+	int ends[2];
 	int fd = hs_sys_open("/proc/self/exe", O_RDONLY, 0);
 	long page;
 
@@ -71,6 +75,10 @@ static void try_loading(void)
 	if (page >= 0)
 		hs_syscall(SYS_munmap, page, 1, 0, 0, 0, 0);
 	hs_sys_close(fd);
+	if (hs_syscall(SYS_pipe2, (long)ends, O_CLOEXEC, 0, 0, 0, 0) == 0) {
+		hs_sys_close(ends[0]);
+		hs_sys_close(ends[1]);
+	}
 }
 
 /* On the trial's thread, which has its creator's thread-local storage. */
@@ -118,11 +126,11 @@ bool hs_threads_would_live(bool loads)
 	return live;
 }
 
-enum hs_leave hs_threads_before_libunwind(bool is_first)
+enum hs_leave hs_threads_before_libunwind(bool loads, bool is_first)
 {
 	if (!hs_libc_before_libunwind())
 		return HS_LEAVE_NOT_NOW;
-	if (is_first && has_other_root())
+	if (loads && has_other_root())
 		hs_engine_log_unused("the program has another root than at its start", -EPERM);
 	else if (is_first && !hs_threads_would_live(true))
 		hs_engine_log_unused("what loads it would be ended", -EPERM);

@@ -25,7 +25,7 @@ struct hs_unwinder {
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
 	enum { ENGINE_NOT_LOADED, ENGINE_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
-	enum hs_leave (*before_engine)(bool is_first); /* NULL: nothing to do */
+	enum hs_leave (*before_engine)(bool loads, bool is_first); /* NULL: nothing to do */
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
@@ -49,7 +49,7 @@ struct walk {
 };
 
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
-				       enum hs_leave (*before_engine)(bool is_first))
+				       enum hs_leave (*before_engine)(bool loads, bool is_first))
 {
 	struct hs_unwinder *unwinder = hs_arena_zalloc(sizeof *unwinder);
 
@@ -119,7 +119,8 @@ static bool may_use_engine(struct hs_unwinder *unwinder)
 	if (unwinder->engine_state == ENGINE_UNUSABLE)
 		return false;
 	if (unwinder->before_engine != NULL)
-		leave = unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED);
+		leave = unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED,
+						unwinder->engine_state != ENGINE_READY);
 	if (leave == HS_LEAVE_NEVER)
 		unwinder->engine_state = ENGINE_UNUSABLE;
 	if (leave != HS_LEAVE_GIVEN)

@@ -45,11 +45,12 @@ enum hs_leave { HS_LEAVE_GIVEN, HS_LEAVE_NOT_NOW, HS_LEAVE_NEVER };
 
 /*
  * Make an unwinder over a mapping table.  Does not load libunwind yet.  before_engine: what the
- * worker asks each time before libunwind is at work on a frame; is_first: and loaded before that.
- * NULL: it may always.  Returns NULL when the arena is used up.
+ * worker asks each time before libunwind is at work on a frame; loads: and loaded before that;
+ * is_first: and called for the first time.  NULL: it may always.  Returns NULL when the arena is
+ * used up.
  */
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
-				       enum hs_leave (*before_engine)(bool is_first));
+				       enum hs_leave (*before_engine)(bool loads, bool is_first));
 void hs_unwinder_destroy(struct hs_unwinder *unwinder);
 
 /* Samples that follow may be newer than what was read of code that changes. */

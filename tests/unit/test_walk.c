@@ -173,9 +173,9 @@ static void test_not_after_a_library_was_closed(void)
 static bool is_to_change;
 
 /* In the middle of a walk that another frame is left to. */
-static enum hs_leave change_maps_once(bool is_first)
+static enum hs_leave change_maps_once(bool loads, bool is_first)
 {
-	(void)is_first;
+	(void)loads, (void)is_first;
 	if (is_to_change)
 		change_maps();
 	is_to_change = false;

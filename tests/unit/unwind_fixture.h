@@ -53,7 +53,7 @@ static inline __attribute__((always_inline)) void capture_here(void)
 }
 
 /* libunwind is loaded when it is needed. */
-static inline void begin_unloaded(uintptr_t own, enum hs_leave (*before_engine)(bool))
+static inline void begin_unloaded(uintptr_t own, enum hs_leave (*before_engine)(bool, bool))
 {
 	table = hs_mapping_table_create();
 	hs_mapping_table_set_own(table, own);
