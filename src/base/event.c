@@ -27,12 +27,38 @@ void hs_event_signal(struct hs_event *event)
 		hs_sys_futex_wake(&event->state, 1);
 }
 
-void hs_event_wait(struct hs_event *event, int64_t timeout_ns)
+/* Whether there is reason to sleep: it is not signalled yet. */
+static bool begin_sleep(struct hs_event *event)
 {
 	uint32_t quiet = HS_EVENT_QUIET;
 
-	if (atomic_compare_exchange_strong_explicit(&event->state, &quiet, HS_EVENT_SLEPT_ON,
-						    memory_order_acq_rel, memory_order_acquire))
-		hs_sys_futex_wait(&event->state, HS_EVENT_SLEPT_ON, timeout_ns);
-	atomic_exchange_explicit(&event->state, HS_EVENT_QUIET, memory_order_acq_rel);
+	return atomic_compare_exchange_strong_explicit(&event->state, &quiet, HS_EVENT_SLEPT_ON,
+						       memory_order_acq_rel, memory_order_acquire);
+}
+
+/* Whether it was signalled. */
+static bool end_sleep(struct hs_event *event)
+{
+	return atomic_exchange_explicit(&event->state, HS_EVENT_QUIET, memory_order_acq_rel) !=
+	       HS_EVENT_SLEPT_ON;
+}
+
+int hs_event_wait(struct hs_event *event, int64_t timeout_ns)
+{
+	int result = 0;
+
+	if (begin_sleep(event))
+		result = hs_sys_futex_wait(&event->state, HS_EVENT_SLEPT_ON, timeout_ns);
+	return end_sleep(event) ? 0 : result;
+}
+
+int hs_event_wait_either(struct hs_event *event, uintptr_t shared, uint32_t expected,
+			 int64_t timeout_ns)
+{
+	int result = 0;
+
+	if (begin_sleep(event))
+		result = hs_sys_futex_wait_either(&event->state, HS_EVENT_SLEPT_ON, shared,
+						  expected, timeout_ns);
+	return end_sleep(event) && result != 1 ? 0 : result;
 }

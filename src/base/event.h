@@ -23,7 +23,17 @@ struct hs_event {
 
 void hs_event_signal(struct hs_event *event);
 
-/* Sleep until signalled, at most timeout_ns (below 0: no limit); takes the signal. */
-void hs_event_wait(struct hs_event *event, int64_t timeout_ns);
+/*
+ * Sleep until signalled, at most timeout_ns (below 0: no limit); takes the signal.  Returns 0, or
+ * what hs_sys_futex_wait() says if there was none.
+ */
+int hs_event_wait(struct hs_event *event, int64_t timeout_ns);
+
+/*
+ * The same, or until the word at shared is no longer expected: hs_sys_futex_wait_either().  Returns
+ * 1 where that one was woken, signalled or not.
+ */
+int hs_event_wait_either(struct hs_event *event, uintptr_t shared, uint32_t expected,
+			 int64_t timeout_ns);
 
 #endif

@@ -219,6 +219,33 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 	return (int)result;
 }
 
+/* Of headers before Linux 5.16. */
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+
+int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_t shared,
+			     uint32_t shared_expected, int64_t timeout_ns)
+{
+	enum { WORD_OF_32_BITS = 2 };
+	/* struct futex_waitv */
+	const struct {
+		uint64_t expected, address;
+		uint32_t flags, reserved;
+	} words[] = {
+		{expected, (uintptr_t)word, WORD_OF_32_BITS | FUTEX_PRIVATE_FLAG, 0},
+		{shared_expected, shared, WORD_OF_32_BITS, 0},
+	};
+	uint64_t end_ns = timeout_ns < 0 ? 0 : hs_sys_monotonic_ns() + (uint64_t)timeout_ns;
+	const struct timespec end = {
+		.tv_sec = (time_t)(end_ns / 1000000000u),
+		.tv_nsec = (long)(end_ns % 1000000000u),
+	};
+
+	return (int)hs_syscall(SYS_futex_waitv, (long)words, 2, 0,
+			       timeout_ns < 0 ? 0 : (long)&end, CLOCK_MONOTONIC, 0);
+}
+
 /* Of the last; relaxed: it says what to expect, nothing hangs on it. */
 static _Atomic bool is_wake_refused;
 

@@ -87,6 +87,14 @@ void hs_sys_touch(void *start, size_t bytes);
  */
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 
+/*
+ * The same, and while the word at shared equals shared_expected, which others wake as one that
+ * processes may share.  It need not be there (-EFAULT).  Returns 0 or 1, by which was woken, or
+ * -errno: -ENOSYS before Linux 5.16.
+ */
+int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_t shared,
+			     uint32_t shared_expected, int64_t timeout_ns);
+
 /* Returns how many were woken, or -errno. */
 int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters);
 

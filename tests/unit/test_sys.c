@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -280,6 +282,47 @@ static void test_futex_times_out(void)
 
 static unsigned pauses;
 
+static _Atomic uint32_t private_word = 5, shared_word = 6;
+
+static int wait_either(uint32_t private_value, uint32_t shared_value, int64_t timeout_ns)
+{
+	return hs_sys_futex_wait_either(&private_word, private_value, (uintptr_t)&shared_word,
+					shared_value, timeout_ns);
+}
+
+/* Until somebody is woken. */
+static void *wake_private(void *unused)
+{
+	while (hs_sys_futex_wake(&private_word, 1) == 0)
+		usleep(1000);
+	return unused;
+}
+
+static void *wake_shared(void *unused)
+{
+	while (hs_syscall(SYS_futex, (long)&shared_word, FUTEX_WAKE, 1, 0, 0, 0) == 0)
+		usleep(1000);
+	return unused;
+}
+
+static void test_futex_of_two(void)
+{
+	void *(*const wake[])(void *) = {wake_private, wake_shared};
+	pthread_t thread;
+
+	if (wait_either(4, 6, -1) == -ENOSYS)
+		return; /* before Linux 5.16 */
+	CHECK_INT(wait_either(4, 6, -1), -EAGAIN);
+	CHECK_INT(wait_either(5, 7, -1), -EAGAIN);
+	CHECK_INT(wait_either(5, 6, 1000), -ETIMEDOUT);
+	CHECK_INT(hs_sys_futex_wait_either(&private_word, 5, 4096, 6, -1), -EFAULT);
+	for (int which = 0; which < 2; which++) {
+		CHECK(pthread_create(&thread, NULL, wake[which], NULL) == 0);
+		CHECK_INT(wait_either(5, 6, -1), which);
+		CHECK(pthread_join(thread, NULL) == 0);
+	}
+}
+
 static long refuse_futex(long number)
 {
 	pauses += number == SYS_nanosleep;
@@ -348,6 +391,7 @@ int main(void)
 	RUN(test_write_all_reports_a_full_file);
 	RUN(test_reading_files);
 	RUN(test_futex_times_out);
+	RUN(test_futex_of_two);
 	RUN(test_futex_that_is_refused_does_not_spin);
 	RUN(test_clock_that_cannot_be_read);
 	RUN(test_threads_that_are_gone);
