@@ -21,6 +21,7 @@
 #include "sample/thread_state.h"
 #include "session/cpu_guard.h"
 #include "session/ask.h"
+#include "session/left_alone.h"
 #include "session/session_state.h"
 
 /* The longest that a fork waits for the profiler threads. */
@@ -133,6 +134,7 @@ static void child(void)
 
 	atomic_store(&session->process_id, hs_sys_getpid());
 	atomic_store(&hs_recorder.process_id, session->process_id);
+	hs_left_alone_begin();
 	session->forked = true;
 	session->executed = false;
 	hs_dump_after_fork(quiesced);

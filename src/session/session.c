@@ -28,6 +28,7 @@
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
 #include "session/epoch.h"
+#include "session/left_alone.h"
 #include "session/session_state.h"
 #include "session/thread_stop.h"
 
@@ -189,6 +190,7 @@ static void start_profiling(char **environment)
 	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
 	hs_session.affinity_bytes = hs_syscall(SYS_sched_getaffinity, 0, sizeof hs_session.affinity,
 					       (long)hs_session.affinity, 0, 0, 0);
+	hs_left_alone_begin();
 	hs_process_mark_root();
 	hs_fork_install();
 	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
@@ -307,17 +309,24 @@ static void mark_finished(void)
 	hs_sys_futex_wake(&hs_session.finished, INT_MAX);
 }
 
-/* Ask the producer for the final profile and wait for it. */
-static void final_profile(void)
+static void request_final(uint64_t start_ns)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t start_ns = hs_sys_monotonic_ns();
 
 	session->final_fence = hs_schedule_fence();
 	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
 			      memory_order_relaxed);
 	/* Release: the fence. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
+}
+
+/* Ask the producer for the final profile and wait for it. */
+static void final_profile(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
+
+	request_final(start_ns);
 	if (!hs_threads_await()) {
 		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
 		       session->program);
@@ -327,6 +336,34 @@ static void final_profile(void)
 	hs_ring_wake_reader(&session->ring);
 	hs_event_signal(&session->producer_event);
 	wait_until_finished(start_ns);
+}
+
+static bool is_final_due(void)
+{
+	return (hs_options.final_dump || hs_options.stream[0] != '\0') &&
+	       (!hs_session.forked || hs_heap_total(samples) > hs_session.samples_before);
+}
+
+/* The producer sees to what is not complete. */
+static void end_recording(void)
+{
+	hs_alone_end();
+	hs_sampler_end();
+	hs_recorder.block_ns = 0;
+}
+
+bool hs_session_finish_left_alone(void)
+{
+	uint32_t first = 0;
+
+	if (!hs_session_is_active() ||
+	    !atomic_compare_exchange_strong(&hs_session.finishing, &first, 1))
+		return false;
+	end_recording();
+	if (!is_final_due())
+		return false;
+	request_final(hs_sys_monotonic_ns());
+	return true;
 }
 
 void hs_session_finish(void)
@@ -347,12 +384,8 @@ void hs_session_finish(void)
 		return;
 	}
 	hs_record_stop_thread();
-	/* The producer sees to what is not complete. */
-	hs_alone_end();
-	hs_sampler_end();
-	hs_recorder.block_ns = 0;
-	if ((hs_options.final_dump || hs_options.stream[0] != '\0') &&
-	    (!session->forked || hs_heap_total(samples) > session->samples_before))
+	end_recording();
+	if (is_final_due())
 		final_profile();
 	else
 		mark_finished();

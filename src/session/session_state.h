@@ -276,6 +276,12 @@ void hs_threads_start_late(uintptr_t sp);
 bool hs_dump_write(const char *reason);
 const char *hs_dump_last_path(void);
 
+/*
+ * None of the program's threads is left: request the last profile, if it is due and none of them
+ * has done so.  Returns whether it was requested.  The producer's thread.
+ */
+bool hs_session_finish_left_alone(void);
+
 /* Now.  Any thread. */
 struct hs_fence hs_schedule_fence(void);
 

@@ -20,6 +20,7 @@
 #include "sample/thread_state.h"
 #include "session/budget.h"
 #include "session/cpu_guard.h"
+#include "session/left_alone.h"
 #include "session/session_state.h"
 #include "session/worker_nap.h"
 
@@ -373,7 +374,7 @@ void *hs_threads_producer(void *unused)
 		busy |= hs_producer_has_taken_frees(session->producer);
 		hs_lock_hand_over(&session->producer_batch);
 		if (!busy)
-			hs_event_wait(&session->producer_event, sleep_ns);
+			hs_left_alone_wait(&session->producer_event, sleep_ns);
 	}
 	return NULL;
 }

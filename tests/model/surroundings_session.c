@@ -12,6 +12,7 @@
 #include "session/budget.h"
 #include "session/cpu_guard.h"
 #include "session/epoch.h"
+#include "session/left_alone.h"
 #include "session/oom_watch.h"
 #include "session/session_state.h"
 
@@ -117,6 +118,12 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 }
 
 /* The threads are there when a scenario begins, and no call is refused. */
+
+/* The program's threads are all there. */
+void hs_left_alone_wait(struct hs_event *event, int64_t timeout_ns)
+{
+	hs_event_wait(event, timeout_ns);
+}
 
 void hs_fork_let_go(void)
 {
