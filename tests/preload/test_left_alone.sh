@@ -10,12 +10,15 @@ CASE_SECONDS=${CASE_SECONDS:-40}
 
 ulimit -S -c 0
 victim=$victims/victim_left_alone
+# In a container with a filter each end is found by a look, after 10 s: then one of the two will do.
+rests="0 400"
+grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || rests=0
 
 # left_alone STATUS PROFILES MODE [VARIABLE=VALUE...]: both ways.
 left_alone() {
 	expected=$1 profiles=$2 mode=$3
 	shift 3
-	for rest_ms in 0 400; do
+	for rest_ms in $rests; do
 		hostile "$(echo "$mode" $rest_ms "$@" | tr ' ' .)" "$profiles" "$@" -- \
 			"$victim" "$mode" $rest_ms
 		ended_with "$expected"
