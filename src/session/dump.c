@@ -25,9 +25,6 @@
 #include "session/process_memory.h"
 #include "session/session_state.h"
 
-/* One profile is written at a time; the paths are too large for a stack of ours. */
-static struct hs_dump_file dump_file = {.fd = -1};
-
 /*
  * Rows of a file of differences, at most, where there is no memory for all; by halves as few as
  * the second.  And so many of such files at a time: in the meantime the program goes on.
@@ -35,6 +32,9 @@ static struct hs_dump_file dump_file = {.fd = -1};
 #define PART_ROWS (1u << 18)
 #define PART_LEAST_ROWS (1u << 10)
 #define MOST_PARTS 100
+
+/* One profile is written at a time; the paths are too large for a stack of ours. */
+static struct hs_dump_file dump_file = {.fd = -1};
 
 /* Of that file, while it is written. */
 static struct hs_gzip_writer *writer;
