@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "base/stats.h"
-#include "unwind/engine_check.h"
+#include "unwind/engine_start.h"
 #include "unwind/unwinder.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -96,6 +96,13 @@ static struct speed measure(size_t (*unwind)(const struct hs_snapshot *), double
 	return speed;
 }
 
+/* The maps have been read anew. */
+static void flush(struct hs_unwinder *rows)
+{
+	(void)rows;
+	hs_libunwind_engine_flush(engine);
+}
+
 static int make_unwinders(void)
 {
 	struct hs_memory_cache *memory;
@@ -108,16 +115,9 @@ static int make_unwinders(void)
 		return -1;
 	memory = hs_memory_cache_create(table);
 	engine = hs_libunwind_engine_create(table, memory);
-	if (engine == NULL || hs_libunwind_engine_load(engine) < 0 ||
-	    hs_libunwind_engine_start(engine) < 0)
+	if (engine == NULL || hs_engine_load(engine) < 0)
 		return -1;
-	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
-		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
-		hs_libunwind_engine_flush(engine);
-		if (hs_engine_check(engine))
-			return 0;
-	}
-	return -1;
+	return hs_engine_start(engine, table, flush, unwinder);
 }
 
 static void print(const char *what, const struct speed *speed)
@@ -133,7 +133,7 @@ static void run(void)
 
 	if (make_unwinders() < 0) {
 		dprintf(2, "bench_unwind: libunwind cannot be used\n");
-		return;
+		_exit(1);
 	}
 	cold = measure(unwind_by_rows, 0);
 	made = hs_stats_get(unwind_rows_made);

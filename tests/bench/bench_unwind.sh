@@ -4,7 +4,7 @@
 # Unwinds stacks of real programs, those that there are: see bench_unwind.c.
 #
 #     bench_unwind.sh LIBRARY
-set -u
+set -eu
 
 library=$1
 tests=$(cd "$(dirname "$0")/.." && pwd) || exit 1
@@ -32,7 +32,7 @@ if command -v redis-server >/dev/null; then
 	done
 	load fill 30000
 	load shutdown
-	wait
+	wait $!
 fi
 
 if command -v sqlite3 >/dev/null; then
