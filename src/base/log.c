@@ -23,8 +23,8 @@
 #include "base/format.h"
 #include "base/sys.h"
 
-/* The longest line, with the newline.  What is longer is cut. */
-#define LINE_BYTES 2048
+/* The longest line, with the newline: all settings and a path.  What is longer is cut. */
+#define LINE_BYTES 16384
 
 /* The longest where no page can be had. */
 #define SPARE_LINE_BYTES 256

@@ -11,7 +11,7 @@
 
 void hs_session_describe(enum hs_log_level level, const char *what, const char *name)
 {
-	static char text[1536];
+	static char text[12 * HS_OPTION_TEXT_BYTES]; /* nine are texts of that size at most */
 
 	hs_options_describe(&hs_options, text, sizeof text);
 	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,

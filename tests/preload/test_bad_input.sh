@@ -25,6 +25,11 @@ nothing_left
 try file_as_directory HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=/dev/null/a.heap.pb.gz"
 expect_one_message /dev/null/ 'not a directory'
 
+# A long name stands twice in the line; what is wrong is said behind it.
+long=$(printf '/%0100d' 1 2 3 4 5 6 7 8 9 10)
+try long_name HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$long"
+expect_one_message "$long of HEAPSAMPLE_OUTPUT=$long" 'no such directory (2)'
+
 mkfifo "$directory/pipe"
 try fifo HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/pipe"
 expect_one_message /pipe HEAPSAMPLE_OUTPUT= 'not a file'
@@ -92,6 +97,8 @@ messages | grep -q -e 'interposed' -e 'would profile' || fail "check does not sa
 messages | grep -q 'HEAPSAMPLE_INTERVAL=1 ' || fail "check does not show the settings"
 messages | grep -q "$out/" || fail "check does not show the name of the profile"
 nothing_left
+try check_long HEAPSAMPLE=check "HEAPSAMPLE_STATS=$long" "HEAPSAMPLE_DROP_FRAMES=$long"
+messages | grep -q 'HEAPSAMPLE_PROGRAMS=$' || fail "check does not show all of long settings"
 
 # Programs.
 try programs HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=other,no*pe'
