@@ -35,6 +35,10 @@ static const struct hs_option_word time_units[] = {
 	{ "h", 3600 },
 	{ NULL, 0 },
 };
+static const struct hs_option_word percent_units[] = {
+	{ "%", 1 },
+	{ NULL, 0 },
+};
 static const struct hs_option_word mode_words[] = {
 	{ "0", HS_MODE_OFF },
 	{ "1", HS_MODE_ON },
@@ -103,6 +107,8 @@ static const struct hs_option_word children_words[] = {
 	"(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                                     \
 	"std::allocator_traits(<.*>)?::allocate|heapsample_report_(allocation|sample).*"
 
+#define PATTERN_FORM "the path of a file, at most 1023 bytes, with %p, %e, %h, %t, %n, %r or %%"
+
 /* In the order of the manual page. */
 static const struct hs_option option_table[] = {
 	{ PREFIX, "1", "0, 1 or check", FIELD(mode), VALUE(word), .words = mode_words },
@@ -117,14 +123,14 @@ static const struct hs_option option_table[] = {
 	  "no comma at the end",
 	  FIELD(heaps), .parse = hs_option_parse_heaps, .print = hs_option_print_text },
 	{ PREFIX "_ACTIVE", "1", "0 or 1", FIELD(active), VALUE(word), .words = switch_words },
-	{ PREFIX "_OUTPUT", "%e.%p.%n.heap.pb.gz",
-	  "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
+	{ PREFIX "_OUTPUT", "%e.%p.%n.heap.pb.gz", PATTERN_FORM,
 	  FIELD(output), .parse = hs_option_parse_pattern, .print = hs_option_print_text },
-	{ PREFIX "_STREAM", "", "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
+	{ PREFIX "_STREAM", "", PATTERN_FORM,
 	  FIELD(stream), .parse = hs_option_parse_pattern_or_none, .print = hs_option_print_text },
 	{ PREFIX "_FINAL", "1", "0, 1 or term", FIELD(final_dump), VALUE(word),
 	  .words = final_words },
-	{ PREFIX "_SIGNAL", "", "a signal that the program can do without, such as USR2 or 12",
+	{ PREFIX "_SIGNAL", "",
+	  "a signal that can be handled, not CHLD or one of a fault, such as USR2 or 12",
 	  FIELD(signal_number), VALUE(signal) },
 	{ PREFIX "_TIME_INTERVAL", "0", "seconds, 0 to 8760h, such as 90 or 10m",
 	  FIELD(time_interval_s), VALUE(number), RANGE(0, YEAR_S, time_units) },
@@ -138,8 +144,8 @@ static const struct hs_option option_table[] = {
 	  RANGE(0, UINT64_C(1024) << 40, hs_option_size_units) },
 	{ PREFIX "_PEAK", "0", "0 or 1", FIELD(peak), VALUE(word), .words = switch_words },
 	{ PREFIX "_DELTA", "0", "0 or 1", FIELD(delta), VALUE(word), .words = switch_words },
-	{ PREFIX "_OOM", "0", "percent of the memory limit, 0 to 99", FIELD(oom_percent),
-	  VALUE(number), RANGE(0, 99, NULL) },
+	{ PREFIX "_OOM", "0", "percent of the memory limit, 0 to 99, such as 80",
+	  FIELD(oom_percent), VALUE(number), RANGE(0, 99, percent_units) },
 	{ PREFIX "_KEEP", "0", "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(keep),
 	  .maximum = 100000, .words = hs_option_size_units },
@@ -160,7 +166,8 @@ static const struct hs_option option_table[] = {
 	  FIELD(block_ms), VALUE(auto), RANGE(0, BLOCK_MOST_MS, NULL) },
 	{ PREFIX "_LOG", "warn", "error, warn, info or debug", FIELD(log_level), VALUE(word),
 	  .words = log_words },
-	{ PREFIX "_LOGFILE", "", "a path of at most 1023 bytes", FIELD(logfile), VALUE(text) },
+	{ PREFIX "_LOGFILE", "", "the path of a file, at most 1023 bytes", FIELD(logfile),
+	  VALUE(text) },
 	{ PREFIX "_SEED", "", "a number below 2^64, decimal or hexadecimal after 0x",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(seed) },
 	{ PREFIX "_LABELS", "size", "none, or of size, thread and tid, separated by commas",
@@ -178,7 +185,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_MAP", "",
 	  "objfile[@pid],start,length[,offset];... or @file, at most 1023 bytes",
 	  FIELD(map), VALUE(text) },
-	{ PREFIX "_STATS", "", "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%",
+	{ PREFIX "_STATS", "", PATTERN_FORM,
 	  FIELD(stats), .parse = hs_option_parse_pattern_or_none, .print = hs_option_print_text },
 	{ PREFIX "_CHILDREN", "fork", "none, fork, exec or all", FIELD(children), VALUE(word),
 	  .words = children_words },

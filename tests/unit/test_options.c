@@ -79,7 +79,7 @@ static void test_output(void)
 	CHECK_STR(options.output, "/tmp/%e-%p-%h-%t-%n-%r-%%.gz");
 	good("HEAPSAMPLE_OUTPUT=a=b", "HEAPSAMPLE_OUTPUT=a=b");
 	BAD_VALUES("HEAPSAMPLE_OUTPUT",
-		   "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%); "
+		   "the path of a file, at most 1023 bytes, with %p, %e, %h, %t, %n, %r or %%); "
 		   "using %e.%p.%n.heap.pb.gz",
 		   "", "%", "a%", "%q", "%P", "%%%", "%04n", "folder/", "/");
 }
@@ -90,8 +90,9 @@ static void test_stats(void)
 	good("HEAPSAMPLE_STATS=/tmp/%e.%p.json", "HEAPSAMPLE_STATS=/tmp/%e.%p.json");
 	CHECK_STR(options.stats, "/tmp/%e.%p.json");
 	BAD_VALUES("HEAPSAMPLE_STATS",
-		   "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%); ignored", "%",
-		   "a%", "%q", "folder/", "/");
+		   "the path of a file, at most 1023 bytes, with %p, %e, %h, %t, %n, %r or %%); "
+		   "ignored",
+		   "%", "a%", "%q", "folder/", "/");
 }
 
 static void test_stream(void)
@@ -101,7 +102,8 @@ static void test_stream(void)
 	good("HEAPSAMPLE_STREAM=/tmp/%e-%p", "HEAPSAMPLE_STREAM=/tmp/%e-%p");
 	CHECK_STR(options.stream, "/tmp/%e-%p");
 	BAD_VALUES("HEAPSAMPLE_STREAM",
-		   "a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or %%); ignored",
+		   "the path of a file, at most 1023 bytes, with %p, %e, %h, %t, %n, %r or %%); "
+		   "ignored",
 		   "%", "%q", "folder/", "/");
 }
 
@@ -136,7 +138,8 @@ static void test_signal(void)
 	good("HEAPSAMPLE_SIGNAL=rtmax-30", "HEAPSAMPLE_SIGNAL=RTMIN");
 	good("HEAPSAMPLE_SIGNAL=RTMAX", "HEAPSAMPLE_SIGNAL=RTMIN+30");
 	BAD_VALUES("HEAPSAMPLE_SIGNAL",
-		   "a signal that the program can do without, such as USR2 or 12); ignored",
+		   "a signal that can be handled, not CHLD or one of a fault, such as USR2 or 12); "
+		   "ignored",
 		   "KILL", "SIGSTOP", "segv", "BUS", "FPE", "ILL", "TRAP", "ABRT", "CHLD", "9",
 		   "11", "17", "19", "0", "65", "32", "33", "USR3", "SIG", "US", "USR22",
 		   "SIGSIGUSR1", "RTMIN+31", "RTMAX-31", "RTMIN-1", "RTMAX+1", "RTMIN+",
@@ -171,6 +174,17 @@ static void test_byte_intervals(void)
 	CHECK_INT(options.inuse_interval_bytes, 1536 << 10);
 	BAD_VALUES("HEAPSAMPLE_INUSE_INTERVAL", "bytes, 0 to 1024t, such as 100m); using 0", "",
 		   "1025t", "-1", "10%");
+}
+
+static void test_oom(void)
+{
+	good("HEAPSAMPLE_OOM=0", "HEAPSAMPLE_OOM=0");
+	good("HEAPSAMPLE_OOM=80", "HEAPSAMPLE_OOM=80%");
+	CHECK_INT(options.oom_percent, 80);
+	good("HEAPSAMPLE_OOM=99%", "HEAPSAMPLE_OOM=99%");
+	CHECK_INT(options.oom_percent, 99);
+	BAD_VALUES("HEAPSAMPLE_OOM", "percent of the memory limit, 0 to 99, such as 80); using 0",
+		   "", "100", "100%", "%", "80%%", "-1", "80 %", "1g");
 }
 
 static void test_keep(void)
@@ -375,9 +389,9 @@ static void test_texts_that_are_too_long(void)
 		const char *name;
 		const char *rest;
 	} rows[] = {
-		{ "OUTPUT", "expected a path of at most 1023 bytes with %p, %e, %h, %t, %n, %r or "
-			    "%%); using %e.%p.%n.heap.pb.gz" },
-		{ "LOGFILE", "expected a path of at most 1023 bytes); ignored" },
+		{ "OUTPUT", "expected the path of a file, at most 1023 bytes, with %p, %e, %h, %t, "
+			    "%n, %r or %%); using %e.%p.%n.heap.pb.gz" },
+		{ "LOGFILE", "expected the path of a file, at most 1023 bytes); ignored" },
 		{ "PROGRAMS", "expected globs of program names, separated by commas, at most 1023 "
 			      "bytes); ignored" },
 	};
@@ -450,6 +464,7 @@ int main(void)
 	RUN(test_signal);
 	RUN(test_time_interval);
 	RUN(test_byte_intervals);
+	RUN(test_oom);
 	RUN(test_keep);
 	RUN(test_depth);
 	RUN(test_stack);
