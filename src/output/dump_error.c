@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an error of a profile's file means to a person. */
+/* What an error of a file that is written means to a person. */
 #include <errno.h>
 
 #include "output/dump_file.h"
@@ -22,6 +22,12 @@ const char *hs_dump_error_text(int error)
 		return "file size limit exceeded";
 	case -ENAMETOOLONG:
 		return "name too long";
+	case -EISDIR:
+		return "it is a directory";
+	case -ELOOP:
+		return "it is a symbolic link";
+	case -ENXIO:
+		return "it is a pipe that nobody reads, or a socket";
 	case -ENOTDIR:
 		return "a part of the path is not a directory";
 	case -EBADF:

@@ -66,7 +66,7 @@ struct hs_dump_file {
 	char temporary[HS_PATH_BYTES];
 };
 
-/* What an error of these functions, or of a write, means to a person. */
+/* What an error of these functions, of a write, or of the log's file means to a person. */
 const char *hs_dump_error_text(int error);
 
 /*

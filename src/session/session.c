@@ -69,9 +69,9 @@ static void report_settings(char **environment)
 	hs_options_parse(&again, environment, report_problem, NULL);
 	if (error != 0)
 		hs_log(HS_LOG_WARN,
-		       "HEAPSAMPLE_LOGFILE=%s cannot be opened (expected a file to append to; "
-		       "error %d); using the standard error",
-		       hs_options.logfile, -error);
+		       "HEAPSAMPLE_LOGFILE=%s cannot be opened: %s (%d; expected a file to append "
+		       "to); using the standard error",
+		       hs_options.logfile, hs_dump_error_text(error), -error);
 }
 
 static int make_stages(void)

@@ -129,7 +129,15 @@ run_profiled logfile_stdout HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info \
 expect_status 5
 expect_silence
 [ "$(messages "$out.stdout" | wc -l)" -ge 2 ] || fail "logfile_stdout: $(cat "$out.stdout")"
-try no_logfile HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_LOGFILE=$directory/none/log"
-expect_one_message "HEAPSAMPLE_LOGFILE=$directory/none/log cannot be opened" 'error 2)'
-expect_profiles 1
+ln -s "$directory/log" "$directory/link"
+while read -r name path reason; do
+	try "logfile_$name" HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_LOGFILE=$directory/$path"
+	expect_one_message "HEAPSAMPLE_LOGFILE=$directory/$path cannot be opened: $reason" expected
+	expect_profiles 1
+done <<-END
+	missing none/log no such directory (2;
+	directory full it is a directory (21;
+	pipe pipe it is a pipe that nobody reads, or a socket (6;
+	link link it is a symbolic link (40;
+END
 finish
