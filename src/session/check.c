@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is said of a program at its start: HEAPSAMPLE=check, HEAPSAMPLE_LOG=info. */
+#include <errno.h>
 #include <heapsample/heapsample.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/format.h"
 #include "base/log.h"
@@ -16,6 +21,38 @@ void hs_session_describe(enum hs_log_level level, const char *what, const char *
 	hs_options_describe(&hs_options, text, sizeof text);
 	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,
 	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "", text);
+}
+
+/* Why no file can be made at path: -errno, or 0.  The path is cut meanwhile. */
+static int find_obstacle(char *path)
+{
+	char *name = strrchr(path, '/'), first = '\0';
+	struct stat file;
+	int error = hs_sys_stat(path, &file);
+
+	if (error == 0 && !S_ISREG(file.st_mode))
+		return -EEXIST;
+	if (error == -ENAMETOOLONG)
+		return error;
+	if (name != NULL) {
+		name++;
+		first = *name;
+		*name = '\0';
+	}
+	error = (int)hs_syscall(SYS_access, (long)(name != NULL ? path : "."), W_OK | X_OK, 0, 0, 0,
+				0);
+	if (name != NULL)
+		*name = first;
+	return error;
+}
+
+static void put_obstacle(char *path, size_t capacity)
+{
+	int error = find_obstacle(path);
+	size_t length = strlen(path);
+
+	if (error != 0)
+		hs_format(path + length, capacity - length, " (%s)", hs_dump_error_text(error));
 }
 
 void hs_session_check(bool interposed)
@@ -38,6 +75,8 @@ void hs_session_check(bool interposed)
 	}
 	if (hs_dump_name_expand(pattern, &name, path, sizeof path) != 0)
 		hs_format(path, sizeof path, "%s", "a name that is too long");
+	else
+		put_obstacle(path, sizeof path);
 	hs_session_describe(HS_LOG_ERROR, "check: would profile", path);
 	/* As a profiled program would: those that it starts are its descendants. */
 	hs_process_mark_root();
