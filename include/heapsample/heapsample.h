@@ -62,7 +62,7 @@ struct heapsample_stats {
 	uint64_t frees;           /* of samples */
 	uint64_t profiles;        /* written */
 	uint64_t profiles_failed; /* could not be written */
-	uint64_t memory_bytes;    /* that the profiler uses */
+	uint64_t memory_bytes;    /* that the profiler has taken, not all of them resident */
 };
 
 #ifdef HEAPSAMPLE_IN_LIBRARY
