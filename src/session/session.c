@@ -65,13 +65,13 @@ static void report_settings(char **environment)
 	/* Not hs_options: the lines go to the file that it names. */
 	static struct hs_options again;
 	int error = hs_log_check_file();
+	const char *text = error == -EBADF ? "it is not open" : hs_dump_error_text(error);
 
 	hs_options_parse(&again, environment, report_problem, NULL);
 	if (error != 0)
 		hs_log(HS_LOG_WARN,
 		       "HEAPSAMPLE_LOGFILE=%s cannot be opened: %s (%d; expected a file to append "
-		       "to); using the standard error",
-		       hs_options.logfile, hs_dump_error_text(error), -error);
+		       "to); using the standard error", hs_options.logfile, text, -error);
 }
 
 static int make_stages(void)

@@ -145,4 +145,6 @@ done <<-END
 	pipe pipe it is a pipe that nobody reads, or a socket (6;
 	link link it is a symbolic link (40;
 END
+try logfile_closed HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOGFILE=/dev/fd/99
+expect_one_message 'HEAPSAMPLE_LOGFILE=/dev/fd/99 cannot be opened: it is not open (9;'
 finish
