@@ -163,35 +163,38 @@ static uint64_t pending_signals(void)
 	return pending;
 }
 
-/* Write; of WRITE_SIGNALS, one that the write raised is taken back. */
-static void write_without_signals(int fd, const char *line, size_t bytes)
+/* Write; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
+static bool write_without_signals(int fd, const char *line, size_t bytes)
 {
 	const uint64_t blocked = WRITE_SIGNALS;
 	const struct timespec no_time = { 0, 0 };
 	uint64_t saved, before, raised;
+	bool is_written;
 
 	if (hs_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&blocked, (long)&saved, sizeof saved, 0,
 		       0) < 0)
-		return;
+		return false;
 	before = pending_signals();
-	hs_sys_write_all(fd, line, bytes);
+	is_written = hs_sys_write_all(fd, line, bytes) == 0;
 	raised = pending_signals() & WRITE_SIGNALS & ~before;
 	if (raised != 0)
 		hs_syscall(SYS_rt_sigtimedwait, (long)&raised, 0, (long)&no_time, sizeof raised, 0,
 			   0);
 	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&saved, 0, sizeof saved, 0, 0);
+	return is_written;
 }
 
 static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
 {
 	int fd = log_state.logfile == NULL ? -ENOENT : open_logfile();
+	bool is_written = false;
 
 	if (fd >= 0) {
-		write_without_signals(fd, line, bytes);
+		is_written = write_without_signals(fd, line, bytes);
 		hs_sys_close(fd);
-	} else if (is_as_at_start()) {
-		write_without_signals(log_state.fd, line, bytes);
 	}
+	if (!is_written && is_as_at_start())
+		write_without_signals(log_state.fd, line, bytes);
 }
 
 /* A message is one line, whatever is in its arguments.  Bytes of UTF-8 stay. */

@@ -175,6 +175,15 @@ static void test_logfile_that_cannot_be_opened(void)
 	check_line("warning: to stderr\n");
 }
 
+static void test_logfile_that_cannot_be_written(void)
+{
+	capture_start();
+	hs_log_init(HS_LOG_WARN, "/dev/full");
+	hs_log(HS_LOG_WARN, "written elsewhere");
+	capture_end();
+	check_line("warning: written elsewhere\n");
+}
+
 static void test_logfile_is_a_pipe_nobody_reads(void)
 {
 	const char *path = "test_log.fifo";
@@ -366,6 +375,7 @@ int main(void)
 	RUN(test_stderr_closed_at_start);
 	RUN(test_logfile);
 	RUN(test_logfile_that_cannot_be_opened);
+	RUN(test_logfile_that_cannot_be_written);
 	RUN(test_logfile_is_a_pipe_nobody_reads);
 	RUN(test_logfile_is_a_descriptor);
 	RUN(test_logfile_is_no_descriptor);
