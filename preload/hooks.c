@@ -10,10 +10,12 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 
 #include "base/sys.h"
 #include "preload/next_alloc.h"
+#include "sample/capture.h"
 #include "sample/reentry.h"
 #include "session/session.h"
 
@@ -21,6 +23,7 @@
 
 HS_EXPORT int unshare(int flags);
 HS_EXPORT int setns(int fd, int type);
+HS_EXPORT int mprotect(void *start, size_t bytes, int protection);
 HS_EXPORT int sigaltstack(const stack_t *stack, stack_t *old);
 HS_EXPORT int dlclose(void *handle);
 HS_EXPORT void *dlopen(const char *file, int mode);
@@ -139,6 +142,33 @@ int sigaltstack(const stack_t *stack, stack_t *old)
 	result = hs_next.sigaltstack(stack, old);
 	if (result == 0 && stack != NULL && ((unsigned)stack->ss_flags & SS_AUTODISARM) != 0)
 		atomic_store_explicit(&hs_reentry_stacks_disarm, true, memory_order_relaxed);
+	return result;
+}
+
+/* An allocator may call it before anything can be looked up, which allocates. */
+static int protect(void *start, size_t bytes, int protection)
+{
+	int error;
+
+	if (hs_next.mprotect != NULL)
+		return hs_next.mprotect(start, bytes, protection);
+	error = hs_sys_protect(start, bytes, protection);
+	if (error == 0)
+		return 0;
+	errno = -error;
+	return -1;
+}
+
+/* A page that is not to be read any more may be one of a stack's: a guard within it. */
+int mprotect(void *start, size_t bytes, int protection)
+{
+	int result;
+
+	if ((protection & PROT_READ) != 0)
+		return protect(start, bytes, protection);
+	hs_capture_protect_begins();
+	result = protect(start, bytes, protection);
+	hs_capture_protect_ends();
 	return result;
 }
 

@@ -22,6 +22,19 @@
 
 struct hs_stack_end hs_stack_end;
 
+HS_SAMPLE_WORDS _Atomic uint32_t hs_protects_begun;
+static _Atomic uint32_t protects_over;
+
+void hs_capture_protect_begins(void)
+{
+	atomic_fetch_add_explicit(&hs_protects_begun, 1, memory_order_relaxed);
+}
+
+void hs_capture_protect_ends(void)
+{
+	atomic_fetch_add_explicit(&protects_over, 1, memory_order_relaxed);
+}
+
 /*
  * The kernel keeps at least this much address space below the main stack free of
  * mmap's choices, whatever RLIMIT_STACK says.  Source: MIN_GAP, arch/x86/mm/mmap.c.
@@ -93,12 +106,18 @@ static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_
 	return bytes;
 }
 
-static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high)
+/* protects: how many had begun before it was read.  Not while one is under way. */
+static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high,
+		      uint32_t protects)
 {
-	bool touches = low <= thread->read_high && high >= thread->read_low;
+	bool touches = protects == thread->read_protects && low <= thread->read_high &&
+		       high >= thread->read_low;
 
+	if (protects != atomic_load_explicit(&protects_over, memory_order_relaxed))
+		return;
 	thread->read_low = touches && thread->read_low < low ? thread->read_low : low;
 	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
+	thread->read_protects = protects;
 }
 
 void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
@@ -109,9 +128,12 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 
 	if (hs_likely(plan->is_known)) {
 		if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes))) {
+			uint32_t protects =
+				atomic_load_explicit(&hs_protects_begun, memory_order_relaxed);
+
 			bytes = readable_bytes(sp, bytes);
 			if (bytes == room)
-				note_read(thread, sp, sp + bytes);
+				note_read(thread, sp, sp + bytes, protects);
 		}
 		hs_arch_copy(record->stack, (const void *)sp, bytes);
 	} else {

@@ -44,6 +44,13 @@ HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp
 				    struct hs_record *record);
 
 /*
+ * Around an mprotect() that takes access away, perhaps of pages of a stack: what samples have read
+ * of stacks before they do not take for readable any more.  Any thread, signal handlers too.
+ */
+void hs_capture_protect_begins(void);
+void hs_capture_protect_ends(void);
+
+/*
  * Learn the main thread's stack.  end: __libc_stack_end.  Start-up, on the main thread.
  */
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end);

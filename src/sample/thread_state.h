@@ -96,6 +96,7 @@ struct hs_thread_state {
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	bool asking;  /* inside hs_ask() of session/ask.h */
 	uint8_t closing; /* how many dlclose() calls the thread is in */
+	uint32_t read_protects; /* hs_protects_begun when the part of the stack was read */
 };
 
 extern HS_HIDDEN __thread struct hs_thread_state hs_thread;
@@ -113,14 +114,20 @@ static inline bool hs_thread_on_known_stack(const struct hs_thread_state *thread
 	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
 }
 
+/* Calls of mprotect() that take access away: how many have begun.  Any thread, relaxed. */
+extern HS_HIDDEN _Atomic uint32_t hs_protects_begun;
+
 /*
- * Whether bytes of the stack from sp on have been read before.  What has not may have a page
- * without access in it: coroutines' stacks within a thread's own, with guard pages between them.
+ * Whether bytes of the stack from sp on have been read before, and could not be protected since.
+ * What has not may have a page without access in it: coroutines' stacks within a thread's own,
+ * with guard pages between them.
  */
 static inline bool hs_thread_has_read(const struct hs_thread_state *thread, uintptr_t sp,
 				      size_t bytes)
 {
-	return sp >= thread->read_low && sp + bytes <= thread->read_high;
+	return sp >= thread->read_low && sp + bytes <= thread->read_high &&
+	       thread->read_protects ==
+		       atomic_load_explicit(&hs_protects_begun, memory_order_relaxed);
 }
 
 #endif

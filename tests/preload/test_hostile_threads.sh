@@ -20,7 +20,7 @@ else
 fi
 
 kind stacks
-for mode in contexts switched carved guarded ended deep-threads deep-main; do
+for mode in contexts switched carved guarded guarded-later ended deep-threads deep-main; do
 	hostile $mode 1 -- "$victims/victim_hostile_stacks" $mode
 done
 hostile guarded-without-ptrace 1 HEAPSAMPLE_PROGRAMS=victim_hostile_stacks -- \

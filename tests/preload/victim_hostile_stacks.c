@@ -277,6 +277,31 @@ static void guarded(void)
 	run_guarded(NULL);
 }
 
+/*
+ * The page comes in a stack that has been read by samples before, and goes again.  A large one, so
+ * that it is copied and not walked.
+ */
+static void *run_guarded_later(void *unused)
+{
+	char stack[8 * STACK_BYTES] __attribute__((aligned(PAGE_BYTES)));
+
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		int access = round % 2 == 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+
+		check(mprotect(stack + STACK_BYTES, PAGE_BYTES, access) == 0);
+		for (unsigned i = 0; i < 200; i++)
+			free(allocate(round, i % 20, NULL));
+	}
+	check(mprotect(stack + STACK_BYTES, PAGE_BYTES, PROT_READ | PROT_WRITE) == 0);
+	return unused;
+}
+
+static void guarded_later(void)
+{
+	run_threads(THREADS, run_guarded_later, NULL);
+	run_guarded_later(NULL);
+}
+
 /* A new stack each time, at the address of the one before, as a rule. */
 static void *run_ended(void *unused)
 {
@@ -353,6 +378,7 @@ static const struct mode modes[] = {
 	{"switched", switched},
 	{"carved", carved},
 	{"guarded", guarded},
+	{"guarded-later", guarded_later},
 	{"ended", ended},
 	{"deep-threads", deep_in_threads},
 	{"deep-main", deep_in_main},

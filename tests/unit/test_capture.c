@@ -95,6 +95,47 @@ static void test_guard_page_in_the_stack(void)
 	munmap(stack, 5 * PAGE);
 }
 
+static void protect(unsigned char *page, int protection)
+{
+	hs_capture_protect_begins();
+	CHECK_INT(mprotect(page, PAGE, protection), 0);
+	hs_capture_protect_ends();
+}
+
+/* One that comes where samples have read before; and while a handler over mprotect() is sampled. */
+static void test_guard_page_that_comes_later(void)
+{
+	unsigned char *stack = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hs_thread_state thread = {
+		.stack_low = (uintptr_t)stack,
+		.stack_high = (uintptr_t)stack + 5 * PAGE,
+	};
+
+	CHECK(stack != MAP_FAILED);
+	run(&thread, (uintptr_t)stack, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 5 * PAGE);
+	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack, 5 * PAGE));
+	protect(stack + 2 * PAGE, PROT_NONE);
+	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, 5 * PAGE));
+	run(&thread, (uintptr_t)stack, LIMIT);
+	CHECK_INT(out.record.stack_bytes, 2 * PAGE);
+
+	/* What is not read since is not known again with what is. */
+	run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
+	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, 2 * PAGE));
+	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, 5 * PAGE));
+
+	hs_capture_protect_begins();
+	run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
+	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, 2 * PAGE));
+	CHECK_INT(mprotect(stack + 4 * PAGE, PAGE, PROT_NONE), 0);
+	run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
+	CHECK_INT(out.record.stack_bytes, PAGE);
+	hs_capture_protect_ends();
+	munmap(stack, 5 * PAGE);
+}
+
 static long no_reading(long number)
 {
 	CHECK(number != SYS_process_vm_readv);
@@ -297,6 +338,7 @@ int main(void)
 {
 	RUN(test_known_stack);
 	RUN(test_guard_page_in_the_stack);
+	RUN(test_guard_page_that_comes_later);
 	RUN(test_known_stack_is_not_read_by_the_kernel);
 	RUN(test_read_again_further_down);
 	RUN(test_coroutine_stack);
