@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -28,6 +29,9 @@
 
 /* The longest where no page can be had. */
 #define SPARE_LINE_BYTES 256
+
+/* How long a line waits for room, in a pipe that is full or on a terminal that is held. */
+#define WRITABLE_NS 100000000
 
 /* A number above is none of a descriptor. */
 #define DESCRIPTOR_MAX 100000000
@@ -163,6 +167,20 @@ static uint64_t pending_signals(void)
 	return pending;
 }
 
+/* In pieces that a pipe takes at once when it has room.  Whether all is written. */
+static bool write_in_time(int fd, const char *line, size_t bytes)
+{
+	while (bytes > 0) {
+		size_t piece = bytes < PIPE_BUF ? bytes : PIPE_BUF;
+
+		if (!hs_sys_wait_writable(fd, WRITABLE_NS) || hs_sys_write_all(fd, line, piece) != 0)
+			return false;
+		line += piece;
+		bytes -= piece;
+	}
+	return true;
+}
+
 /* Write; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
 static bool write_without_signals(int fd, const char *line, size_t bytes)
 {
@@ -175,7 +193,7 @@ static bool write_without_signals(int fd, const char *line, size_t bytes)
 		       0) < 0)
 		return false;
 	before = pending_signals();
-	is_written = hs_sys_write_all(fd, line, bytes) == 0;
+	is_written = write_in_time(fd, line, bytes);
 	raised = pending_signals() & WRITE_SIGNALS & ~before;
 	if (raised != 0)
 		hs_syscall(SYS_rt_sigtimedwait, (long)&raised, 0, (long)&no_time, sizeof raised, 0,

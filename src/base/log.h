@@ -8,7 +8,7 @@
  * written there, on a full disk for instance, goes to stderr.  A logfile
  * that names a descriptor of the program's (/dev/stdout, /dev/stderr, /dev/fd/N,
  * /proc/self/fd/N) is that.  Where the program has closed or replaced it, or its
- * stderr, since start-up, nothing is written.
+ * stderr, since start-up, nothing is written; nor where that would block for long.
  * Errno: preserved.
  */
 #ifndef HS_BASE_LOG_H

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -131,6 +132,19 @@ int hs_sys_write_all(int fd, const void *buffer, size_t bytes)
 		bytes -= (size_t)written;
 	}
 	return 0;
+}
+
+bool hs_sys_wait_writable(int fd, int64_t timeout_ns)
+{
+	struct pollfd wanted = {.fd = fd, .events = POLLOUT};
+	/* What is left of it, after each call. */
+	struct timespec limit = {
+		.tv_sec = timeout_ns / 1000000000,
+		.tv_nsec = timeout_ns % 1000000000,
+	};
+
+	/* Where a filter refuses it, the write may be made as well. */
+	return repeat(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 0;
 }
 
 int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)

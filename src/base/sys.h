@@ -60,6 +60,9 @@ int hs_sys_write_all(int fd, const void *buffer, size_t bytes);
  */
 int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset);
 
+/* Wait until a write would not block, timeout_ns at most.  False: it still would. */
+bool hs_sys_wait_writable(int fd, int64_t timeout_ns);
+
 /*
  * Read a whole small file (of /proc, whose size is not known before) into a
  * buffer, NUL-terminated.  Returns the bytes read (at most capacity - 1, the

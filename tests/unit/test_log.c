@@ -345,6 +345,34 @@ static void test_broken_pipe_raises_no_signal(void)
 	signal(SIGPIPE, SIG_DFL);
 }
 
+/* Nobody reads it: the line is left out.  Once there is room the next one is written. */
+static void test_full_pipe_is_not_waited_for(void)
+{
+	int ends[2], saved = dup(STDERR_FILENO);
+	char got[4096];
+	ssize_t bytes;
+
+	CHECK_INT(pipe(ends), 0);
+	CHECK_INT(fcntl(ends[1], F_SETFL, O_NONBLOCK), 0);
+	memset(got, 'x', sizeof got);
+	while (write(ends[1], got, sizeof got) > 0)
+		;
+	CHECK_INT(fcntl(ends[1], F_SETFL, 0), 0);
+	dup2(ends[1], STDERR_FILENO);
+	hs_log_init(HS_LOG_WARN, NULL);
+	hs_log(HS_LOG_WARN, "no room");
+	CHECK_INT(fcntl(ends[0], F_SETFL, O_NONBLOCK), 0);
+	while ((bytes = read(ends[0], got, sizeof got)) > 0)
+		CHECK(memchr(got, '\n', (size_t)bytes) == NULL);
+	hs_log(HS_LOG_WARN, "room");
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	CHECK(read(ends[0], captured, sizeof captured - 1) > 0);
+	CHECK(strstr(captured, "warning: room\n") != NULL);
+	close(ends[0]);
+	close(ends[1]);
+}
+
 static void test_file_size_limit_raises_no_signal(void)
 {
 	struct rlimit saved, none;
@@ -381,6 +409,7 @@ int main(void)
 	RUN(test_logfile_is_no_descriptor);
 	RUN(test_without_memory);
 	RUN(test_broken_pipe_raises_no_signal);
+	RUN(test_full_pipe_is_not_waited_for);
 	RUN(test_file_size_limit_raises_no_signal);
 	return CHECK_RESULT();
 }
