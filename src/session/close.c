@@ -80,7 +80,7 @@ bool hs_session_close_begins(void)
 
 	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
 	    hs_on_profiler_thread() || thread->closing == UINT8_MAX ||
-	    hs_sys_getpid() != session->process_id)
+	    !hs_fork_is_own_process())
 		return false;
 	if (thread->closing++ == 0)
 		thread->close_end_ns = wait_end_ns(thread);

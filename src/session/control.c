@@ -25,7 +25,7 @@ static int can_ask(void)
 	if (!hs_session_is_active() || hs_on_profiler_thread())
 		return -ENOSYS;
 	/* In a vfork child, in fork handlers, in a signal handler over the slow path. */
-	if (hs_sys_getpid() != hs_session.process_id || hs_thread.no_wait ||
+	if (!hs_fork_is_own_process() || hs_thread.no_wait ||
 	    hs_thread.guard_sp != 0)
 		return -EBUSY;
 	return 0;
@@ -125,7 +125,7 @@ void hs_session_exec_begins(void)
 	int saved_errno = errno, error;
 
 	if (!hs_session_is_active() || hs_on_profiler_thread() ||
-	    hs_sys_getpid() != hs_session.process_id || !has_news())
+	    !hs_fork_is_own_process() || !has_news())
 		return;
 	/* In a handler over fork(): the producer would wait for this thread. */
 	hs_fork_let_go();

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sys/mman.h>
 
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -45,6 +46,35 @@ static __thread bool quiesced;
 static __thread bool is_single;
 
 static bool is_installed;
+
+#ifndef MADV_WIPEONFORK
+#define MADV_WIPEONFORK 18
+#endif
+
+/*
+ * Apart, in a page that the kernel clears in a child: 0 in one of whose beginning no handler has
+ * told.  It may have this process's id, in another pid namespace.  NULL: the kernel does not.
+ */
+static _Atomic uint32_t *is_told;
+
+static void make_mark(void)
+{
+	size_t bytes = sizeof *is_told;
+
+	is_told = hs_sys_map(bytes, PROT_READ | PROT_WRITE);
+	if (is_told != NULL && hs_sys_advise(is_told, bytes, MADV_WIPEONFORK) != 0) {
+		hs_sys_unmap(is_told, bytes);
+		is_told = NULL;
+	}
+	if (is_told != NULL)
+		atomic_store(is_told, 1);
+}
+
+bool hs_fork_is_own_process(void)
+{
+	return hs_sys_getpid() == hs_session.process_id &&
+	       (is_told == NULL || atomic_load(is_told) != 0);
+}
 
 static bool take_batch_locks(void)
 {
@@ -134,6 +164,8 @@ static void child(void)
 
 	atomic_store(&session->process_id, hs_sys_getpid());
 	atomic_store(&hs_recorder.process_id, session->process_id);
+	if (is_told != NULL)
+		atomic_store(is_told, 1);
 	hs_left_alone_begin();
 	session->forked = true;
 	session->executed = false;
@@ -185,6 +217,7 @@ void hs_session_fork_ends(pid_t result)
 
 void hs_fork_install(void)
 {
+	make_mark();
 	is_installed = pthread_atfork(prepare, parent, child) == 0;
 	if (!is_installed)
 		hs_log(HS_LOG_WARN, "no fork handlers: forked children are not profiled");

@@ -110,15 +110,9 @@ void hs_libc_constructor_ends(void)
 	(void)move(HS_LIBC_STARTED, HS_LIBC_AS_IS);
 }
 
-/* Not in a vfork child, which has its parent's memory. */
-static bool is_this_process(void)
-{
-	return hs_sys_getpid() == atomic_load(&hs_session.process_id);
-}
-
 void hs_libc_give_back(void)
 {
-	if (atomic_load(&hs_session.libc) == HS_LIBC_WANTED && is_this_process()) {
+	if (atomic_load(&hs_session.libc) == HS_LIBC_WANTED && hs_fork_is_own_process()) {
 		hs_alone_end();
 		hs_libc_set_single(false);
 		(void)move(HS_LIBC_WANTED, HS_LIBC_AS_IS);
@@ -128,7 +122,7 @@ void hs_libc_give_back(void)
 bool hs_libc_tell_all(void)
 {
 	hs_libc_give_back();
-	if (atomic_load(&hs_session.libc) != HS_LIBC_TOLD || !is_this_process() ||
+	if (atomic_load(&hs_session.libc) != HS_LIBC_TOLD || !hs_fork_is_own_process() ||
 	    !hs_libc_is_single())
 		return false;
 	/* Profiler threads may do meanwhile what they leave to a thread that is alone. */

@@ -130,7 +130,7 @@ void hs_session_is_limited(int resource)
 	struct hs_undisturbed before;
 
 	if ((resource != RLIMIT_AS && resource != RLIMIT_DATA) || hs_on_profiler_thread() ||
-	    hs_sys_getpid() != hs_session.process_id)
+	    !hs_fork_is_own_process())
 		return;
 	hs_threads_begin_undisturbed(&before);
 	hs_arena_follow_limit();
@@ -373,7 +373,7 @@ void hs_session_finish(void)
 	uint32_t first = 0;
 
 	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
-	    hs_on_profiler_thread() || hs_sys_getpid() != session->process_id)
+	    hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return;
 	/* In a handler over fork(): the producer would wait for this thread. */
 	hs_fork_let_go();

@@ -382,6 +382,9 @@ void hs_close_wait(void);
 /* fork.c */
 void hs_fork_install(void);
 
+/* Whether this process is the profiled one: no child by vfork(), _Fork() or a raw clone(). */
+bool hs_fork_is_own_process(void);
+
 /*
  * The process ends on this thread, or waits for the profiler's to end, perhaps in a handler over
  * fork(): give back what that holds.

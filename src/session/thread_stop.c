@@ -87,6 +87,8 @@ bool hs_threads_died(void)
 
 	if (atomic_load(&session->threads) != HS_THREADS_RUNNING)
 		return false;
+	if (!hs_fork_is_own_process())
+		return true;
 	masked = hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all,
 			    0, 0) == 0;
 	if (try_joining()) {
@@ -224,7 +226,7 @@ static bool stop_undisturbed(uint64_t limit_ns, struct hs_undisturbed *before)
 	int saved_errno = errno;
 	bool gone = false;
 
-	if (hs_on_profiler_thread() || hs_sys_getpid() != hs_session.process_id)
+	if (hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return false;
 	/* In a handler over fork(): its locks would keep them from ending. */
 	hs_fork_let_go();

@@ -125,6 +125,11 @@ void hs_left_alone_wait(struct hs_event *event, int64_t timeout_ns)
 	hs_event_wait(event, timeout_ns);
 }
 
+bool hs_fork_is_own_process(void)
+{
+	return true;
+}
+
 void hs_fork_let_go(void)
 {
 }

@@ -23,6 +23,13 @@ else
 	skip_case fork-over-malloc "$version"
 fi
 life fork-raw 1
+if unshare -p -f true 2>/dev/null; then
+	hostile fork-raw-first 1 HEAPSAMPLE_PROGRAMS=victim_hostile_life -- \
+		unshare -p -f "$victims/victim_hostile_life" fork-raw-first
+	ended_with 5
+else
+	skip_case fork-raw-first "cannot unshare"
+fi
 hostile forks-at-once some -m "$busy" -- "$victims/victim_end" forks-at-once 16
 
 kind clone

@@ -130,13 +130,13 @@ static void mode_fork_on(void)
 }
 
 /* What fork() does where no handler of it runs. */
-static void mode_fork_raw(void)
+static void fork_raw(int flags)
 {
 	pid_t child;
 
 	churn(100);
 	fflush(stdout);
-	child = (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+	child = (pid_t)syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0);
 	if (child == 0) {
 		unsigned long sum = churn(100);
 
@@ -144,6 +144,18 @@ static void mode_fork_raw(void)
 	}
 	print_end("raw", child);
 	printf("%lu\n", churn(100));
+}
+
+static void mode_fork_raw(void)
+{
+	fork_raw(0);
+}
+
+/* As the first process of a namespace: the child is that too, with the same id. */
+static void mode_fork_raw_first(void)
+{
+	check(getpid() == 1, "not the first process");
+	fork_raw(CLONE_NEWPID);
 }
 
 static int end_raw(void *unused)
@@ -327,6 +339,7 @@ static const struct mode modes[] = {
 	{"fork-on", mode_fork_on},
 	{"fork-over-malloc", mode_fork_over_malloc},
 	{"fork-raw", mode_fork_raw},
+	{"fork-raw-first", mode_fork_raw_first},
 	{"clone-vm", mode_clone_vm},
 	{"vfork", mode_vfork},
 	{"shell", mode_shell},
