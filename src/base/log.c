@@ -173,7 +173,8 @@ static bool write_in_time(int fd, const char *line, size_t bytes)
 	while (bytes > 0) {
 		size_t piece = bytes < PIPE_BUF ? bytes : PIPE_BUF;
 
-		if (!hs_sys_wait_writable(fd, WRITABLE_NS) || hs_sys_write_all(fd, line, piece) != 0)
+		if (!hs_sys_wait_writable(fd, WRITABLE_NS) ||
+		    hs_sys_write_all(fd, line, piece) != 0)
 			return false;
 		line += piece;
 		bytes -= piece;

@@ -2,13 +2,13 @@
 /*
  * One-line messages to the person who runs the program.
  *
- * A line is "heapsample[PID]: LEVEL: text\n", formatted without stdio, locale or
- * allocation and written with one write(2) to stderr, or appended to
- * HEAPSAMPLE_LOGFILE, which is opened per line: no descriptor is kept.  What cannot be
- * written there, on a full disk for instance, goes to stderr.  A logfile
- * that names a descriptor of the program's (/dev/stdout, /dev/stderr, /dev/fd/N,
- * /proc/self/fd/N) is that.  Where the program has closed or replaced it, or its
- * stderr, since start-up, nothing is written; nor where that would block for long.
+ * A line is "heapsample[PID]: LEVEL: text\n", formatted without stdio, locale or allocation and
+ * written with one write(2), above 4096 bytes with more, to stderr, or appended to
+ * HEAPSAMPLE_LOGFILE, which is opened per line: no descriptor is kept.  What cannot be written
+ * there, on a full disk for instance, goes to stderr.  A logfile that names a descriptor of the
+ * program's (/dev/stdout, /dev/stderr, /dev/fd/N, /proc/self/fd/N) is that.  Where the program has
+ * closed or replaced it, or its stderr, since start-up, nothing is written; nor where that would
+ * block for longer than 0.1 s.
  * Errno: preserved.
  */
 #ifndef HS_BASE_LOG_H

@@ -35,6 +35,13 @@ void hs_capture_protect_ends(void)
 	atomic_fetch_add_explicit(&protects_over, 1, memory_order_relaxed);
 }
 
+void hs_capture_after_fork(void)
+{
+	atomic_store_explicit(&protects_over,
+			      atomic_load_explicit(&hs_protects_begun, memory_order_relaxed),
+			      memory_order_relaxed);
+}
+
 /*
  * The kernel keeps at least this much address space below the main stack free of
  * mmap's choices, whatever RLIMIT_STACK says.  Source: MIN_GAP, arch/x86/mm/mmap.c.

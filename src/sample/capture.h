@@ -49,6 +49,8 @@ HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp
  */
 void hs_capture_protect_begins(void);
 void hs_capture_protect_ends(void);
+/* In a forked child: those that other threads of the parent were in do not end there. */
+void hs_capture_after_fork(void);
 
 /*
  * Learn the main thread's stack.  end: __libc_stack_end.  Start-up, on the main thread.

@@ -371,6 +371,7 @@ void hs_record_stop_thread(void)
 
 bool hs_record_after_fork(void)
 {
+	hs_capture_after_fork();
 	hs_thread.tid = 0;
 	return hs_thread.guard_sp == 0;
 }

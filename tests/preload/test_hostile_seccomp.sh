@@ -32,7 +32,7 @@ for call in futex openat mmap munmap mprotect madvise process_vm_readv clone clo
 done
 filtered futex later errno
 many='ptrace openat munmap madvise process_vm_readv clone3 getrandom sched_getscheduler getpid'
-many="$many newfstatat readlinkat renameat2"
+many="$many newfstatat readlinkat renameat2 ppoll"
 filtered "$many" start nosys
 filtered "$many" later nosys all
 

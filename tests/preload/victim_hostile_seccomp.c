@@ -29,6 +29,7 @@ static const struct {
 	CALL(futex),
 	CALL(openat),
 	CALL(open),
+	CALL(ppoll),
 	CALL(mmap),
 	CALL(munmap),
 	CALL(mprotect),

@@ -132,7 +132,12 @@ static void test_guard_page_that_comes_later(void)
 	CHECK_INT(mprotect(stack + 4 * PAGE, PAGE, PROT_NONE), 0);
 	run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
 	CHECK_INT(out.record.stack_bytes, PAGE);
-	hs_capture_protect_ends();
+	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, PAGE));
+
+	/* As in a child whose parent's other threads were in a call. */
+	hs_capture_after_fork();
+	run(&thread, (uintptr_t)stack + 3 * PAGE, PAGE);
+	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, PAGE));
 	munmap(stack, 5 * PAGE);
 }
 
