@@ -226,15 +226,21 @@ static int make_names(struct hs_dump_file *file, const char *path)
 	return temporary.full ? -ENAMETOOLONG : 0;
 }
 
-/* Remember which file was opened.  0 or -errno. */
-static int identify(struct hs_dump_file *file)
+/* Remember which file was created at path; on failure it is gone.  0 or -errno. */
+static int identify(struct hs_dump_file *file, const char *path)
 {
-	struct stat opened;
-	int error = hs_sys_fstat(file->fd, &opened);
+	struct stat created;
+	int error = hs_sys_fstat(file->fd, &created);
 
-	file->device = opened.st_dev;
-	file->inode = opened.st_ino;
-	return error;
+	if (error != 0) {
+		hs_sys_close(file->fd);
+		hs_sys_unlink(path);
+		file->fd = -1;
+		return error;
+	}
+	file->device = created.st_dev;
+	file->inode = created.st_ino;
+	return 0;
 }
 
 /* A descriptor that a program has not chosen for itself, if it can be had. */
@@ -271,7 +277,7 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 	if (fd < 0)
 		return fd;
 	file->fd = moved_up(fd);
-	return identify(file);
+	return identify(file, file->path);
 }
 
 /* Something of that name that a file must not take the place of: a device, a directory... */
@@ -300,13 +306,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 		file->fd = -1;
 		return error;
 	}
-	error = identify(file);
-	if (error != 0) {
-		hs_sys_close(file->fd);
-		hs_sys_unlink(file->temporary);
-		file->fd = -1;
-	}
-	return error;
+	return identify(file, file->temporary);
 }
 
 bool hs_dump_file_is_ours(const struct hs_dump_file *file)

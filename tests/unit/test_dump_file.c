@@ -426,6 +426,22 @@ static void failed_commit_leaves_the_old_file(void)
 	rmdir("a");
 }
 
+static void file_that_cannot_be_told_apart_is_not_left(void)
+{
+	int (*const open_file[])(struct hs_dump_file *, const char *) = {hs_dump_file_open,
+									 hs_dump_file_create};
+	struct hs_dump_file file;
+
+	faulty_call = SYS_newfstatat;
+	for (size_t i = 0; i < 2; i++) {
+		atomic_store(&hs_sys_fault, fail_call);
+		CHECK_INT(open_file[i](&file, "a"), -EIO);
+		atomic_store(&hs_sys_fault, NULL);
+		CHECK_INT(file.fd, -1);
+		CHECK_INT(entries(), 0);
+	}
+}
+
 static void change_of_directory_does_no_harm(void)
 {
 	struct hs_dump_file file;
@@ -485,6 +501,7 @@ int main(void)
 	RUN(impossible_paths_are_refused);
 	RUN(read_only_directory_is_refused);
 	RUN(failed_commit_leaves_the_old_file);
+	RUN(file_that_cannot_be_told_apart_is_not_left);
 	RUN(change_of_directory_does_no_harm);
 	RUN(errors_have_words);
 	CHECK_INT(rmdir(scratch), 0);
