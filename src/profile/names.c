@@ -58,7 +58,7 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 	known = &names->objects[id]; /* a pause may have moved it */
 	known->hopeless = result == -EIO;
 	known->is_partial = result == 0 ? hs_symbols_is_partial(*out)
-					: hs_symbols_is_shortage(result);
+					: hs_elf_file_is_shortage(result);
 }
 
 /* names->filling, for the names of the locations in ids. */

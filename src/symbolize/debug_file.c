@@ -98,15 +98,20 @@ static bool belongs(const struct hs_elf_file *file, const struct hs_debug_key *k
 int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key)
 {
 	char path[PATH_MAX];
+	int result = -ENOENT;
 
 	for (unsigned number = 0; number < CANDIDATES; number++) {
-		if (!candidate(key, number, path) || hs_elf_file_open(file, path) < 0)
+		int error = candidate(key, number, path) ? hs_elf_file_open(file, path) : -ENOENT;
+
+		if (hs_elf_file_is_shortage(error))
+			result = error;
+		if (error < 0)
 			continue;
 		if (belongs(file, key, number))
 			return 0;
 		hs_elf_file_close(file);
 	}
-	return -ENOENT;
+	return result;
 }
 
 /* FNV-1a, a word at a time. */

@@ -36,7 +36,8 @@ void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *
 
 /*
  * Open the first that is there and has a symbol table (to be closed with
- * hs_elf_file_close()).  Returns 0 or -ENOENT.
+ * hs_elf_file_close()).  Returns 0, -ENOENT, or the error of one that memory or descriptors were
+ * short for.
  */
 int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key);
 

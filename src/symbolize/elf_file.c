@@ -212,6 +212,11 @@ int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t b
 	return hs_elf_file_open_image(file, image, bytes);
 }
 
+bool hs_elf_file_is_shortage(int error)
+{
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE;
+}
+
 void hs_elf_file_close(struct hs_elf_file *file)
 {
 	elf_end(file->elf);

@@ -50,6 +50,9 @@ int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes);
 /* The same of memory of this process, by a copy.  -EINVAL: no object is that large. */
 int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t bytes);
 
+/* Whether one of these errors is for want of memory or descriptors: later it may go. */
+bool hs_elf_file_is_shortage(int error);
+
 void hs_elf_file_close(struct hs_elf_file *file);
 
 /* In a forked child: close the descriptor only; it cannot be read any more. */

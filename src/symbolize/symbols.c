@@ -37,6 +37,12 @@ struct load {
 	struct hs_symbols *symbols;
 };
 
+/* Of reading a part of the symbols, without which there are the others. */
+static void note_result(struct hs_symbols *symbols, int result)
+{
+	symbols->is_partial |= hs_elf_file_is_shortage(result);
+}
+
 /* The debug file, by build id or .gnu_debuglink. */
 static int open_debug_file(struct load *load)
 {
@@ -63,13 +69,17 @@ static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLE
 	const struct hs_elf_file *file = &symbols->file;
 	struct hs_symbol_table separate;
 	size_t count = 0;
+	int result;
 
 	if (hs_symbol_table_find(&tables[0], file, SHT_SYMTAB))
 		count = 1;
 	if (file->type == ET_REL)
 		return count;
-	if (open_debug_file(load) < 0 && count == 0)
-		hs_debug_data_open(&symbols->debug, file, &symbols->data, load->pauses);
+	result = open_debug_file(load);
+	note_result(symbols, result);
+	if (result < 0 && count == 0)
+		note_result(symbols, hs_debug_data_open(&symbols->debug, file, &symbols->data,
+							load->pauses));
 	if (symbols->debug.elf != NULL &&
 	    hs_symbol_table_find(&separate, &symbols->debug, SHT_SYMTAB) &&
 	    (count == 0 || separate.symbols.sh_size > tables[0].symbols.sh_size)) {
@@ -81,13 +91,13 @@ static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLE
 	return count;
 }
 
-static int read_tables(struct hs_symbol_list *list, struct hs_symbol_table *tables, size_t count)
+static int read_tables(struct hs_symbols *symbols, struct hs_symbol_table *tables, size_t count)
 {
+	struct hs_symbol_list *list = &symbols->list;
 	int result = hs_symbol_list_read(list, tables, count);
 
-	/* Where memory is short, without these. */
 	if (result == 0 && tables[count - 1].symbols.sh_type == SHT_DYNSYM)
-		hs_plt_read(list, &tables[count - 1]);
+		note_result(symbols, hs_plt_read(list, &tables[count - 1]));
 	if (result == 0)
 		result = hs_symbol_list_resolve(list);
 	if (result < 0)
@@ -100,7 +110,7 @@ static int read_symbols(struct load *load)
 	struct hs_symbol_table tables[TABLES_MAX];
 	size_t count = find_tables(load, tables);
 
-	return count > 0 ? read_tables(&load->symbols->list, tables, count) : 0;
+	return count > 0 ? read_tables(load->symbols, tables, count) : 0;
 }
 
 /* In place of the file, whose opening failed with result. */
@@ -108,7 +118,7 @@ static int read_image(struct load *load, int result)
 {
 	struct hs_symbol_list *list = &load->symbols->list;
 
-	load->symbols->is_partial = hs_symbols_is_shortage(result);
+	note_result(load->symbols, result);
 	if (hs_dynamic_image_read(list, load->object) == 0)
 		result = hs_symbol_list_resolve(list);
 	return result;
@@ -236,11 +246,6 @@ bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols)
 bool hs_symbols_is_partial(const struct hs_symbols *symbols)
 {
 	return symbols->is_partial;
-}
-
-bool hs_symbols_is_shortage(int error)
-{
-	return error == -ENOMEM || error == -EMFILE || error == -ENFILE;
 }
 
 const struct hs_debug_key *hs_symbols_debug_key(const struct hs_symbols *symbols)

@@ -81,9 +81,6 @@ bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols);
  */
 bool hs_symbols_is_partial(const struct hs_symbols *symbols);
 
-/* Whether an error of the above is one of that kind: to load again later may do better. */
-bool hs_symbols_is_shortage(int error);
-
 /*
  * What the object's debug file is looked for by, but for path and build id, which are
  * NULL: see hs_debug_file_version().

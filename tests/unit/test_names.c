@@ -165,6 +165,26 @@ static void names_come_with_descriptors(void)
 	CHECK_INT(fill(), 0);
 }
 
+static long one_descriptor(long number)
+{
+	return number == SYS_openat && opened++ > 0 ? -EMFILE : 0;
+}
+
+/* The object's own symbols are read, and its debug file, which is there, is not. */
+static void names_come_with_another_descriptor(void)
+{
+	hs_location_set_name(hs_location_table_get(&locations, ids[0]), NULL);
+	opened = 0;
+	hs_sys_fault = one_descriptor;
+	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
+		      &pauses);
+	hs_sys_fault = NULL;
+	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
+	CHECK(fill() > 0);
+	CHECK_STR(location(0)->name, "hidden");
+	CHECK_INT(fill(), 0);
+}
+
 static long no_descriptors_and_no_image(long number)
 {
 	return number == SYS_process_vm_readv ? -EFAULT : no_descriptors(number);
@@ -212,6 +232,7 @@ int main(void)
 	RUN(names_come_with_a_debug_file);
 	RUN(no_memory_is_no_name);
 	RUN(names_come_with_descriptors);
+	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
 	hs_names_fini(&names);
 	/* What stays are the names: 64 bytes at most for each of eight. */

@@ -215,11 +215,30 @@ static bool build_compressed(void)
 	return false;
 }
 
+/* Whether all that there is of the stripped object was read. */
+static bool reads_all_of_stripped(void)
+{
+	int result;
+	struct hs_symbols *symbols = load("stripped", 0, &result);
+	bool all = symbols != NULL && !hs_symbols_is_partial(symbols);
+
+	CHECK_INT(result, 0);
+	hs_symbols_free(symbols);
+	return all;
+}
+
 static void compressed_symbols(void)
 {
+	size_t budget = hs_arena_budget();
+
 	if (!build_compressed())
 		return;
 	check_functions("stripped", "object", true);
+	/* Too little for the decompressor. */
+	hs_arena_set_budget(hs_arena_used() + (1u << 20));
+	CHECK(!reads_all_of_stripped());
+	hs_arena_set_budget(budget);
+	CHECK(reads_all_of_stripped());
 	/* Damaged, cut, and more than is allowed. */
 	CHECK(run("head -c 300 mini.xz >cut.xz && objcopy "
 		  "--update-section .gnu_debugdata=cut.xz stripped"));
