@@ -45,11 +45,6 @@ void hs_live_table_without_filter(void)
 	has_filter = false;
 }
 
-bool hs_live_table_has_filter(void)
-{
-	return has_filter;
-}
-
 /* How many bytes a table's filter has. */
 static uint64_t filter_bytes(uint64_t buckets)
 {

@@ -102,7 +102,6 @@ uintptr_t hs_live_table_filter(uint64_t table);
  * before hs_live_set_init().
  */
 void hs_live_table_without_filter(void);
-bool hs_live_table_has_filter(void);
 
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);

@@ -63,11 +63,6 @@ static inline uintptr_t hs_arch_thread_pointer(void)
 	return tp;
 }
 
-static inline void hs_arch_pause(void)
-{
-	__asm__ volatile("pause");
-}
-
 /*
  * The registers of the point of this call, for code that unwinds itself (the
  * worker's check of the unwinder, tests).  Must be inlined.
