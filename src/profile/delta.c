@@ -138,15 +138,6 @@ void hs_delta_end(struct hs_delta *delta)
 	delta->pending_count = 0;
 }
 
-void hs_delta_forget(struct hs_delta *delta)
-{
-	delta->base_count = 0;
-	delta->pending_count = 0;
-	memset(delta->lost_base, 0, sizeof delta->lost_base);
-	memset(delta->dropped, 0, sizeof delta->dropped);
-	memset(delta->carry, 0, sizeof delta->carry);
-}
-
 void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows)
 {
 	if (delta->base_count > rows->count)
@@ -167,7 +158,13 @@ void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)
 
 void hs_producer_forget_written(struct hs_producer *producer)
 {
-	hs_delta_forget(&producer->delta);
+	struct hs_delta *delta = &producer->delta;
+
+	delta->base_count = 0;
+	delta->pending_count = 0;
+	memset(delta->lost_base, 0, sizeof delta->lost_base);
+	memset(delta->dropped, 0, sizeof delta->dropped);
+	memset(delta->carry, 0, sizeof delta->carry);
 }
 
 /* Whether nothing is in use of a row, and files have shown it to the last. */

@@ -81,13 +81,6 @@ void hs_delta_written(struct hs_delta *delta);
 /* The profile's end, whether it was written or not. */
 void hs_delta_end(struct hs_delta *delta);
 
-/*
- * Nothing has been shown: the next profile has all that is in the books, and that is all
- * there ever was.  Neither allocates nor frees, so that it can be called in a forked child,
- * whose files are its own.
- */
-void hs_delta_forget(struct hs_delta *delta);
-
 /* The table of rows was trimmed. */
 void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows);
 

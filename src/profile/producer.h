@@ -130,7 +130,10 @@ void hs_producer_write_deltas(struct hs_producer *producer);
  */
 void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows);
 
-/* In a forked child, whose first profile has all that is in the books. */
+/*
+ * Nothing has been shown: the next profile of differences has all that is in the books.  In a
+ * forked child, whose files are its own, or when the books are empty.  Neither allocates nor frees.
+ */
 void hs_producer_forget_written(struct hs_producer *producer);
 
 /*
