@@ -75,11 +75,9 @@ static uint64_t wait_end_ns(const struct hs_thread_state *thread)
 
 bool hs_session_close_begins(void)
 {
-	struct hs_session *session = &hs_session;
 	struct hs_thread_state *thread = &hs_thread;
 
-	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
-	    hs_on_profiler_thread() || thread->closing == UINT8_MAX ||
+	if (!hs_session_is_active() || hs_on_profiler_thread() || thread->closing == UINT8_MAX ||
 	    !hs_fork_is_own_process())
 		return false;
 	if (thread->closing++ == 0)

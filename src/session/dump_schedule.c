@@ -177,7 +177,7 @@ struct hs_fence hs_schedule_fence(void)
 	return fence;
 }
 
-void hs_schedule_drain(const struct hs_fence *fence, uint64_t end_ns)
+static void drain(const struct hs_fence *fence, uint64_t end_ns)
 {
 	process_before(fence->ticket, end_ns);
 	hs_producer_commit_before(hs_session.producer, fence->number);
@@ -187,7 +187,7 @@ void hs_schedule_drain_now(void)
 {
 	const struct hs_fence fence = hs_schedule_fence();
 
-	hs_schedule_drain(&fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
+	drain(&fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 }
 
 void hs_schedule_empty_ring(void)
@@ -264,13 +264,10 @@ void hs_schedule_run_due(void)
 	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
-		hs_schedule_drain(
-			&session->final_fence,
-			atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed));
+		drain(&session->final_fence,
+		      atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed));
 		hs_dump_write("exit");
-		/* Release: the file is there. */
-		atomic_store_explicit(&session->finished, 1, memory_order_release);
-		hs_sys_futex_wake(&session->finished, 1 << 30);
+		hs_session_mark_finished();
 		return;
 	}
 	/* The process is ending: nothing would wait for another file. */

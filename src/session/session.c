@@ -5,7 +5,6 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <heapsample/heapsample.h>
 #include <limits.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
@@ -13,14 +12,12 @@
 
 #include "base/alone.h"
 #include "base/arena.h"
-#include "base/format.h"
 #include "base/hot.h"
 #include "base/likely.h"
 #include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
-#include "output/dump_file.h"
 #include "sample/capture.h"
 #include "sample/heap.h"
 #include "sample/labels.h"
@@ -303,8 +300,9 @@ static void wait_until_finished(uint64_t start_ns)
 	}
 }
 
-static void mark_finished(void)
+void hs_session_mark_finished(void)
 {
+	/* Release: the file is there. */
 	atomic_store_explicit(&hs_session.finished, 1, memory_order_release);
 	hs_sys_futex_wake(&hs_session.finished, INT_MAX);
 }
@@ -330,7 +328,7 @@ static void final_profile(void)
 	if (!hs_threads_await()) {
 		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
 		       session->program);
-		mark_finished();
+		hs_session_mark_finished();
 		return;
 	}
 	hs_ring_wake_reader(&session->ring);
@@ -372,8 +370,7 @@ void hs_session_finish(void)
 	int saved_errno = errno;
 	uint32_t first = 0;
 
-	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
-	    hs_on_profiler_thread() || !hs_fork_is_own_process())
+	if (!hs_session_is_active() || hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return;
 	/* In a handler over fork(): the producer would wait for this thread. */
 	hs_fork_let_go();
@@ -388,7 +385,7 @@ void hs_session_finish(void)
 	if (is_final_due())
 		final_profile();
 	else
-		mark_finished();
+		hs_session_mark_finished();
 	errno = saved_errno;
 }
 

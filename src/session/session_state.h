@@ -282,14 +282,16 @@ const char *hs_dump_last_path(void);
  */
 bool hs_session_finish_left_alone(void);
 
+/* The final profile is done, or will not come: tell those who wait for it.  Any thread. */
+void hs_session_mark_finished(void);
+
 /* Now.  Any thread. */
 struct hs_fence hs_schedule_fence(void);
 
 /*
- * Process what was recorded before a moment, until end_ns; before now, for a while.  What the
- * program does meanwhile neither holds that up nor is given up.  The producer's thread.
+ * Process what was recorded before now, HS_DRAIN_LIMIT_NS at most.  What the program does
+ * meanwhile neither holds that up nor is given up.  The producer's thread.
  */
-void hs_schedule_drain(const struct hs_fence *fence, uint64_t end_ns);
 void hs_schedule_drain_now(void);
 
 /*

@@ -112,8 +112,7 @@ bool hs_threads_ensure(void)
 
 	if (phase != HS_THREADS_NONE && phase != HS_THREADS_STOPPING)
 		return phase == HS_THREADS_RUNNING;
-	if (atomic_load_explicit(&session->phase, memory_order_acquire) != HS_SESSION_ACTIVE ||
-	    !hs_fork_is_own_process() || hs_threads_is_deserted())
+	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_threads_is_deserted())
 		return false;
 	hs_threads_begin_undisturbed(&before);
 	hs_threads_end_left_stop();
