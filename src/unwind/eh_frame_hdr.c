@@ -3,50 +3,29 @@
 #include "unwind/eh_frame_hdr.h"
 
 #include <errno.h>
-#include <string.h>
+
+#include "unwind/dwarf_cursor.h"
 
 #define HDR_VERSION 1
-#define ENCODING_OMIT 0xff
 #define ENCODING_DATAREL_SDATA4 0x3b
 #define ENTRY_BYTES 8
-
-/* Bytes of a number in this encoding, 0 = not one we read. */
-static size_t encoded_bytes(uint8_t encoding)
-{
-	switch (encoding & 0x0f) {
-	case 0x02: /* udata2 */
-	case 0x0a: /* sdata2 */
-		return 2;
-	case 0x03: /* udata4 */
-	case 0x0b: /* sdata4 */
-		return 4;
-	case 0x00: /* absptr */
-	case 0x04: /* udata8 */
-	case 0x0c: /* sdata8 */
-		return 8;
-	default:
-		return 0;
-	}
-}
 
 int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
 			  uint64_t section_bytes)
 {
-	size_t pointer_bytes, count_bytes, table;
-	uint64_t count = 0;
+	struct hs_dwarf_cursor cursor;
+	uint64_t count, table;
 
-	if (bytes < 4 || header[0] != HDR_VERSION || header[1] == ENCODING_OMIT ||
-	    header[2] == ENCODING_OMIT || header[3] != ENCODING_DATAREL_SDATA4)
-		return -ENOENT;
-	pointer_bytes = encoded_bytes(header[1]);
-	count_bytes = encoded_bytes(header[2]);
-	table = 4 + pointer_bytes + count_bytes;
 	/* The count is a plain number: no base to add. */
-	if (pointer_bytes == 0 || count_bytes == 0 || (header[2] & 0xf0) != 0 ||
-	    table > bytes || table > section_bytes)
+	if (bytes < 4 || header[0] != HDR_VERSION || (header[2] & ~HS_DWARF_FORM) != 0 ||
+	    header[3] != ENCODING_DATAREL_SDATA4)
 		return -ENOENT;
-	memcpy(&count, header + 4 + pointer_bytes, count_bytes);
-	if (count == 0 || count > (section_bytes - table) / ENTRY_BYTES)
+	cursor = (struct hs_dwarf_cursor){header + 4, header + bytes, false};
+	hs_dwarf_take_encoded(&cursor, header[1]); /* where .eh_frame is */
+	count = hs_dwarf_take_encoded(&cursor, header[2]);
+	table = (uint64_t)(cursor.next - header);
+	if (cursor.is_damaged || table > section_bytes || count == 0 ||
+	    count > (section_bytes - table) / ENTRY_BYTES)
 		return -ENOENT;
 	*out = (struct hs_eh_frame_hdr){ .table_offset = table, .fde_count = count };
 	return 0;
