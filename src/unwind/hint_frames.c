@@ -115,25 +115,25 @@ static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *header)
 /* The text section of an ET_REL object: .text, unless it is empty, or the only one with code. */
 static bool find_text(struct reading *reading)
 {
-	Elf_Scn *section = find_section(reading->elf, ".text", &(GElf_Shdr){0});
 	GElf_Shdr header;
+	Elf_Scn *section = find_section(reading->elf, ".text", &header);
 	unsigned found = 0;
 
-	if (section == NULL || gelf_getshdr(section, &header) == NULL || header.sh_size == 0) {
-		section = NULL;
-		while ((section = elf_nextscn(reading->elf, section)) != NULL) {
-			if (gelf_getshdr(section, &header) == NULL ||
-			    (header.sh_flags & SHF_EXECINSTR) == 0 || header.sh_size == 0)
-				continue;
-			reading->text = elf_ndxscn(section);
-			reading->text_bytes = header.sh_size;
-			found++;
-		}
-		return found == 1;
+	if (section != NULL && header.sh_size != 0) {
+		reading->text = elf_ndxscn(section);
+		reading->text_bytes = header.sh_size;
+		return true;
 	}
-	reading->text = elf_ndxscn(section);
-	reading->text_bytes = header.sh_size;
-	return true;
+	section = NULL;
+	while ((section = elf_nextscn(reading->elf, section)) != NULL) {
+		if (gelf_getshdr(section, &header) == NULL ||
+		    (header.sh_flags & SHF_EXECINSTR) == 0 || header.sh_size == 0)
+			continue;
+		reading->text = elf_ndxscn(section);
+		reading->text_bytes = header.sh_size;
+		found++;
+	}
+	return found == 1;
 }
 
 /* The first address of the object's segments. */
