@@ -130,7 +130,7 @@ static bool run_register(struct machine *machine, uint8_t instruction)
 		return true;
 	case CFA_GNU_NEGATIVE_OFFSET_EXTENDED:
 		number = take_number(machine);
-		set_offset(machine, number, (int64_t) - (uint64_t)take_factored(machine));
+		set_offset(machine, number, (int64_t)(0 - (uint64_t)take_factored(machine)));
 		return true;
 	case CFA_RESTORE_EXTENDED:
 		restore_register(machine, take_number(machine));
