@@ -128,6 +128,12 @@ uint64_t hs_options_least_interval(const struct hs_options *options);
 /* The interval asked for a heap, in bytes; 0: it is not to be sampled.  Any thread. */
 uint64_t hs_options_heap_interval(const struct hs_options *options, const char *name);
 
+/*
+ * Whether all letters of a pattern (output/dump_file.h) are known, and it names a file: not "" and
+ * no '/' at its end.
+ */
+bool hs_pattern_is_valid(const char *pattern);
+
 /* Whether name matches one of the comma-separated globs (* and ?).  "" matches all. */
 bool hs_glob_list_matches(const char *globs, const char *name);
 

@@ -210,21 +210,25 @@ bool hs_option_parse_prefixes(const struct hs_option *option, void *field, const
 	return false;
 }
 
-/* A name for a file; see output/dump_file.h for the letters' meaning. */
-bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text)
+bool hs_pattern_is_valid(const char *pattern)
 {
-	size_t length = strlen(text);
+	size_t length = strlen(pattern);
 
-	if (length == 0 || text[length - 1] == '/')
+	if (length == 0 || pattern[length - 1] == '/')
 		return false;
-	for (const char *next = text; *next != '\0'; next++) {
-		if (*next != '%')
+	for (; *pattern != '\0'; pattern++) {
+		if (*pattern != '%')
 			continue;
-		next++;
-		if (*next == '\0' || strchr("pehtnr%", *next) == NULL)
+		pattern++;
+		if (*pattern == '\0' || strchr("pehtnr%", *pattern) == NULL)
 			return false;
 	}
-	return hs_option_parse_text(option, field, text);
+	return true;
+}
+
+bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text)
+{
+	return hs_pattern_is_valid(text) && hs_option_parse_text(option, field, text);
 }
 
 bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field, const char *text)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Names and files of profiles.  Runs on the producer; hs_dump_pattern_is_valid() at
- * start-up too.
- */
+/* Names and files of profiles.  Runs on the producer; hs_dump_name_expand() at start-up too. */
 #include "output/dump_file.h"
 
 #include <errno.h>
@@ -13,6 +10,7 @@
 #include <sys/utsname.h>
 
 #include "base/format.h"
+#include "base/options.h"
 #include "base/sys.h"
 
 /* A descriptor that is kept is so far below the most that there can be, or than 1024. */
@@ -75,7 +73,7 @@ static void put_pid(struct text *text, pid_t pid)
 	put_number(text, (uint64_t)pid, false);
 }
 
-/* letter is one that hs_dump_pattern_is_valid() knows. */
+/* letter is one that hs_pattern_is_valid() knows. */
 static void put_letter(struct text *text, char letter, const struct hs_dump_name *name)
 {
 	switch (letter) {
@@ -126,20 +124,6 @@ static const char *last_component(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-bool hs_dump_pattern_is_valid(const char *pattern)
-{
-	if (*last_component(pattern) == '\0')
-		return false;
-	for (; *pattern != '\0'; pattern++) {
-		if (*pattern != '%')
-			continue;
-		pattern++;
-		if (*pattern == '\0' || strchr("pehtnr%", *pattern) == NULL)
-			return false;
-	}
-	return true;
-}
-
 /* What the pattern does not tell apart by itself: put before the first dot of its last part. */
 static void put_additions(struct text *text, const char *pattern, const struct hs_dump_name *name)
 {
@@ -159,7 +143,7 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
 	struct text text = { .bytes = path, .capacity = capacity };
 	const char *last = last_component(pattern), *additions_at = last + strcspn(last, ".");
 
-	if (!hs_dump_pattern_is_valid(pattern))
+	if (!hs_pattern_is_valid(pattern))
 		return -EINVAL;
 	for (const char *next = pattern;; next++) {
 		if (next == additions_at)

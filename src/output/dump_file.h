@@ -8,7 +8,8 @@
  * replaced) and renamed when it is complete.  Links are not followed, but in the directory's own
  * path; if that leads elsewhere by then, the file is given up.
  *
- * Threads: the producer.  Memory: none.  Descriptors: one while open.
+ * Threads: the producer; names are made at start-up too.  Memory: none.  Descriptors: one while
+ * open.
  */
 #ifndef HS_OUTPUT_DUMP_FILE_H
 #define HS_OUTPUT_DUMP_FILE_H
@@ -42,8 +43,8 @@ struct hs_dump_name {
 
 /*
  * Expand pattern into path.  '/' and control bytes in a substituted text become '_'.
- * Returns 0, -ENAMETOOLONG, or -EINVAL for an unknown letter (options refuse such a
- * pattern at start-up with hs_dump_pattern_is_valid()).
+ * Returns 0, -ENAMETOOLONG, or -EINVAL for a pattern that hs_pattern_is_valid() of
+ * base/options.h refuses, as the options do at start-up.
  */
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
 			size_t capacity);
@@ -54,9 +55,6 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
  */
 int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
 			     size_t capacity);
-
-/* Whether all letters are known, and the pattern names a file: not "" and no '/' at its end. */
-bool hs_dump_pattern_is_valid(const char *pattern);
 
 struct hs_dump_file {
 	int fd;       /* -1: closed */

@@ -76,7 +76,7 @@ static void use_values(const struct hs_options *options)
 		MUST(strlen(entry.name) < sizeof entry.name && ++count <= sizeof options->heaps);
 		hs_options_heap_interval(options, entry.name);
 	}
-	MUST(hs_dump_pattern_is_valid(options->output));
+	MUST(hs_pattern_is_valid(options->output));
 	use_pattern(options->output);
 	use_pattern(options->stream);
 	use_pattern(options->stats);

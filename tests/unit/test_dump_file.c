@@ -16,6 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/options.h"
 #include "base/sys.h"
 #include "check.h"
 
@@ -97,11 +98,11 @@ static void bad_patterns_are_refused(void)
 	char path[64];
 
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-		CHECK(!hs_dump_pattern_is_valid(bad[i]));
+		CHECK(!hs_pattern_is_valid(bad[i]));
 		CHECK_INT(hs_dump_name_expand(bad[i], &plain, path, sizeof path), -EINVAL);
 	}
 	for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
-		CHECK(hs_dump_pattern_is_valid(good[i]));
+		CHECK(hs_pattern_is_valid(good[i]));
 }
 
 static void long_names_are_refused(void)
