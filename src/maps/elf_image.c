@@ -83,19 +83,12 @@ static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
 
 static void set_build_id(struct hs_elf_image *image, uint64_t address, uint32_t bytes)
 {
-	static const char digits[] = "0123456789abcdef";
-	uint8_t id[(HS_BUILD_ID_HEX_BYTES - 1) / 2];
-	char *out = image->build_id;
+	unsigned char id[HS_BUILD_ID_HEX_BYTES / 2];
 
 	if (bytes > sizeof id)
 		bytes = sizeof id;
-	if (hs_sys_read_memory_all(address, id, bytes) < 0)
-		return;
-	for (uint32_t i = 0; i < bytes; i++) {
-		*out++ = digits[id[i] >> 4];
-		*out++ = digits[id[i] & 15];
-	}
-	*out = '\0';
+	if (hs_sys_read_memory_all(address, id, bytes) == 0)
+		hs_build_id_format(image->build_id, id, bytes);
 }
 
 /* One step through a note segment: address of the next note, 0 at the end. */

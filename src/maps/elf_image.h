@@ -13,10 +13,9 @@
 #define HS_MAPS_ELF_IMAGE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#define HS_BUILD_ID_HEX_BYTES 65 /* 32 bytes in hex and a NUL; longer ids are cut */
+#include "base/build_id.h"
 
 /* PT_LOADs kept; linkers make at most a dozen.  What is past that has no names or unwinding. */
 #define HS_ELF_SEGMENTS 32

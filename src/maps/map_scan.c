@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/stats.h"
+#include "maps/elf_image.h"
 #include "maps/proc_maps.h"
 
 /*

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "maps/elf_image.h"
+#include "base/build_id.h"
 
 /* No mapping; a frame with this mapping is a pseudo frame (see unwind/frame.h). */
 #define HS_MAPPING_NONE UINT32_MAX

@@ -12,9 +12,6 @@
 #include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
 
-_Static_assert(HS_BUILD_ID_HEX_BYTES == HS_ELF_BUILD_ID_HEX_BYTES,
-	       "build ids of memory and of files are cut alike, for they are compared");
-
 enum { OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
 
 static bool is_vdso(const struct hs_mapping *mapping)

@@ -59,7 +59,7 @@ static int read_headers(struct image *image)
 
 static bool has_build_id(struct image *image, const char *build_id)
 {
-	char hex[HS_ELF_BUILD_ID_HEX_BYTES];
+	char hex[HS_BUILD_ID_HEX_BYTES];
 
 	for (unsigned i = 0; i < image->segment_count; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];

@@ -54,19 +54,7 @@ static int check_header(struct hs_elf_file *file)
 	return 0;
 }
 
-static void format_build_id(char *hex, const unsigned char *id, size_t bytes)
-{
-	static const char digits[] = "0123456789abcdef";
-	size_t i;
-
-	for (i = 0; i < bytes && 2 * i + 2 < HS_ELF_BUILD_ID_HEX_BYTES; i++) {
-		hex[2 * i] = digits[id[i] >> 4];
-		hex[2 * i + 1] = digits[id[i] & 15];
-	}
-	hex[2 * i] = '\0';
-}
-
-static bool find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES])
+static bool find_build_id(Elf_Data *notes, char hex[HS_BUILD_ID_HEX_BYTES])
 {
 	size_t at = 0, next, name, id;
 	GElf_Nhdr note;
@@ -79,7 +67,7 @@ static bool find_build_id(Elf_Data *notes, char hex[HS_ELF_BUILD_ID_HEX_BYTES])
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
 		    memcmp(text + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
 		    note.n_descsz > 0) {
-			format_build_id(hex, (const unsigned char *)text + id, note.n_descsz);
+			hs_build_id_format(hex, (const unsigned char *)text + id, note.n_descsz);
 			return true;
 		}
 		at = next;
@@ -102,7 +90,7 @@ static bool read_section_notes(struct hs_elf_file *file)
 }
 
 bool hs_elf_find_build_id(void *notes, size_t bytes, uint64_t align,
-			  char hex[HS_ELF_BUILD_ID_HEX_BYTES])
+			  char hex[HS_BUILD_ID_HEX_BYTES])
 {
 	Elf_Data data = {
 		.d_buf = notes,

@@ -21,8 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* 32 bytes in hex and a NUL; longer build ids are cut, as they are for mappings. */
-#define HS_ELF_BUILD_ID_HEX_BYTES 65
+#include "base/build_id.h"
 
 struct hs_elf_file {
 	int fd;         /* owned; -1: an image in memory */
@@ -31,7 +30,7 @@ struct hs_elf_file {
 	Elf *elf;       /* owned */
 	uint16_t type;  /* ET_EXEC, ET_DYN or ET_REL */
 	uint64_t inode; /* of the file; 0: an image */
-	char build_id[HS_ELF_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
+	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
 };
 
 /* Nothing is open: may be closed. */
@@ -87,6 +86,6 @@ bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);
 
 /* Whether a build id is among a segment's notes, and which.  align: the segment's p_align. */
 bool hs_elf_find_build_id(void *notes, size_t bytes, uint64_t align,
-			  char hex[HS_ELF_BUILD_ID_HEX_BYTES]);
+			  char hex[HS_BUILD_ID_HEX_BYTES]);
 
 #endif
