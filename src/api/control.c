@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Profiles, sampling on and off, labels: what a program calls by way of heapsample.h. */
 #define HEAPSAMPLE_IN_LIBRARY
-#include <errno.h>
 #include <heapsample/heapsample.h>
 
 #include "session/session.h"

@@ -6,9 +6,7 @@
  * entries.S, which save the caller's registers and call hs_slow_NAME.
  */
 #define HEAPSAMPLE_IN_LIBRARY
-#include <errno.h>
 #include <heapsample/heapsample.h>
-#include <limits.h>
 
 #include "sample/report.h"
 #include "session/session.h"

@@ -5,7 +5,6 @@
 #include "base/options_table.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "base/format.h"
 

@@ -16,7 +16,6 @@
 #define HS_MAPS_ADDRESS_RANGE_MAP_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 struct hs_address_range {

@@ -2,6 +2,8 @@
 /* Sets of addresses. */
 #include "maps/address_set.h"
 
+#include <stddef.h>
+
 void hs_address_set_fini(struct hs_address_set *set)
 {
 	hs_address_range_map_fini(&set->ranges);

@@ -7,7 +7,6 @@
 
 #include "base/arena.h"
 #include "base/stats.h"
-#include "base/sys.h"
 #include "maps/address_range_map.h"
 #include "maps/hint_object.h"
 #include "maps/hint_setting.h"

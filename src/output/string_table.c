@@ -5,6 +5,7 @@
 #include "output/string_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/arena.h"

@@ -11,8 +11,6 @@
 #ifndef HS_OUTPUT_STRING_TABLE_H
 #define HS_OUTPUT_STRING_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* Longest text, without a NUL.  Bounds what one mangled name adds to a profile. */

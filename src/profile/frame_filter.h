@@ -23,9 +23,9 @@
 #include <stdint.h>
 
 #include "base/interner.h"
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
 #include "output/profile_view.h"
-#include "profile/names.h"
 
 struct hs_producer;
 

@@ -2,8 +2,6 @@
 /* The books: rows and live samples.  Runs on the producer. */
 #include "profile/heap_tracker.h"
 
-#include <errno.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/likely.h"

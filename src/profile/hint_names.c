@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "maps/map_hints.h"
 #include "maps/mapping_store.h"
+#include "profile/names.h"
 
 struct hs_hint_names {
 	struct hs_mapping_store store; /* of the hints: its ids are not the table's */

@@ -13,9 +13,9 @@
 
 #include <stdint.h>
 
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
-#include "profile/names.h"
 
 struct hs_hint_names;
 

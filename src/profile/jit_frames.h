@@ -23,9 +23,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
-#include "profile/names.h"
 #include "symbolize/jit_map.h"
 #include "unwind/frame.h"
 

@@ -7,8 +7,8 @@
 #ifndef HS_PROFILE_LOCATION_NAMES_H
 #define HS_PROFILE_LOCATION_NAMES_H
 
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
-#include "profile/names.h"
 #include "profile/producer.h"
 
 /* Name the count (at least 1) locations in ids, which are of one mapping and in ascending order. */

@@ -7,9 +7,9 @@
 #ifndef HS_PROFILE_LOCATION_SORT_H
 #define HS_PROFILE_LOCATION_SORT_H
 
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
-#include "profile/names.h"
 
 /*
  * The mapping that a location is written under: its own (it may be one made up for

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "profile/callsite_trie.h"
-#include "unwind/frame.h"
 
 /* The stacks of one set are looked through: a line of the processor's cache. */
 #define HS_STACK_CACHE_WAYS 8

@@ -12,7 +12,7 @@
 #define HS_PROFILE_THREAD_NAMES_H
 
 #include "base/interner.h"
-#include "profile/names.h"
+#include "base/pauses.h"
 
 struct hs_thread_names {
 	struct hs_interner names; /* number 0: not known; it stays */

@@ -6,7 +6,6 @@
  * Runs on the producer's thread with producer_batch held; lets go of it while it writes, so
  * that a fork never waits for a file.
  */
-#include <errno.h>
 
 #include "base/format.h"
 #include "base/log.h"

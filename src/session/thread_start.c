@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <sched.h>
 
-#include "base/log.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"

@@ -9,8 +9,6 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#include "base/arena.h"
-#include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"

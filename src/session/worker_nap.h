@@ -11,7 +11,6 @@
 #ifndef HS_SESSION_WORKER_NAP_H
 #define HS_SESSION_WORKER_NAP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define HS_NAP_RECORDS 1000u

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <lzma.h>
-#include <string.h>
 
 #include "base/arena.h"
 

@@ -3,7 +3,6 @@
 #include "symbolize/plt.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "arch/plt.h"
 #include "base/arena.h"

@@ -3,7 +3,6 @@
 #include "symbolize/symbols.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/arena.h"
 #include "base/assertion.h"

@@ -16,7 +16,6 @@
 #define HS_UNWIND_HINT_FRAMES_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "maps/mapping_table.h"

@@ -14,7 +14,6 @@
 #define HS_UNWIND_LIBUNWIND_ENGINE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/regs.h"
