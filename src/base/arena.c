@@ -228,7 +228,7 @@ uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment)
 			grow = hs_arena.reserved_start - end;
 		if (hs_sys_protect((void *)end, grow, PROT_READ | PROT_WRITE) < 0)
 			return 0;
-		/* Release: who loads it (heap_block()) may read up to there. */
+		/* Release: who loads it (live_block()) may read up to there. */
 		atomic_store_explicit(&hs_arena.heap_end, end + grow, memory_order_release);
 	}
 	hs_arena.heap_next = start + bytes;

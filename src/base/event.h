@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An event that one thread sleeps on and any may signal: not counted, never lost.
- * Signal-safe; a signal costs one atomic exchange, and a system call only if the
+ * Signal-safe; a signal costs one atomic operation, and a system call only if the
  * other side sleeps.  Errno: preserved.
  */
 #ifndef HS_BASE_EVENT_H
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /*
- * HS_EVENT_WOKEN: signalled while it was slept on, and perhaps the one who did it was killed before
- * he woke the sleeper: so each that signals until that one is awake wakes him again.
+ * HS_EVENT_WOKEN: signalled while it was slept on.  The thread that signalled may have been killed
+ * before it woke the sleeper, so each that signals until the sleeper is awake wakes it again.
  */
 enum hs_event_state { HS_EVENT_QUIET, HS_EVENT_SIGNALLED, HS_EVENT_SLEPT_ON, HS_EVENT_WOKEN };
 

@@ -6,7 +6,7 @@
  * A close is under way from before the real dlclose() until after it; meanwhile libraries
  * may be unmapped, and others mapped in their place by another thread.  A record notes the
  * state when it is taken (sample/recorder.c); the worker compares it with the state at
- * which it read the maps (unwind/worker.c).
+ * which it read the maps (unwind/map_watch.c).
  *
  * Written by: the hooks, on the program's threads.  Read by: any thread.
  */

@@ -4,7 +4,7 @@
  *
  * One table (option_table in options.c) names each variable, its default, the
  * accepted form and the parser; parsing, the start-up line of HEAPSAMPLE_LOG=info,
- * HEAPSAMPLE=check and the check of the manual page all read it.
+ * HEAPSAMPLE=check and scripts/check-style, which compares the manual page with it, all read it.
  *
  * Values are copied: a program may overwrite its environment.
  */
@@ -37,10 +37,10 @@ enum hs_label { HS_LABEL_SIZE = 1, HS_LABEL_THREAD = 2, HS_LABEL_TID = 4 };
 /* Bits of hs_options.jit: where the names of generated code come from. */
 enum hs_jit_source { HS_JIT_SOURCE_PERF_MAP = 1, HS_JIT_SOURCE_GDB = 2 };
 
-/* One field per variable; the variable's name is in the comment. */
 /* When a last profile is written; TERM: also where SIGTERM ends the process. */
 enum hs_final { HS_FINAL_NONE, HS_FINAL_EXIT, HS_FINAL_TERM };
 
+/* One field per variable; the variable's name is in the comment. */
 struct hs_options {
 	enum hs_mode mode;         /* HEAPSAMPLE: 0, 1, check */
 	uint64_t interval_bytes;   /* _INTERVAL: mean bytes between samples, 1..256g */
@@ -110,7 +110,7 @@ uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval
  */
 size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity);
 
-/* Name, default and form of entry i, for the manual page check; false past the end. */
+/* Name, default and form of entry i, for tests; false past the end. */
 bool hs_options_entry(size_t i, const char **name, const char **default_value, const char **form);
 
 /* One of HEAPSAMPLE_HEAPS; name: "*" for all heaps that it does not name. */

@@ -86,7 +86,7 @@ int hs_sys_fstat(int fd, struct stat *out)
 
 int hs_sys_open_regular(const char *path, struct stat *file)
 {
-	int fd = hs_sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+	int fd = hs_sys_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
 	int error = fd < 0 ? fd : hs_sys_fstat(fd, file);
 
 	if (error == 0 && !S_ISREG(file->st_mode))

@@ -30,6 +30,7 @@ extern HS_HIDDEN _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
 long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
 
+/* With O_CLOEXEC, always. */
 int hs_sys_open(const char *path, int flags, mode_t mode);
 int hs_sys_close(int fd);
 
@@ -135,7 +136,7 @@ uint64_t hs_sys_clock_ns(clockid_t clock);
 uint64_t hs_sys_monotonic_ns(void);
 uint64_t hs_sys_realtime_ns(void);
 
-/* Fill with random bytes of the kernel; falls back to clock and address bits. */
+/* 64 random bits of the kernel's; where it has none, bits of the clock and of an address. */
 uint64_t hs_sys_random(void);
 
 #endif

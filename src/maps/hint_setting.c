@@ -133,8 +133,7 @@ static bool refresh_file(struct hs_hint_setting *setting)
 	hs_sys_close(fd);
 	if (contents == NULL)
 		return false;
-	/* A change that follows at once may leave the times as they are: not to be relied on yet.
-	 */
+	/* A change that follows at once may leave the times as they are: do not rely on them. */
 	if (hs_sys_realtime_ns() < (uint64_t)state.changed_ns + SETTLED_NS)
 		state.changed_ns = NEVER_NS;
 	setting->file = state;

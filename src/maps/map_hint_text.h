@@ -26,8 +26,8 @@ struct hs_map_hint {
 	uint64_t pid; /* the process it is for; 0 = every one */
 	uint64_t start;
 	uint64_t length; /* at least 1; start + length does not wrap */
-	uint64_t offset; /* into the file, or into the text section of an ET_REL object; offset
-			  * + length is below 2^63 */
+	/* Into the file, or into the text section of an ET_REL object; + length: below 2^63. */
+	uint64_t offset;
 };
 
 /* What is wrong with a hint. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The mappings by id.  Run by the unwinding worker; _get() by the producer too. */
+/* The mappings by id.  Run by the unwinding worker, and by the producer. */
 #include "maps/mapping_store.h"
 
 #include <string.h>

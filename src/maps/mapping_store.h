@@ -3,7 +3,8 @@
  * Every mapping that was ever seen, by id; entries are never moved, nor is the mapping in
  * them ever changed.
  *
- * Threads: the unwinding worker adds; any thread reads entries below the count.
+ * Threads: one owner adds (the unwinding worker; the producer, to that of its map hints); any
+ * thread reads entries below the count.
  * Memory: the arena.
  */
 #ifndef HS_MAPS_MAPPING_STORE_H
@@ -22,14 +23,14 @@
 struct hs_mapping_entry {
 	struct hs_mapping mapping;
 	uint32_t next;  /* older entry of the same bucket, HS_MAPPING_NONE = none */
-	uint32_t since; /* see hs_mapping_table_since(); the worker's, changes */
+	uint32_t since; /* see hs_mapping_table_since(); the owner's, changes */
 };
 
 struct hs_mapping_store {
-	/* Written by: the worker.  Read by: any thread, for ids below count. */
+	/* Written by: the owner.  Read by: any thread, for ids below count. */
 	struct hs_mapping_entry *blocks[HS_MAPPING_BLOCKS];
 	_Atomic uint32_t count;
-	uint32_t buckets[HS_MAPPING_BUCKETS]; /* by start address; the worker's */
+	uint32_t buckets[HS_MAPPING_BUCKETS]; /* by start address; the owner's */
 };
 
 void hs_mapping_store_init(struct hs_mapping_store *store);

@@ -103,7 +103,7 @@ static ssize_t read_all(struct hs_mapping_table *table, int fd)
 static ssize_t read_maps(struct hs_mapping_table *table)
 {
 	/* Not self, which is the main thread's: empty if that has left by pthread_exit(). */
-	int fd = hs_sys_open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
+	int fd = hs_sys_open("/proc/thread-self/maps", O_RDONLY, 0);
 	ssize_t bytes;
 
 	if (fd < 0)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * What the producer consists of; for producer.c, which writes it, and snapshot.c, which
- * reads it.
- */
+/* What the producer consists of, for the files of this folder that work on the books. */
 #ifndef HS_PROFILE_BOOKS_H
 #define HS_PROFILE_BOOKS_H
 

@@ -54,7 +54,7 @@ void hs_jit_frames_begin_batch(struct hs_jit_frames *jit);
 
 /*
  * The code of a frame, 0 = none or not known.  A frame in no mapping that has code gets
- * one of the mappings below.
+ * HS_MAPPING_JIT_PERF_MAP or HS_MAPPING_JIT_GDB.
  */
 uint32_t hs_jit_frames_code(struct hs_jit_frames *jit, struct hs_frame *frame);
 

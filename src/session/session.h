@@ -213,8 +213,7 @@ int hs_session_set_label(const char *key, const char *value);
 /*
  * Map hints by calls, see maps/map_hints.h.  Returns 0, -ENOSYS (this process is not
  * profiled), -EINVAL, -ENAMETOOLONG or -EAGAIN (no room now; counted: map_hints_refused).
- * Called on: the program's threads.  Blocks, allocates: never, but where it starts the
- * profiler threads.  Errno: preserved.
+ * Called on: the program's threads.  Blocks, allocates: never.  Errno: preserved.
  */
 int hs_session_map_hint(const char *objfile, uint64_t start, uint64_t length, uint64_t offset);
 int hs_session_unmap_hint(uint64_t start, uint64_t length);

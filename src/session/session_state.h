@@ -171,8 +171,8 @@ void *hs_threads_producer(void *unused);
 void hs_threads_init(void);
 
 /*
- * Whether a thread of glibc's would live, and one that loads a library; tried by making one that is
- * none.  A second at most.
+ * Whether a thread that glibc makes would live, and (loads) could load a library: tried on one that
+ * glibc does not know of.  Takes a second at most.
  */
 bool hs_threads_would_live(bool loads);
 

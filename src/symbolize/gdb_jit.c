@@ -94,7 +94,7 @@ static char *copy_image(const struct entry *entry, uint64_t at)
 	return NULL;
 }
 
-/* Give the object its number, and read its functions if it is new. */
+/* Give the object its number, and read its functions if it is new.  image: is given back. */
 static void read_image(struct hs_gdb_jit *gdb, struct hs_jit_map *map, struct object *object,
 		       char *image)
 {

@@ -18,11 +18,12 @@
  */
 #define NAME_MAX_BYTES (16u << 10)
 
-/* Read at a time. */
+/* Read at a time; of a name, at first. */
 #define CHUNK_SYMBOLS 512
-#define FIRST_NAME_BYTES 256
+#define NAME_READ_BYTES 256
 
-#define FIRST_NAMES_BYTES (4u << 10)
+/* Of the list's names. */
+#define FIRST_NAMES_CAPACITY (4u << 10)
 
 struct chunk {
 	Elf64_Sym symbols[CHUNK_SYMBOLS];
@@ -127,7 +128,7 @@ size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t off
 /* Room for so many bytes more among the names. */
 static int grow_names(struct hs_symbol_list *list, size_t bytes)
 {
-	size_t capacity = list->names_capacity > 0 ? list->names_capacity : FIRST_NAMES_BYTES;
+	size_t capacity = list->names_capacity > 0 ? list->names_capacity : FIRST_NAMES_CAPACITY;
 	char *names;
 
 	while (capacity - list->names_bytes < bytes)
@@ -153,7 +154,7 @@ static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_t
 
 	/* What is read doubles each time, but for the first. */
 	while (at < end && at - offset < NAME_MAX_BYTES) {
-		size_t most = at > offset ? (size_t)(at - offset) : FIRST_NAME_BYTES, length;
+		size_t most = at > offset ? (size_t)(at - offset) : NAME_READ_BYTES, length;
 		size_t part = end - at < most ? (size_t)(end - at) : most;
 		char *text;
 

@@ -26,8 +26,7 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 enum hs_return {
 	HS_RETURN_NONE, /* no return address */
 	HS_RETURN_AFTER_CALL,
-	HS_RETURN_TO_ENTRY, /* where code begins: to there a frame returns that V8 has deoptimized
-			     */
+	HS_RETURN_TO_ENTRY, /* code begins there: what V8 has deoptimized frames return to */
 };
 
 /*

@@ -4,7 +4,8 @@
  * result into the frame queue.  One record at a time, so that whoever runs it can let
  * go of its lock in between.
  *
- * Threads: the worker thread.  Blocks: never.  Memory: what hs_worker_create() takes.
+ * Threads: the worker thread.  Memory: the arena.  Blocks: never for room in the queue; as
+ * unwinder.h and map_hints.h, which read files and load libunwind.
  */
 #ifndef HS_UNWIND_WORKER_H
 #define HS_UNWIND_WORKER_H
