@@ -5,10 +5,8 @@
  * with addresses evenly over them.
  */
 #include <elf.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * behind, numbers follow the hand-over of addresses.
  */
 #include <stdatomic.h>
-#include <string.h>
 
 #include "base/alone.h"
 #include "base/arena.h"

@@ -3,7 +3,6 @@
  * The ring: no record is lost, seen twice, torn or out of order, and the reader does not sleep
  * while there is something to read.
  */
-#include <string.h>
 
 #include "base/sys.h"
 #include "profiler_steps.h"

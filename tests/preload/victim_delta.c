@@ -7,7 +7,6 @@
  *        victim_delta DIRECTORY fork    one round, and the others in a forked child
  */
 #include <signal.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -6,7 +6,6 @@
 #include <heapsample/heapsample.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

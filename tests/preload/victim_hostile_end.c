@@ -11,9 +11,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/types.h>
 #include <threads.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "victim_hostile.h"

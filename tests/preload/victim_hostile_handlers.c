@@ -9,7 +9,6 @@
  */
 #include <setjmp.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>

@@ -4,16 +4,13 @@
  *
  * What is printed does not depend on when threads run: sums, and how children ended.
  */
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "victim_hostile.h"

@@ -10,7 +10,6 @@
 #include <stdbool.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include "victim_hostile.h"
 

@@ -8,7 +8,6 @@
  * Each step allocates ALLOCATIONS times; its size says which step it was.  Before the
  * memory changes, the test lets the profiler see the samples so far.
  */
-#include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,6 @@
 #include "symbolize/demangle.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stdint.h>
 
 #include "check.h"
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/stats.h"

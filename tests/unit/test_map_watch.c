@@ -2,7 +2,6 @@
 #include "unwind/map_watch.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>

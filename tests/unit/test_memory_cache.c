@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "check.h"

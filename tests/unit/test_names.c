@@ -4,8 +4,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -9,7 +9,6 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/arena.h"

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <ucontext.h>
-#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/stats.h"
