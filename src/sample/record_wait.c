@@ -7,13 +7,14 @@
 
 #include "base/stats.h"
 #include "base/sys.h"
+#include "sample/reentry.h"
 
 bool hs_record_may_wait(uintptr_t sp)
 {
 	const struct hs_thread_state *thread = &hs_thread;
 	long policy;
 
-	if (thread->no_wait || !hs_thread_on_known_stack(thread, sp) || hs_sys_is_wake_refused())
+	if (thread->no_wait || hs_sys_is_wake_refused() || hs_reentry_may_be_handler(thread, sp))
 		return false;
 	/* A vfork child shares our memory but must not hold up its parent. */
 	if (hs_sys_getpid() != atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))

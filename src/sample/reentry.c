@@ -73,6 +73,11 @@ static bool may_be_on_alternate_stack(void)
 		atomic_load_explicit(&hs_reentry_stacks_disarm, memory_order_relaxed));
 }
 
+bool hs_reentry_may_be_handler(const struct hs_thread_state *thread, uintptr_t sp)
+{
+	return !hs_thread_on_known_stack(thread, sp) && may_be_on_alternate_stack();
+}
+
 static bool is_same_stack(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t sp)
 {
 	bool guard_known = hs_thread_on_known_stack(thread, guard);

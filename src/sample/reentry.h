@@ -37,6 +37,13 @@ static inline uint64_t hs_guard_mark(uintptr_t guard)
 extern HS_HIDDEN _Atomic bool hs_reentry_stacks_disarm;
 
 /*
+ * Whether the caller, whose stack pointer is sp, may be in a handler with a stack of its own: it is
+ * on no stack that is known, and the kernel does not deny it.  On a coroutine's stack, or that of a
+ * thread which was not started by the interposed pthread_create(), it does.
+ */
+bool hs_reentry_may_be_handler(const struct hs_thread_state *thread, uintptr_t sp);
+
+/*
  * Enter the slow path: from here on this thread's allocations come back at once.  False if
  * this is one of them.  caller_sp: of the call that the slow path is for.  guard: on the caller's
  * stack, until hs_reentry_leave().

@@ -8,8 +8,10 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "arch/regs.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
+#include "sample/reentry.h"
 #include "sample/thread_state.h"
 #include "session/session_state.h"
 #include "session/thread_stop.h"
@@ -25,6 +27,12 @@
 
 /* How often who waits for them looks whether there is something to wait for. */
 #define WAIT_SLICE_NS 50000000
+
+/*
+ * Coroutines may have small stacks, and starting takes some KiB: there it is done on this one.  Of
+ * who has the word STARTING, whose signals are blocked.
+ */
+static _Alignas(16) char start_stack[64 << 10];
 
 static int start_thread(pthread_t *thread, void *(*start)(void *))
 {
@@ -48,7 +56,8 @@ static int start_thread(pthread_t *thread, void *(*start)(void *))
 	return error;
 }
 
-static int start_in_order(void)
+/* result: an int, of what has failed, or 0. */
+static void start_in_order(void *result)
 {
 	struct hs_session *session = &hs_session;
 	int error = hs_threads_would_live(hs_libc_loads_at_start()) ? 0 : EPERM;
@@ -56,12 +65,12 @@ static int start_in_order(void)
 	session->joined[0] = session->joined[1] = false;
 	if (error == 0)
 		error = start_thread(&session->handles[0], hs_threads_worker);
-	if (error != 0)
-		return error;
-	error = start_thread(&session->handles[1], hs_threads_producer);
-	if (error != 0)
-		hs_threads_end_worker();
-	return error;
+	if (error == 0) {
+		error = start_thread(&session->handles[1], hs_threads_producer);
+		if (error != 0)
+			hs_threads_end_worker();
+	}
+	*(int *)result = error;
 }
 
 /*
@@ -71,6 +80,7 @@ static int start_in_order(void)
  */
 static int start_both(void)
 {
+	bool in_place = hs_thread_on_known_stack(&hs_thread, hs_arch_stack_pointer());
 	struct hs_thread_state saved = hs_thread;
 	bool is_to_tell;
 	int error;
@@ -78,7 +88,10 @@ static int start_both(void)
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
 	is_to_tell = hs_libc_threads_start();
-	error = start_in_order();
+	if (in_place)
+		start_in_order(&error);
+	else
+		hs_arch_call_on(start_stack + sizeof start_stack, start_in_order, &error);
 	if (is_to_tell)
 		hs_libc_threads_started();
 	hs_thread.kind = saved.kind;
@@ -157,7 +170,7 @@ bool hs_threads_await(void)
 
 bool hs_threads_may_start(uintptr_t sp)
 {
-	return !hs_thread.no_wait && hs_thread_on_known_stack(&hs_thread, sp);
+	return !hs_thread.no_wait && !hs_reentry_may_be_handler(&hs_thread, sp);
 }
 
 void hs_threads_wait(_Atomic uint32_t *word, uint32_t now)

@@ -12,11 +12,13 @@ site_strndup site_survivor'
 cxx_sites='site_plain site_array site_nothrow site_array_nothrow site_aligned
 site_array_aligned site_aligned_nothrow site_array_aligned_nothrow site_vector'
 
-# exact VICTIM keep|free SITE...
+# exact VICTIM keep|free SITE...; with $setting too, if that is not empty.
+setting=
 exact() {
 	victim=$1 mode=$2
 	shift 2
-	run_profiled "$victim.$mode" HEAPSAMPLE_INTERVAL=1 -- "$victims/$victim" "$mode"
+	# shellcheck disable=SC2086 # one word or none
+	run_profiled "$victim.$mode" HEAPSAMPLE_INTERVAL=1 $setting -- "$victims/$victim" "$mode"
 	expect_status 0
 	expect_silence
 	expect_profiles 1
@@ -33,6 +35,9 @@ done
 for round in 1 2 3 4 5; do
 	exact victim_same_address "free.$round" site_same_address
 done
+# A coroutine waits as well; the buffer holds a hundredth of its samples.
+setting=HEAPSAMPLE_RING=64k
+exact victim_same_address free.coroutine site_same_address
 # That the program left nothing is its own word; hold it to that.
 for truth in "$directory"/*.free*.stdout; do
 	if grep -qv -e ', 0, 0\]' -e '^}' "$truth"; then

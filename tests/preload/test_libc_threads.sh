@@ -42,5 +42,7 @@ for setting in HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_INTERVAL=1; do
 	[ "$(id -u)" -ne 0 ] || libc "other-user.${#setting}" "$setting HEAPSAMPLE_FINAL=0" \
 		allocate:1 user:1 allocate:1
 done
+# The profiler's threads come with a coroutine's sample too; here nothing else is likely to be one.
+libc coroutine HEAPSAMPLE_INTERVAL=64k coroutine:1
 
 finish

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "victim_expect.h"
@@ -113,6 +114,20 @@ static void cancel(void)
 	EXPECT(pthread_cancel(pthread_self()) == 0);
 }
 
+/* On a stack that is none of the thread's, nor a handler's. */
+static void allocate_on_coroutine(void)
+{
+	static ucontext_t here, there;
+	static char stack[16 << 10];
+
+	EXPECT(getcontext(&there) == 0);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof stack;
+	there.uc_link = &here;
+	makecontext(&there, allocate, 0);
+	EXPECT(swapcontext(&here, &there) == 0);
+}
+
 static void nothing(void)
 {
 }
@@ -125,7 +140,7 @@ static void do_it(const char *what)
 	} steps[] = {{"nothing", nothing},    {"allocate", allocate},
 		     {"thread", make_thread}, {"expression", allocate_by_expression},
 		     {"user", take_user},     {"same-user", take_same_user},
-		     {"cancel", cancel}};
+		     {"cancel", cancel},      {"coroutine", allocate_on_coroutine}};
 
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
 		if (strcmp(what, steps[i].name) == 0)

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gets the same address 50,000 times in a row, as fast as it can. */
+/*
+ * Gets the same address 50,000 times in a row, as fast as it can.
+ *
+ * usage: victim_same_address [free.coroutine]     on a coroutine's stack
+ */
+#include <string.h>
+#include <ucontext.h>
+
 #include "victim_truth.h"
 
 #define TIMES 50000
@@ -12,16 +19,38 @@ static SITE void *site_same_address(size_t size)
 	return address;
 }
 
-int main(void)
-{
-	struct truth truth = { "same_address", 0, 0, 0, 0 };
+static struct truth truth = { "same_address", 0, 0, 0, 0 };
 
+static void repeat(void)
+{
 	for (int i = 0; i < TIMES; i++) {
 		struct block block = born(&truth, site_same_address(100), 100);
 
 		died(&block);
 		free(block.address);
 	}
+}
+
+static void on_coroutine(void (*function)(void))
+{
+	static ucontext_t here, there;
+	static char stack[64 << 10];
+
+	if (getcontext(&there) != 0)
+		exit(2);
+	there.uc_stack.ss_sp = stack;
+	there.uc_stack.ss_size = sizeof stack;
+	there.uc_link = &here;
+	makecontext(&there, function, 0);
+	swapcontext(&here, &there);
+}
+
+int main(int count, char **words)
+{
+	if (count > 1 && strcmp(words[1], "free.coroutine") == 0)
+		on_coroutine(repeat);
+	else
+		repeat();
 	print_truth(&truth, 1);
 	return 0;
 }

@@ -64,6 +64,23 @@ static inline uintptr_t hs_arch_thread_pointer(void)
 }
 
 /*
+ * Call a function with another stack, whose upper end is top (a multiple of 16).  Unwinders do not
+ * come past it.
+ */
+static inline void hs_arch_call_on(char *top, void (*call)(void *), void *argument)
+{
+	__asm__ volatile("mov %%rsp, %%rbx\n\t"
+			 "mov %[top], %%rsp\n\t"
+			 "call *%[call]\n\t"
+			 "mov %%rbx, %%rsp"
+			 : "+D"(argument), [top] "+r"(top), [call] "+r"(call)
+			 :
+			 : "rax", "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "xmm0",
+			   "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9",
+			   "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "memory", "cc");
+}
+
+/*
  * The registers of the point of this call, for code that unwinds itself (the
  * worker's check of the unwinder, tests).  Must be inlined.
  */
