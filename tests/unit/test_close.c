@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "check.h"
 #include "sample/recorder.h"
+#include "sample/reentry.h"
 #include "sample/thread_state.h"
 #include "session/session_state.h"
 
@@ -98,9 +99,15 @@ static void test_where_no_wait_is_allowed(void)
 	hs_recorder.reader_runs = false;
 	CHECK(close_goes_on());
 	hs_recorder.reader_runs = true;
+
+	/* A stack of which nothing is known: perhaps a handler's, or a coroutine's. */
 	hs_thread.stack_high = hs_thread.stack_low;
+	hs_reentry_stacks_disarm = true;
 	CHECK(close_goes_on());
 	CHECK_INT(waits(), 0);
+	hs_reentry_stacks_disarm = false;
+	CHECK(close_goes_on());
+	CHECK_INT(waits(), 1);
 }
 
 int main(void)
