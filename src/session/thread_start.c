@@ -83,7 +83,7 @@ static int start_both(void)
 	bool in_place = hs_thread_on_known_stack(&hs_thread, hs_arch_stack_pointer());
 	struct hs_thread_state saved = hs_thread;
 	bool is_to_tell;
-	int error;
+	int error = 0;
 
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
