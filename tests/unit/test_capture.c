@@ -57,17 +57,24 @@ static void test_known_stack(void)
 	CHECK(memcmp(out.record.stack, stack + 8, 8192) == 0);
 }
 
-/* Pages without access within the known stack, as between coroutines' stacks. */
-static void test_guard_page_in_the_stack(void)
+/* A stack of five pages, the thread's, which can be protected each. */
+static unsigned char *map_pages(struct hs_thread_state *thread)
 {
 	unsigned char *stack = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct hs_thread_state thread = {
-		.stack_low = (uintptr_t)stack,
-		.stack_high = (uintptr_t)stack + 5 * PAGE,
-	};
 
 	CHECK(stack != MAP_FAILED);
+	thread->stack_low = (uintptr_t)stack;
+	thread->stack_high = (uintptr_t)stack + 5 * PAGE;
+	return stack;
+}
+
+/* Pages without access within the known stack, as between coroutines' stacks. */
+static void test_guard_page_in_the_stack(void)
+{
+	struct hs_thread_state thread = {0};
+	unsigned char *stack = map_pages(&thread);
+
 	memset(stack, 7, 5 * PAGE);
 	CHECK_INT(mprotect(stack + 2 * PAGE, PAGE, PROT_NONE), 0);
 	/* Above it all can be read, and the second time without the kernel. */
@@ -105,14 +112,9 @@ static void protect(unsigned char *page, int protection)
 /* One that comes where samples have read before; and while a handler over mprotect() is sampled. */
 static void test_guard_page_that_comes_later(void)
 {
-	unsigned char *stack = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
-				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct hs_thread_state thread = {
-		.stack_low = (uintptr_t)stack,
-		.stack_high = (uintptr_t)stack + 5 * PAGE,
-	};
+	struct hs_thread_state thread = {0};
+	unsigned char *stack = map_pages(&thread);
 
-	CHECK(stack != MAP_FAILED);
 	run(&thread, (uintptr_t)stack, LIMIT);
 	CHECK_INT(out.record.stack_bytes, 5 * PAGE);
 	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack, 5 * PAGE));
