@@ -3,11 +3,10 @@
 #include "session/process_memory.h"
 
 #include <limits.h>
+#include <sys/auxv.h>
 
 #include "base/format.h"
 #include "base/sys.h"
-
-#define PAGE_BYTES 4096u
 
 bool hs_process_memory_read(struct hs_process_memory *out, const char *root)
 {
@@ -25,7 +24,7 @@ bool hs_process_memory_read(struct hs_process_memory *out, const char *root)
 			next++;
 		for (; *next >= '0' && *next <= '9'; next++)
 			bytes[i] = bytes[i] * 10 + (uint64_t)(*next - '0');
-		bytes[i] *= PAGE_BYTES;
+		bytes[i] *= getauxval(AT_PAGESZ);
 	}
 	out->total = bytes[TOTAL];
 	out->resident = bytes[RESIDENT];
