@@ -264,12 +264,12 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 	return identify(file, file->path);
 }
 
-/* Something of that name that a file must not take the place of: a device, a directory... */
-static bool is_no_file(const char *path)
+int hs_dump_file_look(const char *path)
 {
 	struct stat old;
+	int error = hs_sys_stat(path, &old);
 
-	return hs_sys_stat(path, &old) == 0 && !S_ISREG(old.st_mode);
+	return error == 0 && !S_ISREG(old.st_mode) ? -EEXIST : error;
 }
 
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)
@@ -278,7 +278,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	int error = make_names(file, path);
 
 	file->fd = -1;
-	if (error == 0 && is_no_file(file->path))
+	if (error == 0 && hs_dump_file_look(file->path) == -EEXIST)
 		error = -EEXIST;
 	if (error != 0)
 		return error;

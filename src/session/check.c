@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What is said of a program at its start: HEAPSAMPLE=check, HEAPSAMPLE_LOG=info. */
 #include <errno.h>
+#include <fcntl.h>
 #include <heapsample/heapsample.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,20 +27,17 @@ void hs_session_describe(enum hs_log_level level, const char *what, const char *
 static int find_obstacle(char *path)
 {
 	char *name = strrchr(path, '/'), first = '\0';
-	struct stat file;
-	int error = hs_sys_stat(path, &file);
+	int error = hs_dump_file_look(path);
 
-	if (error == 0 && !S_ISREG(file.st_mode))
-		return -EEXIST;
-	if (error == -ENAMETOOLONG)
+	if (error == -EEXIST || error == -ENAMETOOLONG)
 		return error;
 	if (name != NULL) {
 		name++;
 		first = *name;
 		*name = '\0';
 	}
-	error = (int)hs_syscall(SYS_access, (long)(name != NULL ? path : "."), W_OK | X_OK, 0, 0, 0,
-				0);
+	error = (int)hs_syscall(SYS_faccessat, AT_FDCWD, (long)(name != NULL ? path : "."),
+				W_OK | X_OK, 0, 0, 0);
 	if (name != NULL)
 		*name = first;
 	return error;

@@ -25,8 +25,7 @@ static int can_ask(void)
 	if (!hs_session_is_active() || hs_on_profiler_thread())
 		return -ENOSYS;
 	/* In a vfork child, in fork handlers, in a signal handler over the slow path. */
-	if (!hs_fork_is_own_process() || hs_thread.no_wait ||
-	    hs_thread.guard_sp != 0)
+	if (!hs_fork_is_own_process() || hs_thread.no_wait || hs_thread.guard_sp != 0)
 		return -EBUSY;
 	return 0;
 }
