@@ -244,24 +244,14 @@ static int moved_up(int fd)
 	return (int)moved;
 }
 
-int hs_dump_file_create(struct hs_dump_file *file, const char *path)
+/* /dev/stdout and its like, whatever they lead to now. */
+static bool is_link_into_proc(const char *path)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-	int error = make_names(file, path);
-	struct stat old;
-	int fd;
+	static const char proc[] = { '/', 'p', 'r', 'o', 'c', '/' };
+	char target[sizeof proc];
 
-	file->fd = -1;
-	if (error != 0)
-		return error;
-	fd = hs_sys_open(file->path, flags, 0600);
-	if (fd == -EEXIST && hs_sys_stat(file->path, &old) == 0 && S_ISREG(old.st_mode) &&
-	    hs_sys_unlink(file->path) == 0)
-		fd = hs_sys_open(file->path, flags, 0600);
-	if (fd < 0)
-		return fd;
-	file->fd = moved_up(fd);
-	return identify(file, file->path);
+	return hs_sys_readlink(path, target, sizeof target) == sizeof target &&
+	       memcmp(target, proc, sizeof target) == 0;
 }
 
 int hs_dump_file_look(const char *path)
@@ -269,7 +259,25 @@ int hs_dump_file_look(const char *path)
 	struct stat old;
 	int error = hs_sys_stat(path, &old);
 
-	return error == 0 && !S_ISREG(old.st_mode) ? -EEXIST : error;
+	return is_link_into_proc(path) || (error == 0 && !S_ISREG(old.st_mode)) ? -EEXIST : error;
+}
+
+int hs_dump_file_create(struct hs_dump_file *file, const char *path)
+{
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
+	int error = make_names(file, path);
+	int fd;
+
+	file->fd = -1;
+	if (error != 0)
+		return error;
+	fd = hs_sys_open(file->path, flags, 0600);
+	if (fd == -EEXIST && hs_dump_file_look(file->path) == 0 && hs_sys_unlink(file->path) == 0)
+		fd = hs_sys_open(file->path, flags, 0600);
+	if (fd < 0)
+		return fd;
+	file->fd = moved_up(fd);
+	return identify(file, file->path);
 }
 
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)

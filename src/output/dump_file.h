@@ -68,14 +68,14 @@ struct hs_dump_file {
 const char *hs_dump_error_text(int error);
 
 /*
- * What is at path: -EEXIST for something that a file must not take the place of, a device or a
- * directory; 0 for a file; else what stat(2) says.  Start-up too.
+ * What is at path: -EEXIST for something that a file must not take the place of, a device, a
+ * directory or a link into /proc; 0 for a file; else what stat(2) says.  Start-up too.
  */
 int hs_dump_file_look(const char *path);
 
 /*
  * Create the temporary file for path.  Returns 0 or -errno (nothing is left then; -EEXIST:
- * something is there, or behind a link there, that is no regular file).
+ * something is there, or behind a link there, that is no regular file, or a link into /proc).
  */
 int hs_dump_file_open(struct hs_dump_file *file, const char *path);
 

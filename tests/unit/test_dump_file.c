@@ -344,6 +344,27 @@ static void only_files_are_replaced(void)
 	rmdir("directory");
 }
 
+/* As root replaces /dev/stdout, where it leads to a file. */
+static void links_into_proc_are_not_replaced(void)
+{
+	struct hs_dump_file file;
+	char target[64];
+
+	write_text("redirected", "kept");
+	snprintf(target, sizeof target, "/proc/self/fd/%d", open("redirected", O_WRONLY));
+	CHECK_INT(symlink(target, "standard"), 0);
+	CHECK_INT(symlink("/proc/self/fd/1000000", "closed"), 0);
+	refuse("standard", S_IFLNK);
+	refuse("closed", S_IFLNK);
+	CHECK_INT(hs_dump_file_create(&file, "standard"), -EEXIST);
+	CHECK_STR(content("standard"), "kept");
+	CHECK_INT(entries(), 3);
+	close(atoi(strrchr(target, '/') + 1));
+	unlink("redirected");
+	unlink("standard");
+	unlink("closed");
+}
+
 static void impossible_paths_are_refused(void)
 {
 	static char path[2 * HS_PATH_BYTES];
@@ -499,6 +520,7 @@ int main(void)
 	RUN(another_directory_is_not_touched);
 	RUN(no_descriptor_is_free_at_the_end);
 	RUN(only_files_are_replaced);
+	RUN(links_into_proc_are_not_replaced);
 	RUN(impossible_paths_are_refused);
 	RUN(read_only_directory_is_refused);
 	RUN(failed_commit_leaves_the_old_file);
