@@ -89,15 +89,17 @@ int heapsample_set_label(const char *key, const char *value);
  */
 static __inline__ void *heapsample_find_(void **found, const char *name)
 {
+	/* A null pointer that no C++ compiler has a word about. */
+	static void *nothing;
 	static char none;
-	void *function = __atomic_load_n(found, __ATOMIC_RELAXED);
+	void *missing = &none, *function = __atomic_load_n(found, __ATOMIC_RELAXED);
 
-	if (function == 0) {
+	if (!function) {
 		/* RTLD_DEFAULT, which not every C mode declares. */
-		function = dlsym((void *)0, name);
-		__atomic_store_n(found, function ? function : (void *)&none, __ATOMIC_RELAXED);
+		function = dlsym(nothing, name);
+		__atomic_store_n(found, function ? function : missing, __ATOMIC_RELAXED);
 	}
-	return function == (void *)&none ? (void *)0 : function;
+	return function == missing ? nothing : function;
 }
 
 /*

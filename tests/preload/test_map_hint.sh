@@ -200,6 +200,15 @@ calls() {
 	calls calls_no_pie ${CC:-cc} -std=gnu99 -no-pie -fno-pie
 	calls calls_cxx ${CXX:-c++} -x c++ -std=c++11
 }
+# Nor does it bring warnings that C++ programs make errors of.
+for compiler in "${CXX:-c++}" clang++; do
+	command -v "${compiler%% *}" >/dev/null || continue
+	# shellcheck disable=SC2086 # a compiler may come with flags
+	echo '#include <heapsample/heapsample.h>' |
+		$compiler -x c++ -std=c++11 -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
+			-Wold-style-cast -Wzero-as-null-pointer-constant \
+			-I"$source_directory/include" - || fail "$compiler warns of the header"
+done
 run_profiled refused HEAPSAMPLE_RING=64k HEAPSAMPLE_STACK=8k -- ./calls_c refused
 expect_status 0
 expect_silence
