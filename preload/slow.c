@@ -219,10 +219,8 @@ int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const stru
 	if (hs_next.posix_memalign == NULL)
 		hs_next_resolve_all();
 	error = hs_next.posix_memalign(out, alignment, size);
-	if (error != 0)
-		return error;
-	hs_session_record(*out, size, regs);
-	return 0;
+	hs_session_record(error == 0 ? *out : NULL, size, regs);
+	return error;
 }
 
 /* Functions of an alignment and a size, and of a size alone, are alike. */

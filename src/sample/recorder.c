@@ -315,6 +315,20 @@ static bool record_chosen(struct hs_thread_state *thread, const void *address, s
 	return is_sampling && record_sample(thread, regs) == HS_RECORDED_SAMPLE;
 }
 
+/*
+ * An allocation that failed is counted down too, for it was on the fast path, if it passed there: a
+ * countdown that only goes on where it did not pass would be a short one, and the next allocation
+ * all the likelier to be sampled.  But nothing was allocated.  Returns the countdown.
+ */
+static HS_RARE uint64_t pass_failure(struct hs_thread_state *thread, uint64_t bytes,
+				     uint64_t countdown)
+{
+	if (bytes >= countdown)
+		return draw(thread);
+	thread->drawn -= bytes;
+	return countdown - bytes;
+}
+
 bool hs_record_allocation(const void *address, size_t size, const struct hs_regs *regs)
 {
 	struct hs_thread_state *thread = &hs_thread;
@@ -324,14 +338,17 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 
 	/* gcc 12 folds the address of a TLS variable so that -fsanitize=null takes it for NULL. */
 	__asm__("" : "+r"(thread));
-	if (hs_unlikely(address == NULL) ||
-	    hs_unlikely(!hs_reentry_enter(thread, regs->sp, &guard)))
+	if (hs_unlikely(!hs_reentry_enter(thread, regs->sp, &guard)))
 		return false;
 	if (hs_unlikely(atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed) == 0)) {
 		hs_reentry_leave(thread, 0); /* not started yet: look again each time */
 		return false;
 	}
 	countdown = current_countdown(thread);
+	if (hs_unlikely(address == NULL)) {
+		hs_reentry_leave(thread, pass_failure(thread, bytes, countdown));
+		return false;
+	}
 	if (hs_unlikely(bytes < countdown)) {
 		hs_reentry_leave(thread, countdown - bytes);
 		return false;

@@ -86,7 +86,7 @@ static inline void hs_record_fetch(void)
 }
 
 /*
- * An allocation returned address (NULL: it failed, and nothing happens).  Decides
+ * An allocation returned address (NULL: it failed, and is but counted down).  Decides
  * whether it is sampled and records it.  regs: the call site.
  * Returns true if a sample was put into the ring.
  */

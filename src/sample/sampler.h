@@ -21,7 +21,7 @@
  * The exact number of bytes allocated falls out of the countdowns: settling adds what
  * a thread has counted down since the last settling to hs_stats.allocated_bytes (at the end of
  * a thread, and at a sample if it is not too little).  Short of the truth by what live threads
- * have allocated since then.
+ * have allocated since then; calls that failed, but passed the fast path, are in it.
  */
 #ifndef HS_SAMPLE_SAMPLER_H
 #define HS_SAMPLE_SAMPLER_H

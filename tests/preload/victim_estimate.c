@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Allocates about 60 MB in 20,000 blocks of mixed sizes, always the same ones, and keeps
- * each eighth.  One thread.
+ * each eighth.  Before each of them comes a call of the same size that fails, and every other one
+ * that is freed is by realloc(block, 0).  One thread.
  *
  * usage: victim_estimate [print]     print: "SIZE KEPT" of each block, too
  */
@@ -17,6 +18,23 @@
 
 static size_t sizes[BLOCKS];
 static void *young[YOUNG], *kept[BLOCKS / KEPT_EVERY];
+
+/* Not an allocation: no alignment is 3. */
+static SITE void fail(size_t size)
+{
+	void *address = NULL;
+	volatile size_t alignment = 3;
+
+	check(posix_memalign(&address, alignment, size) != 0 && address == NULL, "posix_memalign");
+}
+
+static SITE void give_back(void *block, size_t number)
+{
+	if (number % 2 == 0)
+		free(block);
+	else if (block != NULL)
+		check(realloc(block, 0) == NULL, "realloc");
+}
 
 static SITE void *site_estimate(size_t size)
 {
@@ -47,12 +65,14 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < BLOCKS; i++)
 		sizes[i] = mixed_size(&random);
 	for (size_t i = 0; i < BLOCKS; i++) {
-		void *address = site_estimate(sizes[i]);
+		void *address;
 
+		fail(sizes[i]);
+		address = site_estimate(sizes[i]);
 		if (i % KEPT_EVERY == 0) {
 			kept[i / KEPT_EVERY] = address;
 		} else {
-			free(young[i % YOUNG]);
+			give_back(young[i % YOUNG], i / YOUNG);
 			young[i % YOUNG] = address;
 		}
 	}
