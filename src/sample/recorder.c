@@ -316,9 +316,8 @@ static bool record_chosen(struct hs_thread_state *thread, const void *address, s
 }
 
 /*
- * An allocation that failed is counted down too, for it was on the fast path, if it passed there: a
- * countdown that only goes on where it did not pass would be a short one, and the next allocation
- * all the likelier to be sampled.  But nothing was allocated.  Returns the countdown.
+ * A failed allocation counts down too, as one that passes the fast path has: a countdown that goes
+ * on only where it does not pass is a short one.  Nothing was allocated.  Returns what is left.
  */
 static HS_RARE uint64_t pass_failure(struct hs_thread_state *thread, uint64_t bytes,
 				     uint64_t countdown)
@@ -390,5 +389,12 @@ bool hs_record_after_fork(void)
 {
 	hs_capture_after_fork();
 	hs_thread.tid = 0;
-	return hs_thread.guard_sp == 0;
+	if (hs_thread.guard_sp != 0)
+		return false;
+	hs_sampler_after_fork(&hs_thread);
+	if (hs_thread.generation != 0) {
+		hs_thread.guarded_countdown = hs_thread.bytes_until_sample;
+		hs_thread.bytes_until_sample = draw(&hs_thread);
+	}
+	return true;
 }

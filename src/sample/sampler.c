@@ -71,6 +71,19 @@ uint64_t hs_sampler_next_stream(void)
 	return hs_sampler_random(&state);
 }
 
+void hs_sampler_fork_begins(struct hs_thread_state *thread)
+{
+	hs_sampler_begin_thread(thread);
+	(void)hs_sampler_random(&thread->random);
+}
+
+void hs_sampler_after_fork(struct hs_thread_state *thread)
+{
+	hs_sampler_seed(hs_sampler_random(&thread->random));
+	thread->random = hs_sampler_next_stream();
+	thread->reported_interval = 0; /* its countdown is drawn anew */
+}
+
 /*
  * For the mantissas from 1 + k/32 on, about their middle c = 1 + (2k + 1)/64: 1/c in units of
  * 2^-63, log2(c) in units of 2^-38.  Never written: not const, to be in the page of HS_SAMPLE_DATA.

@@ -97,6 +97,15 @@ static inline void hs_sampler_begin_thread(struct hs_thread_state *thread)
 }
 
 /*
+ * Before each fork, in the thread that forks: its children's numbers are to differ from each
+ * other's.
+ */
+void hs_sampler_fork_begins(struct hs_thread_state *thread);
+
+/* In the child: what its threads draw from now on are not its parent's numbers. */
+void hs_sampler_after_fork(struct hs_thread_state *thread);
+
+/*
  * The fast path: count an allocation down.  True: not sampled, done.  False: the
  * slow path decides; the countdown is untouched.
  * Called on: the program's threads, before the allocation.  Never blocks.

@@ -94,6 +94,7 @@ static void prepare(void)
 	bool taken = false;
 
 	hs_thread.no_wait = true;
+	hs_sampler_fork_begins(&hs_thread);
 	if (depth++ == 0 && hs_lock_acquire_within(&gate, UINT64_C(2) * QUIESCE_LIMIT_NS)) {
 		taken = holders > 0 || take_batch_locks();
 		holders += taken;

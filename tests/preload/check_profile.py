@@ -5,6 +5,7 @@
     check_profile.py sampled FILE...            the counter of samples is not 0 in any
     check_profile.py has FILE NAME...           each function is in some stack
     check_profile.py site FILE SITE O B O B     the four sums of site_SITE are these
+    check_profile.py various N SITE FILE...     of site_SITE there are N different sums at least
     check_profile.py least FILE NAME BYTES      stacks with this function have that much in alloc_space
     check_profile.py top FILE NAME BYTES        this function's own inuse_space is the most, and that much
     check_profile.py counted FILE NAME...       the counts of these names are not 0
@@ -38,6 +39,12 @@ def command_site(path, site, *values):
     found = sums_by_site([read_profile(path)]).get("site_" + site)
     if found != [int(value) for value in values]:
         yield "%s: site_%s has %s, not %s" % (path, site, found, " ".join(values))
+
+
+def command_various(least, site, *paths):
+    sums = {tuple(sums_by_site([read_profile(path)]).get("site_" + site, [0])) for path in paths}
+    if len(sums) < int(least):
+        yield "site_%s has the same in many of %d profiles: %s" % (site, len(paths), sorted(sums))
 
 
 def command_least(path, name, least):

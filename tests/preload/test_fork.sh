@@ -47,6 +47,22 @@ for run in 1 2 3; do
 	check check_profile.py lossless "$out"/*.heap.pb.gz
 done
 
+# Children that do the same are not sampled at the same places, or their sum would be as far off as
+# one of them; with a seed it is the same sum each time.
+for run in one two; do
+	run_profiled "alike.$run" HEAPSAMPLE_INTERVAL=8k HEAPSAMPLE_SEED=1 HEAPSAMPLE_LABELS=none \
+		HEAPSAMPLE_BLOCK=10000 -- "$victims/victim_process" fork-alike
+	expect_status 0
+	expect_silence
+	expect_profiles 9
+	check check_profile.py various 6 child "$out"/*.heap.pb.gz
+	check check_profile.py various 6 thread "$out"/*.heap.pb.gz
+	for file in "$out"/*.heap.pb.gz; do
+		"$python" "$source_directory/tests/pprof_read.py" sites "$file" | grep site_
+	done | sort >"$directory/alike.$run.sites"
+done
+cmp "$directory/alike.one.sites" "$directory/alike.two.sites" || fail "alike: another sum"
+
 family fork-quiet
 expect_status 0
 expect_silence

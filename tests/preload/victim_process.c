@@ -104,6 +104,36 @@ static void mode_fork_much(void)
 	wait_for(child, 0);
 }
 
+static SITE void *site_thread(void *unused)
+{
+	(void)unused;
+	for (int i = 0; i < 1000; i++) {
+		void *block = malloc(500);
+		USE(block);
+	}
+	return NULL;
+}
+
+/* Children of one parent that all do the same, by themselves and with a thread of their own. */
+static void mode_fork_alike(void)
+{
+	site_parent();
+	for (int i = 0; i < 8; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			pthread_t thread;
+
+			for (int k = 0; k < 20; k++)
+				site_child();
+			check(pthread_create(&thread, NULL, site_thread, NULL) == 0, "thread");
+			pthread_join(thread, NULL);
+			exit(0);
+		}
+		wait_for(child, 0);
+	}
+}
+
 static void mode_fork_quiet(void)
 {
 	pid_t child;
@@ -312,6 +342,7 @@ static const struct {
 	{ "fork", mode_fork },
 	{ "fork-exit-directly", mode_fork_exit_directly },
 	{ "fork-much", mode_fork_much },
+	{ "fork-alike", mode_fork_alike },
 	{ "fork-quiet", mode_fork_quiet },
 	{ "fork-often", mode_fork_often },
 	{ "fork-at-profile", mode_fork_at_profile },
