@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "maps/elf_image.h"
+#include "maps/line_kind.h"
 #include "maps/proc_maps.h"
 
 /*
@@ -56,32 +57,9 @@ bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index 
 	       hs_address_set_equal(&a->readable, &b->readable);
 }
 
-static bool starts_with(const char *text, const char *prefix)
-{
-	return strncmp(text, prefix, strlen(prefix)) == 0;
-}
-
-/* Opening or reading a device may do anything. */
-static bool is_device(const char *name)
-{
-	return starts_with(name, "/dev/") && !starts_with(name, "/dev/shm/") &&
-	       strcmp(name, "/dev/zero") != 0;
-}
-
 static bool same_file(const struct object *object, const struct hs_proc_maps_line *line)
 {
 	return object->inode == line->inode && object->device == line->device;
-}
-
-/* Memory that was put where a file's pages were, as programs move their text to huge pages. */
-static bool may_be_moved_text(const struct hs_proc_maps_line *line)
-{
-	static const char hugetlb[] = "/anon_hugepage";
-	size_t bytes = sizeof hugetlb - 1;
-
-	return (line->permissions & HS_PROC_MAPS_EXECUTE) != 0 &&
-	       (line->inode == 0 ||
-		(line->name_bytes >= bytes && memcmp(line->name, hugetlb, bytes) == 0));
 }
 
 /*
@@ -94,7 +72,7 @@ static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line l
 	bool has_moved_text = false;
 
 	do {
-		if (may_be_moved_text(&line) && !same_file(object, &line)) {
+		if (hs_line_may_be_moved_text(&line) && !same_file(object, &line)) {
 			has_moved_text = true;
 			continue;
 		}
@@ -137,8 +115,8 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->inode = line->inode;
 		object->first = *line;
 		object->has_image = false;
-		object->has_code =
-			!is_device(scan->index->name) && object_has_code(*rest, *line, object);
+		object->has_code = !hs_line_is_device(scan->index->name) &&
+				   object_has_code(*rest, *line, object);
 	} else if (is_in_image(object, line)) {
 		return;
 	}
@@ -168,13 +146,12 @@ static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line
 			 const char *path, bool has_image)
 {
 	const struct hs_map_program *program = scan->program;
-	bool is_memfd = starts_with(path, "/memfd:");
+	bool is_memory = hs_line_is_memory(line, path);
 	unsigned flags = 0;
 
-	if (line->inode != 0 && path[0] == '/' && !is_memfd && !is_device(path) &&
-	    strcmp(path, "/dev/zero") != 0)
+	if (!is_memory && path[0] == '/' && !hs_line_is_device(path))
 		flags |= HS_MAPPING_FILE;
-	else if (!has_image && (line->inode == 0 || is_memfd || strcmp(path, "/dev/zero") == 0))
+	else if (is_memory && !has_image)
 		flags |= HS_MAPPING_ANONYMOUS;
 	if (line->inode != 0 && line->inode == program->inode && line->device == program->device)
 		flags |= HS_MAPPING_MAIN;
@@ -353,7 +330,7 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 {
 	int error;
 
-	if (may_be_moved_text(line))
+	if (hs_line_may_be_moved_text(line))
 		put_back_text(&scan->object, line);
 	error = copy_name(scan, line);
 	if (error < 0)

@@ -31,7 +31,7 @@
 enum hs_mapping_flags {
 	HS_MAPPING_MAIN = 1,      /* the program's executable: first in a profile */
 	HS_MAPPING_FILE = 2,      /* backed by a file that may be opened by path */
-	HS_MAPPING_ANONYMOUS = 4, /* no file, or a memfd that is no ELF object: JIT code */
+	HS_MAPPING_ANONYMOUS = 4, /* memory (line_kind.h) that is no ELF object: JIT code */
 	HS_MAPPING_OWN = 8,       /* this library */
 	HS_MAPPING_HINT = 16,     /* said by a hint: see map_hints.h */
 };

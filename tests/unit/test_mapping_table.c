@@ -385,12 +385,19 @@ static void test_text_moved_to_huge_pages(void)
 	unlink(path);
 }
 
-/* Huge pages that are no file's text, but generated code, are readable as any code. */
-static void test_code_in_huge_pages(void)
+/*
+ * Huge pages that are no file's text, and System V shared memory, hold generated code: it is
+ * readable as any code, and there is no file to be read.
+ */
+static void test_code_in_memory_with_a_name(void)
 {
 	static const struct hs_map_program program;
 	static const char text[] = "7f0000000000-7f0000200000 r-xp 00000000 00:0f 99 "
-				   "/anon_hugepage (deleted)\n";
+				   "/anon_hugepage (deleted)\n"
+				   "7f0000400000-7f0000401000 r-xs 00000000 00:01 25 "
+				   "/SYSV00000000 (deleted)\n"
+				   "7f0000600000-7f0000601000 r-xp 00000000 08:01 26 "
+				   "/SYSV00000000\n";
 	static struct hs_map_index index, none;
 	static struct hs_mapping_store store;
 	uint64_t skipped;
@@ -398,6 +405,10 @@ static void test_code_in_huge_pages(void)
 	hs_mapping_store_init(&store);
 	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
 	CHECK(hs_address_set_contains(&index.readable, 0x7f0000000000, 0x200000));
+	CHECK_INT(hs_mapping_store_get(&store, 0)->flags, HS_MAPPING_ANONYMOUS);
+	CHECK(hs_address_set_contains(&index.readable, 0x7f0000400000, 0x1000));
+	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_ANONYMOUS);
+	CHECK_INT(hs_mapping_store_get(&store, 2)->flags, HS_MAPPING_FILE);
 	hs_map_index_fini(&index);
 	hs_mapping_store_fini(&store);
 }
@@ -700,7 +711,7 @@ int main(void)
 	RUN(test_all_text_moved);
 	RUN(test_program_in_a_memfd);
 	RUN(test_text_moved_to_huge_pages);
-	RUN(test_code_in_huge_pages);
+	RUN(test_code_in_memory_with_a_name);
 	RUN(test_file_mapped_below_its_library);
 	RUN(test_anonymous_code_behind_an_object);
 	RUN(test_code_mapped_elsewhere_too);
