@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/file_version.h"
 #include "base/stats.h"
+#include "base/sys.h"
 #include "maps/elf_image.h"
 #include "maps/line_kind.h"
 #include "maps/proc_maps.h"
@@ -22,6 +24,8 @@ struct object {
 	struct hs_proc_maps_line first; /* its first line */
 	bool has_image;
 	struct hs_elf_image image;
+	bool has_version; /* the next has been looked for */
+	uint64_t version; /* as in struct hs_mapping */
 };
 
 struct scan {
@@ -115,6 +119,7 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->inode = line->inode;
 		object->first = *line;
 		object->has_image = false;
+		object->has_version = false;
 		object->has_code = !hs_line_is_device(scan->index->name) &&
 				   object_has_code(*rest, *line, object);
 	} else if (is_in_image(object, line)) {
@@ -122,6 +127,23 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 	}
 	if (object->has_code && line->offset == 0)
 		object->has_image = hs_elf_image_read(&object->image, line->start, line->end) == 0;
+}
+
+/* Of the object that the line belongs to. */
+static uint64_t file_version(struct scan *scan)
+{
+	struct object *object = &scan->object;
+	struct stat file;
+
+	if (object->has_image && object->image.build_id[0] != '\0')
+		return 0;
+	if (!object->has_version) {
+		object->has_version = true;
+		object->version = 0;
+		if (hs_sys_stat(scan->index->name, &file) == 0 && file.st_ino == object->inode)
+			object->version = hs_file_version(&file);
+	}
+	return object->version;
 }
 
 /* Make of a line that took the place of the object's code one of the object. */
@@ -187,7 +209,7 @@ static void describe_copy(const struct scan *scan, struct hs_mapping *copy)
  * Fill in what the line and the object's ELF image say.  Returns whether the image knows the
  * line.
  */
-static bool describe(const struct scan *scan, const struct hs_proc_maps_line *line,
+static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 		     const struct hs_elf_image *image, struct hs_mapping *mapping)
 {
 	struct hs_elf_segment span;
@@ -200,6 +222,7 @@ static bool describe(const struct scan *scan, const struct hs_proc_maps_line *li
 		.load_bias = line->start - line->offset,
 		.inode = line->inode,
 		.device = line->device,
+		.version = line->inode != 0 ? file_version(scan) : 0,
 		.path = scan->index->name[0] != '\0' ? scan->index->name : "//anon",
 	};
 	if (image != NULL &&
@@ -283,10 +306,11 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 }
 
 /* Tells an object's pages from another's at the same address. */
-static uint32_t object_tag(const struct scan *scan, const struct hs_proc_maps_line *line)
+static uint32_t object_tag(struct scan *scan, const struct hs_proc_maps_line *line)
 {
 	const struct object *object = &scan->object;
-	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start);
+	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start) +
+			file_version(scan);
 
 	for (const char *id = object->has_image ? object->image.build_id : ""; *id != '\0'; id++)
 		hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;

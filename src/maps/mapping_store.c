@@ -52,6 +52,8 @@ bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_ma
 	    known->flags != now->flags || strcmp(known->build_id, now->build_id) != 0 ||
 	    strcmp(known->path, now->path) != 0)
 		return false;
+	if (known->version != now->version && known->version != 0 && now->version != 0)
+		return false;
 	/* The same file may have been written anew meanwhile. */
 	if ((now->flags & HS_MAPPING_HINT) != 0 &&
 	    (known->offset != now->offset || known->load_bias != now->load_bias))

@@ -45,6 +45,7 @@ struct hs_mapping {
 	uint64_t device;         /* as st_dev, but stat(2) of some file systems differs */
 	uint64_t eh_frame_hdr;   /* run-time address of .eh_frame_hdr, 0 = none */
 	uint64_t eh_frame_hdr_bytes;
+	uint64_t version;        /* of a file without a build id, 0 = not known: file_version.h */
 	const char *path;        /* "//anon", "[vdso]", "[anon:NAME]", "/memfd:NAME" */
 	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex, read from memory; "" = none */
 	unsigned flags;          /* enum hs_mapping_flags */
@@ -64,7 +65,7 @@ void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address)
 
 /*
  * Read /proc/self/maps again and rebuild the index.  A mapping that is already known
- * (same span, file offset, device, inode, path, build id) keeps its id; an anonymous
+ * (same span, file offset, device, inode, path, build id or version) keeps its id; an anonymous
  * one keeps it while it does not outgrow it (a JIT flips the protection of single
  * pages).  The generation goes up if anything executable changed.  Counted: map_reads,
  * map_lines_skipped, mappings_skipped (no memory to note one: it is left out),

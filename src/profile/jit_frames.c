@@ -63,7 +63,8 @@ static bool may_be_generated(const struct hs_jit_frames *jit, uint32_t mapping)
 static bool is_same_file(const struct hs_mapping *one, const struct hs_mapping *other)
 {
 	return one->inode == other->inode && one->device == other->device &&
-	       strcmp(one->build_id, other->build_id) == 0 && strcmp(one->path, other->path) == 0;
+	       one->version == other->version && strcmp(one->build_id, other->build_id) == 0 &&
+	       strcmp(one->path, other->path) == 0;
 }
 
 static bool may_have_descriptor(const struct hs_mapping *mapping)

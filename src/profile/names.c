@@ -25,6 +25,7 @@ static struct hs_object object_of(const struct hs_mapping *mapping)
 		.path = mapping->path,
 		.build_id = mapping->build_id,
 		.inode = mapping->inode,
+		.version = mapping->version,
 		.start = mapping->start,
 		.end = mapping->end,
 		.load_bias = mapping->load_bias,

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/arena.h"
+#include "base/file_version.h"
 #include "base/format.h"
 #include "base/sys.h"
 
@@ -132,9 +133,7 @@ uint64_t hs_debug_file_version(const struct hs_debug_key *key)
 		    status.st_ino == key->inode)
 			continue;
 		version = mix(version + number + 1, status.st_ino);
-		version = mix(version, (uint64_t)status.st_mtim.tv_sec);
-		version = mix(version, (uint64_t)status.st_mtim.tv_nsec);
-		version = mix(version, (uint64_t)status.st_size);
+		version = mix(version, hs_file_version(&status));
 	}
 	return version;
 }

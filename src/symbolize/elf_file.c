@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/file_version.h"
 #include "base/hidden.h"
 #include "base/libelf.h"
 #include "base/sys.h"
@@ -170,6 +171,7 @@ int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 	}
 	file->bytes = status.st_size > 0 ? (uint64_t)status.st_size : 0;
 	file->inode = status.st_ino;
+	file->version = hs_file_version(&status);
 	return begin(file, hs_libelf_open(file->fd));
 }
 

@@ -30,6 +30,7 @@ struct hs_elf_file {
 	Elf *elf;       /* owned */
 	uint16_t type;  /* ET_EXEC, ET_DYN or ET_REL */
 	uint64_t inode; /* of the file; 0: an image */
+	uint64_t version; /* of its contents: base/file_version.h; 0: an image */
 	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
 };
 

@@ -11,7 +11,8 @@ static bool is_object(const struct hs_elf_file *file, const struct hs_object *ob
 {
 	if (object->build_id[0] != '\0')
 		return strcmp(file->build_id, object->build_id) == 0;
-	return object->inode == 0 || file->inode == object->inode;
+	return (object->inode == 0 || file->inode == object->inode) &&
+	       (object->version == 0 || file->version == object->version);
 }
 
 static int try(struct hs_elf_file *file, const char *path, const struct hs_object *object)

@@ -24,6 +24,7 @@ struct hs_object {
 	const char *path;
 	const char *build_id; /* "" = not known */
 	uint64_t inode;       /* 0 = not known */
+	uint64_t version;     /* 0 = not known */
 	uint64_t start;       /* where it is mapped */
 	uint64_t end;
 	uint64_t load_bias;
@@ -32,8 +33,8 @@ struct hs_object {
 
 /*
  * Open, to be closed with hs_elf_file_close(), the first that is the object, by build id
- * or, where that is not known, by inode (devices are not compared: for some file systems
- * the maps say another one than stat): the file at its path; /proc/self/exe, for the
+ * or, where that is not known, by inode and version (devices are not compared: for some file
+ * systems the maps say another one than stat): the file at its path; /proc/self/exe, for the
  * program; /proc/self/map_files, which takes privileges.
  * Returns 0, 1 if it is not at its path any more, or -errno of the path: that of
  * hs_elf_file_open(), or -ESTALE: another object is there.

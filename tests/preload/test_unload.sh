@@ -25,6 +25,20 @@ expect_profiles 1
 check check_profile.py lossless "$out"/*.heap.pb.gz
 check check_unload.py "$out"/*.heap.pb.gz "$out.stdout" $TURNS
 
+# A library that is built anew into the same file, and has no build id, is another one: it has its
+# own names and unwinding tables, and the one before has none of its names.
+build a.so victim_unload_library.c -shared -fPIC -DN=a -DSIZE=40 -Wl,--build-id=none &&
+	build b.so victim_unload_library.c -shared -fPIC -DN=b -DSIZE=80 -Wl,--build-id=none -O0 ||
+	fail "a.so or b.so is not built: $(cat "$directory"/[ab].so.build)"
+build rewritten victim_rewritten.c -rdynamic -ldl ||
+	fail "rewritten is not built: $(cat "$directory/rewritten.build")"
+run_profiled again HEAPSAMPLE_INTERVAL=1 -- \
+	"$directory/rewritten" "$directory/same.so" "$directory/a.so" "$directory/b.so"
+expect_status 0
+expect_silence
+expect_profiles 1
+check check_rewritten.py "$out"/*.heap.pb.gz same.so
+
 # The RUNPATH of the library that calls dlopen(), not ours, finds the library.
 mkdir "$directory/inner"
 cat >"$directory/inner.c" <<'END'

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -55,7 +56,10 @@ static const struct hs_mapping *mapping_of(const void *address)
 	return mapping != NULL ? mapping : &none;
 }
 
-/* Three pages of an object with one executable segment; the build id is `letter` eight times. */
+/*
+ * Three pages of an object with one executable segment; the build id is `letter` eight times, or
+ * there is none with '\0'.
+ */
 static int make_object(char *path, size_t capacity, const char *name, char letter)
 {
 	static unsigned char page[3 * PAGE];
@@ -73,7 +77,7 @@ static int make_object(char *path, size_t capacity, const char *name, char lette
 	header->e_machine = HS_ARCH_ELF_MACHINE;
 	header->e_phoff = sizeof *header;
 	header->e_phentsize = sizeof *headers;
-	header->e_phnum = 2;
+	header->e_phnum = letter != '\0' ? 2 : 1;
 	headers[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X,
 				   .p_memsz = sizeof page, .p_filesz = sizeof page };
 	headers[1] = (ElfW(Phdr)){ .p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4 };
@@ -211,7 +215,7 @@ static void test_other_file_at_the_same_address(void)
 	end_table();
 }
 
-/* The same inode with other contents: only the build id tells. */
+/* The same inode with other contents: the build id tells. */
 static void test_rewritten_file_at_the_same_address(void)
 {
 	char path[256];
@@ -229,6 +233,44 @@ static void test_rewritten_file_at_the_same_address(void)
 	munmap(code, 3 * PAGE);
 	close(fd);
 	unlink(path);
+	end_table();
+}
+
+/* Set when the file was written, seconds since 1970. */
+static void set_time(int fd, long seconds)
+{
+	struct timespec times[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
+
+	CHECK_INT(futimens(fd, times), 0);
+}
+
+/* Without a build id it is size and time that tell, as long as the file can be looked at. */
+static void test_rewritten_file_without_a_build_id(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-no-id", '\0');
+	unsigned char *code = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	uint32_t id, tag;
+
+	set_time(fd, 1000000000);
+	begin_table();
+	id = id_of(code);
+	tag = hs_mapping_table_page_tag(table, (uintptr_t)code);
+	CHECK_STR(mapping_of(code)->build_id, "");
+	refresh();
+	CHECK_INT(id_of(code), id);
+	set_time(fd, 1000000001);
+	refresh();
+	CHECK(id_of(code) != id);
+	CHECK(mapping_of(code)->version != hs_mapping_table_get(table, id)->version);
+	CHECK(hs_mapping_table_page_tag(table, (uintptr_t)code) != tag);
+	CHECK_INT(hs_mapping_table_generation(table), 2);
+	id = id_of(code);
+	unlink(path);
+	refresh();
+	CHECK_INT(id_of(code), id);
+	munmap(code, 3 * PAGE);
+	close(fd);
 	end_table();
 }
 
@@ -705,6 +747,7 @@ int main(void)
 	RUN(test_own_mapping_is_marked);
 	RUN(test_other_file_at_the_same_address);
 	RUN(test_rewritten_file_at_the_same_address);
+	RUN(test_rewritten_file_without_a_build_id);
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
 	RUN(test_text_moved_to_anonymous_memory);

@@ -17,6 +17,7 @@
 
 #include "arch/plt.h"
 #include "base/arena.h"
+#include "base/file_version.h"
 #include "check.h"
 #include "elf_loader.h"
 
@@ -430,6 +431,23 @@ static void the_running_program_is_found(void)
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
 }
 
+/* Without a build id a file that was written anew is told by its version. */
+static void a_rewritten_file_is_another(void)
+{
+	struct hs_object object = { .path = path_of("rewritten"), .build_id = "",
+				    .flags = HS_OBJECT_FILE };
+	struct hs_symbols *symbols = NULL;
+	struct stat status;
+
+	CHECK(run("cp %s rewritten", "/bin/sh") && stat(object.path, &status) == 0);
+	object.inode = status.st_ino;
+	object.version = hs_file_version(&status);
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
+	hs_symbols_free(symbols);
+	CHECK(run("touch -d 2001-02-03 %s", "rewritten"));
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
+}
+
 /* The build id of a file, by readelf. */
 static void read_build_id(const char *name, char *hex, size_t bytes)
 {
@@ -511,6 +529,7 @@ int main(void)
 #endif
 	RUN(relocatable_objects);
 	RUN(the_running_program_is_found);
+	RUN(a_rewritten_file_is_another);
 	RUN(loaded_libraries_without_file);
 	CHECK_INT(hs_arena_used(), used);
 	run("rm -rf %s", directory);
