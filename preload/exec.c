@@ -12,8 +12,6 @@
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
-#define HS_EXPORT __attribute__((visibility("default"), used))
-
 /* For all of them: say so to the session, then go on with the next definition. */
 #define BEGIN(name)                                                                                \
 	do {                                                                                       \

@@ -13,8 +13,6 @@
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
-#define HS_EXPORT __attribute__((visibility("default"), used))
-
 HS_EXPORT pid_t fork(void);
 
 pid_t fork(void)

@@ -19,8 +19,6 @@
 #include "sample/reentry.h"
 #include "session/session.h"
 
-#define HS_EXPORT __attribute__((visibility("default"), used))
-
 HS_EXPORT int unshare(int flags);
 HS_EXPORT int setns(int fd, int type);
 HS_EXPORT int mprotect(void *start, size_t bytes, int protection);

@@ -20,8 +20,6 @@
 #include "sample/sampler.h"
 #include "session/session.h"
 
-#define HS_EXPORT __attribute__((visibility("default"), used))
-
 /* Whether a block must not go straight to the next free: a sample, or the arena's. */
 static inline bool is_special(const void *block)
 {

@@ -17,8 +17,8 @@
 #include <sys/types.h>
 #include <threads.h>
 
-#include "base/hidden.h"
 #include "base/likely.h"
+#include "base/visibility.h"
 
 /* X(result, name, arguments).  What an allocator must have. */
 #define HS_NEXT_ALLOCATOR(X)                                                                       \

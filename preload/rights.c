@@ -12,8 +12,6 @@
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
-#define HS_EXPORT __attribute__((visibility("default"), used))
-
 #define DEFINE_RIGHTS(name, arguments, names)                                                      \
 	HS_EXPORT int name arguments;                                                              \
 	int name arguments                                                                         \

@@ -12,7 +12,7 @@
 #include <stddef.h>
 
 #include "arch/regs.h"
-#include "base/hidden.h"
+#include "base/visibility.h"
 #include "preload/next_alloc.h"
 #include "sample/thread_state.h"
 

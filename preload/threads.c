@@ -16,8 +16,6 @@
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
-#define HS_EXPORT __attribute__((visibility("default"), used))
-
 HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
 			     void *(*start)(void *), void *argument);
 HS_EXPORT void pthread_exit(void *result) __attribute__((noreturn));

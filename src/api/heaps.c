@@ -8,10 +8,9 @@
 #define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
+#include "base/visibility.h"
 #include "sample/report.h"
 #include "session/session.h"
-
-#define HS_EXPORT __attribute__((visibility("default")))
 
 int hs_entry_report_allocation(int heap, uint64_t id, uint64_t size);
 int hs_entry_report_sample(int heap, uint64_t id, uint64_t size, uint64_t stands_for);

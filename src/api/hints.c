@@ -3,9 +3,8 @@
 #define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
+#include "base/visibility.h"
 #include "session/session.h"
-
-#define HS_EXPORT __attribute__((visibility("default")))
 
 HS_EXPORT int heapsample_map_hint(const char *objfile, const void *start, size_t length,
 				  uint64_t offset)

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
-#include "base/hidden.h"
 #include "base/likely.h"
+#include "base/visibility.h"
 
 /* libc's __libc_single_threaded; or a 0. */
 extern HS_HIDDEN const uint8_t *_Atomic hs_alone_flag;

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /*
  * The reserved range, with all blocks.  Written by hs_arena_init(), and made shorter by

@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/lock.h"
+#include "base/visibility.h"
 
 #define HS_ARENA_BOOTSTRAP_BYTES ((size_t)256 << 10)
 

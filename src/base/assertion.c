@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "base/log.h"
-#include "base/hidden.h"
 #include "base/sys.h"
+#include "base/visibility.h"
 
 /* Where to go on, for the call of hs_assertion_catch() that is the innermost. */
 static __thread jmp_buf *catcher;

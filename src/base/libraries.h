@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /* Closes under way in the upper half, closes that are over in the lower. */
 typedef uint64_t hs_closes;

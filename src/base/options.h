@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/log.h"
+#include "base/visibility.h"
 
 /* Longest value of a text option, with the NUL.  A longer one is refused. */
 #define HS_OPTION_TEXT_BYTES 1024

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /* A word that stands for a number.  Lists end with a row without a name. */
 struct hs_option_word {

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /*
  * X(name, text): the text is what the profile's comment calls it.  What is counted for each heap

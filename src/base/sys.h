@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /*
  * Fault injection, for the tests only: when set, it is asked before each system

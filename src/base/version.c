@@ -4,10 +4,12 @@
  */
 #include <heapsample/heapsample.h>
 
+#include "base/visibility.h"
+
 #define TEXT_(major, minor, patch) #major "." #minor "." #patch
 #define TEXT(major, minor, patch) TEXT_(major, minor, patch)
 
-__attribute__((visibility("default"))) const char *heapsample_version(void)
+HS_EXPORT const char *heapsample_version(void)
 {
 	return TEXT(HEAPSAMPLE_VERSION_MAJOR, HEAPSAMPLE_VERSION_MINOR, HEAPSAMPLE_VERSION_PATCH);
 }

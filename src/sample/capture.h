@@ -20,8 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/hot.h"
+#include "base/visibility.h"
 #include "sample/record.h"
 #include "sample/stack_window.h"
 #include "sample/thread_state.h"

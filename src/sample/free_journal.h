@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /* Start-up; entries is NULL without a journal. */
 struct hs_free_journal {

@@ -13,9 +13,9 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "base/hidden.h"
 #include "base/likely.h"
 #include "base/sys.h"
+#include "base/visibility.h"
 
 /* A time per slot, of CLOCK_MONOTONIC_COARSE in nanoseconds; NULL: not kept. */
 extern HS_HIDDEN _Atomic uint64_t *hs_free_times;

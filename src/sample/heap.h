@@ -18,10 +18,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/likely.h"
 #include "base/options.h"
 #include "base/stats.h"
+#include "base/visibility.h"
 #include "sample/free_journal.h"
 #include "sample/heap_id.h"
 #include "sample/sampler.h"

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/hot.h"
 #include "base/likely.h"
+#include "base/visibility.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 #define HS_MAP_REGION_SHIFT 20
 #define HS_MAP_CELL_SHIFT 4

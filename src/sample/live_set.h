@@ -48,9 +48,9 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
-#include "base/hidden.h"
 #include "base/hot.h"
 #include "base/likely.h"
+#include "base/visibility.h"
 #include "sample/heap_id.h"
 
 #define HS_SLOT_NONE UINT32_MAX

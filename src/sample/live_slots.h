@@ -6,7 +6,7 @@
 #ifndef HS_SAMPLE_LIVE_SLOTS_H
 #define HS_SAMPLE_LIVE_SLOTS_H
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 #include "sample/live_set.h"
 
 enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVING, HS_SLOT_FREED };

@@ -25,9 +25,9 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "base/hidden.h"
 #include "base/hot.h"
 #include "base/stats.h"
+#include "base/visibility.h"
 #include "sample/heap.h"
 #include "sample/ring.h"
 #include "sample/sequence.h"

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/hot.h"
+#include "base/visibility.h"
 #include "sample/thread_state.h"
 
 /* In the frame of the slow path: as long as it has not returned, the mark is there. */

@@ -32,9 +32,9 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
-#include "base/hidden.h"
 #include "base/hot.h"
 #include "base/likely.h"
+#include "base/visibility.h"
 #include "sample/thread_state.h"
 
 /* Weights are fixed-point numbers with this many fractional bits. */

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
 struct hs_sequence {

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
 #include "base/likely.h"
+#include "base/visibility.h"
 
 /* What kind of thread this is; decides before anything else in the slow path. */
 enum hs_thread_kind {

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 #define HS_CPU_LOOK_NS 1000000000u
 #define HS_CPU_LOOKS 30u

@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 
 /* What stands before /proc and /sys: "".  Set by tests only, before the start. */
 extern HS_HIDDEN const char *hs_oom_watch_root;

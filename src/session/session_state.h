@@ -11,9 +11,9 @@
 #include <sys/types.h>
 
 #include "base/event.h"
-#include "base/hidden.h"
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/visibility.h"
 #include "maps/mapping_table.h"
 #include "output/dump_file.h"
 #include "output/profile_view.h"

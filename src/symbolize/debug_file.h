@@ -13,7 +13,7 @@
 #ifndef HS_SYMBOLIZE_DEBUG_FILE_H
 #define HS_SYMBOLIZE_DEBUG_FILE_H
 
-#include "base/hidden.h"
+#include "base/visibility.h"
 #include "symbolize/elf_file.h"
 
 /* A file name in .gnu_debuglink is not longer (NAME_MAX) and has no slash. */

@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/hidden.h"
 #include "base/sys.h"
+#include "base/visibility.h"
 
 #define SEGMENTS_MAX 64
 #define NOTES_MAX_BYTES 4096

@@ -14,9 +14,9 @@
 
 #include "base/arena.h"
 #include "base/file_version.h"
-#include "base/hidden.h"
 #include "base/libelf.h"
 #include "base/sys.h"
+#include "base/visibility.h"
 
 /* A table larger than this is damaged, or no business of a profiler. */
 #define CONTENTS_MAX_BYTES (1u << 30)
