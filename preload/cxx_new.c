@@ -2,11 +2,11 @@
 /*
  * The slow halves of operator new, and operator new without a next definition.
  *
- * A C program that dlopens a C++ library has libstdc++ in that library's scope only, yet
- * the library's operator new binds to ours, in the global scope.  It is served from
- * malloc.  What that cannot serve goes to the operator new that the library would have had
- * without us: the handlers of std::set_new_handler() and std::bad_alloc are its matter.  So is it
- * where the next operator new is a C++ runtime's.
+ * A C program that opens a C++ library with dlopen() has libstdc++ in that library's scope only;
+ * the library's calls of operator new still bind to ours, which is in the global scope.  Ours then
+ * allocates with malloc.  Only when malloc fails does it call the operator new that the library
+ * would have used without us, which knows the handlers of std::set_new_handler() and throws
+ * std::bad_alloc.  The same is done where the next operator new is a C++ runtime's.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #include "session/session.h"
 
 /* Alignment 0: that of malloc. */
-static void *serve_new(size_t size, size_t alignment)
+static void *new_from_malloc(size_t size, size_t alignment)
 {
 	hs_next_resolve();
 	if (alignment != 0 && hs_next.aligned_alloc == NULL)
@@ -30,54 +30,60 @@ static void *serve_new(size_t size, size_t alignment)
 	return hs_next.aligned_alloc(alignment, (size + alignment - 1) & ~(alignment - 1));
 }
 
-/* The operator new of the caller's C++ library, or NULL.  pc: of the caller. */
-static void *find_new(const char *symbol, uintptr_t pc)
+/* The operator new of the C++ library that the code at pc belongs to, or NULL. */
+static void *find_library_new(const char *symbol, uintptr_t pc)
 {
-	/* Opened for all since the start? */
+	/* It may have been opened with RTLD_GLOBAL since the start. */
 	void *found = dlsym(RTLD_NEXT, symbol);
 	Dl_info caller;
 
 	if (found == NULL && dladdr((void *)pc, &caller) != 0) {
-		/* Not closed again: it is loaded anyway, and what is called may not return. */
+		/*
+		 * Never closed: the caller keeps it loaded anyway, and operator new may throw past
+		 * a dlclose().
+		 */
 		void *object = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 
 		if (object != NULL)
 			found = dlsym(object, symbol);
 	}
-	return hs_next_same_object(found, (void *)serve_new) ? NULL : found;
+	return hs_next_same_object(found, (void *)new_from_malloc) ? NULL : found;
 }
 
-/* Whether malloc serves though there is a next one.  On profiler threads that has the arena. */
-static bool is_served(void)
+/*
+ * Whether malloc is asked before the next operator new.  Not on profiler threads: there the next
+ * one gets arena memory by way of our malloc().
+ */
+static bool is_malloc_first(void)
 {
 	return hs_next.new_mode == HS_NEW_STANDARD && !hs_on_profiler_thread();
 }
 
 /*
- * single: the one that an array's passes on to; asked itself, it would do so with a jump, and
- * be a call of ours to us.  What the C++ library's own allocates comes back by way of malloc,
- * which counts it.
+ * scalar: what the library is asked for in place of name.  Its operator new[] jumps to operator
+ * new, which would be ours again.  What the library allocates comes to our malloc, which samples
+ * it: it is not recorded here.
  */
-#define SLOW_NEW(name, single, alignment, parameters, arguments)                                   \
+#define SLOW_NEW(name, scalar, alignment, parameters, arguments)                                   \
 	void *hs_slow_##name parameters;                                                           \
 	void *hs_slow_##name parameters                                                            \
 	{                                                                                          \
-		__typeof__(hs_next.name) own = NULL;                                               \
+		__typeof__(hs_next.name) last_resort = NULL;                                       \
 		void *block;                                                                       \
 												   \
 		(void)b, (void)c;                                                                  \
 		hs_next_resolve_new();                                                             \
 		hs_record_fetch();                                                                 \
-		if (hs_next.name != NULL && !is_served())                                          \
+		if (hs_next.name != NULL && !is_malloc_first())                                    \
 			block = hs_next.name arguments;                                            \
 		else                                                                               \
-			block = serve_new(size, alignment);                                        \
+			block = new_from_malloc(size, alignment);                                  \
 		if (block == NULL && hs_next.name == NULL)                                         \
-			*(void **)(void *)&own = find_new(#single, regs->pc);                      \
-		else if (block == NULL && is_served())                                             \
-			own = hs_next.name;                                                        \
-		if (own != NULL)                                                                   \
-			return own arguments;                                                      \
+			*(void **)(void *)&last_resort = find_library_new(#scalar, regs->pc);      \
+		else if (block == NULL && is_malloc_first())                                       \
+			last_resort = hs_next.name;                                                \
+		if (last_resort != NULL)                                                           \
+			return last_resort arguments;                                              \
 		hs_session_record(block, size, regs);                                              \
 		return block;                                                                      \
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Execution of another program in this process: what was sampled is written before.
+ * The process executes another program: its profile is written before.
  *
- * posix_spawn() and system() do not come here: libc executes in their child itself.
+ * posix_spawn() and system() do not come here: inside libc they do not call our execve().
  */
 #include <alloca.h>
 #include <stdarg.h>

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork() in a program of one thread, which may call it in a signal handler.  Beside the profiler's
- * threads glibc locks its list of fork handlers, and malloc.  A handler that has interrupted fork()
- * would wait for itself, so signals are blocked; and so would one that has interrupted malloc(),
- * unless glibc is told that there is one thread, see hs_session_fork_begins().
+ * fork() in a program of one thread, which may call it in a signal handler.
+ *
+ * Because the profiler has threads, glibc's fork() takes the locks of its fork handlers and of
+ * malloc.  Two deadlocks are avoided.  A handler that interrupts fork() and calls it again would
+ * wait for the first: signals are blocked.  A handler that interrupts malloc() would wait for it:
+ * glibc is told that there is one thread, see hs_session_fork_begins().
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the process begins and ends: the constructor, the exits; and what it does to itself as a
- * whole: namespaces, limits, libraries.  Thin calls into session/.
+ * Where the process begins and ends (the constructor, the exits), and what it does to itself as a
+ * whole (namespaces, limits, memory protection, libraries).  Thin calls into session/.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -38,8 +38,8 @@ static void finish(void *unused)
 }
 
 /*
- * Whether the program's malloc is ours, or another preloaded library's, which passes on to
- * us; not if the executable defines its own, which comes before every library.
+ * Whether calls of malloc reach us, directly or through another preloaded library.  They do not if
+ * the executable defines malloc, because it comes before every library.
  */
 static bool is_interposed(void)
 {
@@ -51,8 +51,9 @@ static bool is_interposed(void)
 }
 
 /*
- * Registered here, before the loader's own exit handler is, the final profile is written
- * after the destructors of every library.  No object: a dlclose() must not call it.
+ * The exit handler is registered here because the loader registers its own later, and they run in
+ * reverse: the final profile is written after the destructors of every library.  It belongs to no
+ * object (NULL), so that no dlclose() runs it.
  */
 static void begin(int argc, char **argv, char **environment)
 {
@@ -65,7 +66,7 @@ static void begin(int argc, char **argv, char **environment)
 	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
 	next.single_threaded[0] = dlsym(RTLD_NEXT, "__libc_single_threaded");
 	next.single_threaded[1] = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
-	/* What was not found is not the program's error. */
+	/* The program must not see our failures in its dlerror(). */
 	(void)dlerror();
 	hs_session_start(environment, interposed && hs_next.resolved, &next);
 	__cxa_atexit(finish, NULL, NULL);
@@ -73,17 +74,18 @@ static void begin(int argc, char **argv, char **environment)
 }
 
 /*
- * The constructor.  Not by the attribute: link-time optimization gathers those in a function that
- * calls them without their arguments.
+ * The constructor.  Not declared by the attribute: link-time optimization would have it called
+ * without its arguments.
  */
 __attribute__((used, section(".init_array"))) static void (*at_start)(int, char **,
 								       char **) = begin;
 
 /*
- * EINVAL, among others, or EUSERS for a namespace of clocks: the process must have one thread only,
- * and has ours.
+ * Some namespaces may be changed only by a process of one thread.  The kernel refuses because of
+ * the profiler's threads with EINVAL, or EUSERS for a time namespace.  Then those are stopped and
+ * the call is made again.
  */
-#define ALONE_WHERE_REFUSED(name, parameters, arguments)                                           \
+#define RETRIED_ALONE(name, parameters, arguments)                                                 \
 	int name parameters                                                                        \
 	{                                                                                          \
 		struct hs_undisturbed before;                                                      \
@@ -99,12 +101,12 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
 		}                                                                                  \
 		return result;                                                                     \
 	}
-ALONE_WHERE_REFUSED(unshare, (int flags), (flags))
-ALONE_WHERE_REFUSED(setns, (int fd, int type), (fd, type))
+RETRIED_ALONE(unshare, (int flags), (flags))
+RETRIED_ALONE(setns, (int fd, int type), (fd, type))
 
 /*
- * A limit of addresses would be used up by those that the profiler has reserved.  Afterwards, for
- * the limit may be an invalid address, or refused.
+ * Under a limit of address space (RLIMIT_AS) the profiler gives back what it has reserved, for it
+ * counts.  Only after the call: limit may be an invalid address, or the kernel may refuse.
  */
 #define LIMITING(name, parameters, arguments)                                                      \
 	HS_EXPORT int name parameters;                                                             \
@@ -130,7 +132,7 @@ LIMITING(prlimit64, (pid_t process, int resource, const void *limit, void *old),
 #define SS_AUTODISARM (1u << 31)
 #endif
 
-/* What it is given is looked at when the kernel has read it: it may be an invalid address. */
+/* *stack is read only after the kernel has read it: it may be an invalid address. */
 int sigaltstack(const stack_t *stack, stack_t *old)
 {
 	int result;
@@ -143,7 +145,7 @@ int sigaltstack(const stack_t *stack, stack_t *old)
 	return result;
 }
 
-/* An allocator may call it before anything can be looked up, which allocates. */
+/* An allocator may call it before the next one is known: no look-up here, which may allocate. */
 static int protect(void *start, size_t bytes, int protection)
 {
 	int error;
@@ -157,7 +159,10 @@ static int protect(void *start, size_t bytes, int protection)
 	return -1;
 }
 
-/* A page that is not to be read any more may be one of a stack's: a guard within it. */
+/*
+ * A program may make a page inside a stack unreadable, as a guard page.  Stacks are copied on other
+ * threads meanwhile: see sample/capture.h.
+ */
 int mprotect(void *start, size_t bytes, int protection)
 {
 	int result;
@@ -171,8 +176,8 @@ int mprotect(void *start, size_t bytes, int protection)
 }
 
 /*
- * The real function must see the program's return address, by which it finds the RUNPATH of
- * the calling object: these two end in a jump (-foptimize-sibling-calls), with no frame left.
+ * The next dlopen() looks at its return address to find the RUNPATH of the calling object, so it
+ * must be that of the program's call: both functions end in a jump (-foptimize-sibling-calls).
  */
 void *dlopen(const char *file, int mode)
 {
@@ -190,7 +195,7 @@ void *dlmopen(Lmid_t namespace, const char *file, int mode)
 	return hs_next.dlmopen(namespace, file, mode);
 }
 
-/* The first object will do: each has the counts of all. */
+/* Called for the first object only: dlpi_subs is the same for all. */
 static int read_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
 {
 	(void)bytes;

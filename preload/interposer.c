@@ -2,9 +2,9 @@
 /*
  * The interposed allocation functions: their fast paths, and nothing else.
  *
- * An allocation that the sampler lets pass is a subtraction and a jump to the next
- * definition.  A free of an address that is not sampled is a look at one byte and a
- * jump.  Everything else is in slow.c and cxx_new.c.
+ * An allocation that is not sampled is a subtraction and a jump to the next definition; a free of
+ * an address that is not sampled is a look at one byte and a jump.  Everything else is in slow.c
+ * and cxx_new.c.
  *
  * The file is compiled with -fno-builtin: the compiler must not see through malloc.
  */
@@ -20,7 +20,7 @@
 #include "sample/sampler.h"
 #include "session/session.h"
 
-/* Whether a block must not go straight to the next free: a sample, or the arena's. */
+/* Whether a block must not go straight to the next free: it may be a sample, or is the arena's. */
 static inline bool is_special(const void *block)
 {
 	return hs_unlikely(hs_live_set_may_hold(block) || hs_arena_owns(block));
@@ -57,7 +57,7 @@ HS_SAMPLE_CODE void *calloc(size_t count, size_t size)
 {
 	size_t bytes;
 
-	/* On overflow the next definition fails as it should, whatever is counted. */
+	/* On overflow the next definition fails, and nothing is recorded. */
 	if (__builtin_mul_overflow(count, size, &bytes) || !hs_sampler_passes(bytes))
 		return hs_entry_calloc(count, size);
 	return hs_allocator.calloc(count, size);
@@ -71,8 +71,8 @@ HS_SAMPLE_CODE void *realloc(void *block, size_t size)
 }
 
 /*
- * glibc's calls realloc; an allocator without its own must not be bypassed by it.  Nor must one
- * that comes before us: the block is that one's.
+ * There is no next one: glibc's calls glibc's realloc, which must not get another allocator's
+ * block.  Here it is realloc, of the library before us if there is one, since the block is its.
  */
 void *reallocarray(void *block, size_t count, size_t size)
 {
@@ -136,7 +136,7 @@ void cfree(void *block)
 	free(block);
 }
 
-/* C23.  An allocator that does not have them has free. */
+/* C23.  Where the allocator lacks them, free does the same. */
 void free_sized(void *block, size_t size)
 {
 	if (is_special(block))
@@ -160,8 +160,8 @@ void free_aligned_sized(void *block, size_t alignment, size_t size)
 /*
  * --- jemalloc's own family --------------------------------------------------------------
  *
- * Exported whether or not the program's allocator has it, so a program that looks for it
- * finds it: without one, malloc serves (slow.c).
+ * Exported whether or not the program's allocator has it, so a program that looks for it finds it.
+ * Without jemalloc they are made of malloc and memalign (slow.c).
  */
 
 void *mallocx(size_t size, int flags)
@@ -178,7 +178,7 @@ void *rallocx(void *block, size_t size, int flags)
 	return hs_next.rallocx(block, size, flags);
 }
 
-/* Always the slow half: whether it is an allocation is known only when it has been tried. */
+/* Always the slow half: whether it allocates is known only after the call. */
 size_t xallocx(void *block, size_t size, size_t extra, int flags)
 {
 	return hs_entry_xallocx(block, size, extra, flags);
@@ -208,13 +208,13 @@ void sdallocx(void *block, size_t size, int flags)
 
 /* --- C++ --------------------------------------------------------------------------- */
 
-/* Whether the next operator new comes back by way of malloc, which counts, and delete of free. */
+/* Whether the next operator new calls our malloc, and the next delete our free. */
 static inline bool comes_back(void)
 {
 	return hs_next.new_mode == HS_NEW_PASSES || hs_next.new_mode == HS_NEW_STANDARD;
 }
 
-/* In HS_NEW_STANDARD it is left what to do when memory has run out. */
+/* In HS_NEW_STANDARD the next one is called only when malloc fails. */
 #define DEFINE_NEW(name, arguments, names)                                                         \
 	void *name arguments                                                                       \
 	{                                                                                          \
@@ -231,7 +231,10 @@ static inline bool comes_back(void)
 	}
 HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 
-/* It comes back by way of aligned_alloc, which needs to know the size before rounding. */
+/*
+ * The next one calls our aligned_alloc with the size rounded up; what the program asked for is
+ * noted for it: see hs_requested_size().
+ */
 #define DEFINE_ALIGNED_NEW(name, arguments, names)                                                 \
 	void *name arguments                                                                       \
 	{                                                                                          \
@@ -248,7 +251,7 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 	}
 HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
 
-/* Nothing is to be looked at here where free will; what is aligned is the runtime's matter. */
+/* Whether the block is a sample is looked up once: here, or in the free that this calls. */
 #define DEFINE_DELETE(name, arguments, names, is_plain)                                            \
 	void name arguments                                                                        \
 	{                                                                                          \

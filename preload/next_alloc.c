@@ -72,7 +72,7 @@ bool hs_next_is_defined_at(const void *address)
 }
 
 /* Whether a file is a C++ runtime: libstdc++, or LLVM's. */
-static bool is_runtime(const char *file)
+static bool is_cxx_runtime(const char *file)
 {
 	static const char *const names[] = {"libstdc++.so.", "libc++.so.", "libc++abi.so."};
 	const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
@@ -84,7 +84,7 @@ static bool is_runtime(const char *file)
 	return false;
 }
 
-/* How many bytes an object has mapped, from its ELF header on, which is in front of it. */
+/* The length of a loaded object, whose ELF header is at base. */
 static uintptr_t mapped_bytes(const void *base)
 {
 	const ElfW(Ehdr) *header = base;
@@ -99,8 +99,9 @@ static uintptr_t mapped_bytes(const void *base)
 }
 
 /*
- * Whether operator new and delete are a C++ runtime's, all of them, and it has its memory from us:
- * a library may come before.  dladdr() but once: it looks at all of the runtime's symbols.
+ * Whether all of operator new and delete are one C++ runtime's, and its malloc and free are ours:
+ * a library that comes before us may define its own.  dladdr() is called once only, because it
+ * goes through all of the runtime's symbols.
  */
 static bool is_new_standard(void)
 {
@@ -110,7 +111,7 @@ static bool is_new_standard(void)
 	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc ||
 	    dlsym(RTLD_DEFAULT, "free") != (void *)free ||
 	    dladdr(*(void **)(void *)&hs_next._Znwm, &runtime) == 0 ||
-	    !is_runtime(runtime.dli_fname))
+	    !is_cxx_runtime(runtime.dli_fname))
 		return false;
 	base = (uintptr_t)runtime.dli_fbase;
 	bytes = mapped_bytes(runtime.dli_fbase);
@@ -142,11 +143,12 @@ static void find_foreign_realloc(void)
 }
 
 /*
- * One that comes before us, and looks for its next one when it is first called, is to have done so:
- * called for the message of a failed dlsym(), it would be called again by its own dlsym(), which
- * frees that message first.  With a block: mimalloc 3 crashes where NULL is the first of all.
+ * A preloaded library whose free comes before ours may look up the next free at its first call.
+ * If that call came from a dlsym() that frees the message of an earlier failure, the library's own
+ * dlsym() would free the same message and call it again, without end.  So it is called here, when
+ * there is no message.  With a block: mimalloc 3 crashes if its first call is free(NULL).
  */
-static void call_foreign_free(void)
+static void prime_foreign_free(void)
 {
 	void *(*first_malloc)(size_t);
 	void (*first_free)(void *);
@@ -162,18 +164,18 @@ static void call_foreign_free(void)
 void hs_next_resolve_all(void)
 {
 	/*
-	 * The message of a name that is not there is freed by the look-up of the next one that is
-	 * not, and the free of tcmalloc's debugging variant calls operator new, which must not come
-	 * here: the message would be freed twice.  Until the next ones are known malloc serves.
+	 * dlsym() allocates a message for a name that it does not find, and frees it at the next
+	 * such name.  The free of tcmalloc's debugging variant calls operator new: if that called
+	 * this function again, the message would be freed twice.  In this mode it does not.
 	 */
 	if (hs_next.new_mode == HS_NEW_UNKNOWN)
 		hs_next.new_mode = HS_NEW_FALLBACK;
 	hs_next_resolve();
-	call_foreign_free();
+	prime_foreign_free();
 	find_foreign_realloc();
 	/*
-	 * The message is allocated too, so first come those that are there, then what free calls:
-	 * what one operator new gave is for its own delete.
+	 * Those that may be missing come last: a message is allocated and freed by functions
+	 * that all have to be known by then, as each operator new has its own delete.
 	 */
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(hs_next, name);
 #define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(hs_next, name);
@@ -186,7 +188,7 @@ void hs_next_resolve_all(void)
 	HS_NEXT_OPTIONAL(LOOK_UP_C)
 #undef LOOK_UP_NAMED
 #undef LOOK_UP_C
-	/* What was not found is not the program's error. */
+	/* The program must not see our failures in its dlerror(). */
 	(void)dlerror();
 	hs_next.new_mode = new_mode();
 }

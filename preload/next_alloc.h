@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The next definitions of what we interpose: the allocator that serves the program,
- * whichever it is.  Found with dlsym(RTLD_NEXT), never by glibc's private names.
+ * The next definitions of the functions that we interpose: those of the allocator that the
+ * program would use without us, and of the C library.  Found with dlsym(RTLD_NEXT), never by
+ * glibc's private names.
  *
  * The allocator's own four are looked up at the first allocation, which may come long
  * before our constructor; the rest in the constructor, or at their first call.
@@ -20,14 +21,14 @@
 #include "base/likely.h"
 #include "base/visibility.h"
 
-/* X(result, name, arguments).  What an allocator must have. */
+/* X(result, name, arguments).  Every allocator has these. */
 #define HS_NEXT_ALLOCATOR(X)                                                                       \
 	X(void *, malloc, (size_t size))                                                           \
 	X(void, free, (void *block))                                                               \
 	X(void *, calloc, (size_t count, size_t size))                                             \
 	X(void *, realloc, (void *block, size_t size))
 
-/* Others that each C library has. */
+/* The C library has these even if the allocator has not. */
 #define HS_NEXT_LIBC(X)                                                                            \
 	X(int, posix_memalign, (void **out, size_t alignment, size_t size))                        \
 	X(void *, aligned_alloc, (size_t alignment, size_t size))                                  \
@@ -76,7 +77,10 @@
 
 #define HS_NEXT_C(X) HS_NEXT_LIBC(X) HS_NEXT_OPTIONAL(X)
 
-/* X(name, arguments, their names): of the process, so by libc of each of its threads.  All int. */
+/*
+ * X(name, arguments, their names).  Each returns int.  They change the whole process, for which
+ * libc has every thread make the system call.
+ */
 #define HS_NEXT_RIGHTS(X)                                                                          \
 	X(setuid, (uid_t user), (user))                                                            \
 	X(setgid, (gid_t group), (group))                                                          \
@@ -128,19 +132,23 @@
 
 #define HS_NEXT_DELETE(X) HS_NEXT_PLAIN_DELETE(X) HS_NEXT_ALIGNED_DELETE(X)
 
-/* How operator new is served; see HS_NEW_* in next_alloc.c. */
+/* Where operator new allocates, and which of our functions samples that. */
 enum hs_new_mode {
-	HS_NEW_UNKNOWN,   /* before the constructor: as HS_NEW_FALLBACK if there is no next one */
-	HS_NEW_PASSES,    /* the next one calls malloc, where it is sampled */
+	/* Before the constructor.  As HS_NEW_FALLBACK if there is no next one. */
+	HS_NEW_UNKNOWN,
+	/* The next operator new calls our malloc, which samples. */
+	HS_NEW_PASSES,
 	/*
-	 * The same, and it is the C++ runtime's: known to have from malloc what it gives, but for
-	 * what is aligned.  Served from there, and sampled here, until memory runs out.
+	 * As HS_NEW_PASSES, and it is a C++ runtime's, which is known to do nothing but call
+	 * malloc, except for aligned memory.  So ours calls malloc itself, and samples; the
+	 * runtime's is called when malloc fails.
 	 */
 	HS_NEW_STANDARD,
-	HS_NEW_SAMPLED,   /* the allocator defines it itself: sampled here */
+	/* The allocator defines operator new itself, without malloc: ours samples. */
+	HS_NEW_SAMPLED,
 	/*
-	 * There is none in the global scope (a C++ library dlopened by a C program): served
-	 * from malloc, sampled here.
+	 * There is no next one in the global scope (a C program that has opened a C++ library):
+	 * ours calls the next malloc, and samples.
 	 */
 	HS_NEW_FALLBACK,
 };
@@ -174,29 +182,28 @@ struct hs_next {
 };
 
 /*
- * Written by whichever thread resolves first, which is before there are others in
- * practice; each value is the same whoever writes it.
+ * Written without a lock by the thread that resolves first, in practice the only one then.  Two
+ * that resolve at once write the same values.
  */
 extern HS_HIDDEN struct hs_next_allocator hs_allocator;
 extern HS_HIDDEN struct hs_next hs_next;
 
-/* Look up malloc, free, calloc and realloc if that is not done.  Any thread. */
+/* Looks up malloc, free, calloc and realloc unless that is done.  Any thread. */
 void hs_next_resolve(void);
 
-/* Whether this thread is inside hs_next_resolve(): dlsym() allocates, from the bootstrap. */
+/* Whether this thread is inside hs_next_resolve(), whose dlsym() may allocate. */
 bool hs_next_is_resolving(void);
 
 /* Whether two addresses belong to the same object.  Takes the loader's lock. */
 bool hs_next_same_object(const void *one, const void *other);
 
 /*
- * Whether a function's address is its definition.  In an executable that is not
- * position-independent it may be that of a jump to the real one, elsewhere: the symbol is
- * undefined there and yet has an address.
+ * Whether a function is defined at its address.  In an executable that is not position-independent
+ * the address may be that of a PLT entry: the symbol is undefined there and yet has an address.
  */
 bool hs_next_is_defined_at(const void *address);
 
-/* Look up everything.  The constructor. */
+/* Looks up everything.  The constructor, or whoever needs one of the others before. */
 void hs_next_resolve_all(void);
 
 /*

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A process that takes other rights.  Users and groups are a thread's to the kernel, and libc
- * has each thread change its own: one that may not, having other capabilities, would end the
- * process.  Capabilities are a thread's altogether.  So the profiler's threads end before such a
- * call where theirs are others than the caller's, and before one that changes the caller's; they
- * are started again with what their creator may then.
+ * A process that changes its user, groups or capabilities.
+ *
+ * To the kernel each thread has its own.  For setuid() and its like libc makes the system call on
+ * every thread, and ends the process if it fails on some only; it would fail on a profiler thread
+ * whose capabilities are fewer.  So the profiler's threads are stopped before such a call if theirs
+ * differ from the caller's, and always before capset(), which changes the caller only.  They are
+ * started again after it, with the rights of the caller.
  */
 #include <grp.h>
 #include <unistd.h>

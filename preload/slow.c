@@ -2,9 +2,9 @@
 /*
  * The slow halves of the interposed C functions.  See slow.h.
  *
- * Each calls the next definition first: an allocation's result never depends on us, and
- * an operator new that throws leaves nothing behind.  On profiler threads memory comes
- * from the arena.
+ * Each calls the next definition first and records afterwards: the result never depends on us, and
+ * an operator new that throws leaves nothing behind.  On profiler threads memory comes from the
+ * arena.
  */
 #include "preload/slow.h"
 
@@ -20,13 +20,19 @@
 #include "sample/thread_state.h"
 #include "session/session.h"
 
-/*
- * For the bootstrap memory, where dlsym() allocates before the options are read (glibc
- * before 2.34).
- */
+/* The arena's limit where dlsym() allocates before the options are read (glibc before 2.34). */
 #define EARLY_BUDGET_BYTES ((size_t)256 << 20)
 
-/* Callers look at errno: without it pthread_create() takes a failure for a defect, and aborts. */
+/* jemalloc's flags: the logarithm of the alignment in the low bits, and whether to clear. */
+#define MALLOCX_LG_ALIGN_MASK 63
+#define MALLOCX_ZERO 64
+
+/* What every malloc() of this machine aligns to. */
+#define MALLOC_ALIGNMENT 16u
+
+#define PAGE_BYTES 4096u
+
+/* As malloc does.  pthread_create() aborts if memory runs out and errno does not say so. */
 static void *or_errno(void *block)
 {
 	if (block == NULL)
@@ -47,8 +53,8 @@ static void *own_memory(size_t size)
 }
 
 /*
- * True: no profiler thread, and the next definitions are known, as they are not yet inside the
- * first look-up: what they give may be a sample.
+ * Whether the call may go to the next definition: the thread is not the profiler's, and the next
+ * definitions are known.  They are not inside the first look-up.
  */
 static HS_SAMPLE_CODE bool can_pass(void)
 {
@@ -91,8 +97,8 @@ void *hs_slow_calloc(size_t count, size_t size, void *c, const struct hs_regs *r
 	return block;
 }
 
-/* A block of the arena in a realloc on any thread: on the program's it moves to its heap. */
-static void *realloc_own(void *block, size_t size)
+/* Reallocates an arena block.  On a thread of the program it moves to the program's heap. */
+static void *realloc_arena_block(void *block, size_t size)
 {
 	size_t keep = hs_arena_usable_size(block);
 	void *moved;
@@ -123,7 +129,7 @@ void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *r
 
 	(void)c;
 	if (hs_arena_owns(block))
-		return realloc_own(block, size);
+		return realloc_arena_block(block, size);
 	if (!can_pass())
 		return block == NULL ? own_memory(size) : hs_allocator.realloc(block, size);
 	token = hs_record_move_begin(block);
@@ -134,20 +140,19 @@ void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs 
 void *hs_slow_rallocx(void *block, size_t size, int flags, const struct hs_regs *regs)
 {
 	uint32_t token;
-
 	void *moved;
 
 	hs_next_resolve_new();
 	token = hs_record_move_begin(block);
-	/* The flags of an alignment are void where malloc serves: see hs_slow_mallocx(). */
+	/* realloc cannot obey the flags. */
 	moved = hs_next.rallocx != NULL ? hs_next.rallocx(block, size, flags)
 					: hs_allocator.realloc(block, size);
 	return record_moved(token, moved, size, false, regs);
 }
 
 /*
- * Resizes in place or not at all.  In place counts as freed and allocated, as in realloc.
- * Apart from the slow half, so that its frame is gone before the stack is captured.
+ * Resizes in place or not at all.  In place counts as freed and allocated, as in realloc.  A
+ * function of its own, so that its frame is gone before the stack is captured.
  */
 static __attribute__((noinline)) size_t resize(void *block, size_t size, size_t extra, int flags)
 {
@@ -159,7 +164,6 @@ static __attribute__((noinline)) size_t resize(void *block, size_t size, size_t 
 		return hs_next.malloc_usable_size(block);
 	token = hs_record_move_begin(block);
 	result = hs_next.xallocx(block, size, extra, flags);
-
 	hs_record_move_end(token, result >= size);
 	return result;
 }
@@ -176,17 +180,17 @@ size_t hs_slow_xallocx(void *block, size_t size, size_t extra, int flags,
 	return result;
 }
 
-/* mallocx without jemalloc.  Flags: log2 of the alignment in bits 0..5, bit 6: zeroed. */
-static void *serve_mallocx(size_t size, int flags)
+/* mallocx where the allocator is not jemalloc. */
+static void *mallocx_from_malloc(size_t size, int flags)
 {
-	size_t alignment = (size_t)1 << (flags & 63);
+	size_t alignment = (size_t)1 << (flags & MALLOCX_LG_ALIGN_MASK);
 	void *block;
 
-	if (alignment > 16)
+	if (alignment > MALLOC_ALIGNMENT)
 		block = hs_next.memalign(alignment, size);
 	else
 		block = hs_allocator.malloc(size);
-	return block != NULL && (flags & 64) != 0 ? memset(block, 0, size) : block;
+	return block != NULL && (flags & MALLOCX_ZERO) != 0 ? memset(block, 0, size) : block;
 }
 
 void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *regs);
@@ -199,7 +203,7 @@ void *hs_slow_mallocx(size_t size, int flags, void *c, const struct hs_regs *reg
 	if (hs_next.mallocx != NULL)
 		block = hs_next.mallocx(size, flags);
 	else
-		block = serve_mallocx(size, flags);
+		block = mallocx_from_malloc(size, flags);
 	hs_session_record(block, size, regs);
 	return block;
 }
@@ -223,7 +227,6 @@ int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const stru
 	return error;
 }
 
-/* Functions of an alignment and a size, and of a size alone, are alike. */
 #define SLOW_ALIGNED(name)                                                                         \
 	void *hs_slow_##name(size_t alignment, size_t size, void *c, const struct hs_regs *regs);  \
 	void *hs_slow_##name(size_t alignment, size_t size, void *c, const struct hs_regs *regs)   \
@@ -250,7 +253,7 @@ SLOW_ALIGNED(memalign)
 												   \
 		(void)b, (void)c;                                                                  \
 		if (!can_pass())                                                                   \
-			return or_errno(hs_arena_aligned_alloc(4096, size));                       \
+			return or_errno(hs_arena_aligned_alloc(PAGE_BYTES, size));                 \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		block = hs_next.name(size);                                                        \
@@ -260,7 +263,7 @@ SLOW_ALIGNED(memalign)
 SLOW_PAGES(valloc)
 SLOW_PAGES(pvalloc)
 
-/* Apart, so that hs_slow_free() needs no frame for a block that is not special after all. */
+/* Not inlined, so that hs_slow_free() needs no frame for a block that is not special after all. */
 static __attribute__((noinline)) void free_special(void *block)
 {
 	if (hs_likely(!hs_arena_owns(block))) {

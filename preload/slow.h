@@ -2,9 +2,9 @@
 /*
  * The slow halves of the interposed functions.
  *
- * hs_entry_NAME (entries.S) saves the caller's registers and calls hs_slow_NAME with the
- * same arguments and the registers after them (see arch/x86_64/entry.h).  The fast path in
- * interposer.c jumps there when the sampler did not let an allocation pass.
+ * The fast path in interposer.c jumps to hs_entry_NAME (entries.S) when an allocation may have to
+ * be sampled.  That saves the caller's registers and calls hs_slow_NAME with the same arguments and
+ * then the registers (see arch/x86_64/entry.h).
  */
 #ifndef HS_PRELOAD_SLOW_H
 #define HS_PRELOAD_SLOW_H
@@ -41,8 +41,9 @@ HS_NEXT_NEW(HS_ENTRY_PROTOTYPE)
 #undef HS_ENTRY_PROTOTYPE
 
 /*
- * The size that the program asked for, where aligned_alloc(alignment, size) is called by
- * an operator new of the C++ library: hs_thread.requested_size, if it can be that.
+ * The size that the program asked for.  An operator new of the C++ library rounds it up to the
+ * alignment before it calls aligned_alloc(); what our operator new has noted before (plus 1, in
+ * hs_thread.requested_size) is taken if rounding it may have given `size`.
  */
 static inline size_t hs_requested_size(size_t alignment, size_t size)
 {
@@ -51,7 +52,7 @@ static inline size_t hs_requested_size(size_t alignment, size_t size)
 	return noted == 0 || size - (noted - 1) > alignment ? size : noted - 1;
 }
 
-/* free of an address that may be a sample, or is the arena's. */
+/* free() of a block that may be a sample, or is the arena's. */
 void hs_slow_free(void *block);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where the program's threads begin and end.  Thin calls into session/, which has to know when the
- * last one goes: glibc calls exit() then, and does not where threads of the profiler are left.
+ * last one ends: glibc would call exit() then, but not while threads of the profiler are left.
  *
- * C11's functions do not come by way of the others here: inside libc they are bound to its own.
+ * thrd_create() and thrd_exit() are interposed too: inside libc they do not call ours.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,10 +34,10 @@ struct thread_start {
 	size_t guard_bytes;
 };
 
-/* Its end is known without pthread_exit(). */
+/* Whether this thread was started by run_thread(), which sees it end. */
 static __thread bool is_created;
 
-/* The process whose main thread has ended, as far as it counts. */
+/* The id of the process whose main thread is counted as ended: a forked child begins anew. */
 static _Atomic pid_t main_has_ended;
 
 static pthread_t main_thread;
@@ -61,7 +61,7 @@ static void thread_ends(void *unused)
 	hs_session_thread_ends();
 }
 
-/* In the frame of its callers, whose caller is libc. */
+/* Inlined, for the addresses of the frame: that of the thread's first function, called by libc. */
 static inline __attribute__((always_inline)) struct thread_start begin_thread(void *memory)
 {
 	struct thread_start start = *(struct thread_start *)memory;
@@ -112,7 +112,7 @@ static void read_stack_size(const pthread_attr_t *attributes, struct thread_star
 		pthread_attr_destroy(&defaults);
 }
 
-/* For a thread that is about to be created, or NULL: then it is not known to us. */
+/* What the thread to be created starts with.  NULL without memory: it is created untracked. */
 static struct thread_start *prepare_start(const pthread_attr_t *attributes, void *argument)
 {
 	struct thread_start *memory;
@@ -194,8 +194,8 @@ void thrd_exit(int result)
 }
 
 /*
- * Where the main thread's end is not seen to come: it counts as gone from now on.  While it
- * outlives all others, with cancellation disabled, nothing is taken from the ring until exit().
+ * A cancelled main thread ends where we do not see it, so it is counted as ended from here on.  If
+ * it has cancellation disabled and outlives all others, the ring is not drained until exit().
  */
 int pthread_cancel(pthread_t thread)
 {

@@ -2,10 +2,9 @@
 /*
  * The registers of a call site: what an unwinder needs to walk on from it.
  *
- * entry.S fills them at the first instruction of an interposed function, so pc
- * is the return address into the caller, sp the caller's stack pointer after the
- * return, and the callee-saved registers hold the caller's values.
- * The layout is known to entry.S.
+ * The stub of arch/x86_64/entry.h stores them on behalf of an interposed function: pc is the
+ * return address into the caller, sp the caller's stack pointer after the return, and the
+ * callee-saved registers hold the caller's values.  The stub knows the order of the fields.
  */
 #ifndef HS_ARCH_X86_64_REGS_H
 #define HS_ARCH_X86_64_REGS_H
@@ -25,8 +24,8 @@ struct hs_regs {
 };
 
 /*
- * Copy memory without a call: memcpy may be another library's, and uses vector
- * registers whose upper halves cost a state transition.
+ * Copies without calling memcpy: the program may have preloaded another one, and the vector
+ * registers that memcpy uses make the next SSE instruction slow.
  */
 static inline void hs_arch_copy(void *to, const void *from, size_t bytes)
 {
@@ -34,8 +33,8 @@ static inline void hs_arch_copy(void *to, const void *from, size_t bytes)
 }
 
 /*
- * Have a cache line ready to be written soon.  gcc's own builtin has the line brought for reading
- * only, unless it may assume this instruction, which processors without it pass over.
+ * Prefetches a cache line for writing.  __builtin_prefetch() compiles to a prefetch for reading
+ * unless the target is known to have this instruction; processors without it treat it as a nop.
  */
 static inline void hs_arch_prefetch_write(const void *address)
 {
