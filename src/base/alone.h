@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether the program has one thread: then what none but its threads write needs no locked
- * instructions, which are a quarter of what a sample costs it; but single ones, for its signal
- * handlers.  libc knows; the profiler's threads do not count (session/libc_threads.c).  What they
- * change otherwise than by a store they leave alone until this has ended for good.
+ * Whether the program has one thread, not counting the profiler's.
  *
- * libc's flag is written by: libc, session/libc_threads.c.  hs_alone_end(): the program's threads.
- * Read by: any thread.
+ * While it has, words that only the program's threads write are changed without a lock prefix,
+ * which would be a quarter of a sample's cost.  They are still changed in one instruction, because
+ * a signal handler of the thread may change them too.  Profiler threads do not write such words,
+ * except by plain stores, before hs_alone_has_ended().
+ *
+ * The flag is libc's (__libc_single_threaded), written by libc and by session/libc_threads.c.
+ * hs_alone_end() is called on the program's threads.  Any thread reads.
  */
 #ifndef HS_BASE_ALONE_H
 #define HS_BASE_ALONE_H
@@ -19,7 +21,7 @@
 #include "base/likely.h"
 #include "base/visibility.h"
 
-/* libc's __libc_single_threaded; or a 0. */
+/* Points to libc's __libc_single_threaded, or to a 0. */
 extern HS_HIDDEN const uint8_t *_Atomic hs_alone_flag;
 
 static inline bool hs_is_alone(void)
@@ -27,17 +29,14 @@ static inline bool hs_is_alone(void)
 	return hs_arch_is_set(atomic_load_explicit(&hs_alone_flag, memory_order_relaxed));
 }
 
-/* single_threaded: libc's; NULL: it does not say, and nobody is ever alone.  Start-up. */
+/* single_threaded: libc's flag, or NULL where it has none: never alone then.  Start-up. */
 void hs_alone_begin(const char *single_threaded);
 
-/* For good: from now on profiler threads may change what is changed alone.  Whether it has. */
+/* Never alone from now on: profiler threads may change those words too. */
 void hs_alone_end(void);
 bool hs_alone_has_ended(void);
 
-/*
- * atomic_fetch_add, of what a handler over this thread may change too.  Laid out for programs with
- * threads: the others are spared the locked instruction for their jump.
- */
+/* atomic_fetch_add of such a word.  The code of a program with threads is the one without jump. */
 static inline uint64_t hs_alone_fetch_add(_Atomic uint64_t *word, uint64_t n)
 {
 	return hs_unlikely(hs_is_alone())
@@ -45,7 +44,7 @@ static inline uint64_t hs_alone_fetch_add(_Atomic uint64_t *word, uint64_t n)
 		       : atomic_fetch_add_explicit(word, n, memory_order_acq_rel);
 }
 
-/* atomic_compare_exchange_strong, the same. */
+/* atomic_compare_exchange_strong of such a word. */
 static inline bool hs_alone_compare_exchange(_Atomic uint64_t *word, uint64_t *expected,
 					     uint64_t desired)
 {

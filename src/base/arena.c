@@ -20,24 +20,24 @@
 
 #define MIB ((size_t)1 << 20)
 
-/* Addresses cost nothing where they are not limited, so free blocks may lie about. */
+/* Without a limit address space costs nothing: the range is so many times the budget, or this. */
 #define RANGE_PER_BUDGET 4
 #define RANGE_MIN_BYTES (256 * MIB)
-/* Where the program's addresses are limited, or its data, as which what is in use counts. */
+/* Under RLIMIT_AS or RLIMIT_DATA: so many times the budget, and this part of the limit, at most. */
 #define LIMITED_RANGE_PER_BUDGET 2
 #define LIMITED_RANGE_SHARE 4
 /*
- * Where a limit comes later: of what it leaves, for blocks to come at least; and if that is not
- * there, for each part to grow too.
+ * Under a limit that comes later: this part of the wanted size stays free for more blocks; if what
+ * is taken does not leave so much, each growing part is cut to have no more than that to grow.
  */
 #define ROOM_SHARE 4
-/* How long a program's thread waits for the lock, which may be one's who was killed. */
+/* How long a program's thread waits for the lock: its holder may be a thread that was killed. */
 #define FOLLOW_LIMIT_NS 50000000u
-/* Where the kernel refuses, smaller ranges are tried down to this one. */
+/* If the kernel refuses, smaller ranges are tried, down to this one. */
 #define RANGE_LAST_TRY_BYTES (32 * MIB)
 /* Less is of no use: the bootstrap part and a few blocks. */
 #define RANGE_FLOOR_BYTES MIB
-/* A budget above is cut: keeps the sums below within half the address space. */
+/* A larger budget is cut to this: the sums below must not overflow. */
 #define BUDGET_CEILING_BYTES ((size_t)1 << 44)
 
 HS_HOT struct hs_arena_range hs_arena_range;
@@ -141,8 +141,8 @@ static size_t heap_room_locked(void)
 	       atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
 }
 
-/* Have of what nothing has taken no more than so many bytes. */
-static void cut_heap_locked(size_t keep, struct hs_arena_cuts *cuts)
+/* Leaves at most `keep` bytes of room. */
+static void cut_room_locked(size_t keep, struct hs_arena_cuts *cuts)
 {
 	size_t room = heap_room_locked();
 	uintptr_t end = hs_arena.reserved_start;
@@ -153,7 +153,7 @@ static void cut_heap_locked(size_t keep, struct hs_arena_cuts *cuts)
 	hs_arena_cut_locked(cuts, hs_arena.reserved_start, end);
 }
 
-/* Have so many addresses, if what is in use leaves that. */
+/* Shrinks the arena to `wanted` bytes of address space, as far as what is taken allows. */
 static void cut_locked(size_t wanted, struct hs_arena_cuts *cuts)
 {
 	size_t least = wanted / ROOM_SHARE;
@@ -164,8 +164,8 @@ static void cut_locked(size_t wanted, struct hs_arena_cuts *cuts)
 		taken = hs_arena.addresses - heap_room_locked();
 	}
 	keep = wanted > taken + least ? wanted - taken : least;
-	cut_heap_locked(hs_arena_round_up(keep, hs_arena.page_bytes), cuts);
-	/* Parts are behind it then: nobody asks whose those are. */
+	cut_room_locked(hs_arena_round_up(keep, hs_arena.page_bytes), cuts);
+	/* The parts are behind the end then.  They are never passed to free(). */
 	hs_arena_end_range_locked();
 }
 
@@ -182,7 +182,7 @@ void hs_arena_follow_limit(void)
 	if (hs_arena.addresses > wanted)
 		cut_locked(wanted, &cuts);
 	hs_lock_release(&hs_arena.lock);
-	/* Not under the lock: nobody else has to do with them any more. */
+	/* Nobody else knows of these any more: no lock needed. */
 	for (unsigned i = 0; i < cuts.count; i++)
 		hs_sys_unmap((void *)cuts.at[i].start, cuts.at[i].end - cuts.at[i].start);
 }
@@ -204,7 +204,7 @@ bool hs_arena_charge_locked(size_t bytes)
 
 	if (used > budget || bytes > budget - used)
 		return false;
-	/* Added, for hs_arena_commit_from_host() is at it without the lock.  Relaxed: a number. */
+	/* Atomic: hs_arena_commit_from_host() changes it without the lock.  Relaxed: a number. */
 	atomic_fetch_add_explicit(&hs_arena.used, bytes, memory_order_relaxed);
 	return true;
 }

@@ -7,14 +7,13 @@
  *   too), so they never take a lock of the program's allocator.
  * - A pointer of the arena is recognised by its address on any thread: memory
  *   that libc took on a profiler thread and frees later on a program's thread
- *   comes back through hs_arena_free().
+ *   comes back through hs_arena_free_from_host().
  * - Memory in use is bounded by a budget; past it an allocation returns NULL and
  *   the caller drops what it was about to do, counted.
  *
- * Locking: one short lock, taken by profiler threads, during start-up, and where the program limits
- * its addresses or its data (bounded).
- * A program's thread never waits for it otherwise: its free is put on a lock-free list that the
- * next allocation empties.
+ * Locking: one short lock, taken by profiler threads and during start-up.  A program's thread takes
+ * it only in hs_arena_follow_limit(), for a bounded time; what it frees goes on a lock-free list,
+ * which the next allocation empties.
  * Errno: preserved by all functions.
  */
 #ifndef HS_BASE_ARENA_H
@@ -39,34 +38,34 @@ struct hs_arena_range {
 extern HS_HIDDEN struct hs_arena_range hs_arena_range;
 
 /*
- * Reserve the range.  May be called again: the first call counts.  Single-threaded.
+ * Reserves the range.  Later calls do nothing and return 0.  Single-threaded.
  * budget_bytes: the most memory in use at a time.  Returns 0 or -errno.
  */
 int hs_arena_init(size_t budget_bytes);
 
 /*
- * Change the budget.  More than the range holds, hs_arena_most(), is cut to that: for a large
- * budget, hs_arena_init() must know it.
+ * Changes the budget, to hs_arena_most() at most, which is what the range holds and was sized by
+ * hs_arena_init().
  */
 void hs_arena_set_budget(size_t budget_bytes);
 size_t hs_arena_most(void);
 
-/* Which of the program's limits the arena goes by: RLIMIT_AS, or RLIMIT_DATA if that is less. */
+/* The resource limit that the arena obeys: RLIMIT_AS, or RLIMIT_DATA if that is less. */
 int hs_arena_limit(void);
 
 /*
- * The program may have limited its addresses or its data, and the arena's count: of those that
- * nothing has taken it keeps about as many as hs_arena_init() would have reserved under such a
- * limit, and gives the others back, for good.  hs_arena_most() is less then.
- * Called on: any thread, signals blocked.  Blocks: on the arena's lock, 50 ms at most; then nothing
- * is given back.
+ * The program may have changed RLIMIT_AS or RLIMIT_DATA, under which reserved address space counts.
+ * The arena shrinks to about the size that hs_arena_init() would have given it, and unmaps the rest
+ * of what is not taken; hs_arena_most() becomes less.  It never grows again.
+ * Called on: any thread, signals blocked.  Blocks: on the arena's lock, 50 ms at most; if it does
+ * not get it, nothing happens.
  */
 void hs_arena_follow_limit(void);
 
 /* Whether a pointer lies in the range.  NULL does not. */
 static inline bool hs_arena_owns(const void *pointer)
 {
-	/* Relaxed: who has a pointer from behind the range knows that it has become shorter. */
+	/* Relaxed: who has a pointer to memory mapped anew there has seen the range end before. */
 	return hs_arch_is_below((uintptr_t)pointer - hs_arena_range.start, &hs_arena_range.bytes);
 }
 
@@ -83,8 +82,8 @@ void *hs_arena_aligned_alloc(size_t alignment, size_t bytes);
 void *hs_arena_realloc(void *block, size_t bytes);
 
 /*
- * Give a block back.  NULL is allowed.  Profiler threads take the lock; with
- * from_host the block goes on the lock-free list (any thread, signal handlers).
+ * Free a block; NULL is allowed.  hs_arena_free() takes the lock: profiler threads only.  The other
+ * puts the block on the lock-free list: any thread, signal handlers too.
  */
 void hs_arena_free(void *block);
 void hs_arena_free_from_host(void *block);
@@ -106,7 +105,7 @@ void *hs_arena_bootstrap_alloc(size_t bytes);
  */
 void *hs_arena_reserve(size_t bytes);
 
-/* Give back what the last hs_arena_reserve(bytes) returned, of which nothing was committed. */
+/* Undoes the last hs_arena_reserve(bytes), if nothing of the part was committed. */
 void hs_arena_unreserve(void *start, size_t bytes);
 
 /*
@@ -117,19 +116,17 @@ void hs_arena_unreserve(void *start, size_t bytes);
 int hs_arena_commit(void *start, size_t bytes);
 
 /*
- * The same for a whole reserved part, on a program's thread: without the lock.  is_done: false
- * before, and true once it is usable; of threads that are at it together one counts it.  Any
- * thread, signal handlers.  Returns 0, -ENOMEM (over budget) or -errno.
+ * The same for a whole reserved part without the lock: any thread, signal handlers too.  is_done:
+ * false before, set once the part is usable; several threads may call this for it at once, and it
+ * is counted once.  Returns 0, -ENOMEM (over budget) or -errno.
  */
 int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done);
 
-/* Bytes in use and the most that may be.  Any thread. */
+/* The bytes in use, and the most that may be.  Any thread. */
 size_t hs_arena_used(void);
 size_t hs_arena_budget(void);
 
-/*
- * In a forked child: forget a lock held by a thread that does not exist here.
- */
+/* In a forked child: releases the lock, which a thread of the parent may have held. */
 void hs_arena_after_fork(void);
 
 #endif

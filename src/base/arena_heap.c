@@ -34,7 +34,7 @@
 _Static_assert(sizeof(struct hs_arena_block) == UNIT, "payloads are 16-byte aligned");
 _Static_assert(CLASSES < HS_ARENA_CLASS_BOOTSTRAP, "the bootstrap class is apart");
 
-/* A free block, at the block's start.  header.bytes: how many, from there, may not be zero. */
+/* Lies at a free block's start.  header.bytes: so many from there may be non-zero, none behind. */
 struct free_block {
 	struct hs_arena_block header;
 	struct free_block *next;
@@ -88,14 +88,14 @@ static struct hs_arena_block *live_block(const void *payload)
 	/* Acquire: pairs with the release in hs_arena_extend_locked(). */
 	if (address >= atomic_load_explicit(&hs_arena.heap_end, memory_order_acquire))
 		return NULL;
-	/* Relaxed: who frees a block has it from who allocated it. */
+	/* Relaxed: the pointer came from the thread that allocated the block. */
 	if (atomic_load_explicit(&block->mark, memory_order_relaxed) !=
 	    hs_arena_mark(block, HS_ARENA_MARK_LIVE))
 		return NULL;
 	return block;
 }
 
-/* Of several frees of one block one gets it.  Bootstrap blocks are nobody's to free. */
+/* True for one of several frees of a block.  Bootstrap blocks are never freed. */
 static bool claim(struct hs_arena_block *block, uint32_t mark)
 {
 	uint32_t live = hs_arena_mark(block, HS_ARENA_MARK_LIVE);

@@ -4,13 +4,14 @@
  * and arena_heap.c (blocks).
  *
  * The range, from low to high addresses:
- *   bootstrap part   readable and writable from the start, a bump
+ *   bootstrap part   readable and writable from the start; allocated from by adding up
  *   heap             readable and writable up to heap_end, grows upwards
- *   (not used)       no access
+ *   room             not taken yet, no access
  *   reserved parts   taken downwards from the end of the range
- * Under a limit of addresses the upper part of what is not used is given back: the range ends there
- * then, later parts are taken downwards from there, and earlier ones are behind it, some shorter.
- * So each address below heap_end can be read, whatever pointer a caller hands in.
+ * When the program limits its address space the upper part of the room is unmapped.  The range ends
+ * there from then on: later parts are taken downwards from there, earlier ones (some made shorter)
+ * lie behind the end.  Every address of the range below heap_end can be read, whatever pointer a
+ * caller hands in.
  */
 #ifndef HS_BASE_ARENA_INTERNAL_H
 #define HS_BASE_ARENA_INTERNAL_H
@@ -25,7 +26,7 @@
 
 #define HS_ARENA_BOOTSTRAP_BYTES ((size_t)256 << 10)
 
-/* The heap becomes writable in steps of this size: one mprotect for many blocks. */
+/* The heap is made writable in steps of this size: one mprotect() for many blocks. */
 #define HS_ARENA_STEP_BYTES ((size_t)256 << 10)
 
 /* A block's class when it is of the bootstrap part. */
@@ -36,12 +37,12 @@
 #define HS_ARENA_MARK_QUEUED 0x71756575u /* freed by a program's thread, not drained yet */
 #define HS_ARENA_MARK_FREE 0x66726565u
 
-/* Stands right before each payload.  Written by the block's owner, but for mark. */
+/* The header in front of each payload.  Written by the block's owner, except mark. */
 struct hs_arena_block {
 	_Atomic uint32_t mark;
 	uint8_t class;
 	uint16_t offset_units; /* from the block's start to the payload, in 16 bytes */
-	uint64_t bytes;        /* payload; of a free block: see struct free_block */
+	uint64_t bytes;        /* of the payload; of a free block: see struct free_block */
 };
 
 struct hs_arena {
@@ -53,30 +54,30 @@ struct hs_arena {
 	size_t page_bytes;
 	uintptr_t heap_next;           /* the first heap byte never given out */
 	_Atomic uintptr_t heap_end;    /* writable up to here; only grows */
-	uintptr_t reserved_start;      /* where the next one ends */
+	uintptr_t reserved_start;      /* the next reserved part ends here */
 	uintptr_t reserved_end;        /* of all reserved parts */
-	size_t asked_budget;           /* by hs_arena_init() */
-	_Atomic size_t addresses;      /* without those given back */
+	size_t asked_budget;           /* of hs_arena_init() */
+	_Atomic size_t addresses;      /* bytes of address space, without what was given back */
 	_Atomic size_t used;
 	_Atomic size_t budget;
 	_Atomic size_t bootstrap_used; /* no lock: see hs_arena_bootstrap_alloc() */
 };
 extern HS_HIDDEN struct hs_arena hs_arena;
 
-/* The address in the mark: a copy of a header elsewhere is not taken for a block. */
+/* The mark depends on the address, so that a copy of a header elsewhere is not taken for one. */
 static inline uint32_t hs_arena_mark(const struct hs_arena_block *block, uint32_t mark)
 {
 	return mark ^ (uint32_t)((uintptr_t)block >> 4);
 }
 
-/* Count bytes as used, unless that exceeds the budget; and give them back. */
+/* Counts bytes as used; false: that would exceed the budget.  And takes them off again. */
 bool hs_arena_charge_locked(size_t bytes);
 void hs_arena_refund_locked(size_t bytes);
 
-/* Of how many parts what they have not grown into can be given back. */
+/* At most so many reserved parts can be shortened under a limit: those that grow bit by bit. */
 #define HS_ARENA_GROWING_PARTS 4
 
-/* Addresses that nothing uses any more: to be unmapped without the lock. */
+/* Address ranges that nothing uses any more, to be unmapped after the lock is released. */
 struct hs_arena_cuts {
 	unsigned count;
 	struct {
@@ -85,10 +86,10 @@ struct hs_arena_cuts {
 };
 void hs_arena_cut_locked(struct hs_arena_cuts *cuts, uintptr_t start, uintptr_t end);
 
-/* Have what parts are to grow into be no more than so many bytes each. */
+/* Shortens growing parts, so that each has at most `keep` bytes left to grow into. */
 void hs_arena_cut_parts_locked(size_t keep, struct hs_arena_cuts *cuts);
 
-/* Have the range end where the next part will. */
+/* Sets the end of hs_arena_range to reserved_start. */
 void hs_arena_end_range_locked(void);
 
 static inline size_t hs_arena_round_up(size_t bytes, size_t unit)
@@ -96,7 +97,7 @@ static inline size_t hs_arena_round_up(size_t bytes, size_t unit)
 	return (bytes + unit - 1) / unit * unit;
 }
 
-/* Take bytes of heap never used before (zero), at a multiple of alignment.  0 at the end. */
+/* Takes heap never used before (all zero), aligned.  Returns its address; 0: no room. */
 uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment);
 
 #endif

@@ -14,18 +14,21 @@
 #include "base/arena_internal.h"
 #include "base/sys.h"
 
-/* Parts of so many bytes are made usable bit by bit, upwards.  The rest may be given back. */
+/*
+ * Parts of at least so many bytes are committed bit by bit, upwards.  What is not committed yet may
+ * be given back under a limit.
+ */
 #define GROWING_BYTES ((size_t)8 << 20)
 
 /* Under hs_arena.lock. */
 static struct growing {
-	uintptr_t start;  /* 0: none */
-	uintptr_t usable; /* up to there, which is given back no more */
-	uintptr_t end;    /* what may be made usable */
-	uintptr_t last;   /* as it was reserved */
+	uintptr_t start;  /* 0: no part */
+	uintptr_t usable; /* committed up to here */
+	uintptr_t end;    /* may be committed up to here */
+	uintptr_t last;   /* the end as it was reserved */
 } growing[HS_ARENA_GROWING_PARTS];
 
-/* The one with that address in it, or NULL. */
+/* The growing part that holds the address, or NULL. */
 static struct growing *find_growing_locked(uintptr_t address)
 {
 	for (int i = 0; i < HS_ARENA_GROWING_PARTS; i++)
@@ -72,7 +75,7 @@ void hs_arena_unreserve(void *start, size_t bytes)
 	if ((uintptr_t)start == hs_arena.reserved_start &&
 	    (part == NULL || part->end == part->last)) {
 		hs_arena.reserved_start += hs_arena_round_up(bytes, hs_arena.page_bytes);
-		/* Blocks may come to be there. */
+		/* The heap may grow there. */
 		if (hs_arena_range.bytes < hs_arena.reserved_start - hs_arena_range.start)
 			hs_arena_end_range_locked();
 		if (part != NULL)
@@ -89,7 +92,7 @@ static bool is_reserved_locked(uintptr_t start, size_t bytes)
 	       start >= hs_arena.reserved_start && start <= end && bytes <= end - start;
 }
 
-/* Make it usable, if the budget and what was given back allow that. */
+/* -ENOMEM: over the budget, or given back. */
 static int commit_locked(uintptr_t start, size_t bytes)
 {
 	struct growing *part = find_growing_locked(start);
@@ -137,7 +140,7 @@ int hs_arena_commit_from_host(void *start, size_t bytes, _Atomic bool *is_done)
 
 void hs_arena_end_range_locked(void)
 {
-	/* Release: before what is behind can be anybody else's. */
+	/* Release: the range ends before anything behind is unmapped, and perhaps mapped anew. */
 	__atomic_store_n(&hs_arena_range.bytes, hs_arena.reserved_start - hs_arena_range.start,
 			 __ATOMIC_RELEASE);
 }

@@ -10,7 +10,7 @@
 
 static bool swap(struct hs_event *event, uint32_t *was, uint32_t now)
 {
-	/* Release: what was done before, for the sleeper's acquire. */
+	/* Release: the sleeper, which acquires, sees what was done before the signal. */
 	return atomic_compare_exchange_weak_explicit(&event->state, was, now, memory_order_acq_rel,
 						     memory_order_relaxed);
 }
@@ -19,7 +19,7 @@ void hs_event_signal(struct hs_event *event)
 {
 	uint32_t was = atomic_load_explicit(&event->state, memory_order_relaxed), now;
 
-	/* Whoever makes it fail has signalled, or the sleeper has begun or ended. */
+	/* Bounded: it fails only if another has signalled, or the sleeper begins or ends. */
 	do
 		now = was >= HS_EVENT_SLEPT_ON ? HS_EVENT_WOKEN : HS_EVENT_SIGNALLED;
 	while (!swap(event, &was, now));
@@ -27,7 +27,7 @@ void hs_event_signal(struct hs_event *event)
 		hs_sys_futex_wake(&event->state, 1);
 }
 
-/* Whether there is reason to sleep: it is not signalled yet. */
+/* False: it is signalled already. */
 static bool begin_sleep(struct hs_event *event)
 {
 	uint32_t quiet = HS_EVENT_QUIET;

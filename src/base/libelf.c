@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens objects with libelf (see libelf.h), and has what libelf.a is to find in this library,
- * hidden, instead of elsewhere.  In one file: who opens objects is linked with the rest then.
+ * Opens ELF objects with libelf (see libelf.h), and defines, hidden, functions that libelf.a calls.
+ * All in one file, so that whatever opens objects is linked with them.
  *
- * Its own elf_error.o: the error number is in thread-local storage of a kind (local-exec)
- * that only a program itself can have, so that archive member cannot be linked into a
- * shared object.  A member is not taken when its symbols are there already.  The number
- * says nothing to a user that our errors do not say, so none is kept.
- *
- * A tree of the pieces that elf_getdata_rawchunk() reads: elfutils since 0.192 begins and ends one
- * with each object, by functions that Debian 13's archive does not have.  That is not called, so
- * it is empty.
- *
- * The system calls of reading: the C library's may be replaced in the program, and go
- * round the seam for failures (base/sys.h).
+ * - Those of its elf_error.o.  That archive member keeps its error number in thread-local storage
+ *   of the local-exec model, which a shared object cannot have.  The linker leaves it out when its
+ *   symbols are defined already.  No error number is kept: ours say as much.
+ * - Those of a tree of what elf_getdata_rawchunk() has read, which elfutils since 0.192 calls for
+ *   each object and Debian 13's archive lacks.  We do not call that function: the tree is empty.
+ * - The system calls that read files: the program may have replaced libc's, and tests inject
+ *   failures into ours (base/sys.h).
  */
 #include "base/libelf.h"
 

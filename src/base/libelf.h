@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens ELF objects with libelf, which reads them by way of base/sys.h then.
+ * Opens ELF objects with libelf.  Its reads are made by base/sys.h.
  *
  * libelf has assertions: call it inside hs_assertion_catch().
  * Threads: profiler threads.  Memory: the arena.
@@ -11,10 +11,11 @@
 #include <libelf.h>
 #include <stddef.h>
 
-/* NULL: no memory.  What is no ELF object has another elf_kind().  To be closed by elf_end(). */
+/*
+ * NULL: no memory.  For a file that is no ELF object elf_kind() is not ELF_K_ELF.  The caller ends
+ * it with elf_end() and keeps the file open, or the image, until then.
+ */
 Elf *hs_libelf_open(int fd);
-
-/* image: the caller's, and to stay as long. */
 Elf *hs_libelf_open_image(char *image, size_t bytes);
 
 #endif

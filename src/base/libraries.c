@@ -8,7 +8,7 @@ HS_SAMPLE_WORDS _Atomic hs_closes hs_library_closes;
 HS_SAMPLE_WORDS _Atomic uint32_t hs_library_closes_unwaited;
 _Atomic uint64_t hs_library_opens;
 
-/* In one step, so that no record is taken between the two; the lower half wraps. */
+/* Changes both halves in one step: no record sees one of them only.  The lower half wraps. */
 static void change(int under_way, uint32_t over)
 {
 	hs_closes now = atomic_load_explicit(&hs_library_closes, memory_order_relaxed), next;
@@ -27,7 +27,7 @@ void hs_close_ends(bool unloaded)
 
 void hs_close_goes_on(void)
 {
-	/* First: maps that are newer than a record come with the knowledge that it matters. */
+	/* First: whoever sees the close that is over sees that it was not waited for. */
 	atomic_fetch_add_explicit(&hs_library_closes_unwaited, 1, memory_order_release);
 	change(0, 1);
 }

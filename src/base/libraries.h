@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Libraries come and go: what the hooks of dlopen() and dlclose() count, so that a pc is
- * never resolved against what was mapped at another time.
+ * Counts of dlopen() and dlclose(), so that a pc is never resolved with mappings of another time.
  *
  * A close is under way from before the real dlclose() until after it; meanwhile libraries
- * may be unmapped, and others mapped in their place by another thread.  A record notes the
- * state when it is taken (sample/recorder.c); the worker compares it with the state at
- * which it read the maps (unwind/map_watch.c).
+ * may be unmapped, and others mapped in their place by another thread.  A record carries the
+ * counts of when it was taken (sample/recorder.c); the worker compares them with the counts of
+ * when it read the mappings (unwind/map_watch.c).
  *
  * Written by: the hooks, on the program's threads.  Read by: any thread.
  */
@@ -36,7 +35,7 @@ static inline hs_closes hs_closes_now(void)
 	return atomic_load_explicit(&hs_library_closes, memory_order_acquire);
 }
 
-/* How many are over: goes up when addresses may mean something else; wraps. */
+/* How many have unloaded something: addresses may mean something else since.  Wraps. */
 static inline uint32_t hs_closes_over(hs_closes closes)
 {
 	return (uint32_t)closes;
@@ -56,19 +55,19 @@ static inline void hs_close_begins(void)
 void hs_close_ends(bool unloaded);
 
 /*
- * A close is about to unload libraries that a record not yet unwound may have its stack in.
- * Counts as a close that is over, so that maps read from now on are newer than that record.
+ * A close goes on although records taken before it may not be unwound yet.  Counts as a close that
+ * is over, so that mappings read from now on are known to be newer than such a record.
  */
 void hs_close_goes_on(void);
 
-/* How often that has happened.  To be read before hs_closes_now() when a record is taken. */
+/* How often that has happened.  When a record is taken, to be read before hs_closes_now(). */
 static inline uint32_t hs_closes_unwaited(void)
 {
 	/* Acquire: pairs with the release in hs_close_goes_on(). */
 	return atomic_load_explicit(&hs_library_closes_unwaited, memory_order_acquire);
 }
 
-/* In a forked child: only those closes are under way that its one thread is in. */
+/* In a forked child.  this_thread: how many closes its one thread is in. */
 void hs_closes_after_fork(uint32_t this_thread);
 
 #endif

@@ -171,7 +171,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_SEED", "", "a number below 2^64, decimal or hexadecimal after 0x",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(seed) },
 	{ PREFIX "_LABELS", "size", "none, or of size, thread and tid, separated by commas",
-	  FIELD(labels), VALUE(labels), .words = label_words },
+	  FIELD(labels), VALUE(flags), .words = label_words },
 	{ PREFIX "_DROP_FRAMES", DROP_FRAMES_DEFAULT,
 	  "a regular expression of at most 1023 bytes", FIELD(drop_frames), VALUE(text) },
 	{ PREFIX "_SKIP_SYMBOL_PREFIX", "",
@@ -181,7 +181,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_SYMBOLIZE", "names", "none, names or lines", FIELD(symbolize), VALUE(word),
 	  .words = symbolize_words },
 	{ PREFIX "_JIT", "perfmap,gdb", "none, or of perfmap and gdb, separated by commas",
-	  FIELD(jit), VALUE(labels), .words = jit_words },
+	  FIELD(jit), VALUE(flags), .words = jit_words },
 	{ PREFIX "_MAP", "",
 	  "objfile[@pid],start,length[,offset];... or @file, at most 1023 bytes",
 	  FIELD(map), VALUE(text) },
@@ -207,11 +207,6 @@ static void *field_of(struct hs_options *options, const struct hs_option *option
 	return (char *)options + option->field_offset;
 }
 
-static char upper(char c)
-{
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
 /*
  * How many bytes must be put in, taken out or replaced to make name of text,
  * letter case aside.  Both at most NEAREST_NAME_BYTES long.
@@ -226,7 +221,8 @@ static unsigned edit_distance(const char *text, size_t length, const char *name)
 		uint8_t diagonal = row[0]++;
 
 		for (size_t i = 1; i <= length; i++) {
-			uint8_t best = (uint8_t)(diagonal + (upper(text[i - 1]) != *name));
+			bool differs = hs_option_upper(text[i - 1]) != *name;
+			uint8_t best = (uint8_t)(diagonal + differs);
 
 			diagonal = row[i];
 			if (row[i] + 1 < best)

@@ -25,7 +25,7 @@ enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK };
 enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON };
 enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
 
-/* hs_options.block_ms: the interval decides. */
+/* hs_options.block_ms: chosen by the sampling interval. */
 #define HS_BLOCK_AUTO UINT32_MAX
 
 /* Bits of hs_options.children: which descendants are profiled. */
@@ -87,13 +87,13 @@ struct hs_options {
 extern HS_HIDDEN struct hs_options hs_options;
 
 /*
- * Set the defaults, then read the environment.  Each unknown HEAPSAMPLE_* variable
- * and each value that cannot be parsed is reported through report() with one line
- * that names the variable, the value and the accepted form; the default holds.
- * HEAPSAMPLE_ROOT is the profiler's own (see session/) and is passed over.
+ * Sets the defaults, then reads the environment.  Each unknown HEAPSAMPLE_* variable and each value
+ * that cannot be parsed is reported through report() with one line that names the variable, the
+ * value and the accepted form; the default is kept.  HEAPSAMPLE_ROOT, which the profiler itself
+ * sets (see session/), is skipped.
  *
  * environment: NULL-terminated "NAME=value" strings; may be NULL.
- * report: called once per problem; the text is gone when it returns.
+ * report: called once per problem; the text is valid during the call only.
  */
 void hs_options_parse(struct hs_options *options, char *const *environment,
 		      void (*report)(void *context, const char *line), void *context);

@@ -42,16 +42,11 @@ static bool is_usable(uint64_t number)
 	}
 }
 
-static char upper(char c)
-{
-	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
-}
-
 /* Returns what follows prefix in text, NULL if text does not start with it. */
 static const char *skip_prefix(const char *text, const char *prefix)
 {
 	for (; *prefix != '\0'; text++, prefix++) {
-		if (upper(*text) != *prefix)
+		if (hs_option_upper(*text) != *prefix)
 			return NULL;
 	}
 	return text;

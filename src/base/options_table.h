@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The rows of the table of options (options.c) and what their parsers and printers
- * look like (options_values.c, options_signal.c).
+ * The rows of the table of options (options.c), and their parsers and printers (options_values.c,
+ * options_heaps.c, options_signal.c).
  *
  * Runs during start-up, single-threaded.  Nothing here allocates.
  */
@@ -23,16 +23,16 @@ struct hs_option_word {
 struct hs_option {
 	const char *name;
 	const char *default_value;
-	const char *form; /* for people: what is accepted */
-	const char *instead; /* what holds in place of a bad value; NULL: the default */
+	const char *form;    /* what is accepted, in words for the user */
+	const char *instead; /* the value taken for a bad one, in words; NULL: the default */
 
 	/*
-	 * Write text's meaning into the field.  False if it has none: the field is untouched, or
-	 * has what `instead` says.
+	 * Parses text into the field.  False if it is bad: the field is untouched, or has what
+	 * `instead` says.
 	 */
 	bool (*parse)(const struct hs_option *option, void *field, const char *text);
 
-	/* Write a text with the field's meaning, as hs_format() does. */
+	/* Formats the field's value, as hs_format() does. */
 	size_t (*print)(const struct hs_option *option, const void *field, char *buffer,
 			size_t capacity);
 
@@ -49,6 +49,12 @@ extern HS_HIDDEN const struct hs_option_word hs_option_size_units[];
 /* The row of words whose name is the length bytes at text, or NULL. */
 const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
 						 const char *text, size_t length);
+
+/* An ASCII letter in upper case; any other byte as it is. */
+static inline char hs_option_upper(char letter)
+{
+	return letter >= 'a' && letter <= 'z' ? (char)(letter - 'a' + 'A') : letter;
+}
 
 /* An integer field of 1, 4 or 8 bytes. */
 void hs_option_store(const struct hs_option *option, void *field, uint64_t value);
@@ -78,8 +84,8 @@ bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field
 size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);
 bool hs_option_parse_heaps(const struct hs_option *option, void *field, const char *text);
-bool hs_option_parse_labels(const struct hs_option *option, void *field, const char *text);
-size_t hs_option_print_labels(const struct hs_option *option, const void *field, char *buffer,
+bool hs_option_parse_flags(const struct hs_option *option, void *field, const char *text);
+size_t hs_option_print_flags(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity);
 /* These take the whole struct hs_options: the value is in two fields. */
 bool hs_option_parse_seed(const struct hs_option *option, void *options, const char *text);

@@ -245,7 +245,7 @@ size_t hs_option_print_text(const struct hs_option *option, const void *field, c
 }
 
 /* Words separated by commas, each a bit; or "none". */
-bool hs_option_parse_labels(const struct hs_option *option, void *field, const char *text)
+bool hs_option_parse_flags(const struct hs_option *option, void *field, const char *text)
 {
 	uint64_t bits = 0;
 
@@ -267,7 +267,7 @@ bool hs_option_parse_labels(const struct hs_option *option, void *field, const c
 	return true;
 }
 
-size_t hs_option_print_labels(const struct hs_option *option, const void *field, char *buffer,
+size_t hs_option_print_flags(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity)
 {
 	uint64_t bits = hs_option_load(option, field);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pauses in long work of the producer, in which it takes records and lets a fork in between: the
- * books may grow meanwhile, and the child of a fork does not have the stack of who paused.
+ * Pauses in long work of the producer.  In a pause it takes records from the ring, so the books may
+ * grow; and the process may fork, whose child has the books but not the thread that paused.
  * Threads: the producer.
  */
 #ifndef HS_BASE_PAUSES_H
@@ -15,8 +15,10 @@ struct hs_pauses {
 	uint32_t pieces; /* since the last pause */
 };
 
-/* A pause now; and one if enough pieces of work, of which one is done, were since the last. */
+/* Pauses now. */
 void hs_pauses_take(struct hs_pauses *pauses);
+
+/* A piece of work is done: pauses if there were enough since the last pause. */
 void hs_pauses_count(struct hs_pauses *pauses);
 
 #endif

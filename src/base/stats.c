@@ -13,6 +13,6 @@ void hs_stats_add_unwinding(uint64_t ns)
 
 	if (bucket >= HS_TIME_BUCKETS)
 		bucket = HS_TIME_BUCKETS - 1;
-	hs_count_alone(&hs_unwinding_times[bucket], 1);
-	hs_stats_add_alone(unwinding_ns, ns);
+	hs_count_unshared(&hs_unwinding_times[bucket], 1);
+	hs_stats_add_unshared(unwinding_ns, ns);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What happened, counted by cause.  Nothing is lost without a count here, and the
- * counts stand in each profile.
+ * Counters of what happened.  Nothing is lost without being counted here, and every profile
+ * contains the counts.
  *
  * Written by: any thread, relaxed adds on slow paths only (nothing is published by
  * them).  Read by: the producer when it writes a profile, relaxed; a count may lag
@@ -16,8 +16,8 @@
 #include "base/visibility.h"
 
 /*
- * X(name, text): the text is what the profile's comment calls it.  What is counted for each heap
- * (sample/heap.h), and for the process only.
+ * X(name, text): text is its name in the profile's comments.  First what is counted for each heap
+ * (sample/heap.h), then what is counted for the process.
  */
 #define HS_HEAP_COUNTS(X) \
 	X(samples, "samples") /* allocations chosen by the sampler */ \
@@ -29,7 +29,7 @@
 	X(lost_memory, "lost_memory") /* to [lost]: the books are out of memory */ \
 	X(stale, "stale") /* samples dropped: their epoch, or heap, had ended */
 
-/* What the program's threads count is in a cache line of its own. */
+/* Counted by the program's threads, so in a cache line of their own. */
 #define HS_STATS_OF_THREADS(X) \
 	X(allocated_bytes, "allocated_bytes") /* see sample/sampler.h */ \
 	X(superseded, "superseded") /* samples whose address was allocated again, unfreed */ \
@@ -42,13 +42,13 @@
 
 #define HS_STATS_OF_PROFILER(X) \
 	X(sequence_gaps, "sequence_gaps") /* numbers waited for in vain */ \
-	X(records_damaged, "records_damaged") /* the program has written over them: given up */ \
+	X(records_damaged, "records_damaged") /* dropped: the program has overwritten them */ \
 	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
 	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
 	X(walked, "walked") /* stacks walked in place, by the program's thread */ \
 	X(unwound, "unwound") /* stacks unwound, by the profiler's */ \
-	X(unwind_rows_hit, "unwind_rows_hit") /* frames whose caller a row gave */ \
-	X(unwind_rows_made, "unwind_rows_made") /* rows made of unwind tables */ \
+	X(unwind_rows_hit, "unwind_rows_hit") /* frames unwound by a cached row */ \
+	X(unwind_rows_made, "unwind_rows_made") /* rows computed from unwind tables */ \
 	X(unwind_rows_fallback, "unwind_rows_fallback") /* frames left to libunwind */ \
 	X(unwind_no_engine, "unwind_no_engine") /* libunwind missing or not usable */ \
 	X(unwind_no_mapping, "unwind_no_mapping") /* pc in no known mapping */ \
@@ -57,14 +57,14 @@
 	X(empty_stacks, "empty_stacks") /* no frame of the program */ \
 	X(unwind_late, "unwind_late") /* pc whose library may have been replaced since */ \
 	X(map_reads, "map_reads") /* /proc/self/maps read */ \
-	X(map_lines_skipped, "map_lines_skipped") /* its lines that made no sense */ \
+	X(map_lines_skipped, "map_lines_skipped") /* its lines that could not be parsed */ \
 	X(mappings_skipped, "mappings_skipped") /* executable, but no memory to note them */ \
 	X(map_read_failures, "map_read_failures") /* it could not be read */ \
-	X(maps_made_up, "maps_made_up") /* never yet: one mapping stands for all */ \
-	X(names_missing, "names_missing") /* locations of objects that no symbol names */ \
-	X(jit_unknown_frames, "jit_unknown_frames") /* locations of generated code without name */ \
-	X(jit_skipped, "jit_skipped") /* of what JIT compilers said: no sense, or no memory */ \
-	X(map_hints, "map_hints") /* map hints taken over, again after a change of the file */ \
+	X(maps_made_up, "maps_made_up") /* nor ever before: one mapping stands for all */ \
+	X(names_missing, "names_missing") /* locations in objects, without a symbol */ \
+	X(jit_unknown_frames, "jit_unknown_frames") /* locations in generated code, unnamed */ \
+	X(jit_skipped, "jit_skipped") /* JIT compilers' entries: not understood, or no memory */ \
+	X(map_hints, "map_hints") /* map hints applied, again after a change of the file */ \
 	X(map_hints_malformed, "map_hints_malformed") /* not understood */ \
 	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
 	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
@@ -97,25 +97,26 @@ struct hs_stats {
 
 extern HS_HIDDEN struct hs_stats hs_stats;
 
+#define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)
 #define hs_stats_add(name, n) \
 	atomic_fetch_add_explicit(&hs_stats.name, (uint64_t)(n), memory_order_relaxed)
-/* The same for what only one thread counts: not locked. */
-static inline void hs_count_alone(_Atomic uint64_t *count, uint64_t n)
+
+/* Adds to a counter that no other thread writes: no locked instruction. */
+static inline void hs_count_unshared(_Atomic uint64_t *count, uint64_t n)
 {
 	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + n,
 			      memory_order_relaxed);
 }
-#define hs_stats_add_alone(name, n) hs_count_alone(&hs_stats.name, (uint64_t)(n))
-#define hs_stats_get(name) atomic_load_explicit(&hs_stats.name, memory_order_relaxed)
+#define hs_stats_add_unshared(name, n) hs_count_unshared(&hs_stats.name, (uint64_t)(n))
 
 /*
- * Stacks by the time that unwinding one took: bucket i has those of less than 2^i
- * microseconds that no bucket before it has, the last one all others.
+ * A histogram of the time that unwinding a stack takes: bucket i counts those of less than 2^i
+ * microseconds that no bucket before it counts, the last one all others.
  */
 #define HS_TIME_BUCKETS 20
 extern HS_HIDDEN _Atomic uint64_t hs_unwinding_times[HS_TIME_BUCKETS];
 
-/* Count the time of a stack: in its bucket and in unwinding_ns.  The worker. */
+/* Counts a stack's time in its bucket and in unwinding_ns.  The worker. */
 void hs_stats_add_unwinding(uint64_t ns);
 
 #endif

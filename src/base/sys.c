@@ -16,13 +16,13 @@
 #include "arch/syscall.h"
 #include "base/likely.h"
 
-/* So often in a row, at most, is a call repeated that was interrupted: none goes on for ever. */
+/* A call that is interrupted is repeated so often at most: no loop goes on for ever. */
 #define REPEATS_MAX 1000
 
 /* The pause in place of a wait that the kernel refuses. */
 #define REFUSED_NS 1000000
 
-/* A clock that cannot be read goes on by this with each look: every wait comes to an end. */
+/* A clock that cannot be read advances by this with each call: every wait ends. */
 #define UNREAD_NS 1000000
 
 _Atomic(hs_sys_fault_fn) hs_sys_fault;
@@ -42,7 +42,7 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
 	return hs_arch_syscall(number, a, b, c, d, e, f);
 }
 
-/* Again after EINTR; not -EINTR at the end, for which others (libelf) would repeat it too. */
+/* Repeats after EINTR.  -EIO at the end, not -EINTR: callers (libelf) would repeat that too. */
 static long repeat(long number, long a, long b, long c, long d, long e, long f)
 {
 	unsigned repeats = 0;
@@ -143,7 +143,7 @@ bool hs_sys_wait_writable(int fd, int64_t timeout_ns)
 		.tv_nsec = timeout_ns % 1000000000,
 	};
 
-	/* Where a filter refuses it, the write may be made as well. */
+	/* If a seccomp filter refuses the wait, the write is tried. */
 	return repeat(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 0;
 }
 
@@ -225,7 +225,7 @@ int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout
 	long result = hs_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected,
 				 timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
 
-	/* Where a seccomp filter refuses it: who waits looks again at once, and is not to spin. */
+	/* A seccomp filter refuses it.  Callers look again at once: they must not spin. */
 	if (result < 0 && result != -EAGAIN && result != -EINTR && result != -ETIMEDOUT) {
 		limit = (struct timespec){.tv_nsec = REFUSED_NS};
 		hs_syscall(SYS_nanosleep, (long)&limit, 0, 0, 0, 0, 0);
@@ -260,7 +260,7 @@ int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_
 			       timeout_ns < 0 ? 0 : (long)&end, CLOCK_MONOTONIC, 0);
 }
 
-/* Of the last; relaxed: it says what to expect, nothing hangs on it. */
+/* Of the last wake.  Relaxed: a hint. */
 static _Atomic bool is_wake_refused;
 
 bool hs_sys_is_wake_refused(void)

@@ -21,38 +21,38 @@
 #include "base/visibility.h"
 
 /*
- * Fault injection, for the tests only: when set, it is asked before each system
- * call and a value below 0 is returned in place of the call's result.  One above
- * is the most that a read or write is made for: a short one.
+ * Fault injection, for the tests only: when set, it is called before each system call.  If it
+ * returns a value below 0, that is the result and no call is made.  A value above 0 is the most
+ * bytes that a read or write asks for, to make it short.
  */
 typedef long (*hs_sys_fault_fn)(long number);
 extern HS_HIDDEN _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
 long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
 
-/* With O_CLOEXEC, always. */
+/* Adds O_CLOEXEC. */
 int hs_sys_open(const char *path, int flags, mode_t mode);
 int hs_sys_close(int fd);
 
-/* Again after EINTR; without end: -EIO. */
+/* These repeat a call that fails with EINTR; -EIO if it never stops doing so. */
 ssize_t hs_sys_read(int fd, void *buffer, size_t bytes);
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
 int hs_sys_stat(const char *path, struct stat *out);
 int hs_sys_fstat(int fd, struct stat *out);
 
 /*
- * Open a regular file for reading, and what fstat() says of it.  Anything else is -EINVAL,
- * without waiting (a FIFO) though perhaps with the effect of an open (a device).
+ * Opens a regular file for reading; *file is what fstat() says of it.  Anything else is -EINVAL.
+ * Does not wait for the writer of a FIFO; opening a device may have an effect.
  */
 int hs_sys_open_regular(const char *path, struct stat *file);
 int hs_sys_unlink(const char *path);
 
-/* In a directory that is open. */
+/* Names in an open directory, or AT_FDCWD. */
 int hs_sys_rename(int directory, const char *from, const char *to);
 int hs_sys_unlink_in(int directory, const char *name);
 ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);
 
-/* Write all of it, going on after short writes and EINTR.  0 or -errno. */
+/* Writes all of it, however many calls that takes.  0 or -errno. */
 int hs_sys_write_all(int fd, const void *buffer, size_t bytes);
 
 /*
@@ -78,23 +78,23 @@ int hs_sys_protect(void *address, size_t bytes, int protection);
 int hs_sys_advise(void *address, size_t bytes, int advice);
 
 /*
- * Have pages for memory that is about to be used, or already is: nothing in it changes.  A page
- * that is read first is mapped twice, and the second time all processors that run the program are
- * told.
+ * Has the kernel give memory its pages now, without changing what is in it.  Otherwise a page that
+ * is read before it is written is mapped twice, and the second time all processors that run the
+ * program are interrupted.
  */
 void hs_sys_touch(void *start, size_t bytes);
 
 /*
  * Sleep while *word equals expected, at most timeout_ns (below 0: no limit).
- * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT; another error, after a short pause, where the
- * kernel refuses it.
+ * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT.  Where the kernel refuses the call: its error, after a
+ * short pause, so that a caller who looks again does not spin.
  */
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns);
 
 /*
- * The same, and while the word at shared equals shared_expected, which others wake as one that
- * processes may share.  It need not be there (-EFAULT).  Returns 0 or 1, by which was woken, or
- * -errno: -ENOSYS before Linux 5.16.
+ * The same for two words: sleeps while both have their expected values.  The second may belong to
+ * memory shared with other processes, or not be mapped (-EFAULT).  Returns 0 or 1, which of the two
+ * was woken, or -errno: -ENOSYS before Linux 5.16.
  */
 int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_t shared,
 			     uint32_t shared_expected, int64_t timeout_ns);
@@ -102,7 +102,7 @@ int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_
 /* Returns how many were woken, or -errno. */
 int hs_sys_futex_wake(_Atomic uint32_t *word, int waiters);
 
-/* Whether the last one was refused: who sleeps may go on sleeping. */
+/* Whether the kernel refused the last wake: a sleeper may not have been woken. */
 bool hs_sys_is_wake_refused(void);
 
 pid_t hs_sys_getpid(void);
@@ -122,21 +122,21 @@ ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes);
 int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes);
 
 /*
- * The same with one system call (process_vm_readv) and no fall-back: for the program's
- * threads.  tid: of the caller, for the main thread has no memory once it has left by
- * pthread_exit().  -EPERM or -ENOSYS where a seccomp filter refuses it.
+ * The same with one system call (process_vm_readv) and no fall-back: for the program's threads.
+ * tid: the caller's.  Not that of the process: once the main thread has left by pthread_exit(), its
+ * id gives access to no memory.  -EPERM or -ENOSYS where a seccomp filter refuses it.
  */
 ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes);
 
 /*
- * Clocks in nanoseconds (vDSO, no system call): any, CLOCK_MONOTONIC and CLOCK_REALTIME.  0:
- * it cannot be read; but CLOCK_MONOTONIC then goes on from the last time read.
+ * Clocks in nanoseconds, by the vDSO.  0 if the clock cannot be read, but CLOCK_MONOTONIC then
+ * advances a little with each call, so that every wait ends.
  */
 uint64_t hs_sys_clock_ns(clockid_t clock);
 uint64_t hs_sys_monotonic_ns(void);
 uint64_t hs_sys_realtime_ns(void);
 
-/* 64 random bits of the kernel's; where it has none, bits of the clock and of an address. */
+/* 64 random bits from the kernel; if it refuses, of the clock and an address. */
 uint64_t hs_sys_random(void);
 
 #endif

@@ -162,7 +162,7 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 	/* Meanwhile the stack's node may be on its way. */
 	event.weight = weight_of(producer, record);
 	/* Not a locked addition: after one nothing is loaded ahead of its turn. */
-	hs_count_alone(&hs_heaps[record->heap].sampled_bytes, record->size);
+	hs_count_unshared(&hs_heaps[record->heap].sampled_bytes, record->size);
 	if (event.callsite == HS_CALLSITE_NONE)
 		event.callsite = producer->tracker.lost_callsite;
 	hs_callsite_trie_hold(&producer->trie, event.callsite);

@@ -175,7 +175,7 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 		return false;
 	known->mapping = id;
 	known->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
-	hs_stats_add_alone(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
+	hs_stats_add_unshared(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
 	hs_known_pcs_add(&unwinder->pcs, known);
 	return true;
 }
@@ -356,9 +356,9 @@ static void finish(struct walk *walk, enum hs_stop stop)
 
 static void count(const struct walk *walk)
 {
-	hs_stats_add_alone(unwound, 1);
-	hs_stats_add_alone(unwind_rows_hit, walk->stepper.by_row);
-	hs_stats_add_alone(unwind_rows_fallback, walk->stepper.by_engine);
+	hs_stats_add_unshared(unwound, 1);
+	hs_stats_add_unshared(unwind_rows_hit, walk->stepper.by_row);
+	hs_stats_add_unshared(unwind_rows_fallback, walk->stepper.by_engine);
 }
 
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,

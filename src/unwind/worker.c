@@ -55,7 +55,7 @@ static void take_walked(struct hs_worker *worker, const struct hs_record *record
 	if ((record->flags & HS_RECORD_DEPTH_CUT) != 0)
 		result->frames[result->frame_count++] =
 			(struct hs_frame){hs_stop_count(HS_STOP_DEPTH, true), HS_MAPPING_NONE};
-	hs_stats_add_alone(walked, 1);
+	hs_stats_add_unshared(walked, 1);
 	worker->clock_ns = 0;
 }
 
@@ -167,7 +167,7 @@ static void abandon_damaged(const struct hs_worker *worker, struct hs_ring_item 
 		return;
 	item->state = HS_RING_ABANDONED;
 	if (!worker->waiting)
-		hs_stats_add_alone(records_damaged, 1);
+		hs_stats_add_unshared(records_damaged, 1);
 }
 
 static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
