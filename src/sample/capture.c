@@ -17,7 +17,7 @@
 
 #define PAGE_BYTES 4096u
 
-/* Frames of what starts a thread before it comes to us: some 300 bytes of glibc's, or a tool's. */
+/* More than the frames above a thread's first function need: some 300 bytes of glibc, or a tool. */
 #define STARTERS_BYTES 4096u
 
 struct hs_stack_end hs_stack_end;
@@ -49,9 +49,9 @@ void hs_capture_after_fork(void)
 #define MAIN_STACK_GAP ((uintptr_t)128 << 20)
 
 /*
- * Stacks are walked in place where samples are dense, for the rows are in the processor's cache.
- * Where they are not, each frame waits for memory, and the copy, which does not, is done sooner;
- * but for large stacks, whose copies also take the caches and fill the ring.
+ * Stacks are walked in place where samples are dense: the rows are still in the processor's caches.
+ * Otherwise each frame is a cache miss and a copy is faster, except of larger stacks than this,
+ * whose copies also sweep the caches and fill the ring.
  */
 #define WALK_LARGE_STACK_BYTES 8192u
 
@@ -78,11 +78,11 @@ void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
 }
 
 /*
- * How much of the thread's own stack can be read, without reading it: the kernel fetches a set of
- * signals from each page, and then does not know what to do with it (EINVAL).  Where a filter
- * refuses that, what is left of the page.  Faster than a copy by the kernel (64 KiB: 2 us and not
- * 4.6), and allowed in programs that do not allow that.
- * Not inlined, and the bare call: a program's stack may be small.
+ * How much of the thread's own stack can be read, found out without reading it: rt_sigprocmask()
+ * with an invalid `how` reads a signal set from each page and then fails with EINVAL, or with
+ * EFAULT.  If a seccomp filter refuses the call: what is left of the page.  Faster than a copy by
+ * the kernel (2 us for 64 KiB, not 4.6), and allowed where process_vm_readv() is not.
+ * Not inlined, and by the bare system call, to use little of a small stack.
  */
 static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t bytes)
 {
@@ -95,10 +95,10 @@ static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t byte
 }
 
 /*
- * How many bytes of a stack of unknown bounds the kernel has copied, by its result got: fewer up
- * to a page without access.  Where a seccomp filter refuses the call, what is left of the page: it
- * is the return address's, just below the stack pointer, which is mapped.
- * Not around the call: it would be one frame more on a small stack.
+ * How many bytes of a stack of unknown bounds the kernel has copied.  got: the result of the call,
+ * less than asked for if a page cannot be read.  If a seccomp filter refuses it, the rest of the
+ * page is copied here: the return address just below the stack pointer shows that it is mapped.
+ * The call itself is the caller's: one frame less on a small stack.
  */
 static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_t bytes)
 {
@@ -113,7 +113,7 @@ static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_
 	return bytes;
 }
 
-/* protects: how many had begun before it was read.  Not while one is under way. */
+/* protects: hs_protects_begun before the stack was read.  Nothing is noted during an mprotect(). */
 static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high,
 		      uint32_t protects)
 {
@@ -171,9 +171,9 @@ void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, 
 			    uintptr_t caller_sp, uintptr_t caller_pc)
 {
 	/*
-	 * glibc puts the thread control block at the upper end of the block of stack_bytes,
-	 * guard and static TLS inside it, so the stack proper is smaller than what is taken
-	 * here from the control block downwards; a page covers the block's own part.
+	 * glibc allocates a block of stack_bytes, with the guard at its lower end and static TLS
+	 * and the thread control block at its upper end.  Measured from the control block, that
+	 * many bytes would reach below the block; a page more is left out for the control block.
 	 */
 	uintptr_t high = hs_arch_thread_pointer();
 	/* The stack ends below the static TLS, which may be large. */
@@ -214,7 +214,7 @@ void hs_capture_find_end(struct hs_thread_state *thread)
 	if (end > thread->stack_high)
 		return;
 	hs_arch_copy(&word, (const void *)(end - sizeof word), sizeof word);
-	/* Another word: something else has started this thread, and its end stays a bound. */
+	/* Another word: the thread was started in another way, and its end stays a bound. */
 	if (word == hs_stack_end.last_word)
 		thread->stack_high = end;
 }

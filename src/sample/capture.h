@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Plans what a sample is to have of the calling thread's stack, and copies that into a ring
- * record: from the call site's stack pointer up to the known end of the stack, at most a limit.
- * Never unwinds; where the plan is a walk in place, that is sample/walk.h's.
+ * Decides how the stack of a sample is recorded: copied here, or walked in place by sample/walk.h.
+ * A copy begins at the call site's stack pointer and ends at the end of the stack, or at a limit.
  *
- * Both ends of a stack must be known, or the copy goes through the kernel, which
- * cannot fault: coroutine stacks, alternate signal stacks, threads made by a raw
- * clone().
+ * A stack whose bounds are not known (of a coroutine, a signal handler, a thread made by a raw
+ * clone()) is copied by the kernel, which cannot fault.
  *
  * Called on: the program's threads, inside the slow path.  Allocates: never.
- * Blocks: never; makes one system call where the stack is not known, or what is copied has not
- * been read before, and none else.
+ * Blocks: never.  Makes at most one system call: if the bounds are not known, or part of what is
+ * copied was never read before.
  */
 #ifndef HS_SAMPLE_CAPTURE_H
 #define HS_SAMPLE_CAPTURE_H
@@ -26,59 +24,58 @@
 #include "sample/stack_window.h"
 #include "sample/thread_state.h"
 
-/* What is copied from a stack of unknown bounds, at most. */
+/* The most that is copied of a stack of unknown bounds. */
 #define HS_CAPTURE_UNKNOWN_BYTES 8192
 
 /*
- * Plan what is to be recorded of the stack of a thread's sample, up to limit bytes, and how:
- * thread->sample.stack, and is_dense.  Heap, interval and is_weighed are set.
+ * Fills in thread->sample.stack (how much of the stack is recorded, limit bytes at most, and how)
+ * and thread->sample.is_dense.  The sample's heap, interval and is_weighed are set before.
  */
 HS_SAMPLE_CODE void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit);
 
 /*
- * Copy: fill record's stack, stack_bytes and HS_RECORD_STACK_CUT.  Its tid is there.  room: the
- * planned bytes, as they were when the record was reserved: a handler that switches stacks may have
- * had another sample planned since.
+ * Copies the stack: fills in record's stack, stack_bytes and HS_RECORD_STACK_CUT; its tid is set
+ * before.  room: the planned bytes when the record was reserved.  The plan itself may have been
+ * overwritten since, by a sample in a signal handler on another stack.
  */
 HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 				    struct hs_record *record);
 
 /*
- * Around an mprotect() that takes access away, perhaps of pages of a stack: what samples have read
- * of stacks before they do not take for readable any more.  Any thread, signal handlers too.
+ * Called around an mprotect() that makes memory unreadable, perhaps part of a stack: what samples
+ * have read of stacks before is not taken for readable any more.  Any thread, signal handlers too.
  */
 void hs_capture_protect_begins(void);
 void hs_capture_protect_ends(void);
-/* In a forked child: those that other threads of the parent were in do not end there. */
+
+/* In a forked child: such calls that other threads of the parent were in never end here. */
 void hs_capture_after_fork(void);
 
-/*
- * Learn the main thread's stack.  end: __libc_stack_end.  Start-up, on the main thread.
- */
+/* Notes the bounds of the main thread's stack, on it.  end: __libc_stack_end.  Start-up. */
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end);
 
 /*
- * Learn the stack of a thread that starts: size and guard as its attributes say.  caller: in libc,
- * of the function that the thread begins with; its stack pointer and pc.  On that thread, at its
- * start.
+ * Notes the bounds of the stack of a thread that starts.  stack_bytes, guard_bytes: its attributes.
+ * caller_sp, caller_pc: of libc's frame that has called the thread's first function.  On that
+ * thread.
  */
 void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes,
 			    uintptr_t caller_sp, uintptr_t caller_pc);
 
 /*
- * Where the stacks of threads end.  libc has some hundred bytes of each above what the thread
- * begins with, and behind them there is static TLS, of which a program may have kilobytes: not to
- * be copied with each sample.  How far the end is from that caller the worker finds out, for all
- * threads, with the first stack that it has unwound to its end.
+ * Where the stacks of threads end.  Above a thread's first function libc has some hundred bytes of
+ * stack, and above those is static TLS, perhaps kilobytes, which is not to be copied with each
+ * sample.  The distance from caller_sp to the end is the same for all threads; the worker learns it
+ * from the first stack that it unwinds to its end.
  */
 struct hs_stack_end {
-	_Atomic uint64_t caller_pc; /* Written by: the first thread that starts; 0: none has */
-	uint64_t last_word;         /* of each such stack, a return address; before the next: */
-	_Atomic uint32_t bytes;     /* from caller_sp to the end; 0: not known yet; release */
+	_Atomic uint64_t caller_pc; /* of the first thread that has started, which sets it; or 0 */
+	uint64_t last_word;         /* the topmost word of such stacks, a return address */
+	_Atomic uint32_t bytes;     /* from caller_sp to the end; 0: not known; set last */
 };
 extern HS_HIDDEN struct hs_stack_end hs_stack_end;
 
-/* The caller of which the worker is to look how far the end is; 0: none.  The worker. */
+/* The caller_pc in whose stacks the worker is to look for the end; 0: none.  The worker. */
 static inline uint64_t hs_stack_end_wanted(void)
 {
 	return atomic_load_explicit(&hs_stack_end.bytes, memory_order_relaxed) != 0
@@ -86,13 +83,12 @@ static inline uint64_t hs_stack_end_wanted(void)
 		       : atomic_load_explicit(&hs_stack_end.caller_pc, memory_order_relaxed);
 }
 
-/* It has found a stack whose end that is.  The worker. */
+/* The worker has found the end of such a stack. */
 void hs_stack_end_found(const struct hs_stack_window *stack, uint64_t caller_sp, uint64_t end);
 
 /*
- * Have the end of the thread's stack, which is but a bound (caller_sp is set), be the true one, if
- * that is known by now.  On that thread, inside the slow path, before it is looked how much stack
- * there is.
+ * While thread->caller_sp is set, thread->stack_high is only an upper bound: replaces it by the end
+ * of the stack if that is known by now.  On that thread, inside the slow path, before the plan.
  */
 void hs_capture_find_end(struct hs_thread_state *thread);
 

@@ -16,12 +16,12 @@
 #define LAP_SHIFT 48
 #define BITS_SHIFT 32
 
-/* Entries that have their pages before they are used. */
+/* So many entries get their pages before they are used. */
 #define TOUCHED_AHEAD ((uint64_t)32 << 10)
 
 /*
- * Where samples are dense the cache line of so many entries on is fetched for writing: the producer
- * wrote it last.
+ * Where samples are dense the entry so far ahead is prefetched for writing: the producer wrote its
+ * cache line last.
  */
 #define FETCHED_AHEAD 16u
 
@@ -40,14 +40,14 @@ static uint64_t lap_of(uint64_t number)
 }
 
 /*
- * An entry has the lowest bits of its lap; one of so many laps to come, or else of one before.  The
- * producer may be as far behind as there are samples that were freed meanwhile: 134 million with
- * the smaller journal.
+ * An entry holds the lowest bits of its lap.  Up to this many laps ahead of a number it counts as
+ * ahead, else as late.  That lets the producer be behind by 134 million freed samples with the
+ * smaller journal.
  */
 #define LAPS_MASK (((uint64_t)1 << (64 - LAP_SHIFT)) - 1)
 #define LAPS_AHEAD 8192u
 
-/* When the entry in the place of a number is, for the number. */
+/* Whether the entry in the place of a number is of its lap, of a later or of an earlier one. */
 enum turn { IN_TIME, AHEAD, LATE };
 
 static enum turn turn_of(uint64_t entry, uint64_t number)
@@ -88,10 +88,13 @@ bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address)
 
 	if (interval <= HS_DENSE_INTERVAL)
 		hs_free_journal_fetch(number + FETCHED_AHEAD);
-	/* Looked at first: without a lock, in vain, it would write too; and the producer clears. */
+	/*
+	 * Not by the exchange alone: without a lock prefix it writes back what it has read even
+	 * if it fails, and could undo the producer's clearing.
+	 */
 	if (atomic_load_explicit(place(number), memory_order_relaxed) != 0)
 		return false;
-	/* Release: what the program did with the memory, and the sample's being entered. */
+	/* Release: the producer sees the sample entered. */
 	return hs_alone_compare_exchange(place(number), &none, entry);
 }
 

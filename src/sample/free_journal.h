@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The journal of frees: which sample was freed with which number.  At intervals below 512k: a slot
- * that was used long ago, or that the producer has read, is a cache line to wait for, and the
- * thread that frees need not write to it, with the live set's map not even look at it; nor does the
- * producer go from slot to slot, which takes the longer the more are live.
+ * The journal of frees, for intervals below 512k: which sample was freed under which sequence
+ * number.
  *
- * A ring of entries; that of a number is at the number modulo their count.  A free's number is
- * taken, its entry written, and then the memory given back.  The producer, which takes events in
- * the order of their numbers, finds a free when it comes to its number, and clears the entry.
+ * Without it a thread that frees writes to the sample's slot, which is usually a cache miss, and
+ * the producer follows lists through slots, more misses.  With it a thread writes a journal entry
+ * beside the one before, and need not touch the slot.
  *
- * An entry of a lap ago that is still there is not overwritten: then the slot goes on the freed
- * list, as without a journal, so no free is lost.  A thread that comes to its entry when the
- * producer has given up its number is found a lap later, or before the next profile.
+ * A ring of entries; the entry of number n is at n modulo their count.  A thread takes a number,
+ * writes the entry, and only then frees the memory.  The producer, which handles events in the
+ * order of their numbers, finds the free at its number and clears the entry.
+ *
+ * An entry of the lap before that is still there is not overwritten: the slot goes on the freed
+ * list then, as without a journal, so no free is lost.  An entry written after the producer has
+ * given up waiting for its number is found a lap later, or before the next profile.
  *
  * Written by: any thread, lock-free.  Read and cleared by: the producer.
  */
@@ -38,16 +40,13 @@ static inline bool hs_free_journal_is_kept(void)
 	return hs_free_journal.entries != NULL;
 }
 
-/*
- * A journal of so many entries: a power of two, pages of them.  Start-up.  0 or -ENOMEM: there is
- * none.
- */
+/* count: of entries, a power of two that fills pages.  Start-up.  0, or -ENOMEM: no journal. */
 int hs_free_journal_init(uint64_t count);
 
-/* A free of about that number will be put: have its place fetched.  Any thread. */
+/* Prefetches the place of a free that is about to be put, of about this number.  Any thread. */
 void hs_free_journal_fetch(uint64_t number);
 
-/* False: there is an entry in the place. */
+/* Writes an entry.  False: there still is one in its place.  Any thread, signal handlers too. */
 bool hs_free_journal_put(uint64_t number, uint32_t slot, uint64_t address);
 
 /* --- the producer's side ------------------------------------------------------- */
@@ -58,22 +57,22 @@ struct hs_journaled {
 	bool is_late;          /* of an earlier lap */
 };
 
-/* Take what is in the place of a number: its entry, or an earlier one.  False: there is none. */
+/* Takes the entry in the place of a number: its own, or an earlier lap's.  False: there is none. */
 bool hs_free_journal_take(uint64_t number, struct hs_journaled *out);
 
-/* Whether there is an entry of an earlier lap in the place of a number, in pages that are there. */
+/* Whether an entry of an earlier lap is in the place of a number.  Touches no new page. */
 bool hs_free_journal_is_late(uint64_t number);
 
-/* The slot in the place of a number, without taking it; HS_SLOT_NONE: there is nothing. */
+/* The slot of the entry in the place of a number, which stays; HS_SLOT_NONE: there is none. */
 uint32_t hs_free_journal_peek(uint64_t number);
 
-/* The first number from `from` on, below `to`, that is there; 0: none. */
+/* The lowest number in [from, to) that has an entry; 0: none. */
 uint64_t hs_free_journal_first(uint64_t from, uint64_t to);
 
-/* Have pages for what comes next. */
+/* Has the kernel give pages to the entries from number `next` on. */
 void hs_free_journal_maintain(uint64_t next);
 
-/* Some bits of an address, to tell a slot that is another sample's by now. */
+/* Some bits of an address, to recognise a slot that another sample has by now. */
 static inline uint32_t hs_free_journal_bits(uint64_t address)
 {
 	return address >> 4 & 0xffff;

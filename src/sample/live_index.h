@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The index of the live set: key -> slots.  Entries are hints: the slot itself
- * says whether it is live and for which key.  The fast path's look is in live_set.h, where
- * the bucket's layout is.
+ * The index of the live set: from keys to slots.  An entry is a hint: the slot itself says whether
+ * it is live, and for which key.  The fast path's part, and the layout of buckets, are in
+ * live_set.h.
  *
- * Two parts: the map (live_map.h), where there is one, for blocks of malloc's, and a table
- * (live_table.h) for all else.
+ * If there is a map (live_map.h) it has malloc's blocks, and a table (live_table.h) the rest;
+ * otherwise a table has all.
  */
 #ifndef HS_SAMPLE_LIVE_INDEX_H
 #define HS_SAMPLE_LIVE_INDEX_H
@@ -24,8 +24,8 @@
 int hs_live_index_init(uint32_t expected);
 
 /*
- * Whether there is, or was, an entry in a table where there is a map too.  Set by: whoever enters
- * the first, for good.  Any thread; relaxed, as hs_live_set_may_hold_key().
+ * With a map: whether there ever was an entry in a table.  Set by whoever enters the first.  Any
+ * thread; relaxed, as hs_live_set_may_hold_key().
  */
 extern HS_HIDDEN _Atomic bool hs_live_index_has_entries;
 
@@ -36,38 +36,37 @@ static inline bool hs_live_index_is_table_used(void)
 }
 
 /*
- * Into a table.  The program's threads, lock-free.  False when both buckets of the key are full:
- * then hs_live_index_refuse() has to follow.
+ * Enters slot into a table.  The program's threads, lock-free.  False if both buckets of the key
+ * are full: hs_live_index_refuse() must follow.
  */
 HS_SAMPLE_CODE bool hs_live_index_insert(uint64_t key, uint32_t slot);
 
 /*
- * After a failed insert: no table has an entry, and a larger one is made.  Apart from the insert:
- * below its frame it would take more of the program's stack.
+ * After a failed insert: removes what it has entered, and asks the producer for a larger table.
+ * Not called by the insert itself, which would take more of the program's stack.
  */
 HS_RARE void hs_live_index_refuse(uint64_t key, uint32_t slot);
 
 /*
- * Take out the entries for slot under key, of a larger table that is being made too.  Any
- * thread, lock-free: by whoever frees, so that a key used again and again does not crowd its
- * bucket, before the slot is on the freed list.  Whether there was one.  is_locked: the producer
- * calls, or the program is not alone (base/alone.h).
+ * Removes the entries for slot under key, also from a larger table that is being made; whether
+ * there was one.  Any thread, lock-free.  Called by whoever frees, before the slot is on the freed
+ * list: otherwise a key used again and again would crowd its bucket.  is_locked: true for the
+ * producer, and unless the program is alone (base/alone.h).
  */
 bool hs_live_index_remove(uint64_t key, uint32_t slot, bool is_locked);
 
 /*
- * Walk the slots entered under a key's tag when the walk began, and perhaps others.  Any thread,
- * lock-free.
+ * A walk over all slots that were entered under a key when it began, and perhaps others.  Any
+ * thread, lock-free.
  */
 struct hs_live_search {
-	uint32_t mapped; /* what the map has, yet to look at: slot + 1, or 0 */
+	uint32_t mapped; /* slot + 1 from the map if it is yet to be returned, else 0 */
 	struct hs_live_bucket *bucket;
-	uint64_t tag_in_each; /* the tag, in each lane's byte */
-	uint64_t lanes;       /* of this bucket, yet to look at: the highest bit of their bytes */
+	uint64_t tag_in_each; /* the key's tag, in each lane's byte */
+	uint64_t lanes;       /* lanes yet to be looked at, by the highest bit of their bytes */
 	bool is_neighbour_left;
 };
 
-/* Begin the walk for a key. */
 static inline void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
 	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash), tags;
@@ -75,7 +74,7 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 	search->mapped = 0;
 	search->lanes = 0;
 	search->is_neighbour_left = false;
-	/* Few instructions without a map: frees that the filter lets pass by mistake come here. */
+	/* Short without a map: frees that the filter lets pass by mistake come here. */
 	if (hs_unlikely(hs_live_map_is_used())) {
 		search->mapped = hs_live_map_find(key);
 		if (!hs_live_index_is_table_used())
@@ -89,9 +88,9 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 }
 
 /*
- * Whether there may be an entry of a key: the filter does not deny it, and a walk would find a
- * slot, or go on to the neighbour.  A free of what is not sampled, for which the filter's byte is
- * set by chance, ends with this, and mostly with that byte.  Any thread.
+ * Whether there may be an entry of a key, for a free whose filter byte is not 0: looks at the byte
+ * again, and then at the key's bucket.  If the address is not sampled, this almost always says so,
+ * mostly by the byte.  Any thread.
  */
 static inline bool hs_live_index_may_hold(uint64_t key)
 {
@@ -105,11 +104,13 @@ static inline bool hs_live_index_may_hold(uint64_t key)
 	return search.mapped != 0 || search.lanes != 0 || search.is_neighbour_left;
 }
 
+/* The next slot, or HS_SLOT_NONE. */
 uint32_t hs_live_search_next(struct hs_live_search *search);
 
 /*
- * The producer: grow if entries are too many for the table, or if an insert was refused that
- * a larger table would have had room for.  live: all entries, those of the map too.  0 or -ENOMEM.
+ * Makes a larger table if this one has too many entries, or has refused an insert for which a
+ * larger one would have room.  live: number of entries, with those of the map.  The producer.  0 or
+ * -ENOMEM.
  */
 int hs_live_index_maintain(uint32_t live);
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The map: where the sample of a block is, by the block's address.  For programs that have most
- * of what they allocate sampled; others need no more than the index's tables.
+ * The map: from a block's address to its sample.  It takes the place of the index's tables for
+ * programs that have most of what they allocate sampled.
  *
- * A cell for each 16 bytes of the address space: slot + 1 of the live sample that begins there,
- * or 0.  Blocks that lie side by side have their cells side by side, so that the cells are in the
- * processor's caches where the blocks are.  A cell belongs to whoever owns the memory: entering a
- * sample is a store.
+ * Each 16 bytes of the address space have a cell: slot + 1 of the live sample that begins there, or
+ * 0.  Neighbouring blocks have neighbouring cells, so if a block is in the processor's caches its
+ * cell usually is too.  A cell belongs to the owner of the memory: entering a sample is one store.
  *
- * The cells of a region of 1 MiB are a sheet.  A table by hash has each region's sheet; it is
- * given one when the first sample of it is entered, and keeps it.  What has no cell, for its
- * address is no multiple of 16 or there is no memory for a sheet, goes into the tables.
+ * The cells of a region of 1 MiB are a sheet.  A hash table finds the sheet of a region; a region
+ * gets one with its first sample, and keeps it.  A block goes into the index's tables if its
+ * address is no multiple of 16, or there is no memory for a sheet.
  */
 #ifndef HS_SAMPLE_LIVE_MAP_H
 #define HS_SAMPLE_LIVE_MAP_H
@@ -26,14 +25,14 @@
 #define HS_MAP_CELL_SHIFT 4
 #define HS_MAP_SHEET_CELLS (1u << (HS_MAP_REGION_SHIFT - HS_MAP_CELL_SHIFT))
 
-/* The places of the table that a region may have, one after the other. */
+/* The places of the hash table that are tried for a region, one after the other. */
 #define HS_MAP_PROBES 32u
 
-/* Written at start-up, but for what the entries are; read at each sample and each free. */
+/* Set at start-up; the entries change.  Read at each sample and each free. */
 struct hs_live_map {
-	_Atomic uint64_t *regions; /* entries: region << 32 | sheet + 1; 0: none */
-	uint32_t mask;             /* of a place in the table */
-	_Atomic uint32_t *cells;   /* of the first sheet; NULL: there is no map */
+	_Atomic uint64_t *regions; /* the hash table: region << 32 | sheet + 1; 0: empty */
+	uint32_t mask;             /* number of its places - 1 */
+	_Atomic uint32_t *cells;   /* of all sheets, in one piece; NULL: there is no map */
 };
 extern HS_HIDDEN struct hs_live_map hs_live_map;
 
@@ -76,7 +75,7 @@ static inline _Atomic uint32_t *hs_live_map_cell(uint64_t address)
 }
 
 /*
- * The slot + 1 under a key, which is an address of malloc's or anything else; 0: none.  Any thread.
+ * slot + 1 of a key, which may be any number, not only an address; 0: none.  Any thread.
  * Ordering: relaxed, as hs_live_set_may_hold_key().
  */
 static inline uint32_t hs_live_map_find(uint64_t key)
@@ -86,22 +85,22 @@ static inline uint32_t hs_live_map_find(uint64_t key)
 	return cell != NULL ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
 }
 
-/* A map of at most so many bytes of arena memory.  Start-up.  0 or -ENOMEM: there is none. */
+/* most_bytes: of arena memory.  Start-up.  0, or -ENOMEM: there is no map. */
 int hs_live_map_init(size_t most_bytes);
 
 /*
- * Enter a slot under the address of a block that is not given to the program yet.  False: the
- * address has no cell.  Any thread, lock-free.
+ * Enters a slot for a block that malloc() has not returned yet.  False: its address has no cell.
+ * Any thread, lock-free.
  */
 bool hs_live_map_insert(uint64_t address, uint32_t slot);
 
 /*
- * Clear the cell of a key if it has the slot; whether it had.  Any thread, lock-free: after a
- * realloc() the memory, and so the cell, may be somebody else's.
+ * Clears the cell of a key if it has this slot; whether it had.  Any thread, lock-free: after a
+ * realloc() the memory, and with it the cell, may be another thread's.
  */
 bool hs_live_map_remove(uint64_t key, uint32_t slot);
 
-/* Have some sheets more than are used, with their pages.  The producer. */
+/* Makes sheets usable, with their pages, ahead of the program.  The producer. */
 void hs_live_map_maintain(void);
 
 #endif

@@ -2,20 +2,20 @@
 /*
  * The live set: which addresses hold a sampled allocation.
  *
- * Two parts.  Slots: one per live sample, found by index, never moved.  The slot is
- * also the record of the sample's free: freeing takes no ring space, so a free is
- * never lost.  Index: a hash table from address to slot, made of 32-byte buckets, and a
- * filter before it: a free of an address that was not sampled looks at one byte.  Where most
- * are sampled, a map of addresses instead (live_map.h); below an interval of 512k a journal of
- * frees (free_journal.h).
+ * - Slots: one per live sample, never moved, named by a number.  The slot also records the sample's
+ *   free: that takes no ring space, so no free is ever lost.
+ * - The index: a hash table from address to slot, of 32-byte buckets, behind a filter, so that a
+ *   free of an address that was not sampled looks at one byte.  At intervals so small that most
+ *   allocations are sampled, a map of addresses takes its place (live_map.h).
+ * - Below an interval of 512k, a journal of frees (free_journal.h).
  *
  * Life of a slot (who moves it):
  *
  *   EMPTY -> FILLING   allocating thread: takes it from the free list
  *   FILLING -> LIVE    allocating thread: address is in the index, before malloc returns
- *   LIVE -> FREED      freeing thread: takes a number, puts it on the freed list, and only
- *                      then gives the memory back, so the address cannot be sampled
- *                      again under a lower number.  With a journal: the producer,
+ *   LIVE -> FREED      freeing thread: takes a number, puts the slot on the freed list, and
+ *                      only then frees the memory, so the address cannot be sampled again
+ *                      under a lower number.  With a journal: the producer, in
  *                      hs_live_set_take_journaled(), when it comes to the number
  *   LIVE -> MOVING     thread inside realloc: takes the number before the call
  *   MOVING -> FREED    realloc succeeded
@@ -70,8 +70,8 @@ struct hs_live_bucket {
 extern HS_HIDDEN _Atomic uint64_t hs_live_index;
 
 /*
- * Multiplied by 2^64 / golden ratio.  Folded before: blocks at equal distances would else
- * crowd into one bucket at some distances, one in 300.
+ * Multiplicative hashing.  Without the folding, blocks at equal distances would crowd into one
+ * bucket at some distances, one in 300.
  */
 static inline uint64_t hs_live_hash(uint64_t key)
 {
@@ -79,21 +79,22 @@ static inline uint64_t hs_live_hash(uint64_t key)
 }
 
 /*
- * The current table's filter: what entries there are with keys of a hash, a byte for each hash; 0:
- * none.  What else a byte may be is in live_table.h.  Its address is also, by its lowest six bits,
- * the shift that makes the hash.  Of the keys that are not in the table about one in sixteen at
- * most meets a byte that is not 0, and one in some hundreds, where they do not crowd, a byte that
- * does not deny it.  Where tables have no filter, two bytes are there for all keys and deny none.
+ * The current table's filter: bytes, of which a key has one, by its hash.  0: no entry of the table
+ * has a key with this byte; for other values see live_table.h.  The lowest six bits of the filter's
+ * address are the shift that makes a byte's number of the hash.
+ * Of the keys that are not in the table about one in sixteen at most finds a byte that is not 0,
+ * and one in some hundreds a byte that does not deny its entry.  If tables have no filter, this is
+ * two bytes that deny no key.
  * Written: with atomics, by the producer.  Read: by every free.
  */
 extern HS_HIDDEN uintptr_t hs_live_filter;
 
-/* What makes hashes of keys: see hs_live_set_spread().  Written: start-up. */
+/* The factor of that hash: see hs_live_set_spread().  Written: start-up. */
 extern HS_HIDDEN uint64_t hs_live_filter_factor;
 
 /*
- * Neighbours' bytes are neighbours too: a program frees near to where it has freed, and finds the
- * filter's line in the cache again.
+ * Keys close to each other have bytes close to each other: a program frees near to where it freed
+ * before, and finds the filter's cache line again.
  */
 static inline uint8_t *hs_live_filter_byte(uintptr_t filter, uint64_t key)
 {
@@ -101,9 +102,9 @@ static inline uint8_t *hs_live_filter_byte(uintptr_t filter, uint64_t key)
 }
 
 /*
- * Where a heap's id is in the index; an address of malloc's is at itself.  Also the way back.
- * Other heaps' ids have their halves swapped, for they may be small numbers: the filter would take
- * all of them for neighbours.
+ * The key of a heap's id in the index; it is also its own inverse.  An address of malloc's is its
+ * key.  Ids of other heaps may be small numbers, which would share a few bytes of the filter: their
+ * halves are swapped.
  */
 static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
 {
@@ -118,8 +119,8 @@ static inline uint64_t hs_live_key(uint32_t heap, uint64_t id)
  * Whether there may be a live sample of a key.  False is certain.
  *
  * Called on: the program's threads, before each free.  Blocks: never.
- * Ordering: relaxed.  Whoever frees an address has got it, by whatever means, from the
- * thread that allocated it; that hand-over orders the insert before this look.
+ * Ordering: relaxed.  Whatever handed the address from the thread that allocated it to the one
+ * that frees it also orders the insert before this look.
  */
 static inline bool hs_live_set_may_hold_key(uint64_t key)
 {
@@ -132,24 +133,25 @@ static inline bool hs_live_set_may_hold(const void *address)
 }
 
 /*
- * Make the set: slots for at most slot_limit live samples, an index for about
- * expected live samples at first.  Takes arena memory.  Start-up.  0 or -errno.
+ * Makes the set: slots for at most slot_limit live samples, and at first an index for about
+ * `expected`.  Takes arena memory.  Start-up.  0 or -errno.
  */
 int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
 
 /*
- * How far apart keys are that have bytes of their own in the filter: a 300th of the interval at
- * first, less where the filter has grown.  Start-up, before the first entry; else as for 1m.
+ * Sets how far apart keys must be to have different bytes of the filter: a 300th of the interval at
+ * first, less once the filter has grown.  Start-up, before the first entry; otherwise as for an
+ * interval of 1m.
  */
 void hs_live_set_spread(uint64_t interval_bytes);
 
 /*
- * A slot will be taken and inserted under a key: have the cache lines fetched meanwhile that this
- * will write to.  Any thread.
+ * Prefetches the cache lines that taking a slot and inserting it under a key will write to.  Any
+ * thread.
  */
 HS_SAMPLE_CODE void hs_live_set_fetch(uint64_t key);
 
-/* The slot that is taken next: where one has been, and another will be soon.  Any thread. */
+/* Prefetches the slot that will be taken next: for dense samples, after one.  Any thread. */
 HS_SAMPLE_CODE void hs_live_set_fetch_next(void);
 
 /* What hs_live_set_take() gives out. */
@@ -165,9 +167,9 @@ struct hs_live_ticket {
 HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
 
 /*
- * Enter a heap's id and make the slot LIVE.  False when the index has no room there (the
- * slot stays FILLING).  ticket: by reference, for in a register it would be one load of two stores,
- * which waits until both are in the cache.
+ * Enters a heap's id and makes the slot LIVE.  False: the index has no room for it, and the slot
+ * stays FILLING.  ticket is passed by reference: by value, one load of both fields right after two
+ * stores would stall (no store forwarding).
  */
 HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap,
 					  uint64_t id);
@@ -181,9 +183,9 @@ static inline bool hs_live_set_insert(struct hs_live_ticket ticket, const void *
 void hs_live_set_cancel(struct hs_live_ticket ticket);
 
 /*
- * The program frees a heap's id: if it is a live sample, record that with the next number
- * of sequence.  If it is several, for what was there before was never said to be freed, all of
- * them.  Returns how many.
+ * The program frees a heap's id: if it is a live sample, records that under the next number of
+ * sequence.  There may be several, if frees before were not reported: then all of them.  Returns
+ * how many there were.
  * Called on: any thread, signal handlers too.  Blocks: never.
  */
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence);
@@ -194,10 +196,10 @@ static inline uint32_t hs_live_set_free(const void *address, _Atomic uint64_t *s
 }
 
 /*
- * realloc of address begins: if it is a live sample, make it MOVING, with a number.
- * Returns the slot, or HS_SLOT_NONE.  Then exactly one of _end_move (the block is gone:
- * freed or moved) and _cancel_move (realloc failed: the sample lives on; returns the
- * number, which the caller has to deliver as a tombstone).
+ * realloc() of an address begins: if it is a live sample, makes it MOVING, with a number.
+ * Returns the slot, or HS_SLOT_NONE.  Exactly one call must follow: _end_move() if the block is
+ * gone (freed or moved), or _cancel_move() if realloc() failed, which returns the number for the
+ * caller to deliver as a tombstone.
  */
 uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence);
 void hs_live_set_end_move(uint32_t slot);
@@ -206,8 +208,7 @@ uint64_t hs_live_set_cancel_move(uint32_t slot);
 /* --- the producer's side ------------------------------------------------------- */
 
 /*
- * What the producer keeps of the sample that a slot stands for: no one else reads it or writes
- * to it.
+ * What the producer keeps of a slot's sample.  Nobody else reads or writes it.
  */
 struct hs_book {
 	uint64_t size;
@@ -216,45 +217,48 @@ struct hs_book {
 	uint32_t row; /* number + 1; 0: no sample */
 };
 
-/* The book of a usable slot.  At first without a sample. */
+/* The book of a usable slot; without a sample at first. */
 struct hs_book *hs_live_set_book(uint32_t slot);
 
-/* No book has a sample any more. */
+/* Removes the samples from all books. */
 void hs_live_set_clear_books(void);
 
 /*
- * Slots taken off the freed list, which is several: to walk a list is to wait for memory at each
- * slot, and for as many at once as there are lists.  All 0: none.
+ * Slots taken off the freed list.  It is several lists, walked side by side: each step along a list
+ * is a cache miss, and so many are waited for at once.  All 0: none.
  */
 #define HS_FREED_LISTS 8u
 struct hs_freed_slots {
 	uint32_t links[HS_FREED_LISTS];   /* the first slot of each + 1; 0: none is left */
-	uint64_t numbers[HS_FREED_LISTS]; /* its free's */
+	uint64_t numbers[HS_FREED_LISTS]; /* the sequence number of its free */
 };
 
-/* Take all slots of the freed list, when those of the last time are used up. */
+/* Takes all slots of the freed list.  *freed must be used up. */
 void hs_live_set_take_freed(struct hs_freed_slots *freed);
 
 /*
- * The next one, or HS_SLOT_NONE: the one freed first comes first, so their numbers go up but for
- * threads that raced.
+ * The slot freed first of those that are left, or HS_SLOT_NONE.  So their numbers ascend, except
+ * where threads raced.
  */
 uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed);
 
 /*
- * A slot that the journal of frees has: take it as if it came off the freed list.  False: it is
- * no live sample of such an address.
+ * Takes a slot that an entry of the journal names, as if it came off the freed list.  False: it has
+ * no live sample of such an address any more.
  */
 bool hs_live_set_take_journaled(uint32_t slot, uint32_t address_bits);
 
-/* For lists of the producer's own, of such slots: HS_SLOT_NONE is the end. */
+/* The producer's own lists of slots it has taken: HS_SLOT_NONE is the end. */
 uint32_t hs_live_set_linked(uint32_t slot);
 void hs_live_set_link(uint32_t slot, uint32_t next);
-void hs_live_set_fetch_slot(uint32_t slot); /* it and its book, which come soon; any number */
+
+/* Prefetches a slot and its book.  Any number will do. */
+void hs_live_set_fetch_slot(uint32_t slot);
+
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);
-uint64_t hs_live_set_id(uint32_t slot);  /* the address in malloc's heap */
+uint64_t hs_live_set_id(uint32_t slot);  /* in malloc's heap the address */
 uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
 
 /*
@@ -264,45 +268,45 @@ uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
 uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
 
 /*
- * Make a slot EMPTY for reuse, by hs_live_set_give_back() at the latest: its free is in the books,
- * or its sample was given up (an abandoned record).  Returns false, and does nothing, if generation
- * is not the slot's.
+ * Makes a slot EMPTY whose free is in the books, or whose sample is given up (an abandoned record).
+ * It can be taken again after hs_live_set_give_back(), or before.  False, and nothing is done, if
+ * generation is not the slot's.
  */
 bool hs_live_set_recycle(uint32_t slot, uint32_t generation);
 
 /*
- * The same for a sample that is given up, unless the program has freed it, or is about to: then
- * it is to come off the freed list, and must not be on the other as well.
+ * The same for a sample that is given up, but not if the program has freed it or is doing so: such
+ * a slot comes off the freed list.
  */
 bool hs_live_set_give_up(uint32_t slot, uint32_t generation);
 
-/* All that were recycled can be taken.  Whoever recycles, before it rests. */
+/* Puts all recycled slots on the free list.  Whoever recycles calls it before sleeping. */
 void hs_live_set_give_back(void);
 
 /*
- * Find slots that are FREED but were never put on the list (their thread died in
- * between): puts them there.  stuck_before: only those whose number is lower, or not
- * yet taken: those get one.  Should such a thread go on after all, the slot is on the list
- * once, and a number that it takes late is delivered by nobody.  Slow: walks all slots.  False:
- * there are some without a number, and numbers are the program's, which is alone (base/alone.h).
+ * Puts slots on the freed list that are FREED but not there: their thread died in between.
+ * stuck_before: only those whose number is lower, and those without one, which are given the next
+ * number.  If such a thread was only slow, the slot is still on the list once, and the number it
+ * takes late stays a gap.  Slow: looks at all slots.
+ * False: a slot has no number, and none can be given because the program is alone (base/alone.h).
  */
 bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
 
 /*
- * Samples are about to come: have the pages that they will write to, those of the index too where
- * all that is allocated is a sample.  The producer.
+ * Sampling is about to begin: has the kernel give pages to what samples will write, also to the
+ * index if every allocation is a sample.
  */
 void hs_live_set_begin(void);
 
 /*
- * Keep ahead of the program: grow the index and make slots usable where few are left.
- * headroom: slots that should be free.  0 or -ENOMEM (go on with what there is).
+ * Grows the index and makes more slots usable, ahead of the program.  headroom: slots that should
+ * be free.  0, or -ENOMEM: go on with what there is.
  */
 int hs_live_set_maintain(uint32_t headroom);
 
 /*
- * Whether nothing but frees of the program's makes room for a sample: there is no memory for
- * more, and all that was freed has been dealt with.  Set by: the producer.  Any thread.
+ * Whether only the program's frees can make room for a sample: there is no memory for more slots,
+ * and all that was freed is recycled.  Set by: the producer.  Any thread.
  */
 extern HS_HIDDEN _Atomic bool hs_live_set_exhausted;
 
@@ -311,11 +315,11 @@ static inline bool hs_live_set_is_exhausted(void)
 	return atomic_load_explicit(&hs_live_set_exhausted, memory_order_relaxed);
 }
 
-/* Slots in use (taken, live or freed and not recycled), and made usable so far.  Any thread. */
+/* Slots in use (taken, live, or freed and not recycled), and slots usable so far.  Any thread. */
 uint32_t hs_live_set_used(void);
 uint32_t hs_live_set_capacity(void);
 
-/* The most slots that there can be: their numbers are below. */
+/* The most slots that there can be. */
 uint32_t hs_live_set_limit(void);
 
 #endif

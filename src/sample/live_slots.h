@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The slots of the live set: for live_set.c and live_free.c, what the program's threads do with
- * them, and live_reclaim.c, what the producer does.
+ * The slots of the live set, for the files that implement it: live_set.c and live_free.c (the
+ * program's threads) and live_reclaim.c (the producer).
  */
 #ifndef HS_SAMPLE_LIVE_SLOTS_H
 #define HS_SAMPLE_LIVE_SLOTS_H
@@ -18,14 +18,14 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
 #define HS_SLOT_HEAP_SHIFT 56
 
 /*
- * state: heap << 56 | generation << 3 | enum hs_slot_state.  key: written while FILLING.
- * Reset to 0 when the slot is emptied.
- * free_sequence: no_number() of the slot's generation, then the number, by compare-and-swap:
- * whoever moved LIVE on sets it, or a sweep, before the slot is on the freed list.  Not where the
- * journal has the free.
- * next: link + 1 of the list the slot is on; 0 = last.  While MOVING: whether the map had it.
- * book: in the same line, for the producer comes to it from what the program's threads have written
- * here just before.
+ * state: heap << 56 | generation << 3 | enum hs_slot_state.
+ * key: written while FILLING; 0 once the slot is empty.
+ * free_sequence: hs_slot_no_number() of the slot's generation, then the number of the free, set by
+ * compare-and-swap before the slot is on the freed list: by whoever moved it on from LIVE, or by a
+ * sweep.  Not set if the journal has the free.
+ * next: the number + 1 of the slot behind it on its list; 0: the last.  While MOVING: whether the
+ * map had it.
+ * book: in the same cache line, because the producer has just read what the threads wrote there.
  */
 struct hs_live_slot {
 	_Alignas(64) _Atomic uint64_t state;
@@ -38,21 +38,21 @@ struct hs_live_slot {
 
 /* In cache lines by who writes them.  Counts wrap: only differences count. */
 struct hs_live_slots {
-	/* hs_live_set_init() and, capacity, the producer: read at each look at a slot. */
+	/* Written by hs_live_set_init(), capacity by the producer too.  Read with every slot. */
 	struct hs_live_slot *slots;
 	uint32_t limit;
 	_Atomic uint32_t capacity; /* slots usable */
 
 	/*
-	 * Threads that free, and the producer.  A slot's list is by its number.  Put on it since
-	 * it was taken << 32 | slot + 1.
+	 * Written by threads that free, and the producer.  A slot's list is by its number.  Slots
+	 * put on it since it was last taken << 32 | first slot + 1.
 	 */
 	_Alignas(64) _Atomic uint64_t freed_lists[HS_FREED_LISTS];
 
-	/* The producer's; but for the first its own. */
+	/* Written by the producer; only the first is read by others. */
 	_Alignas(64) _Atomic uint32_t recycled;
 	uint32_t freed;   /* taken off the freed list and not recycled */
-	uint32_t touched; /* slots below have their pages, at least */
+	uint32_t touched; /* slots below have their pages */
 	bool is_index_touched;
 	uint32_t returned_first; /* EMPTY slots that are yet to go on the free list: the first, */
 	uint32_t returned_last;  /* the last, */
@@ -60,11 +60,11 @@ struct hs_live_slots {
 };
 extern HS_HIDDEN struct hs_live_slots hs_live_slots;
 
-/* Where threads that allocate take slots from.  Written by: they, and the producer. */
+/* Where threads that allocate take slots from.  Written by them and by the producer. */
 struct hs_live_supply {
-	_Atomic uint64_t free_list; /* slots taken from it << 32 | slot + 1 */
-	_Atomic uint32_t fresh;     /* slots never used yet begin here */
-	_Atomic uint32_t cancelled; /* given back by those who took them */
+	_Atomic uint64_t free_list; /* how many were taken from it << 32 | first slot + 1 */
+	_Atomic uint32_t fresh;     /* the first slot that was never used */
+	_Atomic uint32_t cancelled; /* how many were given back by hs_live_set_cancel() */
 };
 extern HS_HIDDEN struct hs_live_supply hs_live_supply;
 
@@ -101,7 +101,7 @@ static inline uint64_t hs_slot_no_number(uint64_t state)
 	return (uint64_t)1 << 63 | hs_slot_generation(state);
 }
 
-/* What `listed` is for a slot that is on the freed list. */
+/* The value of `listed` for a slot that was put on the freed list in this generation. */
 static inline uint32_t hs_slot_listed(uint64_t state)
 {
 	return (uint32_t)hs_slot_generation(state) + 1;
@@ -120,26 +120,24 @@ static inline bool hs_slot_move_state(struct hs_live_slot *slot, enum hs_slot_st
 }
 
 /*
- * Put slots on a list, linked from the first to the last; count: what to add to the list's count.
- * The free list counts only what is taken from it: that is enough to tell one head from another.
- * Any thread.
+ * Puts a chain of slots on a list.  count: what is added to the list's count (see above), which
+ * also keeps a head from looking unchanged when it is not (ABA).  Any thread.
  */
 void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, uint32_t count);
 
 /*
- * Make a slot EMPTY that has this state.  False, and nothing done, if its state is another by now.
- * Any thread.
+ * Makes a slot EMPTY if it still has this state; false, and nothing is done, if not.  Any thread.
  */
 bool hs_live_slot_empty(uint32_t number, uint64_t state);
 
-/* Make more slots usable.  Start-up and the producer.  0 or -ENOMEM. */
+/* Makes more slots usable.  Start-up and the producer.  0 or -ENOMEM. */
 int hs_live_slots_grow(void);
 
 /*
- * A slot has been moved to FREED (or MOVING): give it the number of its free; put it on the
- * freed list; both, and take it out of the index.  They do nothing for a slot that a sweep has
- * dealt with meanwhile, even if it is in use again: state is the one that the caller gave it,
- * key the one it had.  Any thread.
+ * For a slot that was moved to FREED (or MOVING): hs_live_slot_number() gives it the number of its
+ * free, hs_live_slot_list() puts it on the freed list, hs_live_slot_free() does both and takes it
+ * out of the index.  They do nothing if a sweep has done it meanwhile, even if the slot is in use
+ * again by now.  state: the one the caller gave it; key: the one it had.  Any thread.
  */
 void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence);
 void hs_live_slot_list(uint32_t number, uint64_t state);

@@ -12,10 +12,10 @@
 #include "base/hot.h"
 #include "sample/live_set.h"
 
-/* Bytes of the filter for each bucket: one entry in so many bytes when it is time to grow. */
+/* Filter bytes per bucket.  A table grows at one entry per bucket, so per so many bytes. */
 #define HS_LIVE_FILTER_PER_BUCKET 16
 
-/* Apart from a table's buckets and the filter: the filter's address is its shift, modulo 64. */
+/* A table needs this besides buckets and filter: the filter's address has its shift, modulo 64. */
 #define HS_LIVE_FILTER_ROOM 64
 
 /* The lowest and the highest bit of each lane's tag.  The highest is set in all but free lanes. */
@@ -23,26 +23,26 @@
 #define HS_LIVE_TAGS_HIGHEST 0x0000808080808080u
 
 /*
- * A byte of the filter: 0 for no entry; for one, its key's mark; for several, and for what is left
- * of them, HS_LIVE_FILTER_SEVERAL and how many.  So a free that the filter lets pass for the entry
- * of another key mostly ends there, and does not wait for a bucket.
+ * A byte of the filter is 0 for no entry, the key's mark for one entry, and for several
+ * HS_LIVE_FILTER_SEVERAL + their number, even when only one of them is left.  By the mark most
+ * frees of other keys that meet the byte end there, without reading a bucket.
  */
 #define HS_LIVE_FILTER_ONE 0x40u
 #define HS_LIVE_FILTER_SEVERAL 0x80u
 
-/* By bits of the hash that neither the tag has nor, but in large tables, the bucket's number. */
+/* Made of bits of the hash that are in no tag, and in no bucket's number except in large tables. */
 static inline uint8_t hs_live_filter_mark(uint64_t hash)
 {
 	return (uint8_t)(HS_LIVE_FILTER_ONE | (hash >> 40 & (HS_LIVE_FILTER_ONE - 1)));
 }
 
-/* Whether a byte of the filter tells that a key with its hash has no entry. */
+/* Whether a byte of the filter says that a key with this hash has no entry. */
 static inline bool hs_live_filter_denies(uint8_t byte, uint64_t hash)
 {
 	return byte < HS_LIVE_FILTER_SEVERAL && byte != hs_live_filter_mark(hash);
 }
 
-/* The bits of hs_live_bucket.tags from here on: how many entries are in the neighbour. */
+/* hs_live_bucket.tags from this bit on: how many of the bucket's entries are in its neighbour. */
 #define HS_LIVE_OVERFLOW_SHIFT 56
 
 static inline uint64_t hs_live_table_tag(uint64_t hash)
@@ -97,31 +97,30 @@ static inline struct hs_live_bucket *hs_live_table_neighbour(struct hs_live_buck
 uintptr_t hs_live_table_filter(uint64_t table);
 
 /*
- * No table has a filter: all keys pass, and each free looks at its bucket.  For a program that has
- * most of what it frees sampled: there the filter is one more cache line to wait for.  Start-up,
- * before hs_live_set_init().
+ * Tables get no filter: each free looks at its bucket.  For programs that have most of what they
+ * free sampled, where a filter would be one more cache miss.  Start-up, before hs_live_set_init().
  */
 void hs_live_table_without_filter(void);
 
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);
 
-/* Have its pages, all of which come into use.  The producer. */
+/* Has the kernel give the table all its pages.  The producer. */
 void hs_live_table_touch(uint64_t table);
 
 /*
- * Any thread, lock-free.  False when both buckets of the key are full.
+ * Enters slot under key.  Any thread, lock-free.  False: both buckets of the key are full.
  *
- * is_locked: others may be writing to this table.  Not in a program of one thread (base/alone.h),
- * to the current table: there the producer but takes out, now and then, what was given up.  That it
- * does locked, and so undoes nothing of the thread's; should the two meet in one word, what the
- * producer has taken out may stay counted there, or its lane taken: a look too many, or a lane of
- * six too few.
+ * is_locked: with lock prefix, because others may be writing to this table.  In a program of one
+ * thread (base/alone.h) its writes to the current table need none: the producer writes there only
+ * to take out what is given up, which it does with lock prefix.  If the two meet in one word the
+ * producer's write may be lost, so that a filter byte counts one too many or a lane stays taken;
+ * the thread's is never lost.
  */
 HS_SAMPLE_CODE bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot,
 					 bool is_locked);
 
-/* Take out all entries for slot under key; whether there was one.  The same. */
+/* Removes all entries for slot under key; whether there was one.  Otherwise the same. */
 bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_locked);
 
 /* Whether there is an entry for slot under key. */
