@@ -129,13 +129,16 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->has_image = hs_elf_image_read(&object->image, line->start, line->end) == 0;
 }
 
-/* Of the object that the line belongs to. */
+/*
+ * Of the object that the line belongs to.  Only of objects with code: a program may have mapped
+ * thousands of files, some of them on file systems that do not answer.
+ */
 static uint64_t file_version(struct scan *scan)
 {
 	struct object *object = &scan->object;
 	struct stat file;
 
-	if (object->has_image && object->image.build_id[0] != '\0')
+	if (!object->has_code || (object->has_image && object->image.build_id[0] != '\0'))
 		return 0;
 	if (!object->has_version) {
 		object->has_version = true;
