@@ -33,7 +33,7 @@ struct image {
 	uint64_t hash;
 	uint64_t gnu_hash;
 	union {
-		unsigned char notes[NOTES_MAX_BYTES];
+		char notes[NOTES_MAX_BYTES]; /* whole words: see hs_elf_find_build_id() */
 		Elf64_Dyn dynamic[DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
 		uint32_t words[CHUNK_WORDS];
 		Elf64_Sym symbols[CHUNK_SYMBOLS];

@@ -55,25 +55,45 @@ static int check_header(struct hs_elf_file *file)
 	return 0;
 }
 
-static bool find_build_id(Elf_Data *notes, char hex[HS_BUILD_ID_HEX_BYTES])
+bool hs_elf_find_build_id(char *notes, size_t bytes, uint64_t align,
+			  char hex[HS_BUILD_ID_HEX_BYTES])
 {
+	Elf_Data data = {
+		.d_buf = notes,
+		.d_size = hs_elf_notes_padded(bytes),
+		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
+		.d_type = align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
+	};
 	size_t at = 0, next, name, id;
 	GElf_Nhdr note;
 
-	if (notes == NULL || notes->d_buf == NULL)
-		return false;
-	while ((next = gelf_getnote(notes, at, &note, &name, &id)) > 0) {
-		const char *text = notes->d_buf;
-
+	/* gelf_getnote() wants the padding of the last note too, which linkers leave out. */
+	memset(notes + bytes, 0, data.d_size - bytes);
+	while ((next = gelf_getnote(&data, at, &note, &name, &id)) > 0) {
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
-		    memcmp(text + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
+		    memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
 		    note.n_descsz > 0) {
-			hs_build_id_format(hex, (const unsigned char *)text + id, note.n_descsz);
+			hs_build_id_format(hex, (const unsigned char *)notes + id, note.n_descsz);
 			return true;
 		}
 		at = next;
 	}
 	return false;
+}
+
+/* Not by elf_getdata_rawchunk(): see base/libelf.c. */
+static bool find_at(struct hs_elf_file *file, uint64_t offset, uint64_t bytes, uint64_t align)
+{
+	char *notes;
+	bool found;
+
+	if (bytes > NOTES_MAX_BYTES)
+		return false;
+	notes = hs_arena_alloc(hs_elf_notes_padded(bytes));
+	found = notes != NULL && hs_elf_file_read(file, notes, bytes, offset) == 0 &&
+		hs_elf_find_build_id(notes, bytes, align, file->build_id);
+	hs_arena_free(notes);
+	return found;
 }
 
 static bool read_section_notes(struct hs_elf_file *file)
@@ -83,40 +103,10 @@ static bool read_section_notes(struct hs_elf_file *file)
 
 	while ((section = elf_nextscn(file->elf, section)) != NULL) {
 		if (gelf_getshdr(section, &header) != NULL && header.sh_type == SHT_NOTE &&
-		    header.sh_size <= NOTES_MAX_BYTES &&
-		    find_build_id(elf_getdata(section, NULL), file->build_id))
+		    find_at(file, header.sh_offset, header.sh_size, header.sh_addralign))
 			return true;
 	}
 	return false;
-}
-
-bool hs_elf_find_build_id(void *notes, size_t bytes, uint64_t align,
-			  char hex[HS_BUILD_ID_HEX_BYTES])
-{
-	Elf_Data data = {
-		.d_buf = notes,
-		.d_size = bytes,
-		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
-		.d_type = align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
-	};
-
-	return find_build_id(&data, hex);
-}
-
-/* Not by elf_getdata_rawchunk(): see base/libelf.c. */
-static bool find_in_segment(struct hs_elf_file *file, const Elf64_Phdr *segment)
-{
-	size_t bytes = segment->p_filesz;
-	void *notes;
-	bool found;
-
-	if (bytes > NOTES_MAX_BYTES)
-		return false;
-	notes = hs_arena_alloc(bytes);
-	found = notes != NULL && hs_elf_file_read(file, notes, bytes, segment->p_offset) == 0 &&
-		hs_elf_find_build_id(notes, bytes, segment->p_align, file->build_id);
-	hs_arena_free(notes);
-	return found;
 }
 
 /* For objects without section headers. */
@@ -128,7 +118,8 @@ static void read_segment_notes(struct hs_elf_file *file)
 	if (elf_getphdrnum(file->elf, &count) != 0 || count > SEGMENTS_MAX)
 		return;
 	for (i = 0; i < count && gelf_getphdr(file->elf, (int)i, &segment) != NULL; i++) {
-		if (segment.p_type == PT_NOTE && find_in_segment(file, &segment))
+		if (segment.p_type == PT_NOTE &&
+		    find_at(file, segment.p_offset, segment.p_filesz, segment.p_align))
 			return;
 	}
 }

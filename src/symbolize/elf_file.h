@@ -85,8 +85,17 @@ size_t hs_elf_file_find_text(const struct hs_elf_file *file);
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);
 
-/* Whether a build id is among a segment's notes, and which.  align: the segment's p_align. */
-bool hs_elf_find_build_id(void *notes, size_t bytes, uint64_t align,
+/* The room that notes take with the padding of the last one, which may be missing. */
+static inline size_t hs_elf_notes_padded(size_t bytes)
+{
+	return (bytes + 7) & ~(size_t)7;
+}
+
+/*
+ * Whether a build id is among a segment's notes, and which.  notes: of these bytes, padded here.
+ * align: the segment's p_align.
+ */
+bool hs_elf_find_build_id(char *notes, size_t bytes, uint64_t align,
 			  char hex[HS_BUILD_ID_HEX_BYTES]);
 
 #endif

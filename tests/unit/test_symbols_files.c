@@ -464,6 +464,25 @@ static void read_build_id(const char *name, char *hex, size_t bytes)
 		pclose(output);
 }
 
+/* Linkers take an id of any length, and do not pad it where it is the last note. */
+static void build_ids_of_any_length(void)
+{
+	static const char *const ids[] = { "0a", "0a1b", "0a1b2c", "0a1b2c3d", "0a1b2c3d4e" };
+
+	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+		struct hs_object object = { .path = path_of("id"), .build_id = ids[i],
+					    .flags = HS_OBJECT_FILE };
+		struct hs_symbols *symbols = NULL;
+		char flags[64];
+
+		snprintf(flags, sizeof flags, "-shared -fPIC -Wl,--build-id=0x%s", ids[i]);
+		if (!build("id", flags))
+			continue;
+		CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
+		hs_symbols_free(symbols);
+	}
+}
+
 static void check_loaded(const char *flags)
 {
 	struct hs_symbols *symbols = NULL;
@@ -530,6 +549,7 @@ int main(void)
 	RUN(relocatable_objects);
 	RUN(the_running_program_is_found);
 	RUN(a_rewritten_file_is_another);
+	RUN(build_ids_of_any_length);
 	RUN(loaded_libraries_without_file);
 	CHECK_INT(hs_arena_used(), used);
 	run("rm -rf %s", directory);
