@@ -186,9 +186,9 @@ static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line
 /*
  * Code of a file that is mapped once more elsewhere, as V8 does with its builtins, has the
  * symbols of the mapping that lies where the ELF image says.  Only images are looked through:
- * some compilers map thousands of pieces of one file.
+ * some compilers map thousands of pieces of one file.  False: there is no such mapping.
  */
-static void describe_copy(const struct scan *scan, struct hs_mapping *copy)
+static bool describe_copy(const struct scan *scan, struct hs_mapping *copy)
 {
 	const struct hs_address_range *range = NULL;
 	uint64_t from = 0;
@@ -202,10 +202,11 @@ static void describe_copy(const struct scan *scan, struct hs_mapping *copy)
 			copy->load_bias = known->load_bias + (copy->start - known->start) -
 					  (copy->offset - known->offset);
 			memcpy(copy->build_id, known->build_id, sizeof copy->build_id);
-			return;
+			return true;
 		}
 		from = range->end;
 	}
+	return false;
 }
 
 /*
@@ -217,6 +218,7 @@ static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 {
 	struct hs_elf_segment span;
 	uint64_t own = scan->program->own_address;
+	bool is_placed;
 
 	*mapping = (struct hs_mapping){
 		.start = line->start,
@@ -240,12 +242,14 @@ static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 		mapping->eh_frame_hdr = image->eh_frame_hdr;
 		mapping->eh_frame_hdr_bytes = image->eh_frame_hdr_bytes;
 		memcpy(mapping->build_id, image->build_id, sizeof mapping->build_id);
+		is_placed = true;
 	} else {
 		image = NULL;
-		if (line->inode != 0)
-			describe_copy(scan, mapping);
+		is_placed = line->inode != 0 && describe_copy(scan, mapping);
 	}
 	mapping->flags = flags_of(scan, line, mapping->path, image != NULL);
+	if (!is_placed && (mapping->flags & HS_MAPPING_FILE) != 0)
+		mapping->flags |= HS_MAPPING_FLAT;
 	if (own != 0 && own >= mapping->start && own < mapping->end)
 		mapping->flags |= HS_MAPPING_OWN;
 	return image != NULL;

@@ -69,7 +69,7 @@ static bool is_same_file(const struct hs_mapping *one, const struct hs_mapping *
 
 static bool may_have_descriptor(const struct hs_mapping *mapping)
 {
-	const unsigned flags = HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT;
+	const unsigned flags = HS_MAPPING_FILE | HS_MAPPING_OWN | HS_MAPPING_HINT | HS_MAPPING_FLAT;
 
 	return (mapping->flags & flags) == HS_MAPPING_FILE;
 }

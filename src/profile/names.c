@@ -31,7 +31,8 @@ static struct hs_object object_of(const struct hs_mapping *mapping)
 		.load_bias = mapping->load_bias,
 		.flags = ((mapping->flags & HS_MAPPING_MAIN) != 0 ? HS_OBJECT_MAIN : 0) |
 			 ((mapping->flags & HS_MAPPING_FILE) != 0 ? HS_OBJECT_FILE : 0) |
-			 ((mapping->flags & HS_MAPPING_HINT) != 0 ? HS_OBJECT_HINT : 0),
+			 ((mapping->flags & HS_MAPPING_HINT) != 0 ? HS_OBJECT_HINT : 0) |
+			 ((mapping->flags & HS_MAPPING_FLAT) != 0 ? HS_OBJECT_FLAT : 0),
 	};
 }
 
@@ -122,11 +123,16 @@ static void note_object(struct hs_names_object *object, const struct hs_symbols 
 	object->debug_version = debug_version(object, mapping);
 }
 
-/* "FILE+0xADDRESS", as the object's own tables count; of memory without a file, the offset. */
-static void name_by_offset(const struct hs_mapping *mapping, struct hs_location *location)
+/*
+ * "FILE+0xADDRESS", as the object's own tables count; of memory without a file, the offset.
+ * symbols: NULL, there are none.
+ */
+static void name_by_offset(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
+			   struct hs_location *location)
 {
 	bool anonymous = (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
-	uint64_t base = anonymous ? mapping->start : mapping->load_bias;
+	uint64_t address =
+		location->address - (anonymous ? mapping->start : mapping->load_bias);
 	const char *path = mapping->path, *slash = strrchr(path, '/');
 	struct hs_shared_name *name = NULL;
 	size_t capacity;
@@ -137,8 +143,9 @@ static void name_by_offset(const struct hs_mapping *mapping, struct hs_location 
 	capacity = strlen(path) + OFFSET_BYTES;
 	text = hs_arena_alloc(capacity);
 	if (text != NULL) {
-		hs_format(text, capacity, "%s+0x%llx", path,
-			  (unsigned long long)(location->address - base));
+		if (symbols != NULL)
+			address = hs_symbols_address(symbols, address);
+		hs_format(text, capacity, "%s+0x%llx", path, (unsigned long long)address);
 		name = hs_shared_name_create(text, NULL);
 	}
 	hs_arena_free(text);
@@ -304,7 +311,7 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		if (!named && symbols != NULL)
 			named = name_by_symbol(symbols, mapping, location, &names->last);
 		if (!named && location->name == NULL)
-			name_by_offset(mapping, location);
+			name_by_offset(symbols, mapping, location);
 		if (is_new && location->system_name == NULL &&
 		    (mapping->flags & HS_MAPPING_ANONYMOUS) == 0)
 			hs_stats_add(names_missing, 1);

@@ -17,6 +17,7 @@ enum hs_object_flags {
 	 * objects are right too, and have addresses from the start of their text.
 	 */
 	HS_OBJECT_HINT = 4,
+	HS_OBJECT_FLAT = 8, /* load_bias takes addresses to offsets into the file: elf_code.h */
 };
 
 /* As in struct hs_mapping. */

@@ -9,6 +9,7 @@
 #include "symbolize/debug_data.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/dynamic_image.h"
+#include "symbolize/elf_code.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/plt.h"
 
@@ -18,6 +19,8 @@
 struct hs_symbols {
 	struct hs_symbol_list list; /* resolved: sorted and disjoint */
 	struct hs_debug_key debug_key; /* path, build_id: not set */
+	bool is_flat;            /* HS_OBJECT_FLAT */
+	struct hs_elf_code code; /* if it is */
 	bool has_dwarf;
 	bool is_partial;
 	/* Open while it is loaded: what is to be given back when libelf fails an assertion. */
@@ -143,6 +146,10 @@ static int load_object(void *context)
 	else
 		result = hs_object_file_open(&symbols->file, load->object);
 	if (result >= 0) {
+		symbols->is_flat =
+			load->object != NULL && (load->object->flags & HS_OBJECT_FLAT) != 0;
+		if (symbols->is_flat)
+			hs_elf_code_read(&symbols->code, &symbols->file);
 		/* Readers of profiles look at the path. */
 		symbols->has_dwarf = result == 0 && hs_elf_file_has_dwarf(&symbols->file);
 		result = read_symbols(load);
@@ -181,6 +188,9 @@ int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *want
 {
 	struct load load = { .object = object, .wanted = wanted, .pauses = pauses };
 
+	/* They are no addresses before the file is open. */
+	if ((object->flags & HS_OBJECT_FLAT) != 0)
+		load.wanted = NULL;
 	return run(&load, out);
 }
 
@@ -216,12 +226,21 @@ size_t hs_symbols_bytes(const struct hs_symbols *symbols)
 	return sizeof *symbols + list->capacity * sizeof *list->symbols + list->names_capacity;
 }
 
+uint64_t hs_symbols_address(const struct hs_symbols *symbols, uint64_t address)
+{
+	if (symbols->is_flat)
+		(void)hs_elf_code_place(&symbols->code, &address);
+	return address;
+}
+
 const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address)
 {
 	const struct hs_symbol_list *list = &symbols->list;
 	size_t low = 0, high = list->count;
 	const struct hs_symbol *symbol;
 
+	if (symbols->is_flat && !hs_elf_code_place(&symbols->code, &address))
+		return NULL;
 	/* The last range that starts at or below address is low - 1. */
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;

@@ -14,7 +14,8 @@
  * size contains that.  The next lower symbol is never taken as a guess.  Of several
  * that contain it the innermost is taken, the one that starts last.
  *
- * The addresses of an ET_REL object (a .o file) are relative to its text section.
+ * The addresses of an ET_REL object (a .o file) are relative to its text section, those of a flat
+ * one (HS_OBJECT_FLAT) are offsets into its file.
  *
  * Threads: profiler threads, each object on one at a time.  Memory: the arena.
  */
@@ -69,6 +70,9 @@ size_t hs_symbols_bytes(const struct hs_symbols *symbols);
  * The text lives as long as symbols.  O(log n).
  */
 const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address);
+
+/* An address as the object's own tables count. */
+uint64_t hs_symbols_address(const struct hs_symbols *symbols, uint64_t address);
 
 /*
  * Whether the object itself (not its debug file), at its path, has DWARF line or debug

@@ -99,6 +99,14 @@ compile deleted known_leaf || not_built deleted
 have_names "deleted" known_leaf -- "$directory/deleted" deleted
 have_names "memfd" first_leaf -- "$directory/opens" memfd "$directory/libfirst.so"
 
+# Where the linker has put the code at other addresses than in the file.
+base=0x3000000
+compile libmapped.so first_leaf -shared -fPIC -DLIBRARY "-Wl,-Ttext-segment=$base" ||
+	not_built libmapped.so
+value=0x$(nm "$directory/libmapped.so" | sed -n 's/ T first_leaf$//p')
+have_names "mapped-by-hand" first_leaf -- \
+	"$directory/opens" mapped "$directory/libmapped.so" $((value - base))
+
 # The kernel executed something else than the file that the program is of, or no file.  Who may
 # read /proc/self/map_files needs no other way to it.
 loader=$(readelf -lW "$directory/pie" | sed -n 's/.*program interpreter: \(.*\)]/\1/p')

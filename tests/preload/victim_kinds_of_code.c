@@ -11,12 +11,14 @@
  *	turns LIBRARY LIBRARY	in one library, then in another in its place
  *	memfd LIBRARY		in a library without a file
  *	jit			in generated code, named by /tmp/perf-PID.map
+ *	mapped LIBRARY OFFSET	in a library's code, which is mapped by hand without the rest
  *	copied TEXT OFFSET	in code copied by hand to COPY_ADDRESS
  *
  * LIBRARY is this file built with -DLIBRARY, TEXT the contents of its .text, in which
- * LEAF is at OFFSET.  LEAF names the function.
+ * LEAF is at OFFSET.  LEAF names the function.  OFFSET of a LIBRARY is LEAF's in the file.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +146,17 @@ static void call_generated(void)
 }
 #endif
 
+static void call_mapped(const char *path, size_t offset)
+{
+	int fd = open(path, O_RDONLY);
+	size_t in_page = offset % 4096;
+	unsigned char *code = mmap(NULL, 4096 * 2, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+				   (off_t)(offset - in_page));
+
+	check(code != MAP_FAILED && close(fd) == 0, path);
+	call_code(code + in_page);
+}
+
 static void call_copied(const char *path, size_t offset)
 {
 	unsigned char *code = map_code(COPY_ADDRESS);
@@ -192,6 +205,8 @@ int main(int argc, char **argv)
 	} else if (strcmp(what, "jit") == 0) {
 		call_generated();
 #endif
+	} else if (strcmp(what, "mapped") == 0) {
+		call_mapped(argv[2], strtoul(argv[3], NULL, 0));
 	} else if (strcmp(what, "copied") == 0) {
 		call_copied(argv[2], strtoul(argv[3], NULL, 0));
 	} else {

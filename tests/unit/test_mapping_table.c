@@ -450,7 +450,7 @@ static void test_code_in_memory_with_a_name(void)
 	CHECK_INT(hs_mapping_store_get(&store, 0)->flags, HS_MAPPING_ANONYMOUS);
 	CHECK(hs_address_set_contains(&index.readable, 0x7f0000400000, 0x1000));
 	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_ANONYMOUS);
-	CHECK_INT(hs_mapping_store_get(&store, 2)->flags, HS_MAPPING_FILE);
+	CHECK_INT(hs_mapping_store_get(&store, 2)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
 	hs_map_index_fini(&index);
 	hs_mapping_store_fini(&store);
 }

@@ -431,6 +431,32 @@ static void the_running_program_is_found(void)
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
 }
 
+/* Code that was mapped by hand is known by its place in the file. */
+static void addresses_that_are_offsets_into_the_file(void)
+{
+	const uint64_t base = 0x3000000;
+	unsigned long long value = 0;
+	struct hs_symbols *symbols;
+	char command[512];
+	FILE *output;
+	int result;
+
+	if (!build("mapped", "-shared -fPIC -Wl,-Ttext-segment=0x3000000"))
+		return;
+	snprintf(command, sizeof command, "nm %s | sed -n 's/ T shown_one$//p'", path_of("mapped"));
+	output = popen(command, "r");
+	CHECK(output != NULL && fscanf(output, "%llx", &value) == 1 && value > base);
+	pclose(output);
+	symbols = load("mapped", HS_OBJECT_FLAT, &result);
+	CHECK_INT(result, 0);
+	if (symbols == NULL)
+		return;
+	CHECK_STR(hs_symbols_find(symbols, value - base), "shown_one");
+	CHECK(hs_symbols_find(symbols, value) == NULL);
+	CHECK_INT(hs_symbols_address(symbols, value - base), value);
+	hs_symbols_free(symbols);
+}
+
 /* Without a build id a file that was written anew is told by its version. */
 static void a_rewritten_file_is_another(void)
 {
@@ -548,6 +574,7 @@ int main(void)
 #endif
 	RUN(relocatable_objects);
 	RUN(the_running_program_is_found);
+	RUN(addresses_that_are_offsets_into_the_file);
 	RUN(a_rewritten_file_is_another);
 	RUN(build_ids_of_any_length);
 	RUN(loaded_libraries_without_file);
