@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Globs of program names: * and ? only.  See options.h.  Runs on any thread.
+ * Globs of program names and paths: * and ? only.  See options.h.  Runs on any thread.
  */
+#include <string.h>
+
 #include "base/options.h"
 
 /* Goes back to the last star only, so the work is at most length(glob) * length(name). */
@@ -28,16 +30,17 @@ static bool glob_matches(const char *glob, const char *end, const char *name)
 	return glob == end;
 }
 
-bool hs_glob_list_matches(const char *globs, const char *name)
+bool hs_glob_list_matches(const char *globs, const char *path)
 {
+	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+
 	if (*globs == '\0')
 		return true;
 	for (;;) {
-		const char *end = globs;
+		const char *end = globs + strcspn(globs, ",");
+		bool is_path = memchr(globs, '/', (size_t)(end - globs)) != NULL;
 
-		while (*end != '\0' && *end != ',')
-			end++;
-		if (end > globs && glob_matches(globs, end, name))
+		if (end > globs && glob_matches(globs, end, is_path ? path : name))
 			return true;
 		if (*end == '\0')
 			return false;

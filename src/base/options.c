@@ -189,7 +189,8 @@ static const struct hs_option option_table[] = {
 	  FIELD(stats), .parse = hs_option_parse_pattern_or_none, .print = hs_option_print_text },
 	{ PREFIX "_CHILDREN", "fork", "none, fork, exec or all", FIELD(children), VALUE(word),
 	  .words = children_words },
-	{ PREFIX "_PROGRAMS", "", "globs of program names, separated by commas, at most 1023 bytes",
+	{ PREFIX "_PROGRAMS", "",
+	  "globs of program names or paths, separated by commas, at most 1023 bytes",
 	  FIELD(programs), VALUE(text) },
 };
 

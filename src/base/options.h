@@ -134,7 +134,10 @@ uint64_t hs_options_heap_interval(const struct hs_options *options, const char *
  */
 bool hs_pattern_is_valid(const char *pattern);
 
-/* Whether name matches one of the comma-separated globs (* and ?).  "" matches all. */
-bool hs_glob_list_matches(const char *globs, const char *name);
+/*
+ * Whether a program matches one of the comma-separated globs (* and ?): one with a slash its path,
+ * one without the last part of that.  "" matches all.
+ */
+bool hs_glob_list_matches(const char *globs, const char *path);
 
 #endif

@@ -45,31 +45,31 @@ static int64_t root_of(char **environment)
 	return 0;
 }
 
-/* The program may be known by its link (redis-server) or by its file (redis-check-rdb). */
-static bool program_is_wanted(void)
+/* By what was executed, perhaps a link (redis-server), or by its file (redis-check-rdb). */
+static bool program_is_wanted(const char *path)
 {
 	char target[1024];
 	ssize_t length = hs_sys_readlink("/proc/self/exe", target, sizeof target - 1);
 
-	if (hs_glob_list_matches(hs_options.programs, hs_session.program))
+	if (hs_glob_list_matches(hs_options.programs, path))
 		return true;
 	if (length <= 0)
 		return false;
 	target[length] = '\0';
-	return hs_glob_list_matches(hs_options.programs, base_name(target));
+	return hs_glob_list_matches(hs_options.programs, target);
 }
 
 enum hs_verdict hs_process_decide(char **environment)
 {
-	const char *name = (const char *)getauxval(AT_EXECFN);
+	const char *given = (const char *)getauxval(AT_EXECFN);
+	const char *path = given != NULL ? given : "unknown";
 	int64_t root = root_of(environment);
 
-	hs_format(hs_session.program, sizeof hs_session.program, "%s",
-		  name != NULL ? base_name(name) : "unknown");
+	hs_format(hs_session.program, sizeof hs_session.program, "%s", base_name(path));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
 	hs_session.executed = root == hs_sys_getpid();
-	if (getauxval(AT_SECURE) != 0 || hs_options.mode == HS_MODE_OFF || !program_is_wanted())
+	if (getauxval(AT_SECURE) != 0 || hs_options.mode == HS_MODE_OFF || !program_is_wanted(path))
 		return HS_VERDICT_PASS;
 	if (hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0)
 		return HS_VERDICT_PASS;

@@ -112,6 +112,9 @@ nothing_left
 try programs_match HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=other,victim_pr?c*'
 expect_silence
 expect_profiles 1
+try path_match HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=/no/*,/*/victim_process'
+expect_silence
+expect_profiles 1
 
 # Messages.
 try info HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info

@@ -20,6 +20,13 @@ static void test_globs(void)
 	CHECK(hs_glob_list_matches("*", ""));
 	CHECK(hs_glob_list_matches("*", "x"));
 	CHECK(hs_glob_list_matches("*ab*ba", "xabab-abba"));
+	CHECK(hs_glob_list_matches("srv", "/opt/x/srv"));
+	CHECK(!hs_glob_list_matches("*opt*", "/opt/x/srv"));
+	CHECK(hs_glob_list_matches("a,/opt/x/srv", "/opt/x/srv"));
+	CHECK(hs_glob_list_matches("/opt/*,a", "/opt/x/srv"));
+	CHECK(!hs_glob_list_matches("/opt/srv", "/opt/x/srv"));
+	CHECK(!hs_glob_list_matches("/opt,x/srv", "/opt/x/srv"));
+	CHECK(!hs_glob_list_matches("*/srv", "srv"));
 	CHECK(!hs_glob_list_matches("*ab*bc", "xabab-abba"));
 	CHECK(hs_glob_list_matches("a**b", "ab"));
 	CHECK(!hs_glob_list_matches("[a]", "a"));

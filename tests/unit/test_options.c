@@ -392,8 +392,8 @@ static void test_texts_that_are_too_long(void)
 		{ "OUTPUT", "expected the path of a file, at most 1023 bytes, with %p, %e, %h, %t, "
 			    "%n, %r or %%); using %e.%p.%n.heap.pb.gz" },
 		{ "LOGFILE", "expected the path of a file, at most 1023 bytes); ignored" },
-		{ "PROGRAMS", "expected globs of program names, separated by commas, at most 1023 "
-			      "bytes); ignored" },
+		{ "PROGRAMS", "expected globs of program names or paths, separated by commas, at "
+			      "most 1023 bytes); ignored" },
 	};
 
 	for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
