@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The dynamic symbols of an object that is loaded, from its image in memory: for objects
- * whose file is out of reach (memfd, deleted libraries).
+ * whose file is out of reach (memfd, deleted libraries) or has no section headers.
  *
  * The image is read with hs_sys_read_memory_all(), never dereferenced, and is untrusted.  It
  * counts only if it has the build id that the object had, since by now something else may

@@ -107,15 +107,7 @@ static int read_tables(struct hs_symbols *symbols, struct hs_symbol_table *table
 	return result;
 }
 
-static int read_symbols(struct load *load)
-{
-	struct hs_symbol_table tables[TABLES_MAX];
-	size_t count = find_tables(load, tables);
-
-	return count > 0 ? read_tables(load->symbols, tables, count) : 0;
-}
-
-/* In place of the file, whose opening failed with result. */
+/* In place of the file, which has no tables or whose opening failed with result. */
 static int read_image(struct load *load, int result)
 {
 	struct hs_symbol_list *list = &load->symbols->list;
@@ -124,6 +116,16 @@ static int read_image(struct load *load, int result)
 	if (hs_dynamic_image_read(list, load->object) == 0)
 		result = hs_symbol_list_resolve(list);
 	return result;
+}
+
+static int read_symbols(struct load *load)
+{
+	struct hs_symbol_table tables[TABLES_MAX];
+	size_t count = find_tables(load, tables);
+
+	if (count > 0)
+		return read_tables(load->symbols, tables, count);
+	return load->object != NULL ? read_image(load, 0) : 0;
 }
 
 static int close_files(void *context)

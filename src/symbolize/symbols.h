@@ -7,7 +7,8 @@
  * that of its separate debug file (debug_file.h), the larger of them; where there is neither,
  * that in .gnu_debugdata; .dynsym, since a stripped library still has names there that the
  * others may lack; the slots of procedure linkage tables (plt.h).  If there is no file to
- * be had, the dynamic symbols in memory (dynamic_image.h).
+ * be had, or there are no tables in it (no section headers), the dynamic symbols in memory
+ * (dynamic_image.h).
  *
  * A symbol names an address only if it contains it: value <= address < value +
  * size; a symbol without a size names only its own address, and only if none with a

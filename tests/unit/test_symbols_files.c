@@ -542,6 +542,47 @@ static void check_loaded(const char *flags)
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 }
 
+/* As some strippers leave them: there is nothing in the file to find a table by. */
+static void drop_section_headers(const char *name)
+{
+	ElfW(Ehdr) header;
+	int fd = open(path_of(name), O_RDWR | O_CLOEXEC);
+
+	CHECK_INT(pread(fd, &header, sizeof header, 0), sizeof header);
+	header.e_shoff = 0;
+	header.e_shnum = header.e_shstrndx = 0;
+	CHECK_INT(pwrite(fd, &header, sizeof header, 0), sizeof header);
+	close(fd);
+}
+
+static void loaded_libraries_without_section_headers(void)
+{
+	struct hs_object object = { .flags = HS_OBJECT_FILE };
+	struct hs_symbols *symbols = NULL;
+	struct link_map *map;
+	char hex[128];
+	void *library;
+
+	if (!build("library", "-shared -fPIC"))
+		return;
+	CHECK(run("cp library headless"));
+	drop_section_headers("headless");
+	library = dlopen(path_of("headless"), RTLD_NOW | RTLD_LOCAL);
+	CHECK(library != NULL && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
+	if (library == NULL)
+		return;
+	read_build_id("library", hex, sizeof hex);
+	object.path = path_of("headless");
+	object.load_bias = map->l_addr;
+	object.build_id = hex;
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
+	CHECK_INT(compare(symbols,
+			  "nm -S library | awk '$4 ~ /^shown_/ { print $1, $2, $4 }'", true),
+		  2);
+	hs_symbols_free(symbols);
+	dlclose(library);
+}
+
 static void loaded_libraries_without_file(void)
 {
 	check_loaded("-shared -fPIC");
@@ -577,6 +618,7 @@ int main(void)
 	RUN(addresses_that_are_offsets_into_the_file);
 	RUN(a_rewritten_file_is_another);
 	RUN(build_ids_of_any_length);
+	RUN(loaded_libraries_without_section_headers);
 	RUN(loaded_libraries_without_file);
 	CHECK_INT(hs_arena_used(), used);
 	run("rm -rf %s", directory);
