@@ -62,7 +62,7 @@ void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *s
 	 */
 	if (snapshot_lag(watch) < 0 ||
 	    (hs_closes_under_way(snapshot->closes) && !is_older(watch, snapshot->number)) ||
-	    (has_opened(watch) && has_rested(watch)))
+	    ((has_opened(watch) || watch->has_code_by_hand) && has_rested(watch)))
 		refresh(watch);
 }
 
@@ -71,6 +71,14 @@ static bool may_refresh(const struct hs_map_watch *watch)
 	return hs_mapping_table_generation(watch->table) == 0 ||
 	       watch->refreshes_in_vain < REFRESHES_IN_VAIN || has_opened(watch) ||
 	       has_rested(watch);
+}
+
+static void note_code_by_hand(struct hs_map_watch *watch, uint32_t id)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(watch->table, id);
+
+	if (mapping != NULL && (mapping->flags & HS_MAPPING_FLAT) != 0)
+		watch->has_code_by_hand = true;
 }
 
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
@@ -85,7 +93,9 @@ uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
 		    hs_mapping_table_find_recorded(watch->table, address) != HS_MAPPING_NONE)
 			watch->refreshes_in_vain = 0;
 	}
-	return hs_mapping_table_find(watch->table, address);
+	id = hs_mapping_table_find(watch->table, address);
+	note_code_by_hand(watch, id);
+	return id;
 }
 
 bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id)

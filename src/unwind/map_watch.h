@@ -6,7 +6,8 @@
  * The maps are read again before a snapshot is looked at that was taken since they were read,
  * and after a library was closed or while one was; and when a pc is in no mapping, unless
  * that has been in vain several times in a row: then not before twenty times as long has gone
- * by as it took, or a library has been opened.
+ * by as it took, or a library has been opened.  As often they are read where code was found that
+ * the program has mapped by itself: no close tells when that goes.
  *
  * Threads: the unwinding worker.  Memory: the table's.  Reads /proc/self/maps.
  */
@@ -25,6 +26,7 @@ struct hs_map_watch {
 	uint64_t numbers_before;    /* snapshots with these were taken before the maps were read */
 	uint64_t refresh_again_ns;  /* monotonic time before which a miss does not refresh */
 	unsigned refreshes_in_vain; /* on a miss, in a row */
+	bool has_code_by_hand;      /* HS_MAPPING_FLAT */
 	uint32_t closes_over;       /* of the snapshot that is unwound */
 	uint32_t closes_unwaited;
 };

@@ -174,6 +174,7 @@ static void test_newer_snapshot(void)
 
 	begin();
 	code = replace_found(&id);
+	watch.refresh_again_ns = UINT64_MAX;
 	follow(0);
 	CHECK_INT(find(code), id);
 	hs_close_begins();
@@ -200,17 +201,44 @@ static void test_newer_library(void)
 
 	begin();
 	code = replace_found(&id);
+	watch.has_code_by_hand = false;
 	watch.refresh_again_ns = 0;
 	atomic_fetch_add(&hs_library_opens, 1);
 	follow(0);
 	CHECK(find(code) != HS_MAPPING_NONE && find(code) != id);
 	before = reads();
+	watch.has_code_by_hand = false;
 	watch.refresh_again_ns = 0;
 	follow(0);
 	CHECK_INT(reads(), before);
 	/* A program that opens all the time does not keep the worker busy. */
 	watch.refresh_again_ns = UINT64_MAX;
 	atomic_fetch_add(&hs_library_opens, 1);
+	follow(0);
+	CHECK_INT(reads(), before);
+	munmap(code, PAGE);
+	end();
+}
+
+/* The same without a library: nobody tells when code goes that the program has mapped itself. */
+static void test_code_mapped_by_hand(void)
+{
+	unsigned char *code;
+	uint64_t before;
+	uint32_t id;
+
+	begin();
+	CHECK(find((const void *)(uintptr_t)&test_miss) != HS_MAPPING_NONE);
+	before = reads();
+	watch.refresh_again_ns = 0;
+	follow(0);
+	CHECK_INT(reads(), before);
+	code = replace_found(&id);
+	watch.refresh_again_ns = 0;
+	follow(0);
+	CHECK(find(code) != HS_MAPPING_NONE && find(code) != id);
+	before = reads();
+	watch.refresh_again_ns = UINT64_MAX;
 	follow(0);
 	CHECK_INT(reads(), before);
 	munmap(code, PAGE);
@@ -396,6 +424,7 @@ int main(void)
 	RUN(test_misses_in_vain);
 	RUN(test_newer_snapshot);
 	RUN(test_newer_library);
+	RUN(test_code_mapped_by_hand);
 	RUN(test_many_while_closing);
 	RUN(test_while_closing);
 	RUN(test_older_snapshot);
