@@ -19,7 +19,8 @@ bool hs_line_is_device(const char *name)
 
 bool hs_line_is_memory(const struct hs_proc_maps_line *line, const char *name)
 {
-	if (line->inode == 0 || starts_with(name, "/memfd:") || strcmp(name, "/dev/zero") == 0)
+	if (line->inode == 0 || starts_with(name, "/memfd:") || strcmp(name, "/dev/zero") == 0 ||
+	    starts_with(name, "[anon_shmem:"))
 		return true;
 	/* The kernel says so of these, which never had a name in a directory. */
 	return line->deleted && (starts_with(name, huge_pages) || starts_with(name, "/SYSV"));

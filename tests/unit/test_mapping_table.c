@@ -428,8 +428,9 @@ static void test_text_moved_to_huge_pages(void)
 }
 
 /*
- * Huge pages that are no file's text, and System V shared memory, hold generated code: it is
- * readable as any code, and there is no file to be read.
+ * Huge pages that are no file's text, and shared memory with a name of System V or one that the
+ * program has given it, hold generated code: it is readable as any code, and there is no file to
+ * be read.
  */
 static void test_code_in_memory_with_a_name(void)
 {
@@ -439,7 +440,9 @@ static void test_code_in_memory_with_a_name(void)
 				   "7f0000400000-7f0000401000 r-xs 00000000 00:01 25 "
 				   "/SYSV00000000 (deleted)\n"
 				   "7f0000600000-7f0000601000 r-xp 00000000 08:01 26 "
-				   "/SYSV00000000\n";
+				   "/SYSV00000000\n"
+				   "7f0000800000-7f0000801000 r-xs 00000000 00:01 27 "
+				   "[anon_shmem:v8: code]\n";
 	static struct hs_map_index index, none;
 	static struct hs_mapping_store store;
 	uint64_t skipped;
@@ -451,6 +454,7 @@ static void test_code_in_memory_with_a_name(void)
 	CHECK(hs_address_set_contains(&index.readable, 0x7f0000400000, 0x1000));
 	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_ANONYMOUS);
 	CHECK_INT(hs_mapping_store_get(&store, 2)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
+	CHECK_INT(hs_mapping_store_get(&store, 3)->flags, HS_MAPPING_ANONYMOUS);
 	hs_map_index_fini(&index);
 	hs_mapping_store_fini(&store);
 }
