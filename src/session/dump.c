@@ -70,6 +70,15 @@ static void describe_counts(char *text, size_t capacity)
 #undef DESCRIBE_HEAPS
 }
 
+/* The interval by the settings; of all heaps together malloc's, if that is sampled. */
+static uint64_t period(uint32_t peak_heap)
+{
+	uint32_t heap = peak_heap != HS_HEAP_NONE ? peak_heap : HS_HEAP_MALLOC;
+
+	return hs_heaps[heap].asked_bytes != 0 ? hs_heaps[heap].asked_bytes
+					       : hs_options.interval_bytes;
+}
+
 static void describe(struct comments *comments, struct hs_view *view,
 		     const struct hs_dump_name *name, bool hides_program)
 {
@@ -90,12 +99,15 @@ static void describe(struct comments *comments, struct hs_view *view,
 		 atomic_load_explicit(&hs_epoch, memory_order_relaxed) == 0)
 		hs_format(comments->memory, sizeof comments->memory, "%s",
 			  "empty: sampling was not switched on");
+	else if (view->row_count == 0 && hs_heaps[HS_HEAP_MALLOC].asked_bytes == 0)
+		hs_format(comments->memory, sizeof comments->memory, "%s",
+			  "empty: nothing was sampled, malloc is not to be sampled");
 	else if (view->row_count == 0)
 		hs_format(comments->memory, sizeof comments->memory,
 			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
 			  "average",
 			  (unsigned long long)hs_stats_get(allocated_bytes),
-			  (unsigned long long)hs_options.interval_bytes);
+			  (unsigned long long)view->period_bytes);
 	else
 		hs_format(comments->memory, sizeof comments->memory,
 			  "profiler_memory=%zu resident=%llu current_interval=%llu",
@@ -251,7 +263,7 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 	int error;
 
 	hs_producer_bound_delta(session->producer, rows);
-	*view = (struct hs_view){.period_bytes = hs_options.interval_bytes};
+	*view = (struct hs_view){.period_bytes = period(peak_heap)};
 	set_times(view, hs_sys_realtime_ns(), peak_heap);
 	*out = hs_snapshot_create(session->producer, session->table, &hs_options, peak_heap,
 				  hs_threads_pause, NULL, view);

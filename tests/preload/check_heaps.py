@@ -5,6 +5,7 @@
     check_heaps.py sums FILE HEAP:SITE=O,B,O,B...   the sums of all sites there are; malloc's is ""
     check_heaps.py near FILE TRUTH PERCENT          TRUTH: lines of HEAP:SITE BYTES IN-USE
     check_heaps.py freed FILE HEAP                  something was allocated, nothing is in use
+    check_heaps.py period FILE BYTES                what is said to be the interval
 """
 import sys
 
@@ -52,6 +53,12 @@ def command_freed(path, heap):
     for row in rows:
         if row["values"][2] or row["values"][3]:
             yield "%s: in use: %s" % (path, row)
+
+
+def command_period(path, wanted):
+    period = read_profile(path).period
+    if period != int(wanted):
+        yield "%s: the period is %d, not %s" % (path, period, wanted)
 
 
 if __name__ == "__main__":

@@ -53,6 +53,17 @@ expect_status 0
 expect_silence
 check check_profile.py comment "$out"/*.heap.pb.gz 'sampling was not switched on'
 
+# Nor where malloc is not to be sampled, which is said too.
+run_profiled excluded HEAPSAMPLE_HEAPS=malloc=0 -- "$victims/victim_exact"
+expect_status 0
+expect_silence
+check check_profile.py comment "$out"/*.heap.pb.gz 'malloc is not to be sampled'
+
+# The period is the interval of what the profile is of: malloc, or the heap of a peak.
+run_profiled period HEAPSAMPLE_PEAK=1 "HEAPSAMPLE_HEAPS=malloc=7,pool=3" -- "$heaps" exact
+check check_heaps.py period "$out"/*.0001.heap.pb.gz 7
+check check_heaps.py period "$out"/*.peak-pool.heap.pb.gz 3
+
 # A signal switches it on; the next one is for a profile.
 start_profiled signal HEAPSAMPLE_ACTIVE=0 HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SIGNAL=USR2 \
 	HEAPSAMPLE_LOG=info -- "$victims/victim_service"
