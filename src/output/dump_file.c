@@ -210,16 +210,21 @@ static int make_names(struct hs_dump_file *file, const char *path)
 	return temporary.full ? -ENAMETOOLONG : 0;
 }
 
-/* Remember which file was created at path; on failure it is gone.  0 or -errno. */
-static int identify(struct hs_dump_file *file, const char *path)
+/*
+ * Remember which file was created at path, if file->fd is not what its open() has failed with.
+ * 0 or -errno: then the file is gone.
+ */
+static int opened(struct hs_dump_file *file, const char *path)
 {
 	struct stat created;
-	int error = hs_sys_fstat(file->fd, &created);
+	int fd = file->fd, error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
 
 	if (error != 0) {
-		hs_sys_close(file->fd);
-		hs_sys_unlink(path);
 		file->fd = -1;
+		if (fd >= 0) {
+			hs_sys_close(fd);
+			hs_sys_unlink(path);
+		}
 		return error;
 	}
 	file->device = created.st_dev;
@@ -227,21 +232,22 @@ static int identify(struct hs_dump_file *file, const char *path)
 	return 0;
 }
 
-/* A descriptor that a program has not chosen for itself, if it can be had. */
-static int moved_up(int fd)
+/* To a descriptor that a program has not chosen for itself, if it can be had. */
+static void move_up(struct hs_dump_file *file)
 {
+	int fd = file->fd;
 	struct rlimit most;
 	long moved;
 
 	if (hs_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&most, 0, 0) != 0 ||
 	    most.rlim_cur <= KEPT_BELOW_LIMIT)
-		return fd;
+		return;
 	moved = most.rlim_cur < KEPT_FD_MAX ? (long)most.rlim_cur : KEPT_FD_MAX;
 	moved = hs_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, moved - KEPT_BELOW_LIMIT, 0, 0, 0);
 	if (moved < 0)
-		return fd;
+		return;
+	file->fd = (int)moved;
 	hs_sys_close(fd);
-	return (int)moved;
 }
 
 /* /dev/stdout and its like, whatever they lead to now. */
@@ -266,18 +272,19 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
-	int fd;
 
-	file->fd = -1;
+	file->fd = file->directory = -1;
 	if (error != 0)
 		return error;
-	fd = hs_sys_open(file->path, flags, 0600);
-	if (fd == -EEXIST && hs_dump_file_look(file->path) == 0 && hs_sys_unlink(file->path) == 0)
-		fd = hs_sys_open(file->path, flags, 0600);
-	if (fd < 0)
-		return fd;
-	file->fd = moved_up(fd);
-	return identify(file, file->path);
+	file->fd = hs_sys_open(file->path, flags, 0600);
+	if (file->fd == -EEXIST && hs_dump_file_look(file->path) == 0 &&
+	    hs_sys_unlink(file->path) == 0)
+		file->fd = hs_sys_open(file->path, flags, 0600);
+	error = opened(file, file->path);
+	/* Which may take a while: the table of descriptors grows. */
+	if (error == 0)
+		move_up(file);
+	return error;
 }
 
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)
@@ -285,7 +292,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
 
-	file->fd = -1;
+	file->fd = file->directory = -1;
 	if (error == 0 && hs_dump_file_look(file->path) == -EEXIST)
 		error = -EEXIST;
 	if (error != 0)
@@ -293,12 +300,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	file->fd = hs_sys_open(file->temporary, flags, 0600);
 	if (file->fd == -EEXIST && hs_sys_unlink(file->temporary) == 0)
 		file->fd = hs_sys_open(file->temporary, flags, 0600);
-	if (file->fd < 0) {
-		error = file->fd;
-		file->fd = -1;
-		return error;
-	}
-	return identify(file, file->temporary);
+	return opened(file, file->temporary);
 }
 
 bool hs_dump_file_is_ours(const struct hs_dump_file *file)
@@ -307,13 +309,6 @@ bool hs_dump_file_is_ours(const struct hs_dump_file *file)
 
 	return file->fd >= 0 && hs_sys_fstat(file->fd, &now) == 0 &&
 	       now.st_dev == file->device && now.st_ino == file->inode;
-}
-
-void hs_dump_file_forget(struct hs_dump_file *file)
-{
-	if (hs_dump_file_is_ours(file))
-		hs_sys_close(file->fd);
-	file->fd = -1;
 }
 
 /* The directory that the file was created in; another may have come to its path.  Or -errno. */
@@ -338,6 +333,18 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *te
 	       now.st_dev == file->device && now.st_ino == file->inode;
 }
 
+void hs_dump_file_forget(struct hs_dump_file *file)
+{
+	if (hs_dump_file_is_ours(file))
+		hs_sys_close(file->fd);
+	/* If it still is what it was: the file is in it, under either name. */
+	if (file->directory >= 0 &&
+	    (is_in(file, file->directory, last_component(file->temporary)) ||
+	     is_in(file, file->directory, last_component(file->path))))
+		hs_sys_close(file->directory);
+	file->fd = file->directory = -1;
+}
+
 /*
  * Give it its name, or (is_complete false) remove it.  Nothing of another directory is touched.
  * Where the program has left no descriptor for the directory, by the whole paths: they are not
@@ -345,19 +352,21 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *te
  */
 static int leave(struct hs_dump_file *file, bool is_complete)
 {
-	int opened = open_directory(file), error = -ESTALE;
-	bool by_path = opened == -EMFILE || opened == -ENFILE;
-	int directory = by_path ? AT_FDCWD : opened;
+	int directory = file->directory = open_directory(file), error = -ESTALE;
+	bool by_path = directory == -EMFILE || directory == -ENFILE;
 	const char *temporary = by_path ? file->temporary : last_component(file->temporary);
 	const char *path = by_path ? file->path : last_component(file->path);
 
-	if (opened < 0 && !by_path)
-		return opened;
+	if (directory < 0 && !by_path)
+		return directory;
+	if (by_path)
+		directory = AT_FDCWD;
 	if (is_in(file, directory, temporary))
 		error = is_complete ? hs_sys_rename(directory, temporary, path)
 				    : hs_sys_unlink_in(directory, temporary);
 	if (!by_path)
 		hs_sys_close(directory);
+	file->directory = -1;
 	return error;
 }
 

@@ -9,7 +9,7 @@
  * path; if that leads elsewhere by then, the file is given up.
  *
  * Threads: the producer; names are made at start-up too.  Memory: none.  Descriptors: one while
- * open.
+ * open; one of the directory at the end.
  */
 #ifndef HS_OUTPUT_DUMP_FILE_H
 #define HS_OUTPUT_DUMP_FILE_H
@@ -58,6 +58,7 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 
 struct hs_dump_file {
 	int fd;       /* -1: closed */
+	int directory; /* it is being given its name in this one, or removed from it; else -1 */
 	dev_t device; /* of the file, with inode */
 	ino_t inode;
 	char path[HS_PATH_BYTES]; /* absolute, so that a chdir() of the program does no harm */
@@ -92,7 +93,10 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path);
  */
 bool hs_dump_file_is_ours(const struct hs_dump_file *file);
 
-/* Let go of the descriptor only: in a forked child, the file is the parent's. */
+/*
+ * Let go of the descriptors only: in a forked child, the file is the parent's.  The fork may have
+ * come in the middle of any of these functions.
+ */
 void hs_dump_file_forget(struct hs_dump_file *file);
 
 /*

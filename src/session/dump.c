@@ -24,6 +24,7 @@
 #include "session/cpu_guard.h"
 #include "session/process_memory.h"
 #include "session/session_state.h"
+#include "session/unlocked_file.h"
 
 /*
  * Rows of a file of differences, at most, where there is no memory for all; by halves as few as
@@ -166,15 +167,10 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 	int error = hs_dump_name_expand(hs_options.output, name, path, HS_PATH_BYTES);
 
 	if (error == 0)
-		error = hs_dump_file_open(&dump_file, path);
+		error = hs_unlocked_file_open(&dump_file, path);
 	if (error != 0)
 		return error;
-	error = write_file(view);
-	if (error == 0)
-		error = hs_dump_file_commit(&dump_file);
-	else
-		hs_dump_file_discard(&dump_file);
-	return error;
+	return hs_unlocked_file_end(&dump_file, write_file(view));
 }
 
 /*

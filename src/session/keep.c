@@ -23,8 +23,12 @@ static uint64_t kept_files, kept_bytes;
 static void remove_oldest(void)
 {
 	struct kept *file = oldest;
-	int error = hs_sys_unlink(file->path);
+	int error;
 
+	/* It may wait for a disk. */
+	hs_lock_hand_over(&hs_session.producer_batch);
+	error = hs_sys_unlink(file->path);
+	hs_lock_acquire(&hs_session.producer_batch);
 	if (error < 0 && error != -ENOENT)
 		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", file->path, -error);
 	oldest = file->next;

@@ -15,6 +15,7 @@
 #include "sample/sampler.h"
 #include "session/process_memory.h"
 #include "session/session_state.h"
+#include "session/unlocked_file.h"
 
 static struct hs_dump_file stats_file = {.fd = -1};
 
@@ -92,16 +93,11 @@ static int write_unlocked(void *unused, const void *text, size_t bytes)
 static int write_named(const char *path, const struct hs_stats_report *report)
 {
 	const struct hs_byte_sink sink = {.write = write_unlocked};
-	int error = hs_dump_file_open(&stats_file, path);
+	int error = hs_unlocked_file_open(&stats_file, path);
 
 	if (error != 0)
 		return error;
-	error = hs_stats_json(report, &sink);
-	if (error == 0)
-		error = hs_dump_file_commit(&stats_file);
-	else
-		hs_dump_file_discard(&stats_file);
-	return error;
+	return hs_unlocked_file_end(&stats_file, hs_stats_json(report, &sink));
 }
 
 void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,

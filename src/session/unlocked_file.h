@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A whole file is opened, and gets its name, while producer_batch is let go, as it is for each
+ * write to it: all of these may wait for a disk or a server, and a fork is not to.  A child that
+ * is forked meanwhile lets go of what is open, by hs_dump_file_forget().
+ *
+ * Threads: the producer, with producer_batch.
+ */
+#ifndef HS_SESSION_UNLOCKED_FILE_H
+#define HS_SESSION_UNLOCKED_FILE_H
+
+#include "base/lock.h"
+#include "output/dump_file.h"
+#include "session/session_state.h"
+
+static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *path)
+{
+	int error;
+
+	hs_lock_hand_over(&hs_session.producer_batch);
+	error = hs_dump_file_open(file, path);
+	hs_lock_acquire(&hs_session.producer_batch);
+	return error;
+}
+
+/* It is complete, or there was an error, which is returned. */
+static inline int hs_unlocked_file_end(struct hs_dump_file *file, int error)
+{
+	hs_lock_hand_over(&hs_session.producer_batch);
+	if (error == 0)
+		error = hs_dump_file_commit(file);
+	else
+		hs_dump_file_discard(file);
+	hs_lock_acquire(&hs_session.producer_batch);
+	return error;
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A fork while a file is being opened, gets its name, or goes: that may take as long as a disk has
+ * other work, so the fork does not wait for it.  The child has no descriptor of it.
+ */
+#include "held_session.h"
+
+#include <fcntl.h>
+
+#define DESCRIPTORS 1024
+
+static _Atomic int passing; /* how many of the calls are not held */
+
+static long hold_later(long number)
+{
+	if (number == atomic_load(&held_call) && atomic_load(&passing) > 0 &&
+	    hs_sys_gettid() == atomic_load(&hs_session.tids[PRODUCER])) {
+		atomic_fetch_sub(&passing, 1);
+		return 0;
+	}
+	return hold_there(number);
+}
+
+static int count_descriptors(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < DESCRIPTORS; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void *ask(void *unused)
+{
+	(void)hs_session_dump(NULL, 0);
+	return unused;
+}
+
+/* The producer is held at the call, but for the first ones, when it is asked to write. */
+static void fork_at(long call, int first, const char *setting)
+{
+	int before = count_descriptors(), status = 0;
+	pthread_t thread;
+	pid_t child;
+
+	start(setting);
+	atomic_store(&passing, first);
+	hold(PRODUCER, call);
+	atomic_store(&hs_sys_fault, hold_later);
+	sample(1, true);
+	thread = run(ask, NULL);
+	WAIT_UNTIL(is_held);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		CHECK(hs_session_is_active());
+		CHECK_INT(count_descriptors(), before);
+		/* And it has a profile of its own. */
+		atomic_store(&hs_sys_fault, NULL);
+		sample(1, true);
+		hs_session_finish();
+		CHECK(atomic_load(&hs_session.finished) != 0);
+		CHECK_INT(hs_stats_get(dump_failures), 0);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
+/* The temporary file of another process with this id is in the way. */
+static void profile_is_opened(void)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof path, "%s/.%d.0001.call.tmp", scratch, (int)getpid());
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CHECK(fd >= 0);
+	close(fd);
+	fork_at(SYS_unlinkat, 0, NULL);
+}
+
+static void profile_gets_its_name(void)
+{
+	fork_at(SYS_renameat2, 0, NULL);
+}
+
+static void statistics_get_their_name(void)
+{
+	char setting[128];
+
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_STATS=%s/%%p.stats", scratch);
+	fork_at(SYS_renameat2, 1, setting);
+}
+
+static void stream_is_opened(void)
+{
+	char setting[128];
+
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_STREAM=%s/%%p.stream", scratch);
+	fork_at(SYS_fcntl, 0, setting);
+}
+
+static const struct held_case cases[] = {
+	{"profile_is_opened", profile_is_opened},
+	{"profile_gets_its_name", profile_gets_its_name},
+	{"statistics_get_their_name", statistics_get_their_name},
+	{"stream_is_opened", stream_is_opened},
+};
+
+int main(int argc, char **argv)
+{
+	return run_cases(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
+}
