@@ -79,14 +79,14 @@ void hs_heap_follow(void)
 	uint32_t before;
 
 	atomic_fetch_add(&changes, 1);
-	/* Whoever has stored what was no longer true sees that there was a change, and repeats. */
+	/* If the heaps change meanwhile, what is stored may be out of date: repeat. */
 	do {
 		before = atomic_load(&changes);
 		atomic_store(&hs_heap_least_interval, least_interval());
 	} while (atomic_load(&changes) != before);
 }
 
-/* A number that is free: the one that a heap of this name had, or a new one. */
+/* The number that an earlier heap of this name had, or a new one. */
 static uint32_t find_number(const char *name, int *error)
 {
 	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++) {
@@ -146,7 +146,7 @@ void hs_heap_gone(uint32_t heap)
 void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight)
 {
 	struct hs_lost *lost = &hs_heaps[heap].lost;
-	/* Rounded: cut off, the sum would be short by half a byte per sample. */
+	/* Rounded: truncated, the sum would be short by half a byte per sample. */
 	unsigned __int128 bytes =
 		((unsigned __int128)weight * size + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
 

@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "sample/recorder.h"
 
-/* What the kernel takes for a set of signals. */
+/* The size of the kernel's signal set. */
 #define KERNEL_MASK_BYTES 8
 
 static void set_signal_mask(const uint64_t *mask, uint64_t *old)
@@ -25,10 +25,10 @@ int hs_hint_record_put(struct hs_ring *ring, enum hs_record_kind kind, uint64_t 
 	uint64_t mask = 0, open = 0;
 	struct hs_record *record;
 
-	/* What is known of pcs may not hold for samples after this: the worker resolves them. */
+	/* Known pcs may be wrong for samples after this: from now on the worker resolves all. */
 	atomic_store_explicit(&hs_recorder.known_pcs, NULL, memory_order_relaxed);
 	set_signal_mask(&all, &mask);
-	/* With its tid, should the thread be killed before it commits. */
+	/* With its tid, in case the thread is killed before it commits. */
 	record = hs_ring_reserve(ring, sizeof *record + path_bytes + 1, HS_RING_KEPT,
 				 (uint32_t)hs_sys_gettid(), 0, &open);
 	if (record != NULL) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is known about pcs.  Written by the unwinding worker.  See known_pcs.h. */
+/* The cache of known pcs: the unwinding worker's side.  See known_pcs.h. */
 #include "sample/known_pcs.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 #define CACHE_LINE 64u
 
-/* Of the sets' number the logarithm: in the first table, and how much more in each after it. */
+/* The logarithm of the number of sets of the first table, and what each further one adds to it. */
 #define FIRST_SETS_LG 7
 #define GROWTH_LG 2
 
@@ -21,7 +21,7 @@ _Static_assert(CACHE_LINE % sizeof(struct hs_known_pc) == 0, "each is in one cac
 _Static_assert(WORDS == 4 && HS_KNOWN_PC_STAMPED == 1 && offsetof(struct hs_pc, pc) == 0,
 	       "as hs_known_pcs_find() copies it");
 
-/* So that readers take no half of it: first there is no stamp, and at last a new one. */
+/* The stamp is removed first and set last, so that readers never use half an entry. */
 static void write_entry(struct hs_known_pc *entry, const struct hs_pc *pc)
 {
 	uint64_t words[WORDS];
@@ -46,7 +46,7 @@ static struct hs_pc read_entry(const struct hs_known_pc *entry)
 	return pc;
 }
 
-/* Where of a set nothing is known; NULL if there is no such place. */
+/* An entry of the pc's set that is not in use, or NULL. */
 static struct hs_known_pc *free_place(const struct hs_known_pcs *pcs, struct hs_known_pc *set)
 {
 	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
@@ -58,7 +58,7 @@ static struct hs_known_pc *free_place(const struct hs_known_pcs *pcs, struct hs_
 	return NULL;
 }
 
-/* All entries of the current table, and how many they are. */
+/* All entries of the current table, and their number. */
 static struct hs_known_pc *entries(const struct hs_known_pcs *pcs, size_t *count)
 {
 	uintptr_t table = atomic_load_explicit(&pcs->table, memory_order_relaxed);
@@ -67,15 +67,15 @@ static struct hs_known_pc *entries(const struct hs_known_pcs *pcs, size_t *count
 	return (struct hs_known_pc *)(table & ~(uintptr_t)63);
 }
 
-/* Zeroed, and at a cache line's start; *block: what is to be freed, NULL if there is no memory. */
+/* Zeroed memory that begins with a cache line.  *block: to be freed; NULL: there is no memory. */
 static void *make_aligned(size_t bytes, void **block)
 {
-	/* Not hs_arena_aligned_alloc(): what has to be zeroed there need not be touched here. */
+	/* hs_arena_aligned_alloc() would have to zero it, and so touch all of its pages. */
 	*block = hs_arena_zalloc(bytes + CACHE_LINE);
 	return (void *)(((uintptr_t)*block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
 }
 
-/* Make the next table; 0: there is none, or no memory for it. */
+/* Makes the next table; 0: this one is the largest, or there is no memory. */
 static uintptr_t make_table(struct hs_known_pcs *pcs)
 {
 	size_t number = 0, bytes;
@@ -95,9 +95,7 @@ static uintptr_t make_table(struct hs_known_pcs *pcs)
 	return (uintptr_t)start | (64 - lg);
 }
 
-/*
- * Go over to the next table, if there is one.  Each set becomes several: there is room for all.
- */
+/* Moves all entries to the next table, which has several sets for each of this one. */
 static bool grow(struct hs_known_pcs *pcs)
 {
 	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
@@ -137,7 +135,7 @@ void hs_known_pcs_destroy(struct hs_known_pcs *pcs)
 	*pcs = (struct hs_known_pcs){0};
 }
 
-/* Stamps have run out: begin again, with nothing known. */
+/* Stamps have run out: clears all entries and starts from the first. */
 static void begin_again(struct hs_known_pcs *pcs)
 {
 	static const struct hs_pc nothing;
@@ -157,12 +155,12 @@ void hs_known_pcs_drop(struct hs_known_pcs *pcs)
 
 void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over)
 {
-	/* Threads that walk read this line for each sample: it is written when it changes. */
+	/* Threads that walk read this cache line for each sample: written only if it changes. */
 	if (atomic_load_explicit(&pcs->valid, memory_order_relaxed) != closes_over)
 		atomic_store_explicit(&pcs->valid, closes_over, memory_order_release);
 }
 
-/* Whether there are so many pcs that sets are full by their number, not by chance. */
+/* Whether sets are full because there are too many pcs, and not by chance. */
 static bool is_small(const struct hs_known_pcs *pcs)
 {
 	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
@@ -172,7 +170,7 @@ static bool is_small(const struct hs_known_pcs *pcs)
 	return pcs->next_stamp - oldest >= count / HS_KNOWN_PCS_WAYS;
 }
 
-/* In the set of a pc: where nothing is known, or else any, so that not always the same ones go. */
+/* An unused entry of the pc's set, or else one chosen at random to be replaced. */
 static struct hs_known_pc *place_for_one_more(struct hs_known_pcs *pcs, const struct hs_pc *pc)
 {
 	struct hs_known_pc *set = hs_known_pcs_set(pcs, pc->pc, pc->is_call);

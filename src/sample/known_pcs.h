@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is known about pcs seen before: in which mapping they are, and the row that leads to
- * the caller.  A cache of four ways: for the worker in front of the mapping table, of the code
- * bytes and of the unwind tables; for the program's threads all they need to walk their own stacks.
+ * A four-way cache of pcs seen before: in which mapping each is, and the row that leads to its
+ * caller.  It saves the worker the look-ups in mapping table, code and unwind tables, and is all
+ * that the program's threads need to walk their own stacks.
  *
  * Threads: the unwinding worker writes.  Any thread reads, signal handlers too; an entry that is
- * written meanwhile is not found.  Memory: the arena; a table of 16 KiB at first, and others four
- * times as large up to 1 MiB as pcs come.  A table that has been stays, for a thread may be reading
- * it, and what it says is right as long as it is found there: 1.33 MiB in all.
+ * being written is not found.  Memory: the arena; a table of 16 KiB at first, then tables each four
+ * times as large, up to 1 MiB.  The smaller ones are kept, because a thread may still be reading
+ * one, and what it finds there is right: 1.33 MiB in all.
  */
 #ifndef HS_SAMPLE_KNOWN_PCS_H
 #define HS_SAMPLE_KNOWN_PCS_H
@@ -27,7 +27,7 @@ struct hs_trail;
 struct hs_pc {
 	uint64_t pc;
 	uint32_t mapping; /* its number in the mapping table */
-	uint32_t stamp;   /* another each time the place is written; 0: it is being written */
+	uint32_t stamp;   /* a new one each time the entry is written; 0: being written */
 	struct hs_row row;
 	bool is_call;          /* pc is a return address: the call site is pc - 1 */
 	bool is_signal_return; /* pc is the code that a signal handler returns to */
@@ -45,35 +45,35 @@ enum { HS_KNOWN_PC_STAMPED = offsetof(struct hs_pc, stamp) / sizeof(uint64_t) };
 struct hs_known_pcs {
 	/* The current table: address of its sets | the shift that makes a set's number of a hash */
 	_Atomic uintptr_t table;
-	void *blocks[HS_KNOWN_PCS_TABLES]; /* of all tables, the smallest first; NULL: none yet */
+	void *blocks[HS_KNOWN_PCS_TABLES]; /* to be freed: of all tables, the smallest first */
 	void *trails_block;
-	struct hs_trail *trails; /* of threads that walk by this */
+	struct hs_trail *trails; /* of threads that walk with this cache */
 	uint32_t next_stamp;     /* the worker's */
-	_Atomic uint32_t oldest; /* stamps below are of what has been dropped */
-	_Atomic hs_closes valid; /* base/libraries.h: what it was when all this was found */
+	_Atomic uint32_t oldest; /* entries with lower stamps have been dropped */
+	_Atomic hs_closes valid; /* the entries hold while this is hs_closes_now() */
 };
 
 /* Returns 0 or -ENOMEM. */
 int hs_known_pcs_init(struct hs_known_pcs *pcs);
 void hs_known_pcs_destroy(struct hs_known_pcs *pcs);
 
-/* Forget all: addresses may mean something else now.  The worker. */
+/* Drops all entries: addresses may mean something else now.  The worker. */
 void hs_known_pcs_drop(struct hs_known_pcs *pcs);
 
 /*
- * What is known holds for stacks of now, if no library has been closed since as many as that.
- * Release: what was dropped and added before; pairs with the acquire in hs_known_pcs_hold().
- * The worker.
+ * From now on the entries hold for stacks, as long as the count of closes is closes_over and none
+ * is under way.  Release: pairs with the acquire in hs_known_pcs_hold(), for what was dropped and
+ * added before.  The worker.
  */
 void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over);
 
-/* Whether what is known holds for the stack of this thread.  Any thread. */
+/* Whether the entries hold for this thread's stack now.  Any thread. */
 static inline bool hs_known_pcs_hold(const struct hs_known_pcs *pcs)
 {
 	return hs_closes_now() == atomic_load_explicit(&pcs->valid, memory_order_acquire);
 }
 
-/* What the current table has for a pc.  Acquire: what is in the table. */
+/* The set of the current table that a pc belongs to.  Acquire: what is in the table. */
 static inline struct hs_known_pc *hs_known_pcs_set(const struct hs_known_pcs *pcs, uint64_t pc,
 						   bool is_call)
 {
@@ -84,7 +84,7 @@ static inline struct hs_known_pc *hs_known_pcs_set(const struct hs_known_pcs *pc
 	       (hash >> (table & 63)) * HS_KNOWN_PCS_WAYS;
 }
 
-/* Copy what is known of a pc.  Returns false if nothing is. */
+/* Copies the entry of a pc.  False: there is none. */
 static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc, bool is_call,
 				     struct hs_pc *out)
 {
@@ -98,8 +98,8 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 		if (atomic_load_explicit(&words[0], memory_order_relaxed) != pc)
 			continue;
 		/*
-		 * Acquire, all of them: pairs with the releases in hs_known_pcs_add(), so who has
-		 * seen a word of the next contents sees that the stamp is gone.
+		 * All acquire: pairs with the releases in hs_known_pcs_add().  If any of the words
+		 * is of the next entry, the stamp is seen to be gone.
 		 */
 		stamped = atomic_load_explicit(&words[HS_KNOWN_PC_STAMPED], memory_order_acquire);
 		copy[HS_KNOWN_PC_STAMPED] = stamped;
@@ -115,9 +115,7 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 	return false;
 }
 
-/*
- * Enter what is known of a pc of which nothing is; the stamp is filled in.  The worker.
- */
+/* Adds an entry for a pc that has none; fills in its stamp.  The worker. */
 void hs_known_pcs_add(struct hs_known_pcs *pcs, const struct hs_pc *pc);
 
 #endif

@@ -31,7 +31,7 @@ struct table {
 };
 _Static_assert(sizeof(struct table) == TABLE_BYTES, "no padding");
 
-/* A set that is wanted, in pieces: those of another set around a new label. */
+/* A set to be found or added, in pieces: the labels of another set around a new one. */
 struct wanted {
 	const char *before, *after; /* of the other set's text */
 	const char *key, *value;    /* value NULL: neither */
@@ -80,7 +80,7 @@ static uint64_t hash_label(const char *key, size_t key_bytes, const char *value,
 	return hash_bytes(hash_bytes(1, key, key_bytes), value, value_bytes);
 }
 
-/* Keys of the profiler's own labels, and what readers take for their own. */
+/* Keys of the profiler's own labels, and those with a meaning for tools that read profiles. */
 static bool is_reserved(const char *key)
 {
 	static const char *const own[] = {"bytes", "tid", "thread", "heap"};
@@ -125,13 +125,13 @@ static int take_label(struct wanted *wanted, const char *key, const char *value)
 	return 0;
 }
 
-/* Behind the NUL. */
+/* The address behind the NUL. */
 static const char *end_of(const char *text)
 {
 	return text + strlen(text) + 1;
 }
 
-/* Fills in the rest: the set of number old, with the label in its place. */
+/* Fills in the rest: the labels of the set `old`, with the new one in its place. */
 static int put_into(struct wanted *wanted, uint32_t old)
 {
 	static const struct set none;
@@ -183,7 +183,7 @@ static bool is_wanted(const struct set *set, const struct wanted *wanted)
 	return memcmp(text, wanted->after, wanted->after_bytes) == 0;
 }
 
-/* The number of the set; 0: it is not there, and *slot is the empty one where it belongs. */
+/* The number of the set; 0: there is none, and *slot is the empty slot where it belongs. */
 static uint32_t find(const struct wanted *wanted, _Atomic uint32_t **slot)
 {
 	/* There are more slots than sets, so one is empty. */
@@ -198,7 +198,7 @@ static uint32_t find(const struct wanted *wanted, _Atomic uint32_t **slot)
 	}
 }
 
-/* A place for a set, with its start and bytes; 0: there is none. */
+/* Reserves a number and bytes of text.  Returns the number; 0: there is no room. */
 static uint32_t reserve(size_t bytes, uint32_t *start)
 {
 	uint64_t used = atomic_load_explicit(&table->used, memory_order_relaxed);
@@ -220,7 +220,7 @@ static char *append(char *to, const char *bytes, size_t count)
 	return to + count;
 }
 
-/* False if the program changes the label's text meanwhile: the set would make no sense. */
+/* False: the program has changed the label's text meanwhile, and the set is useless. */
 static bool fill(const struct wanted *wanted, uint32_t number, uint32_t start)
 {
 	char *label = append(table->text + start, wanted->before, wanted->before_bytes), *to;
@@ -250,7 +250,7 @@ static bool make_usable(void)
 	       (table != NULL && hs_arena_commit_from_host(table, sizeof *table, &is_usable) == 0);
 }
 
-/* The number of the set, which is added if it is not there; or -errno. */
+/* The number of the set, which is added if there is none; or -errno. */
 static int add(const struct wanted *wanted)
 {
 	_Atomic uint32_t *slot;
@@ -261,7 +261,7 @@ static int add(const struct wanted *wanted)
 	found = find(wanted, &slot);
 	if (found != 0)
 		return (int)found;
-	/* Only now, for what is in the table is valid. */
+	/* Not checked before: sets in the table are valid. */
 	if (!is_valid(wanted))
 		return -EINVAL;
 	number = reserve(wanted->bytes + 1, &start);
@@ -269,7 +269,7 @@ static int add(const struct wanted *wanted)
 		return -ENOSPC;
 	if (!fill(wanted, number, start))
 		return -EINVAL;
-	/* Release: the set, for find().  Where another was faster, that may be the same set. */
+	/* Release: the set, for find().  If another was faster, it may have added the same set. */
 	while (found == 0 &&
 	       !atomic_compare_exchange_strong_explicit(slot, &found, number, memory_order_release,
 							memory_order_relaxed))
@@ -290,7 +290,7 @@ int hs_labels_set(_Atomic uint32_t *labels, const char *key, const char *value)
 	number = take_label(&wanted, key, value == NULL || value[0] == '\0' ? NULL : value);
 	if (number != 0)
 		return number;
-	/* Repeated where a handler has set labels meanwhile. */
+	/* Again if a handler has set labels meanwhile. */
 	do {
 		number = put_into(&wanted, old);
 		if (number == 0 && wanted.count > 0)

@@ -8,7 +8,7 @@
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 
-/* If a slot is LIVE with a heap's key: move it to another state.  out_state: what it is then. */
+/* Moves a slot on if it is LIVE with this heap and key.  *out_state: its new state. */
 static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot_state to,
 		      uint64_t *out_state)
 {
@@ -23,8 +23,8 @@ static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot
 }
 
 /*
- * Acquire-release: the numbers of an address's free and of its next allocation must not be swapped
- * with the calls between which the address changes hands.
+ * Acquire-release: the order of numbers must be that of the real free and the next allocation of
+ * the address.
  */
 static uint64_t take_number(_Atomic uint64_t *sequence)
 {
@@ -50,7 +50,7 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	struct hs_live_slot *slot = hs_live_slot(number);
 	uint32_t listed = atomic_load_explicit(&slot->listed, memory_order_relaxed);
 
-	/* Below: for an earlier generation.  The difference, for generations wrap. */
+	/* If it is less, it is of an earlier generation.  By difference: generations wrap. */
 	if (hs_likely((int32_t)(listed - hs_slot_listed(state)) < 0) &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
 						    memory_order_relaxed, memory_order_relaxed))
@@ -66,7 +66,7 @@ void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic ui
 	hs_live_slot_list(number, state);
 }
 
-/* The journal has no room: the slot itself has the number then.  No stream wants its time. */
+/* The journal has no room: the slot itself gets the number.  There is no stream, so no time. */
 static __attribute__((noinline)) void list_instead(uint32_t slot, uint64_t address, uint64_t number)
 {
 	uint64_t state;
@@ -77,7 +77,7 @@ static __attribute__((noinline)) void list_instead(uint32_t slot, uint64_t addre
 	hs_live_slot_list(slot, state);
 }
 
-/* Free a block of malloc's that the map has, without a look at its slot. */
+/* Frees a block of malloc's that is in the map, without reading its slot. */
 static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
 {
 	_Atomic uint32_t *cell = hs_live_map_cell(address);
@@ -90,18 +90,18 @@ static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
 	if (!hs_free_journal_put(number, held - 1, address))
 		list_instead(held - 1, address, number);
 	/*
-	 * Last, and the memory is the caller's still: should its thread die before, the next sample
-	 * of the address ends this one.
+	 * Last, while the memory is still the caller's: if its thread dies before this, the next
+	 * sample of the address ends this one.
 	 */
 	atomic_store_explicit(cell, 0, memory_order_relaxed);
 	return true;
 }
 
 /*
- * The same of a block that a walk through the tables has found, as the slot says.  False: it is not
- * a sample of the block.  Out of the tables first: once the journal has the free the slot may be
- * another sample's, with entries of its own.  Should the thread die before, the memory is never
- * given back, and the sample stays in use.
+ * The same for a slot that a search in the tables has found.  False: it is not a sample of this
+ * address.  It is removed from the tables first: once the journal has the free the slot may become
+ * another sample's.  If the thread dies in between, the memory is never freed, and the sample
+ * rightly stays in use.
  */
 static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t *sequence)
 {
@@ -118,14 +118,14 @@ static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t 
 	return true;
 }
 
-/* With a journal alone: one at most, for malloc's samples end before the next is entered. */
+/* With a journal and no map.  Ends one at most: malloc's samples are superseded one by one. */
 static __attribute__((noinline)) uint32_t free_to_journal(uint64_t address,
 							  _Atomic uint64_t *sequence)
 {
 	struct hs_live_search search;
 	uint32_t slot;
 
-	/* Before the slot is waited for; the number itself will be written. */
+	/* Prefetched before the slot is read, which takes a while. */
 	hs_arch_prefetch_write(sequence);
 	hs_free_journal_fetch(atomic_load_explicit(sequence, memory_order_relaxed));
 	hs_live_search_start(&search, address);
@@ -161,7 +161,7 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
 
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
 {
-	/* Two functions, for both in one would take more of a stack. */
+	/* Two functions: one for both would take more stack. */
 	return hs_free_journal_is_kept() && heap == HS_HEAP_MALLOC && !hs_live_map_is_used()
 		       ? free_to_journal(id, sequence)
 		       : free_any(heap, id, sequence);
@@ -177,7 +177,10 @@ uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
 	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
 		if (take_live(number, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
 			hs_live_slot_number(number, state, sequence);
-			/* Once it is another thread's memory, that one's free is not to find us. */
+			/*
+			 * Now: the memory may soon be another thread's, whose free must not find
+			 * it.
+			 */
 			atomic_store_explicit(&hs_live_slot(number)->next,
 					      hs_live_map_remove(key, number),
 					      memory_order_relaxed);

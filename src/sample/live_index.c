@@ -15,22 +15,22 @@
  * then a matter of one in five million inserts. */
 #define ENTRIES_PER_BUCKET 1
 
-/* Tables have at most this many times the room that their entries need. */
+/* A table has at most this many times the room that its entries need. */
 #define MOST_ROOM 64
 
-/* Doublings tried on top of the first, where two buckets are full of entries made meanwhile. */
+/* Doublings tried after the first, if entries that were made meanwhile fill two buckets. */
 #define GROW_TRIES 2
 
 /*
- * The filter's factor: 2^64 / golden ratio, of which a shift leaves the neighbours' distance above
- * and below it what keeps blocks at equal distances from each other's bytes.  See Knuth, The Art
- * of Computer Programming 3, 6.4.
+ * The filter's factor is 2^64 / golden ratio shifted right: small enough that keys close to each
+ * other get bytes close to each other, and with low bits that spread blocks at equal distances over
+ * different bytes.  See Knuth, The Art of Computer Programming 3, 6.4.
  */
 #define GOLDEN_RATIO 0x9e3779b97f4a7c15u
 #define SPREAD_SHIFT 4
 #define SPREAD_MOST_SHIFT (SPREAD_SHIFT + 20)
 
-/* Before hs_live_index_init(): an empty table of two buckets.  32 bytes: 5 of 64 bits. */
+/* The table before hs_live_index_init(): two buckets, empty. */
 static _Alignas(64) struct {
 	uint8_t filter[2 * HS_LIVE_FILTER_PER_BUCKET + HS_LIVE_FILTER_ROOM];
 	_Alignas(64) struct hs_live_bucket buckets[2];
@@ -46,8 +46,8 @@ static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 
 HS_SAMPLE_WORDS _Atomic bool hs_live_index_has_entries;
 
 /*
- * The entries in tables, where there is a map.  Those that are taken out while a table is made may
- * be counted twice: then the next one is made later, at the first insert that it refuses.
+ * With a map: the number of entries in the table.  Entries removed while a table is made may be
+ * subtracted twice; then the next table is made later, when an insert is refused.
  */
 static _Atomic int32_t table_entries;
 
@@ -57,7 +57,7 @@ static void count(int32_t more)
 		atomic_fetch_add_explicit(&table_entries, more, memory_order_relaxed);
 }
 
-/* Whether there was an entry.  In the frame of its callers: the way here takes much of a stack. */
+/* Whether there was an entry.  Inlined to save stack. */
 static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t key, uint32_t slot,
 								      bool is_locked)
 {
@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) bool remove_from_tables(uint64_t ke
 	for (;;) {
 		/*
 		 * As in hs_live_index_insert(): either this sees the new table, or the copy sees
-		 * that the entry is gone, at first or when it has copied it.
+		 * that the entry is gone, before or after copying it.
 		 */
 		was_there |= hs_live_table_remove(index, key, slot, is_locked);
 		next = atomic_load(&growing);
@@ -98,7 +98,7 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 		if (hs_unlikely(next != 0 && next != index) &&
 		    !hs_live_table_insert(next, key, slot, true))
 			break;
-		/* The switch happened in between: the entry may be in the old table alone. */
+		/* The new table has become current in between, perhaps without the entry. */
 		next = atomic_load(&hs_live_index);
 		if (hs_likely(next == index)) {
 			count(1);
@@ -165,8 +165,8 @@ void hs_live_set_spread(uint64_t interval_bytes)
 }
 
 /*
- * The filter first: who has seen the new table puts entries into that alone, so those that get
- * the address from there must see the new filter too.
+ * The filter first: a thread that sees the new table enters samples only there, and whoever gets
+ * their addresses must see the new filter.
  */
 static void switch_to(uint64_t index)
 {
@@ -188,8 +188,8 @@ int hs_live_index_init(uint32_t expected)
 }
 
 /*
- * Copy the entry of a lane.  False when the new table has no room for it.  The slot's key does
- * not change meanwhile: it is the producer that recycles slots that are in the index.
+ * Copies the entry of a lane.  False: the new table has no room for it.  The slot's key does not
+ * change meanwhile: only the producer, which is here, recycles slots that are in the index.
  */
 static bool copy_lane(_Atomic uint32_t *lane, uint64_t to)
 {
@@ -221,7 +221,7 @@ static bool copy_table(uint64_t from, uint64_t to)
 	return true;
 }
 
-/* Go over to a table of that many buckets.  0, -ENOMEM, or -EAGAIN: they are too few. */
+/* Makes a table of so many buckets current.  0, -ENOMEM, or -EAGAIN: they are too few. */
 static int grow_to(uint64_t buckets)
 {
 	uint64_t old = atomic_load(&hs_live_index);
@@ -233,7 +233,7 @@ static int grow_to(uint64_t buckets)
 	/* Before the copy's loads: see hs_live_index_insert(). */
 	atomic_store(&growing, next);
 	if (!copy_table(old, next)) {
-		/* Inserts may still be writing to it: the memory is not used again. */
+		/* Its memory is not used again: inserts may still be writing to it. */
 		atomic_store(&growing, 0);
 		return -EAGAIN;
 	}
@@ -244,8 +244,8 @@ static int grow_to(uint64_t buckets)
 }
 
 /*
- * Whether a hash would find room in a table of so many buckets, as many as now or more: its two
- * buckets there get entries from its two buckets here only.
+ * Whether a hash would find room in a table of so many buckets, no fewer than now: the hash's two
+ * buckets there get entries only from its two buckets here.
  */
 static bool would_have_room(uint64_t hash, uint64_t buckets)
 {
@@ -265,22 +265,22 @@ static bool would_have_room(uint64_t hash, uint64_t buckets)
 	return count < 2 * HS_BUCKET_LANES;
 }
 
-/* How many buckets there should be: as many as now if more would not help. */
+/* The number of buckets wanted; as many as now if more would not help. */
 static uint64_t buckets_wanted(uint64_t buckets, uint32_t entries)
 {
 	uint64_t wanted = buckets, hash = atomic_load_explicit(&refused, memory_order_relaxed);
 
-	/* Not without need: it is in a cache line that each sample reads. */
+	/* Written only if needed: each sample reads its cache line. */
 	if (hash != 0)
 		hash = atomic_exchange_explicit(&refused, 0, memory_order_relaxed);
-	/* Not by one doubling: where the program was much faster, that is still too full. */
+	/* One doubling may not be enough if the program was much faster. */
 	while (wanted * ENTRIES_PER_BUCKET < entries)
 		wanted *= 2;
 	if (wanted > buckets || hash == 0)
 		return wanted;
 	/*
-	 * A refusal in a table that is far from full: the crowd may be gone by now, or consist of
-	 * keys that no table parts.
+	 * An insert was refused though the table is far from full: the entries in its way may be
+	 * gone by now, or have keys that no larger table separates.
 	 */
 	while (!would_have_room(hash, wanted)) {
 		if (wanted * ENTRIES_PER_BUCKET / MOST_ROOM >= entries)

@@ -10,17 +10,17 @@
 
 #define SHEET_BYTES (HS_MAP_SHEET_CELLS * sizeof(uint32_t))
 
-/* Sheets that are ready and not used yet: so many, and one in so many of those that are. */
+/* Sheets kept ready ahead of use: so many, and one more for each so many in use. */
 #define SHEETS_AHEAD 4u
 #define SHEETS_AHEAD_SHARE 4u
 
 /* Places in the table for each sheet that there may be. */
 #define PLACES_PER_SHEET 4u
 
-/* In place of a sheet's number + 1: a thread is about to take one. */
+/* In place of a sheet's number + 1: a thread is about to set it. */
 #define CLAIMED UINT32_MAX
 
-/* A table without regions, where there is no map. */
+/* The hash table if there is no map: empty. */
 static _Atomic uint64_t no_regions[1];
 
 HS_SAMPLE_WORDS struct hs_live_map hs_live_map = {.regions = no_regions};
@@ -30,7 +30,7 @@ static _Atomic uint32_t taken;  /* by regions: any thread */
 static _Atomic uint32_t ready;  /* usable: start-up and the producer, as the next two */
 static uint32_t touched, limit; /* with their pages; in all */
 
-/* Make sheets usable until there are so many; fewer where memory is short. */
+/* Makes sheets usable up to number `end`, or fewer if memory is short. */
 static void make_sheets(uint32_t end)
 {
 	uint32_t sheet = atomic_load_explicit(&ready, memory_order_relaxed);
@@ -64,7 +64,7 @@ int hs_live_map_init(size_t most_bytes)
 	return 0;
 }
 
-/* One that no region has, + 1; 0: there is none. */
+/* The number + 1 of a sheet that no region has; 0: there is none. */
 static uint32_t take_sheet(void)
 {
 	uint32_t sheet = atomic_load_explicit(&taken, memory_order_relaxed);
@@ -79,8 +79,8 @@ static uint32_t take_sheet(void)
 }
 
 /*
- * The entry for a region that has no sheet yet, for the caller to complete; NULL: another thread
- * is at it, or the table has no place.
+ * Claims the entry of a region that has no sheet yet, for the caller to complete.  NULL: another
+ * thread has claimed it, or the table has no place.
  */
 static _Atomic uint64_t *claim(uint64_t region)
 {

@@ -11,19 +11,19 @@
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
 
-/* Slots that have their pages before they are taken, at least. */
+/* At least so many slots get their pages before they are taken. */
 #define TOUCHED_AHEAD 512u
 
 /*
- * Slots that go back onto the free list in one piece: its head is a cache line that the producer
- * and the program's threads would else take from each other at each slot.
+ * So many slots are put back on the free list at once, so that the producer and the program's
+ * threads do not take the cache line of its head from each other for each slot.
  */
 #define RETURNED_AT_ONCE 32u
 
-/* A program that has used so many makes use of the whole index. */
+/* Once a program has used so many slots, its samples are spread over the whole index. */
 #define MANY_SLOTS 128u
 
-/* Turn chains of links round, all at once; they are the caller's alone. */
+/* Reverses chains of slots, all at the same time; nobody else reads them. */
 static void reverse(uint32_t links[HS_FREED_LISTS])
 {
 	uint32_t reversed[HS_FREED_LISTS] = {0};
@@ -45,7 +45,7 @@ static void reverse(uint32_t links[HS_FREED_LISTS])
 	memcpy(links, reversed, sizeof reversed);
 }
 
-/* Make a link the first of its list.  The one after it is needed when this one is taken. */
+/* Makes a link the first of its list, and prefetches the one behind it. */
 static void put_first(struct hs_freed_slots *freed, unsigned list, uint32_t link)
 {
 	uint32_t after;
@@ -63,7 +63,7 @@ void hs_live_set_take_freed(struct hs_freed_slots *freed)
 		_Atomic uint64_t *list = &hs_live_slots.freed_lists[i];
 		uint64_t head = 0;
 
-		/* Acquire: pairs with the push.  The count begins anew: the list is emptied. */
+		/* Acquire: pairs with the push.  The list is emptied, and its count is 0 again. */
 		if (atomic_load_explicit(list, memory_order_relaxed) != 0)
 			head = atomic_exchange_explicit(list, 0, memory_order_acquire);
 		hs_live_slots.freed += (uint32_t)(head >> 32);
@@ -98,7 +98,7 @@ void hs_live_set_clear_books(void)
 {
 	uint32_t used = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 
-	/* Read, not written to, where there is nothing: there may be many. */
+	/* Written only if there is something to clear: there may be many. */
 	for (uint32_t number = 0; number < used; number++) {
 		if (hs_live_set_book(number)->row != 0)
 			hs_live_set_book(number)->row = 0;
@@ -134,7 +134,7 @@ void hs_live_set_link(uint32_t number, uint32_t next)
 
 void hs_live_set_fetch_slot(uint32_t number)
 {
-	/* The program's thread has it: not for reading first, and then for writing. */
+	/* For writing at once: a thread of the program has the cache line. */
 	hs_arch_prefetch_write(hs_live_slot(number));
 }
 
@@ -144,9 +144,9 @@ uint64_t hs_live_set_free_sequence(uint32_t number)
 }
 
 /*
- * Whoever lists a freed slot has taken it out of the index before.  But one of a reported heap
- * may have been freed with its heap, before its thread entered it; and that of a sample that is
- * given up may have left the insert in the middle, FILLING too.
+ * A slot on the freed list has been removed from the index before.  But one of a reported heap may
+ * have been freed with its heap before its thread entered it; and a sample that is given up may
+ * have left the insert half done, also while FILLING.
  */
 static bool may_be_in_index(uint64_t state)
 {
@@ -179,7 +179,7 @@ static void return_slot(uint32_t number)
 		hs_live_set_give_back();
 }
 
-/* state: what it was when the caller looked. */
+/* state: as the caller has read it. */
 static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 {
 	struct hs_live_slot *slot = hs_live_slot(number);
@@ -187,7 +187,7 @@ static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
 	if (hs_slot_state(state) == HS_SLOT_EMPTY ||
 	    (uint32_t)hs_slot_generation(state) != generation)
 		return false;
-	/* Its thread, slow or dead, has yet to put it on the freed list: it comes from there. */
+	/* Its thread is about to put it on the freed list, or died: it comes from there. */
 	if (hs_slot_state(state) == HS_SLOT_FREED &&
 	    atomic_load_explicit(&slot->listed, memory_order_relaxed) != hs_slot_listed(state))
 		return false;
@@ -235,7 +235,7 @@ uint64_t hs_live_set_key(uint32_t number)
 
 uint64_t hs_live_set_id(uint32_t number)
 {
-	/* The key is made of the id by an exclusive or, which undoes itself. */
+	/* hs_live_key() is its own inverse. */
 	return hs_live_key(hs_live_set_heap(number), hs_live_set_key(number));
 }
 
@@ -300,7 +300,7 @@ static uint32_t freed_and_not_taken(void)
 	return count;
 }
 
-/* Have pages for slots that were never used, ahead of those who take them. */
+/* Has the kernel give pages to slots before they are first taken. */
 static void touch_ahead(void)
 {
 	uint32_t fresh = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
@@ -310,7 +310,7 @@ static void touch_ahead(void)
 		end = hs_live_set_capacity();
 	if (hs_live_slots.touched < fresh)
 		hs_live_slots.touched = fresh;
-	/* Not for each slot: some more than a page's. */
+	/* In larger pieces, not for each slot. */
 	if (end < hs_live_slots.touched + TOUCHED_AHEAD / 4)
 		return;
 	hs_sys_touch(hs_live_slot(hs_live_slots.touched),
@@ -318,7 +318,7 @@ static void touch_ahead(void)
 	hs_live_slots.touched = end;
 }
 
-/* Once: a table that takes the place of this one has its pages, and those of a parent are there. */
+/* Once: later tables get their pages when they are made, and a forked child has its parent's. */
 static void touch_index(void)
 {
 	if (hs_live_slots.is_index_touched || !hs_live_index_is_table_used())
@@ -338,8 +338,8 @@ int hs_live_set_maintain(uint32_t headroom)
 	/* In this order, acquire: what is freed is in use. */
 	uint32_t freed = hs_live_slots.freed + freed_and_not_taken(), in_use = hs_live_set_used();
 	/*
-	 * What is freed is not in the index, however long the producer has yet to come to it.
-	 * What the journal has counts as if it were: too large a table, at worst for all of that.
+	 * Slots on the freed list are not in the index.  Frees that are still in the journal count
+	 * as if they were, so the table may become somewhat too large.
 	 */
 	int error = hs_live_index_maintain(in_use - freed);
 

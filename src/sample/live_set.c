@@ -19,7 +19,7 @@
 /* Bound on retries of a compare-and-swap that others keep winning. */
 #define SWAP_TRIES 1000
 
-/* Slots made usable at first, of a large set; in a small one the first so many parts of it. */
+/* So many slots of a large set are made usable at first; of a small one, this part. */
 #define FIRST_SLOTS (128u << 10)
 #define FIRST_SHARE 4u
 
@@ -63,7 +63,7 @@ static uint32_t pop(_Atomic uint64_t *list)
 	return HS_SLOT_NONE;
 }
 
-/* more: a multiple of COMMIT_SLOTS, no more than there may be. */
+/* more: a multiple of COMMIT_SLOTS, not past the limit. */
 static int grow_by(uint32_t more)
 {
 	uint32_t from = hs_live_set_capacity();
@@ -135,7 +135,7 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 		} while (!atomic_compare_exchange_weak_explicit(&hs_live_supply.fresh, &number,
 								number + 1, memory_order_relaxed,
 								memory_order_relaxed));
-		/* If its page is not there yet: a write, not a read first, see hs_sys_touch(). */
+		/* Written before it is read, in case its page is new: see hs_sys_touch(). */
 		atomic_store_explicit(&hs_live_slot(number)->next, 0, memory_order_relaxed);
 	}
 	state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
@@ -171,12 +171,12 @@ bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, u
 	if (hs_likely(hs_live_index_insert(key, ticket->slot)))
 		return true;
 	hs_live_index_refuse(key, ticket->slot);
-	/* Not slot: to keep that takes stack. */
+	/* Computed again: keeping it in `slot` would take stack. */
 	hs_slot_move_state(hs_live_slot(ticket->slot), HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;
 }
 
-/* The state of a slot for its next sample, of whatever heap. */
+/* The state EMPTY with the next generation. */
 static uint64_t emptied(uint64_t state)
 {
 	uint64_t next = (hs_slot_generation(state) + 1) << HS_SLOT_STATE_BITS;
@@ -188,7 +188,7 @@ bool hs_live_slot_empty(uint32_t number, uint64_t state)
 {
 	struct hs_live_slot *slot = hs_live_slot(number);
 
-	/* Not if the program has just freed it: then it comes off the freed list. */
+	/* Fails if the program has just freed it: then it comes off the freed list. */
 	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
 						     memory_order_relaxed, memory_order_relaxed))
 		return false;

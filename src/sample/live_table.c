@@ -15,10 +15,10 @@
 /* 2 GiB: for more than 100 million samples. */
 #define FILTER_MOST_BITS 31
 
-/* A byte that has counted so far stays so: in practice none does. */
+/* A byte that has reached this is not changed any more.  It does not happen in practice. */
 #define FILTER_FULL UINT8_MAX
 
-/* A byte of the filter with an entry more, of a key with that hash, and with one less. */
+/* A filter byte after an entry of a key with this hash is added. */
 static uint8_t with_one_more(uint8_t byte, uint64_t hash)
 {
 	if (hs_likely(byte == 0))
@@ -33,7 +33,7 @@ static uint8_t with_one_less(uint8_t byte)
 
 static HS_SAMPLE_WORDS bool has_filter = true; /* start-up */
 
-/* In place of the tables' filters: two bytes, one for each half of the keys, that let them pass. */
+/* The filter of tables without one: two bytes, one for each half of the keys, that deny none. */
 #define NO_FILTER_SHIFT 63
 static _Alignas(64) const uint8_t no_filter[NO_FILTER_SHIFT + 2] = {
 	[NO_FILTER_SHIFT] = FILTER_FULL,
@@ -45,7 +45,6 @@ void hs_live_table_without_filter(void)
 	has_filter = false;
 }
 
-/* How many bytes a table's filter has. */
 static uint64_t filter_bytes(uint64_t buckets)
 {
 	uint64_t bytes = buckets * HS_LIVE_FILTER_PER_BUCKET,
@@ -66,14 +65,14 @@ uintptr_t hs_live_table_filter(uint64_t table)
 	       (uintptr_t)(64 - __builtin_ctzll(bytes));
 }
 
-/* What tells of the entries of a key; NULL where there is no filter. */
+/* The filter byte of a key; NULL: there is no filter. */
 static inline uint8_t *filter_byte(uint64_t table, uint64_t key)
 {
 	return hs_likely(has_filter) ? hs_live_filter_byte(hs_live_table_filter(table), key) : NULL;
 }
 
 /*
- * Count an entry in before it is there, or out when it is not there any more.  Relaxed:
+ * Counts an entry in before it is entered, or out after it is removed.  Relaxed:
  * hs_live_set_may_hold_key() says what orders it.
  */
 static inline void count(uint64_t table, uint64_t key, bool is_in, bool is_locked)
@@ -90,7 +89,7 @@ static inline void count(uint64_t table, uint64_t key, bool is_in, bool is_locke
 	} while (hs_unlikely(!hs_arch_compare_exchange_byte(byte, &now, next, is_locked)));
 }
 
-/* Take a free lane for tag: its number, or -1.  Inlined: the way here takes much of a stack. */
+/* Takes a free lane for tag; -1: there is none.  Inlined to save stack. */
 static inline __attribute__((always_inline)) int take_lane(struct hs_live_bucket *bucket,
 							    uint64_t tag, bool is_locked)
 {
@@ -141,7 +140,7 @@ bool hs_live_table_insert(uint64_t table, uint64_t key, uint32_t slot, bool is_l
 }
 
 /*
- * Empty a lane if it holds slot; of several threads that try, one succeeds.  Sequentially
+ * Empties a lane if it holds slot; if several threads try, one succeeds.  Sequentially
  * consistent: see hs_live_index_remove().
  */
 static bool empty_lane(struct hs_live_bucket *bucket, int lane, uint32_t slot, bool is_locked)
@@ -168,14 +167,14 @@ bool hs_live_table_remove(uint64_t table, uint64_t key, uint32_t slot, bool is_l
 	bool was_there = false;
 
 	/*
-	 * An entry's tag, and its home's count of those in the neighbour, are there before the
-	 * entry, and until after it.  Sequentially consistent, as the insert's stores: the looks
-	 * at them stand for those at the lanes that they save.
+	 * An entry's tag, and its home's count of entries in the neighbour, are set before the
+	 * entry and cleared after it, so where they show none the lanes need not be read.
+	 * Sequentially consistent, as the insert's stores, in place of those loads.
 	 */
 	for (uint64_t tags = atomic_load(&bucket->tags);; tags = atomic_load(&bucket->tags)) {
 		uint64_t lanes = hs_live_table_lanes(tags, tag_in_each);
 
-		/* All: while a table is being made an entry may be in it twice. */
+		/* All of them: while a table is being made an entry may be in it twice. */
 		for (; lanes != 0; lanes &= lanes - 1) {
 			if (!empty_lane(bucket, hs_live_table_lane(lanes), slot, is_locked))
 				continue;
@@ -204,7 +203,7 @@ bool hs_live_table_holds(uint64_t table, uint64_t key, uint32_t slot)
 	return false;
 }
 
-/* What is in front of a table's buckets, and all its memory. */
+/* Of what lies in front of the buckets, the filter; and of a whole table. */
 static size_t bytes_before(uint64_t buckets)
 {
 	return filter_bytes(buckets) + HS_LIVE_FILTER_ROOM;
@@ -232,7 +231,7 @@ uint64_t hs_live_table_make(uint64_t buckets)
 	if (memory == NULL)
 		return 0;
 	if (hs_arena_commit(memory, bytes) != 0) {
-		/* It is tried again and again: addresses run out too. */
+		/* Tried again later: without this, address space would run out. */
 		hs_arena_unreserve(memory, bytes);
 		return 0;
 	}

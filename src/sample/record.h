@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ring record: one sampled allocation, a number that stands for nothing, or a map hint.
- * The slot of an allocation in the live set, and its generation, are in the ring's cookie.
- * Written by the thread that allocates, or hints; read by the unwinding worker.
+ * A record of the ring: a sampled allocation, a number without an event, or a map hint.  An
+ * allocation's slot in the live set, and its generation, are in the reservation's cookie.
+ * Written by the thread that allocates or hints; read by the unwinding worker.
  */
 #ifndef HS_SAMPLE_RECORD_H
 #define HS_SAMPLE_RECORD_H
@@ -15,8 +15,8 @@
 
 enum hs_record_kind {
 	HS_RECORD_ALLOCATION,
-	HS_RECORD_TOMBSTONE, /* a number without an effect: a failed realloc, an abandoned record */
-	HS_RECORD_MAP_HINT,  /* no sample, see hint_record.h: [address, + size), a path as stack */
+	HS_RECORD_TOMBSTONE, /* a number without an event: a failed realloc, an abandoned record */
+	HS_RECORD_MAP_HINT,  /* see hint_record.h: address, size; the path is the stack */
 	HS_RECORD_MAP_UNHINT,
 };
 
@@ -24,8 +24,8 @@ enum hs_record_flags {
 	HS_RECORD_STACK_CUT = 1,  /* the stack goes on past the copy */
 	HS_RECORD_STACKLESS = 2,  /* registers only: there was no room for the stack */
 	HS_RECORD_WEIGHED = 4,    /* sampled by the program, which gave the weight */
-	HS_RECORD_WALKED = 8,     /* the frames are in place of registers and stack */
-	HS_RECORD_DEPTH_CUT = 16, /* there are more frames than are wanted */
+	HS_RECORD_WALKED = 8,     /* has frames in place of registers and stack */
+	HS_RECORD_DEPTH_CUT = 16, /* there are more frames than HEAPSAMPLE_DEPTH */
 };
 
 /*
@@ -39,7 +39,7 @@ struct hs_frame {
 };
 
 struct hs_record {
-	uint64_t address;        /* or what else its heap calls it */
+	uint64_t address;        /* in a reported heap, its id */
 	uint64_t size;           /* requested bytes */
 	union {
 		uint64_t interval_bytes; /* the countdown was drawn with it: gives the weight */
@@ -52,7 +52,7 @@ struct hs_record {
 	uint8_t heap;
 	uint16_t flags; /* enum hs_record_flags */
 	uint32_t stack_bytes;
-	uint32_t closes_unwaited; /* with closes: which libraries were there, base/libraries.h */
+	uint32_t closes_unwaited; /* this and closes: see base/libraries.h */
 	hs_closes closes;
 	union {
 		uint64_t file_offset; /* of a map hint */
@@ -62,13 +62,13 @@ struct hs_record {
 	unsigned char stack[]; /* stack_bytes bytes, from regs.sp upwards */
 };
 
-/* The frames of a record that is walked, stack_bytes of them. */
+/* The frames of an HS_RECORD_WALKED record; they take stack_bytes bytes. */
 static inline struct hs_frame *hs_record_frames(const struct hs_record *record)
 {
 	return (struct hs_frame *)(uintptr_t)&record->regs;
 }
 
-/* The bytes of a record with room for so many frames, or else for the registers. */
+/* The size of a record with room for so many frames; never less than one with registers only. */
 static inline size_t hs_record_walked_bytes(size_t frames)
 {
 	size_t bytes = offsetof(struct hs_record, regs) + frames * sizeof(struct hs_frame);

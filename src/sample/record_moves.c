@@ -13,8 +13,8 @@ uint32_t hs_record_move_begin(const void *address)
 }
 
 /*
- * Deliver a number that stands for nothing.  Without room, or in a handler that has
- * interrupted the slow path, it becomes a gap, which the producer notices.
+ * Delivers a number that stands for no event.  If there is no room, or this is a handler that has
+ * interrupted the slow path, it stays a gap, which the producer notices.
  */
 static void record_tombstone(uint64_t number)
 {
@@ -23,7 +23,7 @@ static void record_tombstone(uint64_t number)
 	struct hs_guard guard;
 	uint32_t place;
 
-	/* The guard, so that a reservation that a handler jumps out of is found. */
+	/* Guarded, so that a reservation is found that a handler has jumped out of. */
 	if (!hs_reentry_enter(thread, (uintptr_t)__builtin_frame_address(0), &guard))
 		return;
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT,

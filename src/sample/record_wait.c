@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How a sample waits for room in the ring, where that is wanted.  See recorder.h. */
+/* How a sample waits for room in the ring, if HEAPSAMPLE_BLOCK wants that.  See recorder.h. */
 #include "sample/recorder.h"
 
 #include <sched.h>
@@ -23,7 +23,7 @@ bool hs_record_may_wait(uintptr_t sp)
 	return policy != SCHED_FIFO && policy != SCHED_RR;
 }
 
-/* Whether this sample may wait for room, and from now on until when. */
+/* Whether this sample may wait for room; sets until when. */
 static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
 {
 	uint64_t now_ns = hs_sys_monotonic_ns();

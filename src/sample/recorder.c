@@ -22,15 +22,15 @@
 
 HS_SAMPLE_DATA _Alignas(HS_CACHE_LINE_BYTES) struct hs_recorder hs_recorder;
 
-/* A countdown that is not met: sampling is off. */
+/* A countdown that never ends: sampling is off. */
 #define NEVER ((uint64_t)1 << 62)
 
-/* What a thread has allocated goes to the total in pieces: that is a cache line of all threads. */
+/* A thread adds to the total, whose cache line all threads share, in pieces of at least this. */
 #define SETTLED_BYTES 65536
 
 static HS_RARE void find_scale(struct hs_thread_state *thread, uint64_t interval)
 {
-	/* Never another interval's, should a handler jump out in between. */
+	/* 0 meanwhile: a handler that jumps out must not leave a scale of another interval. */
 	thread->scaled_interval = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->scale = hs_sampler_scale(interval);
@@ -50,12 +50,12 @@ static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
 			find_scale(thread, interval);
 		drawn = hs_sampler_draw(&thread->random, interval, thread->scale);
 	} else {
-		/* There is no sample to come that would. */
+		/* No later sample will do it. */
 		hs_stats_add(allocated_bytes, unsettled);
 		unsettled = 0;
 	}
 	thread->interval_bytes = interval;
-	/* They agree, should a handler jump out before the end. */
+	/* Consistent, should a handler jump out before the end. */
 	thread->drawn = drawn + unsettled;
 	thread->guarded_countdown = drawn;
 	return drawn;
@@ -72,10 +72,7 @@ static uint64_t current_countdown(struct hs_thread_state *thread)
 	return draw(thread);
 }
 
-/*
- * Reserve room: with the stack, else (where that is allowed) without it.  Inlined: its frame would
- * be another on a small stack.
- */
+/* Reserves room with the stack, else, if that is allowed, without it.  Inlined to save a frame. */
 static inline __attribute__((always_inline)) struct hs_record *
 reserve(struct hs_thread_state *thread, uint32_t *stack_bytes, uint64_t cookie, bool stackless)
 {
@@ -96,7 +93,7 @@ reserve(struct hs_thread_state *thread, uint32_t *stack_bytes, uint64_t cookie, 
 	return record;
 }
 
-/* What there is to say of a sample but for its stack, and whether the frames are there already. */
+/* Fills in all but the stack. */
 static void fill_record(struct hs_record *record, struct hs_thread_state *thread,
 			const struct hs_regs *regs, bool is_walked)
 {
@@ -123,10 +120,10 @@ static void fill_record(struct hs_record *record, struct hs_thread_state *thread
 
 enum outcome { RECORDED, NO_SLOT, NO_ROOM };
 
-/* Samples that are not walked after one that found no slot: the next ones may find none. */
+/* After a sample that found no slot, so many are not walked: the next ones may find none either. */
 #define PAUSE_WITHOUT_SLOT 64
 
-/* What stands for a stack that is not to be recorded, or for which there was no room. */
+/* For a stack that is not recorded, or that there was no room for. */
 static void fill_stackless(struct hs_record *record)
 {
 	if (hs_recorder.stream)
@@ -135,7 +132,7 @@ static void fill_stackless(struct hs_record *record)
 		record->flags |= HS_RECORD_STACKLESS | HS_RECORD_STACK_CUT;
 }
 
-/* record: what hs_walk_record() has returned; reserved here if it is NULL. */
+/* record: from hs_walk_record(); if it is NULL, one is reserved here. */
 static HS_SAMPLE_CODE __attribute__((noinline)) enum outcome
 try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs_record *record,
 	   bool stackless)
@@ -192,7 +189,7 @@ static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
 
 	if (outcome == NO_SLOT) {
 		hs_heap_add(sample->heap, lost_live_set, 1);
-		/* Slots may be free for long, but not given back: frees alone wake nobody. */
+		/* Freed slots may be waiting to be recycled: frees alone do not wake the reader. */
 		hs_ring_wake_reader(hs_recorder.ring);
 	} else {
 		hs_heap_add(sample->heap, lost_ring, 1);
@@ -200,7 +197,7 @@ static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
 	hs_heap_lose(sample->heap, sample->size, weight);
 }
 
-/* Record the free of a heap's id; how many samples that ends. */
+/* Records the free of a heap's id.  Returns how many samples that ends. */
 static uint32_t record_free(uint32_t heap, uint64_t id)
 {
 	uint32_t count = hs_live_set_free_id(heap, id, &hs_sequence.next);
@@ -210,7 +207,7 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 	return count;
 }
 
-/* What a heap allocates again is not in use any more, even if we were not told so. */
+/* An id that is allocated again is free, even if nobody has said so. */
 static HS_SAMPLE_CODE __attribute__((noinline)) void supersede(const struct hs_sample *sample)
 {
 	uint64_t key = hs_live_key(sample->heap, sample->id);
@@ -224,9 +221,8 @@ static HS_SAMPLE_CODE __attribute__((noinline)) void supersede(const struct hs_s
 }
 
 /*
- * Walk in place, if that is planned.  It takes room in the ring first, so not where it is a slot
- * that is missing: the room that is given up again would keep the reader busy, and that the waiting
- * threads.
+ * Walks in place, if that is planned and slots are not exhausted: without a slot the room that the
+ * walk has reserved in the ring is given up again, which keeps the reader from making slots free.
  */
 static inline __attribute__((always_inline)) struct hs_record *
 walk(struct hs_thread_state *thread, const struct hs_regs *regs, enum outcome last)
@@ -238,8 +234,8 @@ walk(struct hs_thread_state *thread, const struct hs_regs *regs, enum outcome la
 }
 
 /*
- * A sample will be taken: plan its stack, and have fetched what will be written.  What that depends
- * on is there (hs_record_fetch()): so all of it is waited for at once, and not one after the other.
+ * A sample will be taken: plans its stack, and prefetches all that will be written, so that the
+ * cache misses overlap.  Where to write is known: hs_record_fetch() came before.
  */
 static HS_SAMPLE_CODE void prepare_sample(struct hs_thread_state *thread, uintptr_t sp)
 {
@@ -258,13 +254,13 @@ static HS_SAMPLE_CODE void prepare_sample(struct hs_thread_state *thread, uintpt
 }
 
 /*
- * See hs_record_sample().  In the frame of its callers, and what it calls one after the other:
- * deeper it would take too much of a small stack.
+ * See hs_record_sample().  Inlined, and what it calls is called one after the other: nested deeper
+ * it would take too much of a small stack.
  */
 static inline __attribute__((always_inline)) enum hs_recorded
 record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
-	/* Wait, rather than go without the stack. */
+	/* If so, waits rather than record it without the stack. */
 	bool whole = hs_recorder.block_ns != 0 && hs_heaps[thread->sample.heap].waits;
 	enum outcome outcome = RECORDED;
 
@@ -278,7 +274,7 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 		uint32_t space = hs_ring_space_counter(hs_recorder.ring);
 
 		outcome = try_record(thread, regs, walk(thread, regs, outcome), !whole);
-		/* There is no point in waiting where the wait itself keeps room from coming. */
+		/* Waiting makes no sense where the wait itself keeps room from coming. */
 		if (hs_likely(outcome == RECORDED) || !whole ||
 		    (outcome == NO_SLOT && hs_live_set_is_exhausted()))
 			break;
@@ -295,11 +291,11 @@ enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct h
 	return record_sample(thread, regs);
 }
 
-/* The countdown has ended within this allocation: draw the next one, and take a sample. */
+/* The countdown has ended within this allocation: draws the next one, and takes a sample. */
 static bool record_chosen(struct hs_thread_state *thread, const void *address, size_t size,
 			  const struct hs_regs *regs)
 {
-	/* It may have been switched off since the countdown was drawn. */
+	/* Sampling may have been switched off since the countdown was drawn. */
 	bool is_sampling = hs_heap_interval(HS_HEAP_MALLOC) != 0;
 
 	thread->sample = (struct hs_sample){
@@ -310,7 +306,7 @@ static bool record_chosen(struct hs_thread_state *thread, const void *address, s
 	};
 	if (hs_likely(is_sampling))
 		prepare_sample(thread, regs->sp);
-	/* While that is on its way. */
+	/* While the prefetches are under way. */
 	draw(thread);
 	return is_sampling && record_sample(thread, regs) == HS_RECORDED_SAMPLE;
 }
@@ -335,7 +331,7 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 	struct hs_guard guard;
 	bool recorded;
 
-	/* gcc 12 folds the address of a TLS variable so that -fsanitize=null takes it for NULL. */
+	/* With -fsanitize=null gcc 12 folds the address of a TLS variable to NULL. */
 	__asm__("" : "+r"(thread));
 	if (hs_unlikely(!hs_reentry_enter(thread, regs->sp, &guard)))
 		return false;

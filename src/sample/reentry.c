@@ -33,9 +33,6 @@ void hs_reentry_abandon(struct hs_thread_state *thread)
 	thread->reservation = 0;
 }
 
-/*
- * Close what a slow path left open that will never return: a handler jumped out of it.
- */
 void hs_reentry_close_abandoned(struct hs_thread_state *thread)
 {
 	if (thread->reservation != 0 &&
@@ -47,7 +44,7 @@ void hs_reentry_close_abandoned(struct hs_thread_state *thread)
 	thread->reservation = 0;
 }
 
-/* Whether the mark of a guard is not there any more; where that cannot be told, it is. */
+/* Whether a guard has been overwritten; false if that cannot be told. */
 static bool has_lost_mark(const struct hs_thread_state *thread, uintptr_t guard)
 {
 	uint64_t mark = 0;
@@ -87,10 +84,10 @@ static bool is_same_stack(const struct hs_thread_state *thread, uintptr_t guard,
 }
 
 /*
- * Whether the slow path that set the guard will never return, for a handler has jumped out of it:
- * if its guard is among the frames from the caller down to here, if it has been overwritten since,
- * or if the caller is further up the same stack.  But handlers' stacks may lie anywhere, in the
- * thread's own stack too, above what they interrupted.
+ * Whether the slow path that set the guard will never return, because a handler has jumped out of
+ * it: its guard lies between the caller's frame and this one, or has been overwritten, or the
+ * caller is further up the same stack.  The last is no proof on a handler's own stack, which may
+ * lie anywhere, also within the thread's stack above what it has interrupted.
  */
 static HS_RARE bool is_gone(const struct hs_thread_state *thread, uintptr_t guard,
 			    uintptr_t caller_sp)
@@ -102,10 +99,6 @@ static HS_RARE bool is_gone(const struct hs_thread_state *thread, uintptr_t guar
 	       has_lost_mark(thread, guard);
 }
 
-/*
- * Enter the slow path: from here on this thread's allocations (of signal handlers) come
- * back at once.  False if this is one of them.
- */
 bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struct hs_guard *guard)
 {
 	if (hs_unlikely(thread->guard_sp != 0)) {
@@ -118,7 +111,7 @@ bool hs_reentry_enter(struct hs_thread_state *thread, uintptr_t caller_sp, struc
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->guard_sp = (uintptr_t)guard;
 	atomic_signal_fence(memory_order_seq_cst);
-	/* Under the guard, for a handler may have changed it.  0: saved by the one that is gone. */
+	/* Read under the guard: a handler may have changed it.  0: the abandoned path saved it. */
 	if (hs_likely(thread->bytes_until_sample != 0))
 		thread->guarded_countdown = thread->bytes_until_sample;
 	atomic_signal_fence(memory_order_seq_cst);

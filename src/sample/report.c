@@ -5,7 +5,7 @@
 #include "sample/reentry.h"
 #include "sample/sampler.h"
 
-/* A weight that cannot be exceeded: far from what sums of it could hold. */
+/* The largest weight: sums of it do not overflow. */
 #define WEIGHT_MAX ((unsigned __int128)1 << 62)
 
 static uint64_t draw_anew(struct hs_thread_state *thread, uint64_t interval)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sample path of the heaps that the program reports.
+ * Sampling of the heaps that the program reports.
  *
- * One countdown per thread serves all of them, drawn with the smallest of their intervals;
- * where it ends, a byte is chosen for that interval.  For a heap with a larger one the byte
- * is chosen again, so that each of its bytes is with the probability of its own interval.
- * A countdown of another interval than the smallest of now is thrown away, which is right
- * because the distribution has no memory.
+ * One countdown per thread serves all of them, drawn with the smallest of their intervals; the byte
+ * at which it ends is chosen for that interval.  In a heap with a larger interval it is kept with
+ * the probability smallest / own interval, so that each byte is chosen with that of its own.
+ * A countdown drawn before the smallest interval changed is thrown away, which is right because the
+ * distribution has no memory.
  *
  * Called on: the program's threads.  Allocates: never.  Blocks, errno, signals: as
  * sample/recorder.h.
@@ -43,15 +43,18 @@ static inline bool hs_report_passes(uint32_t heap, uint64_t size)
 		return true;
 	if (hs_thread.reported_interval != least || bytes >= left)
 		return false;
-	/* What was compared: a handler's report in between must not make it wrap. */
+	/* From the value compared: if a handler reports in between, it must not wrap. */
 	hs_thread.reported_countdown = left - bytes;
 	return true;
 }
 
-/* A heap has allocated id.  Returns whether it was chosen. */
+/* A heap has allocated id.  Returns whether it is sampled. */
 bool hs_report_allocation(uint32_t heap, uint64_t id, uint64_t size, const struct hs_regs *regs);
 
-/* A heap has chosen an allocation, which stands for so many bytes.  Returns whether it counts. */
+/*
+ * A heap that samples by itself has chosen an allocation.  stands_for: the bytes it represents.
+ * Returns whether it counts.
+ */
 bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size, uint64_t stands_for,
 		      const struct hs_regs *regs);
 

@@ -14,17 +14,17 @@
 /* Bound on retries when other writers keep getting in between. */
 #define RESERVE_TRIES 1000
 
-/* What the reader gives back at a time, at most. */
+/* The reader gives back room when this part of the ring has come together. */
 #define GIVEN_BACK_SHARE 64
 
 /*
- * The most of a record that is brought into the cache ahead, or the beginning of a larger one,
- * which the processor's own prefetch follows then.
+ * The most bytes of a record that are prefetched; the processor's own prefetcher follows with the
+ * rest of a larger one.
  */
 #define FETCHED_BYTES 2048u
 #define CACHE_LINE 64u
 
-/* A ring that is empty begins a new lap when more than this part of the last one is behind. */
+/* An empty ring begins anew if more than this part of the lap has been used. */
 #define ANEW_SHARE 16
 
 /* A napping reader is woken when this part of the ring is in use. */
@@ -38,19 +38,19 @@ static void note_high_water(struct hs_ring *ring, uint32_t used)
 }
 
 /*
- * Whether writers must lock what they exchange, for there may be others: but for the reader, which
- * changes it to the same, if at all.
+ * Whether a writer's exchange needs a lock prefix: there may be other writers.  Not for the reader,
+ * which would change the word to the same, if at all.
  */
 static bool must_lock(const struct hs_ring *ring)
 {
-	/* Not ||: one branch less. */
+	/* | and not ||: one branch less. */
 	return !(ring->has_one_writer | hs_is_alone());
 }
 
 /*
- * The descriptor of head's ticket is claimed, and its record ends there: move the head on behind
- * it.  Anybody may; one succeeds.  Release: for hs_ring_reserve(); records are published by their
- * words.  Inlined, as claim(): calls would take twice the stack.
+ * The descriptor of head's ticket is claimed: moves the head on, to where its record ends.  Any
+ * writer, and the reader, may do so; one succeeds.  Release: for hs_ring_reserve(); the record
+ * itself is published by its word.  Inlined, as claim(): calls would take twice the stack.
  */
 static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring, uint64_t head,
 							    uint32_t end, bool is_locked)
@@ -59,9 +59,9 @@ static inline __attribute__((always_inline)) void move_head(struct hs_ring *ring
 }
 
 /*
- * Where the units that are in use begin.  anew: ring->anew.  Where it is the tail's ticket, as for
- * the length of most naps, and that record has begun in the next lap, as its word says, what is
- * before is free.  Relaxed: should the word not be seen yet, the ring looks fuller than it is.
+ * Where the units in use begin.  anew: ring->anew.  If that is the tail's ticket, as it is during
+ * most naps, and that record has begun anew, as its word says, all before is free.  Relaxed: if the
+ * word is not seen yet, the ring looks fuller than it is.
  */
 static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_ring *ring,
 								uint64_t tail, uint32_t anew)
@@ -78,20 +78,20 @@ static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_
 
 enum claim { CLAIMED, BEHIND, FULL };
 
-/* Try to claim the descriptor at head.  BEHIND: the head was not the newest.  end: the record's. */
+/* Tries to claim the descriptor at head.  BEHIND: head was stale.  *end: where the record ends. */
 static inline __attribute__((always_inline)) enum claim
 claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, uint32_t units,
       uint32_t tid, uint32_t *end)
 {
 	uint32_t ticket = ticket_of(head), begin = position_of(head), used, anew;
 	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
-	/* Acquire: after the reader's clearing of the slot, should its tail be seen late. */
+	/* Acquire: after the reader's clearing of the slot, even if its tail is seen late. */
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire), tail;
 	bool is_anew, is_locked;
 
 	/* Of the lap before, or the head is stale. */
 	if (hs_unlikely(!word_is_of(ring, word, ticket - ring->slot_count))) {
-		/* Another's, who has not moved the head on yet. */
+		/* Another writer has claimed it and not moved the head on yet. */
 		if (word_is_of(ring, word, ticket))
 			move_head(ring, head, position_behind(ring, head, word), must_lock(ring));
 		return BEHIND;
@@ -113,7 +113,7 @@ claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, ui
 	    hs_unlikely(ticket - ticket_of(tail) >= share->slots))
 		return atomic_load_explicit(ring->head, memory_order_relaxed) == head ? FULL
 										       : BEHIND;
-	/* Once for both, with nothing to wait for in between. */
+	/* Read once for both exchanges. */
 	is_locked = must_lock(ring);
 	if (hs_unlikely(!hs_arch_compare_exchange(
 		    &slot->word, &word, word_of(ring, ticket, is_anew, units, tid), is_locked)))
@@ -134,7 +134,7 @@ void hs_ring_fetch(const struct hs_ring *ring, size_t bytes)
 		hs_arch_prefetch_write(next + offset);
 }
 
-/* Where a record of so many units begins that ends there. */
+/* The data of a record of so many units that ends at `end`. */
 static void *data_before(const struct hs_ring *ring, uint32_t end, uint32_t units)
 {
 	return ring->data + (size_t)((end - units) & (ring->units - 1)) * HS_RING_UNIT;
@@ -153,8 +153,8 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, enum hs_ring_kind kind
 		return NULL;
 	for (int tries = 0; tries < RESERVE_TRIES; tries++) {
 		/*
-		 * Acquire: pairs with the release of who moved it on, so that the tail is no older
-		 * than his: what was skipped before it would be taken for used.
+		 * Acquire: pairs with the release of whoever moved it on, so that the tail read
+		 * next is no older than the one it saw; skipped units would be taken for used.
 		 */
 		head = atomic_load_explicit(ring->head, memory_order_acquire);
 		*open = (uint64_t)ticket_of(head) + 1;
@@ -174,7 +174,7 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, enum hs_ring_kind kind
 	return data_before(ring, end, units);
 }
 
-/* If the word is open and of that lap. */
+/* Closes the word if it is open and of this lap; whether it did. */
 static bool close_word(struct hs_ring_slot *slot, uint32_t lap, uint64_t word,
 		       enum hs_ring_state state)
 {
@@ -216,7 +216,7 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
 }
 
-/* A writer that was stopped between its claim and the next step has not moved the head on. */
+/* Moves the head on for a writer that was stopped right after its claim. */
 static void complete_claim(struct hs_ring *ring, uint64_t word)
 {
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
@@ -232,7 +232,7 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 {
 	uint32_t ticket = ticket_of(ring->next);
 	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
-	/* Acquire: the slot's fields and the record.  More for hs_ring_reader_sleep(). */
+	/* Acquire: the slot's fields and the record.  Stronger for hs_ring_reader_sleep(). */
 	uint64_t word = atomic_load(&slot->word);
 
 	item->state = HS_RING_EMPTY;
@@ -240,10 +240,10 @@ void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
 		return;
 	item->state = word_state(word);
 	item->tid = word_tid(word);
-	/* Not for others: the writers' line stays theirs. */
+	/* Only then: the head's cache line is left to the writers. */
 	if (item->state != HS_RING_COMMITTED)
 		complete_claim(ring, word);
-	/* The slot's fields are the writer's yet. */
+	/* Its writer is still writing the slot's fields. */
 	if (item->state == HS_RING_OPEN)
 		return;
 	item->data = data_before(ring, position_behind(ring, ring->next, word), word_units(word));
@@ -271,12 +271,12 @@ const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most)
 	return data_before(ring, end, word_units(word));
 }
 
-/* If there is no next record yet, and so much of the lap is behind, it may begin in the next. */
+/* Lets the next record begin anew if there is none yet and enough of the lap is used. */
 static void let_begin_anew(struct hs_ring *ring)
 {
 	uint32_t ticket = ticket_of(ring->next);
 	uint32_t offset = position_of(ring->next) & (ring->units - 1);
-	/* Relaxed: a record that is claimed already has begun where it is, and its word says so. */
+	/* Relaxed: a record that is claimed already says in its word where it has begun. */
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 
 	if (ticket_of(head) == ticket && offset > ring->units / ANEW_SHARE)
@@ -294,8 +294,8 @@ void hs_ring_give_back(struct hs_ring *ring)
 	atomic_store_explicit(&ring->tail, ring->next, memory_order_release);
 	let_begin_anew(ring);
 	/*
-	 * Waited for or not: who has looked at the ring before waits for the value before.
-	 * Sequentially consistent so that it comes before the look at the waiters.
+	 * Even without waiters: a writer that has found the ring full may be about to wait while
+	 * space has its old value.  Sequentially consistent: before the look at the waiters.
 	 */
 	atomic_fetch_add(&ring->space, 1);
 	if (atomic_load(&ring->space_waiters) != 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A ring's memory: how it is parted at the beginning, and, by the reader, kept ready ahead of the
- * writers.  See ring.h.
+ * A ring's memory: how it is divided, and how the reader has pages made ahead of the writers.  See
+ * ring.h.
  */
 #include "base/sys.h"
 #include "sample/ring_word.h"
@@ -9,10 +9,10 @@
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
 #define BYTES_PER_SLOT 128
 
-/* What is kept for HS_RING_KEPT, of data and descriptors. */
+/* The part of data and descriptors that is kept for HS_RING_KEPT. */
 #define KEPT_SHARE 8
 
-/* How much of the ring is kept ready, and in what steps. */
+/* How much of the ring has its pages ahead of the writers, and in what steps. */
 #define PREPARED_SHARE 16
 #define PAGE_BYTES 4096u
 
@@ -47,7 +47,7 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	atomic_store_explicit(&ring->tail, pack(ring->slot_count, 0), memory_order_relaxed);
 	ring->next = pack(ring->slot_count, 0);
 	ring->ahead = ring->next;
-	/* Of no ticket to come for long. */
+	/* A ticket that does not come for long. */
 	atomic_store_explicit(&ring->anew, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->reader_asleep, 0, memory_order_relaxed);
 	atomic_store_explicit(&ring->space, 0, memory_order_relaxed);
@@ -63,15 +63,15 @@ void hs_ring_keep_head(struct hs_ring *ring, _Atomic uint64_t *head)
 }
 
 /*
- * Touch what comes next of an area, a share of it, in its first lap.  at: where the writers are in
- * it.  Returns how far it has been touched now, in steps of a page.
+ * Touches what comes next in an area during the first lap.  at: where the writers are.  Returns up
+ * to where it is touched now, in whole pages.
  */
 static uint32_t touch_ahead(unsigned char *area, uint32_t touched, uint32_t at, uint32_t count,
 			    uint32_t item_bytes)
 {
 	uint32_t step = PAGE_BYTES / item_bytes, end = at + count / PREPARED_SHARE;
 
-	/* The writers have come there before. */
+	/* The writers have touched it themselves. */
 	if (at > touched)
 		touched = at & ~(step - 1);
 	for (; touched < end && touched < count; touched += step)
@@ -81,7 +81,7 @@ static uint32_t touch_ahead(unsigned char *area, uint32_t touched, uint32_t at, 
 
 void hs_ring_prepare(struct hs_ring *ring)
 {
-	/* A relaxed look: how far is a matter of speed alone. */
+	/* Relaxed: a stale value costs speed only. */
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
 	uint32_t position = position_of(head) & (ring->units - 1), ticket = ticket_of(head);
 

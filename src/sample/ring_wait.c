@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Waits at a ring and their ends: the reader for records, writers for room.  See ring.h. */
+/* Waiting and waking: the reader waits for records, writers for room.  See ring.h. */
 #include "sample/ring.h"
 
 #include <errno.h>
@@ -7,13 +7,13 @@
 #include "base/likely.h"
 #include "base/sys.h"
 
-/* A reader that should be awake is woken again after so many records. */
+/* A reader that was woken and still does not run is woken again after so many records. */
 #define WAKE_AGAIN_RECORDS 64u
 
-/* Between two looks of who waits: a slot of the live set comes free without a wake. */
+/* A waiting writer looks again after this: a slot of the live set comes free without a wake. */
 #define SLICE_NS 1000000
 
-/* seen: how the reader sleeps, not HS_RING_AWAKE.  If that has changed another wakes it. */
+/* seen: reader_asleep, not HS_RING_AWAKE.  If it has changed, another thread wakes the reader. */
 static HS_RARE void wake(struct hs_ring *ring, uint32_t seen)
 {
 	if (seen == HS_RING_WOKEN ||
@@ -23,8 +23,8 @@ static HS_RARE void wake(struct hs_ring *ring, uint32_t seen)
 }
 
 /*
- * Who is woken already has yet to get a processor: it is not every record that wakes him again,
- * should the one who was to do it have been killed.
+ * A reader that is woken already may only be waiting for a processor.  It is woken again, in case
+ * the first to do so was killed, but not by every record.
  */
 static bool is_time_to_wake(const struct hs_ring *ring, uint32_t asleep)
 {
@@ -34,9 +34,9 @@ static bool is_time_to_wake(const struct hs_ring *ring, uint32_t asleep)
 void hs_ring_tell_reader(struct hs_ring *ring)
 {
 	/*
-	 * The commit before and this load must not be swapped: the reader sets the flag
-	 * and looks at the ring again (hs_ring_reader_sleep), so one of us sees the other.
-	 * All four are sequentially consistent.
+	 * The commit before and this load must not be reordered: the reader sets the flag and looks
+	 * at the ring again (hs_ring_reader_sleep()), so one of us sees the other.  All four are
+	 * sequentially consistent.
 	 */
 	uint32_t asleep = atomic_load(&ring->reader_asleep);
 

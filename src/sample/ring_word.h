@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stands in the words of a ring (struct hs_ring_slot), and tickets packed with positions, as
- * its head and tail are.  For the files of the ring.
+ * The fields of a descriptor's word (struct hs_ring_slot), and tickets packed with positions, as in
+ * a ring's head and tail.  For the files that implement the ring; pure functions, any thread.
  */
 #ifndef HS_SAMPLE_RING_WORD_H
 #define HS_SAMPLE_RING_WORD_H
@@ -66,13 +66,13 @@ static inline enum hs_ring_state word_state(uint64_t word)
 	return (enum hs_ring_state)(word & 3);
 }
 
-/* The first position of the lap behind the one that a position is in. */
+/* The first position of the next lap. */
 static inline uint32_t next_lap(const struct hs_ring *ring, uint32_t position)
 {
 	return (position | (ring->units - 1)) + 1;
 }
 
-/* Units that a record takes at position, with what is skipped at the end of the data. */
+/* The units that a record takes at position, with those skipped at the end of the data. */
 static inline uint32_t units_needed(const struct hs_ring *ring, uint32_t position, uint32_t units)
 {
 	uint32_t offset = position & (ring->units - 1);
@@ -80,7 +80,7 @@ static inline uint32_t units_needed(const struct hs_ring *ring, uint32_t positio
 	return offset + units > ring->units ? ring->units - offset + units : units;
 }
 
-/* Where the record ends that this word is of.  at: its ticket and position. */
+/* The position behind the record of a word.  at: its ticket and position, packed. */
 static inline uint32_t position_behind(const struct hs_ring *ring, uint64_t at, uint64_t word)
 {
 	uint32_t position = position_of(at);

@@ -13,7 +13,7 @@ __thread struct hs_thread_state hs_thread;
 HS_SAMPLE_WORDS _Atomic uint64_t hs_sampler_interval;
 HS_SAMPLE_WORDS _Atomic uint32_t hs_sampler_generation;
 
-static _Atomic uint64_t ended_with; /* the interval; set before that is 0 */
+static _Atomic uint64_t ended_with; /* the last interval; set before hs_sampler_interval is 0 */
 
 static uint64_t seed_base;
 static _Atomic uint64_t streams;
@@ -63,7 +63,7 @@ void hs_sampler_seed(uint64_t seed)
 
 uint64_t hs_sampler_next_stream(void)
 {
-	/* Relaxed: only the number has to be one's own. */
+	/* Relaxed: each thread only has to get a number of its own. */
 	uint64_t state = seed_base +
 			 0xd1342543de82ef95u *
 				 (atomic_fetch_add_explicit(&streams, 1, memory_order_relaxed) + 1);
@@ -85,8 +85,9 @@ void hs_sampler_after_fork(struct hs_thread_state *thread)
 }
 
 /*
- * For the mantissas from 1 + k/32 on, about their middle c = 1 + (2k + 1)/64: 1/c in units of
- * 2^-63, log2(c) in units of 2^-38.  Never written: not const, to be in the page of HS_SAMPLE_DATA.
+ * For mantissas from 1 + k/32 to 1 + (k + 1)/32, whose middle is c = 1 + (2k + 1)/64: 1/c in units
+ * of 2^-63, and log2(c) in units of 2^-38.  Never written; not const, so that it is in the page of
+ * HS_SAMPLE_DATA.
  */
 static HS_SAMPLE_DATA struct {
 	uint64_t reciprocal, logarithm;
@@ -125,7 +126,7 @@ static HS_SAMPLE_DATA struct {
 	{0x4081020408102040, 0x3f469c22f0},
 };
 
-/* log2(e), and parts of it, in units of 2^-30. */
+/* log2(e) / n for n from 1 to 5, in units of 2^-30. */
 #define LOG2E_Q30 0x5c551d95l
 #define LOG2E_HALF_Q30 0x2e2a8ecal
 #define LOG2E_THIRD_Q30 0x1ec709dcl
@@ -206,7 +207,7 @@ uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval, uint64_t scale)
 	return (uint64_t)((unsigned __int128)negative_log2(u) * scale >> 52) + 1;
 }
 
-/* Probabilities are in units of 2^-64, a little less than they are. */
+/* Probabilities are in units of 2^-64, rounded down. */
 static uint64_t missed_by_one(uint64_t interval)
 {
 	return UINT64_MAX - UINT64_MAX / interval;

@@ -18,10 +18,10 @@
  * The draw and the weight use integer arithmetic only: a program may have changed
  * the floating-point environment, or unmasked its exceptions.
  *
- * The exact number of bytes allocated falls out of the countdowns: settling adds what
- * a thread has counted down since the last settling to hs_stats.allocated_bytes (at the end of
- * a thread, and at a sample if it is not too little).  Short of the truth by what live threads
- * have allocated since then; calls that failed, but passed the fast path, are in it.
+ * The countdowns also give the exact number of bytes allocated: settling adds what a thread has
+ * counted down since it last settled to hs_stats.allocated_bytes.  A thread settles when it ends,
+ * and at a sample if enough has come together; what live threads have allocated since is missing.
+ * Failed calls that passed the fast path are counted too.
  */
 #ifndef HS_SAMPLE_SAMPLER_H
 #define HS_SAMPLE_SAMPLER_H
@@ -41,7 +41,7 @@
 #define HS_WEIGHT_SHIFT 24
 #define HS_WEIGHT_ONE ((uint64_t)1 << HS_WEIGHT_SHIFT)
 
-/* A sum of weights as a profile has it. */
+/* A sum of weights as an integer, for a profile. */
 static inline int64_t hs_weight_round(unsigned __int128 sum)
 {
 	unsigned __int128 rounded = (sum + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
@@ -50,12 +50,12 @@ static inline int64_t hs_weight_round(unsigned __int128 sum)
 }
 
 /*
- * At intervals up to this samples follow each other so closely that what they use is in the
- * processor's caches yet, and can be fetched for the next one.
+ * Up to this interval samples are dense: they follow each other so closely that what they use is
+ * still in the processor's caches, and prefetching for the next one makes sense.
  */
 #define HS_DENSE_INTERVAL ((uint64_t)16 << 10)
 
-/* Largest interval: the weight of one byte still fits 64 bits. */
+/* The largest interval: the weight of one byte still fits 64 bits. */
 #define HS_INTERVAL_MAX ((uint64_t)1 << 38)
 
 /*
@@ -66,18 +66,18 @@ static inline int64_t hs_weight_round(unsigned __int128 sum)
  */
 extern HS_HIDDEN _Atomic uint64_t hs_sampler_interval;
 
-/* Sampling ends for good: the interval is 0 from now on.  Any thread. */
+/* Ends sampling for good: the interval is 0 from now on.  Any thread. */
 void hs_sampler_end(void);
 
-/* The interval; where sampling has ended, what it was then. */
+/* The interval; once sampling has ended, the last one. */
 uint64_t hs_sampler_last_interval(void);
 
-/* Changes when sampling starts anew: countdowns of an older epoch are thrown away. */
+/* Changes when sampling starts again: countdowns drawn before are thrown away. */
 extern HS_HIDDEN _Atomic uint32_t hs_sampler_generation;
 
 /*
- * Set what the threads' random generators start from; the n-th thread to allocate
- * gets the n-th stream.  Start-up.
+ * Seeds the threads' random generators: the n-th thread to allocate gets the n-th stream.
+ * Start-up.
  */
 void hs_sampler_seed(uint64_t seed);
 
@@ -87,7 +87,7 @@ uint64_t hs_sampler_next_stream(void);
 /* The next 64 random bits.  random: generator state, advanced. */
 uint64_t hs_sampler_random(uint64_t *random);
 
-/* One of the program's threads, which may never have allocated before, is about to draw. */
+/* To be called before a thread of the program draws: prepares one that has never done so. */
 static inline void hs_sampler_begin_thread(struct hs_thread_state *thread)
 {
 	if (thread->kind != HS_THREAD_NEW)
@@ -120,12 +120,12 @@ static inline bool hs_sampler_passes(size_t size)
 	return true;
 }
 
-/* What countdowns of an interval are drawn with, to be kept as long as that holds. */
+/* The factor by which countdowns of an interval are drawn; callers keep it with the interval. */
 uint64_t hs_sampler_scale(uint64_t interval_bytes);
 
 /*
- * Draw a countdown: the number of bytes up to and including the next sampled one,
- * at least 1.  random: generator state, advanced.  scale: the interval's.
+ * Draws a countdown: the number of bytes up to and including the next sampled one, at least 1.
+ * random: generator state, advanced.  scale: hs_sampler_scale() of the interval.
  */
 HS_SAMPLE_CODE uint64_t hs_sampler_draw(uint64_t *random, uint64_t interval_bytes, uint64_t scale);
 
@@ -134,16 +134,16 @@ uint64_t hs_sampler_weight(uint64_t size, uint64_t interval_bytes);
 
 #define HS_WEIGHER_POWERS 64
 
-/* For many weights: what depends on the interval alone is kept.  At first all 0. */
+/* Computes many weights, and keeps what depends on the interval alone.  Begins as all 0. */
 struct hs_weigher {
 	uint64_t interval;
-	uint64_t missed[HS_WEIGHER_POWERS]; /* that 2^i bytes are all not chosen, units of 2^-64 */
+	uint64_t missed[HS_WEIGHER_POWERS]; /* probability that none of 2^i bytes is chosen, Q64 */
 };
 
 /* The same as hs_sampler_weight(). */
 uint64_t hs_weigher_weight(struct hs_weigher *weigher, uint64_t size, uint64_t interval_bytes);
 
-/* Add what thread has counted down since the last time to the exact total. */
+/* Adds what the thread has counted down since it last settled to the exact total. */
 HS_SAMPLE_CODE void hs_sampler_settle(struct hs_thread_state *thread, uint64_t countdown);
 
 #endif

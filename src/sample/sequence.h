@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The one order of events.
+ * Sequence numbers, which put all events (samples, frees) of all threads into one order.
  *
  * Written by: any thread, which takes a number.  Read by: worker, producer.
  */
@@ -12,7 +12,7 @@
 
 #include "base/visibility.h"
 
-/* The number of the next event.  Starts at 1.  Each is delivered by one record or slot. */
+/* The number of the next event.  Starts at 1.  Each number is in one record, slot or entry. */
 struct hs_sequence {
 	_Atomic uint64_t next;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A stack, or its copy: bytes is what stood, or stands, at address start. */
+/* A part of a stack, in place or copied: `bytes` has what is, or was, at address `start`. */
 #ifndef HS_SAMPLE_STACK_WINDOW_H
 #define HS_SAMPLE_STACK_WINDOW_H
 
@@ -15,10 +15,10 @@ struct hs_stack_window {
 	bool cut; /* the real stack goes on past it */
 };
 
-/* No frame is larger; an address further above the copied stack is garbage. */
+/* The largest frame believed: an address further above the copied stack is garbage. */
 #define HS_LARGEST_FRAME_BYTES ((uint64_t)64 << 20)
 
-/* Copy a word of the window.  Returns false if it is not all in there. */
+/* Reads a word.  False: it is not wholly inside the window. */
 static inline bool hs_stack_window_read(const struct hs_stack_window *window, uint64_t address,
 					uint64_t *out)
 {
@@ -30,7 +30,7 @@ static inline bool hs_stack_window_read(const struct hs_stack_window *window, ui
 	return true;
 }
 
-/* Whether an address that is not in the window would be in the part that was cut off. */
+/* Whether an address outside the window may be in the part of the stack that was cut off. */
 static inline bool hs_stack_window_is_cut_off(const struct hs_stack_window *window,
 					      uint64_t address)
 {

@@ -25,17 +25,17 @@ enum hs_thread_kind {
 	HS_THREAD_PROFILER, /* ours: allocates from the arena, is never sampled */
 };
 
-/* What is to be recorded of a sample's stack: hs_capture_plan(). */
+/* How the stack of a sample is recorded: see hs_capture_plan(). */
 struct hs_stack_plan {
 	uint32_t bytes; /* from the stack pointer on, at most */
-	bool is_known;  /* both ends are known */
-	bool is_cut;    /* it goes on past bytes */
-	bool walks;     /* it is to be walked in place, if that can be done */
+	bool is_known;  /* the bounds of the stack are known */
+	bool is_cut;    /* the stack goes on past `bytes` */
+	bool walks;     /* walked in place, if possible; else copied */
 };
 
-/* An allocation that was chosen, of whatever heap. */
+/* An allocation that was chosen, of any heap. */
 struct hs_sample {
-	uint64_t id;   /* the address, or what else its heap calls it */
+	uint64_t id;   /* the address; in a reported heap, the program's id */
 	uint64_t size; /* requested bytes */
 	union {
 		uint64_t interval_bytes; /* the countdown was drawn with it */
@@ -43,7 +43,7 @@ struct hs_sample {
 	};
 	uint16_t heap;
 	bool is_weighed;
-	bool is_dense; /* the interval is: what the next one will write to is fetched with it */
+	bool is_dense; /* see HS_DENSE_INTERVAL: prefetches for the next sample too */
 	uint32_t epoch; /* hs_epoch */
 	struct hs_stack_plan stack;
 };
@@ -60,24 +60,24 @@ struct hs_thread_state {
 	uint64_t scaled_interval, scale; /* an interval, or 0, and its hs_sampler_scale() */
 	uint64_t random;         /* generator state */
 
-	/* Of the heaps that the program reports, for all together: see sample/report.h. */
+	/* For all heaps that the program reports: see sample/report.h. */
 	uint64_t reported_countdown;
-	uint64_t reported_interval; /* that it was drawn with; 0: not drawn yet */
+	uint64_t reported_interval; /* it was drawn with; 0: not drawn yet */
 
 	uintptr_t guard_sp;        /* the struct hs_guard of the slow path that runs; 0 = none */
 	uint64_t guarded_countdown; /* bytes_until_sample, while guard_sp is set */
 	uint64_t reservation;      /* the open ring reservation: ticket + 1; 0 = none */
 
-	uintptr_t stack_low;  /* known stack [low, high): both 0 where it is not known */
+	uintptr_t stack_low;  /* known stack [low, high): both 0 if it is not known */
 	uintptr_t stack_high;
-	uintptr_t caller_sp; /* as long as stack_high is but a bound: see hs_stack_end; else 0 */
-	uintptr_t read_low; /* the part of it that a sample has read before; both 0: none */
+	uintptr_t caller_sp; /* while stack_high is only a bound, see hs_stack_end; else 0 */
+	uintptr_t read_low; /* the part of it that samples have read before; both 0: none */
 	uintptr_t read_high;
 	uint64_t block_end_ns;   /* monotonic time until which this sample waits; 0: it does not */
 	uint64_t block_after_ns; /* monotonic time before which this thread does not wait again */
 	uint64_t close_end_ns;   /* ... until which it waits inside dlclose(); 0: it does not */
 
-	/* The one that the slow path is about: here, for a program's stack may be small. */
+	/* The sample being taken: here, because a program's stack may be small. */
 	struct hs_sample sample;
 
 	/*
@@ -89,14 +89,14 @@ struct hs_thread_state {
 	uint32_t tid;
 	uint32_t kind;  /* enum hs_thread_kind */
 	uint32_t generation; /* of the countdown: hs_sampler_generation */
-	_Atomic uint32_t labels; /* the program's: sample/labels.h; 0: none.  Handlers change it */
-	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual */
+	_Atomic uint32_t labels; /* its set of labels, 0: none.  Handlers may change it */
+	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual number */
 	uint8_t walk_rest;  /* samples until the next walk in place */
-	uint8_t walk_fails; /* walks in vain, in a row */
+	uint8_t walk_fails; /* failed walks in a row */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	bool asking;  /* inside hs_ask() of session/ask.h */
 	uint8_t closing; /* how many dlclose() calls the thread is in */
-	uint32_t read_protects; /* hs_protects_begun when the part of the stack was read */
+	uint32_t read_protects; /* hs_protects_begun when [read_low, read_high) was read */
 };
 
 extern HS_HIDDEN __thread struct hs_thread_state hs_thread;
@@ -114,13 +114,13 @@ static inline bool hs_thread_on_known_stack(const struct hs_thread_state *thread
 	return sp - thread->stack_low < thread->stack_high - thread->stack_low;
 }
 
-/* Calls of mprotect() that take access away: how many have begun.  Any thread, relaxed. */
+/* How many calls of mprotect() that make memory unreadable have begun.  Any thread, relaxed. */
 extern HS_HIDDEN _Atomic uint32_t hs_protects_begun;
 
 /*
- * Whether bytes of the stack from sp on have been read before, and could not be protected since.
- * What has not may have a page without access in it: coroutines' stacks within a thread's own,
- * with guard pages between them.
+ * Whether bytes of the stack from sp on are known to be readable: they have been read before, and
+ * not been protected since.  Otherwise there may be guard pages, of coroutines' stacks within the
+ * thread's own.
  */
 static inline bool hs_thread_has_read(const struct hs_thread_state *thread, uintptr_t sp,
 				      size_t bytes)

@@ -9,13 +9,13 @@ _Static_assert(sizeof(struct hs_step) == 16, "four in a cache line");
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest)
 {
 	uintptr_t self = hs_arch_thread_pointer(), walker = 0;
-	/* Thread pointers are at the same place in stacks of the same size. */
+	/* Hashed, because thread pointers are often at equal distances. */
 	uint64_t hash = (self >> 6) * 0x9e3779b97f4a7c15u;
 	struct hs_trail *trail = &trails[hash >> 32 & (HS_TRAILS - 1)];
 
 	/*
-	 * Acquire: pairs with the release in hs_trail_give_back().  Where it is this thread
-	 * already, a handler has jumped out of the walk.
+	 * Acquire: pairs with the release in hs_trail_give_back().  If the walker is this thread
+	 * already, a handler has jumped out of a walk.
 	 */
 	if (!hs_alone_compare_exchange(&trail->walker, &walker, self) && walker != self)
 		return NULL;

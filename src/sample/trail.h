@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Trails: what walks in place found, by the stack pointers at which they found it.  Samples that
- * follow each other share most of their frames, and have them at the same places: there the step
- * to the caller is at hand without waiting for the pc to be read, which only has to prove it
- * right.  A step is true of its pc wherever that is met, so a trail may be anybody's: it is
- * somebody's only as long as he walks.
+ * A trail remembers the steps of earlier walks in place, by stack pointer.  Consecutive samples
+ * share most of their frames, at the same addresses.  So the step at a stack pointer can be taken
+ * from the trail before the return address there has been read, which then only confirms it; the
+ * processor need not wait for one load after the other.
  *
- * Threads: hs_trail_take() gives a trail to one thread.  Signal handlers: within the slow path they
- * do not walk; one that jumps out of it leaves the trail to the same thread, and no half of a step.
- * Allocates, blocks: never.
+ * A step is right for its pc wherever the pc is met, so any thread can use any trail; a thread owns
+ * one only while it walks.
+ *
+ * Threads: hs_trail_take() gives a trail to one thread.  Signal handlers that interrupt a walk do
+ * not walk themselves; one that jumps out of it leaves the trail to its thread, with no step half
+ * written.  Allocates, blocks: never.
  */
 #ifndef HS_SAMPLE_TRAIL_H
 #define HS_SAMPLE_TRAIL_H
@@ -20,11 +22,11 @@
 
 #include "arch/regs.h"
 
-/* How many there are, and what is in each: 8 KiB, of which pages are used as threads walk. */
+/* The number of trails, and of places in each: 8 KiB, of which only used pages take memory. */
 #define HS_TRAILS 64u
 #define HS_TRAIL_PLACES 512u
 
-/* What struct hs_step.how says, and of which mapping and how many words at most. */
+/* The parts of struct hs_step.how, and their largest values. */
 enum {
 	HS_STEP_OWN = 1 << 0,   /* the frame is this library's */
 	HS_STEP_LAST = 1 << 1,  /* there is no caller */
@@ -36,8 +38,8 @@ enum {
 };
 
 /*
- * From a frame to its caller, by the stack or frame pointer.  Not bit fields: gcc takes such a
- * struct apart and puts it together again at each step.
+ * The step from a frame to its caller, by the stack pointer or the frame pointer.  Not bit fields:
+ * gcc would unpack and repack them at each step.
  */
 struct hs_step {
 	uint64_t pc;        /* a return address; 0: none */
@@ -50,28 +52,28 @@ static inline uint32_t hs_step_mapping(const struct hs_step *step)
 	return step->how >> HS_STEP_MAPPING_SHIFT;
 }
 
-/* Words from the caller's stack pointer down to its frame pointer; 0: that is as it was. */
+/* Words from the caller's stack pointer down to its saved frame pointer; 0: it is not saved. */
 static inline uint32_t hs_step_fp_words(const struct hs_step *step)
 {
 	return step->how >> HS_STEP_FP_SHIFT & HS_STEP_FP_WORDS_MOST;
 }
 
 struct hs_trail {
-	_Alignas(64) _Atomic uintptr_t walker; /* the thread's thread pointer; 0: nobody */
-	uint32_t oldest; /* of the known pcs: steps are of stamps since then */
+	_Alignas(64) _Atomic uintptr_t walker; /* the owner's thread pointer; 0: no owner */
+	uint32_t oldest; /* hs_known_pcs.oldest when the steps were found */
 	struct hs_step steps[HS_TRAIL_PLACES];
 };
 
 /*
- * The trail that the calling thread may use; to be given back.  NULL if another one walks on it.
- * oldest: stamps below are of pcs that have been dropped, and steps of then are forgotten.
+ * The trail that the calling thread may use until it gives it back; NULL: another thread has it.
+ * oldest: hs_known_pcs.oldest; if that has changed, the steps are dropped.
  */
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest);
 void hs_trail_give_back(struct hs_trail *trail);
 
 /*
- * Where what was found at that stack pointer is, or at one that shares the place: right if its pc
- * is.  Frames are 16 bytes long or more.
+ * The place of a stack pointer.  Its step may be of another one that shares the place: it is right
+ * if its pc is.  Frames are 16 bytes long or more.
  */
 static inline struct hs_step *hs_trail_place(struct hs_trail *trail, uint64_t sp)
 {
@@ -82,7 +84,7 @@ static inline void hs_trail_leave(struct hs_trail *trail, uint64_t sp, struct hs
 {
 	struct hs_step *place = hs_trail_place(trail, sp);
 
-	/* So that it is whole or not there, should a handler jump out in between. */
+	/* In this order: if a handler jumps out in between, the step is whole or not there. */
 	place->pc = 0;
 	atomic_signal_fence(memory_order_seq_cst);
 	place->cfa_offset = step.cfa_offset;

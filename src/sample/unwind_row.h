@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A row: how to get from a frame to its caller at one pc, in so few bytes that it can be kept
- * for each pc.
+ * A row: the unwind rule of one pc, how to get from a frame to its caller, small enough to be
+ * cached for each pc.
  *
- * What a row cannot say is left to libunwind: other expressions than those of procedure
- * linkage tables and realigned stacks, registers saved elsewhere than below the frame's top,
- * return addresses elsewhere than a call leaves them.
+ * libunwind handles what a row cannot express: DWARF expressions other than those of PLTs and
+ * realigned stacks, registers saved elsewhere than below the frame's top, return addresses
+ * elsewhere than a call leaves them.
  *
  * Allocates: never.  Errno: preserved.
  */
@@ -23,10 +23,10 @@
 #define HS_ROW_WORD 8
 
 enum hs_row_kind {
-	HS_ROW_NONE,      /* libunwind's */
+	HS_ROW_NONE,      /* left to libunwind */
 	HS_ROW_NO_INFO,   /* there is no unwind information */
-	HS_ROW_REGISTER,  /* the canonical frame address is register + offset */
-	HS_ROW_REALIGNED, /* it stands there; registers are saved below the register's own word */
+	HS_ROW_REGISTER,  /* the canonical frame address (CFA) is register + offset */
+	HS_ROW_REALIGNED, /* the CFA is stored there; registers are saved below *register */
 	HS_ROW_END,       /* there is no caller */
 };
 
@@ -40,8 +40,8 @@ struct hs_row {
 };
 
 /*
- * Whether it is of code that has made a frame: not as a call leaves the stack, which is also what
- * an assembler says of code that is no function.
+ * Whether it is a row of code that has set up a frame.  False for the stack as a call leaves it,
+ * which assemblers also claim for code that is no function.
  */
 static inline bool hs_row_has_frame(const struct hs_row *row)
 {
@@ -50,7 +50,7 @@ static inline bool hs_row_has_frame(const struct hs_row *row)
 		 row->cfa_offset == HS_ROW_WORD);
 }
 
-/* Load the saved registers from the words below end.  Returns false if they are not there. */
+/* Loads the saved registers from the words below `end`.  False: they are not in the window. */
 static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_window *window,
 			       uint64_t end, struct hs_regs *regs)
 {
@@ -72,8 +72,8 @@ static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_w
 }
 
 /*
- * Make the registers those of the caller.  Returns false, *regs as before, if a word is not
- * in the window.  Only for rows of kinds with an address.
+ * Makes the registers those of the caller.  False, and *regs is as before, if a word is not in the
+ * window.  For HS_ROW_REGISTER and HS_ROW_REALIGNED only.
  */
 static inline bool hs_row_apply(const struct hs_row *row, const struct hs_stack_window *window,
 				struct hs_regs *regs)

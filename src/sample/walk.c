@@ -10,11 +10,11 @@
 /* Frames of this library in one stack, at most: as many as the worker leaves out. */
 #define MOST_OWN_FRAMES 64u
 
-/* Frames that a walk first gets room for, and has in reserve. */
+/* A thread's first walk gets room for so many frames; each further one so many more than needed. */
 #define WALK_FIRST_ROOM 24u
 #define WALK_SPARE_ROOM 8u
 
-/* After that many walks in vain in a row there is no walk for 2 to that power of samples. */
+/* After n failed walks in a row the next 2^n samples are copied; n is this at most. */
 #define WALK_MOST_FAILS 4
 
 static uint64_t word_at(uint64_t address)
@@ -22,7 +22,7 @@ static uint64_t word_at(uint64_t address)
 	return *(const uint64_t *)(uintptr_t)address;
 }
 
-/* In a realigned frame: the caller's stack pointer stands at base + the row's offset. */
+/* Of a realigned frame: the caller's stack pointer is stored at base + the row's offset. */
 static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp, uint64_t end,
 			   struct hs_step *step)
 {
@@ -43,7 +43,7 @@ static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp,
 	return true;
 }
 
-/* The step that a row describes, but for realigned frames. */
+/* The step that a row describes, unless the frame is realigned. */
 static struct hs_step step_of(const struct hs_pc *known)
 {
 	const struct hs_row *row = &known->row;
@@ -60,9 +60,9 @@ static struct hs_step step_of(const struct hs_pc *known)
 }
 
 /*
- * The step of a frame by what is known of its pc; from now on its place in the trail has it too.
- * Its pc is 0 if there is none.  Only what is beyond doubt: signal handlers, code without unwind
- * information, rows that do not say it all, and those by other registers are left to the worker.
+ * The step of a frame from the cache of known pcs, which is put into the trail too.  Its pc is 0 if
+ * there is none: signal frames, code without unwind information, and rows by other registers or
+ * that do not say all are left to the worker.
  */
 static __attribute__((noinline)) struct hs_step find_step(const struct hs_known_pcs *pcs,
 							  struct hs_trail *trail, uint64_t pc,
@@ -119,7 +119,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		cfa = sp;
 		if ((step.how & HS_STEP_BY_FP) != 0) {
 			cfa = fp;
-			/* A jump then, and not a choice, which the next frame would wait for. */
+			/* Makes gcc emit a jump: the next frame would wait for a cmov. */
 			__asm__("" : "+r"(cfa));
 		}
 		cfa += (uint64_t)(int64_t)step.cfa_offset;
@@ -138,7 +138,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 	}
 }
 
-/* Not inlined: its frame is to be gone during the walk. */
+/* Not inlined, so that its frame is gone during the walk. */
 static __attribute__((noinline)) bool
 may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr_t sp, size_t bytes)
 {
@@ -151,7 +151,7 @@ may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr
 	return hs_thread_has_read(thread, sp, bytes) && hs_known_pcs_hold(pcs);
 }
 
-/* Learn from a walk: how much room the next one should have, and when it makes sense. */
+/* Decides, by the result of a walk, when the thread walks again and with how much room. */
 static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t count)
 {
 	uint32_t most = hs_recorder.depth_frames, wanted = count + WALK_SPARE_ROOM;
@@ -164,7 +164,7 @@ static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t co
 		wanted = room;
 	} else {
 		thread->walk_fails = 0;
-		/* Down slowly: stacks of different depths take turns. */
+		/* Shrinks slowly: stacks of different depths alternate. */
 		if (wanted < room)
 			wanted = room - (room - wanted + 7) / 8;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Walks the calling thread's own stack, in place, if all its callers' pcs are known: the frames
- * are a few hundred bytes where the stack is thousands, and the worker has nothing to do.
+ * Walks the calling thread's own stack in place, if all its pcs are known (known_pcs.h).  The
+ * frames take a few hundred bytes where a copy of the stack takes thousands, and the worker need
+ * not unwind them.
  *
  * Called on: the program's threads, inside the slow path.  Reads nothing but the stack between
  * the call site's stack pointer and its known end.  Allocates, blocks: never; no system call.
@@ -21,23 +22,23 @@
 #include "sample/trail.h"
 
 /*
- * Reserve a ring record and walk the stack of a call site into it as planned, if that can be done;
- * only where thread->sample.stack.walks.  Filled in are the frames, at most as many as are wanted,
- * stack_bytes and flags.  The reservation is open, without a cookie yet: a walk that comes to
- * nothing must not give a slot back.
- * Returns the record, or NULL: the stack has to be copied.
+ * Reserves a ring record and walks the stack of a call site into it; for samples whose
+ * stack.walks is set.  Fills in the frames (at most the wanted depth), stack_bytes and flags.  The
+ * reservation stays open, and has no cookie yet, for there is no slot that a failed walk could give
+ * back.
+ * Returns the record; NULL: the stack has to be copied.
  */
 HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
 						const struct hs_regs *regs);
 
-/* There is no room for all frames; not all is known that is needed. */
+/* Why a walk fails: more frames than there is room for; something needed is not known. */
 #define HS_WALK_LONG UINT32_MAX
 #define HS_WALK_UNKNOWN 0u
 
 /*
- * Walk from a call site: stack_bytes from its stack pointer on may be read.  Writes the frames,
- * the innermost first, room of them at most.  trail: taken by the caller, or NULL.
- * Returns how many frames there are, all up to the outermost, or why not.
+ * Walks from a call site.  stack_bytes: how much may be read from its stack pointer on.  Writes the
+ * frames, the innermost first, `room` at most.  trail: taken by the caller, or NULL.
+ * Returns the number of frames up to the outermost, or HS_WALK_LONG or HS_WALK_UNKNOWN.
  */
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
 		 size_t stack_bytes, struct hs_frame *frames, uint32_t room);
