@@ -4,7 +4,7 @@
 
 #include "base/alone.h"
 
-_Static_assert(sizeof(struct hs_step) == 16, "four in a cache line");
+_Static_assert(sizeof(struct hs_trail_step) == 16, "four in a cache line");
 
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest)
 {

@@ -26,42 +26,42 @@
 #define HS_TRAILS 64u
 #define HS_TRAIL_PLACES 512u
 
-/* The parts of struct hs_step.how, and their largest values. */
+/* The parts of struct hs_trail_step.how, and their largest values. */
 enum {
-	HS_STEP_OWN = 1 << 0,   /* the frame is this library's */
-	HS_STEP_LAST = 1 << 1,  /* there is no caller */
-	HS_STEP_BY_FP = 1 << 2, /* the offset is from the frame pointer, not the stack pointer */
-	HS_STEP_FP_SHIFT = 3, /* words from the caller's stack pointer down to its frame pointer */
-	HS_STEP_FP_WORDS_MOST = 0xff,
-	HS_STEP_MAPPING_SHIFT = 11, /* number in the mapping table */
-	HS_STEP_MAPPING_MOST = (1 << 21) - 1,
+	HS_TRAIL_OWN = 1 << 0,   /* the frame is this library's */
+	HS_TRAIL_LAST = 1 << 1,  /* there is no caller */
+	HS_TRAIL_BY_FP = 1 << 2, /* the offset is from the frame pointer, not the stack pointer */
+	HS_TRAIL_FP_SHIFT = 3, /* words from the caller's stack pointer down to its frame pointer */
+	HS_TRAIL_FP_WORDS_MOST = 0xff,
+	HS_TRAIL_MAPPING_SHIFT = 11, /* number in the mapping table */
+	HS_TRAIL_MAPPING_MOST = (1 << 21) - 1,
 };
 
 /*
  * The step from a frame to its caller, by the stack pointer or the frame pointer.  Not bit fields:
  * gcc would unpack and repack them at each step.
  */
-struct hs_step {
+struct hs_trail_step {
 	uint64_t pc;        /* a return address; 0: none */
 	int32_t cfa_offset; /* to the caller's stack pointer */
 	uint32_t how;
 };
 
-static inline uint32_t hs_step_mapping(const struct hs_step *step)
+static inline uint32_t hs_trail_step_mapping(const struct hs_trail_step *step)
 {
-	return step->how >> HS_STEP_MAPPING_SHIFT;
+	return step->how >> HS_TRAIL_MAPPING_SHIFT;
 }
 
 /* Words from the caller's stack pointer down to its saved frame pointer; 0: it is not saved. */
-static inline uint32_t hs_step_fp_words(const struct hs_step *step)
+static inline uint32_t hs_trail_step_fp_words(const struct hs_trail_step *step)
 {
-	return step->how >> HS_STEP_FP_SHIFT & HS_STEP_FP_WORDS_MOST;
+	return step->how >> HS_TRAIL_FP_SHIFT & HS_TRAIL_FP_WORDS_MOST;
 }
 
 struct hs_trail {
 	_Alignas(64) _Atomic uintptr_t walker; /* the owner's thread pointer; 0: no owner */
 	uint32_t oldest; /* hs_known_pcs.oldest when the steps were found */
-	struct hs_step steps[HS_TRAIL_PLACES];
+	struct hs_trail_step steps[HS_TRAIL_PLACES];
 };
 
 /*
@@ -75,14 +75,14 @@ void hs_trail_give_back(struct hs_trail *trail);
  * The place of a stack pointer.  Its step may be of another one that shares the place: it is right
  * if its pc is.  Frames are 16 bytes long or more.
  */
-static inline struct hs_step *hs_trail_place(struct hs_trail *trail, uint64_t sp)
+static inline struct hs_trail_step *hs_trail_place(struct hs_trail *trail, uint64_t sp)
 {
 	return &trail->steps[sp / 16 % HS_TRAIL_PLACES];
 }
 
-static inline void hs_trail_leave(struct hs_trail *trail, uint64_t sp, struct hs_step step)
+static inline void hs_trail_leave(struct hs_trail *trail, uint64_t sp, struct hs_trail_step step)
 {
-	struct hs_step *place = hs_trail_place(trail, sp);
+	struct hs_trail_step *place = hs_trail_place(trail, sp);
 
 	/* In this order: if a handler jumps out in between, the step is whole or not there. */
 	place->pc = 0;

@@ -24,38 +24,38 @@ static uint64_t word_at(uint64_t address)
 
 /* Of a realigned frame: the caller's stack pointer is stored at base + the row's offset. */
 static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp, uint64_t end,
-			   struct hs_step *step)
+			   struct hs_trail_step *step)
 {
 	uint64_t at = base + (uint64_t)(int64_t)row->cfa_offset, cfa, words;
-	uint32_t fp_words = hs_step_fp_words(step);
+	uint32_t fp_words = hs_trail_step_fp_words(step);
 
 	if (at < sp || at > end || end - at < HS_ROW_WORD)
 		return false;
 	cfa = word_at(at);
 	/* Registers are saved below the word at base. */
 	words = (cfa - base - HS_ROW_WORD) / HS_ROW_WORD + fp_words;
-	if (cfa - sp > INT32_MAX || words > HS_STEP_FP_WORDS_MOST)
+	if (cfa - sp > INT32_MAX || words > HS_TRAIL_FP_WORDS_MOST)
 		return false;
 	step->cfa_offset = (int32_t)(cfa - sp);
-	step->how &= ~(uint32_t)HS_STEP_BY_FP;
+	step->how &= ~(uint32_t)HS_TRAIL_BY_FP;
 	if (fp_words > 0)
-		step->how += ((uint32_t)words - fp_words) << HS_STEP_FP_SHIFT;
+		step->how += ((uint32_t)words - fp_words) << HS_TRAIL_FP_SHIFT;
 	return true;
 }
 
 /* The step that a row describes, unless the frame is realigned. */
-static struct hs_step step_of(const struct hs_pc *known)
+static struct hs_trail_step step_of(const struct hs_pc *known)
 {
 	const struct hs_row *row = &known->row;
 	uint32_t fp_words = row->saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED];
 
-	return (struct hs_step){
+	return (struct hs_trail_step){
 		.pc = known->pc,
 		.cfa_offset = row->cfa_offset,
-		.how = (known->is_own ? HS_STEP_OWN : 0) |
-		       (row->kind == HS_ROW_END ? HS_STEP_LAST : 0) |
-		       (row->cfa_register == HS_ARCH_FP ? HS_STEP_BY_FP : 0) |
-		       fp_words << HS_STEP_FP_SHIFT | known->mapping << HS_STEP_MAPPING_SHIFT,
+		.how = (known->is_own ? HS_TRAIL_OWN : 0) |
+		       (row->kind == HS_ROW_END ? HS_TRAIL_LAST : 0) |
+		       (row->cfa_register == HS_ARCH_FP ? HS_TRAIL_BY_FP : 0) |
+		       fp_words << HS_TRAIL_FP_SHIFT | known->mapping << HS_TRAIL_MAPPING_SHIFT,
 	};
 }
 
@@ -64,20 +64,20 @@ static struct hs_step step_of(const struct hs_pc *known)
  * there is none: signal frames, code without unwind information, and rows by other registers or
  * that do not say all are left to the worker.
  */
-static __attribute__((noinline)) struct hs_step find_step(const struct hs_known_pcs *pcs,
+static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_known_pcs *pcs,
 							  struct hs_trail *trail, uint64_t pc,
 							  uint64_t sp, uint64_t fp, uint64_t end)
 {
-	static const struct hs_step none;
+	static const struct hs_trail_step none;
 	const struct hs_row *row;
-	struct hs_step step;
+	struct hs_trail_step step;
 	struct hs_pc known;
 
 	if (!hs_known_pcs_find(pcs, pc, true, &known))
 		return none;
 	row = &known.row;
 	if (known.is_signal_return || row->kind <= HS_ROW_NO_INFO ||
-	    row->cfa_register > HS_ARCH_FP || known.mapping > HS_STEP_MAPPING_MOST)
+	    row->cfa_register > HS_ARCH_FP || known.mapping > HS_TRAIL_MAPPING_MOST)
 		return none;
 	step = step_of(&known);
 	if (row->kind == HS_ROW_REALIGNED) {
@@ -98,7 +98,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 	uint32_t count = 0, own = 0;
 
 	for (;;) {
-		struct hs_step step = {0};
+		struct hs_trail_step step = {0};
 
 		if (hs_likely(trail != NULL))
 			step = *hs_trail_place(trail, sp);
@@ -107,17 +107,17 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 			if (step.pc == 0)
 				return HS_WALK_UNKNOWN;
 		}
-		if (hs_likely((step.how & HS_STEP_OWN) == 0)) {
+		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
 			if (hs_unlikely(count == room))
 				return HS_WALK_LONG;
-			frames[count++] = (struct hs_frame){pc - 1, hs_step_mapping(&step)};
+			frames[count++] = (struct hs_frame){pc - 1, hs_trail_step_mapping(&step)};
 		} else if (own++ == MOST_OWN_FRAMES) {
 			return HS_WALK_UNKNOWN;
 		}
-		if (hs_unlikely((step.how & HS_STEP_LAST) != 0))
+		if (hs_unlikely((step.how & HS_TRAIL_LAST) != 0))
 			return count;
 		cfa = sp;
-		if ((step.how & HS_STEP_BY_FP) != 0) {
+		if ((step.how & HS_TRAIL_BY_FP) != 0) {
 			cfa = fp;
 			/* Makes gcc emit a jump: the next frame would wait for a cmov. */
 			__asm__("" : "+r"(cfa));
@@ -126,8 +126,8 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(cfa < sp + HS_ROW_WORD) || hs_unlikely(cfa > end))
 			return HS_WALK_UNKNOWN;
 		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
-		if (hs_step_fp_words(&step) > 0) {
-			fp_at = cfa - hs_step_fp_words(&step) * HS_ROW_WORD;
+		if (hs_trail_step_fp_words(&step) > 0) {
+			fp_at = cfa - hs_trail_step_fp_words(&step) * HS_ROW_WORD;
 			if (hs_unlikely(fp_at < sp))
 				return HS_WALK_UNKNOWN;
 			fp = word_at(fp_at);

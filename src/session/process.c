@@ -59,7 +59,7 @@ static bool program_is_wanted(const char *path)
 	return hs_glob_list_matches(hs_options.programs, target);
 }
 
-enum hs_verdict hs_process_decide(char **environment)
+enum hs_process_verdict hs_process_decide(char **environment)
 {
 	const char *given = (const char *)getauxval(AT_EXECFN);
 	const char *path = given != NULL ? given : "unknown";
@@ -70,10 +70,10 @@ enum hs_verdict hs_process_decide(char **environment)
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
 	hs_session.executed = root == hs_sys_getpid();
 	if (getauxval(AT_SECURE) != 0 || hs_options.mode == HS_MODE_OFF || !program_is_wanted(path))
-		return HS_VERDICT_PASS;
+		return HS_PROCESS_PASS;
 	if (hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0)
-		return HS_VERDICT_PASS;
-	return HS_VERDICT_PROFILE;
+		return HS_PROCESS_PASS;
+	return HS_PROCESS_PROFILE;
 }
 
 void hs_process_mark_root(void)

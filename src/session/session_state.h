@@ -374,8 +374,8 @@ void hs_session_check(bool interposed);
 void hs_session_explain_pass(void);
 
 /* process.c: who are we, and are we wanted? */
-enum hs_verdict { HS_VERDICT_PROFILE, HS_VERDICT_PASS };
-enum hs_verdict hs_process_decide(char **environment);
+enum hs_process_verdict { HS_PROCESS_PROFILE, HS_PROCESS_PASS };
+enum hs_process_verdict hs_process_decide(char **environment);
 void hs_process_mark_root(void);
 
 /* close.c: inside dlclose(), wait until the worker has unwound what this thread sampled. */

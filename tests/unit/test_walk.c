@@ -275,7 +275,7 @@ static void test_steps_hold_what_they_must(void)
 	enum { CALLER_WORDS = 300, FP_WORDS = 255 };
 	static _Alignas(16) uint64_t stack[CALLER_WORDS + 2];
 	struct hs_pc callee = {.pc = UINT64_MAX,
-			       .mapping = HS_STEP_MAPPING_MOST,
+			       .mapping = HS_TRAIL_MAPPING_MOST,
 			       .is_call = true,
 			       .row = {.kind = HS_ROW_REGISTER,
 				       .cfa_register = HS_ARCH_SP,
@@ -301,7 +301,7 @@ static void test_steps_hold_what_they_must(void)
 		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, sizeof stack, walked, 9),
 			  2);
 		CHECK(walked[0].address == callee.pc - 1 && walked[1].address == caller.pc - 1);
-		CHECK_INT(walked[0].mapping, HS_STEP_MAPPING_MOST);
+		CHECK_INT(walked[0].mapping, HS_TRAIL_MAPPING_MOST);
 		CHECK_INT(walked[1].mapping, 0);
 	}
 	hs_known_pcs_drop(&pcs);
