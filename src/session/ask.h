@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one of the program's threads has the producer do, and waits for: one thing at a time.
+ * Requests by the program's threads to the producer, which they wait for: one at a time.
  */
 #ifndef HS_SESSION_ASK_H
 #define HS_SESSION_ASK_H
@@ -27,19 +27,19 @@ struct hs_ask {
  * Called on: the program's threads, when the profiler threads run.  Waits, bounded, for the
  * producer, and for others that ask.  path: of the profile written; may be NULL.
  *
- * Returns what came of it: 0 or -errno; -ETIMEDOUT: it did not come in time, and may be done
- * later; -EBUSY: something else is still being done; -ENAMETOOLONG: path does not fit (the
- * profile was written).
+ * Returns 0 or -errno of what was asked; -ETIMEDOUT: it was not done in time, and may be later;
+ * -EBUSY: another request is still being served; -ENAMETOOLONG: path does not fit (the profile was
+ * written).
  */
 int hs_ask(const struct hs_ask *ask, char *path, size_t capacity);
 
-/* Do what was asked, if anything was.  The producer's thread, producer_batch held. */
+/* Serves the request, if there is one.  The producer's thread, producer_batch held. */
 void hs_ask_serve(void);
 
-/* Whether there is something to do.  The producer's thread. */
+/* Whether there is a request.  The producer's thread. */
 bool hs_ask_is_waiting(void);
 
-/* In a forked child: nothing is asked. */
+/* In a forked child: drops the parent's request. */
 void hs_ask_after_fork(void);
 
 #endif

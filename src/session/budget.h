@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sampling interval follows the profiler's memory, the ring and the profiler's processor
- * time: near the budget, when samples find no room in the ring, or above HEAPSAMPLE_MAX_CPU
- * (session/cpu_guard.h), it is doubled, and when there is room again it comes back to what was
- * asked for.  Threads: the producer.
+ * Adapts the sampling interval: doubles it when the memory budget is nearly used up, when samples
+ * find no room in the ring, or when the profiler uses more than HEAPSAMPLE_MAX_CPU
+ * (session/cpu_guard.h); lowers it towards the asked interval when there is room again.
+ * Threads: the producer.
  */
 #ifndef HS_SESSION_BUDGET_H
 #define HS_SESSION_BUDGET_H
@@ -36,16 +36,16 @@ struct hs_budget_view {
 	uint64_t most;       /* it goes no higher */
 };
 
-/* The interval to go on with.  The caller makes it so. */
+/* The interval that should be used from now on. */
 uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budget_view *view);
 
 /*
- * Say once, when samples are lost for want of memory, that they are.  is_live_set_short: it
- * could not grow.
+ * Logs, once, that samples are lost because memory is short.  is_live_set_short: the live set could
+ * not grow.
  */
 void hs_budget_tell_losses(bool is_live_set_short);
 
-/* Look at the arena and the live set, and change the interval by that. */
+/* Looks at arena, live set and processor time, and changes the interval if needed. */
 void hs_budget_follow(void);
 
 #endif

@@ -3,12 +3,12 @@
  * HEAPSAMPLE_MAX_CPU: the processor time that the two profiler threads may use, as a share of
  * one processor or in all.
  *
- * The share is looked at when the producer has worked and a second has gone by since the last
- * look, so nothing wakes for it.  While sampling takes more than the share the interval rises
- * (session/budget.h).  That does not make writing a profile any cheaper, so writing does not
- * raise it, but it counts for the end: when HS_CPU_LOOKS looks in succession have found more
- * than the share used, whatever for, sampling ends.  No look is made while a profile is
- * written, so one profile is in one look however long it takes.
+ * The share is checked when the producer has worked and the last check was a second ago: nothing
+ * wakes up for it.  While sampling takes more than the share the interval is raised
+ * (session/budget.h).  Writing profiles does not raise it, because that would make it no cheaper,
+ * but it does count for the end: when HS_CPU_LOOKS checks in a row have found more than the share
+ * used, for whatever, sampling ends.  There is no check while a profile is written, so a profile
+ * falls into one check however long it takes.
  */
 #ifndef HS_SESSION_CPU_GUARD_H
 #define HS_SESSION_CPU_GUARD_H
@@ -50,7 +50,7 @@ enum hs_cpu_verdict {
 enum hs_cpu_verdict hs_cpu_look(struct hs_cpu_state *state, const struct hs_cpu_limits *limits,
 				const struct hs_cpu_view *view);
 
-/* What the interval has to follow.  The producer. */
+/* What budget.h adapts the interval by.  The producer. */
 struct hs_cpu_pressure {
 	uint64_t overs; /* looks that found sampling over the share so far */
 	bool is_near;   /* at the last look: not to be lowered */
@@ -58,19 +58,19 @@ struct hs_cpu_pressure {
 extern HS_HIDDEN struct hs_cpu_pressure hs_cpu_pressure;
 
 /*
- * Each thread, of itself and under its batch lock: count the processor time since the last
- * call (worker_cpu_ns, producer_cpu_ns).  The producer: from now on it is for writing, or not.
+ * Called by each thread under its batch lock: counts its processor time since the last call
+ * (worker_cpu_ns, producer_cpu_ns).  For the producer also whether what follows is writing.
  */
 void hs_cpu_note_worker(void);
 void hs_cpu_note_producer(bool writes);
 
-/* Look, and end sampling if that is due.  The producer, producer_batch held. */
+/* Checks, if that is due, and perhaps ends sampling.  The producer, producer_batch held. */
 void hs_cpu_guard_follow(void);
 
 /* In a forked child, whose threads are new. */
 void hs_cpu_guard_after_fork(void);
 
-/* The threads have ended; others will begin with clocks of their own. */
+/* The threads have ended; new ones will have clocks of their own. */
 void hs_cpu_guard_after_stop(void);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Switching sampling on and off, and new books.
+ * Starts and stops sampling, and resets the books.
  *
- * While it is off, countdowns go on as before, and where one ends nothing is sampled: so each
- * thread is in step at once when it is on again, with every byte as likely to be chosen as ever.
- * Frees of what is in the books are followed all the time.
+ * While sampling is stopped countdowns go on, but where one ends nothing is sampled.  So when it is
+ * started again every byte is as likely to be chosen as before, at once and on all threads.  Frees
+ * of samples in the books are always followed.
  *
  * The producer's thread, producer_batch held.
  */
@@ -13,16 +13,16 @@
 
 #include <stdbool.h>
 
-/* 0; -EALREADY: it is on (counted, starts_refused); -ECANCELED: it was ended for good. */
+/* 0; -EALREADY: it is on (counted as starts_refused); -ECANCELED: it has ended for good. */
 int hs_epoch_start(void);
 
-/* What was sampled before is in the books then.  0; -EALREADY: it is off. */
+/* Afterwards all that was sampled is in the books.  0; -EALREADY: it is off. */
 int hs_epoch_stop(void);
 
-/* Empty books, as if the program had just begun.  0 or -ENOMEM. */
+/* Empties the books, as if the program had just begun.  0 or -ENOMEM. */
 int hs_epoch_reset(void);
 
-/* At start-up: on or not. */
+/* active: whether sampling is on.  Start-up. */
 void hs_epoch_init(bool active);
 
 #endif

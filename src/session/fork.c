@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * fork(): the child finds whole structures, inherits the books and what is still in
- * the ring, and starts its own profiler threads at its first sample.
+ * fork(): the child finds consistent structures, inherits the books and what is still in the ring,
+ * and starts its own profiler threads at its first sample.
  *
- * The handlers are registered in the constructor, before any of the program's, so
- * prepare runs last and the others first.
+ * The handlers are registered in the constructor, before any of the program's, so our prepare
+ * handler runs last and the other two first.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -36,13 +36,13 @@ static struct hs_lock gate;
 static uint32_t holders;
 
 /*
- * Of the forking thread: how many forks it is in (a signal handler may fork inside of one),
- * and whether the locks are held for the outermost.
+ * How many forks this thread is in (a signal handler may fork during one), and whether the locks
+ * are held for the outermost.
  */
 static __thread uint32_t depth;
 static __thread bool quiesced;
 
-/* libc has been told that there is one thread. */
+/* Whether libc was told that there is one thread, for this fork. */
 static __thread bool is_single;
 
 static bool is_installed;
@@ -52,8 +52,9 @@ static bool is_installed;
 #endif
 
 /*
- * Apart, in a page that the kernel clears in a child: 0 in one of whose beginning no handler has
- * told.  It may have this process's id, in another pid namespace.  NULL: the kernel does not.
+ * In a page that the kernel clears in a child (MADV_WIPEONFORK): 0 in a child for which no handler
+ * of ours has run, by _Fork() or a raw clone().  Its process id would not tell: in another pid
+ * namespace it may be the same.  NULL: the kernel cannot do that.
  */
 static _Atomic uint32_t *is_told;
 
@@ -99,7 +100,7 @@ static void prepare(void)
 		taken = holders > 0 || take_batch_locks();
 		holders += taken;
 		hs_lock_release(&gate);
-		/* Not while gate is held: a handler may come to hs_fork_let_go(). */
+		/* After gate is released: a handler may call hs_fork_let_go(). */
 		quiesced = taken;
 	}
 	errno = saved_errno;
@@ -113,7 +114,7 @@ void hs_fork_let_go(void)
 	if (!quiesced)
 		return;
 	quiesced = false;
-	/* Held for moments only, but by a thread that takes the batch locks. */
+	/* Held for moments only, except by a thread that takes the batch locks. */
 	hs_lock_acquire(&gate);
 	if (--holders == 0) {
 		hs_lock_release(&hs_session.producer_batch);
@@ -142,8 +143,8 @@ static void forget_threads(void)
 	atomic_store(&session->stop, HS_STOP_NOT);
 	atomic_store(&session->libc, HS_LIBC_AS_IS);
 	atomic_store(&session->is_joining, false);
-	atomic_store(&session->tids[0], 0);
-	atomic_store(&session->tids[1], 0);
+	atomic_store(&session->tids[HS_WORKER], 0);
+	atomic_store(&session->tids[HS_PRODUCER], 0);
 	atomic_store(&session->more_threads, 0);
 	atomic_store(&hs_recorder.reader_runs, false);
 	atomic_store(&session->ring.reader_asleep, HS_RING_AWAKE);
@@ -192,7 +193,7 @@ static void child(void)
 		atomic_store(&session->phase, HS_SESSION_OFF);
 		hs_sampler_end();
 	}
-	/* If libc was told so it is true here. */
+	/* What libc was told is true in the child. */
 	is_single = quiesced = false;
 	errno = saved_errno;
 }
@@ -201,7 +202,7 @@ void hs_session_fork_begins(void)
 {
 	if (!is_installed)
 		return;
-	/* Or it would wait for the worker, and that for it. */
+	/* Otherwise fork() would wait for the worker, and the worker for it. */
 	hs_libc_give_back();
 	prepare();
 	if (quiesced && !hs_libc_is_single() && hs_libc_has_one_thread()) {

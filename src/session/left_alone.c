@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A thread may end without libc's knowing: killed by a seccomp filter, or by the bare system call.
- * Of the main thread's end the kernel tells all the same: it clears the word where glibc has the
- * thread's id, and wakes one who waits there (set_tid_address(2)), as pthread_join() does.  So the
- * producer, where it comes to rest, waits there too, with futex_waitv() (Linux 5.16).
+ * A thread may end without libc knowing: killed by a seccomp filter, or by the bare system call.
+ * If all of the program's threads have ended so, the process would go on with ours only.
  *
- * A filter may kill the process for that call, which many do not know: a thread that has one does
- * not make it.  Where it is not told, and when the main thread is gone and others are not, the
- * producer looks by itself: after 10 s, and then after twice as long each time, so that a process
- * is not left alone for longer than it has been idle, or nearly.
+ * When the main thread ends, the kernel clears the word in which glibc keeps its id, and wakes one
+ * waiter there (set_tid_address(2)), on which pthread_join() relies.  So a resting producer waits
+ * at that word too, with futex_waitv() (Linux 5.16).  A seccomp filter may kill the process for
+ * this call, which many filters do not know: a thread that has a filter does not make it.
  *
- * See left_alone.h.  Threads: the producer, but for hs_left_alone_begin().
+ * If it cannot wait there, or the main thread is gone and others are not, the producer looks by
+ * itself: after 10 s, and then after twice as long each time.  So a process is left alone for not
+ * much longer than it has been idle.
+ *
+ * See left_alone.h.  Threads: the producer, except for hs_left_alone_begin().
  */
 #include "session/left_alone.h"
 
@@ -26,19 +28,19 @@
 #include "base/sys.h"
 #include "session/session_state.h"
 
-/* At rest after this long without an event: what it takes to be told is not done for each. */
+/* The producer rests when there was no event for this long: only then it waits at that word. */
 #define REST_NS 100000000
 
 #define FIRST_LOOK_NS 10000000000
 
-/* What the wait status of a process has of a signal; its exit code is above. */
+/* The bits of a wait status that name a signal; those above are the exit code. */
 #define SIGNAL_BITS 0x7fu
 #define EXIT_SHIFT 8
 
-/* 0: not known, for the library was loaded by another thread. */
+/* 0: not known, because another thread has loaded the library. */
 static pthread_t main_thread;
 
-/* Or never: the kernel does not have the call, or says that the word is another. */
+/* The kernel lacks the call, or the word is not where we think. */
 static bool is_told_no_more;
 
 static int64_t look_ns;
@@ -50,7 +52,7 @@ void hs_left_alone_begin(void)
 	look_ns = FIRST_LOOK_NS;
 }
 
-/* With the lock: a child that is forked meanwhile would have the descriptor. */
+/* Under producer_batch: otherwise a child forked meanwhile would inherit the descriptor. */
 static bool read_text(const char *path, char *text, size_t capacity)
 {
 	ssize_t bytes;
@@ -75,8 +77,8 @@ static bool is_filtered(void)
 }
 
 /*
- * Where the kernel clears the main thread's id; 0: it does not say.  It is as far from its
- * pthread_t as this thread's is.
+ * The address of the main thread's id, which the kernel clears; 0: not known.  It is as far from
+ * that thread's pthread_t as this thread's from its own, which the kernel tells.
  */
 static uintptr_t main_tid_word(void)
 {
@@ -87,7 +89,7 @@ static uintptr_t main_tid_word(void)
 	return (uintptr_t)main_thread + (own - (uintptr_t)pthread_self());
 }
 
-/* Sleep, if the main thread's end would end that.  Returns false if not. */
+/* Sleeps until the event or the main thread's end.  False, at once: the latter cannot be told. */
 static bool sleep_told(struct hs_event *event, int64_t timeout_ns)
 {
 	uintptr_t word;
@@ -99,7 +101,7 @@ static bool sleep_told(struct hs_event *event, int64_t timeout_ns)
 	if (word == 0)
 		return false;
 	result = hs_event_wait_either(event, word, (uint32_t)hs_session.process_id, timeout_ns);
-	/* It may have been for another one, who joins the main thread. */
+	/* The wake may have been meant for a thread that joins the main thread: pass it on. */
 	if (result == 1)
 		hs_syscall(SYS_futex, (long)word, FUTEX_WAKE, INT_MAX, 0, 0, 0);
 	is_told_no_more = result < 0 && result != -ETIMEDOUT && result != -EINTR;
@@ -119,8 +121,8 @@ static unsigned long stat_number(const char *at, int field)
 }
 
 /*
- * Whether all threads of the program have ended; then *status is the main thread's.  That one is
- * there to the end, but for what it was.
+ * Whether all threads of the program have ended; then *status is the main thread's wait status.
+ * The kernel keeps the main thread's entry, as a zombie, until the process ends.
  */
 static bool is_left_alone(unsigned long *status)
 {
@@ -130,19 +132,21 @@ static bool is_left_alone(unsigned long *status)
 
 	if (!read_text("/proc/self/stat", line, sizeof line))
 		return false;
-	/* A name may have anything in it. */
+	/* The name before it may contain anything. */
 	name_end = strrchr(line, ')');
 	if (name_end == NULL || strncmp(name_end, ") Z", 3) != 0 ||
 	    stat_number(name_end, THREADS) != (hs_threads_died() ? 2 : 3))
 		return false;
-	/* Else a thread of the program starts them or has them end: it may be one of these. */
+	/* In other phases a thread of the program is starting or stopping ours. */
 	if (atomic_load(&hs_session.threads) != HS_THREADS_RUNNING)
 		return false;
 	*status = stat_number(name_end, EXIT_CODE);
 	return true;
 }
 
-/* By its default action.  Returns if that is not to be: the first process of a container lives. */
+/*
+ * Ends by a signal's default action.  Returns in the init process of a container, which survives.
+ */
 static void die_of(int number)
 {
 	static const uint64_t by_default[4]; /* struct sigaction as the kernel has it */
@@ -153,13 +157,13 @@ static void die_of(int number)
 	hs_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set, 0, 0);
 }
 
-/* As the process would have ended without the profiler's threads. */
+/* Ends the process as it would have ended without the profiler's threads. */
 static void end(unsigned long status)
 {
 	int number = (int)(status & SIGNAL_BITS);
 	long code = (long)(status >> EXIT_SHIFT);
 
-	/* As after other signals there is no last profile. */
+	/* After a signal there is no last profile, as always. */
 	if (number == 0 && hs_session_finish_left_alone())
 		return;
 	if (number != 0) {

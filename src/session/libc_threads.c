@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What libc knows of the profiler's threads: nothing, where that can be.
+ * Keeps libc believing that a program of one thread has one thread, although the profiler has two.
  *
- * glibc takes shorter ways (malloc() and mutexes without locked instructions) until a process makes
- * its second thread, which would be ours; __libc_single_threaded says so (glibc 2.32; its own code
- * goes by it since 2.36).  The profiler's threads share no lock with the program but by libunwind:
- * the loader's while that is loaded, and its own, for the program may use it too.  So a program of
- * one thread stays one to libc: who has started our threads says so again, before anything else.
+ * As long as __libc_single_threaded is set, glibc's malloc() and mutexes need no locked
+ * instructions (the flag exists since glibc 2.32; glibc itself uses it since 2.36).  Creating our
+ * threads would clear it, and slow the program down.  They share no lock with the program except
+ * through libunwind: the loader's lock while it is loaded, and its own locks, for the program may
+ * use it too.  So the thread that has started ours sets the flag again at once.
  *
- * When a frame comes that no row leads out of, it is taken back for good before libunwind is loaded
- * or called.  libc looks at the flag and then writes a lock: its thread must not be between the
- * two.  It is not at its next sample (on its own stack), nor asleep in the kernel, but for a
- * handler of signals that has come there; else that stack ends there.
+ * Before libunwind is loaded or called, for a frame that no row leads out of, the flag is cleared
+ * for good.  libc reads the flag and then writes a lock, and the program's thread must not be
+ * between the two.  It is not at its next sample (if that is on its own stack), nor while it sleeps
+ * in the kernel, unless a signal handler runs there.  If neither comes, the stack ends at that
+ * frame.
  */
 #include <sys/stat.h>
 
@@ -32,7 +33,7 @@ bool hs_libc_is_single(void)
 	return flag != NULL && *flag != 0;
 }
 
-/* A program that looks at it may have a copy. */
+/* Two flags: the program may have a copy of its own (a copy relocation). */
 void hs_libc_set_single(bool single)
 {
 	for (size_t i = 0; i < HS_LIBC_FLAGS; i++) {
@@ -43,15 +44,15 @@ void hs_libc_set_single(bool single)
 	}
 }
 
-/* The profiler's threads; one that has been created may not have begun. */
+/* The number of the profiler's threads that have begun. */
 static nlink_t count_own_threads(void)
 {
 	const struct hs_session *session = &hs_session;
 
 	if (atomic_load(&session->threads) == HS_THREADS_RUNNING)
 		return 2;
-	return (nlink_t)(atomic_load(&session->tids[0]) != 0) +
-	       (atomic_load(&session->tids[1]) != 0);
+	return (nlink_t)(atomic_load(&session->tids[HS_WORKER]) != 0) +
+	       (atomic_load(&session->tids[HS_PRODUCER]) != 0);
 }
 
 bool hs_libc_has_one_thread(void)
@@ -106,7 +107,7 @@ void hs_libc_constructor_ends(void)
 {
 	if (atomic_load(&hs_session.libc) == HS_LIBC_LOADED)
 		tell(HS_LIBC_LOADED);
-	/* Too late from here on: the program may be anywhere. */
+	/* From here on the flag is not set any more: the program may be anywhere. */
 	(void)move(HS_LIBC_STARTED, HS_LIBC_AS_IS);
 }
 
@@ -125,7 +126,7 @@ bool hs_libc_tell_all(void)
 	if (atomic_load(&hs_session.libc) != HS_LIBC_TOLD || !hs_fork_is_own_process() ||
 	    !hs_libc_is_single())
 		return false;
-	/* Profiler threads may do meanwhile what they leave to a thread that is alone. */
+	/* From now on profiler threads may change words that the program's thread changed alone. */
 	hs_alone_end();
 	hs_libc_set_single(false);
 	return move(HS_LIBC_TOLD, HS_LIBC_ASIDE);
@@ -135,9 +136,9 @@ void hs_libc_tell_single(void)
 {
 	struct hs_undisturbed before;
 
-	/* No handler is to make a thread in between, or to jump out. */
+	/* Meanwhile no handler may make a thread, or jump out. */
 	hs_threads_begin_undisturbed(&before);
-	/* A thread of libc's own may have come. */
+	/* libc may have made a thread of its own. */
 	if (before.masked && hs_libc_has_one_thread())
 		tell(HS_LIBC_ASIDE);
 	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
@@ -157,13 +158,13 @@ static bool is_asleep(void)
 	char line[512];
 	ssize_t bytes = hs_sys_read_file("/proc/self/stat", line, sizeof line);
 
-	/* pid (name) S ...: a name may have anything in it, and numbers follow. */
+	/* "pid (name) S ...": the name may contain anything, what follows it no ')'. */
 	while (bytes > 0 && line[bytes - 1] != ')')
 		bytes--;
 	return bytes > 0 && bytes + 1 < (ssize_t)sizeof line && line[bytes + 1] == 'S';
 }
 
-/* Whether the program's thread goes by the flag, which is 0 now. */
+/* Whether the program's thread is seen not to rely on the flag any more, within limit_ns. */
 static bool has_given_back(uint64_t limit_ns)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
@@ -178,7 +179,7 @@ static bool has_given_back(uint64_t limit_ns)
 	return true;
 }
 
-/* The first time it is waited for; and then looked at now and then. */
+/* The first time waits for it; later only looks, now and then. */
 static bool wait_until_given_back(bool is_first)
 {
 	static uint64_t next_look_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Start-up: the rings and the live set, as large as interval and memory have it. */
+/* Start-up: makes the rings and the live set, sized by the interval and the memory budget. */
 #include <errno.h>
 #include <sys/mman.h>
 
@@ -13,29 +13,27 @@
 #include "sample/live_table.h"
 #include "session/session_state.h"
 
-/* Below, samples may come by the ten thousand a second, in bursts that the ring has to hold, */
+/* Below this interval there may be tens of thousands of samples a second, in bursts. */
 #define SPARSE_INTERVAL_BYTES 524288
 
-/* and from here on samples are frequent and each costs ring space. */
+/* Below this interval nearly every allocation takes ring space. */
 #define DENSE_INTERVAL_BYTES 4096
 
-/* Up to here most of what malloc allocates is sampled, and most frees are of samples. */
+/* Up to this interval most allocations are sampled, and most frees are of samples. */
 #define UNFILTERED_INTERVAL_BYTES 16
 
-/*
- * There the live set's map has one part in so many of the memory at most, less of a small one.
- */
+/* There the live set's map gets at most this part of the memory, less of a small budget. */
 #define MAP_SHARE 4
 #define SMALL_MAP_SHARE 16
 
 /*
- * Entries of the journal of frees.  From SPARSE_INTERVAL_BYTES on there is none: frees of samples
- * are so few that lists of slots do, and 128 KiB stay untouched.
+ * Entries of the journal of frees.  From SPARSE_INTERVAL_BYTES on there is no journal: frees of
+ * samples are so few that lists of slots do as well.
  */
 #define JOURNAL ((uint64_t)128 << 10)
 #define SMALL_JOURNAL ((uint64_t)16 << 10)
 
-/* What one live sample takes of the memory, for the size of the live set. */
+/* The memory that a live sample needs in all, by which the number of slots is chosen. */
 #define BYTES_PER_SLOT 168
 
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
@@ -73,7 +71,7 @@ static size_t ring_bytes(void)
 	return bytes;
 }
 
-/* Of the session's ring. */
+/* The ring's head: in the cache line that each sample writes. */
 static HS_EACH_SAMPLE _Atomic uint64_t ring_head;
 
 static int make_ring(struct hs_ring *ring, size_t data_bytes)
@@ -90,7 +88,7 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 	return error;
 }
 
-/* Not for a stream: it has the time of each free, which is kept by slot. */
+/* A stream has no journal: it needs the time of each free, which is kept by slot. */
 static void make_journal(uint64_t entries)
 {
 	if (hs_options.stream[0] == '\0')
@@ -98,8 +96,8 @@ static void make_journal(uint64_t entries)
 }
 
 /*
- * Before hs_live_set_init().  Without memory for the map all samples are in the index's table,
- * without a journal their frees are in the slots.
+ * Before hs_live_set_init().  If there is no memory for the map, samples go into the index's table;
+ * if there is none for the journal, their frees are noted in the slots.
  */
 static void make_live_map(void)
 {

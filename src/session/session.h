@@ -5,9 +5,8 @@
  * States: NEW until the constructor has run (allocations pass through, unsampled),
  * then ACTIVE or OFF.  OFF is final: not wanted, not possible, or an internal failure.
  *
- * Two profiler threads, the unwinding worker and the producer, start at the first
- * sample (earlier only where something has to be ready before it: a dump signal, timed
- * dumps, waiting for ring space).
+ * Two profiler threads, the unwinding worker and the producer, start at the first sample; at
+ * start-up only if a dump signal, timed dumps or samples that wait for ring space need them.
  */
 #ifndef HS_SESSION_SESSION_H
 #define HS_SESSION_SESSION_H
@@ -74,20 +73,19 @@ void hs_session_exec_begins(void);
 void hs_session_library_opens(void);
 
 /*
- * The process has been given a limit; if it is one of addresses or data it gets back what the
- * profiler does not need.  The program's threads; in a vfork child nothing is done, for the limits
- * are its own and the addresses are not.  Waits 50 ms at most.  Errno: preserved.
+ * The process has set a resource limit.  If it is RLIMIT_AS or RLIMIT_DATA, the profiler gives back
+ * reserved address space that it does not need.  The program's threads; nothing is done in a vfork
+ * child, which has limits of its own but its parent's memory.  Waits 50 ms at most.  Errno:
+ * preserved.
  */
 void hs_session_is_limited(int resource);
 
 /*
- * dlclose() begins: what was sampled before is unwound first, while the libraries are still
- * there; so is, until it ends, what this thread samples (their destructors).  A call that
- * returns true is followed by the other when the real dlclose() has returned; unloaded:
- * whether it may have unloaded anything.
- * Called on: the program's threads.  Errno: preserved.  Waits for the worker: 100 ms at most
- * in all (or as long as HEAPSAMPLE_BLOCK lets a sample wait), not where hs_record_may_wait()
- * forbids it.
+ * Around the real dlclose().  What was sampled before is unwound first, while the libraries are
+ * still there; and so is what this thread samples inside it, in their destructors.  The second is
+ * called if the first has returned true; unloaded: whether anything may have been unloaded.
+ * Called on: the program's threads.  Errno: preserved.  Waits for the worker 100 ms at most in all
+ * (or as long as HEAPSAMPLE_BLOCK lets a sample wait), unless hs_record_may_wait() forbids it.
  */
 bool hs_session_close_begins(void);
 void hs_session_close_ends(bool unloaded);
@@ -100,57 +98,57 @@ void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes, uintptr_t 
 			      uintptr_t caller_pc);
 
 /*
- * A thread of the program is about to be created, could not be; or ends, on that thread (the main
- * thread by pthread_exit()).  When it is the last, the profiler's threads end before it, or libc
- * would wait for them; exit() has them again.  It waits for a profile that is being written, as
- * exit() does: 62 s at most.
+ * A thread of the program is about to be created; could not be created; ends (called on that
+ * thread; the main thread by pthread_exit()).  With the last one the profiler's threads are ended
+ * first, because libc would wait for them; exit() starts them again.  Waits for a profile that is
+ * being written, as exit() does: 62 s at most.
  */
 void hs_session_thread_comes(void);
 void hs_session_thread_fails(void);
 void hs_session_thread_ends(void);
 
 /*
- * libc is about to know of another thread than the calling one, or to look out for its being
- * cancelled, also if that comes to nothing.  The program's threads.
+ * libc is about to learn of a second thread, or to handle a cancellation; even if it then fails.
+ * The program's threads.
  */
 void hs_session_libc_knows_more(void);
 
-/* Whether the program has one thread only, as far as we know: the profiler's do not count. */
+/* Whether the program has one thread, as far as we know, not counting the profiler's. */
 bool hs_session_program_is_one_thread(void);
 
 /*
- * Around fork() in a program of one thread, its signals blocked; result: what fork() returned, in
- * the child too.  The profiler's threads rest meanwhile, and libc takes the program for what it
- * is: beside threads its fork() waits for malloc's locks, which a handler that forks may have
- * interrupted.  Errno: preserved.  Waits 0.2 s at most.
+ * Around fork() in a program of one thread, with signals blocked.  result: of fork(), in the child
+ * too.  The profiler's threads pause, and libc is told that there is one thread: otherwise its
+ * fork() would wait for malloc's locks, which a handler that forks may have interrupted.  Errno:
+ * preserved.  Waits 0.2 s at most.
  */
 void hs_session_fork_begins(void);
 void hs_session_fork_ends(pid_t result);
 
-/* A thread that is not to be interrupted: no signal is handled on it, no cancellation ends it. */
+/* The state before a thread was made undisturbed: signals blocked, cancellation deferred. */
 struct hs_undisturbed {
 	sigset_t mask;
 	int cancel_type;
 	bool masked; /* else the program's handlers would run */
 };
 
-/* Those that are sent.  The others are raised by an instruction: blocked they end the process. */
+/* The signals that can be blocked.  Those raised by an instruction end the process if they are. */
 void hs_session_signals_sent(sigset_t *set);
 
 /*
- * Before a call that must not, or can not, be made in a process with the profiler's threads: have
- * them end.  true: they have, the caller is undisturbed but for signals that are raised, for a
- * handler's sample would start them again, and the other is called after it.  Waits for a profile
- * that is being written, 2 s at most.  Called on: the program's threads.  Errno: preserved.
+ * Around a call that cannot be made beside the profiler's threads: ends them.  True: they have
+ * ended, the caller is undisturbed (a sample in a handler would start them again), and the second
+ * function must be called after the call.  Waits for a profile that is being written, 2 s at most.
+ * Called on: the program's threads.  Errno: preserved.
  */
 bool hs_session_alone_begins(struct hs_undisturbed *before);
 void hs_session_alone_ends(const struct hs_undisturbed *before);
 
 /*
- * Around a call that libc has each thread make: it is told of the profiler's.  Where they might not
- * be allowed what the caller is they end before, as above but 62 s at most, for libc would end the
- * process.  What starts them again before the call, a sample of the caller's, makes them with the
- * caller's rights.  Errno: preserved.
+ * Around a call that libc makes on every thread (setuid() and its like): libc is told of the
+ * profiler's threads.  If their rights differ from the caller's they are ended first, as above but
+ * in 62 s at most, because libc ends the process if the call fails on some threads only.  A sample
+ * before the call may start them again, with the caller's rights.  Errno: preserved.
  */
 struct hs_rights {
 	bool is_told, have_ended;

@@ -56,7 +56,10 @@ enum hs_libc {
  */
 enum hs_stop { HS_STOP_NOT, HS_STOP_ASKED, HS_STOP_AGREED };
 
-/* A moment: what was reserved in the ring before, and the number that was the next then. */
+/* The profiler's threads, for arrays with an element for each: the unwinding worker first. */
+enum hs_profiler_thread { HS_WORKER, HS_PRODUCER };
+
+/* A moment, by the next ticket of the ring and the next sequence number at that time. */
 struct hs_fence {
 	uint32_t ticket;
 	uint64_t number;
@@ -73,10 +76,11 @@ struct hs_session {
 	_Atomic uint32_t phase;   /* enum hs_session_phase */
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
 	_Atomic uint32_t libc;    /* enum hs_libc */
-	_Atomic int32_t starter;  /* tid of who starts them */
+	_Atomic int32_t starter;  /* tid of the thread that starts them */
 	_Atomic uint32_t stop;    /* enum hs_stop */
-	pthread_t handles[2]; /* of the worker, the producer: see thread_stop.c */
-	_Atomic pid_t tids[2]; /* theirs, from when they run on; 0: not yet */
+	/* By enum hs_profiler_thread. */
+	pthread_t handles[2];  /* see thread_stop.c */
+	_Atomic pid_t tids[2]; /* set when the thread begins; 0: not yet */
 	bool joined[2];
 	_Atomic bool is_joining; /* a lock: see thread_stop.c */
 	long rseq_answer;     /* see thread_trial.c */
@@ -118,8 +122,8 @@ struct hs_session {
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */
 	_Atomic uint32_t finishing;    /* the first hs_session_finish() of this process won */
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
-	struct hs_fence
-		final_fence; /* what came before is in the final profile; set before the request */
+	/* What came before this is in the final profile; set before the request. */
+	struct hs_fence final_fence;
 	_Atomic uint64_t drain_end_ns; /* until when the final profile waits for the fence */
 	_Atomic uint64_t exec_samples; /* samples counted at the last hs_session_exec_begins() */
 	uint32_t dump_number;          /* producer's: of the last profile written */
@@ -135,26 +139,27 @@ static inline bool hs_session_is_active(void)
 	return atomic_load_explicit(&hs_session.phase, memory_order_acquire) == HS_SESSION_ACTIVE;
 }
 
-/* One line, profiling off for good; the program runs on.  Any thread. */
+/* Logs the reason and ends profiling for good; the program runs on.  Any thread. */
 void hs_session_off(const char *reason);
 
 /*
- * HEAPSAMPLE_MEMORY, or what a limit (hs_arena_limit()) leaves of it: three quarters of the
- * arena's, for free blocks lie about in the others.  Any thread.
+ * The memory that the profiler may use: HEAPSAMPLE_MEMORY, or less under a limit
+ * (hs_arena_limit()): then three quarters of the arena, because free blocks are scattered over it.
+ * Any thread.
  */
 uint64_t hs_session_memory_bytes(void);
 
 /*
- * The arena's budget: that memory less a part that is kept for writing profiles, or all of it
- * while one is written.
+ * Sets the arena's budget: that memory while a profile is written, otherwise less a part that is
+ * kept for writing.
  */
 void hs_session_set_budget(bool writing);
 
-/* make_buffers.c: the rings and the live set.  Start-up.  0 or -errno. */
+/* make_buffers.c: makes the rings and the live set.  Start-up.  0 or -errno. */
 int hs_session_make_buffers(void);
 
 /*
- * make_names.c: tell the producer where names come from, and which are hidden.  Start-up.
+ * make_names.c: tells the producer where names come from, and which are hidden.  Start-up.
  * Returns 0 or -ENOMEM.
  */
 int hs_session_make_names(void);
@@ -171,12 +176,12 @@ void *hs_threads_producer(void *unused);
 void hs_threads_init(void);
 
 /*
- * Whether a thread that glibc makes would live, and (loads) could load a library: tried on one that
- * glibc does not know of.  Takes a second at most.
+ * Whether a new glibc thread would survive the program's seccomp filters, and, with loads, could
+ * load a library: tried on a raw thread.  Takes a second at most.
  */
 bool hs_threads_would_live(bool loads);
 
-/* What the worker asks before libunwind is at work: see hs_unwinder_create().  It may load it. */
+/* Asked by the worker before it loads or calls libunwind: see hs_unwinder_create(). */
 enum hs_leave hs_threads_before_libunwind(bool loads, bool is_first);
 
 /*
@@ -186,44 +191,47 @@ enum hs_leave hs_threads_before_libunwind(bool loads, bool is_first);
 bool hs_threads_ensure(void);
 
 /*
- * Have them run: as hs_threads_ensure(), or wait while another thread starts them, or they end to
- * be started again, 62 s at most.  Called on the program's threads.  Returns whether they run.
+ * As hs_threads_ensure(), but also waits for another thread that is starting or ending them, 62 s
+ * at most (a profile may be being written).  Called on the program's threads.
  */
 bool hs_threads_await(void);
 
 /*
- * Whether this thread may start them: not in a hook, nor in a handler with a stack of its own, for
- * it may be over pthread_create() and would wait for its locks.
+ * Whether this thread may start them: not in a hook, nor in a handler on a stack of its own, which
+ * may have interrupted pthread_create() and would wait for its locks.
  */
 bool hs_threads_may_start(uintptr_t sp);
 
 /*
- * libc_threads.c: whether libc takes the process for one of a single thread; say so or not; whether
- * it is one, but for the profiler's (if /proc is there).
+ * libc_threads.c: whether libc takes the process for single-threaded; makes libc take it so or not;
+ * whether it is, not counting the profiler's threads (read from /proc; false without).
  */
 bool hs_libc_is_single(void);
 void hs_libc_set_single(bool single);
 bool hs_libc_has_one_thread(void);
 
 /*
- * The profiler's threads are about to be started: whether the other is to be called when they have
- * been.  On the thread that does it.
+ * The profiler's threads are about to be started.  True: the second function must be called when
+ * they have been.  On the thread that starts them.
  */
 bool hs_libc_threads_start(void);
 void hs_libc_threads_started(void);
 
-/* Whether the worker loads libunwind when it begins; it has done so; the constructor ends. */
+/* Whether the worker loads libunwind when it begins; tells that it has; the constructor ends. */
 bool hs_libc_loads_at_start(void);
 void hs_libc_worker_has_loaded(void);
 void hs_libc_constructor_ends(void);
 
-/* The worker is about to call libunwind, or load it.  Whether it may.  Waits 20 ms at most. */
+/* The worker is about to load or call libunwind: whether it may.  Waits 20 ms at most. */
 bool hs_libc_before_libunwind(void);
 
 /*
- * The program's threads: if the worker waits for it, at a sample and before they wait themselves;
- * around a call that libc has each thread make, the second if the first says so; from now on libc
- * knows of another thread anyway.
+ * Called on the program's threads:
+ * - hs_libc_give_back() at a sample, and before a wait: lets libc know of the profiler's threads if
+ *   the worker waits for that.
+ * - hs_libc_tell_all() before a call that libc makes on every thread, and hs_libc_tell_single()
+ *   after the call, if the first has returned true.
+ * - hs_libc_forget() when libc learns of another thread of the program anyway.
  */
 void hs_libc_give_back(void);
 bool hs_libc_tell_all(void);
@@ -231,13 +239,13 @@ void hs_libc_tell_single(void);
 void hs_libc_forget(void);
 
 /*
- * Wait, for a while, until *word is no longer now, which they are to change.  Starts them if they
- * have been told to end meanwhile, and whoever did so is gone, perhaps.
+ * Waits a while for the profiler threads to change *word, which is `now`.  Starts them again if
+ * they were told to end meanwhile.
  */
 void hs_threads_wait(_Atomic uint32_t *word, uint32_t now);
 
 /*
- * End the profiler threads if they run: what is recorded then waits until they are started
+ * Ends the profiler threads if they run; what is recorded waits in the ring until they are started
  * again.  Called on the program's threads.  Waits for a profile that is being written, and for
  * another such call, limit_ns at most; then they go on, unless the process has no other threads.
  * Returns whether they ran and are gone.
@@ -245,26 +253,26 @@ void hs_threads_wait(_Atomic uint32_t *word, uint32_t now);
 bool hs_threads_stop(uint64_t limit_ns);
 
 /*
- * Whether one of them is gone though nobody has ended it: killed by a seccomp filter, say.  The
- * program's threads, where they wait for one.
+ * Whether one of them has died, killed by a seccomp filter for instance.  Called on the program's
+ * threads while they wait for one.
  */
 bool hs_threads_died(void);
 
 /*
- * Whether what was asked of the producer at start_ns will not be done: it is not at it, and
- * cannot be woken.
+ * Whether a request made to the producer at start_ns will never be served: it sleeps, and cannot be
+ * woken.
  */
 bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun);
 
-/* How long a program that waits for ring space waits at its start for who makes some. */
+/* How long a program whose samples may wait for ring space waits at its start for the worker. */
 #define HS_START_LIMIT_NS 5000000000u
 
 /* Wait until the worker reads the ring, if the threads run.  Start-up. */
 void hs_threads_wait_reader(uint64_t timeout_ns);
 
 /*
- * A sample was taken, and they may not run yet: start them.  In a forked child that may wait for
- * ring space, wait for the worker too.  sp: of the call site.  Called on the program's threads.
+ * A sample was taken: starts the threads unless they run.  In a forked child whose samples may wait
+ * for ring space, also waits for the worker.  sp: of the call site.  On the program's threads.
  */
 void hs_threads_start_late(uintptr_t sp);
 
@@ -277,26 +285,26 @@ bool hs_dump_write(const char *reason);
 const char *hs_dump_last_path(void);
 
 /*
- * None of the program's threads is left: request the last profile, if it is due and none of them
- * has done so.  Returns whether it was requested.  The producer's thread.
+ * None of the program's threads is left: requests the last profile if it is due.  False: it is not,
+ * or was requested before.  The producer's thread.
  */
 bool hs_session_finish_left_alone(void);
 
 /* The final profile is done, or will not come: tell those who wait for it.  Any thread. */
 void hs_session_mark_finished(void);
 
-/* Now.  Any thread. */
+/* The fence between what was recorded before now and what comes later.  Any thread. */
 struct hs_fence hs_schedule_fence(void);
 
 /*
- * Process what was recorded before now, HS_DRAIN_LIMIT_NS at most.  What the program does
- * meanwhile neither holds that up nor is given up.  The producer's thread.
+ * Processes what was recorded before now, HS_DRAIN_LIMIT_NS at most.  Records that come meanwhile
+ * do not prolong it, and are not lost.  The producer's thread.
  */
 void hs_schedule_drain_now(void);
 
 /*
- * Have the worker make room in the ring, as far as it can in 1 s: the producer is about to end,
- * and nobody makes room then.  On its thread, with producer_batch.
+ * Lets the worker empty the ring, 1 s at most: the producer is about to end, and then nobody makes
+ * room.  The producer's thread, producer_batch held.
  */
 void hs_schedule_empty_ring(void);
 
@@ -319,8 +327,7 @@ void hs_heaps_start(void);
 void hs_heaps_after_fork(void);
 void hs_heaps_check_names(void);
 
-/* Call the program's functions, of heaps that are sampled now and were not, and the other way
- * round.  The program's threads. */
+/* Tells heaps whose sampling has begun or ended since.  The program's threads. */
 void hs_heaps_notify(void);
 
 /* control.c: have the producer free all that is in use of a heap.  0 or -errno. */
@@ -365,15 +372,15 @@ int64_t hs_schedule_sleep_ns(void);
 void hs_schedule_run_due(void);
 
 /*
- * check.c, at start-up: say what the settings are (name: of the profile that would be written,
- * NULL to say none); with HEAPSAMPLE=check, what would become of a program that would be
- * profiled if its malloc is ours, or one that hs_process_decide() passes over.
+ * check.c, at start-up: logs the settings (name: of the profile that would be written, or NULL);
+ * with HEAPSAMPLE=check, whether the program would be profiled, if its malloc is ours, or why
+ * hs_process_decide() passes it over.
  */
 void hs_session_describe(enum hs_log_level level, const char *what, const char *name);
 void hs_session_check(bool interposed);
 void hs_session_explain_pass(void);
 
-/* process.c: who are we, and are we wanted? */
+/* process.c: which process this is, and whether it is profiled. */
 enum hs_process_verdict { HS_PROCESS_PROFILE, HS_PROCESS_PASS };
 enum hs_process_verdict hs_process_decide(char **environment);
 void hs_process_mark_root(void);
@@ -387,10 +394,7 @@ void hs_fork_install(void);
 /* Whether this process is the profiled one: no child by vfork(), _Fork() or a raw clone(). */
 bool hs_fork_is_own_process(void);
 
-/*
- * The process ends on this thread, or waits for the profiler's to end, perhaps in a handler over
- * fork(): give back what that holds.
- */
+/* Releases what a fork() holds that this thread, in a handler, has interrupted, to end or wait. */
 void hs_fork_let_go(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Whether the profiler's threads may do what a thread of the program may.  They begin with their
- * creator's capabilities and seccomp filters; a program that keeps its own while it takes another
- * user, or changes them, leaves theirs behind, and so does one that filters the calling thread.
+ * Whether the profiler's threads have the rights of the calling thread.  They begin with their
+ * creator's capabilities and seccomp filters; later a thread of the program may change its own
+ * capabilities, or filter itself, which does not change ours.
  *
  * Runs on the program's threads.
  */
@@ -19,7 +19,7 @@ struct capabilities {
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
 };
 
-/* tid 0: of the caller.  False where a seccomp filter refuses it, or the thread is gone. */
+/* tid 0: the caller's.  False: a seccomp filter refuses it, or the thread is gone. */
 static bool get_capabilities(pid_t tid, struct capabilities *out)
 {
 	struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, tid};
@@ -31,13 +31,13 @@ static bool differs(const struct capabilities *ours, pid_t tid)
 {
 	struct capabilities its;
 
-	/* Not known yet: it is just being made by a thread of the program. */
+	/* 0: it is just being created. */
 	return tid != 0 && get_capabilities(tid, &its) && memcmp(ours, &its, sizeof its) != 0;
 }
 
 /*
- * Whether the caller has a seccomp filter, or is refused the answer: which ones others have, the
- * kernel says in a file only.
+ * Whether the caller has a seccomp filter, or a filter refuses the question.  Those of other
+ * threads can be read from /proc only.
  */
 static bool is_filtered(void)
 {
@@ -50,13 +50,14 @@ static bool may_others(void)
 
 	if (is_filtered())
 		return true;
-	return get_capabilities(0, &ours) && (differs(&ours, atomic_load(&hs_session.tids[0])) ||
-					      differs(&ours, atomic_load(&hs_session.tids[1])));
+	return get_capabilities(0, &ours) &&
+	       (differs(&ours, atomic_load(&hs_session.tids[HS_WORKER])) ||
+		differs(&ours, atomic_load(&hs_session.tids[HS_PRODUCER])));
 }
 
 /*
- * As long as exit() would wait: libc ends the process where one of them may not, or may what the
- * caller may not.
+ * Ends them if their rights differ: libc ends the process if a call succeeds on some threads only.
+ * Waits as long as exit() would.
  */
 static bool end_where_others_may(void)
 {
@@ -74,7 +75,7 @@ struct hs_rights hs_session_rights_begin(void)
 	if (hs_on_profiler_thread())
 		return begun;
 	begun.have_ended = end_where_others_may();
-	/* Last: nothing is in between but the call. */
+	/* Last, right before the call. */
 	begun.is_told = hs_libc_tell_all();
 	return begun;
 }

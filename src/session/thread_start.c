@@ -19,18 +19,18 @@
 /* Room for the demangler with names that were made to exhaust it. */
 #define THREAD_STACK_BYTES ((size_t)4 << 20)
 
-/* A thread that cannot be woken has not been asleep if it has begun by then. */
+/* A thread that begins within this time after a wake that was refused was not asleep. */
 #define ASLEEP_LIMIT_NS 500000000u
 
-/* How long a thread waits for another one that starts or ends them: one may end them so long. */
+/* How long a thread waits for another one that starts or ends them: ending may take so long. */
 #define AWAIT_LIMIT_NS (HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS)
 
-/* How often who waits for them looks whether there is something to wait for. */
+/* A waiting thread looks this often whether there still is something to wait for. */
 #define WAIT_SLICE_NS 50000000
 
 /*
- * Coroutines may have small stacks, and starting takes some KiB: there it is done on this one.  Of
- * who has the word STARTING, whose signals are blocked.
+ * The stack on which threads are started: that takes some KiB, and the caller's may be a
+ * coroutine's.  Used by the thread that has set the phase STARTING, with signals blocked.
  */
 static _Alignas(16) char start_stack[64 << 10];
 
@@ -48,7 +48,7 @@ static int start_thread(pthread_t *thread, void *(*start)(void *))
 	pthread_attr_setschedparam(&attributes, &none);
 	error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
 	if (error != 0) {
-		/* Not every thread may choose (SCHED_IDLE without privilege): as its creator. */
+		/* Changing it may be refused (SCHED_IDLE without privilege): inherit it. */
 		pthread_attr_setinheritsched(&attributes, PTHREAD_INHERIT_SCHED);
 		error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
 	}
@@ -56,7 +56,7 @@ static int start_thread(pthread_t *thread, void *(*start)(void *))
 	return error;
 }
 
-/* result: an int, of what has failed, or 0. */
+/* result: points to an int, the error of pthread_create(), or 0. */
 static void start_in_order(void *result)
 {
 	struct hs_session *session = &hs_session;
@@ -64,9 +64,9 @@ static void start_in_order(void *result)
 
 	session->joined[0] = session->joined[1] = false;
 	if (error == 0)
-		error = start_thread(&session->handles[0], hs_threads_worker);
+		error = start_thread(&session->handles[HS_WORKER], hs_threads_worker);
 	if (error == 0) {
-		error = start_thread(&session->handles[1], hs_threads_producer);
+		error = start_thread(&session->handles[HS_PRODUCER], hs_threads_producer);
 		if (error != 0)
 			hs_threads_end_worker();
 	}
@@ -99,7 +99,7 @@ static int start_both(void)
 	return error;
 }
 
-/* Whether they run; off is set if they cannot be started. */
+/* Returns whether they run; sets *off if they cannot be started. */
 static bool start_once(bool may_start, bool *off)
 {
 	struct hs_session *session = &hs_session;
@@ -142,7 +142,7 @@ bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
 	       hs_sys_monotonic_ns() - start_ns > ASLEEP_LIMIT_NS;
 }
 
-/* Whether another thread starts them, or has them end; not one that a handler is over. */
+/* Whether another thread is starting or ending them; not the one that this handler interrupted. */
 static bool is_changing(uint32_t phase)
 {
 	if (phase == HS_THREADS_STARTING)
@@ -160,7 +160,7 @@ bool hs_threads_await(void)
 
 		if (hs_threads_ensure())
 			return true;
-		/* Or has just begun or done so. */
+		/* Or has just begun to, or finished. */
 		if ((!is_changing(phase) && atomic_load(&session->threads) == phase) ||
 		    hs_sys_monotonic_ns() >= end_ns)
 			return false;
@@ -194,10 +194,10 @@ void hs_threads_wait_reader(uint64_t timeout_ns)
 
 void hs_threads_start_late(uintptr_t sp)
 {
-	/* Before they run: then they are a forked child's, and libunwind has been its parent's. */
+	/* True before they run in a forked child whose parent has loaded libunwind. */
 	bool is_loaded = hs_session.engine_loaded;
 
-	/* Samples that may wait for room need somebody who makes it. */
+	/* Samples that may wait for room need a worker that makes it. */
 	if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 && hs_record_may_wait(sp))
 		hs_threads_wait_reader(HS_START_LIMIT_NS);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ends the two profiler threads where the program must be without: glibc ends a process with its
- * last thread and would wait for ours, and the kernel has calls for processes with one thread only.
+ * Ends the two profiler threads when the program must be without them: glibc ends a process with
+ * its last thread, and would wait for ours; and some system calls require that there is one thread.
  *
  * Runs on the program's threads.
  */
@@ -22,10 +22,10 @@
 /* How long a thread waits for the profiler's to end. */
 #define STOP_LIMIT_NS 2000000000u
 
-/* The same for those that are ending, where the machine has much to do. */
+/* The same for threads that are already ending, on a busy machine. */
 #define END_LIMIT_NS 2000000000u
 
-/* How long one that has ended may still be seen. */
+/* How long the kernel may still show a thread that has ended. */
 #define LEAVE_LIMIT_NS 100000000u
 
 void hs_threads_begin_undisturbed(struct hs_undisturbed *before)
@@ -51,12 +51,10 @@ static void wake_both(void)
 	hs_event_signal(&hs_session.producer_event);
 }
 
-enum { WORKER, PRODUCER };
-
 /*
- * Who has is_joining may look at the handles, and moves the threads to STOPPING and on from there.
- * It is held with the signals blocked, for a moment or while they are waited for: no handler over
- * the holder waits for it or jumps out.
+ * is_joining is a lock: its holder may use the handles, and moves the phase to STOPPING and
+ * onwards.  It is held with signals blocked, so that no handler on the holder's thread waits for it
+ * or jumps out; for a moment, or while the threads are waited for.
  */
 static bool try_joining(void)
 {
@@ -68,8 +66,8 @@ static void end_joining(void)
 	atomic_store(&hs_session.is_joining, false);
 }
 
-/* Whether a thread is gone; a look into memory, as long as it is not. */
-static bool is_gone(int which)
+/* Whether a thread is gone.  No system call while it is not. */
+static bool is_gone(enum hs_profiler_thread which)
 {
 	struct hs_session *session = &hs_session;
 
@@ -78,7 +76,7 @@ static bool is_gone(int which)
 	return session->joined[which];
 }
 
-/* With little stack: a thread that waits for room in the ring comes here. */
+/* Uses little stack: called by threads that wait for room in the ring. */
 bool hs_threads_died(void)
 {
 	struct hs_session *session = &hs_session;
@@ -93,7 +91,7 @@ bool hs_threads_died(void)
 			    0, 0) == 0;
 	if (try_joining()) {
 		died = atomic_load(&session->threads) == HS_THREADS_RUNNING &&
-		       (is_gone(WORKER) || is_gone(PRODUCER));
+		       (is_gone(HS_WORKER) || is_gone(HS_PRODUCER));
 		if (died)
 			atomic_store(&hs_recorder.reader_runs, false);
 		end_joining();
@@ -103,14 +101,14 @@ bool hs_threads_died(void)
 	return died;
 }
 
-/* Wait until end_ns for the threads that were told to end.  Whether they are gone. */
+/* Waits until end_ns for the threads that were told to end.  Returns whether they are gone. */
 static bool join_both(uint64_t end_ns)
 {
-	while (!is_gone(PRODUCER) || !is_gone(WORKER)) {
-		/* Killed, it has not agreed. */
-		if (is_gone(PRODUCER))
+	while (!is_gone(HS_PRODUCER) || !is_gone(HS_WORKER)) {
+		/* If it was killed it has not agreed to stop. */
+		if (is_gone(HS_PRODUCER))
 			atomic_store(&hs_session.stop, HS_STOP_AGREED);
-		/* Again and again: it may be about to sleep. */
+		/* In each round: it may have been about to sleep. */
 		wake_both();
 		if (hs_sys_monotonic_ns() >= end_ns)
 			return false;
@@ -120,8 +118,8 @@ static bool join_both(uint64_t end_ns)
 	return true;
 }
 
-/* A thread that can be joined is still one of the process's to the kernel, for a moment. */
-static void wait_until_left(int which)
+/* The kernel counts a thread that was joined as one of the process's for a moment longer. */
+static void wait_until_left(enum hs_profiler_thread which)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + LEAVE_LIMIT_NS;
 	pid_t tid = atomic_exchange(&hs_session.tids[which], 0);
@@ -135,8 +133,8 @@ static void note_gone(void)
 {
 	struct hs_session *session = &hs_session;
 
-	wait_until_left(WORKER);
-	wait_until_left(PRODUCER);
+	wait_until_left(HS_WORKER);
+	wait_until_left(HS_PRODUCER);
 	hs_cpu_guard_after_stop();
 	atomic_store(&session->stop, HS_STOP_NOT);
 	atomic_store(&session->threads, HS_THREADS_NONE);
@@ -144,9 +142,9 @@ static void note_gone(void)
 
 void hs_threads_end_worker(void)
 {
-	hs_session.joined[PRODUCER] = true;
+	hs_session.joined[HS_PRODUCER] = true;
 	join_both(hs_sys_monotonic_ns() + END_LIMIT_NS);
-	wait_until_left(WORKER);
+	wait_until_left(HS_WORKER);
 }
 
 void hs_threads_end_left_stop(void)
@@ -166,8 +164,8 @@ bool hs_threads_is_deserted(void)
 }
 
 /*
- * They have not ended in time: they go on with what is due, for nobody might start them again for
- * long.  Returns whether they are gone all the same: once the producer has agreed, they are ending.
+ * They have not ended in time: lets them go on, because nobody might start them again for long.
+ * Returns whether they are gone after all: once the producer has agreed to stop, they do end.
  */
 static bool take_back_stop(void)
 {
@@ -182,7 +180,7 @@ static bool take_back_stop(void)
 	return false;
 }
 
-/* Whether they are to end now: they run, or were left ending.  Under is_joining. */
+/* Tells them to end.  False: they neither run nor are ending.  Under is_joining. */
 static bool ask_to_stop(void)
 {
 	struct hs_session *session = &hs_session;
@@ -195,8 +193,8 @@ static bool ask_to_stop(void)
 }
 
 /*
- * RUNNING -> STOPPING, once no other thread has them end; handlers may run while that is waited
- * for.  If true, is_joining is held, undisturbed.
+ * RUNNING -> STOPPING, after waiting for other threads that are ending them; handlers may run
+ * meanwhile.  True: is_joining is held, and the caller is undisturbed.
  */
 static bool begin_stop(uint64_t end_ns, struct hs_undisturbed *before)
 {
@@ -228,7 +226,7 @@ static bool stop_undisturbed(uint64_t limit_ns, struct hs_undisturbed *before)
 
 	if (hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return false;
-	/* In a handler over fork(): its locks would keep them from ending. */
+	/* This may be a handler that has interrupted fork(), whose locks would keep them alive. */
 	hs_fork_let_go();
 	if (begin_stop(end_ns, before)) {
 		gone = join_both(end_ns) || take_back_stop();
@@ -271,7 +269,7 @@ void hs_session_thread_fails(void)
 void hs_session_thread_ends(void)
 {
 	hs_record_settle();
-	/* As long as exit() would wait: glibc calls that on the last thread there is. */
+	/* For as long as exit() would wait, which glibc calls on the last thread. */
 	if (atomic_fetch_sub(&hs_session.more_threads, 1) == 0)
 		hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }

@@ -7,25 +7,25 @@
 
 #include "session/session.h"
 
-/* Between two looks at what nobody wakes for. */
+/* The time between two looks at something that wakes nobody. */
 #define HS_THREADS_LOOK_NS 1000000
 
 /*
- * While threads are started or joined no handler may jump out, and no cancellation end the
- * thread: locks of the C library and of the arena are held.  Cancellation is deferred, not
- * disabled: no point of it is passed, and glibc 2.36 forgets PTHREAD_CANCELED in
- * pthread_setcancelstate().
+ * While threads are started or joined, locks of the C library and of the arena are held: no handler
+ * may jump out, and no cancellation end the thread.  Signals are blocked.  Cancellation is
+ * deferred, not disabled: there is no cancellation point in between, and glibc 2.36 loses a pending
+ * one in pthread_setcancelstate().
  */
 void hs_threads_begin_undisturbed(struct hs_undisturbed *before);
 void hs_threads_end_undisturbed(const struct hs_undisturbed *before);
 
-/* STARTING: the producer cannot be started, so the worker is to end.  Undisturbed. */
+/* Phase STARTING: ends the worker, because the producer cannot be started.  Undisturbed. */
 void hs_threads_end_worker(void);
 
-/* STOPPING -> NONE, where nobody waits any more for them to end, and they have.  Undisturbed. */
+/* STOPPING -> NONE if they have ended and nobody waits for that any more.  Undisturbed. */
 void hs_threads_end_left_stop(void);
 
-/* None of the program's threads is left, or is about to be; it does not end by exit() either. */
+/* Whether the program's last thread has ended, or is about to, and not by exit(). */
 bool hs_threads_is_deserted(void);
 
 #endif

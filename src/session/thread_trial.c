@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tries what a thread of glibc's must be able to do, where a filter of the program's may refuse it.
+ * Tries, before a glibc thread is created, the system calls it depends on: if a seccomp filter of
+ * the program refuses one, glibc would end the process.
  *
  * Runs on the program's threads, and on the worker before it loads libunwind.
  */
@@ -17,14 +18,13 @@
 #include "session/session_state.h"
 #include "unwind/engine_start.h"
 
-/* What "/" was at start-up. */
+/* The root directory at start-up. */
 static struct stat first_root;
 
-/* Of the thread that tries what a thread of glibc's must be able to do. */
 #define TRIAL_STACK_BYTES 16384
 #define TRIAL_LIMIT_NS 1000000000u
 
-/* No possible answer of a system call. */
+/* Not a possible result of a system call. */
 #define NO_ANSWER LONG_MIN
 
 struct trial {
@@ -35,7 +35,7 @@ struct trial {
 	long futex, rseq;
 };
 
-/* glibc has registered the caller already, or nobody: the kernel refuses these arguments. */
+/* Whatever glibc has registered, the kernel refuses these arguments, unless a filter does. */
 static long ask_rseq(void)
 {
 	return hs_syscall(SYS_rseq, 0, 0, 0, 0, 0, 0);
@@ -47,7 +47,7 @@ void hs_threads_init(void)
 	hs_sys_stat("/", &first_root);
 }
 
-/* Where the program has shut itself in, libraries are somebody else's. */
+/* Whether the program has called chroot(): libraries found there are somebody else's. */
 static bool has_other_root(void)
 {
 	struct stat root;
@@ -57,8 +57,8 @@ static bool has_other_root(void)
 }
 
 /*
- * What dlopen() does: who is killed there leaves the loader locked.  And what libunwind does when
- * it is first called.
+ * The system calls of dlopen(), in which a thread that is killed would leave the loader locked, and
+ * those of libunwind's first call.
  */
 static void try_loading(void)
 {
@@ -81,7 +81,7 @@ static void try_loading(void)
 	}
 }
 
-/* On the trial's thread, which has its creator's thread-local storage. */
+/* Runs on the trial thread, which shares its creator's thread-local storage. */
 static int try_calls(void *memory)
 {
 	struct trial *trial = memory;
@@ -94,13 +94,12 @@ static int try_calls(void *memory)
 }
 
 /*
- * Whether a thread of glibc's would live: where futex() or rseq() is refused (a program may
- * forbid them to itself) glibc ends the process.  Tried on a thread that is none of glibc's, for
- * the filter may end who tries.
+ * Whether a glibc thread would survive: if futex() or rseq() is refused, glibc ends the process.
+ * Tried on a raw thread, because the filter may kill whoever tries.
  */
 bool hs_threads_would_live(bool loads)
 {
-	/* pthread_create()'s, for a filter may know no others; with this thread's own storage. */
+	/* pthread_create()'s, which a filter must allow, without CLONE_SETTLS. */
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			  CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
 	uint64_t end_ns = hs_sys_monotonic_ns() + TRIAL_LIMIT_NS;
@@ -111,7 +110,7 @@ bool hs_threads_would_live(bool loads)
 
 	if (stack == NULL)
 		return false;
-	/* At the low end of its stack: it stays, if the thread does not end in time. */
+	/* At the low end of its stack, which is not unmapped if the thread does not end in time. */
 	*trial = (struct trial){.tid = tid, .loads = loads, .futex = NO_ANSWER, .rseq = NO_ANSWER};
 	if (clone(try_calls, stack + TRIAL_STACK_BYTES, flags, trial, &trial->parent_tid,
 		  (void *)hs_arch_thread_pointer(), &trial->tid) < 0) {

@@ -22,28 +22,28 @@
 #include "session/session_state.h"
 #include "session/worker_nap.h"
 
-/* Records between two moments at which a fork can come in, unless one waits already. */
+/* So many records are handled before a fork is let in, unless one waits already. */
 #define BATCH_RECORDS 64
 
-/* Of full batches, one in so many is followed by a look at the thread's clock: a system call. */
+/* The thread's clock is read, by a system call, after one in so many full batches. */
 #define CLOCK_BATCHES 16
 
 /*
- * When the worker has read all it looks again by itself after a nap, or when the ring fills up:
- * so samples in close succession cost neither the program a wake nor us a switch each.  Not by
- * worker_nap.h but this long where what happens is to be met while it is so.
+ * When the worker has read everything it naps, and is woken early only if the ring fills up, so
+ * that not every sample costs a wake and a context switch.  The nap lasts as worker_nap.h says, or
+ * this long if records must be handled soon after they were taken.
  */
 #define SHORT_NAP_NS 1000000
 
 #define STALL_NS 1000000
 
-/* At most: the producer says when there is room in the queue. */
+/* How long the worker waits for room in the queue, at most: the producer wakes it before. */
 #define FULL_QUEUE_NS 2000000
 
 /* A number that has not arrived after this long, with all older records read, is lost. */
 #define GAP_NS 100000000u
 
-/* Slots of the live set to keep ready beyond those in use; of a small one so many parts. */
+/* Slots to keep free in the live set; in a small one, this part of it. */
 #define SLOT_HEADROOM (96u << 10)
 #define SLOT_HEADROOM_SHARE 4u
 
@@ -54,7 +54,7 @@ static uint32_t slot_headroom(void)
 	return share < SLOT_HEADROOM ? share : SLOT_HEADROOM;
 }
 
-static void become_profiler(int which, const char *name)
+static void become_profiler(enum hs_profiler_thread which, const char *name)
 {
 	atomic_store(&hs_session.tids[which], hs_sys_gettid());
 	hs_thread.kind = HS_THREAD_PROFILER;
@@ -71,29 +71,29 @@ static uint32_t stop(void)
 }
 
 /*
- * Early where samples wait for the worker: the loader's lock is free now, and may be a waiting
- * thread's later.
+ * Loads libunwind early if samples wait for the worker: later a waiting thread may hold the
+ * loader's lock.
  */
 static void load_engine_once(void)
 {
 	if (!hs_libc_loads_at_start())
 		return;
-	/* A creator that looks later takes it for loaded; who starts them now knows it was not. */
+	/* Read by the thread that started this one, which has looked before, and by later ones. */
 	hs_session.engine_loaded = true;
 	hs_unwinder_load_engine(hs_session.unwinder);
 	hs_libc_worker_has_loaded();
 }
 
 /*
- * How many records there are in a ring.  What is read for one of them, of what the program changes,
- * is newer than all of them, and perhaps older than those that come in meanwhile.
+ * How many records there are in a ring.  Program state that is read while they are handled is newer
+ * than these records, but perhaps older than those that come in meanwhile.
  */
 static int records_in(const struct hs_ring *ring)
 {
 	return (int)hs_ring_unread_before(ring, hs_ring_head_ticket(ring));
 }
 
-/* As many records as a fork may wait for.  Returns how many there were. */
+/* Unwinds as many records as a fork may wait for.  Returns how many there were. */
 static int unwind_batch(enum hs_worker_result *result)
 {
 	static unsigned full_batches;
@@ -119,8 +119,8 @@ static int unwind_batch(enum hs_worker_result *result)
 }
 
 /*
- * How long a nap is to be; 0: there is none.  A thread's name is read when its sample arrives, and
- * what code was where, as far as compilers tell; memory and bytes are looked at then.
+ * How long to nap; 0: not at all.  Short if a record's thread name, generated code, memory or bytes
+ * are to be read soon after the record was taken.
  */
 static int64_t nap_ns(struct hs_worker_nap *nap)
 {
@@ -138,8 +138,8 @@ static int64_t nap_ns(struct hs_worker_nap *nap)
 }
 
 /*
- * Wait until there may be something to do.  has_read: records, since the last wait.
- * Returns whether it was woken.
+ * Waits until there may be something to do.  has_read: whether there were records since the last
+ * wait.  Returns whether it was woken.
  */
 static bool worker_rest(enum hs_worker_result result, bool has_read)
 {
@@ -152,7 +152,7 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 	case HS_WORKER_DID_ONE:
 		return false;
 	case HS_WORKER_FULL:
-		/* Told so, the producer may have made room meanwhile: once more before the wait. */
+		/* The first time, look again before waiting: there may be room by now. */
 		if (atomic_exchange(&session->is_queue_full, true))
 			hs_event_wait(&session->worker_event, FULL_QUEUE_NS);
 		return false;
@@ -162,7 +162,7 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 	case HS_WORKER_IDLE:
 		break;
 	}
-	/* The producer, when it ends, has perhaps nobody left to wake the worker again. */
+	/* No rest: when the producer ends nobody may be left to wake this thread. */
 	if (stop() != HS_STOP_NOT)
 		return hs_ring_reader_nap(&session->ring, SHORT_NAP_NS);
 	ns = has_read ? nap_ns(&nap) : 0;
@@ -181,7 +181,7 @@ void *hs_threads_worker(void *unused)
 	bool woken = false;
 
 	(void)unused;
-	become_profiler(0, "heapsample-unw");
+	become_profiler(HS_WORKER, "heapsample-unw");
 	hs_lock_acquire(&session->worker_batch);
 	load_engine_once();
 	hs_lock_hand_over(&session->worker_batch);
@@ -191,8 +191,9 @@ void *hs_threads_worker(void *unused)
 
 		has_read |= unwind_batch(&result) > 0;
 		/*
-		 * When there is a pause, or much to take.  Woken for nothing: the live set is full,
-		 * and frees wait for the producer.
+		 * Wakes the producer in a pause, or if there is much in the queue; also if this
+		 * thread was woken and found no record: the live set is full, and frees are to be
+		 * handled.
 		 */
 		if (result == HS_WORKER_DID_ONE ? hs_ring_is_filling(&session->queue)
 						: has_read || woken)
@@ -206,8 +207,8 @@ void *hs_threads_worker(void *unused)
 }
 
 /*
- * A number is missing: give it time, and all records that are older than now; then go on without
- * it.
+ * A number is missing: waits until it had time, and all records older than now are read; then goes
+ * on without it.
  */
 static void watch_gap(bool waiting)
 {
@@ -230,7 +231,7 @@ static void watch_gap(bool waiting)
 	}
 	if (!is_unwound && hs_ring_unread_before(&session->ring, fence) == 0) {
 		is_unwound = true;
-		/* What the worker takes out of the ring is in the queue before. */
+		/* After the ring is read: what the worker has taken from it is in the queue now. */
 		queue_fence = hs_ring_head_ticket(&session->queue);
 	}
 	if (is_unwound && hs_ring_unread_before(&session->queue, queue_fence) == 0 &&
@@ -240,7 +241,7 @@ static void watch_gap(bool waiting)
 	}
 }
 
-/* The records behind the next: what they need comes while that is taken. */
+/* Prefetches what the records behind the next will need. */
 static void expect_records(void)
 {
 	const void *record;
@@ -273,7 +274,7 @@ bool hs_threads_produce(void)
 	for (; done < BATCH_RECORDS; done++) {
 		if (done == 0 || done >= there)
 			hs_producer_begin_batch(session->producer);
-		/* After one at least: without any there is nothing left to do. */
+		/* Not before the first record, so that there is progress. */
 		if (done > 0 && hs_lock_is_wanted(&session->producer_batch))
 			break;
 		hs_ring_read(&session->queue, &item);
@@ -299,7 +300,7 @@ bool hs_threads_produce(void)
 	}
 	is_exhausted =
 		is_live_set_short && !waiting && done == 0 && freed == 0 && is_ring_empty();
-	/* Stored when it changes: it is in a cache line that each sample reads. */
+	/* Stored only if it changes: each sample reads its cache line. */
 	if (hs_live_set_is_exhausted() != is_exhausted)
 		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
 	hs_budget_tell_losses(is_live_set_short);
@@ -312,7 +313,7 @@ void hs_threads_pause(void *unused)
 	hs_lock_hand_over(&hs_session.producer_batch);
 	hs_lock_acquire(&hs_session.producer_batch);
 	hs_cpu_note_producer(false);
-	/* What is kept for writing is not for the books. */
+	/* Without the part that is kept for writing profiles. */
 	hs_session_set_budget(false);
 	hs_threads_produce();
 	hs_session_set_budget(true);
@@ -320,8 +321,8 @@ void hs_threads_pause(void *unused)
 }
 
 /*
- * Asked to end, the producer does, with an empty ring, and after the final profile if that is due:
- * from now on that stands.
+ * Whether the producer ends now: it was told to, the ring is empty, and the final profile is
+ * written if it is due.  Cannot be taken back.
  */
 static bool agrees_to_stop(void)
 {
@@ -340,7 +341,7 @@ static bool agrees_to_stop(void)
 	return atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_AGREED);
 }
 
-/* How long at most, where a number is missing.  What the worker has yet to read may bring it. */
+/* How long the producer sleeps at most while a number is missing, which the worker may bring. */
 static int64_t wait_for_number_ns(void)
 {
 	return is_ring_empty() ? GAP_NS / 10 : GAP_NS;
@@ -354,7 +355,7 @@ void *hs_threads_producer(void *unused)
 	bool busy;
 
 	(void)unused;
-	become_profiler(1, "heapsample-prod");
+	become_profiler(HS_PRODUCER, "heapsample-prod");
 	hs_lock_acquire(&session->producer_batch);
 	hs_dump_drop_inherited();
 	hs_live_set_begin();

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long the worker rests between two looks at the ring while samples come.
+ * How long the worker naps between two looks at the ring while samples come.
  *
- * Each look costs the program's threads what they had in the caches of a processor, and perhaps
- * their places on it, so there are to be few.  But what goes a long way through the ring is in few
- * caches too: a nap is to last until about HS_NAP_RECORDS have come, within bounds.
+ * When the worker runs it displaces the program's data from the caches of a processor, and perhaps
+ * a thread of the program from it: looks should be few.  But records that have waited long are not
+ * in the caches any more either.  So a nap lasts until about HS_NAP_RECORDS have come, within
+ * bounds.
  *
  * Threads: the worker.  No allocation, no wait, no system call.
  */
