@@ -37,7 +37,7 @@ void hs_address_range_map_clear(struct hs_address_range_map *map)
 	map->count = 0;
 }
 
-/* Make sure that so many ranges can be added. */
+/* Makes room for so many more ranges. */
 static int reserve(struct hs_address_range_map *map, uint32_t count)
 {
 	struct hs_address_range_node *nodes;

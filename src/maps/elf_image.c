@@ -13,7 +13,7 @@
 /* Bounds on what a damaged header can make us do. */
 #define MAX_HEADERS 64
 #define MAX_NOTES 64
-/* Segments are rounded to this: the page the object's addresses are congruent to. */
+/* Segments are rounded to whole pages of this size. */
 #define PAGE 4096u
 
 static uint64_t page_down(uint64_t value)

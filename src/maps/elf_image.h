@@ -44,9 +44,8 @@ struct hs_elf_image {
 int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit);
 
 /*
- * The span of addresses that stands for the code mapped at [start, end) from
- * file offset `offset`: its executable segment.
- * Returns false if no executable segment lies there as the file says.
+ * The executable segment that code mapped at [start, end) from file offset `offset` belongs to.
+ * Returns false if there is none at these addresses.
  */
 bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,
 			    uint64_t offset, struct hs_elf_segment *span);

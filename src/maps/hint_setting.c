@@ -12,14 +12,14 @@
 #include "base/stats.h"
 #include "base/sys.h"
 
-/* Lines about malformed hints; a file that is none at all is no reason for more. */
+/* The most lines logged about malformed hints: the file may be something else altogether. */
 #define MOST_PROBLEMS 20u
 
-/* Times of files advance in steps, of a tick of the kernel or of a file system: 10 ms at most. */
+/* File times advance in steps, of a kernel tick or of the file system: 10 ms at most. */
 #define SETTLED_NS 20000000u
 #define NEVER_NS INT64_MIN
 
-/* What is shown of a hint, or of a part of it. */
+/* The most bytes of a hint, or of a part of it, that are shown. */
 #define SHOWN_BYTES 81
 
 static char *read_directory(void)
@@ -133,7 +133,9 @@ static bool refresh_file(struct hs_hint_setting *setting)
 	hs_sys_close(fd);
 	if (contents == NULL)
 		return false;
-	/* A change that follows at once may leave the times as they are: do not rely on them. */
+	/*
+	 * Another change right now may leave the times as they are: read the file again next time.
+	 */
 	if (hs_sys_realtime_ns() < (uint64_t)state.changed_ns + SETTLED_NS)
 		state.changed_ns = NEVER_NS;
 	setting->file = state;
@@ -155,7 +157,7 @@ bool hs_hint_setting_refresh(struct hs_hint_setting *setting)
 	return is_new || is_child;
 }
 
-/* A copy that can be shown: cut, and without control characters. */
+/* A copy for a message: cut, and without control characters. */
 static const char *show(char shown[SHOWN_BYTES], const char *text, size_t bytes)
 {
 	size_t count = bytes < SHOWN_BYTES - 1 ? bytes : SHOWN_BYTES - 1;

@@ -16,7 +16,7 @@
 /* A longer file is not read. */
 #define HS_HINT_FILE_BYTES ((uint64_t)1 << 20)
 
-/* Which contents of which file; compared as bytes. */
+/* Identifies the contents of a file; compared as bytes. */
 struct hs_hint_file_state {
 	uint64_t device;
 	uint64_t inode;
@@ -40,8 +40,8 @@ struct hs_hint_setting {
 };
 
 /*
- * text must stay.  report: whether problems are logged and counted (map_hints_malformed).
- * Relative names are of the directory of now.  Returns 0 or -ENOMEM.
+ * text: must stay valid.  report: whether problems are logged and counted (map_hints_malformed).
+ * Relative names are relative to the current directory of this moment.  Returns 0 or -ENOMEM.
  */
 int hs_hint_setting_init(struct hs_hint_setting *setting, const char *text, bool report);
 void hs_hint_setting_fini(struct hs_hint_setting *setting);
@@ -51,13 +51,13 @@ char *hs_hint_setting_absolute(const struct hs_hint_setting *setting, const char
 			       size_t bytes);
 
 /*
- * Whether the hints are others than at the last such call: the first time; in a forked
- * child, where one names a process; when the file has changed and can be read.
+ * Whether the hints have changed since the last such call: true the first time, in a forked child
+ * if a hint names a process, and when the file has changed and can be read.
  * Costs a system call for hints in a file or with a pid.
  */
 bool hs_hint_setting_refresh(struct hs_hint_setting *setting);
 
-/* Give all hints that are good and for this process, in their order. */
+/* Passes on all valid hints for this process, in their order. */
 void hs_hint_setting_each(struct hs_hint_setting *setting,
 			  void (*use)(void *context, const struct hs_map_hint *hint),
 			  void *context);

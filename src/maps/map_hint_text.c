@@ -76,7 +76,7 @@ static bool parse_number(struct part part, uint64_t *value)
 	return digits < part.end && hs_option_parse_digits(digits, base, value) == part.end;
 }
 
-/* Cut the part up to the next comma off rest. */
+/* Splits the part up to the next comma off rest. */
 static struct part cut(struct part *rest)
 {
 	size_t left = (size_t)(rest->end - rest->start);
@@ -87,7 +87,7 @@ static struct part cut(struct part *rest)
 	return part;
 }
 
-/* The digits of "@DIGITS,": the last such.  Empty: there is none. */
+/* The digits of the last "@DIGITS,"; empty if there is none. */
 static struct part find_pid(struct part text)
 {
 	for (const char *at = text.end; at-- > text.start;) {

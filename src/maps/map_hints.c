@@ -106,7 +106,7 @@ static int make_room(struct hs_map_hints *hints)
 	if (hints->free_count > 0 || hints->count < hints->capacity)
 		return 0;
 	collect(hints);
-	/* Not soon again. */
+	/* Do not try again soon. */
 	if (hints->free_count > hints->capacity / 2)
 		return 0;
 	larger = hs_arena_realloc(hints->hints, capacity * sizeof *larger);
@@ -148,7 +148,7 @@ static int add(struct hs_map_hints *hints, enum layer layer, const struct hs_map
 		.offset = from->offset,
 	};
 	hints->generation++;
-	/* The one that reports has the same hints as another. */
+	/* Two sets have the same hints; only the one that reports counts. */
 	if (!hints->setting.report)
 		hs_stats_add(map_hints, 1);
 	/* On failure the place is without addresses: collect() frees it. */
@@ -185,7 +185,7 @@ int hs_map_hints_remove(struct hs_map_hints *hints, uint64_t start, uint64_t len
 
 static void add_from_setting(void *context, const struct hs_map_hint *hint)
 {
-	/* Without memory for it the hint has no effect: best effort, as all of the arena. */
+	/* Without memory the hint has no effect. */
 	(void)add(context, LAYER_SETTING, hint);
 }
 

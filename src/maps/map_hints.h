@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Map hints: the program's word on which object's code stands in a range of addresses,
- * for code that it copied there by hand.  A hint wins over what is mapped there; of hints
- * that overlap the later one wins where they do.
+ * Map hints: the program says which object's code is in a range of addresses, because it has copied
+ * the code there by hand.  A hint takes precedence over what is mapped there, and a later hint over
+ * an earlier one where they overlap.
  *
  * They come from HEAPSAMPLE_MAP (the text of hints, or "@FILE" with such a text) and from
  * calls of the program, which win over the former.  Both outlive a fork; the setting is then
@@ -24,9 +24,9 @@
 struct hs_map_hints;
 
 /*
- * Make a set whose mappings go into store, with nothing in it.  setting: HEAPSAMPLE_MAP;
- * must stay.  Objects are looked for in the directory of now.  report: whether problems of
- * the setting are logged and counted (map_hints_malformed).
+ * Makes an empty set whose mappings go into store.  setting: HEAPSAMPLE_MAP, must stay valid.
+ * Relative names of objects are relative to the current directory of this moment.  report: whether
+ * problems of the setting are logged and counted (map_hints_malformed).
  * Returns NULL when the arena is used up.
  */
 struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const char *setting,
@@ -34,14 +34,14 @@ struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const c
 void hs_map_hints_destroy(struct hs_map_hints *hints);
 
 /*
- * Follow the setting: take it over the first time, and again in a forked child and when its
- * file has changed.  A file that cannot be read leaves what was there.
+ * Applies the setting the first time, and again in a forked child and when its file has changed.
+ * If the file cannot be read, the hints stay as they are.
  */
 void hs_map_hints_follow(struct hs_map_hints *hints);
 
 /*
- * A call: [start, start + length), a range that hs_map_hint_check_range() allows, holds what
- * is in the file at offset; it holds nothing of the kind any more.  Returns 0 or -ENOMEM.
+ * A call of the program: [start, start + length), which hs_map_hint_check_range() must allow, holds
+ * the file's contents from offset on; or does not any more.  Returns 0 or -ENOMEM.
  */
 int hs_map_hints_add(struct hs_map_hints *hints, const char *path, uint64_t start, uint64_t length,
 		     uint64_t offset);

@@ -67,8 +67,8 @@ static bool same_file(const struct object *object, const struct hs_proc_maps_lin
 }
 
 /*
- * Whether this line or one that follows of the same object is executable, or memory is that took
- * the place of one: then more of the object is behind it.
+ * Whether this line, or a following one of the same object, is executable, or is executable memory
+ * in the place of one: then the object goes on behind it.
  */
 static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line line,
 			    const struct object *object)
@@ -91,8 +91,9 @@ static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line l
 }
 
 /*
- * Whether the line is a part of the object: the data segment of a small one is mapped from file
- * offset 0 once more.  Another mapping of the file may lie over it too, where its .bss would be.
+ * Whether the line is part of the object.  File offset 0 does not always begin another one: the
+ * data segment of a small object is mapped from there again.  And another mapping of the same file
+ * may lie over the object's .bss.
  */
 static bool is_in_image(const struct object *object, const struct hs_proc_maps_line *line)
 {
@@ -149,7 +150,7 @@ static uint64_t file_version(struct scan *scan)
 	return object->version;
 }
 
-/* Make of a line that took the place of the object's code one of the object. */
+/* Turns a line of memory that took the place of the object's code into one of the object. */
 static void put_back_text(const struct object *object, struct hs_proc_maps_line *line)
 {
 	struct hs_proc_maps_line whole = object->first;
@@ -184,9 +185,9 @@ static unsigned flags_of(const struct scan *scan, const struct hs_proc_maps_line
 }
 
 /*
- * Code of a file that is mapped once more elsewhere, as V8 does with its builtins, has the
- * symbols of the mapping that lies where the ELF image says.  Only images are looked through:
- * some compilers map thousands of pieces of one file.  False: there is no such mapping.
+ * Code of a file that is mapped a second time elsewhere, as V8 does with its builtins, gets the
+ * symbols of the first mapping, which lies where the ELF image says.  Only such mappings are
+ * searched: some compilers map thousands of pieces of one file.  False: there is none.
  */
 static bool describe_copy(const struct scan *scan, struct hs_mapping *copy)
 {
@@ -210,8 +211,8 @@ static bool describe_copy(const struct scan *scan, struct hs_mapping *copy)
 }
 
 /*
- * Fill in what the line and the object's ELF image say.  Returns whether the image knows the
- * line.
+ * Fills in the mapping from the line and the object's ELF image.  Returns whether the line lies in
+ * the image.
  */
 static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 		     const struct hs_elf_image *image, struct hs_mapping *mapping)
@@ -256,8 +257,8 @@ static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 }
 
 /*
- * Add a line's range, joined with the one below if that is the same thing, so that changes
- * of protection do not show.  A later line is newer, should the maps have changed meanwhile.
+ * Adds a line's range, joined with the one below if they are of the same thing, so that changes of
+ * protection do not show.  If the maps change while they are read, a later line is the newer one.
  */
 static int add_range(struct hs_address_range_map *map, const struct hs_proc_maps_line *line,
 		     uint32_t value)
@@ -303,7 +304,7 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 		image = &vdso;
 	is_image = describe(scan, line, image, &mapping);
 	id = find_id(scan, line, &mapping);
-	/* Without memory for it, what is there has no name; all else keeps its own. */
+	/* Without memory this mapping alone is left out. */
 	if (id == HS_MAPPING_NONE) {
 		hs_stats_add(mappings_skipped, 1);
 		return 0;

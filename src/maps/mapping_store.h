@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every mapping that was ever seen, by id; entries are never moved, nor is the mapping in
- * them ever changed.
+ * Every mapping that was ever seen, by id.  Entries are never moved, and their mappings never
+ * changed.
  *
  * Threads: one owner adds (the unwinding worker; the producer, to that of its map hints); any
  * thread reads entries below the count.
@@ -37,8 +37,8 @@ void hs_mapping_store_init(struct hs_mapping_store *store);
 void hs_mapping_store_fini(struct hs_mapping_store *store);
 
 /*
- * The id of an entry equal to mapping, or of a new copy of it (its path too).  An
- * anonymous mapping is also taken for one of the same path and start that holds it.
+ * The id of an entry equal to mapping, or of a new entry with a copy of it (and of its path).  An
+ * anonymous mapping also matches one of the same path and start that encloses it.
  * Returns HS_MAPPING_NONE when the arena or the store is full.
  */
 uint32_t hs_mapping_store_intern(struct hs_mapping_store *store, const struct hs_mapping *mapping);

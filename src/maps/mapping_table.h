@@ -59,8 +59,8 @@ struct hs_mapping_table *hs_mapping_table_create(void);
 void hs_mapping_table_destroy(struct hs_mapping_table *table);
 
 /*
- * Say which mapping is this library's: the one that holds address (0 = none).
- * Mappings are immutable, so this is done before the first refresh.
+ * Sets which mapping is this library's: the one that holds address (0 = none).  Before the first
+ * refresh, because mappings are immutable.
  */
 void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address);
 
@@ -82,8 +82,8 @@ uint32_t hs_mapping_table_closes(const struct hs_mapping_table *table);
 uint64_t hs_mapping_table_opens(const struct hs_mapping_table *table);
 
 /*
- * The closes that were over at the first refresh that found mapping id, which is in the
- * index, and since which it has been there.
+ * The number of closes that were over at the first refresh that found mapping id, which has been
+ * there since and is in the index.
  */
 uint32_t hs_mapping_table_since(const struct hs_mapping_table *table, uint32_t id);
 
@@ -91,8 +91,8 @@ uint32_t hs_mapping_table_since(const struct hs_mapping_table *table, uint32_t i
 uint64_t hs_mapping_table_generation(const struct hs_mapping_table *table);
 
 /*
- * Let map hints be looked up before the index: see map_hints.h.  They belong to the table
- * from then on.  setting: HEAPSAMPLE_MAP; must stay.  Returns NULL when the arena is used up.
+ * Has map hints looked up before the index: see map_hints.h.  They belong to the table from then
+ * on.  setting: HEAPSAMPLE_MAP, must stay valid.  Returns NULL when the arena is used up.
  */
 struct hs_map_hints *hs_mapping_table_add_hints(struct hs_mapping_table *table,
 						const char *setting);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs call frame instructions: what they say of the registers at one pc.
+ * Runs call frame instructions (DWARF CFI), to get the register rules at one pc.
  * Source: DWARF 5, 6.4.
  *
  * The programs are untrusted.  One that uses what is not known here, or makes no sense, has

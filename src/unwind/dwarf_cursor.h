@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads numbers off bytes that others made: of .eh_frame and of the programs in it.
+ * Reads numbers from untrusted bytes: .eh_frame and the programs in it.
  *
- * What does not fit leaves the cursor damaged, at its end, and reads as 0 from then on, so
- * that callers need to look only once.
+ * If something does not fit, the cursor is marked damaged and moved to its end, and everything
+ * reads as 0 from then on: callers need to check only once.
  *
  * Allocates: never.  Errno: preserved.
  */

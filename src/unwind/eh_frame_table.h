@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A search table for an .eh_frame section that has none in memory: what a linker puts
- * into .eh_frame_hdr, made of the section's entries.
+ * Makes the search table of an .eh_frame section, as a linker puts it into .eh_frame_hdr.
  * Source: Linux Standard Base, Core, "Exception Frames".
  *
  * The section is untrusted: an entry that makes no sense is left out, and one that does

@@ -27,7 +27,7 @@ static bool check_once(struct hs_libunwind_engine *engine)
 	return false;
 }
 
-/* A check that a dlclose() got in the way of says nothing. */
+/* A check during which a dlclose() happened proves nothing. */
 static bool check(struct hs_libunwind_engine *engine, void (*drop)(struct hs_unwinder *),
 		  struct hs_unwinder *unwinder)
 {
@@ -60,7 +60,7 @@ int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table 
 	int error = hs_libunwind_engine_start(engine);
 
 	if (error == 0) {
-		/* Also where the table has been read before: libunwind itself is new. */
+		/* Even if the table was read before: libunwind itself is new. */
 		problem = "/proc/self/maps cannot be read";
 		error = hs_mapping_table_refresh(table);
 	}

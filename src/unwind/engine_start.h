@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gets libunwind ready, in two steps: loads it, and, when a frame wants it, calls it, which has
- * releases before 1.8 open a pipe for good, and finds out by a known stack which form of its
- * structures the installed one has.
+ * Gets libunwind ready, in two steps: loads it; and, when a frame needs it, calls it for the first
+ * time (releases before 1.8 open a pipe then, and keep it) and finds out, with a known stack, which
+ * layout of a structure the installed release has.
  *
- * Called on: the unwinding worker.  On failure one line is logged, and -errno returned: the engine
- * is not to be used.
+ * Called on: the unwinding worker.  On failure one line is logged, -errno is returned, and the
+ * engine must not be used.
  */
 #ifndef HS_UNWIND_ENGINE_START_H
 #define HS_UNWIND_ENGINE_START_H
@@ -25,7 +25,7 @@ int hs_engine_load(struct hs_libunwind_engine *engine);
 int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
 		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder);
 
-/* Say that libunwind is not used.  error: -errno. */
+/* Logs that libunwind is not used.  error: -errno. */
 void hs_engine_log_unused(const char *problem, int error);
 
 #endif

@@ -50,12 +50,12 @@ enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
 		return hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc - 1))
 			       ? HS_RETURN_AFTER_CALL
 			       : HS_RETURN_NONE;
-	/* First: a call and one byte more look like a call too. */
+	/* First: one byte behind a call may also look like the end of a call. */
 	if (hs_arch_is_padded_entry(pc, code))
 		return HS_RETURN_TO_ENTRY;
 	if (!hs_arch_is_after_call(code))
 		return HS_RETURN_NONE;
-	/* Maps that could not be read are asked for again each time. */
+	/* Asked each time: if the maps could not be read they may be now. */
 	if (!hs_mapping_table_is_made_up(table))
 		*hs_seen_returns_place(seen, pc) = pc;
 	return HS_RETURN_AFTER_CALL;

@@ -16,7 +16,7 @@
 #define SPACE ((uint64_t)1 << 62)
 #define PLACE_BYTES ((uint64_t)1 << 40)
 #define PLACES ((uint32_t)1 << 20)
-/* In a place: the object's own addresses from 0, its search table from here. */
+/* Within a place the object's own addresses begin at 0, and its search table here. */
 #define TABLE_AT ((uint64_t)1 << 39)
 
 /* hs_hint_frames_trim() does nothing below. */
@@ -69,7 +69,7 @@ static void drop(struct hs_hint_frames *frames)
 		hs_arena_free((void *)(uintptr_t)frames->objects[i].section.bytes);
 		hs_arena_free(frames->objects[i].table);
 	}
-	/* Places are not used again: an address that somebody has kept reads as zero. */
+	/* A place is not used again: an address in it that was kept reads as zero. */
 	frames->first += frames->count;
 	frames->count = 0;
 	frames->bytes = 0;
@@ -152,7 +152,7 @@ static bool find_low(struct reading *reading)
 	return reading->low != UINT64_MAX;
 }
 
-/* Relocate what in the section refers to the text; the rest refers to nothing that is used. */
+/* Applies the section's relocations against the text; others are not needed. */
 static void relocate(const struct reading *reading, Elf_Scn *relocations, const GElf_Shdr *header,
 		     uint8_t *bytes, const struct hs_eh_frame *section)
 {
@@ -233,7 +233,7 @@ static int read_object(void *context, Elf *elf)
 	GElf_Ehdr header;
 	bool is_relocatable;
 
-	/* A file that has come in its place since has other tables. */
+	/* Another file may have replaced it since. */
 	if (reading->file.st_dev != mapping->device || reading->file.st_ino != mapping->inode ||
 	    gelf_getehdr(elf, &header) == NULL)
 		return -ESTALE;
@@ -287,7 +287,7 @@ static struct object *find_object(struct hs_hint_frames *frames, uint32_t id,
 		.object = object,
 		.place = SPACE + (frames->first + frames->count - 1) * PLACE_BYTES,
 	};
-	/* What fails leaves the object without a table. */
+	/* On failure the object has no table. */
 	(void)hs_hint_object_use(mapping->path, &reading.file, read_object, &reading);
 	frames->bytes += object->section.size + object->table_count * sizeof *object->table;
 	if (object->table_count == 0)

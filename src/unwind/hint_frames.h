@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unwind tables of hinted code: they are in the object's file, not in the process's memory.
+ * Unwind tables of hinted code, which are in the object's file, not in the process's memory.
  *
  * Each object has a place in a space of addresses that no process has (above the canonical
  * ones), where its code and its .eh_frame are as far apart as the file says, so that what

@@ -105,7 +105,7 @@ static int access_fpreg(unw_addr_space_t space, unw_regnum_t number, unw_fpreg_t
 	return -UNW_EBADREG;
 }
 
-/* Code registered with _U_dyn_register() is looked for in no process: it would be its libunwind. */
+/* No code registered with _U_dyn_register(): that would be in the program's own libunwind. */
 static int get_dyn_info_list_addr(unw_addr_space_t space, unw_word_t *address, void *arg)
 {
 	(void)space, (void)address, (void)arg;
@@ -158,7 +158,7 @@ static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_ma
 	return true;
 }
 
-/* Of hinted code: its tables are looked up, and read, at its place in the hints' space. */
+/* For hinted code, whose tables are found and read in the space of hint_frames.h. */
 static bool find_hinted(struct hs_libunwind_engine *engine, uint32_t id,
 			const struct hs_mapping *mapping, unw_word_t ip, unw_proc_info_t *info,
 			int need_unwind_info)
@@ -193,9 +193,9 @@ static bool find_mapped(struct hs_libunwind_engine *engine, const struct hs_mapp
 }
 
 /*
- * Without information the step is to end at once (an error other than UNW_ENOINFO
- * does that), before libunwind guesses: its guesses differ between releases and
- * some are wrong.  The unwinder follows the frame pointer itself.
+ * Without unwind information the step must fail at once, by an error other than UNW_ENOINFO:
+ * libunwind would guess, differently in each release and sometimes wrongly.  The unwinder follows
+ * the frame pointer itself.
  */
 static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t *info,
 			  int need_unwind_info, void *arg)

@@ -6,11 +6,13 @@
 #include "sample/sequence.h"
 #include "unwind/unwinder.h"
 
-/* Refreshes on a miss cost at most a twentieth of the worker, after so many in vain. */
+/* After so many refreshes in vain, misses take at most a twentieth of the worker's time. */
 #define REFRESHES_IN_VAIN 8u
 #define REFRESH_REST 20
 
-/* How much older the snapshot is than the maps, in libraries closed; negative: newer. */
+/*
+ * How many libraries were closed between the snapshot and the maps; negative: the maps are older.
+ */
 static int32_t snapshot_lag(const struct hs_map_watch *watch)
 {
 	return (int32_t)(hs_mapping_table_closes(watch->table) - watch->closes_over);
@@ -31,8 +33,8 @@ static int refresh(struct hs_map_watch *watch)
 }
 
 /*
- * What its stack is in was there when the maps were read, for it is there from before the
- * snapshot until a close that waits for it to be unwound.
+ * The libraries of its stack were there when the maps were read: they are from before the snapshot
+ * until a close, which waits for the snapshot to be unwound.
  */
 static bool is_older(const struct hs_map_watch *watch, uint64_t number)
 {
@@ -57,8 +59,8 @@ void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *s
 	if (hs_mapping_table_generation(watch->table) == 0)
 		return;
 	/*
-	 * A library may be where something else was that no dlclose() took away: generated code,
-	 * say.  What is opened costs what misses may: programs do that at every turn.
+	 * A library may have been opened where something else was that went without a dlclose(),
+	 * such as generated code.  Limited like misses, because some programs open libraries often.
 	 */
 	if (snapshot_lag(watch) < 0 ||
 	    (hs_closes_under_way(snapshot->closes) && !is_older(watch, snapshot->number)) ||
@@ -83,7 +85,7 @@ static void note_code_by_hand(struct hs_map_watch *watch, uint32_t id)
 
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
 {
-	/* Without regard to hints: their code is read too, where the maps allow it. */
+	/* By the maps, not by hints: the bytes of hinted code are read too. */
 	uint32_t id = hs_mapping_table_find_recorded(watch->table, address);
 	bool is_miss = id == HS_MAPPING_NONE || hs_mapping_table_is_made_up(watch->table);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Keeps the mapping table up to the snapshots that are unwound: no pc is resolved against
- * what was mapped before or after its snapshot was taken.
+ * Keeps the mapping table as new as the snapshots that are unwound: no pc is resolved by mappings
+ * of an earlier or a later time.
  *
  * The maps are read again before a snapshot is looked at that was taken since they were read,
  * and after a library was closed or while one was; and when a pc is in no mapping, unless
@@ -33,17 +33,16 @@ struct hs_map_watch {
 
 struct hs_snapshot;
 
-/* A snapshot is looked at. */
+/* A snapshot is about to be unwound. */
 void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *snapshot);
 
 /* The id of the mapping of an address of the snapshot, or HS_MAPPING_NONE. */
 uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address);
 
 /*
- * Whether mapping id, found by hs_map_watch_find() or before, is what was there when the
- * snapshot was taken: not if the maps could not be read since a library was closed, or if
- * they were read after a close that did not wait for the snapshot, and the mapping has come
- * only then.
+ * Whether mapping id, found by hs_map_watch_find() or before, was there when the snapshot was
+ * taken.  False if the maps could not be read since a library was closed; or if a close did not
+ * wait for the snapshot, and the mapping was first seen after it.
  */
 bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id);
 

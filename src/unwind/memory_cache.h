@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pages of the process's own memory, copied with process_vm_readv: the unwind
- * tables and code that unwinding reads again and again.  Memory whose contents change
- * (JIT code) is read anew for each batch of samples.
+ * A cache of pages of the process's own memory, copied with process_vm_readv(): unwind tables and
+ * code, which unwinding reads again and again.  Memory whose contents change (JIT code) is read
+ * anew for each batch of samples.
  *
  * Only what hs_mapping_table_is_readable() allows is read.  When a library was closed since
  * the table was refreshed, that is done again before a page is read, so that none is taken

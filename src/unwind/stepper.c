@@ -44,7 +44,7 @@ enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *ro
 		return is_cut_off(stepper, row) ? HS_STEP_CUT : HS_STEP_NO_ROW;
 	stepper->engine_is_here = false;
 	stepper->by_row++;
-	/* As libunwind has it: nothing is returned to. */
+	/* As in libunwind: a return address of 0 ends the stack. */
 	return row->kind == HS_ROW_END || stepper->regs.pc == 0 ? HS_STEP_END : HS_STEP_FRAME;
 }
 

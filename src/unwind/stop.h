@@ -20,8 +20,8 @@ enum hs_stop {
 };
 
 /*
- * Count it.  has_stack: there is a copy; without one, its end is another loss, which the sampler
- * has counted.  Returns the last frame that says it, HS_PSEUDO_COUNT where none has to.
+ * Counts the reason.  has_stack: the record has a stack; if not, it was counted as stackless
+ * before.  Returns the pseudo frame that tells it, or HS_PSEUDO_COUNT if none is needed.
  */
 enum hs_pseudo_frame hs_stop_count(enum hs_stop stop, bool has_stack);
 

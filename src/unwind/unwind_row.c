@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Makes rows of rules.  Run by the unwinding worker. */
+/* Makes rows of call frame rules.  Run by the unwinding worker. */
 #include "unwind/unwind_row.h"
 
 /* DW_OP_breg0 + register, then the offset; DW_OP_deref. */
@@ -53,8 +53,8 @@ static bool set_cfa(struct hs_row *row, const struct hs_cfi_rules *rules, uint64
 }
 
 /*
- * Where a register is saved: *offset from the end of the saved words, which is the canonical
- * frame address or, in a realigned frame, past the word that the register points to.
+ * Where a register is saved: *offset from the end of the saved words.  That is the canonical frame
+ * address or, in a realigned frame, the end of the word that the base register points to.
  */
 static bool find_slot(const struct hs_row *row, const struct hs_cfi_rule *rule, unsigned base,
 		      int64_t *offset)

@@ -12,7 +12,7 @@
 #include "sample/unwind_row.h"
 #include "unwind/cfi_program.h"
 
-/* The row for what the rules say at pc; of kind HS_ROW_NONE if it does not go. */
+/* The row for the rules at pc; HS_ROW_NONE if a row cannot express them. */
 void hs_row_set(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Finds what rows are made of.  Run by the unwinding worker. */
+/* Finds the unwind table entries of pcs, to make rows.  Run by the unwinding worker. */
 #include "unwind/unwind_rows.h"
 
 #include "base/arena.h"
@@ -8,7 +8,7 @@
 #include "unwind/eh_frame_hdr.h"
 #include "unwind/eh_frame_table.h"
 
-/* Longer entries are libunwind's.  A function of 200 KiB that calls others has one of 20 KiB. */
+/* Longer entries are left to libunwind.  A function of 200 KiB may have one of 20 KiB. */
 #define CIE_BYTES 1024
 #define FDE_BYTES 65536
 
@@ -35,7 +35,7 @@ void hs_unwind_rows_destroy(struct hs_unwind_rows *rows)
 	hs_arena_free(rows);
 }
 
-/* Whether the tables say something of a pc. */
+/* Whether an entry covers a pc. */
 enum finding { FOUND, NOTHING, UNREADABLE };
 
 /* Binary search for the last entry that starts at or before pc.  *fde: its FDE's address. */
@@ -66,7 +66,7 @@ static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_
 	return low > 0 ? FOUND : NOTHING;
 }
 
-/* Copy the entry at an address, of room bytes at most, without its length. */
+/* Copies the entry at an address, without its length, `room` bytes at most. */
 static bool read_entry(const struct hs_unwind_rows *rows, uint64_t address, uint8_t *bytes,
 		       size_t room, struct hs_dwarf_cursor *entry)
 {

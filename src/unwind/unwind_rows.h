@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Makes rows of .eh_frame, found by way of .eh_frame_hdr, both read through the memory cache.
- * Hinted code, signal frames and tables that make no sense are left to libunwind.
+ * Makes rows from .eh_frame, whose entries are found by .eh_frame_hdr; both are read through the
+ * memory cache.  Hinted code, signal frames and damaged tables are left to libunwind.
  *
  * Threads: the unwinding worker.  Memory: the arena.  A row holds as long as the mapping
  * table's generation.
@@ -22,8 +22,8 @@ struct hs_unwind_rows *hs_unwind_rows_create(struct hs_memory_cache *memory);
 void hs_unwind_rows_destroy(struct hs_unwind_rows *rows);
 
 /*
- * Make the row of a pc (for a return address: that of the call) in a mapping, NULL for none.
- * *end: the first address past pc for which the tables may say something else.
+ * Makes the row of a pc (of a return address: pc - 1) in a mapping, or NULL.  *end: the first
+ * address past pc for which the row may not hold.
  */
 void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
 			 struct hs_row *row, uint64_t *end);

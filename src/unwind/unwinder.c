@@ -16,7 +16,7 @@
 #include "unwind/stop.h"
 #include "unwind/unwind_rows.h"
 
-/* Frames of this library in one stack; more is a loop. */
+/* The most frames of this library in one stack; more is a loop. */
 #define MOST_OWN_FRAMES 64u
 
 struct hs_unwinder {
@@ -153,12 +153,12 @@ static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
 }
 
 /*
- * Find out about a pc of which nothing is known.  False: it is in no mapping.  Where a row leads
- * out of a frame, and says it of pc too, that is no code that signal handlers return to.
+ * Finds out all about a pc that is not in the cache.  False: it is in no mapping.  If the row of
+ * the call also holds at pc, pc is not code that a signal handler returns to.
  */
 static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
 {
-	/* In this order: code that is newer than the index is not readable before. */
+	/* First, because code newer than the index is not readable before. */
 	uint32_t id = find_mapping(unwinder, pc - is_call);
 	const struct hs_mapping *mapping = hs_mapping_table_get(unwinder->table, id);
 	uint64_t end;
@@ -186,7 +186,7 @@ static bool know(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct
 	       look_up(unwinder, pc, is_call, known);
 }
 
-/* Set known of the current frame. */
+/* Sets unwinder->known for the current frame. */
 static void classify(struct walk *walk)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
@@ -242,8 +242,8 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 }
 
 /*
- * An address with information, where the one before it, of the call, has none, is no return
- * address, but a function for the last frame to return to, as makecontext()'s __start_context.
+ * If an address has unwind information and the byte before it has none, it is no return address,
+ * but a function that the last frame is made to return to, as makecontext()'s __start_context.
  */
 static bool is_first_frame(const struct walk *walk)
 {
@@ -272,13 +272,13 @@ static enum hs_stop guess_frame(struct walk *walk)
 		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
-	/* The code may be newer than the index: find_mapping() before its bytes are read. */
+	/* find_mapping() first: the code may be newer than the index. */
 	if (*hs_seen_returns_place(&unwinder->returns, regs.pc) == regs.pc)
 		kind = HS_RETURN_AFTER_CALL;
 	else if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
 		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc,
 					     &unwinder->returns);
-	/* A compiler's function begins there: it is no return address, but a callback. */
+	/* A compiled function begins there: it is a callback, not a return address. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))
 		kind = HS_RETURN_NONE;
 	walk->is_call = kind != HS_RETURN_TO_ENTRY;
@@ -286,7 +286,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 	return kind == HS_RETURN_NONE ? HS_STOP_NO_INFO : HS_STOP_NOT;
 }
 
-/* Take the frame that the step led to, if it lies above the one before, at below. */
+/* Accepts the frame that a step led to, if it lies above the one before, whose sp is `below`. */
 static enum hs_stop enter_frame(struct walk *walk, uint64_t below)
 {
 	const struct hs_stack_window *window = &walk->stepper.window;
@@ -340,7 +340,7 @@ static enum hs_stop walk_stack(struct walk *walk)
 	return stop;
 }
 
-/* Count why the walk ended and say it in a last frame. */
+/* Counts why the walk ended early, and adds a pseudo frame that says so. */
 static void finish(struct walk *walk, enum hs_stop stop)
 {
 	enum hs_pseudo_frame last = hs_stop_count(stop, walk->stepper.window.size > 0);
@@ -348,7 +348,7 @@ static void finish(struct walk *walk, enum hs_stop stop)
 	if (last != HS_PSEUDO_COUNT) {
 		append(walk, last, HS_MAPPING_NONE);
 	} else if (walk->count == 0) {
-		/* Nothing but frames of this library. */
+		/* All frames were this library's. */
 		hs_stats_add(empty_stacks, 1);
 		append(walk, HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE);
 	}
@@ -391,7 +391,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 	if (stop == HS_STOP_COMPLETE && walk.wanted_sp != 0)
 		hs_stack_end_found(&walk.stepper.window, walk.wanted_sp, walk.stepper.regs.sp);
 	finish(&walk, stop);
-	/* Reading memory may have read the maps again: what was known before is not vouched for. */
+	/* Not if the maps were read again meanwhile: older entries may be wrong then. */
 	drop_stale_caches(unwinder);
 	if (!hs_mapping_table_is_made_up(unwinder->table))
 		hs_known_pcs_vouch(&unwinder->pcs, hs_mapping_table_closes(unwinder->table));

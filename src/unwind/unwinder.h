@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Unwinds a captured stack: registers and a copy of the stack, taken on another
- * thread some time ago, become resolved frames.
+ * Unwinds a captured stack: turns registers and a copy of the stack, taken on another thread some
+ * time ago, into resolved frames.
  *
- * Rows of our own lead from frame to frame, and where they cannot, libunwind's remote API
- * over accessors of our own: stack words come from the snapshot, unwind tables from the
+ * Our own rows lead from frame to frame; where they cannot, libunwind's remote API does, over
+ * accessors of our own: stack words come from the snapshot, unwind tables from the
  * process's memory by way of a small page cache filled with process_vm_readv (an unmapped
  * library is an error, never a fault).  libunwind is loaded with dlopen(RTLD_LOCAL) on
  * first need, so that no program's backtrace() or C++ exceptions are ever bound to it; before
@@ -40,28 +40,30 @@ struct hs_snapshot {
 struct hs_unwinder;
 struct hs_known_pcs;
 
-/* Leave to use libunwind; not now: for this frame.  Who says never has told why. */
+/*
+ * Whether libunwind may be used.  HS_LEAVE_NOT_NOW: not for this frame; HS_LEAVE_NEVER: not at all,
+ * and the callee has logged why.
+ */
 enum hs_leave { HS_LEAVE_GIVEN, HS_LEAVE_NOT_NOW, HS_LEAVE_NEVER };
 
 /*
- * Make an unwinder over a mapping table.  Does not load libunwind yet.  before_engine: what the
- * worker asks each time before libunwind is at work on a frame; loads: and loaded before that;
- * is_first: and called for the first time.  NULL: it may always.  Returns NULL when the arena is
- * used up.
+ * Makes an unwinder over a mapping table.  Does not load libunwind yet.  before_engine: asked each
+ * time before libunwind works on a frame; loads: it has to be loaded for that; is_first: it is
+ * called for the first time.  NULL: always allowed.  Returns NULL when the arena is used up.
  */
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 				       enum hs_leave (*before_engine)(bool loads, bool is_first));
 void hs_unwinder_destroy(struct hs_unwinder *unwinder);
 
-/* Samples that follow may be newer than what was read of code that changes. */
+/* A new batch of samples begins: code that changes (JIT code) has to be read again. */
 void hs_unwinder_begin_batch(struct hs_unwinder *unwinder);
 
-/* What the program's threads may walk their stacks by, as long as there is the unwinder. */
+/* The cache by which the program's threads walk their stacks; lives as long as the unwinder. */
 const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder);
 
 /*
- * Load libunwind, as is done otherwise for the first frame that no row leads out of, when it is
- * also called and checked.  The worker.  Blocks: on the loader's lock.  On failure one line is
+ * Loads libunwind, which otherwise is done at the first frame that no row leads out of (where it is
+ * also called and checked).  The worker.  Blocks: on the loader's lock.  On failure one line is
  * logged, stacks end at such frames with an HS_PSEUDO_UNWIND_ERROR from then on
  * (unwind_no_engine), and -errno is returned.
  * Not in a forked child whose parent was unwinding at that moment: libunwind has

@@ -60,9 +60,9 @@ static void take_walked(struct hs_worker *worker, const struct hs_record *record
 }
 
 /*
- * A sample without its stack is as one whose thread has walked a frame of it, where that may be.
- * When the ring is full most samples are so, and it gets room again only if they are done with
- * faster than others.  Returns false if the frame is to be looked up.
+ * Fast path for a sample without a stack, whose only frame is its call site: looks its pc up in the
+ * cache.  When the ring is full most samples are such, and must be handled faster than others for
+ * it to get room again.  False: the pc has to be resolved.
  */
 static bool take_stackless(struct hs_worker *worker, const struct hs_record *record)
 {
@@ -143,8 +143,8 @@ static bool is_sound_hint(const struct hs_record *record)
 }
 
 /*
- * Whether all that a record says of itself can be.  The ring is in the program's memory: a stray
- * write of the program's must not make the worker write astray too.
+ * Whether a record's fields are plausible.  The program can overwrite the ring by mistake, and that
+ * must not make the worker write out of bounds too.
  */
 static bool is_sound(const struct hs_worker *worker, const struct hs_ring_item *item)
 {
@@ -160,7 +160,7 @@ static bool is_sound(const struct hs_worker *worker, const struct hs_ring_item *
 	       (record->kind < HS_RECORD_MAP_HINT || is_sound_hint(record));
 }
 
-/* A damaged record is one that its writer has given up. */
+/* A damaged record is handled like an abandoned one. */
 static void abandon_damaged(const struct hs_worker *worker, struct hs_ring_item *item)
 {
 	if (item->state != HS_RING_COMMITTED || is_sound(worker, item))
@@ -177,7 +177,7 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 
 	*result = (struct hs_unwound){
 		.sequence = item->sequence,
-		/* 0 where the writer did not come so far: HS_SLOT_NONE. */
+		/* 0 if the writer did not get so far: HS_SLOT_NONE. */
 		.slot = (uint32_t)(item->cookie >> 32) - 1,
 		.generation = (uint32_t)item->cookie,
 	};
@@ -187,13 +187,13 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 		result->kind = HS_RECORD_TOMBSTONE;
 }
 
-/* Whether nobody need know of the record: a walk in place that came to nothing. */
+/* Whether an abandoned record can be ignored: a walk in place that has failed. */
 static bool is_nothing(const struct hs_ring_item *item)
 {
 	return item->state == HS_RING_ABANDONED && item->sequence == 0 && item->cookie == 0;
 }
 
-/* Whether the record is a map hint; then it is done with. */
+/* Applies the record if it is a map hint; whether it was one. */
 static bool take_hint(struct hs_worker *worker, const struct hs_ring_item *item)
 {
 	const struct hs_record *record = item->data;

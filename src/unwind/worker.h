@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The unwinding worker's work: takes records out of the ring, unwinds them, puts the
- * result into the frame queue.  One record at a time, so that whoever runs it can let
- * go of its lock in between.
+ * The unwinding worker's work: takes records out of the ring, unwinds them, and puts the results
+ * into the frame queue.  One record per call, so that the caller can release its lock in between.
  *
  * Threads: the worker thread.  Memory: the arena.  Blocks: never for room in the queue; as
  * unwinder.h and map_hints.h, which read files and load libunwind.
