@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A pool of blocks of one size, whose use can be profiled.
+ * A pool of blocks of one size that can be profiled.
  *
- *     cc -g -o pool pool.c          (before glibc 2.34 with -ldl)
+ *     cc -g -o pool pool.c          (add -ldl before glibc 2.34)
  *     LD_PRELOAD=/usr/local/lib/libheapsample.so ./pool
  *     go tool pprof -top -tagfocus=heap=connections FILE
  *     go tool pprof -top -tagignore=heap=connections FILE
  *
- * FILE is the profile that ./pool prints the name of.  The first view is of the heap
- * "connections": all that is in use was taken by pool_take() for forget_connection();
- * with -sample_index=alloc_space open_connection() has taken about as much.  The second is of
- * malloc's heap: one large block of pool_init(), for that is all that is asked of malloc.
+ * FILE is the profile, whose name ./pool prints.  The first view shows the heap "connections":
+ * all memory in use was taken by pool_take() for forget_connection().  With
+ * -sample_index=alloc_space, open_connection() has taken about as much.  The second view shows
+ * malloc's heap: one large block taken by pool_init(), the only one that malloc is asked for.
  *
  * Without the library ./pool does the same and prints nothing.
  */
@@ -19,10 +19,10 @@
 #include <stdlib.h>
 
 struct pool {
-	int heap; /* of heapsample.h; below 0 where nothing profiles, which is no matter */
+	int heap; /* of heapsample.h; negative if not profiled, which does no harm */
 	size_t block_bytes;
 	unsigned char *blocks;
-	void *free; /* a list: each free block begins with the address of the next */
+	void *free; /* list: each free block begins with the address of the next */
 };
 
 static int pool_init(struct pool *pool, const char *name, size_t block_bytes, size_t count)

@@ -2,22 +2,22 @@
 /*
  * libheapsample: a sampling heap profiler that is preloaded into a program.
  *
- * The profiler needs nothing of the program.  This header is for programs that
- * want to know whether it is there, or have to tell it something.  Include it, and
- * link nothing (before glibc 2.34: -ldl).
+ * A program needs no change to be profiled.  This header is for programs that want to
+ * know whether the profiler is there, control it, or report memory to it.  Include it, and link
+ * nothing (before glibc 2.34: -ldl).
  *
- * heapsample_version() is declared weak: compare it with NULL before the call.
+ * heapsample_version() is declared weak: compare it with NULL before you call it.
  *
  *     if (heapsample_version)
  *         printf("profiled by libheapsample %s\n", heapsample_version());
  *
- * The other functions can be called in any case.  Where the library is not preloaded they
- * do nothing and return -ENOSYS.  heapsample(3) has examples.
+ * The other functions can always be called.  If the library is not preloaded they do nothing;
+ * those that return an error return -ENOSYS.  heapsample(3) has examples.
  */
 #ifndef HEAPSAMPLE_HEAPSAMPLE_H
 #define HEAPSAMPLE_HEAPSAMPLE_H
 
-/* The version, here and nowhere else: configure.ac and the library read it. */
+/* The only place where the version is set: configure.ac and the library read it. */
 #define HEAPSAMPLE_VERSION_MAJOR 0
 #define HEAPSAMPLE_VERSION_MINOR 1
 #define HEAPSAMPLE_VERSION_PATCH 0
@@ -36,15 +36,15 @@ extern "C" {
 /*
  * Return the version of the preloaded library as "MAJOR.MINOR.PATCH".
  *
- * The string is static.  Any thread may call it, in a signal handler too; it
- * does not allocate, block or touch errno.
+ * The string is static.  Any thread may call this, in signal handlers too; it does not
+ * allocate, block or change errno.
  */
 extern const char *heapsample_version(void) __attribute__((weak));
 
-/* What a heap is told about itself; functions may be NULL. */
+/* Called when sampling of a heap is switched; the functions may be NULL. */
 struct heapsample_heap_calls {
 	/*
-	 * From now on its allocations are sampled, each byte with the probability
+	 * From now on the heap's allocations are to be sampled, each byte with probability
 	 * 1 / interval_bytes; from now on they are not.
 	 */
 	void (*enabled)(void *context, uint64_t interval_bytes);
@@ -52,17 +52,17 @@ struct heapsample_heap_calls {
 	void *context;
 };
 
-/* Sums are since the process began; a forked child begins with those of its parent. */
+/* Counts are since the start of the process; a forked child starts with its parent's. */
 struct heapsample_stats {
-	uint64_t is_sampling;     /* 1: it is on; 0: off */
-	uint64_t interval_bytes;  /* between two sampled bytes of malloc's, on average */
+	uint64_t is_sampling;     /* 1: on; 0: off */
+	uint64_t interval_bytes;  /* current mean number of bytes between samples of malloc */
 	uint64_t allocated_bytes; /* by malloc and its family */
 	uint64_t samples;         /* of all heaps */
-	uint64_t samples_lost;    /* thereof; their sums are in the profiles' [lost] rows */
+	uint64_t samples_lost;    /* of these; the profiles' [lost] rows have their sums */
 	uint64_t frees;           /* of samples */
 	uint64_t profiles;        /* written */
 	uint64_t profiles_failed; /* could not be written */
-	uint64_t memory_bytes;    /* that the profiler has taken, not all of them resident */
+	uint64_t memory_bytes;    /* taken by the profiler, not all of them resident */
 };
 
 #ifdef HEAPSAMPLE_IN_LIBRARY
@@ -84,8 +84,8 @@ int heapsample_set_label(const char *key, const char *value);
 #else
 
 /*
- * The library's function of a name, or NULL.  found: what is known of it; looked up
- * once, for a library cannot be preloaded later.
+ * Return the library's function of this name, or NULL.  found: caches the result; one look-up
+ * is enough, because a library cannot be preloaded later.
  */
 static __inline__ void *heapsample_find_(void **found, const char *name)
 {
@@ -103,24 +103,24 @@ static __inline__ void *heapsample_find_(void **found, const char *name)
 }
 
 /*
- * Say that [start, start + length) holds code of the file objfile, from its byte `offset` on:
- * code that the program has copied there itself.  For an ET_REL object (a .o file) offset
- * counts from the start of its text section.  Call it after the copy and before the code
- * runs.  Samples taken from then on have the object's names, and stacks unwound by its
+ * Say that [start, start + length) holds code that the program has copied there from the file
+ * objfile, beginning at its byte `offset`.  For an ET_REL object (a .o file) offset counts from
+ * the start of the text section.  Call this after copying the code and before running it.
+ * Samples taken from then on have the object's names, and their stacks are unwound by its
  * .eh_frame.
  *
- * The hint wins over what is mapped there, and over earlier hints where they overlap.  It
- * holds until heapsample_unmap_hint(), in forked children too, and not in a program
- * that the process executes.  objfile is copied; a relative name is looked for in
- * the directory in which the program started; the file is read when it is needed.
+ * The hint takes precedence over what is mapped there, and over earlier hints where they
+ * overlap.  It applies until heapsample_unmap_hint(), also in forked children, but not in a
+ * program that the process executes.  objfile is copied; a relative name refers to the directory
+ * in which the program started; the file is read when it is needed.
  *
- * Returns 0; -EINVAL (no objfile; length 0 or above 4 GiB; an end that wraps);
- * -ENAMETOOLONG; -EAGAIN: too much is waiting for the profiler's thread, the hint is not
- * taken; -ENOSYS: the process is not profiled.
+ * Returns 0; -EINVAL (no objfile; length is 0 or above 4 GiB; the end wraps around);
+ * -ENAMETOOLONG; -EAGAIN (too much is waiting for the profiler's thread; the hint is not
+ * accepted); -ENOSYS (the process is not profiled).
  *
- * Any thread may call it, in a signal handler too once it has been called outside of one.
- * It does not wait or touch errno.  Where the library is not preloaded, its first call is a
- * dlsym() that fails, which dlerror() tells.
+ * Any thread may call this; in signal handlers too, once it has been called outside of one.  It
+ * does not wait or change errno.  If the library is not preloaded, the first call is a dlsym()
+ * that fails, which dlerror() reports.
  */
 static __inline__ int heapsample_map_hint(const char *objfile, const void *start, size_t length,
 					  uint64_t offset)
@@ -136,9 +136,9 @@ static __inline__ int heapsample_map_hint(const char *objfile, const void *start
 }
 
 /*
- * Say that [start, start + length) holds no hinted code any more, before the memory is used
- * for something else.  Hints that reach out of it keep what is outside.  Samples
- * taken before keep their names.  Returns as above.
+ * Say that [start, start + length) holds no hinted code any more.  Call this before the memory
+ * is used for something else.  Of hints that extend beyond the range, the part outside stays.
+ * Samples taken before keep their names.  Returns as above.
  */
 static __inline__ int heapsample_unmap_hint(const void *start, size_t length)
 {
@@ -155,23 +155,24 @@ static __inline__ int heapsample_unmap_hint(const void *start, size_t length)
 /* --- heaps -------------------------------------------------------------------------- */
 
 /*
- * Register a heap: memory that the program gives out itself, from pools, arenas, a device.
- * Its allocations are sampled by their stacks like those of malloc, in books of their own:
- * in profiles they carry the label heap=NAME.
+ * Register a heap: memory that the program hands out itself, from pools, arenas, a device.
+ * Its allocations are sampled with their stacks like those of malloc, and have totals of their
+ * own: in profiles they carry the label heap=NAME.
  *
- * name: at most 63 bytes, without '=', ',', '*' and new lines.  calls: may be NULL.  They are
- * called, without locks, inside this function, heapsample_heap_unregister(),
- * heapsample_start() and heapsample_stop(), on the thread that calls it; and inside the next of
- * these where sampling was switched by something else.  One at a time: where another thread is
- * in one, that thread calls the next.  None runs after heapsample_heap_unregister(), which waits
- * for it (2 s), unless it is called by one.
+ * name: at most 63 bytes, without '=', ',', '*' and newlines.  calls: may be NULL.  They are
+ * called without locks, by the thread that is in this function, heapsample_heap_unregister(),
+ * heapsample_start() or heapsample_stop(); or in the next of these, if something else switched
+ * sampling.  They are called one at a time: if another thread is in one, that thread makes the
+ * next call.  heapsample_heap_unregister() waits (2 s) for one that is running; afterwards none
+ * is called, unless one of them called it.
  *
  * Returns the heap's number, above 0; else -EINVAL or -ENAMETOOLONG (the name), -EEXIST (there is
- * one of that name), -ENOSPC (there are 254), -EAGAIN, -ENOSYS (not profiled).  The functions
- * below do nothing for what is not a heap's number, so there is no need to look at it.
+ * one of that name), -ENOSPC (there are 254), -EAGAIN (other threads are registering heaps),
+ * -ENOSYS (not profiled).  The functions below do nothing if `heap` is the number of no heap, so
+ * the result need not be checked.
  *
- * HEAPSAMPLE_HEAPS sets a heap's interval, or excludes it.  Any thread, before main() too; not in
- * signal handlers.
+ * HEAPSAMPLE_HEAPS sets a heap's interval, or excludes it.  Any thread, even before main(); not
+ * in signal handlers.
  */
 static __inline__ int heapsample_heap_register(const char *name,
 					       const struct heapsample_heap_calls *calls)
@@ -187,10 +188,10 @@ static __inline__ int heapsample_heap_register(const char *name,
 }
 
 /*
- * The heap is gone: what is in use of it counts as freed.  Nothing of it may be reported
- * meanwhile or afterwards.  Waits for the profiler, a few milliseconds as a rule.
- * Returns 0, -EINVAL (no heap's number) or as heapsample_dump(): then what is in use still
- * counts, and the call can be repeated.
+ * Report that the heap is gone: what is in use counts as freed.  Nothing may be reported for it
+ * during this call or afterwards.  Waits for the profiler, usually for a few milliseconds.
+ * Returns 0, -EINVAL (no such heap) or an error of heapsample_dump(); after the latter what is in
+ * use still counts, and the call can be repeated.
  */
 static __inline__ int heapsample_heap_unregister(int heap)
 {
@@ -205,12 +206,13 @@ static __inline__ int heapsample_heap_unregister(int heap)
 }
 
 /*
- * The heap has given out `size` bytes.  id: what tells it apart from all else that is in use
- * of this heap, such as its address.  An id that is in use already counts as freed first.
- * Returns 1 if it was sampled, else 0.  A few nanoseconds if not.
+ * Report that the heap has handed out `size` bytes, after the block is taken.  id: distinguishes
+ * the block from all others in use in this heap, for example its address.  If the id is already
+ * in use, the block that had it counts as freed.  Returns 1 if the block was sampled, else 0.
+ * Takes a few nanoseconds if not.
  *
  * Any thread; in signal handlers too, after the first call outside of one.  Does not block
- * (but for HEAPSAMPLE_BLOCK), allocate or touch errno.
+ * (except for HEAPSAMPLE_BLOCK), allocate or change errno.
  */
 static __inline__ int heapsample_report_allocation(int heap, uint64_t id, uint64_t size)
 {
@@ -225,9 +227,9 @@ static __inline__ int heapsample_report_allocation(int heap, uint64_t id, uint64
 }
 
 /*
- * The heap has given out `size` bytes and has chosen that by itself, as a sample that stands for
- * `stands_for` bytes altogether (at least size).  Returns 1 if it is recorded, 0 if sampling
- * is off.  Otherwise as heapsample_report_allocation().
+ * Report a block of `size` bytes that the heap itself has chosen as a sample, which represents
+ * `stands_for` bytes in all (at least size).  Returns 1 if it is recorded, 0 if sampling is off.
+ * Otherwise like heapsample_report_allocation().
  */
 static __inline__ int heapsample_report_sample(int heap, uint64_t id, uint64_t size,
 					       uint64_t stands_for)
@@ -243,8 +245,8 @@ static __inline__ int heapsample_report_sample(int heap, uint64_t id, uint64_t s
 }
 
 /*
- * What the heap calls id is about to be free: before it can be given out again.  Of what was
- * not sampled, or is not known, too.  Threads as above.
+ * Report that the block `id` is returned, before the id can be handed out again.  Call this for
+ * all blocks, sampled or not.  Threads as above.
  */
 static __inline__ void heapsample_report_free(int heap, uint64_t id)
 {
@@ -261,16 +263,16 @@ static __inline__ void heapsample_report_free(int heap, uint64_t id)
 /* --- profiles, on and off ------------------------------------------------------------- */
 
 /*
- * Write a profile of now, with all that was sampled before.  path: its absolute name is
- * written there, with a NUL; may be NULL.
+ * Write a profile of the current state, including all that was sampled before the call.  path:
+ * receives the file's absolute name with a terminating NUL; may be NULL.
  *
- * Returns 0; -EIO (it could not be written; a line on the log says why); -ENAMETOOLONG (it is
+ * Returns 0; -EIO (the profile could not be written; a log line says why); -ENAMETOOLONG (it is
  * written, but its name does not fit); -ENOTSUP (HEAPSAMPLE_STREAM); -ENOSYS (not profiled);
- * -EBUSY (another thread's such call took too long, or this thread is in a signal handler that
- * interrupted malloc, in a fork handler or a vfork child); -EAGAIN (the profiler's threads
+ * -EBUSY (another thread's call of this kind took too long, or this thread is in a signal handler
+ * that interrupted malloc, in a fork handler or a vfork child); -EAGAIN (the profiler's threads
  * cannot be started); -ETIMEDOUT (after 62 s).
  *
- * Any thread, not in signal handlers.  Waits for the file.  Errno is not touched.
+ * Any thread; not in signal handlers.  Waits until the file is complete.  Does not change errno.
  */
 static __inline__ int heapsample_dump(char *path, size_t capacity)
 {
@@ -285,12 +287,12 @@ static __inline__ int heapsample_dump(char *path, size_t capacity)
 }
 
 /*
- * Switch sampling on (with HEAPSAMPLE_ACTIVE=0 it is off at first), and off.  The books go on
- * where they were; while it is off, frees of what was sampled are followed.  When they return,
- * all that was allocated before is in the books or never will be.
+ * Switch sampling on (with HEAPSAMPLE_ACTIVE=0 it is initially off) and off.  Totals are kept,
+ * and frees of samples are tracked even while sampling is off.  When these return, all that was
+ * allocated before is counted or never will be.
  *
- * Return 0; -EALREADY (it is so); -ECANCELED (a limit has ended sampling for good); or as
- * heapsample_dump().
+ * Return 0; -EALREADY (it is already on, or off); -ECANCELED (a limit has ended sampling for
+ * good); or an error of heapsample_dump().
  */
 static __inline__ int heapsample_start(void)
 {
@@ -317,8 +319,8 @@ static __inline__ int heapsample_stop(void)
 }
 
 /*
- * Begin with empty books: profiles hold what is allocated from now on, and peaks are from now
- * on.  Returns 0, -ENOMEM, or as heapsample_dump().
+ * Set all totals to zero: profiles then contain what is allocated from now on, and peaks are
+ * those from now on.  Returns 0, -ENOMEM, or an error of heapsample_dump().
  */
 static __inline__ int heapsample_reset(void)
 {
@@ -333,8 +335,9 @@ static __inline__ int heapsample_reset(void)
 }
 
 /*
- * How things are.  size: sizeof *stats, by which the library knows the program's version of it.
- * Returns 0 or -ENOSYS.  Any thread, in signal handlers too after the first call.
+ * Fill in *stats.  size: sizeof *stats, from which the library knows the program's version of the
+ * structure.  Returns 0 or -ENOSYS.  Any thread; in signal handlers too, after the first call
+ * outside of one.
  */
 static __inline__ int heapsample_get_stats(struct heapsample_stats *stats, size_t size)
 {
@@ -351,23 +354,23 @@ static __inline__ int heapsample_get_stats(struct heapsample_stats *stats, size_
 /* --- labels --------------------------------------------------------------------------- */
 
 /*
- * Set a label of the calling thread: each of its samples, of all heaps, carries it from now on,
- * until it is set to something else.  Readers filter by labels, as with
- * `pprof -tagfocus=endpoint=/login`.  A thread begins without labels; a forked child keeps those
- * of the thread that forked.  A label is of the thread and not of a coroutine.
+ * Set a label of the calling thread: from now on each of its samples, of all heaps, carries it,
+ * until it is changed.  Readers filter by labels, as with `pprof -tagfocus=endpoint=/login`.  A
+ * new thread has no labels; a forked child keeps those of the thread that forked.  Labels belong
+ * to threads, not to coroutines.
  *
- * key, value: UTF-8, copied.  value NULL or "": the label is removed; key NULL: all are.
- * Values should be few (an endpoint, not the number of a request), for sets of labels that were
- * in use once are kept, and rows are kept apart by them.
+ * key, value: UTF-8, copied.  value NULL or "": remove the label; key NULL: remove all.  Use few
+ * distinct values (an endpoint, not the number of a request): every set of labels that was ever
+ * in use is kept, and each has profile rows of its own.
  *
- * Returns 0; else the thread keeps the labels that it had: -EINVAL (not UTF-8; an empty key, one
- * that begins with "pprof::", or bytes, thread, tid and heap, which the profiler uses itself),
- * -ENAMETOOLONG (key above 63 bytes, value above 255), -E2BIG (more than 8 labels, or, with a NUL
- * for each key and value, more than 1000 bytes in all), -ENOSPC (in the process there have been
- * 4096 distinct sets of labels, or 900 KiB of them), -ENOSYS (not profiled).
+ * Returns 0, or an error, after which the thread keeps the labels that it had: -EINVAL (not
+ * UTF-8; the key is empty, begins with "pprof::", or is bytes, thread, tid or heap, which are
+ * reserved), -ENAMETOOLONG (key above 63 bytes, value above 255), -E2BIG (more than 8 labels, or
+ * more than 1000 bytes in all, including a NUL for each key and value), -ENOSPC (the process has
+ * had 4096 distinct sets of labels, or 900 KiB of them), -ENOSYS (not profiled).
  *
  * Any thread; in signal handlers too, after the first call outside of one.  Does not block,
- * allocate or touch errno.  Well below a microsecond.
+ * allocate or change errno.  Takes well under a microsecond.
  */
 static __inline__ int heapsample_set_label(const char *key, const char *value)
 {
