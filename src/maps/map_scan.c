@@ -141,6 +141,9 @@ static uint64_t file_version(struct scan *scan)
 
 	if (!object->has_code || (object->has_image && object->image.build_id[0] != '\0'))
 		return 0;
+	/* While it runs nobody can write to its file. */
+	if (object->inode == scan->program->inode && object->device == scan->program->device)
+		return 0;
 	if (!object->has_version) {
 		object->has_version = true;
 		object->version = 0;

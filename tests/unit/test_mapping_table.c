@@ -274,6 +274,35 @@ static void test_rewritten_file_without_a_build_id(void)
 	end_table();
 }
 
+/* The kernel refuses to write to the program's file. */
+static void test_program_without_a_build_id(void)
+{
+	static struct hs_map_index index, none;
+	static struct hs_mapping_store store;
+	struct hs_map_program program = { 0 };
+	char path[256], text[512];
+	int fd = make_object(path, sizeof path, "hs-test-program", '\0');
+	struct stat file;
+	uint64_t skipped;
+
+	CHECK_INT(fstat(fd, &file), 0);
+	snprintf(text, sizeof text, "100000-101000 r-xp 00000000 00:00 %llu %s\n",
+		 (unsigned long long)file.st_ino, path);
+	for (int is_program = 0; is_program < 2; is_program++) {
+		program.inode = is_program ? file.st_ino : 0;
+		hs_mapping_store_init(&store);
+		memset(&index, 0, sizeof index);
+		CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0,
+				      &skipped),
+			  0);
+		CHECK_INT(hs_mapping_store_get(&store, 0)->version != 0, !is_program);
+		hs_map_index_fini(&index);
+		hs_mapping_store_fini(&store);
+	}
+	close(fd);
+	unlink(path);
+}
+
 static void test_deleted_file_and_split_text(void)
 {
 	char path[256];
@@ -752,6 +781,7 @@ int main(void)
 	RUN(test_other_file_at_the_same_address);
 	RUN(test_rewritten_file_at_the_same_address);
 	RUN(test_rewritten_file_without_a_build_id);
+	RUN(test_program_without_a_build_id);
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
 	RUN(test_text_moved_to_anonymous_memory);
