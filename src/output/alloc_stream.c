@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Encodes events as Perfetto packets and writes them.  Runs on the producer. */
+/* Encodes events as Perfetto packets, and writes them.  See alloc_stream.h. */
 #include "output/alloc_stream.h"
 
 #include <errno.h>
@@ -10,8 +10,9 @@
 #include "output/proto/alloc_stream.pb-c.h"
 
 /*
- * More than any packet takes with its tag and length.  An allocation's has five numbers of
- * at most 10 bytes and two of 5, the tags, and a message around: so the length is one byte.
+ * More than any packet takes with its tag and length.  The largest is an allocation's: five numbers
+ * of at most 10 bytes and two of 5, their tags, and the message around them.  Below 128 the length
+ * is one byte.
  */
 #define PACKET_BYTES_MAX 128
 
@@ -26,7 +27,10 @@ int hs_alloc_stream_init(struct hs_alloc_stream *stream)
 	return stream->buffer == NULL ? -ENOMEM : 0;
 }
 
-/* Append a packet with its tag and length.  Returns its bytes, at most PACKET_BYTES_MAX. */
+/* Clock ids of Perfetto's schema, see alloc_stream.proto. */
+enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC_COARSE = 4, CLOCK_ID_BOOTTIME = 6 };
+
+/* Writes a packet with its tag and length.  Returns its bytes, at most PACKET_BYTES_MAX. */
 static size_t pack(const Perfetto__Protos__TracePacket *packet, unsigned char *to)
 {
 	size_t bytes = perfetto__protos__trace_packet__pack(packet, to + 2);
@@ -39,7 +43,8 @@ static size_t pack(const Perfetto__Protos__TracePacket *packet, unsigned char *t
 static int write_clocks(struct hs_alloc_stream *stream)
 {
 	static const clockid_t ids[] = {CLOCK_MONOTONIC_COARSE, CLOCK_BOOTTIME, CLOCK_REALTIME};
-	static const uint32_t numbers[] = {4, 6, 1};
+	static const uint32_t numbers[] = {CLOCK_ID_MONOTONIC_COARSE, CLOCK_ID_BOOTTIME,
+					   CLOCK_ID_REALTIME};
 	enum { CLOCKS = sizeof ids / sizeof ids[0] };
 	Perfetto__Protos__TracePacket packet = PERFETTO__PROTOS__TRACE_PACKET__INIT;
 	Perfetto__Protos__ClockSnapshot snapshot = PERFETTO__PROTOS__CLOCK_SNAPSHOT__INIT;
@@ -103,10 +108,10 @@ static size_t pack_free(Perfetto__Protos__TracePacket *packet, const struct hs_s
 	freed.heap_id = &value.heap;
 	freed.sequence_number = &value.sequence;
 	packet->streaming_free = &freed;
-	/* A packet's time is of CLOCK_BOOTTIME unless it says so. */
+	/* Without a clock id a packet's time would be CLOCK_BOOTTIME's. */
 	packet->has_timestamp = packet->has_timestamp_clock_id = true;
 	packet->timestamp = event->time_ns;
-	packet->timestamp_clock_id = 4;
+	packet->timestamp_clock_id = CLOCK_ID_MONOTONIC_COARSE;
 	bytes = pack(packet, to);
 	packet->streaming_free = NULL;
 	return bytes;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A file of allocations and frees as they happen: a Perfetto trace, one packet per event
- * (proto/alloc_stream.proto), the first one a clock snapshot.
+ * Writes allocations and frees into a file as they happen: a Perfetto trace with one packet per
+ * event (proto/alloc_stream.proto), and a clock snapshot as its first packet.
  *
- * Only whole packets are handed to the kernel, in order, so a file that is cut anywhere is
- * readable up to its last whole packet.  Between two writes events wait in a buffer of fixed
- * size.
+ * Events are buffered.  Only whole packets are handed to the kernel, in order, so a file that is
+ * cut anywhere is readable up to its last whole packet.
  *
- * Threads: the producer.  Memory: the buffer, of the arena.  Descriptors: one while open,
- * with a high number, out of the way of a program that chooses its own.
+ * Called on: the producer.  Allocates: the buffer, from the arena.  Blocks: on writes.
+ * Descriptors: one while open, with a high number, out of the way of a program that chooses its
+ * own.
  */
 #ifndef HS_OUTPUT_ALLOC_STREAM_H
 #define HS_OUTPUT_ALLOC_STREAM_H
@@ -19,45 +19,45 @@
 
 #include "output/dump_file.h"
 
-/* The buffer. */
+/* The size of the buffer. */
 #define HS_ALLOC_STREAM_BYTES ((size_t)64 << 10)
 
 struct hs_stream_event {
-	bool is_free;          /* size and sample_bytes are not used then */
-	bool after_loss;       /* events that should have come before are missing */
-	uint32_t heap;         /* sample/heap_id.h */
+	bool is_free;    /* then size and sample_bytes are not used */
+	bool after_loss; /* events between the one before and this one are missing */
+	uint32_t heap;   /* sample/heap_id.h */
 	uint64_t address;
 	uint64_t size;         /* requested bytes */
 	uint64_t sample_bytes; /* bytes that the sample stands for */
 	uint64_t time_ns;      /* CLOCK_MONOTONIC_COARSE */
-	uint64_t sequence;
+	uint64_t sequence;     /* sequence number */
 };
 
 struct hs_alloc_stream {
 	struct hs_dump_file file; /* .fd is -1 while it is closed */
 	unsigned char *buffer;
-	size_t used;
+	size_t used; /* bytes of the buffer */
 };
 
-/* Make the buffer; no file is open then.  0 or -ENOMEM. */
+/* Makes the buffer; no file is open yet.  0 or -ENOMEM. */
 int hs_alloc_stream_init(struct hs_alloc_stream *stream);
 
 /*
- * Create the file and write its clock snapshot.  A regular file of that name is replaced.
- * 0 or -errno: -EEXIST where there is something else of that name.
+ * Creates the file and writes its clock snapshot.  Replaces a regular file of that name.
+ * 0 or -errno; -EEXIST: the name is taken by something else.
  */
 int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path);
 
-/* Put an event into the buffer.  False if there is no room: flush, then try again. */
+/* Puts an event into the buffer.  False if there is no room: flush, then try again. */
 bool hs_alloc_stream_add(struct hs_alloc_stream *stream, const struct hs_stream_event *event);
 
 /*
- * Write what is in the buffer, which is empty then in any case.  0 or -errno: -EBADF if the
- * program has closed the descriptor, or it is another file's now.
+ * Writes the buffer, and empties it whether that succeeds or not.  0 or -errno; -EBADF: the program
+ * has closed the descriptor, and may have opened its own under that number.
  */
 int hs_alloc_stream_flush(struct hs_alloc_stream *stream);
 
-/* Let go of the file and forget what is in the buffer: in a forked child both are the parent's. */
+/* In a forked child: closes the file and empties the buffer.  Both are the parent's to write. */
 void hs_alloc_stream_forget(struct hs_alloc_stream *stream);
 
 #endif

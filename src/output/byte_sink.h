@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-/* Takes the encoded bytes in order.  Returns 0 or -errno, which ends the encoding. */
+/* write: takes the next encoded bytes.  Returns 0 or -errno, which ends the encoding. */
 struct hs_byte_sink {
 	int (*write)(void *context, const void *bytes, size_t count);
 	void *context;

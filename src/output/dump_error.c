@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an error of a file that is written means to a person. */
+/* Texts of the errors that a written file may have.  See dump_file.h. */
 #include <errno.h>
 
 #include "output/dump_file.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names and files of profiles.  Runs on the producer; hs_dump_name_expand() at start-up too. */
+/* Names and files of profiles.  See dump_file.h. */
 #include "output/dump_file.h"
 
 #include <errno.h>
@@ -13,13 +13,13 @@
 #include "base/options.h"
 #include "base/sys.h"
 
-/* A descriptor that is kept is so far below the most that there can be, or than 1024. */
+/* A descriptor that is kept is so far below the process's limit, or below 1024 if that is less. */
 #define KEPT_BELOW_LIMIT 32
 #define KEPT_FD_MAX 1024
 
 static const char temporary_suffix[] = ".tmp";
 
-/* Text being built; full once something did not fit. */
+/* A text that is being made.  full: something did not fit. */
 struct text {
 	char *bytes;
 	size_t capacity;
@@ -47,7 +47,7 @@ static void put_number(struct text *text, uint64_t number, bool four_digits)
 	put(text, digits, length);
 }
 
-/* A text from outside the pattern: it must not leave the directory or upset a terminal. */
+/* A text from outside the pattern, which must not leave the directory, or upset a terminal. */
 static void put_name(struct text *text, const char *name)
 {
 	for (; *name != '\0'; name++) {
@@ -73,7 +73,7 @@ static void put_pid(struct text *text, pid_t pid)
 	put_number(text, (uint64_t)pid, false);
 }
 
-/* letter is one that hs_pattern_is_valid() knows. */
+/* letter: one that hs_pattern_is_valid() allows. */
 static void put_letter(struct text *text, char letter, const struct hs_dump_name *name)
 {
 	switch (letter) {
@@ -124,7 +124,7 @@ static const char *last_component(const char *path)
 	return slash != NULL ? slash + 1 : path;
 }
 
-/* What the pattern does not tell apart by itself: put before the first dot of its last part. */
+/* What is missing in the pattern to tell files apart: see struct hs_dump_name. */
 static void put_additions(struct text *text, const char *pattern, const struct hs_dump_name *name)
 {
 	if (name->inherited && !has_letter(pattern, 'p')) {
@@ -175,8 +175,8 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 }
 
 /*
- * The directory that a relative path starts from, with a '/' at its end.  Nothing
- * where it has no name (it was removed, or is outside the root directory).
+ * The directory that a relative path starts from, with a '/' at its end; nothing if it has no name
+ * because it was removed, or is outside of the root directory.
  */
 static void put_working_directory(struct text *text)
 {
@@ -211,10 +211,10 @@ static int make_names(struct hs_dump_file *file, const char *path)
 }
 
 /*
- * Remember which file was created at path, if file->fd is not what its open() has failed with.
- * 0 or -errno: then the file is gone.
+ * Notes which file was created at path.  file->fd: the result of its open(), which may have failed.
+ * 0, or -errno, and the file is gone.
  */
-static int opened(struct hs_dump_file *file, const char *path)
+static int note_opened(struct hs_dump_file *file, const char *path)
 {
 	struct stat created;
 	int fd = file->fd, error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
@@ -232,7 +232,7 @@ static int opened(struct hs_dump_file *file, const char *path)
 	return 0;
 }
 
-/* To a descriptor that a program has not chosen for itself, if it can be had. */
+/* Moves the file to a descriptor that a program is not likely to choose, if possible. */
 static void move_up(struct hs_dump_file *file)
 {
 	int fd = file->fd;
@@ -250,7 +250,7 @@ static void move_up(struct hs_dump_file *file)
 	hs_sys_close(fd);
 }
 
-/* /dev/stdout and its like, whatever they lead to now. */
+/* Such as /dev/stdout, whatever it leads to now. */
 static bool is_link_into_proc(const char *path)
 {
 	static const char proc[] = { '/', 'p', 'r', 'o', 'c', '/' };
@@ -280,8 +280,8 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 	if (file->fd == -EEXIST && hs_dump_file_look(file->path) == 0 &&
 	    hs_sys_unlink(file->path) == 0)
 		file->fd = hs_sys_open(file->path, flags, 0600);
-	error = opened(file, file->path);
-	/* Which may take a while: the table of descriptors grows. */
+	error = note_opened(file, file->path);
+	/* Last: it may take a while, because the kernel's table of descriptors grows. */
 	if (error == 0)
 		move_up(file);
 	return error;
@@ -300,7 +300,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	file->fd = hs_sys_open(file->temporary, flags, 0600);
 	if (file->fd == -EEXIST && hs_sys_unlink(file->temporary) == 0)
 		file->fd = hs_sys_open(file->temporary, flags, 0600);
-	return opened(file, file->temporary);
+	return note_opened(file, file->temporary);
 }
 
 bool hs_dump_file_is_ours(const struct hs_dump_file *file)
@@ -311,7 +311,7 @@ bool hs_dump_file_is_ours(const struct hs_dump_file *file)
 	       now.st_dev == file->device && now.st_ino == file->inode;
 }
 
-/* The directory that the file was created in; another may have come to its path.  Or -errno. */
+/* The directory at the path where the file was created; it may be another by now.  Or -errno. */
 static int open_directory(struct hs_dump_file *file)
 {
 	char *last = file->path + (last_component(file->path) - file->path), first = *last;
@@ -323,12 +323,12 @@ static int open_directory(struct hs_dump_file *file)
 	return fd;
 }
 
-/* Whether our file is there under its temporary name. */
-static bool is_in(const struct hs_dump_file *file, int directory, const char *temporary)
+/* Whether our file is in a directory under a name. */
+static bool is_in(const struct hs_dump_file *file, int directory, const char *name)
 {
 	struct stat now;
 
-	return hs_syscall(SYS_newfstatat, directory, (long)temporary, (long)&now,
+	return hs_syscall(SYS_newfstatat, directory, (long)name, (long)&now,
 			  AT_SYMLINK_NOFOLLOW, 0, 0) == 0 &&
 	       now.st_dev == file->device && now.st_ino == file->inode;
 }
@@ -337,7 +337,7 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 {
 	if (hs_dump_file_is_ours(file))
 		hs_sys_close(file->fd);
-	/* If it still is what it was: the file is in it, under either name. */
+	/* The program may have closed this one too: it is still ours if our file is in it. */
 	if (file->directory >= 0 &&
 	    (is_in(file, file->directory, last_component(file->temporary)) ||
 	     is_in(file, file->directory, last_component(file->path))))
@@ -346,11 +346,11 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 }
 
 /*
- * Give it its name, or (is_complete false) remove it.  Nothing of another directory is touched.
- * Where the program has left no descriptor for the directory, by the whole paths: they are not
- * held fast from the look to the change then, but the profile is not lost.
+ * Renames the file if it is complete, and removes it if not.  Touches nothing in another directory
+ * that has come to the path.  If the program has left no free descriptor for the directory, whole
+ * paths are used: a directory could be replaced between check and change, but no profile is lost.
  */
-static int leave(struct hs_dump_file *file, bool is_complete)
+static int rename_or_remove(struct hs_dump_file *file, bool is_complete)
 {
 	int directory = file->directory = open_directory(file), error = -ESTALE;
 	bool by_path = directory == -EMFILE || directory == -ENFILE;
@@ -376,9 +376,9 @@ int hs_dump_file_commit(struct hs_dump_file *file)
 
 	file->fd = -1;
 	if (error == 0)
-		error = leave(file, true);
+		error = rename_or_remove(file, true);
 	if (error != 0)
-		leave(file, false);
+		rename_or_remove(file, false);
 	return error;
 }
 
@@ -387,5 +387,5 @@ void hs_dump_file_discard(struct hs_dump_file *file)
 	if (file->fd < 0)
 		return;
 	hs_dump_file_forget(file);
-	leave(file, false);
+	rename_or_remove(file, false);
 }

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A gzip stream into a file.  Runs on the producer.
- */
+/* A gzip stream into a file, by zlib.  See gzip_writer.h. */
 #include "output/gzip_writer.h"
 
 #include <errno.h>
@@ -14,10 +12,10 @@
 
 enum {
 	OUTPUT_BYTES = 64 * 1024,
-	INPUT_BYTES = 1 << 30, /* most that is handed to zlib at once: it counts in unsigned int */
-	LEVEL = 3, /* half of the time that the default takes, for 5 % more bytes */
-	WINDOW_BITS = 15 + 16, /* 32 KiB; 16 asks for gzip's header and trailer */
-	MEMORY_LEVEL = 8,
+	INPUT_BYTES = 1 << 30, /* handed to zlib at a time at most: it counts in unsigned int */
+	LEVEL = 3,             /* half of the time of the default level, for 5 % more bytes */
+	WINDOW_BITS = 15 + 16, /* a window of 32 KiB; + 16: with gzip's header and trailer */
+	MEMORY_LEVEL = 8,      /* zlib's default */
 };
 
 struct hs_gzip_writer {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Compresses a stream of bytes into an open file, gzip format (zlib), the same
- * bytes for the same input (no time stamp).
- * Threads: the producer.  Memory: the arena (about 330 KiB while open).
+ * Compresses bytes into an open file, in gzip format.  Equal input gives equal output: there is no
+ * time stamp.
+ *
+ * Called on: the producer.  Allocates: about 330 KiB of the arena, while open.  Blocks: on writes.
  */
 #ifndef HS_OUTPUT_GZIP_WRITER_H
 #define HS_OUTPUT_GZIP_WRITER_H
@@ -13,19 +14,21 @@ struct hs_dump_file;
 struct hs_gzip_writer;
 
 /*
- * file stays the caller's.  That it is ours is asked before each write(2): -EBADF if not.
+ * file stays the caller's.  Before each write(2) hs_dump_file_is_ours() is asked: -EBADF if not.
  * Returns 0 and *out, or -ENOMEM.
  */
 int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer **out);
 
 /*
- * Has the shape of struct hs_byte_sink's write: context is the writer.  0 or -errno;
- * after a failure all further calls return the same error and write nothing.
+ * For struct hs_byte_sink; context is the writer.  0 or -errno; after a failure all further calls
+ * return the same error and write nothing.
  */
 int hs_gzip_writer_write(void *context, const void *bytes, size_t count);
 
-/* Write what is left and the trailer.  0 or -errno.  Then close. */
+/* Writes what is left, and the trailer.  0 or -errno. */
 int hs_gzip_writer_finish(struct hs_gzip_writer *writer);
+
+/* Frees the writer, finished or not.  writer: may be NULL. */
 void hs_gzip_writer_close(struct hs_gzip_writer *writer);
 
 #endif

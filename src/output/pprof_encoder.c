@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Encodes a view as perftools.profiles.Profile.  Runs on the producer.
+ * Encodes a view as perftools.profiles.Profile.  See pprof_encoder.h.
  *
- * A message is the concatenation of its fields in any order, so the profile is
- * written piece by piece: a Profile that holds the header fields alone, then each
- * element of the repeated fields behind its tag.  Text numbers are given out on
- * the way; the texts themselves come last.
+ * A protobuf message is the concatenation of its fields, in any order.  So the profile is written
+ * piece by piece: a Profile that has the singular fields only, then each element of the repeated
+ * fields behind its tag.  Texts get their numbers when they are first used, and are written last.
  */
 #include "output/pprof_encoder.h"
 
@@ -18,7 +17,7 @@
 #include "output/proto/profile.pb-c.h"
 #include "output/string_table.h"
 
-/* Field numbers of Profile that are written apart (profile.proto). */
+/* Field numbers of Profile (profile.proto): those that are written one by one. */
 enum field {
 	FIELD_SAMPLE = 2,
 	FIELD_MAPPING = 3,
@@ -29,33 +28,33 @@ enum field {
 
 enum {
 	ITEMS_PER_PAUSE = 256,
-	PIECE_BYTES = 16 << 10, /* written at a time, but for a message that is larger */
+	PIECE_BYTES = 16 << 10, /* written at a time, except for a larger message */
 	FRAME_BYTES = 11,       /* a tag of one byte, a length of at most ten */
 };
 
-/* Numbers of texts.  Functions are numbered in order of first use. */
+/* The key of a function.  Functions are numbered in order of first use. */
 struct function {
-	uint32_t name;
-	uint32_t system_name;
-	uint32_t filename;
-	uint32_t start_line; /* no text: a line */
+	uint32_t name;        /* number of a text */
+	uint32_t system_name; /* number of a text */
+	uint32_t filename;    /* number of a text */
+	uint32_t start_line;
 };
 
 struct encoder {
 	const struct hs_view *view;
 	const struct hs_byte_sink *sink;
 	struct hs_string_table strings;
-	struct hs_interner functions; /* of struct function; ids are numbers + 1 */
+	struct hs_interner functions; /* of struct function; a function's id is its number + 1 */
 	struct hs_pprof_labels labels;
-	uint32_t *stack;        /* one stack as the view gives it, */
-	uint64_t *location_ids; /* and as the profile names it */
-	uint8_t *buffer;        /* packed messages */
+	uint32_t *stack;        /* one stack, by location indexes of the view */
+	uint64_t *location_ids; /* the same, by location ids of the profile */
+	uint8_t *buffer;        /* packed messages that are not written yet */
 	size_t capacity;
 	size_t used;
 	uint32_t items_since_pause;
 };
 
-/* Not on the stack: a forked child, which does not have that, finds what is to be freed. */
+/* Static, so that a forked child, which lacks the producer's stack, can free what it has. */
 static struct encoder current;
 
 static int intern(struct encoder *encoder, const char *text, int64_t *number)
@@ -84,7 +83,7 @@ static int write_out(struct encoder *encoder)
 	return bytes > 0 ? encoder->sink->write(encoder->sink->context, encoder->buffer, bytes) : 0;
 }
 
-/* Make room for so many bytes behind those that are packed. */
+/* Makes room in the buffer for so many bytes more, by writing what it has if need be. */
 static int reserve(struct encoder *encoder, size_t bytes)
 {
 	size_t capacity = bytes > PIECE_BYTES ? bytes : PIECE_BYTES;
@@ -152,7 +151,7 @@ static int fill_texts(struct encoder *encoder, Perftools__Profiles__Profile *pro
 	return 0;
 }
 
-/* All fields that come once, packed without a frame: they are the profile's own. */
+/* The fields that come once.  Packed without a frame: they are the outermost message's. */
 static int write_header(struct encoder *encoder)
 {
 	static const char *const types[HS_VIEW_VALUES][2] = {
@@ -314,7 +313,7 @@ static int write_functions(struct encoder *encoder)
 	return error;
 }
 
-/* Element by element, for a repeated string field of protobuf-c is NUL-terminated. */
+/* Not by protobuf-c, whose strings are NUL-terminated; a text that was cut is not. */
 static int write_strings(struct encoder *encoder)
 {
 	for (uint32_t i = 0; i < encoder->strings.count; i++) {

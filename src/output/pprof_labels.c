@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See pprof_labels.h.  Runs on the producer. */
+/* The labels of samples.  See pprof_labels.h. */
 #include "output/pprof_labels.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static int add_text(struct hs_pprof_labels *labels, Perftools__Profiles__Sample 
 	return 0;
 }
 
-/* text: as in hs_view_row. */
+/* text: labels of struct hs_view_row. */
 static int add_program_labels(struct hs_pprof_labels *labels, Perftools__Profiles__Sample *sample,
 			      const char *text)
 {
@@ -56,7 +56,7 @@ static int add_program_labels(struct hs_pprof_labels *labels, Perftools__Profile
 	return 0;
 }
 
-/* A number without a unit would be lost where it is 0: proto3 does not write it. */
+/* Numbers have a unit: proto3 does not write a 0, and with no unit either none would be left. */
 int hs_pprof_labels_fill(struct hs_pprof_labels *labels, const struct hs_view_row *row,
 			 Perftools__Profiles__Sample *sample)
 {

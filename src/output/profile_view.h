@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A profile as the encoder sees it: a frozen view of the books, laid out by the
- * producer.  All pointers belong to the producer and outlive the encoding.
+ * A profile as the encoder sees it: a snapshot of the books, laid out by profile/snapshot.h.  All
+ * pointers belong to the snapshot, and are valid until the encoding has ended.
  */
 #ifndef HS_OUTPUT_PROFILE_VIEW_H
 #define HS_OUTPUT_PROFILE_VIEW_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Written in this order with ids 1..n; the main binary is the first. */
+/* Written in the order of the view, with ids 1..n; the main binary is the first. */
 struct hs_view_mapping {
 	uint64_t start;
 	uint64_t limit;
@@ -20,38 +20,38 @@ struct hs_view_mapping {
 	bool has_functions;
 };
 
-/* Written in this order with ids 1..n: sorted by (mapping, address). */
+/* Written in the order of the view, with ids 1..n: sorted by (mapping, address). */
 struct hs_view_location {
 	uint32_t mapping;        /* index into mappings */
 	uint64_t address;        /* call site */
-	const char *name;        /* NULL: no line is written */
-	const char *system_name; /* linkage name; NULL: as name */
+	const char *name;        /* of the function; NULL: none is written */
+	const char *system_name; /* linkage name; NULL: the same as name */
 	const char *filename;    /* of the function's source; NULL or "": not known */
 	uint32_t start_line;     /* of the function; 0: not known */
 };
 
 enum { HS_VIEW_VALUES = 4 };
 
-/* values: alloc_objects, alloc_space, inuse_objects, inuse_space. */
 struct hs_view_row {
+	/* alloc_objects, alloc_space, inuse_objects, inuse_space */
 	int64_t values[HS_VIEW_VALUES];
-	uint32_t callsite; /* key for the view's stack function */
+	uint32_t callsite; /* for the view's stack function */
 	uint8_t heap_number;
 	bool has_size;
 	bool has_tid;
 	uint64_t size;      /* label "bytes" if has_size */
 	int64_t tid;        /* label "tid" if has_tid */
 	const char *thread; /* label "thread"; NULL or "": none */
-	const char *heap;   /* label "heap"; NULL: malloc's, none */
-	const char *labels; /* the program's: key NUL value NUL, ..., NUL; NULL: none */
+	const char *heap;   /* label "heap"; NULL, of malloc's heap: none */
+	const char *labels; /* the program's: key NUL value NUL ... NUL; NULL: none */
 };
 
-/* The most labels of the program's that a row has. */
+/* The most labels of the program that a row has. */
 enum { HS_VIEW_LABELS = 8 };
 
-/* Of a heap's rows. */
+/* A heap's rows together. */
 struct hs_view_heap {
-	uint32_t row_count;           /* in the view */
+	uint32_t row_count;           /* rows of the view */
 	int64_t sums[HS_VIEW_VALUES]; /* of all values since the start of the session */
 };
 
@@ -64,30 +64,27 @@ struct hs_view {
 	size_t location_count;
 	const struct hs_view_row *rows; /* no two with the same stack and labels; none all zero */
 	size_t row_count;
-	bool is_delta; /* the rows' values are since since_ns; in use may be < 0 */
-	bool is_partial; /* is_delta: there are more rows, for the next profile */
-	const struct hs_view_heap *heaps; /* by number; NULL: there is nothing in the view */
+	bool is_delta;   /* the values are differences since since_ns; in use may be < 0 */
+	bool is_partial; /* with is_delta: there are more rows, for the next profile */
+	const struct hs_view_heap *heaps; /* by number; NULL: the view could not be made */
 
 	/*
-	 * The stack of a call site: writes the location indexes, leaf first, and returns
-	 * how many (at most capacity).  At least 1.
+	 * Writes the location indexes of a callsite's stack, leaf first, and returns how many, from
+	 * 1 to capacity.
 	 */
 	size_t (*stack)(const void *context, uint32_t callsite, uint32_t *locations,
 			size_t capacity);
 	const void *stack_context;
 	size_t deepest_stack; /* the most that stack() returns */
 
-	const char *comments[HS_VIEW_COMMENTS]; /* NULL: not written */
-	const char *drop_frames;                /* "" = none */
+	const char *comments[HS_VIEW_COMMENTS]; /* a NULL is left out */
+	const char *drop_frames;                /* regular expression; "": none */
 	uint64_t period_bytes;                  /* mean sampling interval */
-	int64_t time_ns;                        /* wall clock of the dump */
-	int64_t since_ns;    /* from the start of the session to what the values begin with */
-	int64_t duration_ns; /* from then on */
+	int64_t time_ns;     /* when it was taken, by the wall clock */
+	int64_t since_ns;    /* time from the start of the session to where the values begin */
+	int64_t duration_ns; /* time that the values cover */
 
-	/*
-	 * Called between pieces of work so that the producer can go on with its
-	 * records meanwhile.  NULL: not called.
-	 */
+	/* Called between pieces of work, so that the producer can process records; or NULL. */
 	void (*pause)(void *context);
 	void *pause_context;
 };

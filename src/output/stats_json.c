@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The statistics as JSON.  Runs on the producer. */
+/* The statistics as JSON.  See stats_json.h. */
 #include "output/stats_json.h"
 
 #include "base/format.h"
 #include "base/utf8.h"
 #include "output/string_table.h"
 
-/* Goes to the sink when it is full: names and numbers of heaps have no end to speak of. */
+/* The text goes to the sink each time that the buffer is full. */
 struct json {
 	const struct hs_byte_sink *sink;
-	int error;   /* the sink's */
-	char last;   /* the byte put last */
-	size_t used; /* of text */
+	int error;   /* the sink's first error */
+	char last;   /* the byte that was put last */
+	size_t used; /* bytes of text */
 	char text[16 << 10];
 };
 
@@ -152,7 +152,7 @@ int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sin
 {
 	static struct json json;
 
-	/* In a child of a fork that came during a write there is something of the parent's. */
+	/* Not empty in a child that was forked while the parent was writing. */
 	json.used = 0;
 	json.sink = sink;
 	json.error = 0;

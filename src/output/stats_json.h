@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The statistics as JSON (RFC 8259), in full: see libheapsample(7), Statistics.
+ * Encodes all statistics as JSON (RFC 8259): see libheapsample(7), Statistics.
  *
- * Threads: the producer.  Memory: 16 KiB, static.
+ * Called on: the producer.  Allocates: never; 16 KiB are static.  Blocks: as the sink does.
  */
 #ifndef HS_OUTPUT_STATS_JSON_H
 #define HS_OUTPUT_STATS_JSON_H
@@ -23,20 +23,20 @@ struct hs_stats_counts {
 
 struct hs_stats_heap {
 	const char *name;
-	uint64_t interval;         /* bytes: what was asked for; 0: it is not sampled, */
-	uint64_t current_interval; /* and now, or when sampling ended */
+	uint64_t interval;         /* bytes, as asked for; 0: it is not sampled */
+	uint64_t current_interval; /* bytes, now, or when sampling ended */
 	struct hs_stats_counts counts;
-	uint64_t lost_objects; /* estimates, in its [lost] row */
+	uint64_t lost_objects; /* estimates, as in its [lost] row */
 	uint64_t lost_bytes;
 	struct hs_view_heap rows;
 };
 
-/* What is not in hs_stats. */
+/* What the encoder does not read from base/stats.h itself. */
 struct hs_stats_report {
 	const char *version;
 	const char *program;
 	const char *reason;
-	const char *profile; /* the file written; NULL: none, or not to be told */
+	const char *profile;     /* path of the profile; NULL: none was written, or it is hidden */
 	const char *ended_early; /* why sampling has ended before the program; NULL: it has not */
 	uint64_t pid;
 	uint64_t number;
@@ -47,12 +47,12 @@ struct hs_stats_report {
 	uint64_t memory_used; /* by the profiler, bytes */
 	uint64_t memory_budget;
 	uint64_t resident_bytes; /* of the process */
-	struct hs_stats_counts totals; /* of all heaps, those too that are not listed */
+	struct hs_stats_counts totals; /* of all heaps, also those that are not listed */
 	const struct hs_stats_heap *heaps;
 	size_t heap_count;
 };
 
-/* Returns 0 or the sink's error. */
+/* Encodes a report.  Returns 0 or the sink's error. */
 int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sink *sink);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Interning of texts with escaping and cutting.  Runs on the producer.
- */
+/* Interning of texts, with escaping and cutting.  See string_table.h. */
 #include "output/string_table.h"
 
 #include <errno.h>
@@ -11,7 +9,8 @@
 #include "base/arena.h"
 #include "base/utf8.h"
 
-enum { FIRST_CAPACITY = 128 }; /* strings; twice as many slots keep chains short */
+/* Strings; there are twice as many slots, which keeps searches short. */
+enum { FIRST_CAPACITY = 128 };
 
 void hs_string_escape_byte(char *out, unsigned char byte)
 {
@@ -23,10 +22,10 @@ void hs_string_escape_byte(char *out, unsigned char byte)
 }
 
 /*
- * Write text as the table holds it (out NULL: only measure it); at most
- * HS_STRING_BYTES.  Returns the bytes of it.
+ * Writes a text as the table has it, or only measures it (out: NULL).  Returns its bytes, at most
+ * HS_STRING_BYTES.
  */
-static uint32_t cleanse(const char *text, char *out, bool *escaped)
+static uint32_t escape_and_cut(const char *text, char *out, bool *escaped)
 {
 	uint32_t length = 0;
 
@@ -64,7 +63,7 @@ static bool equals(const struct hs_string *a, const struct hs_string *b)
 	       memcmp(a->bytes, b->bytes, a->length) == 0;
 }
 
-/* The slot that holds wanted, or the free one where it belongs. */
+/* The slot that has the string, or the free one where it belongs. */
 static uint32_t *find_slot(const struct hs_string_table *table, const struct hs_string *wanted)
 {
 	uint32_t mask = table->slot_count - 1;
@@ -75,7 +74,7 @@ static uint32_t *find_slot(const struct hs_string_table *table, const struct hs_
 	return &table->slots[at];
 }
 
-/* Room for one string more: both arrays double.  On failure the table stays as it was. */
+/* Doubles both arrays.  On failure the table stays as it was. */
 static int grow(struct hs_string_table *table)
 {
 	uint32_t capacity = table->capacity * 2;
@@ -110,7 +109,7 @@ int hs_string_table_init(struct hs_string_table *table)
 	};
 	if (table->strings == NULL || table->slots == NULL)
 		return -ENOMEM;
-	/* Never looked up through a slot: there 0 means free. */
+	/* Never in a slot: there 0 means free. */
 	table->strings[0] = (struct hs_string){ .bytes = "" };
 	table->count = 1;
 	return 0;
@@ -131,17 +130,17 @@ void hs_string_table_fini(struct hs_string_table *table)
 	*table = (struct hs_string_table){ 0 };
 }
 
-/* Describe text as the table holds it, in a copy where that differs. */
+/* Makes the table's string of a text, with a copy if it needs escapes. */
 static int prepare(const char *text, struct hs_string *string)
 {
 	bool escaped;
-	uint32_t length = cleanse(text, NULL, &escaped);
+	uint32_t length = escape_and_cut(text, NULL, &escaped);
 
 	if (escaped) {
 		char *copy = hs_arena_alloc(length);
 		if (copy == NULL)
 			return -ENOMEM;
-		cleanse(text, copy, &escaped);
+		escape_and_cut(text, copy, &escaped);
 		text = copy;
 	}
 	*string = (struct hs_string){

@@ -2,43 +2,43 @@
 /*
  * The texts of a profile, each once, numbered in order of first use.  Number 0 is "".
  *
- * A text is stored as a profile may hold it: a byte that is not UTF-8 becomes %XX,
- * and what goes beyond HS_STRING_BYTES is cut at a character's boundary.  A text
- * that needs neither is not copied: it must outlive the table.
+ * A text is stored as a profile may have it: a byte that is not UTF-8 becomes %XX, and what exceeds
+ * HS_STRING_BYTES is cut off between two characters.  A text without escapes is not copied: it must
+ * outlive the table.
  *
- * Threads: the producer.  Memory: the arena.
+ * Called on: the producer.  Allocates: from the arena.
  */
 #ifndef HS_OUTPUT_STRING_TABLE_H
 #define HS_OUTPUT_STRING_TABLE_H
 
 #include <stdint.h>
 
-/* Longest text, without a NUL.  Bounds what one mangled name adds to a profile. */
+/* The longest text, without NUL: bounds what one mangled name adds to a profile. */
 #define HS_STRING_BYTES 4096
 
-/* What stands for a byte that is not UTF-8: %XX, three bytes. */
+/* Writes the three characters %XX, without NUL, for a byte that is not UTF-8. */
 void hs_string_escape_byte(char *out, unsigned char byte);
 
 struct hs_string {
-	const char *bytes; /* not NUL-terminated where it was cut */
+	const char *bytes; /* not NUL-terminated if it was cut */
 	uint32_t length;
 	uint32_t hash : 31;
-	uint32_t owned : 1; /* bytes is the table's own copy */
+	uint32_t owned : 1; /* bytes belong to the table */
 };
 
 struct hs_string_table {
 	struct hs_string *strings;
 	uint32_t count;
 	uint32_t capacity;
-	uint32_t *slots;     /* open addressing: number of a string, 0 = free */
-	uint32_t slot_count; /* power of two */
+	uint32_t *slots;     /* hash table, open addressing: number of a string; 0: free */
+	uint32_t slot_count; /* a power of two */
 };
 
-/* Make a table that holds "".  Returns 0 or -ENOMEM; _fini() is allowed after either. */
+/* Makes a table that has "".  Returns 0 or -ENOMEM; _fini() is allowed after either. */
 int hs_string_table_init(struct hs_string_table *table);
 void hs_string_table_fini(struct hs_string_table *table);
 
-/* The number of text, added if it is new; NULL is "".  Returns 0 or -ENOMEM. */
+/* The number of a text, which is added if it is new; NULL is "".  Returns 0 or -ENOMEM. */
 int hs_string_table_intern(struct hs_string_table *table, const char *text, uint32_t *number);
 
 #endif
