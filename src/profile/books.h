@@ -66,7 +66,8 @@ struct hs_producer {
 };
 
 /* Commit an event in its turn, or at once if that has passed or the number is none. */
-void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event);
+void hs_producer_put(struct hs_producer *producer, uint64_t number,
+		     const struct hs_heap_event *event);
 
 /* Whether it is a free's turn that the journal has: then that has had it. */
 bool hs_producer_commit_journaled(struct hs_producer *producer);

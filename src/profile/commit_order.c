@@ -10,7 +10,7 @@
 
 enum { FIRST_CAPACITY = HS_COMMIT_WINDOW_MIN };
 
-static struct hs_event *place(const struct hs_commit_order *order, uint64_t number)
+static struct hs_heap_event *place(const struct hs_commit_order *order, uint64_t number)
 {
 	return &order->window[number & (order->capacity - 1)];
 }
@@ -79,7 +79,7 @@ static bool grow_for(struct hs_commit_order *order, uint64_t number)
 }
 
 enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t number,
-				    const struct hs_event *event)
+				    const struct hs_heap_event *event)
 {
 	if (number < order->next)
 		return take_given_up(order, number) ? HS_ARRIVAL_LATE : HS_ARRIVAL_DUPLICATE;
@@ -92,9 +92,9 @@ enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t numb
 	return HS_ARRIVAL_KEPT;
 }
 
-bool hs_commit_order_take(struct hs_commit_order *order, struct hs_event *event)
+bool hs_commit_order_take(struct hs_commit_order *order, struct hs_heap_event *event)
 {
-	struct hs_event *next = place(order, order->next);
+	struct hs_heap_event *next = place(order, order->next);
 
 	if (next->kind == HS_EVENT_NONE)
 		return false;

@@ -24,7 +24,7 @@ enum hs_event_kind {
 };
 
 /* A sample or its free, on its way to heap_tracker.h. */
-struct hs_event {
+struct hs_heap_event {
 	uint64_t size;      /* requested bytes */
 	uint64_t weight;    /* units of 1 / HS_WEIGHT_ONE */
 	uint64_t address;
@@ -50,7 +50,7 @@ struct hs_number_range {
 #define HS_COMMIT_GIVEN_UP 1024u
 
 struct hs_commit_order {
-	struct hs_event *window; /* number n is at n modulo capacity; NULL if capacity is 0 */
+	struct hs_heap_event *window; /* number n is at n modulo capacity; NULL if capacity is 0 */
 	uint64_t next;           /* number waited for */
 	uint32_t capacity;       /* a power of two */
 	uint32_t waiting;        /* events in the window */
@@ -71,10 +71,10 @@ int hs_commit_order_init(struct hs_commit_order *order);
 void hs_commit_order_fini(struct hs_commit_order *order);
 
 enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t number,
-				    const struct hs_event *event);
+				    const struct hs_heap_event *event);
 
 /* Take the event whose turn it is.  False if it has not arrived. */
-bool hs_commit_order_take(struct hs_commit_order *order, struct hs_event *event);
+bool hs_commit_order_take(struct hs_commit_order *order, struct hs_heap_event *event);
 
 /* The event whose turn it is was elsewhere than in the window, and has had its turn. */
 void hs_commit_order_pass(struct hs_commit_order *order);

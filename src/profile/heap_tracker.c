@@ -89,7 +89,7 @@ static bool is_row(const struct hs_heap_tracker *tracker, uint32_t row,
  * The row of a sample, which may be *row: that is what it is set to.  HS_INTERNER_NONE: the sample
  * has none, for want of memory.
  */
-static uint32_t find_row(struct hs_heap_tracker *tracker, const struct hs_event *event,
+static uint32_t find_row(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			 uint32_t *row)
 {
 	uint32_t number;
@@ -114,7 +114,7 @@ static uint32_t find_row(struct hs_heap_tracker *tracker, const struct hs_event 
 }
 
 /* Add a sample to its row, or to its heap's losses.  Returns the row's number for a book. */
-static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_event *event,
+static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			   uint32_t *row)
 {
 	uint32_t number = find_row(tracker, event, row);
@@ -151,7 +151,7 @@ static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 }
 
 static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
-		      const struct hs_event *event, uint32_t *row)
+		      const struct hs_heap_event *event, uint32_t *row)
 {
 	uint32_t number = add_to_row(tracker, event, row);
 
@@ -167,7 +167,7 @@ static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 }
 
 /* The free came first, or cannot come. */
-static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_event *event,
+static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			     uint32_t *row)
 {
 	uint32_t number = add_to_row(tracker, event, row);
@@ -176,7 +176,7 @@ static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_ev
 		add(&totals_to_change(tracker, number)->freed, event->size, event->weight);
 }
 
-static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_event *event,
+static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			     uint32_t *row)
 {
 	struct hs_book *book;
@@ -200,7 +200,7 @@ static void read_totals(const void *context, uint32_t row, struct hs_row_totals 
 	*out = row_of(context, row)->totals;
 }
 
-void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event,
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			       uint32_t *row)
 {
 	unsigned __int128 in_use;
@@ -214,7 +214,7 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 	tracker->lost_at_peak[event->heap] = tracker->lost_in_use[event->heap];
 }
 
-void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event)
+void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap_event *event)
 {
 	struct hs_book *book = hs_live_set_book(event->slot);
 

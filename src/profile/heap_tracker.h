@@ -56,11 +56,11 @@ void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
  * number, at best that of the sample's row, which is looked at first; on return it is that, if
  * there is one.
  */
-void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_event *event,
+void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			       uint32_t *row);
 
 /* Takes off exactly what was added, and gives the slot back to the live set. */
-void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_event *event);
+void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap_event *event);
 
 /*
  * Have the processor fetch what an event to come will need, of books that do not fit into its

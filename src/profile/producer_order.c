@@ -16,7 +16,7 @@
 #define JOURNAL_LOOK 1024u
 
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
-			    const struct hs_event *event)
+			    const struct hs_heap_event *event)
 {
 	const struct hs_streamed streamed = {
 		.is_free = event->kind == HS_EVENT_FREE,
@@ -39,7 +39,7 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
  * An event that is on its way holds its stack and the name of its thread; a row that is made of
  * it goes on holding them.
  */
-static void let_go(struct hs_producer *producer, const struct hs_event *event)
+static void let_go(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	if (event->kind != HS_EVENT_ALLOCATION || producer->stream != NULL)
 		return;
@@ -47,7 +47,7 @@ static void let_go(struct hs_producer *producer, const struct hs_event *event)
 	hs_thread_names_release(&producer->threads, event->thread);
 }
 
-static void apply_allocation(struct hs_producer *producer, const struct hs_event *event)
+static void apply_allocation(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	uint32_t rows = producer->tracker.rows.used;
 
@@ -75,14 +75,14 @@ void hs_producer_give_up_slot(uint32_t slot, uint32_t generation)
 		hs_live_set_give_up(slot, generation);
 }
 
-static bool has_heap(const struct hs_event *event)
+static bool has_heap(const struct hs_heap_event *event)
 {
 	return atomic_load_explicit(&hs_heaps[event->heap].state, memory_order_relaxed) !=
 	       HS_HEAP_UNUSED;
 }
 
 /* Its heap is gone, or its epoch is over; a stream has it then too, as it will have its free. */
-static bool is_stale(const struct hs_producer *producer, const struct hs_event *event)
+static bool is_stale(const struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	bool is_over = event->epoch != producer->epoch && producer->stream == NULL;
 
@@ -90,7 +90,7 @@ static bool is_stale(const struct hs_producer *producer, const struct hs_event *
 }
 
 /* The slot goes on until its free, if that can come. */
-static void drop_stale(struct hs_producer *producer, const struct hs_event *event)
+static void drop_stale(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	hs_heap_add(event->heap, stale, 1);
 	let_go(producer, event);
@@ -98,14 +98,14 @@ static void drop_stale(struct hs_producer *producer, const struct hs_event *even
 		hs_producer_give_up_slot(event->slot, event->generation);
 }
 
-static void apply_free(struct hs_producer *producer, const struct hs_event *event)
+static void apply_free(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	if (hs_free_journal_is_kept())
 		hs_heap_add(event->heap, frees, 1);
 	hs_heap_tracker_freed(&producer->tracker, event);
 }
 
-static void apply(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+static void apply(struct hs_producer *producer, uint64_t number, const struct hs_heap_event *event)
 {
 	if (is_stale(producer, event))
 		drop_stale(producer, event);
@@ -120,7 +120,7 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 /* Not without end where the program goes on freeing: somebody may wait for the producer. */
 static void commit_arrived(struct hs_producer *producer)
 {
-	struct hs_event event;
+	struct hs_heap_event event;
 	unsigned journaled = 0;
 
 	do {
@@ -130,7 +130,7 @@ static void commit_arrived(struct hs_producer *producer)
 }
 
 /* An event with a number that has been given out.  False: there is no room for it. */
-static bool arrive(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+static bool arrive(struct hs_producer *producer, uint64_t number, const struct hs_heap_event *event)
 {
 	switch (hs_commit_order_put(&producer->order, number, event)) {
 	case HS_ARRIVAL_KEPT:
@@ -150,7 +150,7 @@ static bool arrive(struct hs_producer *producer, uint64_t number, const struct h
 /* A free that is due: there is room for it. */
 static void put_free(struct hs_producer *producer, uint32_t slot)
 {
-	const struct hs_event event = {
+	const struct hs_heap_event event = {
 		.kind = HS_EVENT_FREE,
 		.address = hs_live_set_id(slot),
 		.heap = (uint16_t)hs_live_set_heap(slot),
@@ -227,7 +227,8 @@ static void skip_to(struct hs_producer *producer, uint64_t number)
 	commit_all(producer);
 }
 
-void hs_producer_put(struct hs_producer *producer, uint64_t number, const struct hs_event *event)
+void hs_producer_put(struct hs_producer *producer, uint64_t number,
+		     const struct hs_heap_event *event)
 {
 	if (!is_number(producer, number)) {
 		/* Nothing waits for it, and it must not make a gap. */

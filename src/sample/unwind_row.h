@@ -30,7 +30,7 @@ enum hs_row_kind {
 	HS_ROW_END,       /* there is no caller */
 };
 
-struct hs_row {
+struct hs_unwind_row {
 	int32_t cfa_offset;
 	uint8_t kind : 4;         /* enum hs_row_kind */
 	uint8_t cfa_register : 4; /* place in struct hs_regs */
@@ -43,7 +43,7 @@ struct hs_row {
  * Whether it is a row of code that has set up a frame.  False for the stack as a call leaves it,
  * which assemblers also claim for code that is no function.
  */
-static inline bool hs_row_has_frame(const struct hs_row *row)
+static inline bool hs_row_has_frame(const struct hs_unwind_row *row)
 {
 	return row->kind > HS_ROW_NO_INFO &&
 	       !(row->kind == HS_ROW_REGISTER && row->cfa_register == HS_ARCH_SP &&
@@ -51,8 +51,9 @@ static inline bool hs_row_has_frame(const struct hs_row *row)
 }
 
 /* Loads the saved registers from the words below `end`.  False: they are not in the window. */
-static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_window *window,
-			       uint64_t end, struct hs_regs *regs)
+static inline bool hs_row_load(const struct hs_unwind_row *row,
+			       const struct hs_stack_window *window, uint64_t end,
+			       struct hs_regs *regs)
 {
 	uint64_t top = end - window->start;
 
@@ -75,8 +76,8 @@ static inline bool hs_row_load(const struct hs_row *row, const struct hs_stack_w
  * Makes the registers those of the caller.  False, and *regs is as before, if a word is not in the
  * window.  For HS_ROW_REGISTER and HS_ROW_REALIGNED only.
  */
-static inline bool hs_row_apply(const struct hs_row *row, const struct hs_stack_window *window,
-				struct hs_regs *regs)
+static inline bool hs_row_apply(const struct hs_unwind_row *row,
+				const struct hs_stack_window *window, struct hs_regs *regs)
 {
 	uint64_t base = *hs_arch_register(regs, row->cfa_register);
 	uint64_t cfa = base + (uint64_t)(int64_t)row->cfa_offset, end = cfa, pc;

@@ -23,8 +23,8 @@ static uint64_t word_at(uint64_t address)
 }
 
 /* Of a realigned frame: the caller's stack pointer is stored at base + the row's offset. */
-static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp, uint64_t end,
-			   struct hs_trail_step *step)
+static bool find_realigned(const struct hs_unwind_row *row, uint64_t base, uint64_t sp,
+			   uint64_t end, struct hs_trail_step *step)
 {
 	uint64_t at = base + (uint64_t)(int64_t)row->cfa_offset, cfa, words;
 	uint32_t fp_words = hs_trail_step_fp_words(step);
@@ -46,7 +46,7 @@ static bool find_realigned(const struct hs_row *row, uint64_t base, uint64_t sp,
 /* The step that a row describes, unless the frame is realigned. */
 static struct hs_trail_step step_of(const struct hs_pc *known)
 {
-	const struct hs_row *row = &known->row;
+	const struct hs_unwind_row *row = &known->row;
 	uint32_t fp_words = row->saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED];
 
 	return (struct hs_trail_step){
@@ -69,7 +69,7 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 							  uint64_t sp, uint64_t fp, uint64_t end)
 {
 	static const struct hs_trail_step none;
-	const struct hs_row *row;
+	const struct hs_unwind_row *row;
 	struct hs_trail_step step;
 	struct hs_pc known;
 

@@ -140,7 +140,7 @@ static void forget_threads(void)
 	struct hs_session *session = &hs_session;
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
-	atomic_store(&session->stop, HS_STOP_NOT);
+	atomic_store(&session->stop, HS_STOP_REQUEST_NONE);
 	atomic_store(&session->libc, HS_LIBC_AS_IS);
 	atomic_store(&session->is_joining, false);
 	atomic_store(&session->tids[HS_WORKER], 0);

@@ -54,7 +54,7 @@ enum hs_libc {
  * The producer ends first, as soon as it is not at a profile; the worker then, for a profile may
  * have to wait for what is in the ring.  Until the producer agrees, it can be told to go on.
  */
-enum hs_stop { HS_STOP_NOT, HS_STOP_ASKED, HS_STOP_AGREED };
+enum hs_stop_request { HS_STOP_REQUEST_NONE, HS_STOP_REQUEST_MADE, HS_STOP_REQUEST_AGREED };
 
 /* The profiler's threads, for arrays with an element for each: the unwinding worker first. */
 enum hs_profiler_thread { HS_WORKER, HS_PRODUCER };
@@ -77,7 +77,7 @@ struct hs_session {
 	_Atomic uint32_t threads; /* enum hs_threads_phase */
 	_Atomic uint32_t libc;    /* enum hs_libc */
 	_Atomic int32_t starter;  /* tid of the thread that starts them */
-	_Atomic uint32_t stop;    /* enum hs_stop */
+	_Atomic uint32_t stop;    /* enum hs_stop_request */
 	/* By enum hs_profiler_thread. */
 	pthread_t handles[2];  /* see thread_stop.c */
 	_Atomic pid_t tids[2]; /* set when the thread begins; 0: not yet */

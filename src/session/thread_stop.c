@@ -107,7 +107,7 @@ static bool join_both(uint64_t end_ns)
 	while (!is_gone(HS_PRODUCER) || !is_gone(HS_WORKER)) {
 		/* If it was killed it has not agreed to stop. */
 		if (is_gone(HS_PRODUCER))
-			atomic_store(&hs_session.stop, HS_STOP_AGREED);
+			atomic_store(&hs_session.stop, HS_STOP_REQUEST_AGREED);
 		/* In each round: it may have been about to sleep. */
 		wake_both();
 		if (hs_sys_monotonic_ns() >= end_ns)
@@ -136,7 +136,7 @@ static void note_gone(void)
 	wait_until_left(HS_WORKER);
 	wait_until_left(HS_PRODUCER);
 	hs_cpu_guard_after_stop();
-	atomic_store(&session->stop, HS_STOP_NOT);
+	atomic_store(&session->stop, HS_STOP_REQUEST_NONE);
 	atomic_store(&session->threads, HS_THREADS_NONE);
 }
 
@@ -170,11 +170,11 @@ bool hs_threads_is_deserted(void)
 static bool take_back_stop(void)
 {
 	struct hs_session *session = &hs_session;
-	uint32_t asked = HS_STOP_ASKED;
+	uint32_t asked = HS_STOP_REQUEST_MADE;
 
 	if (hs_threads_is_deserted())
 		return false;
-	if (!atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_NOT))
+	if (!atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_REQUEST_NONE))
 		return join_both(hs_sys_monotonic_ns() + END_LIMIT_NS);
 	atomic_store(&session->threads, HS_THREADS_RUNNING);
 	return false;
@@ -187,7 +187,7 @@ static bool ask_to_stop(void)
 
 	if (atomic_load(&session->threads) != HS_THREADS_RUNNING)
 		return atomic_load(&session->threads) == HS_THREADS_STOPPING;
-	atomic_store(&session->stop, HS_STOP_ASKED);
+	atomic_store(&session->stop, HS_STOP_REQUEST_MADE);
 	atomic_store(&session->threads, HS_THREADS_STOPPING);
 	return true;
 }

@@ -163,7 +163,7 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 		break;
 	}
 	/* No rest: when the producer ends nobody may be left to wake this thread. */
-	if (stop() != HS_STOP_NOT)
+	if (stop() != HS_STOP_REQUEST_NONE)
 		return hs_ring_reader_nap(&session->ring, SHORT_NAP_NS);
 	ns = has_read ? nap_ns(&nap) : 0;
 	if (ns > 0)
@@ -186,7 +186,7 @@ void *hs_threads_worker(void *unused)
 	load_engine_once();
 	hs_lock_hand_over(&session->worker_batch);
 	atomic_store_explicit(&hs_recorder.reader_runs, true, memory_order_release);
-	while (stop() != HS_STOP_AGREED) {
+	while (stop() != HS_STOP_REQUEST_AGREED) {
 		enum hs_worker_result result;
 
 		has_read |= unwind_batch(&result) > 0;
@@ -327,10 +327,10 @@ void hs_threads_pause(void *unused)
 static bool agrees_to_stop(void)
 {
 	struct hs_session *session = &hs_session;
-	uint32_t asked = HS_STOP_ASKED;
+	uint32_t asked = HS_STOP_REQUEST_MADE;
 
 	/* Acquire: what was requested before. */
-	if (atomic_load_explicit(&session->stop, memory_order_acquire) != HS_STOP_ASKED)
+	if (atomic_load_explicit(&session->stop, memory_order_acquire) != HS_STOP_REQUEST_MADE)
 		return false;
 	hs_lock_acquire(&session->producer_batch);
 	hs_schedule_empty_ring();
@@ -338,7 +338,7 @@ static bool agrees_to_stop(void)
 	hs_lock_hand_over(&session->producer_batch);
 	if (atomic_load(&session->requests) & HS_REQUEST_FINAL)
 		return false;
-	return atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_AGREED);
+	return atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_REQUEST_AGREED);
 }
 
 /* How long the producer sleeps at most while a number is missing, which the worker may bring. */

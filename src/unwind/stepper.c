@@ -21,7 +21,7 @@ enum hs_step hs_stepper_step_by_engine(struct hs_stepper *stepper, bool is_call)
 }
 
 /* Whether a row that could not be applied wants a word of the part that was not copied. */
-static bool is_cut_off(struct hs_stepper *stepper, const struct hs_row *row)
+static bool is_cut_off(struct hs_stepper *stepper, const struct hs_unwind_row *row)
 {
 	const struct hs_stack_window *window = &stepper->window;
 	uint64_t base = *hs_arch_register(&stepper->regs, row->cfa_register);
@@ -34,7 +34,7 @@ static bool is_cut_off(struct hs_stepper *stepper, const struct hs_row *row)
 	       hs_stack_window_is_cut_off(window, back);
 }
 
-enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row)
+enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_unwind_row *row)
 {
 	if (row->kind == HS_ROW_NO_INFO)
 		return HS_STEP_NO_INFO;

@@ -30,7 +30,7 @@ struct hs_stepper {
  * By the row of the current pc, or of its call if it is a return address; HS_STEP_NO_ROW: it does
  * not lead out of the frame.
  */
-enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_row *row);
+enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_unwind_row *row);
 
 /* By libunwind.  is_call: the current pc is a return address. */
 enum hs_step hs_stepper_step_by_engine(struct hs_stepper *stepper, bool is_call);

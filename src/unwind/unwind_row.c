@@ -16,8 +16,8 @@ static bool parse_register_offset(struct hs_dwarf_cursor *rest, unsigned *number
 	return operation >= OP_BREG0 && *number < HS_ARCH_DWARF_REGISTERS && !rest->is_damaged;
 }
 
-static bool set_cfa_expression(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc,
-			       unsigned *base, int64_t *offset)
+static bool set_cfa_expression(struct hs_unwind_row *row, const struct hs_cfi_rules *rules,
+			       uint64_t pc, unsigned *base, int64_t *offset)
 {
 	const uint8_t *expression = rules->cfa_expression;
 	struct hs_dwarf_cursor rest = {expression, expression + rules->cfa_expression_bytes, false};
@@ -32,7 +32,7 @@ static bool set_cfa_expression(struct hs_row *row, const struct hs_cfi_rules *ru
 }
 
 /* The canonical frame address.  *base: the DWARF number of its register. */
-static bool set_cfa(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc,
+static bool set_cfa(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc,
 		    unsigned *base)
 {
 	int64_t offset = rules->cfa_offset;
@@ -56,8 +56,8 @@ static bool set_cfa(struct hs_row *row, const struct hs_cfi_rules *rules, uint64
  * Where a register is saved: *offset from the end of the saved words.  That is the canonical frame
  * address or, in a realigned frame, the end of the word that the base register points to.
  */
-static bool find_slot(const struct hs_row *row, const struct hs_cfi_rule *rule, unsigned base,
-		      int64_t *offset)
+static bool find_slot(const struct hs_unwind_row *row, const struct hs_cfi_rule *rule,
+		      unsigned base, int64_t *offset)
 {
 	struct hs_dwarf_cursor rest;
 	unsigned number;
@@ -77,7 +77,7 @@ static bool find_slot(const struct hs_row *row, const struct hs_cfi_rule *rule, 
 	return true;
 }
 
-static bool set_saved(struct hs_row *row, const struct hs_cfi_rules *rules, unsigned base)
+static bool set_saved(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, unsigned base)
 {
 	for (unsigned i = HS_ARCH_FIRST_SAVED; i < HS_ARCH_REGS; i++) {
 		int64_t offset;
@@ -96,7 +96,7 @@ static bool set_saved(struct hs_row *row, const struct hs_cfi_rules *rules, unsi
 	return true;
 }
 
-static bool set_row(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc)
+static bool set_row(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc)
 {
 	const struct hs_cfi_rule *back = &rules->of[HS_ARCH_PC];
 	unsigned base;
@@ -111,9 +111,9 @@ static bool set_row(struct hs_row *row, const struct hs_cfi_rules *rules, uint64
 	       set_saved(row, rules, base);
 }
 
-void hs_row_set(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc)
+void hs_row_set(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc)
 {
-	static const struct hs_row none = {.kind = HS_ROW_NONE};
+	static const struct hs_unwind_row none = {.kind = HS_ROW_NONE};
 
 	*row = none;
 	if (!set_row(row, rules, pc))

@@ -13,6 +13,6 @@
 #include "unwind/cfi_program.h"
 
 /* The row for the rules at pc; HS_ROW_NONE if a row cannot express them. */
-void hs_row_set(struct hs_row *row, const struct hs_cfi_rules *rules, uint64_t pc);
+void hs_row_set(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc);
 
 #endif

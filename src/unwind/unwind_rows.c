@@ -100,7 +100,7 @@ static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_ma
 	return pc - rows->fde.start < rows->fde.bytes ? FOUND : NOTHING;
 }
 
-static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct hs_row *row,
+static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct hs_unwind_row *row,
 			uint64_t *end)
 {
 	struct hs_cfi_rules rules;
@@ -115,9 +115,10 @@ static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct h
 }
 
 void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
-			 struct hs_row *row, uint64_t *end)
+			 struct hs_unwind_row *row, uint64_t *end)
 {
-	static const struct hs_row none = {.kind = HS_ROW_NONE}, no_info = {.kind = HS_ROW_NO_INFO};
+	static const struct hs_unwind_row none = {.kind = HS_ROW_NONE};
+	static const struct hs_unwind_row no_info = {.kind = HS_ROW_NO_INFO};
 
 	*row = none;
 	*end = pc + 1;

@@ -26,6 +26,6 @@ void hs_unwind_rows_destroy(struct hs_unwind_rows *rows);
  * address past pc for which the row may not hold.
  */
 void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
-			 struct hs_row *row, uint64_t *end);
+			 struct hs_unwind_row *row, uint64_t *end);
 
 #endif

@@ -167,7 +167,7 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 	hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
 	if ((!hs_row_has_frame(&known->row) || end <= pc) && is_signal_return(unwinder, pc)) {
 		known->is_signal_return = true;
-		known->row = (struct hs_row){.kind = HS_ROW_NONE};
+		known->row = (struct hs_unwind_row){.kind = HS_ROW_NONE};
 		id = hs_mapping_table_find(unwinder->table, pc);
 		mapping = hs_mapping_table_get(unwinder->table, id);
 	}

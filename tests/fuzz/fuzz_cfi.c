@@ -23,7 +23,7 @@ static struct hs_dwarf_cursor copy(const uint8_t *data, size_t bytes)
 	return (struct hs_dwarf_cursor){block, block + bytes, false};
 }
 
-static void apply(const struct hs_row *row)
+static void apply(const struct hs_unwind_row *row)
 {
 	uint64_t words[STACK_WORDS];
 	struct hs_stack_window window = {
@@ -44,7 +44,7 @@ static void apply(const struct hs_row *row)
 static void run(const struct hs_eh_cie *cie, const struct hs_eh_fde *fde, uint64_t pc)
 {
 	struct hs_cfi_rules rules;
-	struct hs_row row, last;
+	struct hs_unwind_row row, last;
 	uint64_t end, same_end;
 
 	if (!hs_cfi_run(cie, fde, pc, &rules, &end))

@@ -37,7 +37,7 @@ static void set_up(void)
 	MUST(rows != NULL);
 }
 
-static void apply(const struct hs_row *row)
+static void apply(const struct hs_unwind_row *row)
 {
 	uint64_t words[STACK_WORDS];
 	struct hs_stack_window window = {
@@ -54,7 +54,7 @@ static void apply(const struct hs_row *row)
 
 static void make_row(const struct hs_mapping *mapping, uint64_t pc)
 {
-	struct hs_row row, last;
+	struct hs_unwind_row row, last;
 	uint64_t end, same_end;
 
 	hs_unwind_rows_make(rows, mapping, pc, &row, &end);

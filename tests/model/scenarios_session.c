@@ -138,7 +138,7 @@ static void stop_at_a_profile(void)
 	session->drain_end_ns = hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS;
 	atomic_fetch_or(&session->requests, HS_REQUEST_FINAL);
 	hs_event_signal(&session->producer_event);
-	atomic_store(&session->stop, HS_STOP_ASKED);
+	atomic_store(&session->stop, HS_STOP_REQUEST_MADE);
 	while ((now = atomic_load(&ended)) < 2) {
 		hs_ring_wake_reader(&session->ring);
 		hs_event_signal(&session->worker_event);

@@ -8,12 +8,12 @@
 #define START 0x1000u
 #define BYTES 0x100u
 
-/* Places in struct hs_row.saved. */
+/* Places in struct hs_unwind_row.saved. */
 enum { BP, BX, R12, R13, R14, R15 };
 
 static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1}; /* rsp + 8, return address at -8 */
 
-static struct hs_row row;
+static struct hs_unwind_row row;
 static uint64_t row_end;
 
 /* Set both for START + distance; false: no rules. */
@@ -181,12 +181,12 @@ static void test_what_makes_no_sense(void)
 
 static void test_application(void)
 {
-	const struct hs_row saved = {.kind = HS_ROW_REGISTER,
+	const struct hs_unwind_row saved = {.kind = HS_ROW_REGISTER,
 				     .cfa_register = HS_ARCH_SP,
 				     .cfa_offset = 32,
 				     .deepest = 3,
 				     .saved = {0, 2, 0, 0, 0, 3}};
-	const struct hs_row realigned = {.kind = HS_ROW_REALIGNED,
+	const struct hs_unwind_row realigned = {.kind = HS_ROW_REALIGNED,
 					 .cfa_register = 2,
 					 .cfa_offset = -8,
 					 .deepest = 3,

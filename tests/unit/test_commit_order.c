@@ -9,7 +9,7 @@ static struct hs_commit_order order;
 
 static enum hs_arrival put(uint64_t number)
 {
-	struct hs_event event = { .kind = HS_EVENT_FREE, .size = number };
+	struct hs_heap_event event = { .kind = HS_EVENT_FREE, .size = number };
 
 	return hs_commit_order_put(&order, number, &event);
 }
@@ -17,7 +17,7 @@ static enum hs_arrival put(uint64_t number)
 /* The number of the event taken, 0 if there was none. */
 static uint64_t take(void)
 {
-	struct hs_event event;
+	struct hs_heap_event event;
 
 	return hs_commit_order_take(&order, &event) ? event.size : 0;
 }

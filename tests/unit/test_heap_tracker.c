@@ -12,7 +12,7 @@ static struct hs_heap_tracker tracker;
 /* A sample whose slot is another's by now.  Returns its row. */
 static uint32_t add(uint32_t callsite, uint32_t row)
 {
-	struct hs_event event = {
+	struct hs_heap_event event = {
 		.kind = HS_EVENT_ALLOCATION,
 		.heap = HS_HEAP_MALLOC,
 		.size = 10,

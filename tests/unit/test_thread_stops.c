@@ -162,7 +162,7 @@ static void stop_after_one_that_was_left(void)
 	WAIT_UNTIL(atomic_load(&hs_session.tids[WORKER]) != 0 &&
 		   atomic_load(&hs_session.tids[PRODUCER]) != 0);
 	atomic_store(&hs_session.threads, HS_THREADS_STOPPING);
-	atomic_store(&hs_session.stop, HS_STOP_ASKED);
+	atomic_store(&hs_session.stop, HS_STOP_REQUEST_MADE);
 	WAIT_UNTIL(have_ended());
 	CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);

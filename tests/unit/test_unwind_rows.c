@@ -150,7 +150,7 @@ static void end(void)
 	free((void *)(uintptr_t)window.bytes);
 }
 
-static bool is_equal(const struct hs_row *row, const struct hs_regs *frame)
+static bool is_equal(const struct hs_unwind_row *row, const struct hs_regs *frame)
 {
 	struct hs_regs ours = *frame, theirs;
 	enum hs_step step;
@@ -172,7 +172,7 @@ static bool is_equal(const struct hs_row *row, const struct hs_regs *frame)
 static void compare_at(const struct hs_mapping *mapping, uint64_t pc, uint64_t *end)
 {
 	struct hs_regs frame = registers;
-	struct hs_row row;
+	struct hs_unwind_row row;
 
 	frame.pc = pc;
 	hs_unwind_rows_make(rows, mapping, pc, &row, end);
