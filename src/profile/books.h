@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the producer consists of, for the files of this folder that work on the books. */
+/* The producer's state, for the files of this folder that implement it.  Threads: the producer. */
 #ifndef HS_PROFILE_BOOKS_H
 #define HS_PROFILE_BOOKS_H
 
@@ -25,7 +25,7 @@
 /* A power of two. */
 #define HS_PRODUCER_WEIGHERS 4u
 
-/* Records that were looked at ahead and may not be taken yet; a power of two. */
+/* How many records may be looked at ahead; a power of two. */
 #define HS_EXPECTED_STACKS 4u
 
 /* number: of the record; 0: none, or one whose stack is not told by its frames alone. */
@@ -65,19 +65,19 @@ struct hs_producer {
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
 };
 
-/* Commit an event in its turn, or at once if that has passed or the number is none. */
+/* Commits an event in its turn; at once if that has passed, or it has no number. */
 void hs_producer_put(struct hs_producer *producer, uint64_t number,
 		     const struct hs_heap_event *event);
 
-/* Whether it is a free's turn that the journal has: then that has had it. */
+/* If the next event is a free in the journal, commits it; whether it was. */
 bool hs_producer_commit_journaled(struct hs_producer *producer);
 
-/* Threads that came to their entries when their numbers had been given up: a lap is looked at. */
+/* Finds entries that were written after their numbers were given up: looks at a lap. */
 void hs_producer_apply_late(struct hs_producer *producer);
 
 /*
- * An abandoned record's sample is given up.  If the program has freed its address
- * nevertheless, the slot is on the freed list, or soon will be, and comes back from there.
+ * Gives up the sample of an abandoned record.  If the program has freed its address, the slot is on
+ * the freed list, or soon will be, and comes back from there.
  */
 void hs_producer_give_up_slot(uint32_t slot, uint32_t generation);
 

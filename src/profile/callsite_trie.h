@@ -3,9 +3,9 @@
  * Call sites: stacks as paths in a trie, from the root of the stack (node 0) to the
  * leaf.  A node never changes, so as long as it is held its number stands for a stack.
  *
- * A node is held by its children and by those outside that keep its number, and holds its
- * parent and its location.  One that nobody holds any more goes, and its number is given out
- * again.
+ * Nodes are reference-counted: a node is held by its children and by whoever keeps its number, and
+ * holds its parent and its location.  When nobody holds it any more it is removed, and its number
+ * is given out again.
  *
  * Threads: the producer.  Memory: the arena.
  */
@@ -19,8 +19,8 @@
 #define HS_CALLSITE_NONE HS_INTERNER_NONE
 
 /*
- * What a stack is recognised by: 96 bits, of two hashes of its frames, root first.  That two of a
- * million stacks have the same is a matter of one in 10^17.
+ * A stack's hash: 96 bits, of two hashes of its frames, root first.  The probability that two of a
+ * million stacks have the same is 1 in 10^17.
  */
 struct hs_stack_hash {
 	uint64_t first;
@@ -61,9 +61,8 @@ int hs_callsite_trie_init(struct hs_callsite_trie *trie, struct hs_location_tabl
 void hs_callsite_trie_fini(struct hs_callsite_trie *trie);
 
 /*
- * The node below parent for a location.  A new one is held by nobody yet, and stays until
- * somebody has held it, or it is settled.  HS_CALLSITE_NONE when out of memory; then parent
- * and location are settled.
+ * The node below parent for a location.  A new one is held by nobody yet: the caller holds it, or
+ * settles it.  HS_CALLSITE_NONE when out of memory; then parent and location are settled.
  */
 uint32_t hs_callsite_trie_child(struct hs_callsite_trie *trie, uint32_t parent, uint32_t location);
 
@@ -73,7 +72,7 @@ void hs_callsite_trie_release(struct hs_callsite_trie *trie, uint32_t node);
 /* The row of a node, to be written.  Valid until the next child. */
 uint32_t *hs_callsite_trie_row(struct hs_callsite_trie *trie, uint32_t node);
 
-/* Let the node go if nobody holds it, and so on with its parent; never the root. */
+/* Removes the node if nobody holds it, then its parent if so, and so on; never the root. */
 void hs_callsite_trie_settle(struct hs_callsite_trie *trie, uint32_t node);
 
 /* Nodes, the root included. */

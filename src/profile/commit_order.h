@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Puts events in the order of their numbers: a window of those that came before their
- * turn, and the numbers that were given up, to tell what comes late from what comes twice.
+ * Puts events in the order of their numbers.  Keeps a window of those that came before their turn,
+ * and the numbers that were given up, to tell an event that comes late from one that comes twice.
  * Starts at number 1.  Threads: the producer.  Memory: the arena.
  */
 #ifndef HS_PROFILE_COMMIT_ORDER_H
@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The window at first: numbers less than so many ahead have room. */
+/* The first size of the window, in numbers. */
 #define HS_COMMIT_WINDOW_MIN 512
 
 /* The widest window, in numbers; further ahead there is no room. */
@@ -46,7 +46,7 @@ struct hs_number_range {
 	uint64_t to;
 };
 
-/* More ranges than these are forgotten; then what is as old as they is taken for late. */
+/* The most ranges kept; an event as old as a forgotten one is taken for late. */
 #define HS_COMMIT_GIVEN_UP 1024u
 
 struct hs_commit_order {
@@ -76,15 +76,16 @@ enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t numb
 /* Take the event whose turn it is.  False if it has not arrived. */
 bool hs_commit_order_take(struct hs_commit_order *order, struct hs_heap_event *event);
 
-/* The event whose turn it is was elsewhere than in the window, and has had its turn. */
+/*
+ * The event whose turn it is was not in the window, and is committed: go on with the next number.
+ */
 void hs_commit_order_pass(struct hs_commit_order *order);
 
 /* The lowest number in the window; 0 if it is empty. */
 uint64_t hs_commit_order_first(const struct hs_commit_order *order);
 
 /*
- * Wait no longer for the numbers below number, none of which has arrived.  Returns how
- * many those are.
+ * Gives up the numbers below `number`, none of which has arrived.  Returns how many they are.
  */
 uint64_t hs_commit_order_skip_to(struct hs_commit_order *order, uint64_t number);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_DELTA: profiles of what happened since the one before.
+ * HEAPSAMPLE_DELTA: each profile shows what happened since the one before.
  *
  * What is written of a row is the difference between its values of now, rounded, and those
  * that whole files have shown of it: its base.  So the files add up to what one profile at
@@ -59,23 +59,23 @@ struct hs_delta {
 
 void hs_delta_fini(struct hs_delta *delta);
 
-/* How many rows that differ a profile has room for. */
+/* How many differing rows a profile has room for. */
 uint32_t hs_delta_rows(const struct hs_delta *delta, const struct hs_interner *rows);
 
 /* A profile of these rows begins.  Returns false when the arena is used up. */
 bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows);
 
 /*
- * Make a row's values of now differences.  Returns whether one of them is not 0, and the profile
- * has room for it: what finds none is in the next.
+ * Turns a row's values into differences.  Returns whether the profile shows the row: one of them is
+ * not 0, and there is room; otherwise it is in the next.
  */
 bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES]);
 
-/* Add what was in the rows that were dropped.  heaps: by number. */
+/* Adds the values of dropped rows to the heaps' sums.  heaps: by number. */
 void hs_delta_add_dropped(const struct hs_delta *delta, struct hs_view_heap *heaps);
 
-/* The profile is a whole file: what it shows is in the base now. */
+/* The profile was written completely: adds what it shows to the base. */
 void hs_delta_written(struct hs_delta *delta);
 
 /* The profile's end, whether it was written or not. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which frames are shown as FILTERED (profile/symbol_filter.h), decided twice:
+ * Decides which frames are shown as FILTERED (profile/symbol_filter.h).  It does so twice:
  *
  * Before a frame's stack is interned, by the path of its mapping and by its names, which are
  * read for this at once: later the file may be gone.  The verdict is kept with the location,
@@ -11,7 +11,7 @@
  * file, a perf map or a map hint.  What is hidden then is in stacks already, and these are
  * taken over into stacks without it for the profile.
  *
- * All hidden frames are one pseudo frame, so stacks that differ in them only are one stack.
+ * All hidden frames become the same pseudo frame, so stacks that differ only in them become one.
  *
  * Threads: the producer.  Memory: the arena.  Blocks: reads files.
  */
@@ -48,13 +48,13 @@ static inline bool hs_frame_filter_is_on(const struct hs_frame_filter *filter)
 	return filter->prefixes != NULL && filter->prefixes[0] != '\0';
 }
 
-/* What stands in a stack for a location: itself or the pseudo frame. */
+/* What a stack has in place of a location: the location itself, or the pseudo frame. */
 uint32_t hs_frame_filter_apply(struct hs_producer *producer, uint32_t location);
 
-/* A record was taken: once in a while, let go of symbols that are kept in vain. */
+/* A record was taken: once in a while frees symbols that are not needed any more. */
 void hs_frame_filter_took(struct hs_producer *producer);
 
-/* The locations in ids have got what names they have: whether any of them is hidden now. */
+/* The locations in ids have been named, as far as possible: whether any of them is hidden now. */
 bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
 			    struct hs_pauses *pauses);
 

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The books proper: totals per row, and for each slot of the live set the sample that
- * it stands for.  Called in the order of the events' numbers, or later than that for
- * an event that was given up and came after all.
+ * The books themselves: totals per row, and the sample of each slot of the live set.  Called in the
+ * order of the events' numbers; later for an event that was given up and came after all.
  *
- * A slot goes back to the live set only here, when its free is applied.  So a sample
- * that arrives when its slot is of another generation already was freed before:
- * it is added and taken off at once.
+ * A slot goes back to the live set only here, when its free is applied.  So if a sample arrives and
+ * its slot has another generation already, its free came first: it is added and taken off at once.
  *
  * Threads: the producer.  Memory: the arena; the books of the slots are the live set's.
  */
@@ -51,10 +49,9 @@ int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 
 /*
- * A sample for whose row or stack there is no memory goes to its heap's losses, counted as
- * lost_memory; its free is known all the same, so what is lost is in use until then.  row: any
- * number, at best that of the sample's row, which is looked at first; on return it is that, if
- * there is one.
+ * Adds a sample.  If there is no memory for its row or stack, it is added to its heap's losses,
+ * counted as lost_memory, and taken off those when it is freed.  *row: a guess at the sample's row,
+ * any number; on return its row, if it has one.
  */
 void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			       uint32_t *row);
@@ -63,9 +60,8 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap_event *event);
 
 /*
- * Have the processor fetch what an event to come will need, of books that do not fit into its
- * caches: the row of the sample that a slot stands for, once its book is
- * there; the row of a number, which may be any.
+ * Prefetch what an event to come will need, for books larger than the processor's caches: the row
+ * of a slot's sample, whose book must be there already; the row of a number, which may be any.
  */
 void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot);
 void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row);
@@ -76,7 +72,7 @@ uint64_t hs_heap_tracker_size_bucket(uint64_t size);
 /* Values as a profile has them, rounded: see hs_view_row. */
 void hs_row_totals_round(const struct hs_row_totals *totals, int64_t values[HS_VIEW_VALUES]);
 
-/* Forget a row of which nothing is in use; its number is given out again. */
+/* Removes a row of which nothing is in use; its number is given out again. */
 void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row);
 
 /* The rows' numbers are below; those that were dropped among them. */

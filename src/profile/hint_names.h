@@ -30,8 +30,8 @@ void hs_hint_names_destroy(struct hs_hint_names *hint_names);
 void hs_hint_names_follow(struct hs_hint_names *hint_names);
 
 /*
- * Name the locations in ids, which are of one anonymous mapping and in ascending order, as
- * far as they are hinted and no symbol has named them.
+ * Names the locations in ids that are hinted and have no name yet.  ids: of one anonymous mapping,
+ * ascending.
  */
 void hs_hint_names_fill(struct hs_hint_names *hint_names,
 			const struct hs_location_table *locations, const uint32_t *ids,

@@ -32,7 +32,7 @@ static struct hs_stack_hash hash_stack(struct hs_jit_frames *jit, const struct h
 	return hash;
 }
 
-/* The node below one for a frame; without memory for it that is settled. */
+/* The child of a node for a frame; without memory the node is settled. */
 static uint32_t intern_frame(struct hs_producer *producer, uint32_t node, struct hs_frame frame,
 			     uint32_t code)
 {
@@ -94,12 +94,12 @@ void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *rec
 	struct hs_expected_stack *expected = expected_at(producer, place);
 
 	*expected = (struct hs_expected_stack){0};
-	/* What the compilers say of generated code is asked for in the record's turn. */
+	/* Generated code is looked up in the record's turn, not ahead of it. */
 	if (jit == NULL || !hs_jit_frames_may_be_in(jit, record->frames, record->frame_count)) {
 		expected->number = record->sequence;
 		expected->hash = hash_stack(NULL, record->frames, record->frame_count);
 	}
-	/* One stack many times in a row is there already. */
+	/* The same stack as before is in the caches already. */
 	if (expected->hash.first == before->hash.first)
 		return;
 	if (expected->number != 0)

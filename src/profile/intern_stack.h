@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks of frames as nodes of the trie, with generated code told apart and without what is
+ * Turns stacks of frames into nodes of the trie: tells generated code apart, and leaves out what is
  * hidden.  Threads: the producer.
  */
 #ifndef HS_PROFILE_INTERN_STACK_H
@@ -12,12 +12,12 @@
 
 struct hs_producer;
 
-/* Look at a record's stack ahead, and fetch what hs_intern_stack() will need of it. */
+/* Prefetches what hs_intern_stack() will need for a record's stack. */
 void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *record);
 
 /*
- * The node of a record's stack, to be held or settled at once; HS_CALLSITE_NONE when out
- * of memory.
+ * The node of a record's stack, which the caller must hold or settle at once; HS_CALLSITE_NONE when
+ * out of memory.
  */
 uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_unwound *record);
 

@@ -43,7 +43,7 @@ void hs_jit_frames_destroy(struct hs_jit_frames *jit);
 bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_frame *frames,
 			     uint32_t count);
 
-/* Read what the compilers have said since, if one may.  Returns whether one may. */
+/* Reads what compilers have written since, if that is allowed now; whether it is. */
 bool hs_jit_frames_follow(struct hs_jit_frames *jit, const struct hs_frame *frames, uint32_t count);
 
 /* Whether a compiler has told of any code so far. */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * All that may give a location a name: map hints that came late, what compilers have said
- * of generated code, symbol tables.
- * Threads: the producer, while it makes a snapshot.  Blocks: reads files.
+ * Names locations, by all sources: map hints that came late, what JIT compilers tell, symbol
+ * tables.  Threads: the producer, while it makes a snapshot.  Blocks: reads files.
  */
 #ifndef HS_PROFILE_LOCATION_NAMES_H
 #define HS_PROFILE_LOCATION_NAMES_H

@@ -33,21 +33,21 @@ struct hs_producer;
 struct hs_producer *hs_producer_create(unsigned labels);
 
 /*
- * Tell generated code apart (see profile/jit_frames.h): once, before the first record.
- * Without it, a frame there is known by its address alone.  Returns false when the arena
- * is used up.
+ * Distinguishes generated code (see profile/jit_frames.h): once, before the first record.  Without
+ * this a frame in generated code is known by its address alone.  Returns false when the arena is
+ * used up.
  */
 bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
 			     unsigned sources, size_t most_bytes);
 
-/* Whether a compiler has ever told of generated code: what is where may change at any time. */
+/* Whether a compiler has told of generated code: what is at an address may change at any time. */
 bool hs_producer_knows_generated_code(const struct hs_producer *producer);
 
 /* Records that follow may be newer than what compilers have been asked about generated code. */
 void hs_producer_begin_batch(struct hs_producer *producer);
 
 /*
- * Let map hints that come late give names too (see profile/hint_names.h): once, at start-up.
+ * Has map hints that come late give names too (see profile/hint_names.h): once, at start-up.
  * Returns false when the arena is used up.
  */
 bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting);
@@ -83,8 +83,8 @@ void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn s
 #define HS_PRODUCER_EXPECTED 2u
 
 /*
- * Fetch what a record will need that is taken soon, after others that this was told of before.
- * Keeps no more of it than a hash.
+ * Prefetches what a record will need that is taken soon.  To be called in the order of the records.
+ * Keeps nothing of it but a hash.
  */
 void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *record);
 
@@ -107,14 +107,14 @@ bool hs_producer_commit(struct hs_producer *producer);
 void hs_producer_commit_before(struct hs_producer *producer, uint64_t number);
 
 /*
- * From now on samples of this epoch (hs_epoch) are taken, all others dropped and counted; 0:
- * all are dropped.  Frees of what is in the books count in any case.
+ * From now on only samples of this epoch (hs_epoch) are taken; all others are dropped and counted.
+ * 0: all are.  Frees of samples in the books count in any case.
  */
 void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch);
 
 /*
- * Forget all rows, what is in use, peaks and losses: the frees of what was in use will have no
- * effect.  When there is no snapshot.  0 or -ENOMEM; then the books are as before.
+ * Empties the books: rows, samples in use, peaks and losses.  Frees of those samples will have no
+ * effect.  Not while there is a snapshot.  0 or -ENOMEM; then the books are as before.
  */
 int hs_producer_reset(struct hs_producer *producer);
 
@@ -131,15 +131,15 @@ void hs_producer_write_deltas(struct hs_producer *producer);
 void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows);
 
 /*
- * Nothing has been shown: the next profile of differences has all that is in the books.  In a
- * forked child, whose files are its own, or when the books are empty.  Neither allocates nor frees.
+ * Makes the next profile of differences show all that is in the books: in a forked child, which
+ * writes files of its own, or when the books are empty.  Neither allocates nor frees.
  */
 void hs_producer_forget_written(struct hs_producer *producer);
 
 /*
- * Drop the rows of which nothing is in use and that whole files of differences have shown to
- * the last, but those of which something was in use at the peak.  When there is no snapshot.
- * The producer can go on with its records in the pauses.
+ * Removes the rows of which nothing is in use and that files of differences have shown completely,
+ * except those in use at the peak.  Not while there is a snapshot.  In the pauses the producer can
+ * go on with its records.
  */
 void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
 			    void *pause_context);

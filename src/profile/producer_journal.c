@@ -7,7 +7,7 @@
 /* How far ahead the journal is looked at, for what its frees will need. */
 #define FETCHED_AHEAD 32u
 
-/* A free that the journal has, in its turn or late. */
+/* Commits a free of the journal, in its turn or late. */
 static void apply_journaled(struct hs_producer *producer, const struct hs_journaled *journaled)
 {
 	uint32_t slot = journaled->slot;
@@ -22,8 +22,8 @@ static void apply_journaled(struct hs_producer *producer, const struct hs_journa
 }
 
 /*
- * Slot, book and row of frees that come soon, each when the one before is there; of each number
- * once, when it has been given out: the first of a burst too, which are not there before.
+ * Prefetches slot, book and row of the journal's next frees, one after the other, since each is
+ * found by the one before.  Each number is looked at once, after it was given out.
  */
 static void fetch_journaled(struct hs_producer *producer, uint64_t number)
 {

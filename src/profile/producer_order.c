@@ -9,7 +9,7 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 
-/* So many frees of the journal are committed one after the other. */
+/* So many frees of the journal are committed in one go. */
 #define JOURNALED_AT_ONCE 8192u
 
 /* So many numbers are looked at for one in the journal that waits. */
@@ -36,8 +36,8 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 }
 
 /*
- * An event that is on its way holds its stack and the name of its thread; a row that is made of
- * it goes on holding them.
+ * An event holds its stack and its thread's name until it is committed; a row made from it then
+ * holds them.
  */
 static void let_go(struct hs_producer *producer, const struct hs_heap_event *event)
 {
@@ -58,8 +58,8 @@ static void apply_allocation(struct hs_producer *producer, const struct hs_heap_
 }
 
 /*
- * Whether a number has been given out.  Its delivery orders this after its being taken.  Every
- * event writes the cache line of the next number: it is looked at when what it was is not enough.
+ * Whether a number has been given out.  The counter is read only if the value read before does not
+ * tell: every event writes its cache line.
  */
 static bool is_number(struct hs_producer *producer, uint64_t number)
 {
@@ -81,7 +81,7 @@ static bool has_heap(const struct hs_heap_event *event)
 	       HS_HEAP_UNUSED;
 }
 
-/* Its heap is gone, or its epoch is over; a stream has it then too, as it will have its free. */
+/* Whether its heap is gone, or its epoch is over; a stream shows both events in any epoch. */
 static bool is_stale(const struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	bool is_over = event->epoch != producer->epoch && producer->stream == NULL;
@@ -89,7 +89,7 @@ static bool is_stale(const struct hs_producer *producer, const struct hs_heap_ev
 	return event->kind == HS_EVENT_ALLOCATION && (is_over || !has_heap(event));
 }
 
-/* The slot goes on until its free, if that can come. */
+/* A stale sample: its slot stays in use until its free, if that can come. */
 static void drop_stale(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	hs_heap_add(event->heap, stale, 1);
@@ -117,7 +117,7 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 		apply_free(producer, event);
 }
 
-/* Not without end where the program goes on freeing: somebody may wait for the producer. */
+/* Limited, because the program may go on freeing while somebody waits for the producer. */
 static void commit_arrived(struct hs_producer *producer)
 {
 	struct hs_heap_event event;
@@ -202,8 +202,7 @@ bool hs_producer_commit(struct hs_producer *producer)
 	commit_all(producer);
 	count_frees(producer);
 	hs_live_set_give_back();
-	/* If the next ones are all on their way they come, or there is one among them that waits.
-	 */
+	/* If the next numbers were all given out, they come, or one of them is waiting here. */
 	return producer->order.waiting > 0 || producer->frees.count > 0 ||
 	       first_journaled(producer, producer->order.next + JOURNAL_LOOK) != 0;
 }
@@ -231,7 +230,7 @@ void hs_producer_put(struct hs_producer *producer, uint64_t number,
 		     const struct hs_heap_event *event)
 {
 	if (!is_number(producer, number)) {
-		/* Nothing waits for it, and it must not make a gap. */
+		/* No such number was given out: applied now, so that it makes no gap. */
 		apply(producer, number, event);
 		return;
 	}
@@ -284,7 +283,7 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		hs_live_set_take_freed(&producer->freed);
 	for (count = 0; count < most && has_freed(producer); count++) {
 		take_free(producer, producer->fetched[producer->fetched_from++]);
-		/* At once: the window need not span all frees since the last look. */
+		/* In order at once: the window need not hold all frees since the last look. */
 		commit_all(producer);
 	}
 	hs_live_set_give_back();
@@ -314,7 +313,9 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 {
 	uint64_t first = first_waiting(producer), next = producer->order.next;
 
-	/* If nothing waits no number is known to be missing.  Else it may be a free not listed. */
+	/*
+	 * If nothing waits, no number is missing.  Otherwise it may be a free that was not listed.
+	 */
 	if (first == 0)
 		return;
 	sweep(producer, first);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A frozen copy of the books' rows, with names, laid out for the encoder.
+ * A snapshot of the books' rows, with names, laid out for the encoder.
  *
  * Rows are copied (one small struct each); stacks and locations are shared with the
  * books, and stay as long as these copies hold them.  So the producer can go on with its
@@ -40,14 +40,16 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 /* Whether the program's own path is not in the view, to be hidden: profile/frame_filter.h. */
 bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot);
 
-/* The file of a profile of now is whole: with HEAPSAMPLE_DELTA the next begins with it. */
+/*
+ * The snapshot's profile was written completely: with HEAPSAMPLE_DELTA the next one starts there.
+ */
 void hs_snapshot_written(struct hs_snapshot_view *snapshot);
 
 void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
 
 /*
- * In a forked child, where the parent was at one, at any pause: close what is open for it, in the
- * fork; later, by the child's producer, destroy it.
+ * In a child forked in a pause of a snapshot: the first closes, right after the fork, what is open
+ * for it; the second destroys it later, on the child's producer thread.
  */
 void hs_snapshot_after_fork(struct hs_producer *producer);
 void hs_snapshot_drop_inherited(struct hs_producer *producer);

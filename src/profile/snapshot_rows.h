@@ -7,10 +7,10 @@
 #include "profile/producer.h"
 
 /*
- * The rows of now, or those of a heap at its peak (peak_heap; HS_HEAP_NONE: of now), with
- * what was lost; each holds its stack.  With HEAPSAMPLE_DELTA the rows of now are differences.
- * heaps, by number, zeros: get the sums of all values that there ever were.  NULL when the
- * arena is used up.
+ * Copies the current rows, or those of a heap at its peak (peak_heap, else HS_HEAP_NONE), with what
+ * was lost; each holds its stack.  With HEAPSAMPLE_DELTA current rows are differences.
+ * heaps: by number, all zero; gets the sums of all values since the start.  NULL when the arena is
+ * used up.
  */
 struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t peak_heap,
 					  uint32_t *count, struct hs_view_heap *heaps);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which node of the trie a stack has that came before: one look-up for all its frames instead
- * of two for each.
+ * A cache from stacks to nodes of the trie: one look-up for a stack that came before, instead of
+ * two for each of its frames.
  *
- * What a new stack has in common with the new one before it, from the root on, is found in the
- * same way: a look at a node for each frame.
+ * What a new stack has in common with the new one before it, from the root on, is found without
+ * look-ups too: by a comparison with a node for each frame.
  *
- * Nodes know the hashes of their stacks, and are asked.  So the cache holds no nodes, and need not
- * know when one goes or its number is given out again.
+ * A node has the hash of its stack, which is compared.  So the cache need not hold nodes, nor know
+ * when one is removed or its number is given out again.
  *
  * Threads: the producer.  Memory: the arena, at most 640 KiB.
  */
@@ -45,7 +45,7 @@ void hs_stack_cache_fini(struct hs_stack_cache *cache);
  */
 void hs_stack_cache_empty(struct hs_stack_cache *cache);
 
-/* What a look-up will need: its set; and when that is there, the node that it may find. */
+/* Prefetch for a look-up: its set; and, when that is there, the node that it may find. */
 void hs_stack_cache_fetch_set(const struct hs_stack_cache *cache, struct hs_stack_hash hash);
 void hs_stack_cache_fetch_node(const struct hs_stack_cache *cache,
 			       const struct hs_callsite_trie *trie, struct hs_stack_hash hash);

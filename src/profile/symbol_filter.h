@@ -2,8 +2,8 @@
 /*
  * HEAPSAMPLE_SKIP_SYMBOL_PREFIX: what begins with one of these prefixes is not shown.
  *
- * A prefix that begins with '/' or '[' is one of paths, any other one of names.  An empty one
- * is both, and of everything: what a list that is not understood stands for (base/options.h).
+ * A prefix that begins with '/' or '[' is compared with paths, any other with names.  An empty one
+ * matches everything: a list that is not understood stands for that (base/options.h).
  *
  * Threads: the producer, and start-up.  Allocates: never.
  */

@@ -10,7 +10,7 @@
 
 struct hs_producer;
 
-/* A row lets go of what it holds: it is about to be dropped, or all rows are. */
+/* Releases what a row holds in the other tables: it is about to be removed. */
 void hs_tables_let_row_go(struct hs_producer *producer, uint32_t row);
 
 /* Trim all (base/interner.h).  When there is no snapshot. */

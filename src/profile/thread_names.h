@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of threads, for the label "thread": as /proc has them when a sample is taken;
- * of a thread that is gone the last that was read.
+ * Names of threads, for the label "thread", read from /proc when a sample is handled; for a thread
+ * that is gone, the name last read.
  *
  * A name is held by the events and rows that keep its number, and by the thread that was last
  * called so.  One that nobody holds any more goes, and its number is given out again.

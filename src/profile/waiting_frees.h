@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Frees that are far ahead of their turn: lists of slots, by number.  A slot has all that is
- * to be known of its free and cannot be used again before, so they need no memory however many
- * they are, and however many numbers are between them.  Threads: the producer.
+ * Frees that are far ahead of their turn, in lists of slots, by number.  They need no memory,
+ * however many they are: a slot has all about its free, and is not reused before that is committed.
+ * Threads: the producer.
  */
 #ifndef HS_PROFILE_WAITING_FREES_H
 #define HS_PROFILE_WAITING_FREES_H
@@ -33,7 +33,7 @@ static inline bool hs_waiting_frees_is_due(uint64_t number, uint64_t next)
 	return number / HS_WAITING_SPAN <= next / HS_WAITING_SPAN + 1;
 }
 
-/* Keep a slot that is not due, after _take() had none for the number waited for. */
+/* Keeps a slot that is not due.  _take() must have returned none for the number waited for. */
 void hs_waiting_frees_add(struct hs_waiting_frees *frees, uint32_t slot);
 
 /* Take a slot that has become due, or HS_SLOT_NONE. */

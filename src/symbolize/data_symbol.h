@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The address of one variable of an object, by its name.
+ * Finds the address of a variable of an object, by its name.
  *
- * An object without the variable costs a read of its symbols, of the names of few of them, and no
- * memory.
+ * Takes little memory: reads the symbols in pieces, and the names of few of them only.
  *
  * Threads: the producer.  Memory: the arena, given back.
  */
@@ -14,10 +13,10 @@
 #include <stdint.h>
 
 /*
- * Find the ELF virtual address of a variable of so many bytes, or some more, not a constant, that
- * the object at path defines, in its symbol table or its dynamic symbols.  build_id: of the image
- * in memory, "" = not known.  Returns 0, -ENOENT (there is none) or -errno (-EINVAL: a name of more
- * than 4,095 bytes).
+ * Finds the ELF virtual address of a writable variable that the object at path defines, by its
+ * symbol table or its dynamic symbols.  bytes: the variable's size is this or slightly more.
+ * build_id: of the image in memory, "" = not known.  Returns 0, -ENOENT (there is none) or -errno
+ * (-EINVAL: a name of more than 4,095 bytes).
  */
 int hs_data_symbol_find(const char *path, const char *build_id, const char *name, size_t bytes,
 			uint64_t *address);

@@ -18,8 +18,8 @@ struct hs_debug_data;
  * -errno: -ENOENT, there is none; -EBADMSG, damaged; -EFBIG, above 32 MiB, or the
  * decompressor asks for more memory than that; -ENOMEM.
  *
- * pauses, NULL: none, are taken while it is decompressed; *work, else NULL, is what there is then:
- * in a child of a fork in such a pause to be given back with hs_debug_data_end().
+ * pauses: taken during the decompression; may be NULL.  In a pause *work is the decompression's
+ * memory, otherwise NULL: a child forked in a pause gives it back with hs_debug_data_end().
  */
 int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object,
 		       struct hs_debug_data **work, struct hs_pauses *pauses);

@@ -35,15 +35,14 @@ struct hs_debug_key {
 void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object);
 
 /*
- * Open the first that is there and has a symbol table (to be closed with
- * hs_elf_file_close()).  Returns 0, -ENOENT, or the error of one that memory or descriptors were
- * short for.
+ * Opens the first one that exists and has a symbol table; to be closed with hs_elf_file_close().
+ * Returns 0, -ENOENT, or an error if memory or descriptors were short.
  */
 int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key);
 
 /*
- * A number for which files of these names are there, and in which version: as long as it
- * stays the same, hs_debug_file_open() finds what it found.  0: none is there.
+ * A number that stands for which of these files exist, in which version: while it is the same,
+ * hs_debug_file_open() finds the same.  0: none exists.
  */
 uint64_t hs_debug_file_version(const struct hs_debug_key *key);
 

@@ -18,9 +18,8 @@
 #define HS_DEMANGLED_BYTES 4096
 
 /*
- * Write the text that a linkage name stands for, with a NUL, and return its length; 0 if
- * the linkage name is not a mangled one, or cannot be read, and so is the name itself.
- * The mark of a PLT entry, "@plt", is kept.
+ * Writes the demangled name, with a NUL, and returns its length; 0 if it is not a mangled
+ * name, or cannot be demangled.  The mark of a PLT entry, "@plt", is kept.
  */
 size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
 

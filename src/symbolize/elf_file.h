@@ -50,7 +50,7 @@ int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes);
 /* The same of memory of this process, by a copy.  -EINVAL: no object is that large. */
 int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t bytes);
 
-/* Whether one of these errors is for want of memory or descriptors: later it may go. */
+/* Whether an error comes from a shortage of memory or descriptors: it may work later. */
 bool hs_elf_file_is_shortage(int error);
 
 void hs_elf_file_close(struct hs_elf_file *file);
@@ -69,7 +69,7 @@ int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes,
 /* The header of section index.  false: there is none. */
 bool hs_elf_file_section(const struct hs_elf_file *file, size_t index, Elf64_Shdr *out);
 
-/* Whether what the header says lies in the file, and is not larger than 1 GiB. */
+/* Whether the section's contents lie in the file, and are not larger than 1 GiB. */
 bool hs_elf_file_has_contents(const struct hs_elf_file *file, const Elf64_Shdr *section);
 
 /* The index of the first section of a type (SHT_*), or of a name.  0: there is none. */
@@ -92,8 +92,8 @@ static inline size_t hs_elf_notes_padded(size_t bytes)
 }
 
 /*
- * Whether a build id is among a segment's notes, and which.  notes: of these bytes, padded here.
- * align: the segment's p_align.
+ * Finds the build id among a segment's notes.  notes: of these bytes, padded here.  align: the
+ * segment's p_align.
  */
 bool hs_elf_find_build_id(char *notes, size_t bytes, uint64_t align,
 			  char hex[HS_BUILD_ID_HEX_BYTES]);

@@ -67,17 +67,16 @@ struct hs_gdb_jit {
 int hs_gdb_jit_init(struct hs_gdb_jit *gdb);
 void hs_gdb_jit_fini(struct hs_gdb_jit *gdb);
 
-/* A descriptor is at address.  One that is known already is not added. */
+/* Adds a descriptor, which is at address, unless it is known. */
 void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address);
 
 /*
- * Bring the map up to date if a descriptor has changed: the functions of new objects are
- * added, those of objects that are in no list any more removed.  The reading of long
- * lists takes at most a twentieth of the time, but with at_once (for a profile).  Counted:
- * jit_skipped.
+ * Brings the map up to date if a descriptor has changed: adds the functions of new objects, and
+ * removes those of objects that are in no list any more.  Reading long lists takes at most a
+ * twentieth of the time, unless at_once (for a profile).  Counted: jit_skipped.
  *
- * Takes 10 ms, or a large object's time, and what it removes.  Returns whether there is more to
- * read, at the next call.
+ * A call takes about 10 ms, or longer for a large object or much to remove.  Returns whether there
+ * is more to read at the next call.
  */
 bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once);
 

@@ -2,15 +2,13 @@
 /*
  * The table of generated code: which function a JIT compiler has put where.
  *
- * It says what is there now.  Code added over older code takes its place: every older
- * function that it overlaps is gone as a whole, for a compiler re-uses memory after it
- * has thrown a function away, and perf maps have no record of that.  Code that has
- * moved is code added at the new place.  Of two sources that disagree the one that was
- * read last is right.
+ * It has the code that is there now.  Added code replaces every older function that it overlaps, as
+ * a whole: a compiler reuses memory after it has discarded a function, which perf maps do not
+ * record.  Code that has moved is added at its new place.  If two sources disagree, the one read
+ * last wins.
  *
- * What a sample's frame was found in is known by the number of its name, which stays
- * valid when the code is gone.  Only names that were asked for are kept: the table does
- * not grow with the code that comes and goes.
+ * A sample's frame keeps the number of its function's name, which stays valid when the code is
+ * gone.  Only names that were asked for are kept: the table does not grow as code comes and goes.
  *
  * Threads: the producer.  Memory: the arena.
  */

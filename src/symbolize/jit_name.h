@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the names that JIT compilers give to their code are made of.
+ * Takes apart the names that JIT compilers give to their code.
  *
  * Two forms have a file in them:
  *

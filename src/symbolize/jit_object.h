@@ -16,8 +16,8 @@
 #include "symbolize/jit_map.h"
 
 /*
- * Add the functions of the image, which is in the arena and is given back, to the map, as
- * code of object number.  Returns 0 or -errno (-ENOEXEC: not an ELF object of this machine;
+ * Adds the functions of the image to the map, as code of object number; frees the image, an arena
+ * block.  Returns 0 or -errno (-ENOEXEC: not an ELF object of this machine;
  * -ENOENT: it has no symbols; -ENOMEM: not all are added).  Damaged symbols are passed over.
  */
 int hs_jit_object_read(struct hs_jit_map *map, char *image, size_t bytes, uint32_t number);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The file of an object that is mapped, even if another one has its path now, or none.
+ * Opens the file of a mapped object, even if its path leads to another file now, or to none.
  *
  * Threads: profiler threads.
  */
@@ -13,8 +13,8 @@ enum hs_object_flags {
 	HS_OBJECT_MAIN = 1, /* the program itself */
 	HS_OBJECT_FILE = 2, /* path names a file, or did */
 	/*
-	 * Code of the object was put where it is by hand, as a map hint says: relocatable
-	 * objects are right too, and have addresses from the start of their text.
+	 * A map hint has named the object: it may be relocatable too, and then has addresses from
+	 * the start of its text.
 	 */
 	HS_OBJECT_HINT = 4,
 	HS_OBJECT_FLAT = 8, /* load_bias takes addresses to offsets into the file: elf_code.h */
@@ -33,12 +33,11 @@ struct hs_object {
 };
 
 /*
- * Open, to be closed with hs_elf_file_close(), the first that is the object, by build id
- * or, where that is not known, by inode and version (devices are not compared: for some file
- * systems the maps say another one than stat): the file at its path; /proc/self/exe, for the
- * program; /proc/self/map_files, which takes privileges.
- * Returns 0, 1 if it is not at its path any more, or -errno of the path: that of
- * hs_elf_file_open(), or -ESTALE: another object is there.
+ * Opens the first of these that is the object: the file at its path; /proc/self/exe, for the
+ * program; /proc/self/map_files, which takes privileges.  Recognised by build id or, if that is not
+ * known, by inode and version (not by device: for some file systems the maps show another one than
+ * stat()).  To be closed with hs_elf_file_close().  Returns 0, 1 if it is not at its path any more, or -errno of
+ * the path: that of hs_elf_file_open(), or -ESTALE: another object is there.
  */
 int hs_object_file_open(struct hs_elf_file *file, const struct hs_object *object);
 

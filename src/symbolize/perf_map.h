@@ -22,10 +22,10 @@
 
 #include "symbolize/jit_map.h"
 
-/* The longest line that is understood, with its newline; and what one read takes. */
+/* The longest line that is understood, with its newline; and the size of one read. */
 #define HS_PERF_MAP_LINE_BYTES 65536
 
-/* Of what was read last, so much is compared before the file is read on: some lines. */
+/* So much of what was read last is compared before the file is read on: some lines. */
 #define HS_PERF_MAP_END_BYTES 1024
 
 /* All zero: nothing read yet. */
@@ -46,8 +46,8 @@ struct hs_perf_map {
 void hs_perf_map_fini(struct hs_perf_map *perf);
 
 /*
- * Read on, at most most_bytes, if the file has changed: a stat(2) where it has not.  In a
- * forked child the file is another one.  Counted: jit_skipped.
+ * Reads on, most_bytes at most, if the file has changed; otherwise costs a stat(2).  In a forked
+ * child it is another file.  Counted: jit_skipped.
  * Returns whether there is more to read.
  */
 bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t most_bytes);

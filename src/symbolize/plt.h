@@ -12,8 +12,8 @@
 #include "symbolize/symbol_list.h"
 
 /*
- * Add the slots of an object to a list that its dynamic symbols, in table, have been read
- * into.  What is damaged is left out.  Returns 0 or -ENOMEM; the list is usable all the same.
+ * Adds the slots of an object to a list of its dynamic symbols (table).  Damaged ones are left out.
+ * Returns 0 or -ENOMEM; the list is usable in either case.
  */
 int hs_plt_read(struct hs_symbol_list *list, const struct hs_symbol_table *table);
 
