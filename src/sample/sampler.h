@@ -20,8 +20,9 @@
  *
  * The countdowns also give the exact number of bytes allocated: settling adds what a thread has
  * counted down since it last settled to hs_stats.allocated_bytes.  A thread settles when it ends,
- * and at a sample if enough has come together; what live threads have allocated since is missing.
- * Failed calls that passed the fast path are counted too.
+ * and at a sample if enough has come together.  Missing is what live threads have allocated since,
+ * and what destructors allocate after the end of a thread has been seen; failed calls that passed
+ * the fast path are counted too.
  */
 #ifndef HS_SAMPLE_SAMPLER_H
 #define HS_SAMPLE_SAMPLER_H
