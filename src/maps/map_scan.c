@@ -130,10 +130,7 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->has_image = hs_elf_image_read(&object->image, line->start, line->end) == 0;
 }
 
-/*
- * Of the object that the line belongs to.  Only of objects with code: a program may have mapped
- * thousands of files, some of them on file systems that do not answer.
- */
+/* Of an object with code: other files may be many, on file systems that do not answer. */
 static uint64_t file_version(struct scan *scan)
 {
 	struct object *object = &scan->object;

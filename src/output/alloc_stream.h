@@ -44,7 +44,8 @@ int hs_alloc_stream_init(struct hs_alloc_stream *stream);
 
 /*
  * Creates the file and writes its clock snapshot.  Replaces a regular file of that name.
- * 0 or -errno; -EEXIST: the name is taken by something else.
+ * 0 or -errno; -EEXIST: the name is taken by something else.  To be followed by
+ * hs_dump_file_let_go().
  */
 int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path);
 

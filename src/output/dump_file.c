@@ -246,8 +246,10 @@ static void move_up(struct hs_dump_file *file)
 	moved = hs_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, moved - KEPT_BELOW_LIMIT, 0, 0, 0);
 	if (moved < 0)
 		return;
+	file->other_device = file->device;
+	file->other_inode = file->inode;
+	file->other = fd;
 	file->fd = (int)moved;
-	hs_sys_close(fd);
 }
 
 /* Such as /dev/stdout, whatever it leads to now. */
@@ -273,7 +275,7 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
 
-	file->fd = file->directory = -1;
+	file->fd = file->other = -1;
 	if (error != 0)
 		return error;
 	file->fd = hs_sys_open(file->path, flags, 0600);
@@ -281,7 +283,6 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 	    hs_sys_unlink(file->path) == 0)
 		file->fd = hs_sys_open(file->path, flags, 0600);
 	error = note_opened(file, file->path);
-	/* Last: it may take a while, because the kernel's table of descriptors grows. */
 	if (error == 0)
 		move_up(file);
 	return error;
@@ -292,7 +293,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
 
-	file->fd = file->directory = -1;
+	file->fd = file->other = -1;
 	if (error == 0 && hs_dump_file_look(file->path) == -EEXIST)
 		error = -EEXIST;
 	if (error != 0)
@@ -303,24 +304,50 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 	return note_opened(file, file->temporary);
 }
 
-bool hs_dump_file_is_ours(const struct hs_dump_file *file)
+static bool is_of(int fd, dev_t device, ino_t inode)
 {
 	struct stat now;
 
-	return file->fd >= 0 && hs_sys_fstat(file->fd, &now) == 0 &&
-	       now.st_dev == file->device && now.st_ino == file->inode;
+	return fd >= 0 && hs_sys_fstat(fd, &now) == 0 && now.st_dev == device &&
+	       now.st_ino == inode;
 }
 
-/* The directory at the path where the file was created; it may be another by now.  Or -errno. */
-static int open_directory(struct hs_dump_file *file)
+bool hs_dump_file_is_ours(const struct hs_dump_file *file)
+{
+	return is_of(file->fd, file->device, file->inode);
+}
+
+void hs_dump_file_let_go(struct hs_dump_file *file)
+{
+	if (is_of(file->other, file->other_device, file->other_inode))
+		hs_sys_close(file->other);
+	file->other = -1;
+}
+
+void hs_dump_file_forget(struct hs_dump_file *file)
+{
+	if (hs_dump_file_is_ours(file))
+		hs_sys_close(file->fd);
+	file->fd = -1;
+	hs_dump_file_let_go(file);
+}
+
+/* Opens the directory at the path where the file was created; it may be another by now. */
+static void open_directory(struct hs_dump_file *file)
 {
 	char *last = file->path + (last_component(file->path) - file->path), first = *last;
-	int fd;
+	struct stat opened = {.st_ino = 0};
+	int fd, error;
 
 	*last = '\0';
 	fd = hs_sys_open(file->path[0] != '\0' ? file->path : ".", O_PATH | O_DIRECTORY, 0);
 	*last = first;
-	return fd;
+	error = fd < 0 ? fd : hs_sys_fstat(fd, &opened);
+	if (fd >= 0 && error != 0)
+		hs_sys_close(fd);
+	file->other = error != 0 ? error : fd;
+	file->other_device = opened.st_dev;
+	file->other_inode = opened.st_ino;
 }
 
 /* Whether our file is in a directory under a name. */
@@ -333,59 +360,40 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *na
 	       now.st_dev == file->device && now.st_ino == file->inode;
 }
 
-void hs_dump_file_forget(struct hs_dump_file *file)
-{
-	if (hs_dump_file_is_ours(file))
-		hs_sys_close(file->fd);
-	/* The program may have closed this one too: it is still ours if our file is in it. */
-	if (file->directory >= 0 &&
-	    (is_in(file, file->directory, last_component(file->temporary)) ||
-	     is_in(file, file->directory, last_component(file->path))))
-		hs_sys_close(file->directory);
-	file->fd = file->directory = -1;
-}
-
 /*
  * Renames the file if it is complete, and removes it if not.  Touches nothing in another directory
  * that has come to the path.  If the program has left no free descriptor for the directory, whole
  * paths are used: a directory could be replaced between check and change, but no profile is lost.
  */
-static int rename_or_remove(struct hs_dump_file *file, bool is_complete)
+static int rename_or_remove(const struct hs_dump_file *file, bool is_complete)
 {
-	int directory = file->directory = open_directory(file), error = -ESTALE;
-	bool by_path = directory == -EMFILE || directory == -ENFILE;
+	bool by_path = file->other == -EMFILE || file->other == -ENFILE;
+	int directory = by_path ? AT_FDCWD : file->other;
 	const char *temporary = by_path ? file->temporary : last_component(file->temporary);
 	const char *path = by_path ? file->path : last_component(file->path);
 
 	if (directory < 0 && !by_path)
 		return directory;
-	if (by_path)
-		directory = AT_FDCWD;
-	if (is_in(file, directory, temporary))
-		error = is_complete ? hs_sys_rename(directory, temporary, path)
-				    : hs_sys_unlink_in(directory, temporary);
-	if (!by_path)
-		hs_sys_close(directory);
-	file->directory = -1;
-	return error;
+	if (!is_in(file, directory, temporary))
+		return -ESTALE;
+	return is_complete ? hs_sys_rename(directory, temporary, path)
+			   : hs_sys_unlink_in(directory, temporary);
 }
 
-int hs_dump_file_commit(struct hs_dump_file *file)
+int hs_dump_file_close(struct hs_dump_file *file, int error)
 {
-	int error = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
+	int closed = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
 
 	file->fd = -1;
+	open_directory(file);
+	return error != 0 ? error : closed;
+}
+
+int hs_dump_file_leave(struct hs_dump_file *file, int error)
+{
 	if (error == 0)
 		error = rename_or_remove(file, true);
 	if (error != 0)
 		rename_or_remove(file, false);
 	return error;
-}
-
-void hs_dump_file_discard(struct hs_dump_file *file)
-{
-	if (file->fd < 0)
-		return;
-	hs_dump_file_forget(file);
-	rename_or_remove(file, false);
 }

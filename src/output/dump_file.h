@@ -9,7 +9,10 @@
  * leads to another directory by the time of the renaming, the file is given up.
  *
  * Called on: the producer; names are also made at start-up.  Allocates: never.  Blocks: on the file
- * system.  Descriptors: one while open; at the end one of the directory.
+ * system.  Descriptors: one while open; for moments another one.
+ *
+ * A fork may come at any time except while a descriptor is closed: the kernel copies memory later
+ * than descriptors, so the child might have the descriptor and not know of it.
  */
 #ifndef HS_OUTPUT_DUMP_FILE_H
 #define HS_OUTPUT_DUMP_FILE_H
@@ -58,10 +61,16 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 			     size_t capacity);
 
 struct hs_dump_file {
-	int fd;        /* -1: closed */
-	int directory; /* open while the file is renamed in it or removed from it; otherwise -1 */
-	dev_t device;  /* of the file, like inode */
+	int fd;       /* -1: closed */
+	dev_t device; /* of the file, like inode */
 	ino_t inode;
+	/*
+	 * Another descriptor, until hs_dump_file_let_go(): of the directory while the file is
+	 * renamed or removed, or the one that the file was opened with before fd.  Negative: none.
+	 */
+	int other;
+	dev_t other_device;
+	ino_t other_inode;
 	char path[HS_PATH_BYTES]; /* absolute, so a chdir() of the program does no harm */
 	char temporary[HS_PATH_BYTES];
 };
@@ -84,7 +93,7 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path);
 /*
  * Creates a file under its own name, to be kept open: its descriptor is moved out of the way of
  * programs that choose theirs.  Replaces a regular file of that name.  0 or -errno; -EEXIST: as
- * hs_dump_file_look().  Closed by hs_dump_file_forget().
+ * hs_dump_file_look().  To be followed by hs_dump_file_let_go(); closed by hs_dump_file_forget().
  */
 int hs_dump_file_create(struct hs_dump_file *file, const char *path);
 
@@ -94,19 +103,41 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path);
  */
 bool hs_dump_file_is_ours(const struct hs_dump_file *file);
 
-/*
- * Closes the descriptors, and leaves the file as it is: in a forked child it is the parent's.  The
- * fork may have come in the middle of any of these functions.
- */
+/* Closes the descriptors and leaves the file as it is: in a forked child it is the parent's. */
 void hs_dump_file_forget(struct hs_dump_file *file);
+
+/*
+ * The steps of the next two functions, for a caller that lets forks in at the second, which may
+ * wait for a disk.  Closes the file.  error: 0, or why the file is given up.  Returns that, or the
+ * error of closing.
+ */
+int hs_dump_file_close(struct hs_dump_file *file, int error);
+
+/* Renames the file or, if error is not 0, removes it.  Returns the error or the renaming's. */
+int hs_dump_file_leave(struct hs_dump_file *file, int error);
+
+/* Closes the other descriptor. */
+void hs_dump_file_let_go(struct hs_dump_file *file);
 
 /*
  * The file is complete: closes and renames it.  On failure the temporary file is removed.  0 or
  * -errno; -EBADF: fd is not ours any more; -ESTALE: the directory's path leads to another one.
  */
-int hs_dump_file_commit(struct hs_dump_file *file);
+static inline int hs_dump_file_commit(struct hs_dump_file *file)
+{
+	int error = hs_dump_file_leave(file, hs_dump_file_close(file, 0));
+
+	hs_dump_file_let_go(file);
+	return error;
+}
 
 /* Gives the file up: closes and removes it.  Does nothing to a file that is closed. */
-void hs_dump_file_discard(struct hs_dump_file *file);
+static inline void hs_dump_file_discard(struct hs_dump_file *file)
+{
+	if (file->fd < 0)
+		return;
+	hs_dump_file_leave(file, hs_dump_file_close(file, -1));
+	hs_dump_file_let_go(file);
+}
 
 #endif

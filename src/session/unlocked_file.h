@@ -26,12 +26,11 @@ static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *p
 /* It is complete, or there was an error, which is returned. */
 static inline int hs_unlocked_file_end(struct hs_dump_file *file, int error)
 {
+	error = hs_dump_file_close(file, error);
 	hs_lock_hand_over(&hs_session.producer_batch);
-	if (error == 0)
-		error = hs_dump_file_commit(file);
-	else
-		hs_dump_file_discard(file);
+	error = hs_dump_file_leave(file, error);
 	hs_lock_acquire(&hs_session.producer_batch);
+	hs_dump_file_let_go(file);
 	return error;
 }
 
