@@ -15,6 +15,7 @@
 #include "base/arena.h"
 #include "base/hot.h"
 #include "base/likely.h"
+#include "base/sys.h"
 #include "sample/live_index.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
@@ -29,8 +30,6 @@
 
 /* What every malloc() of this machine aligns to. */
 #define MALLOC_ALIGNMENT 16u
-
-#define PAGE_BYTES 4096u
 
 /* As malloc does.  pthread_create() aborts if memory runs out and errno does not say so. */
 static void *or_errno(void *block)
@@ -253,7 +252,7 @@ SLOW_ALIGNED(memalign)
 												   \
 		(void)b, (void)c;                                                                  \
 		if (!can_pass())                                                                   \
-			return or_errno(hs_arena_aligned_alloc(PAGE_BYTES, size));                 \
+			return or_errno(hs_arena_aligned_alloc(HS_PAGE_BYTES, size));              \
 		if (hs_next.name == NULL)                                                          \
 			hs_next_resolve_all();                                                     \
 		block = hs_next.name(size);                                                        \

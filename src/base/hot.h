@@ -10,7 +10,7 @@
 #ifndef HS_BASE_HOT_H
 #define HS_BASE_HOT_H
 
-#define HS_CACHE_LINE_BYTES 64
+#define HS_CACHE_LINE_BYTES 64u
 
 #define HS_HOT __attribute__((section("hs_hot")))
 

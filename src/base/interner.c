@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/sys.h"
 
 enum { BITS = HS_INTERNER_BITS, FIRST_CAPACITY = 64 };
@@ -16,7 +17,7 @@ enum { BITS = HS_INTERNER_BITS, FIRST_CAPACITY = 64 };
 
 static uint64_t hash_word(uint64_t hash, uint64_t word)
 {
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	hash = (hash ^ word) * HS_HASH_FACTOR;
 	return hash ^ hash >> 32;
 }
 

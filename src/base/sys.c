@@ -206,13 +206,11 @@ int hs_sys_advise(void *address, size_t bytes, int advice)
 	return (int)hs_syscall(SYS_madvise, (long)address, (long)bytes, advice, 0, 0, 0);
 }
 
-#define SMALLEST_PAGE ((uintptr_t)4096)
-
 void hs_sys_touch(void *start, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)start, end = at + bytes;
 
-	for (; at < end; at = (at | (SMALLEST_PAGE - 1)) + 1)
+	for (; at < end; at = (at | (HS_PAGE_BYTES - 1)) + 1)
 		__atomic_fetch_or((unsigned char *)at, 0, __ATOMIC_RELAXED);
 }
 

@@ -13,17 +13,14 @@
 /* Bounds on what a damaged header can make us do. */
 #define MAX_HEADERS 64
 #define MAX_NOTES 64
-/* Segments are rounded to whole pages of this size. */
-#define PAGE 4096u
-
 static uint64_t page_down(uint64_t value)
 {
-	return value & ~(uint64_t)(PAGE - 1);
+	return value & ~(uint64_t)(HS_PAGE_BYTES - 1);
 }
 
 static uint64_t page_up(uint64_t value)
 {
-	return page_down(value + PAGE - 1);
+	return page_down(value + HS_PAGE_BYTES - 1);
 }
 
 static int read_header(uint64_t base, uint64_t limit, ElfW(Ehdr) *header)
@@ -67,7 +64,7 @@ static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
 	uint64_t bytes = header->p_vaddr - start + header->p_memsz;
 	struct hs_elf_segment *segment = &image->segments[image->segment_count];
 
-	if (header->p_memsz == 0 || header->p_memsz > INT64_MAX - PAGE ||
+	if (header->p_memsz == 0 || header->p_memsz > INT64_MAX - HS_PAGE_BYTES ||
 	    header->p_vaddr > INT64_MAX - header->p_memsz || header->p_offset > INT64_MAX ||
 	    image->segment_count == HS_ELF_SEGMENTS)
 		return;

@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "base/file_version.h"
+#include "base/hash.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "maps/elf_image.h"
@@ -322,7 +323,7 @@ static uint32_t object_tag(struct scan *scan, const struct hs_proc_maps_line *li
 
 	for (const char *id = object->has_image ? object->image.build_id : ""; *id != '\0'; id++)
 		hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
-	return (uint32_t)((hash * 0x9e3779b97f4a7c15u) >> 32) | 1;
+	return (uint32_t)((hash * HS_HASH_FACTOR) >> 32) | 1;
 }
 
 static bool is_readable(const struct scan *scan, const struct hs_proc_maps_line *line)

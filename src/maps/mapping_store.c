@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
+#include "base/sys.h"
 
 void hs_mapping_store_init(struct hs_mapping_store *store)
 {
@@ -43,7 +45,7 @@ void hs_mapping_store_fini(struct hs_mapping_store *store)
 
 static uint32_t *bucket_of(struct hs_mapping_store *store, uint64_t start)
 {
-	return &store->buckets[(start / 4096 * 0x9e3779b97f4a7c15u >> 32) % HS_MAPPING_BUCKETS];
+	return &store->buckets[(start / HS_PAGE_BYTES * HS_HASH_FACTOR >> 32) % HS_MAPPING_BUCKETS];
 }
 
 bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_mapping *now)

@@ -12,6 +12,7 @@
 #ifndef HS_PROFILE_CALLSITE_TRIE_H
 #define HS_PROFILE_CALLSITE_TRIE_H
 
+#include "base/hash.h"
 #include "base/interner.h"
 #include "profile/location_table.h"
 
@@ -31,7 +32,7 @@ struct hs_stack_hash {
 static inline struct hs_stack_hash hs_stack_hash_add(struct hs_stack_hash hash, uint64_t address,
 						     uint32_t mapping, uint32_t code)
 {
-	uint64_t where = ((uint64_t)code << 32 | mapping) ^ 0x9e3779b97f4a7c15u;
+	uint64_t where = ((uint64_t)code << 32 | mapping) ^ HS_HASH_FACTOR;
 	unsigned __int128 product = (unsigned __int128)(hash.first ^ address) * where;
 	uint64_t word = hash.second ^ address ^ where;
 

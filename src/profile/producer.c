@@ -3,6 +3,7 @@
 #include "profile/producer.h"
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "profile/books.h"
@@ -128,7 +129,7 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 static uint64_t weight_of(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	/* Few intervals are in use at a time: that of each heap, and the one before it. */
-	uint64_t hash = record->interval_bytes * 0x9e3779b97f4a7c15u;
+	uint64_t hash = record->interval_bytes * HS_HASH_FACTOR;
 	struct hs_weigher *weigher = &producer->weighers[hash >> 32 & (HS_PRODUCER_WEIGHERS - 1)];
 
 	return (record->flags & HS_RECORD_WEIGHED) != 0

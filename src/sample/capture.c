@@ -15,8 +15,6 @@
 #include "base/sys.h"
 #include "sample/heap.h"
 
-#define PAGE_BYTES 4096u
-
 /* More than the frames above a thread's first function need: some 300 bytes of glibc, or a tool. */
 #define STARTERS_BYTES 4096u
 
@@ -86,9 +84,9 @@ void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp, size_t limit)
  */
 static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t bytes)
 {
-	uintptr_t page = sp + -sp % PAGE_BYTES;
+	uintptr_t page = sp + -sp % HS_PAGE_BYTES;
 
-	for (; page < sp + bytes; page += PAGE_BYTES)
+	for (; page < sp + bytes; page += HS_PAGE_BYTES)
 		if (hs_arch_syscall(SYS_rt_sigprocmask, -1, (long)page, 0, 8, 0, 0) != -EINVAL)
 			return page - sp;
 	return bytes;
@@ -102,7 +100,7 @@ static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t byte
  */
 static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_t bytes)
 {
-	size_t certain = -sp % PAGE_BYTES;
+	size_t certain = -sp % HS_PAGE_BYTES;
 
 	if (got >= 0)
 		return (size_t)got;
@@ -178,7 +176,7 @@ void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, 
 	uintptr_t high = hs_arch_thread_pointer();
 	/* The stack ends below the static TLS, which may be large. */
 	uintptr_t starters_end = caller_sp + STARTERS_BYTES;
-	size_t unusable = guard_bytes + PAGE_BYTES;
+	size_t unusable = guard_bytes + HS_PAGE_BYTES;
 
 	if (stack_bytes <= unusable)
 		return;

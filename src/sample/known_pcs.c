@@ -6,10 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hot.h"
 #include "base/sys.h"
 #include "sample/trail.h"
-
-#define CACHE_LINE 64u
 
 /* The logarithm of the number of sets of the first table, and what each further one adds to it. */
 #define FIRST_SETS_LG 7
@@ -17,7 +16,8 @@
 
 enum { WORDS = sizeof(struct hs_pc) / sizeof(uint64_t) };
 
-_Static_assert(CACHE_LINE % sizeof(struct hs_known_pc) == 0, "each is in one cache line");
+_Static_assert(HS_CACHE_LINE_BYTES % sizeof(struct hs_known_pc) == 0,
+	       "each is in one cache line");
 _Static_assert(WORDS == 4 && HS_KNOWN_PC_STAMPED == 1 && offsetof(struct hs_pc, pc) == 0,
 	       "as hs_known_pcs_find() copies it");
 
@@ -71,8 +71,9 @@ static struct hs_known_pc *entries(const struct hs_known_pcs *pcs, size_t *count
 static void *make_aligned(size_t bytes, void **block)
 {
 	/* hs_arena_aligned_alloc() would have to zero it, and so touch all of its pages. */
-	*block = hs_arena_zalloc(bytes + CACHE_LINE);
-	return (void *)(((uintptr_t)*block + CACHE_LINE - 1) & ~(uintptr_t)(CACHE_LINE - 1));
+	*block = hs_arena_zalloc(bytes + HS_CACHE_LINE_BYTES);
+	return (void *)(((uintptr_t)*block + HS_CACHE_LINE_BYTES - 1) &
+			~(uintptr_t)(HS_CACHE_LINE_BYTES - 1));
 }
 
 /* Makes the next table; 0: this one is the largest, or there is no memory. */

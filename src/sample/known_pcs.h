@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/libraries.h"
 #include "sample/unwind_row.h"
 
@@ -78,7 +79,7 @@ static inline struct hs_known_pc *hs_known_pcs_set(const struct hs_known_pcs *pc
 						   bool is_call)
 {
 	uintptr_t table = atomic_load_explicit(&pcs->table, memory_order_acquire);
-	uint64_t hash = (pc + is_call) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = (pc + is_call) * HS_HASH_FACTOR;
 
 	return (struct hs_known_pc *)(table & ~(uintptr_t)63) +
 	       (hash >> (table & 63)) * HS_KNOWN_PCS_WAYS;

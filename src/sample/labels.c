@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/stats.h"
 #include "base/utf8.h"
 
@@ -57,7 +58,7 @@ const char *hs_labels_text(uint32_t labels)
 
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+	hash = (hash ^ word) * HS_HASH_FACTOR;
 	return hash ^ hash >> 32;
 }
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "base/alone.h"
+#include "base/hash.h"
 #include "base/hot.h"
 #include "base/likely.h"
 #include "sample/live_table.h"
@@ -26,7 +27,6 @@
  * other get bytes close to each other, and with low bits that spread blocks at equal distances over
  * different bytes.  See Knuth, The Art of Computer Programming 3, 6.4.
  */
-#define GOLDEN_RATIO 0x9e3779b97f4a7c15u
 #define SPREAD_SHIFT 4
 #define SPREAD_MOST_SHIFT (SPREAD_SHIFT + 20)
 
@@ -38,7 +38,7 @@ static _Alignas(64) struct {
 
 HS_SAMPLE_WORDS _Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
 HS_HOT uintptr_t hs_live_filter = (uintptr_t)none.filter + 59;
-HS_HOT uint64_t hs_live_filter_factor = GOLDEN_RATIO >> SPREAD_MOST_SHIFT;
+HS_HOT uint64_t hs_live_filter_factor = HS_HASH_FACTOR >> SPREAD_MOST_SHIFT;
 /* The next table while entries are copied; 0 = none. */
 static HS_SAMPLE_WORDS _Atomic uint64_t growing;
 static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 0 = none */
@@ -161,7 +161,7 @@ void hs_live_set_spread(uint64_t interval_bytes)
 	int shift = SPREAD_SHIFT + 63 - __builtin_clzll(interval_bytes | 1);
 
 	hs_live_filter_factor =
-		GOLDEN_RATIO >> (shift < SPREAD_MOST_SHIFT ? shift : SPREAD_MOST_SHIFT);
+		HS_HASH_FACTOR >> (shift < SPREAD_MOST_SHIFT ? shift : SPREAD_MOST_SHIFT);
 }
 
 /*

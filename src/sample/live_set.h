@@ -48,6 +48,7 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
+#include "base/hash.h"
 #include "base/hot.h"
 #include "base/likely.h"
 #include "base/visibility.h"
@@ -75,7 +76,7 @@ extern HS_HIDDEN _Atomic uint64_t hs_live_index;
  */
 static inline uint64_t hs_live_hash(uint64_t key)
 {
-	return (key ^ key >> 15) * 0x9e3779b97f4a7c15u;
+	return (key ^ key >> 15) * HS_HASH_FACTOR;
 }
 
 /*

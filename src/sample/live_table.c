@@ -224,7 +224,7 @@ void hs_live_table_touch(uint64_t table)
 
 uint64_t hs_live_table_make(uint64_t buckets)
 {
-	size_t bytes = (bytes_of(buckets) + 4095) & ~(size_t)4095;
+	size_t bytes = (bytes_of(buckets) + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1);
 	unsigned char *memory;
 
 	memory = hs_arena_reserve(bytes);

@@ -22,7 +22,6 @@
  * rest of a larger one.
  */
 #define FETCHED_BYTES 2048u
-#define CACHE_LINE 64u
 
 /* An empty ring begins anew if more than this part of the lap has been used. */
 #define ANEW_SHARE 16
@@ -130,7 +129,8 @@ void hs_ring_fetch(const struct hs_ring *ring, size_t bytes)
 		ring->data + (size_t)(position_of(head) & (ring->units - 1)) * HS_RING_UNIT;
 
 	hs_arch_prefetch_write(hs_ring_slot_of(ring, ticket_of(head)));
-	for (size_t offset = 0; offset < bytes && offset < FETCHED_BYTES; offset += CACHE_LINE)
+	for (size_t offset = 0; offset < bytes && offset < FETCHED_BYTES;
+	     offset += HS_CACHE_LINE_BYTES)
 		hs_arch_prefetch_write(next + offset);
 }
 

@@ -14,13 +14,12 @@
 
 /* How much of the ring has its pages ahead of the writers, and in what steps. */
 #define PREPARED_SHARE 16
-#define PAGE_BYTES 4096u
 
 size_t hs_ring_memory_bytes(size_t data_bytes)
 {
 	size_t bytes = data_bytes + data_bytes / BYTES_PER_SLOT * sizeof(struct hs_ring_slot);
 
-	return (bytes + 4095) & ~(size_t)4095;
+	return (bytes + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1);
 }
 
 static void set_share(struct hs_ring_share *share, uint32_t units, uint32_t slots)
@@ -69,7 +68,7 @@ void hs_ring_keep_head(struct hs_ring *ring, _Atomic uint64_t *head)
 static uint32_t touch_ahead(unsigned char *area, uint32_t touched, uint32_t at, uint32_t count,
 			    uint32_t item_bytes)
 {
-	uint32_t step = PAGE_BYTES / item_bytes, end = at + count / PREPARED_SHARE;
+	uint32_t step = HS_PAGE_BYTES / item_bytes, end = at + count / PREPARED_SHARE;
 
 	/* The writers have touched it themselves. */
 	if (at > touched)

@@ -3,6 +3,7 @@
 #include "sample/trail.h"
 
 #include "base/alone.h"
+#include "base/hash.h"
 
 _Static_assert(sizeof(struct hs_trail_step) == 16, "four in a cache line");
 
@@ -10,7 +11,7 @@ struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldes
 {
 	uintptr_t self = hs_arch_thread_pointer(), walker = 0;
 	/* Hashed, because thread pointers are often at equal distances. */
-	uint64_t hash = (self >> 6) * 0x9e3779b97f4a7c15u;
+	uint64_t hash = (self >> 6) * HS_HASH_FACTOR;
 	struct hs_trail *trail = &trails[hash >> 32 & (HS_TRAILS - 1)];
 
 	/*

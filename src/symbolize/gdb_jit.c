@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "symbolize/jit_object.h"
@@ -69,12 +70,12 @@ static uint64_t hash_image(const char *image, size_t bytes)
 
 	for (; bytes >= sizeof word; image += sizeof word, bytes -= sizeof word) {
 		memcpy(&word, image, sizeof word);
-		hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+		hash = (hash ^ word) * HS_HASH_FACTOR;
 		hash ^= hash >> 32;
 	}
 	word = 0;
 	memcpy(&word, image, bytes);
-	return (hash ^ word) * 0x9e3779b97f4a7c15u;
+	return (hash ^ word) * HS_HASH_FACTOR;
 }
 
 /* A copy of an entry's object, or NULL if there is none to be had. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "symbolize/jit_name.h"
 
 enum { FIRST_CODES = 256 };
@@ -175,7 +176,7 @@ static uint64_t hash_text(const char *text, size_t bytes)
 	uint64_t hash = 0;
 
 	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x9e3779b97f4a7c15u + (hash >> 32);
+		hash = (hash ^ (unsigned char)text[i]) * HS_HASH_FACTOR + (hash >> 32);
 	return hash;
 }
 

@@ -9,6 +9,7 @@
 #define HS_UNWIND_FRAME_GUESS_H
 
 #include "arch/regs.h"
+#include "base/hash.h"
 #include "maps/mapping_table.h"
 #include "sample/stack_window.h"
 #include "unwind/memory_cache.h"
@@ -41,7 +42,7 @@ struct hs_seen_returns {
 
 static inline uint64_t *hs_seen_returns_place(struct hs_seen_returns *seen, uint64_t pc)
 {
-	return &seen->pcs[(pc * 0x9e3779b97f4a7c15u >> 32) % HS_SEEN_RETURNS];
+	return &seen->pcs[(pc * HS_HASH_FACTOR >> 32) % HS_SEEN_RETURNS];
 }
 
 /*

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/libraries.h"
 #include "base/sys.h"
 
 /* What one read takes: the smallest page, so that no read straddles two mappings. */
-#define PAGE_BYTES 4096u
 #define WAYS 2u
 /* 2 MiB of pages: the tables that a large program's hot frames need. */
 #define SETS 256u
@@ -35,7 +35,7 @@ struct hs_memory_cache {
 	uint64_t last_address; /* the page of the last read */
 	const uint8_t *last_page;
 	struct set sets[SETS];
-	uint8_t (*pages)[PAGE_BYTES]; /* page of set s, way w: s * WAYS + w */
+	uint8_t (*pages)[HS_PAGE_BYTES]; /* page of set s, way w: s * WAYS + w */
 };
 
 struct hs_memory_cache *hs_memory_cache_create(struct hs_mapping_table *table)
@@ -44,7 +44,7 @@ struct hs_memory_cache *hs_memory_cache_create(struct hs_mapping_table *table)
 
 	if (cache == NULL)
 		return NULL;
-	cache->pages = hs_arena_aligned_alloc(PAGE_BYTES, (size_t)SETS * WAYS * PAGE_BYTES);
+	cache->pages = hs_arena_aligned_alloc(HS_PAGE_BYTES, (size_t)SETS * WAYS * HS_PAGE_BYTES);
 	if (cache->pages == NULL) {
 		hs_arena_free(cache);
 		return NULL;
@@ -110,8 +110,8 @@ static bool read_page(struct hs_memory_cache *cache, uint64_t address, uint8_t *
 {
 	for (int tries = 0; tries < READ_TRIES; tries++) {
 		if (!catch_up(cache, address) ||
-		    !hs_mapping_table_is_readable(cache->table, address, PAGE_BYTES) ||
-		    hs_sys_read_memory(address, page, PAGE_BYTES) != (ssize_t)PAGE_BYTES)
+		    !hs_mapping_table_is_readable(cache->table, address, HS_PAGE_BYTES) ||
+		    hs_sys_read_memory(address, page, HS_PAGE_BYTES) != (ssize_t)HS_PAGE_BYTES)
 			return false;
 		if (is_up_to_date(cache))
 			return true;
@@ -141,7 +141,7 @@ static const uint8_t *fill(struct hs_memory_cache *cache, size_t index, uint64_t
 
 static const uint8_t *find_page(struct hs_memory_cache *cache, uint64_t address)
 {
-	size_t index = (address / PAGE_BYTES * 0x9e3779b97f4a7c15u >> 32) % SETS;
+	size_t index = (address / HS_PAGE_BYTES * HS_HASH_FACTOR >> 32) % SETS;
 	struct set *set = &cache->sets[index];
 
 	if (address == cache->last_address)
@@ -166,9 +166,9 @@ int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *
 	if (bytes > UINT64_MAX - address)
 		return -EFAULT;
 	while (bytes > 0) {
-		uint64_t start = address & ~(uint64_t)(PAGE_BYTES - 1);
+		uint64_t start = address & ~(uint64_t)(HS_PAGE_BYTES - 1);
 		size_t inside = (size_t)(address - start);
-		size_t part = PAGE_BYTES - inside < bytes ? PAGE_BYTES - inside : bytes;
+		size_t part = HS_PAGE_BYTES - inside < bytes ? HS_PAGE_BYTES - inside : bytes;
 		const uint8_t *page = find_page(cache, start);
 
 		if (page == NULL)
