@@ -21,7 +21,7 @@ static uint64_t hash_word(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-static uint64_t hash_key(const void *key, uint32_t bytes)
+uint64_t hs_interner_hash(const void *key, uint32_t bytes)
 {
 	const unsigned char *next = key, *end = next + bytes;
 	uint64_t hash = 0, pair;
@@ -42,7 +42,7 @@ static uint64_t hash_key(const void *key, uint32_t bytes)
 static uint32_t *find_slot(const struct hs_interner *interner, const void *key)
 {
 	uint32_t mask = interner->capacity * 2 - 1;
-	uint32_t at = (uint32_t)hash_key(key, interner->key_bytes) & mask;
+	uint32_t at = (uint32_t)hs_interner_hash(key, interner->key_bytes) & mask;
 
 	while (interner->slots[at] != 0 &&
 	       memcmp(hs_interner_item(interner, interner->slots[at] - 1), key,
@@ -156,7 +156,7 @@ static void empty_slot(struct hs_interner *interner, uint32_t hole)
 
 	for (uint32_t at = (hole + 1) & mask; slots[at] != 0; at = (at + 1) & mask) {
 		const void *item = hs_interner_item(interner, slots[at] - 1);
-		uint32_t home = (uint32_t)hash_key(item, interner->key_bytes) & mask;
+		uint32_t home = (uint32_t)hs_interner_hash(item, interner->key_bytes) & mask;
 
 		if (((at - home) & mask) >= ((at - hole) & mask)) {
 			slots[hole] = slots[at];

@@ -170,14 +170,14 @@ void hs_producer_forget_written(struct hs_producer *producer)
 /* Whether nothing is in use of a row, and files have shown it to the last. */
 static bool is_spent(const struct hs_producer *producer, uint32_t number)
 {
-	const struct hs_row_totals *totals =
-		&hs_heap_tracker_row(&producer->tracker, number)->totals;
+	const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, number);
+	const struct hs_row_totals *totals = &row->totals;
 	struct hs_shown now;
 
 	if (totals->allocated.objects != totals->freed.objects ||
 	    number >= producer->delta.base_count)
 		return false;
-	hs_row_totals_round(totals, now.values);
+	hs_row_round(&row->key, totals, now.values);
 	return memcmp(&now, &producer->delta.base[number], sizeof now) == 0;
 }
 

@@ -223,17 +223,15 @@ void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap
 	hs_live_set_recycle(event->slot, event->generation);
 }
 
-void hs_row_totals_round(const struct hs_row_totals *totals, int64_t values[HS_VIEW_VALUES])
+void hs_row_round(const struct hs_row_key *key, const struct hs_row_totals *totals,
+		  int64_t values[HS_VIEW_VALUES])
 {
-	const unsigned __int128 weights[HS_VIEW_VALUES] = {
-		totals->allocated.objects,
-		totals->allocated.bytes,
-		totals->allocated.objects - totals->freed.objects,
-		totals->allocated.bytes - totals->freed.bytes,
-	};
+	uint64_t bias = hs_interner_hash(key, sizeof *key) >> (64 - HS_WEIGHT_SHIFT);
 
-	for (int i = 0; i < HS_VIEW_VALUES; i++)
-		values[i] = hs_weight_round(weights[i]);
+	values[0] = hs_weight_cut(totals->allocated.objects, bias);
+	values[1] = hs_weight_round(totals->allocated.bytes);
+	values[2] = hs_weight_cut(totals->allocated.objects - totals->freed.objects, bias);
+	values[3] = hs_weight_round(totals->allocated.bytes - totals->freed.bytes);
 }
 
 void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row)

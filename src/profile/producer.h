@@ -10,7 +10,7 @@
  *
  * Exactness.  Totals are sums of weights in fixed point (units of 1 / HS_WEIGHT_ONE,
  * 128 bits), so what an allocation adds to the in-use totals its free subtracts to
- * the last bit.  They are rounded once, when a row is written.
+ * the last bit.  They become integers once, when a row is written: hs_row_round().
  *
  * Rows are keyed by call site and labels.  Totals never go back, and rows are never
  * dropped but where profiles are of differences (profile/delta.h).

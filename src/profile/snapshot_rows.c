@@ -31,7 +31,7 @@ static void copy_row(const struct hs_producer *producer, const struct hs_row *ro
 		.heap = heap_label(row->key.heap),
 		.labels = hs_labels_text(row->key.labels),
 	};
-	hs_row_totals_round(totals, out->values);
+	hs_row_round(&row->key, totals, out->values);
 }
 
 /*

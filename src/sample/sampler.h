@@ -42,12 +42,21 @@
 #define HS_WEIGHT_SHIFT 24
 #define HS_WEIGHT_ONE ((uint64_t)1 << HS_WEIGHT_SHIFT)
 
-/* A sum of weights as an integer, for a profile. */
+/*
+ * A sum of weights as an integer, for a profile.  bias: added before the fraction is cut off, less
+ * than HS_WEIGHT_ONE; half of that rounds to the nearest.
+ */
+static inline int64_t hs_weight_cut(unsigned __int128 sum, uint64_t bias)
+{
+	unsigned __int128 cut = (sum + bias) >> HS_WEIGHT_SHIFT;
+
+	return cut > INT64_MAX ? INT64_MAX : (int64_t)cut;
+}
+
+/* To the nearest integer. */
 static inline int64_t hs_weight_round(unsigned __int128 sum)
 {
-	unsigned __int128 rounded = (sum + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
-
-	return rounded > INT64_MAX ? INT64_MAX : (int64_t)rounded;
+	return hs_weight_cut(sum, HS_WEIGHT_ONE / 2);
 }
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The row that a sample is looked for at first: whatever its number is, it is the right one. */
+/* Rows: one is found whatever number the search begins at; and their values in profiles. */
 #include "profile/heap_tracker.h"
 
 #include "base/arena.h"
@@ -62,12 +62,66 @@ static void a_row_that_was_dropped_is_not_taken(void)
 		check_row(add(row + 1, row), row + 1, 1);
 }
 
+/* Rows of one object each, as of large allocations of different sizes, by the weight. */
+static int64_t sum_of_objects(uint64_t weight, uint32_t rows)
+{
+	const struct hs_row_totals totals = {.allocated = {.objects = weight}};
+	int64_t values[HS_VIEW_VALUES], sum = 0;
+
+	for (uint32_t callsite = 0; callsite < rows; callsite++) {
+		const struct hs_row_key key = {.callsite = callsite, .size = 1 << 20};
+
+		hs_row_round(&key, &totals, values);
+		CHECK_INT(values[2], values[0]);
+		sum += values[0];
+	}
+	return sum;
+}
+
+/* To the nearest they would all be 1, or 2. */
+static void fractions_of_objects_are_not_lost_in_sums(void)
+{
+	enum { ROWS = 10000, NEAR = ROWS / 100 };
+
+	for (uint64_t percent = 100; percent < 200; percent += 10) {
+		int64_t sum = sum_of_objects(HS_WEIGHT_ONE * percent / 100, ROWS);
+		int64_t want = ROWS / 100 * (int64_t)percent;
+
+		CHECK(sum >= want - NEAR && sum <= want + NEAR);
+	}
+	CHECK_INT(sum_of_objects(HS_WEIGHT_ONE, ROWS), ROWS);
+	CHECK_INT(sum_of_objects(7 * HS_WEIGHT_ONE, ROWS), 7 * ROWS);
+}
+
+/* As objects are freed one after the other, a row has never more in use than were allocated. */
+static void no_more_are_in_use_than_were_allocated(void)
+{
+	const uint64_t weight = HS_WEIGHT_ONE * 5 / 4;
+
+	for (uint32_t callsite = 0; callsite < 100; callsite++) {
+		const struct hs_row_key key = {.callsite = callsite};
+		struct hs_row_totals totals = {.allocated = {.objects = 10 * weight}};
+		int64_t values[HS_VIEW_VALUES], before = INT64_MAX;
+
+		for (unsigned freed = 0; freed <= 10; freed++) {
+			totals.freed.objects = freed * weight;
+			hs_row_round(&key, &totals, values);
+			CHECK(values[0] == 12 || values[0] == 13);
+			CHECK(values[2] <= values[0] && values[2] < before);
+			before = values[2];
+		}
+		CHECK_INT(values[2], 0);
+	}
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	CHECK_INT(hs_heap_tracker_init(&tracker, false), 0);
 	RUN(the_row_of_another_is_not_taken);
 	RUN(a_row_that_was_dropped_is_not_taken);
+	RUN(fractions_of_objects_are_not_lost_in_sums);
+	RUN(no_more_are_in_use_than_were_allocated);
 	hs_heap_tracker_fini(&tracker);
 	return CHECK_RESULT();
 }
