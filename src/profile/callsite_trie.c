@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The trie of call sites.  Runs on the producer. */
+/* The trie of callsites.  See callsite_trie.h. */
 #include "profile/callsite_trie.h"
 
 #include <stddef.h>
@@ -11,7 +11,7 @@ static struct hs_callsite *node_at(const struct hs_callsite_trie *trie, uint32_t
 
 int hs_callsite_trie_init(struct hs_callsite_trie *trie, struct hs_location_table *locations)
 {
-	/* No node has this parent: no search meets the root. */
+	/* No node is searched for with this parent, so no search finds the root. */
 	struct hs_callsite root = {.parent = HS_CALLSITE_NONE, .location = HS_CALLSITE_NONE};
 	int error =
 		hs_interner_init(&trie->interner, sizeof root, offsetof(struct hs_callsite, depth));
@@ -27,7 +27,7 @@ void hs_callsite_trie_fini(struct hs_callsite_trie *trie)
 	hs_interner_fini(&trie->interner);
 }
 
-/* Hash the stack of a new node. */
+/* Hashes the stack of a new node. */
 static void set_hash(struct hs_callsite_trie *trie, uint32_t number)
 {
 	struct hs_callsite *node = node_at(trie, number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The window of events that wait for their turn.  Runs on the producer. */
+/* The window of events that wait for their turn.  See commit_order.h. */
 #include "profile/commit_order.h"
 
 #include <errno.h>
@@ -42,7 +42,7 @@ static void note_given_up(struct hs_commit_order *order, uint64_t from, uint64_t
 	order->given_up_next = (order->given_up_next + 1) % HS_COMMIT_GIVEN_UP;
 }
 
-/* Whether the number was given up, as far as is known; then it is not any more. */
+/* Whether the number was given up, as far as is known.  It does not count as given up any more. */
 static bool take_given_up(struct hs_commit_order *order, uint64_t number)
 {
 	for (uint32_t i = 0; i < HS_COMMIT_GIVEN_UP; i++) {
@@ -58,7 +58,7 @@ static bool take_given_up(struct hs_commit_order *order, uint64_t number)
 	return number < order->forgotten;
 }
 
-/* Make room for number, which is not late. */
+/* Makes room for a number, which is not late. */
 static bool grow_for(struct hs_commit_order *order, uint64_t number)
 {
 	struct hs_commit_order larger = *order;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Profiles of differences.  Runs on the producer. */
+/* Profiles of differences.  See delta.h. */
 #include "profile/delta.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ void hs_delta_fini(struct hs_delta *delta)
 	*delta = (struct hs_delta){0};
 }
 
-/* capacity: at least base_count.  Returns false, and nothing is changed, without memory. */
+/* capacity: at least base_count.  False: no memory, and nothing is changed. */
 static bool resize_base(struct hs_delta *delta, uint32_t capacity)
 {
 	struct hs_shown *base = hs_arena_realloc(delta->base, capacity * sizeof *base);
@@ -30,7 +30,7 @@ static bool resize_base(struct hs_delta *delta, uint32_t capacity)
 	return true;
 }
 
-/* Make room for the bases of rows below count, which the table has room for. */
+/* Makes bases for the rows below count.  capacity: of the table of rows. */
 static bool grow_base(struct hs_delta *delta, uint32_t count, uint32_t capacity)
 {
 	if (count > delta->base_capacity && !resize_base(delta, capacity))
@@ -75,7 +75,7 @@ static bool subtract(int64_t values[HS_VIEW_VALUES], const struct hs_shown *base
 	return any;
 }
 
-/* Let a row have one more, or one less, for what is left over of others. */
+/* Gives a row one more, or one less, of what rounding has left of dropped rows. */
 static void carry_over(struct hs_delta *delta, int64_t values[HS_VIEW_VALUES])
 {
 	for (int i = 0; i < 2; i++) {
@@ -83,7 +83,7 @@ static void carry_over(struct hs_delta *delta, int64_t values[HS_VIEW_VALUES])
 			      : delta->carry_pending[i] <= -ONE ? -1
 								: 0;
 
-		/* What there is nothing of does not come to be, or to an end, by that. */
+		/* Only values above 1: a 0 stays 0, and nothing becomes 0. */
 		if (values[i] > 1) {
 			values[i] += one;
 			delta->carry_pending[i] -= one * ONE;
@@ -143,7 +143,7 @@ void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows)
 	if (delta->base_count > rows->count)
 		delta->base_count = rows->count;
 	if (delta->base_capacity > rows->capacity)
-		resize_base(delta, rows->capacity); /* or it stays as it is, for want of memory */
+		resize_base(delta, rows->capacity); /* without memory it stays as it is */
 }
 
 void hs_producer_write_deltas(struct hs_producer *producer)
@@ -167,7 +167,7 @@ void hs_producer_forget_written(struct hs_producer *producer)
 	memset(delta->carry, 0, sizeof delta->carry);
 }
 
-/* Whether nothing is in use of a row, and files have shown it to the last. */
+/* Whether nothing of a row is in use, and files have shown all of it. */
 static bool is_spent(const struct hs_producer *producer, uint32_t number)
 {
 	const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, number);
@@ -181,7 +181,7 @@ static bool is_spent(const struct hs_producer *producer, uint32_t number)
 	return memcmp(&now, &producer->delta.base[number], sizeof now) == 0;
 }
 
-/* As memory in use is in the peak's profile, the row has to be. */
+/* Whether something of a row was in use at the peak: the peak's profile needs the row. */
 static bool is_of_peak(const struct hs_producer *producer, uint32_t number)
 {
 	const struct hs_peak *peak = &producer->tracker.peak;
@@ -200,13 +200,13 @@ static void drop(struct hs_producer *producer, uint32_t number)
 
 	for (int i = 0; i < 2; i++) {
 		delta->dropped[row->key.heap][i] += allocated[i];
-		/* The difference is small; what it is of need not fit. */
+		/* The difference is small, though what it is made of may not fit 64 bits. */
 		delta->carry[i] +=
 			(int64_t)((uint64_t)allocated[i] -
 				  (uint64_t)delta->base[number].values[i] * HS_WEIGHT_ONE);
 	}
 	delta->base[number] = (struct hs_shown){{0}};
-	hs_tables_let_row_go(producer, number);
+	hs_tables_release_row(producer, number);
 	hs_heap_tracker_drop(&producer->tracker, number);
 }
 
@@ -216,7 +216,7 @@ void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *co
 	struct hs_pauses pauses = {.pause = pause, .context = pause_context};
 	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
 
-	/* The lowest last: until the tables are trimmed, numbers are given out from there. */
+	/* The lowest last: numbers dropped last are given out first, until the next trim. */
 	for (uint32_t i = count; i-- > 0;) {
 		if (hs_heap_tracker_has_row(&producer->tracker, i) && is_spent(producer, i) &&
 		    !is_of_peak(producer, i))

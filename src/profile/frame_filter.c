@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames that are not shown.  Runs on the producer. */
+/* Frames that are hidden.  See frame_filter.h. */
 #include "profile/frame_filter.h"
 
 #include "base/arena.h"
@@ -8,13 +8,13 @@
 #include "profile/books.h"
 #include "profile/symbol_filter.h"
 
-/* Symbols that are not used for so many records are let go. */
+/* Symbols that were not used for so many records are freed. */
 #define TAKES_PER_ROUND 4096
 
-/* What makes rows different: their stack and labels. */
+/* Rows with equal stack and labels are one. */
 struct row_key {
 	uint64_t size;
-	uint64_t thread; /* where its text is: equal ones share it */
+	uint64_t thread; /* the address of the text: equal texts share it */
 	uint64_t heap;   /* likewise */
 	uint64_t labels; /* likewise */
 	uint32_t callsite;
@@ -28,7 +28,7 @@ static const char *path_of(const struct hs_frame_filter *filter, uint32_t id)
 	return mapping != NULL ? mapping->path : hs_jit_frames_path(id);
 }
 
-/* By all that is known of a location now. */
+/* Whether a location is hidden by what is known of it now. */
 static bool is_hidden(const struct hs_producer *producer, const struct hs_location *location)
 {
 	const struct hs_frame_filter *filter = &producer->filter;
@@ -51,7 +51,7 @@ static bool is_hidden(const struct hs_producer *producer, const struct hs_locati
 		       prefixes, hs_hint_names_path(producer->hint_names, location->address));
 }
 
-/* As is_hidden(), with a name read for it.  One for which there is no memory is hidden. */
+/* The same, after reading its symbol.  Hidden if there is no memory for the name. */
 static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location *location)
 {
 	const struct hs_mapping *mapping =
@@ -64,7 +64,7 @@ static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location
 	return location->system_name == NULL || is_hidden(producer, location);
 }
 
-/* The location stays for good, with its verdict: it will come again, and no stack holds it. */
+/* Keeps the location with its verdict for good: it will come again, and no stack holds it. */
 static void hide(struct hs_producer *producer, uint32_t number)
 {
 	hs_location_table_get(&producer->locations, number)->verdict = HS_VERDICT_HIDDEN;
@@ -99,7 +99,7 @@ void hs_frame_filter_took(struct hs_producer *producer)
 
 static void warn_of_nothing(struct hs_frame_filter *filter)
 {
-	/* A list that is not understood was told of at start-up. */
+	/* An empty prefix is of a list that makes no sense, which was reported at start-up. */
 	if (filter->warned || filter->shown != 0 || filter->hidden == 0 ||
 	    filter->prefixes[0] == ',')
 		return;
@@ -123,7 +123,7 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 			filter->shown--;
 			filter->late++;
 			found = true;
-			/* Before a pause, in which samples are taken. */
+			/* Before the pause, in which samples are taken. */
 			hs_stack_cache_empty(&producer->known_stacks);
 		}
 		hs_pauses_count(pauses);
@@ -133,12 +133,12 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 	return found;
 }
 
-static bool is_in_stacks_no_more(const struct hs_producer *producer, uint32_t location)
+static bool has_hidden_verdict(const struct hs_producer *producer, uint32_t location)
 {
 	return hs_location_table_get(&producer->locations, location)->verdict == HS_VERDICT_HIDDEN;
 }
 
-/* The stack without what is hidden.  stack: room for its locations. */
+/* The stack without hidden locations.  stack: room for its locations. */
 static uint32_t filtered_stack(struct hs_producer *producer, uint32_t callsite, uint32_t *stack)
 {
 	struct hs_frame_filter *filter = &producer->filter;
@@ -147,7 +147,7 @@ static uint32_t filtered_stack(struct hs_producer *producer, uint32_t callsite, 
 
 	for (uint32_t node = callsite; node != HS_CALLSITE_ROOT;) {
 		const struct hs_callsite *site = hs_callsite_trie_get(&producer->trie, node);
-		bool hidden = is_in_stacks_no_more(producer, site->location);
+		bool hidden = has_hidden_verdict(producer, site->location);
 
 		stack[count++] = hidden ? filter->location : site->location;
 		any = any || hidden;
@@ -157,7 +157,7 @@ static uint32_t filtered_stack(struct hs_producer *producer, uint32_t callsite, 
 		return callsite;
 	while (count > 0 && result != HS_CALLSITE_NONE)
 		result = hs_callsite_trie_child(&producer->trie, result, stack[--count]);
-	/* Without memory nothing of the stack is shown. */
+	/* Without memory the whole stack is hidden. */
 	return result != HS_CALLSITE_NONE ? result : filter->callsite;
 }
 
@@ -175,8 +175,8 @@ static uint32_t deepest(const struct hs_producer *producer, const struct hs_view
 }
 
 /*
- * Add a row to the first `kept` ones, which have the keys, or to one of them; then its stack
- * is let go.
+ * Appends a row to the first `kept` rows, or merges it into one of them and releases its stack.
+ * keys: of those rows.  False: no memory.
  */
 static bool keep_row(struct hs_callsite_trie *trie, struct hs_interner *keys,
 		     struct hs_view_row *rows, uint32_t *kept, const struct hs_view_row *row)
@@ -203,7 +203,7 @@ static bool keep_row(struct hs_callsite_trie *trie, struct hs_interner *keys,
 	return true;
 }
 
-/* Take what is hidden out of a row's stack. */
+/* Replaces a row's stack by one without hidden locations. */
 static void filter_row(struct hs_producer *producer, struct hs_view_row *row, uint32_t *stack)
 {
 	uint32_t before = row->callsite;
@@ -237,7 +237,7 @@ bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows
 	for (uint32_t i = 0; i < *count; i++) {
 		struct hs_view_row row = rows[i];
 
-		rows[i].callsite = HS_CALLSITE_NONE; /* nobody's, in a pause */
+		rows[i].callsite = HS_CALLSITE_NONE; /* `row` holds it now */
 		if (done) {
 			filter_row(producer, &row, filter->stack);
 			done = keep_row(&producer->trie, &filter->keys, rows, &kept, &row);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The books: rows and live samples.  Runs on the producer. */
+/* The books: rows and live samples.  See heap_tracker.h. */
 #include "profile/heap_tracker.h"
 
 #include <string.h>
@@ -11,9 +11,10 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 
+/* Larger sizes are rounded down in the size label. */
 #define EXACT_SIZE_MAX 128
 
-/* No rows have numbers from here on; books of samples without a row do, one for each heap. */
+/* Row numbers from here on stand, in a book, for no row: one for each heap. */
 #define LOST_ROWS (UINT32_MAX - HS_HEAP_LIMIT)
 
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
@@ -50,7 +51,7 @@ void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_
 {
 	const struct hs_book *book = hs_live_set_book(slot);
 
-	/* Not for a book of no sample either. */
+	/* Nor if the book has no sample: row is 0 then. */
 	if (book->row - 1 < LOST_ROWS)
 		hs_heap_tracker_fetch_row(tracker, book->row - 1);
 }
@@ -86,8 +87,8 @@ static bool is_row(const struct hs_heap_tracker *tracker, uint32_t row,
 }
 
 /*
- * The row of a sample, which may be *row: that is what it is set to.  HS_INTERNER_NONE: the sample
- * has none, for want of memory.
+ * The row of a sample, which *row is a guess at, and is set to.  HS_INTERNER_NONE: there is no
+ * memory for one.
  */
 static uint32_t find_row(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			 uint32_t *row)
@@ -113,7 +114,7 @@ static uint32_t find_row(struct hs_heap_tracker *tracker, const struct hs_heap_e
 	return number;
 }
 
-/* Add a sample to its row, or to its heap's losses.  Returns the row's number for a book. */
+/* Adds a sample to its row, or to its heap's losses.  Returns the row number for its book. */
 static uint32_t add_to_row(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			   uint32_t *row)
 {
@@ -134,7 +135,7 @@ static void subtract(struct hs_totals *totals, uint64_t size, uint64_t weight)
 	totals->bytes -= (unsigned __int128)weight * size;
 }
 
-/* The sample of a book is gone. */
+/* The sample of a book was freed. */
 static void close_book(struct hs_heap_tracker *tracker, struct hs_book *book)
 {
 	uint32_t row = book->row - 1, heap;
@@ -166,9 +167,9 @@ static void open_book(struct hs_heap_tracker *tracker, struct hs_book *book,
 	};
 }
 
-/* The free came first, or cannot come. */
-static void add_and_take_off(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
-			     uint32_t *row)
+/* The sample's free has been applied already, or cannot come. */
+static void add_freed(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
+		      uint32_t *row)
 {
 	uint32_t number = add_to_row(tracker, event, row);
 
@@ -183,7 +184,7 @@ static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_he
 
 	if (event->slot >= hs_live_set_capacity() ||
 	    hs_live_set_generation(event->slot) != event->generation) {
-		add_and_take_off(tracker, event, row);
+		add_freed(tracker, event, row);
 		return;
 	}
 	book = hs_live_set_book(event->slot);

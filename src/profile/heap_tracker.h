@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The books themselves: totals per row, and the sample of each slot of the live set.  Called in the
- * order of the events' numbers; later for an event that was given up and came after all.
+ * The books proper: totals per row, and for each slot of the live set the sample that is in it.
+ * Called in the order of the events' numbers, or later for an event whose number was given up.
  *
- * A slot goes back to the live set only here, when its free is applied.  So if a sample arrives and
- * its slot has another generation already, its free came first: it is added and taken off at once.
+ * A slot goes back to the live set only here, when its free is applied.  So a sample that arrives
+ * when its slot has another generation was freed before: it is added as allocated and freed.
  *
- * Threads: the producer.  Memory: the arena; the books of the slots are the live set's.
+ * Called on: the producer.  Allocates: from the arena; the books of slots are the live set's.
  */
 #ifndef HS_PROFILE_HEAP_TRACKER_H
 #define HS_PROFILE_HEAP_TRACKER_H
@@ -24,7 +24,7 @@ struct hs_row_key {
 	uint32_t thread;
 	uint32_t heap;
 	uint32_t labels; /* of sample/labels.h */
-	uint32_t unused; /* 0; fills up the key */
+	uint32_t unused; /* 0, in place of padding: keys are compared by their bytes */
 };
 
 struct hs_row {
@@ -35,33 +35,34 @@ struct hs_row {
 struct hs_heap_tracker {
 	struct hs_interner rows;
 	bool label_sizes;
-	uint32_t lost_callsite; /* the stack of [lost] rows; in an event: no memory for one */
+	uint32_t lost_callsite; /* the stack of [lost] rows, and of events without memory for one */
 	struct hs_totals in_use[HS_HEAP_LIMIT]; /* of each heap */
-	/* Of that: of samples that have no row, for want of memory. */
+	/* The part of it that is of samples without a row, for want of memory. */
 	struct hs_totals lost_in_use[HS_HEAP_LIMIT];
 	struct hs_totals lost_at_peak[HS_HEAP_LIMIT]; /* if keeps_peak */
 	bool keeps_peak;
 	struct hs_peak peak; /* if keeps_peak */
 };
 
-/* Makes all books empty.  Returns 0 or -ENOMEM. */
+/* Makes empty books, those of the slots too.  Returns 0 or -ENOMEM. */
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 
 /*
- * Adds a sample.  If there is no memory for its row or stack, it is added to its heap's losses,
- * counted as lost_memory, and taken off those when it is freed.  *row: a guess at the sample's row,
- * any number; on return its row, if it has one.
+ * Applies an allocation.  A sample for whose row or stack there is no memory is added to its heap's
+ * losses (counted: lost_memory); it too is in use until its free.
+ * row: a guess at the number of the sample's row, which may be any number; set to its row if it has
+ * one.
  */
 void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			       uint32_t *row);
 
-/* Takes off exactly what was added, and gives the slot back to the live set. */
+/* Applies a free: subtracts exactly what was added, and gives the slot back to the live set. */
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap_event *event);
 
 /*
- * Prefetch what an event to come will need, for books larger than the processor's caches: the row
- * of a slot's sample, whose book must be there already; the row of a number, which may be any.
+ * Prefetch what an event to come will need: the row of the sample in a slot, whose book must be in
+ * the caches by then; the row of a number, which may be any number.
  */
 void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot);
 void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row);
@@ -80,10 +81,10 @@ uint64_t hs_heap_tracker_size_bucket(uint64_t size);
 void hs_row_round(const struct hs_row_key *key, const struct hs_row_totals *totals,
 		  int64_t values[HS_VIEW_VALUES]);
 
-/* Removes a row of which nothing is in use; its number is given out again. */
+/* Drops a row of which nothing is in use; its number is given out again. */
 void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row);
 
-/* The rows' numbers are below; those that were dropped among them. */
+/* The numbers of all rows, and perhaps of dropped ones, are below this. */
 static inline uint32_t hs_heap_tracker_row_count(const struct hs_heap_tracker *tracker)
 {
 	return tracker->rows.count;

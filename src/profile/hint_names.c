@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names by hints that came late.  Runs on the producer, while it makes a snapshot. */
+/* Names by hints that came late.  See hint_names.h. */
 #include "profile/hint_names.h"
 
 #include <stdbool.h>
@@ -10,11 +10,11 @@
 #include "profile/names.h"
 
 struct hs_hint_names {
-	struct hs_mapping_store store; /* of the hints: its ids are not the table's */
+	struct hs_mapping_store store; /* of the hints; its ids are not the mapping table's */
 	struct hs_map_hints *hints;
 	struct hs_names names;
-	uint64_t generation; /* of the hints, with the profile before */
-	bool is_changed;     /* since then */
+	uint64_t generation; /* of the hints, for the last profile */
+	bool is_changed;     /* the hints have changed from one profile to the next */
 };
 
 struct hs_hint_names *hs_hint_names_create(const char *setting)
@@ -29,7 +29,7 @@ struct hs_hint_names *hs_hint_names_create(const char *setting)
 		hs_hint_names_destroy(hint_names);
 		return NULL;
 	}
-	/* A file may be written later. */
+	/* Not yet from a file, which may be written later. */
 	if (setting[0] != '@')
 		hs_hint_names_follow(hint_names);
 	return hint_names;
@@ -55,7 +55,7 @@ void hs_hint_names_follow(struct hs_hint_names *hint_names)
 	hint_names->generation = generation;
 }
 
-/* The name of an offset gives way to what another hint says. */
+/* Removes names that are only an offset: the hint that they were made by may be another now. */
 static void forget_offsets(const struct hs_location_table *locations, const uint32_t *ids,
 			   uint32_t count)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From frames to a node of the trie.  Runs on the producer. */
+/* From frames to a node of the trie.  See intern_stack.h. */
 #include "profile/intern_stack.h"
 
 #include "profile/books.h"
 
-/* jit: NULL: no frame is of generated code. */
+/* jit: NULL if no frame of the stack can be of generated code. */
 static uint32_t code_of(struct hs_jit_frames *jit, struct hs_frame *frame)
 {
 	return jit != NULL ? hs_jit_frames_code(jit, frame) : 0;
 }
 
-/* As the trie hashes a node. */
+/* The same hash as the trie's for a node. */
 static struct hs_stack_hash add_to_hash(struct hs_stack_hash hash, struct hs_frame frame,
 					uint32_t code)
 {
@@ -32,7 +32,7 @@ static struct hs_stack_hash hash_stack(struct hs_jit_frames *jit, const struct h
 	return hash;
 }
 
-/* The child of a node for a frame; without memory the node is settled. */
+/* The child of a node for a frame.  Without memory for it the node is settled. */
 static uint32_t intern_frame(struct hs_producer *producer, uint32_t node, struct hs_frame frame,
 			     uint32_t code)
 {
@@ -94,12 +94,12 @@ void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *rec
 	struct hs_expected_stack *expected = expected_at(producer, place);
 
 	*expected = (struct hs_expected_stack){0};
-	/* Generated code is looked up in the record's turn, not ahead of it. */
+	/* With generated code the hash waits for the record's turn: compilers are asked then. */
 	if (jit == NULL || !hs_jit_frames_may_be_in(jit, record->frames, record->frame_count)) {
 		expected->number = record->sequence;
 		expected->hash = hash_stack(NULL, record->frames, record->frame_count);
 	}
-	/* The same stack as before is in the caches already. */
+	/* The same stack again: it is in the caches already. */
 	if (expected->hash.first == before->hash.first)
 		return;
 	if (expected->number != 0)
@@ -108,7 +108,7 @@ void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *rec
 		hs_stack_cache_fetch_node(&producer->known_stacks, &producer->trie, before->hash);
 }
 
-/* NULL: the record's stack was not looked at ahead.  A number is one record's only. */
+/* NULL: no hash is known for the record of this number, which is only one. */
 static const struct hs_expected_stack *find_expected(struct hs_producer *producer, uint64_t number)
 {
 	for (uint32_t i = 0; i < HS_EXPECTED_STACKS; i++) {

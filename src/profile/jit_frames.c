@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frames in generated code.  Runs on the producer. */
+/* Frames in generated code.  See jit_frames.h. */
 #include "profile/jit_frames.h"
 
 #include <stddef.h>
@@ -13,10 +13,10 @@
 #include "symbolize/gdb_jit.h"
 #include "symbolize/perf_map.h"
 
-/* Read of a perf map at a time: some 4,000 lines, which take up to ten milliseconds. */
+/* How much of a perf map is read at a time: some 4,000 lines, which take up to 10 ms. */
 #define READ_BYTES ((uint64_t)256 << 10)
 
-/* How long objects are searched for descriptors at a time; a large one alone may take more. */
+/* How long objects are searched for descriptors at a time; a single large one may take longer. */
 #define SEARCH_NS 5000000u
 
 struct hs_jit_frames {
@@ -25,7 +25,7 @@ struct hs_jit_frames {
 	struct hs_jit_map map;
 	struct hs_perf_map perf_map;
 	struct hs_gdb_jit gdb;
-	bool is_read;      /* all that there was when this batch of records began */
+	bool is_read;      /* in this batch of records, and there was no more */
 	uint32_t searched; /* mappings below this id were searched for a descriptor */
 };
 
@@ -75,8 +75,8 @@ static bool may_have_descriptor(const struct hs_mapping *mapping)
 }
 
 /*
- * Whether an object has been searched already: its code may be mapped in several pieces.  Where it
- * has been loaded twice there are two descriptors, if it has one.
+ * Whether a mapping's object was searched before, by another mapping: its code may be mapped in
+ * several pieces.  An object that is loaded twice has two descriptors, if it has any.
  */
 static bool was_searched(const struct hs_jit_frames *jit, uint32_t id)
 {
@@ -93,9 +93,9 @@ static bool was_searched(const struct hs_jit_frames *jit, uint32_t id)
 }
 
 /*
- * Look for descriptors in the objects that have come since, each once, by their symbol
- * tables: asking the loader would mean to take its lock, or to ask on a program's thread
- * after each dlopen(), and it does not know what an object does not export.
+ * Searches objects that are new for descriptors, each once, by their symbol tables.  The loader is
+ * not asked: that would take its lock, or have to be done on a program's thread after each
+ * dlopen(), and it does not know what an object does not export.
  */
 static void find_descriptors(struct hs_jit_frames *jit)
 {
@@ -116,7 +116,7 @@ static void find_descriptors(struct hs_jit_frames *jit)
 	} while (jit->searched < count && hs_sys_monotonic_ns() < end_ns);
 }
 
-/* Returns whether there is more to read.  at_once: whatever it takes, for a profile. */
+/* Whether there is more to read.  at_once: of the GDB interface all is read, for a profile. */
 static bool read_sources(struct hs_jit_frames *jit, bool at_once)
 {
 	bool more = false;
@@ -183,7 +183,7 @@ static uint32_t code_of(const struct hs_location *location)
 	return location->code != 0 ? location->code : location->later_code;
 }
 
-/* Returns whether the code of a location is known now. */
+/* Looks a location's code up if need be.  Whether it is known. */
 static bool find_code(struct hs_jit_frames *jit, struct hs_location *location)
 {
 	uint32_t object;

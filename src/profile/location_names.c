@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names from everywhere.  Runs on the producer, while it makes a snapshot. */
+/* Names from all sources.  See location_names.h. */
 #include "profile/location_names.h"
 
 #include "profile/books.h"

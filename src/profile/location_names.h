@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names locations, by all sources: map hints that came late, what JIT compilers tell, symbol
- * tables.  Threads: the producer, while it makes a snapshot.  Blocks: reads files.
+ * Gives locations their names from all sources: map hints that came late, what compilers have told
+ * of generated code, symbol tables.
+ *
+ * Called on: the producer, while it makes a snapshot.  Allocates: from the arena.  Blocks: reads
+ * files.
  */
 #ifndef HS_PROFILE_LOCATION_NAMES_H
 #define HS_PROFILE_LOCATION_NAMES_H
@@ -10,7 +13,7 @@
 #include "maps/mapping_table.h"
 #include "profile/producer.h"
 
-/* Name the count (at least 1) locations in ids, which are of one mapping and in ascending order. */
+/* ids: of locations of one mapping, in ascending order of their addresses.  count: at least 1. */
 void hs_location_names_fill(struct hs_producer *producer, const struct hs_mapping_table *table,
 			    const uint32_t *ids, uint32_t count, struct hs_pauses *pauses);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Merge sort of locations, from the bottom up.  Runs on the producer. */
+/* Merge sort of locations, bottom-up.  See location_sort.h. */
 #include "profile/location_sort.h"
 
 #include <stddef.h>
@@ -21,7 +21,7 @@ uint32_t hs_location_mapping(const struct hs_mapping_table *table,
 	return HS_MAPPING_NONE;
 }
 
-/* Main binaries before all others; HS_MAPPING_NONE is the highest id. */
+/* Main binaries come before all others; HS_MAPPING_NONE, the highest id, comes last. */
 static uint64_t rank(const struct sort *sort, const struct hs_location *location)
 {
 	uint32_t id = hs_location_mapping(sort->table, location);
@@ -44,7 +44,7 @@ static bool is_after(const struct sort *sort, uint32_t a, uint32_t b)
 	return a > b;
 }
 
-/* Merge from[0, middle) and from[middle, end) into to. */
+/* Merges from[0, middle) and from[middle, end) into to. */
 static void merge(const struct sort *sort, const uint32_t *from, uint32_t *to, uint32_t middle,
 		  uint32_t end)
 {

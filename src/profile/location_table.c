@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Locations.  Runs on the producer. */
+/* Locations.  See location_table.h. */
 #include "profile/location_table.h"
 
 #include <stddef.h>

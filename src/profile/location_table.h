@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Locations: the distinct (mapping, address, code) of all frames that are in stacks, numbered
- * from 0.  One that nobody holds any more goes, with its name, and its number is given out
- * again.
+ * Locations: the distinct (mapping, address, code) of all frames in stacks, numbered from 0.
+ * Without holders one is removed with its name, and its number is given out again.
  *
- * Threads: the producer.  Memory: the arena.
+ * Called on: the producer.  Allocates: from the arena.
  */
 #ifndef HS_PROFILE_LOCATION_TABLE_H
 #define HS_PROFILE_LOCATION_TABLE_H
@@ -15,23 +14,23 @@
 
 #define HS_LOCATION_NONE HS_INTERNER_NONE
 
-/* Mappings made up for generated code that is in none: where it is known from. */
+/* Made-up mappings for generated code that is in none, by the source that tells of it. */
 #define HS_MAPPING_JIT_PERF_MAP (HS_MAPPING_NONE - 2)
 #define HS_MAPPING_JIT_GDB (HS_MAPPING_NONE - 3)
 
-/* Of profile/frame_filter.h. */
+/* Whether a location is shown, as profile/frame_filter.h has decided. */
 enum hs_verdict { HS_VERDICT_NONE, HS_VERDICT_SHOWN, HS_VERDICT_HIDDEN };
 
 struct hs_location {
 	uint64_t address;        /* call site; of a pseudo frame: enum hs_pseudo_frame */
 	uint32_t mapping;        /* HS_MAPPING_NONE: pseudo frame */
 	uint32_t code;           /* of generated code: see profile/jit_frames.h; else 0 */
-	enum hs_verdict verdict; /* beside the key: known stacks are compared by both */
-	uint32_t holders;        /* nodes of callsite_trie.h, and a verdict that is to stay */
+	enum hs_verdict verdict; /* of profile/frame_filter.h.  The key ends before it */
+	uint32_t holders;        /* nodes of callsite_trie.h, and a verdict that is kept */
 	const char *name;        /* NULL: not named yet */
 	const char *system_name; /* linkage name; NULL: as name, or not known by a symbol */
-	struct hs_shared_name *held_name; /* where these are; NULL: they are not the location's */
-	uint32_t later_code;              /* known after the frame was met; not part of the key */
+	struct hs_shared_name *held_name; /* what has both names; NULL: something that lasts */
+	uint32_t later_code; /* code that became known only later: not part of the key */
 };
 
 struct hs_location_table {
@@ -41,7 +40,7 @@ struct hs_location_table {
 int hs_location_table_init(struct hs_location_table *table);
 void hs_location_table_fini(struct hs_location_table *table);
 
-/* What a location has of a frame: all code of which nothing is known is one. */
+/* The frame that a location is made of: all frames of which nothing is known are one. */
 static inline struct hs_frame hs_location_frame(struct hs_frame frame)
 {
 	if (frame.mapping == HS_MAPPING_UNKNOWN ||
@@ -51,8 +50,8 @@ static inline struct hs_frame hs_location_frame(struct hs_frame frame)
 }
 
 /*
- * The location of a frame, or HS_LOCATION_NONE when out of memory.  A new one is held by
- * nobody yet, and stays until somebody has held it, or it is settled.
+ * The location of a frame, added if need be.  A new one has no holders; it stays until the last
+ * holder releases it, or it is settled.  HS_LOCATION_NONE: out of memory.
  */
 uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame,
 				  uint32_t code);
@@ -60,17 +59,17 @@ uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_fra
 void hs_location_table_hold(struct hs_location_table *table, uint32_t location);
 void hs_location_table_release(struct hs_location_table *table, uint32_t location);
 
-/* Let the location go if nobody holds it. */
+/* Removes a location without holders. */
 void hs_location_table_settle(struct hs_location_table *table, uint32_t location);
 
 /*
- * Give a location a name, in place of the one it has: a shared one, which it holds then
- * (NULL: none), or one that outlives it.
+ * Replaces a location's name: by a shared one, which it then holds (NULL: by none), or by one that
+ * outlives the location.
  */
 void hs_location_set_name(struct hs_location *location, struct hs_shared_name *name);
 void hs_location_set_lasting_name(struct hs_location *location, const char *name);
 
-/* Valid until the next intern. */
+/* Valid until the next hs_location_table_intern(). */
 static inline struct hs_location *hs_location_table_get(const struct hs_location_table *table,
 							uint32_t location)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of locations.  Runs on the producer. */
+/* Names of locations by symbol tables.  See names.h. */
 #include "profile/names.h"
 
 #include <errno.h>
@@ -37,8 +37,8 @@ static struct hs_object object_of(const struct hs_mapping *mapping)
 }
 
 /*
- * The symbols of an object that is known; *out stays NULL where there are none to be had.  pauses:
- * NULL, none.
+ * Reads the symbols of an object in names->objects; *out stays NULL if there are none.  pauses:
+ * NULL: none.
  */
 static void load(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
 		 const struct hs_wanted *wanted, struct hs_pauses *pauses, struct hs_symbols **out)
@@ -60,7 +60,7 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 					: hs_elf_file_is_shortage(result);
 }
 
-/* names->filling, for the names of the locations in ids. */
+/* Reads names->filling: the symbols that contain the locations in ids. */
 static void load_wanted(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
 			const struct hs_location_table *locations, const uint32_t *ids,
 			uint32_t count, struct hs_pauses *pauses)
@@ -108,7 +108,7 @@ static uint64_t debug_version(const struct hs_names_object *object,
 	return hs_debug_file_version(&key);
 }
 
-/* Best effort: without memory for the note a debug file that comes later is not seen. */
+/* Best effort: without memory for debug_key a debug file that comes later is not noticed. */
 static void note_object(struct hs_names_object *object, const struct hs_symbols *symbols,
 			const struct hs_mapping *mapping)
 {
@@ -124,8 +124,8 @@ static void note_object(struct hs_names_object *object, const struct hs_symbols 
 }
 
 /*
- * "FILE+0xADDRESS", as the object's own tables count; of memory without a file, the offset.
- * symbols: NULL, there are none.
+ * Names a location "FILE+0xADDRESS", with the address of the object's own tables; in memory without
+ * a file, with the offset.  symbols: NULL: there are none.
  */
 static void name_by_offset(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
 			   struct hs_location *location)
@@ -154,8 +154,8 @@ static void name_by_offset(const struct hs_symbols *symbols, const struct hs_map
 }
 
 /*
- * Name a location by the symbol that contains it.  Returns whether there is one.  *last: the
- * name given before, for locations of one function follow one another; held.
+ * Names a location by the symbol that contains it.  Whether there is one.  *last: the name given
+ * before, held; locations of one function follow one another, and share it.
  */
 static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
 			   struct hs_location *location, struct hs_shared_name **last)
@@ -174,7 +174,7 @@ static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_map
 	return true;
 }
 
-static void let_go(struct hs_names *names, struct hs_names_object *object)
+static void free_kept(struct hs_names *names, struct hs_names_object *object)
 {
 	if (object->kept == NULL)
 		return;
@@ -183,7 +183,7 @@ static void let_go(struct hs_names *names, struct hs_names_object *object)
 	object->kept = NULL;
 }
 
-/* Let go of those not used for longest, but never of `last`, until there is not too much. */
+/* Frees the kept symbols that were not used for longest, but not those of `last`. */
 static void bound_kept(struct hs_names *names, struct hs_names_object *last)
 {
 	while (names->kept_bytes > names->kept_most) {
@@ -198,10 +198,11 @@ static void bound_kept(struct hs_names *names, struct hs_names_object *last)
 		}
 		if (oldest == NULL)
 			return;
-		let_go(names, oldest);
+		free_kept(names, oldest);
 	}
 }
 
+/* Has the object's symbols in memory, reading them if need be.  Whether there are any. */
 static bool keep(struct hs_names *names, struct hs_names_object *object,
 		 const struct hs_mapping *mapping, uint32_t id)
 {
@@ -236,12 +237,12 @@ void hs_names_end_round(struct hs_names *names)
 {
 	for (uint32_t i = 0; i < names->count; i++) {
 		if (names->objects[i].used <= names->round)
-			let_go(names, &names->objects[i]);
+			free_kept(names, &names->objects[i]);
 	}
 	names->round = names->uses;
 }
 
-/* Whether there is a location without a name, or (later) one that a symbol may name yet. */
+/* Whether a location has no name, or (later) one that a symbol may still replace. */
 static bool any_to_name(const struct hs_location_table *locations, const uint32_t *ids,
 			uint32_t count, bool later)
 {
@@ -292,13 +293,13 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 		return;
 	}
 	if (object->is_partial) {
-		/* For hs_names_find() too: it reads the object anew. */
+		/* hs_names_find() is to read the object again too. */
 		object->missing = false;
-		let_go(names, object);
+		free_kept(names, object);
 	}
 	if (!is_worth_reading(object, mapping, locations, ids, count))
 		return;
-	let_go(names, object); /* it may have more names by now */
+	free_kept(names, object); /* the object may have more names by now */
 	load_wanted(names, mapping, id, locations, ids, count, pauses);
 	symbols = names->filling;
 	if (symbols != NULL)

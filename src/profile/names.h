@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gives locations their names, a mapping at a time while a snapshot is made, or one by one
- * where a name is needed at once.
- * Threads: the producer.  Memory: the arena.  Blocks: reads files.
+ * Names of locations by symbol tables: of all locations of a mapping, while a snapshot is made, or
+ * of one when its name is needed at once.
+ *
+ * Called on: the producer.  Allocates: from the arena.  Blocks: reads files.
  */
 #ifndef HS_PROFILE_NAMES_H
 #define HS_PROFILE_NAMES_H
@@ -17,56 +18,57 @@
 #include "symbolize/debug_file.h"
 #include "symbolize/symbols.h"
 
-/* What is known of an object whose names were asked for. */
+/* What is known of the object of a mapping whose names were asked for. */
 struct hs_names_object {
-	struct hs_debug_key *debug_key; /* NULL: not read yet, or not to be had */
+	struct hs_debug_key *debug_key; /* NULL: not read yet, or no memory for it */
 	uint64_t debug_version;         /* of the debug file, when it was read */
-	struct hs_symbols *kept; /* by hs_names_find(); NULL: none */
-	uint64_t used;           /* which use of hs_names_find() was the last */
+	struct hs_symbols *kept;        /* for hs_names_find(); NULL: none are kept */
+	uint64_t used;                  /* hs_names.uses when they were last used */
 	bool has_dwarf;
-	bool hopeless;   /* not to be read again */
-	bool missing;    /* hs_names_find() found nothing to read */
-	bool is_partial; /* for want of memory or descriptors: worth another reading */
+	bool hopeless;   /* it cannot be read, and is not tried again */
+	bool missing;    /* hs_names_find() could not read it */
+	bool is_partial; /* memory or descriptors were short: worth another reading */
 };
 
-/* By mapping id. */
 struct hs_names {
-	struct hs_names_object *objects;
+	struct hs_names_object *objects; /* by mapping id */
 	uint32_t count;
-	uint64_t uses;  /* of hs_names_find() */
-	uint64_t round; /* those before this one are of earlier rounds */
+	uint64_t uses;  /* times that hs_names_find() has used symbols */
+	uint64_t round; /* `uses` when the present round began */
 	size_t kept_bytes;
 	size_t kept_most;
-	struct hs_shared_name *last; /* given by a symbol; held; NULL: none */
-	/* What hs_names_fill() is at; NULL: nothing. */
+	struct hs_shared_name *last; /* the name last given by a symbol, held; or NULL */
+
+	/* Of hs_names_fill() under way; NULL: none is. */
 	struct hs_symbols *filling;
-	uint64_t *wanted; /* addresses, for these */
+	uint64_t *wanted; /* the addresses that it is for */
 };
 
 /*
- * Name those of the count locations in ids that have no name; all are of mapping id, and in
- * the order of their addresses.  Those that no symbol contained get a name of one when a debug
- * file has appeared or changed since, or memory or descriptors were short.  Reads the object's
- * symbol tables only if there is something to name.  Equal names next to each other share
- * their text.  A location stays unnamed when the arena is used up.
+ * Names those of the count locations in ids that have no name.  All are of mapping id, in the order
+ * of their addresses.  A location that no symbol contains is named by its offset; it gets a
+ * symbol's name later if a debug file has appeared or changed, or if memory or descriptors were
+ * short.  Reads the object's symbol tables only if there is something to name.  Equal names next to
+ * each other share their text.  If the arena is used up a location stays unnamed.
  */
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
 		   uint32_t id, struct hs_pauses *pauses);
 
 /*
- * In a child of a fork that came in a pause of hs_names_fill(): close what that has open, in the
- * fork; later, by the child's producer, give back what it has.
+ * In a forked child, if the parent was in a pause of hs_names_fill(): closes the files that are
+ * open, in the fork handler; frees the memory, later, on the child's producer.
  */
 void hs_names_after_fork(struct hs_names *names);
 void hs_names_end_fill(struct hs_names *names);
 
 /*
- * Name one location, which is of mapping id, now and by its symbol only.  Returns whether a
- * symbol contains it; without memory for the name it has none nevertheless.  The object's
- * symbols stay in memory: at most so many bytes of them, but those used last in any case,
- * and until a round ends in which they were not used, or a profile reads them again.  What
- * memory or descriptors were short for is not tried again before hs_names_fill().
+ * Names one location, of mapping id, by its symbol only.  Whether a symbol contains it; even then
+ * there may be no memory for the name.
+ *
+ * The object's symbols are kept: at most most_bytes of all objects, but in any case those used
+ * last.  They are freed at the end of a round in which they were not used, and when a profile reads
+ * them again.  If memory or descriptors were short they are not read again before hs_names_fill().
  */
 bool hs_names_find(struct hs_names *names, struct hs_location *location,
 		   const struct hs_mapping *mapping, uint32_t id);

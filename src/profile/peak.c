@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The highest memory in use.  Runs on the producer. */
+/* The books at the peak.  See peak.h. */
 #include "profile/peak.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ void hs_peak_fini(struct hs_peak *peak)
 	*peak = (struct hs_peak){0};
 }
 
-/* Make an array of `from` elements one of `to`, the new ones zero.  Whether there was memory. */
+/* Makes *array, a pointer to `from` elements, one to `to`; new ones are zero.  False: no memory. */
 static bool grow(void *array, size_t element, uint32_t from, uint32_t to)
 {
 	void *old, *larger;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The books' front: makes them, and takes records.  Runs on the producer. */
+/* Makes the books, and takes records.  See producer.h. */
 #include "profile/producer.h"
 
 #include "base/arena.h"
@@ -12,7 +12,7 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 
-/* A stack of its own that stays for good. */
+/* Makes a stack of one pseudo frame, which is kept for good. */
 static uint32_t keep_pseudo(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
 {
 	uint32_t callsite = hs_intern_pseudo_stack(producer, pseudo);
@@ -40,7 +40,7 @@ static int init_tables(struct hs_producer *producer, unsigned labels)
 	return error;
 }
 
-/* All of it may be zero yet. */
+/* Parts that were not made yet are all zero. */
 static void destroy(struct hs_producer *producer)
 {
 	hs_commit_order_fini(&producer->order);
@@ -68,7 +68,7 @@ struct hs_producer *hs_producer_create(unsigned labels)
 	}
 	producer->labels = labels;
 	producer->epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
-	/* The tables' first capacity is not used up. */
+	/* Cannot fail: the tables have room for this. */
 	producer->tracker.lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
 	return producer;
 }
@@ -128,7 +128,7 @@ static void fill_labels(struct hs_producer *producer, const struct hs_unwound *r
 
 static uint64_t weight_of(struct hs_producer *producer, const struct hs_unwound *record)
 {
-	/* Few intervals are in use at a time: that of each heap, and the one before it. */
+	/* Few intervals are in use at a time: each heap's, and the one that it had before. */
 	uint64_t hash = record->interval_bytes * HS_HASH_FACTOR;
 	struct hs_weigher *weigher = &producer->weighers[hash >> 32 & (HS_PRODUCER_WEIGHERS - 1)];
 
@@ -160,9 +160,9 @@ static void take_allocation(struct hs_producer *producer, const struct hs_unwoun
 		event.callsite = hs_intern_stack(producer, record);
 	else
 		event.callsite = hs_intern_pseudo_stack(producer, HS_PSEUDO_UNKNOWN);
-	/* Meanwhile the stack's node may be on its way. */
+	/* Computed here, while the stack's node may be on its way into the cache. */
 	event.weight = weight_of(producer, record);
-	/* Not a locked addition: after one nothing is loaded ahead of its turn. */
+	/* Without lock prefix, after which the processor would not load ahead. */
 	hs_count_unshared(&hs_heaps[record->heap].sampled_bytes, record->size);
 	if (event.callsite == HS_CALLSITE_NONE)
 		event.callsite = producer->tracker.lost_callsite;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes frees that the journal has.  Runs on the producer. */
+/* Takes frees from the journal.  See books.h.  Runs on the producer. */
 #include "profile/books.h"
 #include "sample/free_journal.h"
 #include "sample/live_set.h"
 
-/* How far ahead the journal is looked at, for what its frees will need. */
+/* So many numbers ahead it is looked up what their frees will need, and that is prefetched. */
 #define FETCHED_AHEAD 32u
 
-/* Commits a free of the journal, in its turn or late. */
+/* Applies an entry of the journal, in its turn or late. */
 static void apply_journaled(struct hs_producer *producer, const struct hs_journaled *journaled)
 {
 	uint32_t slot = journaled->slot;
@@ -22,8 +22,10 @@ static void apply_journaled(struct hs_producer *producer, const struct hs_journa
 }
 
 /*
- * Prefetches slot, book and row of the journal's next frees, one after the other, since each is
- * found by the one before.  Each number is looked at once, after it was given out.
+ * Prefetches what frees after `number` will need: FETCHED_AHEAD numbers ahead their slots and
+ * books, and half as far ahead, when those have arrived, their rows.  Each number is looked up once
+ * for either (slots_fetched, rows_fetched), and not before it is given out, for only then can it
+ * have an entry.
  */
 static void fetch_journaled(struct hs_producer *producer, uint64_t number)
 {

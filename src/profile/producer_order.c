@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Takes frees, and commits events in the order of their numbers.  Runs on the producer. */
+/*
+ * Takes frees, and commits events in the order of their numbers.  See producer.h.  Runs on the
+ * producer.
+ */
 #include "base/alone.h"
 #include "base/stats.h"
 #include "profile/books.h"
@@ -9,10 +12,10 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 
-/* So many frees of the journal are committed in one go. */
+/* The most frees of the journal that are committed at a time. */
 #define JOURNALED_AT_ONCE 8192u
 
-/* So many numbers are looked at for one in the journal that waits. */
+/* How many numbers ahead hs_producer_commit() looks for an entry of the journal that waits. */
 #define JOURNAL_LOOK 1024u
 
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
@@ -35,11 +38,8 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 	producer->stream(&streamed);
 }
 
-/*
- * An event holds its stack and its thread's name until it is committed; a row made from it then
- * holds them.
- */
-static void let_go(struct hs_producer *producer, const struct hs_heap_event *event)
+/* Releases what an allocation holds on its way to the books: its stack and its thread's name. */
+static void release_held(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	if (event->kind != HS_EVENT_ALLOCATION || producer->stream != NULL)
 		return;
@@ -53,13 +53,15 @@ static void apply_allocation(struct hs_producer *producer, const struct hs_heap_
 
 	hs_heap_tracker_allocated(&producer->tracker, event,
 				  hs_callsite_trie_row(&producer->trie, event->callsite));
+	/* A new row takes over what the event holds. */
 	if (producer->tracker.rows.used == rows)
-		let_go(producer, event);
+		release_held(producer, event);
 }
 
 /*
- * Whether a number has been given out.  The counter is read only if the value read before does not
- * tell: every event writes its cache line.
+ * Whether a number has been given out.  Every event writes the cache line of the next number, so
+ * that is read only if the value read before is not enough.  Relaxed: whoever delivered the number
+ * has taken it before.
  */
 static bool is_number(struct hs_producer *producer, uint64_t number)
 {
@@ -81,7 +83,10 @@ static bool has_heap(const struct hs_heap_event *event)
 	       HS_HEAP_UNUSED;
 }
 
-/* Whether its heap is gone, or its epoch is over; a stream shows both events in any epoch. */
+/*
+ * Whether a sample is dropped: its heap is gone, or its epoch is over.  A stream has the latter all
+ * the same, because it will have the free.
+ */
 static bool is_stale(const struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	bool is_over = event->epoch != producer->epoch && producer->stream == NULL;
@@ -89,11 +94,11 @@ static bool is_stale(const struct hs_producer *producer, const struct hs_heap_ev
 	return event->kind == HS_EVENT_ALLOCATION && (is_over || !has_heap(event));
 }
 
-/* A stale sample: its slot stays in use until its free, if that can come. */
+/* The sample's slot stays in use until its free, or is given up if that cannot come. */
 static void drop_stale(struct hs_producer *producer, const struct hs_heap_event *event)
 {
 	hs_heap_add(event->heap, stale, 1);
-	let_go(producer, event);
+	release_held(producer, event);
 	if (!has_heap(event))
 		hs_producer_give_up_slot(event->slot, event->generation);
 }
@@ -117,7 +122,7 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 		apply_free(producer, event);
 }
 
-/* Limited, because the program may go on freeing while somebody waits for the producer. */
+/* Bounded, even if the program goes on freeing: somebody may wait for the producer. */
 static void commit_arrived(struct hs_producer *producer)
 {
 	struct hs_heap_event event;
@@ -129,7 +134,7 @@ static void commit_arrived(struct hs_producer *producer)
 	} while (journaled++ < JOURNALED_AT_ONCE && hs_producer_commit_journaled(producer));
 }
 
-/* An event with a number that has been given out.  False: there is no room for it. */
+/* An event arrives, whose number has been given out.  False: there is no room for it. */
 static bool arrive(struct hs_producer *producer, uint64_t number, const struct hs_heap_event *event)
 {
 	switch (hs_commit_order_put(&producer->order, number, event)) {
@@ -139,7 +144,7 @@ static bool arrive(struct hs_producer *producer, uint64_t number, const struct h
 		apply(producer, number, event);
 		break;
 	case HS_ARRIVAL_DUPLICATE:
-		let_go(producer, event);
+		release_held(producer, event);
 		break;
 	case HS_ARRIVAL_NO_ROOM:
 		return false;
@@ -147,7 +152,7 @@ static bool arrive(struct hs_producer *producer, uint64_t number, const struct h
 	return true;
 }
 
-/* A free that is due: there is room for it. */
+/* Takes a free that is due, for which the window always has room. */
 static void put_free(struct hs_producer *producer, uint32_t slot)
 {
 	const struct hs_heap_event event = {
@@ -189,7 +194,7 @@ static uint64_t first_journaled(struct hs_producer *producer, uint64_t to)
 	return hs_free_journal_first(producer->order.next, to);
 }
 
-/* In one piece: the count is in a cache line that each sample writes. */
+/* All at once: the count is in a cache line that each sample writes. */
 static void count_frees(struct hs_producer *producer)
 {
 	if (producer->uncounted > 0)
@@ -202,7 +207,7 @@ bool hs_producer_commit(struct hs_producer *producer)
 	commit_all(producer);
 	count_frees(producer);
 	hs_live_set_give_back();
-	/* If the next numbers were all given out, they come, or one of them is waiting here. */
+	/* If none of the next JOURNAL_LOOK numbers has an entry, they are still to come. */
 	return producer->order.waiting > 0 || producer->frees.count > 0 ||
 	       first_journaled(producer, producer->order.next + JOURNAL_LOOK) != 0;
 }
@@ -230,11 +235,11 @@ void hs_producer_put(struct hs_producer *producer, uint64_t number,
 		     const struct hs_heap_event *event)
 {
 	if (!is_number(producer, number)) {
-		/* No such number was given out: applied now, so that it makes no gap. */
+		/* At once: nothing waits for it, and it must not make a gap. */
 		apply(producer, number, event);
 		return;
 	}
-	/* Each round empties a part of the window; an empty one has room for any number. */
+	/* Each round empties a part of the window; an empty window has room for any number. */
 	while (!arrive(producer, number, event)) {
 		uint64_t first = first_waiting(producer);
 
@@ -252,9 +257,7 @@ static void take_free(struct hs_producer *producer, uint32_t slot)
 		put_free(producer, slot);
 }
 
-/*
- * Whether there are freed slots.  The rows of the next few are fetched, for all of them at once.
- */
+/* Whether there are freed slots.  Prefetches the rows of the next HS_FETCHED_FREES together. */
 static bool has_freed(struct hs_producer *producer)
 {
 	uint32_t *slots = producer->fetched, count = 0, slot;
@@ -283,7 +286,7 @@ uint32_t hs_producer_take_freed(struct hs_producer *producer)
 		hs_live_set_take_freed(&producer->freed);
 	for (count = 0; count < most && has_freed(producer); count++) {
 		take_free(producer, producer->fetched[producer->fetched_from++]);
-		/* In order at once: the window need not hold all frees since the last look. */
+		/* After each, so that the window need not span all frees since the last time. */
 		commit_all(producer);
 	}
 	hs_live_set_give_back();
@@ -313,11 +316,10 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 {
 	uint64_t first = first_waiting(producer), next = producer->order.next;
 
-	/*
-	 * If nothing waits, no number is missing.  Otherwise it may be a free that was not listed.
-	 */
+	/* If nothing waits, no number is known to be missing. */
 	if (first == 0)
 		return;
+	/* The missing number may be that of a free whose thread died before it listed the slot. */
 	sweep(producer, first);
 	if (producer->order.next == next)
 		skip_to(producer, first_waiting(producer));

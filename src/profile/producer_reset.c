@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which samples the books take, and new books.  Runs on the producer. */
+/* Which samples the books take, and emptying the books.  See producer.h.  Runs on the producer. */
 #include "base/options.h"
 #include "profile/books.h"
 #include "profile/tables.h"
@@ -10,13 +10,13 @@ void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch)
 	producer->epoch = epoch;
 }
 
-static void let_rows_go(struct hs_producer *producer)
+static void release_rows(struct hs_producer *producer)
 {
 	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
 
 	for (uint32_t row = 0; row < count; row++) {
 		if (hs_heap_tracker_has_row(&producer->tracker, row))
-			hs_tables_let_row_go(producer, row);
+			hs_tables_release_row(producer, row);
 	}
 }
 
@@ -30,7 +30,7 @@ int hs_producer_reset(struct hs_producer *producer)
 		return error;
 	empty.keeps_peak = producer->tracker.keeps_peak;
 	empty.lost_callsite = producer->tracker.lost_callsite;
-	let_rows_go(producer);
+	release_rows(producer);
 	hs_heap_tracker_fini(&producer->tracker);
 	producer->tracker = empty;
 	hs_producer_forget_written(producer);
@@ -39,7 +39,7 @@ int hs_producer_reset(struct hs_producer *producer)
 		atomic_store_explicit(&hs_heaps[heap].lost.bytes, 0, memory_order_relaxed);
 	}
 	hs_thread_names_forget_gone(&producer->threads, &no_pauses);
-	/* The room that was needed before counts for the first time only. */
+	/* Twice: the first call keeps the room that was needed before. */
 	hs_tables_trim(producer);
 	hs_tables_trim(producer);
 	return 0;

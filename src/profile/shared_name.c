@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names that are shared.  Runs on the producer. */
+/* Names that are shared.  See shared_name.h. */
 #include "profile/shared_name.h"
 
 #include <stddef.h>

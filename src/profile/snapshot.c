@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Freezes the books and lays them out for the encoder.  Runs on the producer. */
+/* Copies the books and lays them out for the encoder.  See snapshot.h. */
 #include "profile/snapshot.h"
 
 #include "base/arena.h"
@@ -15,25 +15,25 @@ struct hs_snapshot_view {
 	struct hs_producer *producer;
 	const struct hs_mapping_table *table;
 	struct hs_pauses pauses;
-	uint32_t peak_heap; /* the rows are those of its peak; HS_HEAP_NONE: of now */
+	uint32_t peak_heap; /* the rows are those of its peak; HS_HEAP_NONE: the present ones */
 	struct hs_view_row *rows;
 	struct hs_view_mapping *mappings;
 	struct hs_view_location *locations;
-	unsigned char *node_seen; /* by node */
-	uint32_t *index;          /* by location number: its place in the view; UNUSED */
-	uint32_t *order;          /* by place: the location number */
-	uint32_t *spare;
+	unsigned char *node_seen; /* by node: whether its stack's locations are noted */
+	uint32_t *index;          /* by location number: its place in the view, or UNUSED */
+	uint32_t *order;          /* by place in the view: the location number */
+	uint32_t *spare;          /* for sorting */
 	uint32_t row_count;
 	struct hs_view_heap heaps[HS_HEAP_LIMIT];
 	uint32_t mapping_count;
-	uint32_t location_count; /* that rows use */
-	uint32_t deepest_stack;
+	uint32_t location_count; /* of the locations that are in the rows' stacks */
+	uint32_t deepest_stack;  /* frames */
 	bool hides_main;
 };
 
 #define UNUSED UINT32_MAX
 
-/* Note the locations of a stack, down to what another stack had already. */
+/* Notes the locations of a stack, from the leaf to where another stack has had them already. */
 static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
 {
 	const struct hs_callsite_trie *trie = &snapshot->producer->trie;
@@ -99,7 +99,10 @@ static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t pla
 	return place;
 }
 
-/* Its has_functions is set with its locations.  mapping: NULL: one made up, of that path. */
+/*
+ * Adds a mapping to the view; add_locations() sets has_functions.  mapping: NULL: a made-up one, of
+ * this path.
+ */
 static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mapping *mapping,
 			const char *path)
 {
@@ -116,7 +119,7 @@ static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mappi
 		};
 }
 
-/* The main binary is written even if no location is of it, unless it is to be hidden. */
+/* Adds the main binary if no location is of it, unless it is hidden. */
 static void add_unused_main(struct hs_snapshot_view *snapshot)
 {
 	uint32_t count = hs_mapping_table_count(snapshot->table);
@@ -138,7 +141,7 @@ static void add_unused_main(struct hs_snapshot_view *snapshot)
 	}
 }
 
-/* Lay out the locations of [from, end), which are of the mapping added last. */
+/* Lays out the locations of [from, end), which are of the mapping added last. */
 static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
 			  bool named)
 {
@@ -175,7 +178,10 @@ static void name_locations(struct hs_snapshot_view *snapshot)
 	}
 }
 
-/* A mapping and its locations.  The object's own DWARF is better than our names. */
+/*
+ * Adds a mapping and its locations.  With HS_SYMBOLIZE_LINES an object that has DWARF is left to
+ * the reader, which finds lines by it.
+ */
 static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
 		    enum hs_symbolize symbolize)
 {
@@ -255,7 +261,7 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 	view->pause_context = snapshot->pauses.context;
 }
 
-/* What is needed to find the locations only. */
+/* Frees what was needed only to find the locations. */
 static void free_search(struct hs_snapshot_view *snapshot)
 {
 	hs_arena_free(snapshot->node_seen);
@@ -267,8 +273,8 @@ static void free_search(struct hs_snapshot_view *snapshot)
 }
 
 /*
- * The locations of the rows, named and in order.  Where a name says that one is hidden, the
- * stacks are others, and have one location less at least.
+ * Finds the locations of the rows, names them and puts them in order.  If a name says that one is
+ * hidden, all is done again for stacks without it; that ends, with one location less each time.
  */
 static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_names)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The rows of a profile.  Runs on the producer. */
+/* The rows of a profile.  See snapshot_rows.h. */
 #include "profile/snapshot_rows.h"
 
 #include "base/arena.h"
@@ -11,7 +11,7 @@
 
 _Static_assert(HS_LABELS_MAX == HS_VIEW_LABELS, "a row has all labels");
 
-/* What the profile calls a heap: nothing, for malloc's. */
+/* A heap's label in profiles; NULL, malloc's: none. */
 static const char *heap_label(uint32_t heap)
 {
 	return heap == HS_HEAP_MALLOC ? NULL : hs_heaps[heap].name;
@@ -35,9 +35,9 @@ static void copy_row(const struct hs_producer *producer, const struct hs_row *ro
 }
 
 /*
- * Returns whether anything was lost of a heap.  In use is what the books have no row for; of what
- * never came to them the frees are not known.  What was allocated is as of now in a peak's profile
- * too.
+ * Makes the [lost] row of a heap.  Whether anything was lost.  In use counts only what the books
+ * had no memory for: of samples that never came to them the frees are not known.  Allocated counts
+ * all losses up to now, in the profile of a peak too.
  */
 static bool make_lost_row(const struct hs_producer *producer, uint32_t heap, bool at_peak,
 			  struct hs_view_row *out)
@@ -46,7 +46,7 @@ static bool make_lost_row(const struct hs_producer *producer, uint32_t heap, boo
 	const struct hs_totals *in_use =
 		at_peak ? &tracker->lost_at_peak[heap] : &tracker->lost_in_use[heap];
 	const struct hs_lost *lost = &hs_heaps[heap].lost;
-	/* Relaxed: sums that others go on with. */
+	/* Relaxed: sums that threads go on adding to; nothing depends on them. */
 	uint64_t objects = atomic_load_explicit(&lost->objects_weight, memory_order_relaxed);
 	uint64_t bytes = atomic_load_explicit(&lost->bytes, memory_order_relaxed);
 
@@ -61,7 +61,7 @@ static bool make_lost_row(const struct hs_producer *producer, uint32_t heap, boo
 	return out->values[0] != 0 || out->values[1] != 0;
 }
 
-/* The totals to be shown of a row, or NULL. */
+/* The totals of a row that are to be in the profile; NULL: the row is not. */
 static const struct hs_row_totals *totals_of(const struct hs_producer *producer, uint32_t number,
 					     uint32_t peak_heap)
 {
@@ -74,7 +74,7 @@ static const struct hs_row_totals *totals_of(const struct hs_producer *producer,
 	return row->key.heap == peak_heap ? hs_peak_row(&producer->tracker.peak, number) : NULL;
 }
 
-/* A program may report any sizes: their sum need not be one that can be shown. */
+/* Saturates: a program may report blocks of any size, so the sum may be any number. */
 static void add_up(struct hs_view_heap *heaps, const struct hs_view_row *row)
 {
 	int64_t *sums = heaps[row->heap_number].sums;
@@ -85,7 +85,7 @@ static void add_up(struct hs_view_heap *heaps, const struct hs_view_row *row)
 	}
 }
 
-/* differences: HEAPSAMPLE_DELTA.  rows: room for all.  Returns how many there are. */
+/* differences: HEAPSAMPLE_DELTA.  rows: room for all of them.  Returns how many there are. */
 static uint32_t copy_all(struct hs_producer *producer, uint32_t peak_heap, bool differences,
 			 struct hs_view_row *rows, struct hs_view_heap *heaps)
 {

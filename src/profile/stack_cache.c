@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stacks that came before.  Runs on the producer. */
+/* The cache of stacks.  See stack_cache.h. */
 #include "profile/stack_cache.h"
 
 #include <errno.h>
@@ -9,10 +9,13 @@
 
 #include "base/arena.h"
 
-/* With as many sets tried, most of the room is used before there is more, so it stays in caches. */
+/*
+ * SETS_TRIED: a stack may be in so many sets.  With many, most places are used before the cache
+ * grows, and it stays small enough for the processor's caches.
+ */
 enum { FIRST_SETS = 64, LAST_SETS = 8192, SETS_TRIED = 8 };
 
-/* i: below SETS_TRIED: the set of a tag, and those beside it, for what does not fit in. */
+/* i: below SETS_TRIED; 0: the set of a tag, otherwise those beside it, for what does not fit. */
 static struct hs_known_stack *set_of(const struct hs_stack_cache *cache, uint32_t tag, uint32_t i)
 {
 	return cache->sets[(tag & (cache->set_count - 1)) ^ i];
@@ -66,7 +69,7 @@ void hs_stack_cache_fetch_node(const struct hs_stack_cache *cache,
 	const struct hs_known_stack *set = set_of(cache, tag_of(hash), 0);
 	uint32_t node = 0;
 
-	/* All of them, without a branch: which one it is is no matter that can be foreseen. */
+	/* Without a branch for the place that matches, which the processor could not predict. */
 	for (uint32_t i = 0; i < HS_STACK_CACHE_WAYS; i++)
 		node |= set[i].tag == tag_of(hash) ? set[i].node : 0;
 	if (node != 0 && node <= trie->interner.count)
@@ -95,7 +98,7 @@ uint32_t hs_stack_cache_find(const struct hs_stack_cache *cache,
 		const struct hs_known_stack *known =
 			&set_of(cache, tag, i / HS_STACK_CACHE_WAYS)[i % HS_STACK_CACHE_WAYS];
 
-		/* Sets are filled from the first way on, and those beside when they are full. */
+		/* Sets are filled from their first place on, and the next set after one is full. */
 		if (known->node == 0)
 			break;
 		if (known->tag == tag && is_stack(trie, known->node - 1, hash, count))
@@ -120,7 +123,7 @@ void hs_stack_cache_put_path(struct hs_stack_cache *cache, uint32_t count, uint3
 		cache->path[count - 1] = node + 1;
 }
 
-/* Where there is room for a stack, or a node of it that is no more; NULL: nowhere. */
+/* A free place for a stack, or one with the same tag; NULL: there is none. */
 static struct hs_known_stack *find_room(const struct hs_stack_cache *cache, uint32_t tag)
 {
 	for (uint32_t i = 0; i < SETS_TRIED * HS_STACK_CACHE_WAYS; i++) {
@@ -133,7 +136,7 @@ static struct hs_known_stack *find_room(const struct hs_stack_cache *cache, uint
 	return NULL;
 }
 
-/* What does not fit into twice the room, which is hardly anything, is forgotten. */
+/* Doubles the sets.  The few stacks that do not fit then are dropped. */
 static void grow(struct hs_stack_cache *cache)
 {
 	struct hs_stack_cache larger = *cache;

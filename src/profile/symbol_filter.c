@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Prefixes of what is not shown.  Runs on the producer. */
+/* Prefixes of what is hidden.  See symbol_filter.h. */
 #include "profile/symbol_filter.h"
 
 #include <stddef.h>
@@ -14,7 +14,7 @@ static unsigned kinds_of(const char *prefix, size_t length)
 	return prefix[0] == '/' || prefix[0] == '[' ? KIND_PATH : KIND_NAME;
 }
 
-/* Whether there is a prefix of the kind that text begins with; any text, if it is NULL. */
+/* Whether text begins with a prefix of the kind; text NULL: whether there is such a prefix. */
 static bool any(const char *prefixes, enum kind kind, const char *text)
 {
 	if (*prefixes == '\0')

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The books' tables.  Runs on the producer. */
+/* The books' tables.  See tables.h. */
 #include "profile/tables.h"
 
 #include "profile/books.h"
 
-void hs_tables_let_row_go(struct hs_producer *producer, uint32_t row)
+void hs_tables_release_row(struct hs_producer *producer, uint32_t row)
 {
 	const struct hs_row_key *key = &hs_heap_tracker_row(&producer->tracker, row)->key;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of threads.  Runs on the producer. */
+/* Names of threads.  See thread_names.h. */
 #include "profile/thread_names.h"
 
 #include <stddef.h>
@@ -15,14 +15,14 @@ enum { NAME_BYTES = 16 };
 
 struct name {
 	char key[NAME_BYTES]; /* zeros after the text */
-	char *text;           /* the same, where it does not move */
+	char *text;           /* the same, in memory that does not move */
 	uint32_t holders;
 };
 
 struct tid {
 	uint32_t tid;
 	uint32_t name;
-	bool is_recent; /* read since hs_thread_names_forget_gone() */
+	bool is_recent; /* read since the last hs_thread_names_forget_gone() */
 };
 
 static struct name *name_at(const struct hs_thread_names *names, uint32_t number)
@@ -54,7 +54,7 @@ void hs_thread_names_fini(struct hs_thread_names *names)
 	hs_interner_fini(&names->tids);
 }
 
-/* Read what the thread is called now.  False if it is gone, or has an empty name. */
+/* Reads a thread's present name.  False: it is gone, or its name is empty. */
 static bool read_name(uint32_t tid, char key[NAME_BYTES])
 {
 	char path[64], text[64];

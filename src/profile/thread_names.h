@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of threads, for the label "thread", read from /proc when a sample is handled; for a thread
- * that is gone, the name last read.
+ * Names of threads, for the label "thread": as /proc has them when the producer takes a sample, or
+ * for a thread that is gone the last that was read.
  *
- * A name is held by the events and rows that keep its number, and by the thread that was last
- * called so.  One that nobody holds any more goes, and its number is given out again.
+ * A name is held by events and rows that have its number, and by the thread that had it last.
+ * Without holders it is removed, and its number is given out again.
  *
- * Threads: the producer.  Memory: the arena.
+ * Called on: the producer.  Allocates: from the arena.  Blocks: reads files of /proc.
  */
 #ifndef HS_PROFILE_THREAD_NAMES_H
 #define HS_PROFILE_THREAD_NAMES_H
@@ -15,8 +15,8 @@
 #include "base/pauses.h"
 
 struct hs_thread_names {
-	struct hs_interner names; /* number 0: not known; it stays */
-	struct hs_interner tids;  /* tid -> the name last read */
+	struct hs_interner names; /* number 0, for good: the name is not known */
+	struct hs_interner tids;  /* from a tid to the name that was last read */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -26,13 +26,13 @@ void hs_thread_names_fini(struct hs_thread_names *names);
 /* The number of the name of thread tid, held; 0: not known, or out of memory. */
 uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid);
 
-/* A holder has let go.  number: may be 0. */
+/* Releases a name.  number: may be 0. */
 void hs_thread_names_release(struct hs_thread_names *names, uint32_t number);
 
-/* Forget threads that are gone and were not read since the call before. */
+/* Forgets threads that are gone and were not read since the last call. */
 void hs_thread_names_forget_gone(struct hs_thread_names *names, struct hs_pauses *pauses);
 
-/* The text of a number: never "", NULL for 0.  Stays as long as the number is held. */
+/* The text of a number: never "", NULL for 0.  Valid as long as the number is held. */
 const char *hs_thread_names_text(const struct hs_thread_names *names, uint32_t number);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frees that wait for their turn.  Runs on the producer.  See waiting_frees.h. */
+/* Frees that wait for their turn.  See waiting_frees.h. */
 #include "profile/waiting_frees.h"
 
 #include "sample/live_set.h"
@@ -34,7 +34,7 @@ uint32_t hs_waiting_frees_take(struct hs_waiting_frees *frees, uint64_t next)
 {
 	uint64_t last_due = next / HS_WAITING_SPAN + 1;
 
-	/* No list need be looked through twice. */
+	/* Each list is looked through once at most. */
 	if (frees->count == 0)
 		frees->next_span = last_due + 1;
 	else if (last_due - frees->next_span >= HS_WAITING_LISTS && last_due > frees->next_span)
@@ -48,7 +48,7 @@ uint32_t hs_waiting_frees_take(struct hs_waiting_frees *frees, uint64_t next)
 				frees->count--;
 				return slot;
 			}
-			/* Of a span so many lists further on. */
+			/* Of a later span that has the same list. */
 			put_back(frees, slot);
 		}
 		if (frees->next_span > last_due)
@@ -59,7 +59,7 @@ uint32_t hs_waiting_frees_take(struct hs_waiting_frees *frees, uint64_t next)
 	}
 }
 
-/* The lower of a number (0: none) and those of a list. */
+/* The lowest of a number (0: none) and those of a list's slots. */
 static uint64_t lowest_of(uint64_t lowest, uint32_t slot)
 {
 	for (; slot != HS_SLOT_NONE; slot = hs_live_set_linked(slot)) {
