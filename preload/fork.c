@@ -25,9 +25,9 @@ pid_t fork(void)
 
 	if (hs_next.fork == NULL)
 		hs_next_resolve_all();
-	if (!hs_session_program_is_one_thread())
+	if (!hs_session_is_single_threaded())
 		return hs_next.fork();
-	hs_session_signals_sent(&sent);
+	hs_session_fill_async_signals(&sent);
 	blocked = pthread_sigmask(SIG_BLOCK, &sent, &before) == 0;
 	hs_session_fork_begins();
 	child = hs_next.fork();

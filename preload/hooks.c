@@ -95,9 +95,9 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
 			hs_next_resolve_all();                                                     \
 		result = hs_next.name arguments;                                                   \
 		if (result != 0 && (errno == EINVAL || errno == EUSERS) &&                         \
-		    hs_session_alone_begins(&before)) {                                            \
+		    hs_session_stop_threads(&before)) {                                            \
 			result = hs_next.name arguments;                                           \
-			hs_session_alone_ends(&before);                                            \
+			hs_session_restart_threads(&before);                                       \
 		}                                                                                  \
 		return result;                                                                     \
 	}
@@ -118,7 +118,7 @@ RETRIED_ALONE(setns, (int fd, int type), (fd, type))
 			hs_next_resolve_all();                                                     \
 		result = hs_next.name arguments;                                                   \
 		if (result == 0 && limit != NULL)                                                  \
-			hs_session_is_limited(resource);                                           \
+			hs_session_limit_changed(resource);                                        \
 		return result;                                                                     \
 	}
 LIMITING(setrlimit, (int resource, const void *limit), (resource, limit))

@@ -39,9 +39,9 @@ int capset(void *header, const void *data)
 
 	if (hs_next.capset == NULL)
 		hs_next_resolve_all();
-	alone = hs_session_alone_begins(&before);
+	alone = hs_session_stop_threads(&before);
 	result = hs_next.capset(header, data);
 	if (alone)
-		hs_session_alone_ends(&before);
+		hs_session_restart_threads(&before);
 	return result;
 }

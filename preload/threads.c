@@ -117,19 +117,19 @@ static struct thread_start *prepare_start(const pthread_attr_t *attributes, void
 {
 	struct thread_start *memory;
 
-	hs_session_libc_knows_more();
+	hs_session_single_threaded_ends();
 	memory = hs_allocator.malloc(sizeof *memory);
 	if (memory == NULL)
 		return NULL;
 	*memory = (struct thread_start){.argument = argument};
 	read_stack_size(attributes, memory);
-	hs_session_thread_comes();
+	hs_session_thread_create_begins();
 	return memory;
 }
 
 static void forget_start(struct thread_start *memory)
 {
-	hs_session_thread_fails();
+	hs_session_thread_create_failed();
 	hs_allocator.free(memory);
 }
 
@@ -203,6 +203,6 @@ int pthread_cancel(pthread_t thread)
 		hs_next_resolve_all();
 	if (pthread_equal(thread, main_thread))
 		main_ends();
-	hs_session_libc_knows_more();
+	hs_session_single_threaded_ends();
 	return hs_next.pthread_cancel(thread);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The program's threads ask, the producer serves.  See ask.h. */
+/* Requests of the program's threads to the producer.  See ask.h. */
 #include "session/ask.h"
 
 #include <errno.h>
@@ -13,9 +13,11 @@
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
 #include "session/epoch.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
-/* For whoever asks, until it has its answer; then the producer has done with the fields. */
+/* Held by the thread that asks until it has the answer, or has given up. */
 static struct hs_lock lock;
 
 static struct hs_ask asked;
@@ -23,8 +25,8 @@ static int result;
 static char result_path[HS_PATH_BYTES];
 
 /*
- * Numbers of asks.  number: release after `asked`; done: release after `result`; begun: of the one
- * that is served.  Futex: done.
+ * Numbers of requests.  number: of the last one made; released after `asked`.  begun: of the last
+ * one that the producer has begun.  done: of the last one served; released after `result`; futex.
  */
 static _Atomic uint32_t number, begun, done;
 
@@ -44,7 +46,7 @@ static int wait_done(uint32_t ask, uint64_t end_ns)
 		uint64_t now_ns = hs_sys_monotonic_ns();
 
 		if (now_ns >= end_ns || hs_threads_died() ||
-		    hs_threads_sleep_on(start_ns, begun != ask))
+		    hs_threads_cannot_wake(start_ns, begun != ask))
 			return -ETIMEDOUT;
 		hs_threads_wait(&done, now);
 	}
@@ -68,7 +70,7 @@ static int ask_and_wait(const struct hs_ask *ask, uint64_t end_ns, char *path, s
 	uint32_t mine = atomic_load_explicit(&number, memory_order_relaxed) + 1;
 	int error;
 
-	/* The one before may have run out of time while the producer was at it. */
+	/* The one before may have run out of time, and still be served. */
 	if (atomic_load_explicit(&done, memory_order_acquire) != mine - 1)
 		return -EBUSY;
 	asked = *ask;
@@ -87,7 +89,7 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
 	int error;
 
-	/* In a signal handler over another ask of this thread, which may hold the lock. */
+	/* This signal handler has interrupted a request of its thread, which may hold the lock. */
 	if (hs_thread.asking)
 		return -EBUSY;
 	hs_thread.asking = true;
@@ -115,14 +117,14 @@ static int close_heap(uint32_t heap)
 {
 	uint32_t freed;
 
-	/* Two have asked for it. */
+	/* Another request has closed it already. */
 	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_CLOSING)
 		return -EINVAL;
 	hs_schedule_drain_now();
 	freed = hs_live_set_free_heap(heap, &hs_sequence.next);
 	hs_heap_count_frees(heap, freed);
-	/* Takes all that is freed. */
-	hs_threads_produce();
+	/* Takes all slots that are on the freed list. */
+	hs_threads_process();
 	hs_heap_gone(heap);
 	return 0;
 }

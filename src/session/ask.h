@@ -10,17 +10,17 @@
 #include <stdint.h>
 
 enum hs_ask_kind {
-	HS_ASK_DUMP,  /* write a profile with all that was sampled up to now */
-	HS_ASK_START, /* see session/epoch.h */
-	HS_ASK_STOP,
-	HS_ASK_RESET,
+	HS_ASK_DUMP,       /* write a profile of all that was sampled up to now */
+	HS_ASK_START,      /* see session/epoch.h */
+	HS_ASK_STOP,       /* the same */
+	HS_ASK_RESET,      /* the same */
 	HS_ASK_CLOSE_HEAP, /* free in the books what is in use of a heap */
 };
 
 struct hs_ask {
 	enum hs_ask_kind kind;
-	const char *reason; /* of a profile; static */
-	uint32_t heap;      /* to be closed */
+	const char *reason; /* HS_ASK_DUMP: for the profile; a literal */
+	uint32_t heap;      /* HS_ASK_CLOSE_HEAP */
 };
 
 /*

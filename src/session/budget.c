@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sampling interval and the memory budget.  See budget.h.  Runs on the producer. */
+/* The sampling interval under pressure.  See budget.h. */
 #include "session/budget.h"
 
 #include <sys/resource.h>
@@ -15,22 +15,22 @@
 #include "session/cpu_guard.h"
 #include "session/session_state.h"
 
-/* Time between two changes of the interval. */
+/* The least time between two changes of the interval: before a raise, before a lowering. */
 #define RAISE_NS 10000000u
 #define LOWER_NS 1000000000u
 
-/* One more raise for each such part of the budget that fills up. */
+/* Another raise for want of memory needs growth by one part in so many of the budget. */
 #define GROWTH_SHARE 32
 
 /*
- * What a slot of the live set takes with its book and its place in the index.  It is not
- * given back, but the next sample can have it.
+ * What a slot of the live set takes, with its book and its place in the index.  A free slot is not
+ * given back, but counts as room: the next sample can have it.
  */
 #define BYTES_PER_SLOT 128u
 
 /*
- * Before the mark too, if a table could not grow: it takes as much again for that at once.
- * is_lost: samples are lost for it.
+ * is_lost: samples were lost for want of memory since the last view.  That can come below three
+ * quarters of the budget, because a table that grows needs room for its copy at once.
  */
 static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view,
 			    bool is_lost)
@@ -75,7 +75,7 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	return view->interval;
 }
 
-/* What bounds the profiler's memory. */
+/* What bounds the profiler's memory, for messages. */
 static const char *memory_bound(void)
 {
 	if (hs_session_memory_bytes() >= hs_options.memory_bytes)
@@ -84,7 +84,7 @@ static const char *memory_bound(void)
 					       : "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY";
 }
 
-/* Why the interval rises: each is told once. */
+/* Why the interval rises.  Each cause is logged once. */
 enum cause { RING, CPU, MEMORY };
 
 static void tell_raise(enum cause cause, uint64_t interval)
@@ -122,8 +122,8 @@ void hs_budget_tell_losses(bool is_live_set_short)
 	       memory_bound());
 }
 
-/* Addresses may have been given back, and the budget is to be less. */
-static size_t budget_bytes(void)
+/* The arena may have shrunk since the last time. */
+static size_t update_budget(void)
 {
 	hs_session_set_budget(false);
 	return hs_arena_budget();
@@ -136,7 +136,7 @@ void hs_budget_follow(void)
 	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	struct hs_budget_view view = {
 		.now_ns = hs_sys_monotonic_ns(),
-		.budget_bytes = budget_bytes(),
+		.budget_bytes = update_budget(),
 		.used_bytes = hs_arena_used(),
 		.slots_used = hs_live_set_used(),
 		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),
@@ -156,7 +156,7 @@ void hs_budget_follow(void)
 	if (interval == 0)
 		return;
 	wanted = hs_budget_interval(&next, &view);
-	/* Not over a switch-off of this moment. */
+	/* Fails if sampling has just been ended. */
 	if (wanted != interval &&
 	    !atomic_compare_exchange_strong_explicit(&hs_sampler_interval, &interval, wanted,
 						     memory_order_relaxed, memory_order_relaxed))

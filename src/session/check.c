@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is said of a program at its start: HEAPSAMPLE=check, HEAPSAMPLE_LOG=info. */
+/*
+ * What is logged of a program at its start, with HEAPSAMPLE=check and HEAPSAMPLE_LOG=info.
+ * Start-up, on the main thread.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <heapsample/heapsample.h>
@@ -16,14 +19,14 @@
 
 void hs_session_describe(enum hs_log_level level, const char *what, const char *name)
 {
-	static char text[12 * HS_OPTION_TEXT_BYTES]; /* nine are texts of that size at most */
+	static char text[12 * HS_OPTION_TEXT_BYTES]; /* nine options are texts, the rest short */
 
 	hs_options_describe(&hs_options, text, sizeof text);
 	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,
 	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "", text);
 }
 
-/* Why no file can be made at path: -errno, or 0.  The path is cut meanwhile. */
+/* Why no file can be made at path: -errno, or 0.  Cuts the path, and restores it. */
 static int find_obstacle(char *path)
 {
 	char *name = strrchr(path, '/'), first = '\0';
@@ -43,7 +46,7 @@ static int find_obstacle(char *path)
 	return error;
 }
 
-static void put_obstacle(char *path, size_t capacity)
+static void append_obstacle(char *path, size_t capacity)
 {
 	int error = find_obstacle(path);
 	size_t length = strlen(path);
@@ -73,9 +76,9 @@ void hs_session_check(bool interposed)
 	if (hs_dump_name_expand(pattern, &name, path, sizeof path) != 0)
 		hs_format(path, sizeof path, "%s", "a name that is too long");
 	else
-		put_obstacle(path, sizeof path);
+		append_obstacle(path, sizeof path);
 	hs_session_describe(HS_LOG_ERROR, "check: would profile", path);
-	/* As a profiled program would: those that it starts are its descendants. */
+	/* As a profiled program does, so that programs that it starts are taken for descendants. */
 	hs_process_mark_root();
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * dlclose(): no sample outlives the code that its stack is in.
+ * dlclose() waits until samples with the library in their stacks are unwound.
  *
- * Both the symbols and the unwind tables of a library are looked up by address, some time
- * after the sample was taken.  So the thread that closes a library waits until the worker is
- * past all samples so far, and the same for each sample that the destructors cause.  Those
- * taken by other threads while the real dlclose() runs are resolved against maps that are
- * read after them (unwind/map_watch.h).
+ * The symbols and unwind tables of a library are looked up by address, some time after the sample
+ * was taken.  So a thread that closes a library first waits until the worker has read all samples
+ * so far, and waits again after each sample of its own until dlclose() returns: those of
+ * destructors.  Samples that other threads take meanwhile are resolved by maps that are read after
+ * they were taken (unwind/map_watch.h).
+ *
+ * Runs on the program's threads.
  */
 #include <errno.h>
 
@@ -40,7 +42,10 @@ static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_
 
 static bool may_wait(uintptr_t sp)
 {
-	/* In a handler over the slow path: that commits its record only after the handler. */
+	/*
+	 * guard_sp: this handler has interrupted the slow path, which commits its record only after
+	 * the handler returns.
+	 */
 	return hs_thread.close_end_ns != 0 && hs_thread.guard_sp == 0 && hs_record_has_reader() &&
 	       hs_record_may_wait(sp);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the program asks for: profiles, sampling on and off, new books, labels; and the profile
- * before an exec.  See session.h.
+ * What the program asks for: profiles, sampling on and off, empty books, labels; and the profile
+ * before an exec.  See session.h.  Runs on the program's threads.
  */
 #include <errno.h>
 
@@ -18,13 +18,14 @@
 #include "sample/thread_state.h"
 #include "session/ask.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
-/* Whether this thread may ask and wait now: 0 or -errno. */
-static int can_ask(void)
+/* 0 if this thread may ask and wait now; -errno. */
+static int check_may_ask(void)
 {
 	if (!hs_session_is_active() || hs_on_profiler_thread())
 		return -ENOSYS;
-	/* In a vfork child, in fork handlers, in a signal handler over the slow path. */
+	/* In a vfork child; in fork handlers; in a handler that has interrupted the slow path. */
 	if (!hs_fork_is_own_process() || hs_thread.no_wait || hs_thread.guard_sp != 0)
 		return -EBUSY;
 	return 0;
@@ -32,7 +33,7 @@ static int can_ask(void)
 
 static int ask(const struct hs_ask *what, char *path, size_t capacity)
 {
-	int saved_errno = errno, error = can_ask();
+	int saved_errno = errno, error = check_may_ask();
 
 	if (error != 0)
 		return error;
@@ -70,7 +71,7 @@ int hs_session_switch_off(void)
 
 int hs_session_reset(void)
 {
-	/* There are no books, and what is on its way would be missing in the stream. */
+	/* A stream has no books, and samples that are under way would be missing in it. */
 	if (hs_options.stream[0] != '\0')
 		return hs_session_is_active() ? -ENOTSUP : -ENOSYS;
 	return ask(&(const struct hs_ask){.kind = HS_ASK_RESET}, NULL, 0);
@@ -78,8 +79,8 @@ int hs_session_reset(void)
 
 int hs_session_close_heap(uint32_t heap)
 {
-	/* The producer takes numbers for what was in use. */
-	if (can_ask() == 0)
+	/* The producer will take sequence numbers, for the frees of what is in use. */
+	if (check_may_ask() == 0)
 		hs_alone_end();
 	return ask(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap}, NULL, 0);
 }
@@ -103,15 +104,15 @@ int hs_session_get_stats(struct hs_session_stats *stats)
 	return 0;
 }
 
-/* Whether there is something to write before an exec that was not written before the last one. */
+/* Whether something was sampled that was not written before an earlier exec, which failed then. */
 static bool has_news(void)
 {
 	struct hs_session *session = &hs_session;
 	uint64_t samples = hs_heap_total(samples);
-	bool streams = hs_options.stream[0] != '\0'; /* then frees may be left to write */
+	bool streams = hs_options.stream[0] != '\0'; /* in which frees may be left to write */
 
 	if ((!hs_options.final_dump && !streams) ||
-	    samples == (session->forked ? session->samples_before : 0))
+	    samples == (session->forked ? session->samples_before_fork : 0))
 		return false;
 	return atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) !=
 		       samples ||
@@ -126,7 +127,7 @@ void hs_session_exec_begins(void)
 	if (!hs_session_is_active() || hs_on_profiler_thread() ||
 	    !hs_fork_is_own_process() || !has_news())
 		return;
-	/* In a handler over fork(): the producer would wait for this thread. */
+	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
 	hs_record_settle();
 	error = -EAGAIN;
@@ -134,7 +135,7 @@ void hs_session_exec_begins(void)
 	     hs_threads_may_start((uintptr_t)__builtin_frame_address(0))) &&
 	    hs_threads_await())
 		error = hs_ask(&profile, NULL, 0);
-	/* A profile that could not be written was told of. */
+	/* Other errors have been logged by who wrote the profile. */
 	if (error == -ETIMEDOUT || error == -EBUSY || error == -EAGAIN)
 		hs_log(HS_LOG_ERROR, "the profile of %s was not complete before its exec",
 		       hs_session.program);

@@ -16,9 +16,10 @@
 
 struct hs_cpu_pressure hs_cpu_pressure;
 
-/* Each thread's clock at its last note. */
+/* Each thread's clock when it was last counted.  Written by that thread. */
 static uint64_t worker_seen_ns, producer_seen_ns;
 
+/* The producer's. */
 static bool is_writing;
 static uint64_t writing_ns, used_before_fork_ns;
 static struct hs_cpu_state state;
@@ -44,7 +45,7 @@ enum hs_cpu_verdict hs_cpu_look(struct hs_cpu_state *last, const struct hs_cpu_l
 	return sampling_ns > share_ns / 2 ? HS_CPU_NEAR : HS_CPU_LOW;
 }
 
-/* Returns what the thread has used since *seen_ns. */
+/* The calling thread's processor time since *seen_ns, which becomes now. */
 static uint64_t note(uint64_t *seen_ns)
 {
 	uint64_t now_ns = hs_sys_clock_ns(CLOCK_THREAD_CPUTIME_ID), since_ns = now_ns - *seen_ns;
@@ -76,8 +77,8 @@ static uint64_t used_ns(void)
 }
 
 /*
- * Nothing is sampled any more.  All else goes on: what is in the ring, frees, profiles on
- * request and at the end; but no timed ones, which would have little that is new.
+ * Ends sampling.  All else goes on: records in the ring, frees, profiles on request and at the
+ * end; but not timed profiles, in which little would be new.
  */
 static void end_sampling(enum hs_cpu_verdict why, uint64_t now_ns)
 {

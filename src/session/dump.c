@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes one profile: freezes the books, encodes, compresses, names the file.
+ * Writes a profile: takes a snapshot of the books, encodes and compresses it, names the file.
  *
- * Runs on the producer's thread with producer_batch held; lets go of it for each write
- * and between pieces of work, so that a fork or a full queue never waits for a file.
+ * Runs on the producer's thread with producer_batch held; releases it for each write and between
+ * pieces of work, so that neither a fork nor a full queue ever waits for a file.
  */
 #include <errno.h>
 #include <heapsample/heapsample.h>
@@ -23,21 +23,22 @@
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
 #include "session/process_memory.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 #include "session/unlocked_file.h"
 
 /*
- * Rows of a file of differences, at most, where there is no memory for all; by halves as few as
- * the second.  And so many of such files at a time: in the meantime the program goes on.
+ * If there is no memory for all rows of a profile of differences it is written in several files: of
+ * at most PART_ROWS rows, or half of that, and so on down to PART_LEAST_ROWS.  At most MOST_PARTS
+ * files at a time, because the program goes on and makes new differences.
  */
 #define PART_ROWS (1u << 18)
 #define PART_LEAST_ROWS (1u << 10)
 #define MOST_PARTS 100
 
-/* One profile is written at a time; the paths are too large for a stack of ours. */
+/* The profile that is being written; one at a time. */
 static struct hs_dump_file dump_file = {.fd = -1};
-
-/* Of that file, while it is written. */
 static struct hs_gzip_writer *writer;
 
 struct comments {
@@ -56,7 +57,7 @@ static size_t describe_count(char *text, size_t used, size_t capacity, const cha
 				label, (unsigned long long)count);
 }
 
-/* "name=count" of every count that is not 0; samples, the first, always. */
+/* "name=count" of every count that is not 0, and of samples, the first, in any case. */
 static void describe_counts(char *text, size_t capacity)
 {
 	size_t used = 0;
@@ -173,10 +174,7 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 	return hs_unlocked_file_end(&dump_file, write_file(view));
 }
 
-/*
- * Where the next profile of differences begins: with the time of the one before.  Monotonic;
- * 0: with the session.
- */
+/* When the last profile of differences was taken, where the next begins; monotonic, 0: none was. */
 static uint64_t delta_from_ns;
 
 void hs_dump_after_reset(void)
@@ -184,7 +182,7 @@ void hs_dump_after_reset(void)
 	delta_from_ns = 0;
 }
 
-/* Of which moment each heap's profile of its peak is that was written last; 0: there is none. */
+/* For each heap the time of the peak of which a profile was written last; 0: none was. */
 static uint64_t peaks_written_ns[HS_HEAP_LIMIT];
 
 void hs_dump_after_fork(bool is_whole)
@@ -206,12 +204,12 @@ void hs_dump_drop_inherited(void)
 	hs_snapshot_drop_inherited(hs_session.producer);
 }
 
-/* What came of it: counted and told. */
+/* Counts and logs the result. */
 static void report(const struct hs_dump_name *name, const struct hs_view *view, const char *path,
 		   int error)
 {
 	if (error == 0) {
-		if (name->number != 0) /* the peak's has none */
+		if (name->number != 0) /* a profile of a peak has none */
 			hs_session.dump_number = name->number;
 		hs_stats_add(dumps, 1);
 		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, name->reason,
@@ -237,19 +235,19 @@ static void set_times(struct hs_view *view, uint64_t now_ns, uint32_t peak_heap)
 	view->duration_ns = session_ns - ((int64_t)now_ns - view->time_ns) - view->since_ns;
 }
 
-/* A profile of differences is a whole file: rows that end with it go. */
+/* A profile of differences was written: rows of which nothing is left are removed. */
 static void end_delta(const struct hs_view *view)
 {
 	delta_from_ns =
 		hs_session.start_ns + (uint64_t)view->since_ns + (uint64_t)view->duration_ns;
-	/* At the end of the process somebody waits, and there are no more. */
+	/* Not at the end of the process, where a thread waits and no profile follows. */
 	if (atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) == 0)
 		hs_producer_drop_spent(hs_session.producer, hs_threads_pause, NULL);
 }
 
 /*
- * A file of so many rows at most, 0: all.  Returns 0 or -errno.  *out: for hs_snapshot_destroy(),
- * and the view's until then.
+ * Writes one file of at most this many rows; 0: of all.  Returns 0 or -errno.  The view is valid
+ * until the caller passes *out to hs_snapshot_destroy().
  */
 static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows, char *path,
 		   struct hs_view *view, bool *hides_program, struct hs_snapshot_view **out)
@@ -261,7 +259,7 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 	hs_producer_bound_delta(session->producer, rows);
 	*view = (struct hs_view){.period_bytes = period(peak_heap)};
 	set_times(view, hs_sys_realtime_ns(), peak_heap);
-	*out = hs_snapshot_create(session->producer, session->table, &hs_options, peak_heap,
+	*out = hs_snapshot_create(session->producer, session->mapping_table, &hs_options, peak_heap,
 				  hs_threads_pause, NULL, view);
 	if (*out == NULL)
 		return -ENOMEM;
@@ -274,8 +272,8 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 }
 
 /*
- * peak_heap: of its highest memory in use; HS_HEAP_NONE: of now.  Without memory for all
- * differences of now there are those that fit, and *more is set.
+ * Writes a profile of the peak of a heap, or with HS_HEAP_NONE of now.  Whether it was written.
+ * *more: there was no memory for all differences, and another file has to follow.
  */
 static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 {
@@ -293,7 +291,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	struct hs_view view;
 	struct hs_snapshot_view *snapshot;
 	uint64_t start_ns, bookkeeping_ns;
-	bool hides_program = true; /* as long as it is not known */
+	bool hides_program = true; /* until the snapshot tells */
 	uint32_t rows = PART_ROWS;
 	int error;
 
@@ -324,7 +322,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	return error == 0;
 }
 
-/* A heap's profile of its peak, if it was another than when that was last written. */
+/* Writes a profile of a heap's peak, unless it was written before. */
 static void write_peak(uint32_t heap)
 {
 	uint64_t peak_ns = hs_producer_peak_ns(hs_session.producer, heap);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When profiles are written: on a signal, every so many seconds or bytes, at the end.
+ * When profiles are written: on a signal or a request, every so many seconds or bytes, near a
+ * memory limit, at the end.  And waiting until what belongs in a profile is in the books.
+ *
+ * Runs on the producer's thread with producer_batch held, except where a function says otherwise.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -14,18 +17,20 @@
 #include "session/ask.h"
 #include "session/epoch.h"
 #include "session/oom_watch.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 #define SECOND_NS 1000000000u
 
-/* How long the producer, asked to end, goes on with what is in the ring. */
+/* How long a producer that was told to end goes on emptying the ring. */
 #define EMPTY_LIMIT_NS 1000000000u
 
-/* Whether our handler was installed and is, as far as we know, still there. */
+/* Whether our handler was installed, and was there at the last check. */
 static bool signal_is_ours;
 static uint64_t next_signal_look_ns;
 
-/* Runs on any of the program's threads.  Async-signal-safe: an atomic and a futex. */
+/* On any of the program's threads.  Async-signal-safe: an atomic and a futex. */
 static void on_signal(int number)
 {
 	(void)number;
@@ -47,8 +52,8 @@ static void install_signal(int number)
 	signal_is_ours = sigaction(number, &action, NULL) == 0;
 }
 
-/* A program may install its own handler over ours: say so, once. */
-static void look_at_signal(void)
+/* Warns, once, if the program has replaced our handler. */
+static void check_signal(void)
 {
 	struct sigaction now;
 
@@ -63,8 +68,8 @@ static void look_at_signal(void)
 }
 
 /*
- * Wait for what the ring has before the fence to be in the books; no longer when the process
- * begins to end, for its last profile waits for that again.  Returns how much is left; 0 then.
+ * Waits until the records that the ring has before the fence are in the books.  Returns how many
+ * are not.  Gives up, and returns 0, if the final profile is requested, which waits for them again.
  */
 static uint32_t wait_for_books(uint32_t fence, uint64_t end_ns)
 {
@@ -73,10 +78,10 @@ static uint32_t wait_for_books(uint32_t fence, uint64_t end_ns)
 
 	do {
 		left = hs_ring_unread_before(&session->ring, fence);
-		/* After the ring: what the worker took out of it is in the queue by then. */
+		/* Read after the ring: what the worker has taken out of it is in the queue. */
 		queued = hs_ring_head_ticket(&session->queue);
-		/* Not until there is nothing to do: the program may go on without a pause. */
-		while (hs_threads_produce() &&
+		/* Not until the queue is empty, which it may never be. */
+		while (hs_threads_process() &&
 		       hs_ring_unread_before(&session->queue, queued) > 0 &&
 		       hs_sys_monotonic_ns() < end_ns) {
 			hs_lock_hand_over(&session->producer_batch);
@@ -104,18 +109,21 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 		       "%u samples were not processed in time and are not in the profile", left);
 }
 
-/* What the program did before a profile is in it.  What is missing may come yet: no gap. */
+/*
+ * Before a profile that nobody waits for: processes what was recorded.  Numbers that are missing
+ * are not given up, unlike in drain(): they may still arrive, for a later profile.
+ */
 static void process_recorded(void)
 {
 	process_before(hs_ring_head_ticket(&hs_session.ring),
 		       hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 }
 
-/* Looks at the memory limits: each second, and each time so much was allocated. */
+/* Memory limits are checked each second, and each time so much was allocated. */
 #define OOM_LOOK_BYTES ((uint64_t)16 << 20)
 static uint64_t next_oom_look_ns, next_oom_look_allocated;
 
-static void look_at_memory(void)
+static void check_memory(void)
 {
 	uint64_t now_ns = hs_sys_monotonic_ns(), allocated = hs_stats_get(allocated_bytes);
 
@@ -126,7 +134,7 @@ static void look_at_memory(void)
 	next_oom_look_allocated = allocated + OOM_LOOK_BYTES;
 	if (!hs_oom_watch_is_crossed())
 		return;
-	/* With few large allocations it is the last ones that count. */
+	/* If memory was filled by few large allocations, the last ones matter most. */
 	process_recorded();
 	hs_dump_write("oom");
 }
@@ -147,7 +155,6 @@ void hs_schedule_start(void)
 							SECOND_NS;
 }
 
-/* Nanoseconds until the producer has to wake by itself; below 0: never. */
 int64_t hs_schedule_sleep_ns(void)
 {
 	uint64_t due_ns = hs_session.next_dump_ns, now_ns;
@@ -171,7 +178,10 @@ struct hs_fence hs_schedule_fence(void)
 {
 	struct hs_fence fence;
 
-	/* In this order: a record is reserved before it takes its number. */
+	/*
+	 * In this order: a record is reserved before it takes its number, so all with a number
+	 * below `number` are before `ticket`.
+	 */
 	fence.number = atomic_load_explicit(&hs_sequence.next, memory_order_acquire);
 	fence.ticket = hs_ring_head_ticket(&hs_session.ring);
 	return fence;
@@ -196,14 +206,14 @@ void hs_schedule_empty_ring(void)
 		       hs_sys_monotonic_ns() + EMPTY_LIMIT_NS);
 }
 
-/* A profile of which only the last few may be kept. */
+/* Writes a profile that counts for HEAPSAMPLE_KEEP. */
 static void write_periodic(const char *reason)
 {
 	if (hs_dump_write(reason))
 		hs_keep_add(hs_dump_last_path());
 }
 
-/* On a fixed rate: how long it takes to write does not add up. */
+/* At a fixed rate: the time that writing takes does not delay the next. */
 static void run_timed(void)
 {
 	struct hs_session *session = &hs_session;
@@ -220,7 +230,7 @@ static void run_timed(void)
 	write_periodic("interval");
 }
 
-/* Of memory in use, at the last profile that HEAPSAMPLE_INUSE_INTERVAL was the reason for. */
+/* Memory in use at the last profile written for HEAPSAMPLE_INUSE_INTERVAL. */
 static uint64_t high_water;
 
 void hs_schedule_after_reset(void)
@@ -228,7 +238,7 @@ void hs_schedule_after_reset(void)
 	high_water = 0;
 }
 
-/* Both count from the profile before, of this process or of the one that it was forked from. */
+/* Counts from the last such profile of this process, or of its parent by fork(). */
 static void run_by_bytes(void)
 {
 	static uint64_t allocated_before;
@@ -250,12 +260,12 @@ static void run_by_bytes(void)
 void hs_schedule_run_due(void)
 {
 	struct hs_session *session = &hs_session;
-	/* Acquire: the fence of a final request. */
+	/* Acquire: sees the fence of a request for the final profile. */
 	uint32_t requests = atomic_exchange_explicit(&session->requests, 0, memory_order_acquire);
 
 	if (signal_is_ours && (hs_sys_monotonic_ns() >= next_signal_look_ns || requests != 0))
-		look_at_signal();
-	/* The first switches sampling on, if it is off. */
+		check_signal();
+	/* While sampling is off a signal switches it on; otherwise it writes a profile. */
 	if ((requests & HS_REQUEST_SIGNAL) != 0 &&
 	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||
 	     hs_epoch_start() != 0)) {
@@ -270,10 +280,10 @@ void hs_schedule_run_due(void)
 		hs_session_mark_finished();
 		return;
 	}
-	/* The process is ending: nothing would wait for another file. */
+	/* The process ends: nobody would wait for another file. */
 	if (atomic_load_explicit(&session->finished, memory_order_relaxed) != 0)
 		return;
-	look_at_memory();
+	check_memory();
 	run_timed();
 	run_by_bytes();
 	hs_stream_run_due();

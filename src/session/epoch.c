@@ -9,12 +9,13 @@
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/sampler.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
 
-/* Of the last epoch, 0 is none. */
+/* The last epoch; 0: there was none. */
 static uint32_t last;
 
-/* The books follow first: they must know the epoch of the first sample. */
+/* The books are told first: they must know the epoch of its first sample. */
 static void open_epoch(void)
 {
 	if (++last == 0)
@@ -57,7 +58,7 @@ int hs_epoch_stop(void)
 	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
 	hs_heap_follow();
 	hs_schedule_drain_now();
-	/* What comes after this was on its way when it was switched off. */
+	/* Samples that arrive later are dropped. */
 	hs_producer_set_epoch(hs_session.producer, 0);
 	hs_log(HS_LOG_INFO, "sampling of %s is off", hs_session.program);
 	return 0;

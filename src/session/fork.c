@@ -23,6 +23,8 @@
 #include "session/cpu_guard.h"
 #include "session/ask.h"
 #include "session/left_alone.h"
+#include "session/libc_threads.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
 
 /* The longest that a fork waits for the profiler threads. */
@@ -43,7 +45,7 @@ static __thread uint32_t depth;
 static __thread bool quiesced;
 
 /* Whether libc was told that there is one thread, for this fork. */
-static __thread bool is_single;
+static __thread bool has_hidden;
 
 static bool is_installed;
 
@@ -56,25 +58,25 @@ static bool is_installed;
  * of ours has run, by _Fork() or a raw clone().  Its process id would not tell: in another pid
  * namespace it may be the same.  NULL: the kernel cannot do that.
  */
-static _Atomic uint32_t *is_told;
+static _Atomic uint32_t *own_mark;
 
 static void make_mark(void)
 {
-	size_t bytes = sizeof *is_told;
+	size_t bytes = sizeof *own_mark;
 
-	is_told = hs_sys_map(bytes, PROT_READ | PROT_WRITE);
-	if (is_told != NULL && hs_sys_advise(is_told, bytes, MADV_WIPEONFORK) != 0) {
-		hs_sys_unmap(is_told, bytes);
-		is_told = NULL;
+	own_mark = hs_sys_map(bytes, PROT_READ | PROT_WRITE);
+	if (own_mark != NULL && hs_sys_advise(own_mark, bytes, MADV_WIPEONFORK) != 0) {
+		hs_sys_unmap(own_mark, bytes);
+		own_mark = NULL;
 	}
-	if (is_told != NULL)
-		atomic_store(is_told, 1);
+	if (own_mark != NULL)
+		atomic_store(own_mark, 1);
 }
 
 bool hs_fork_is_own_process(void)
 {
 	return hs_sys_getpid() == hs_session.process_id &&
-	       (is_told == NULL || atomic_load(is_told) != 0);
+	       (own_mark == NULL || atomic_load(own_mark) != 0);
 }
 
 static bool take_batch_locks(void)
@@ -108,9 +110,9 @@ static void prepare(void)
 
 void hs_fork_let_go(void)
 {
-	if (is_single)
-		hs_libc_set_single(false);
-	is_single = false;
+	if (has_hidden)
+		hs_libc_set_single_threaded(false);
+	has_hidden = false;
 	if (!quiesced)
 		return;
 	quiesced = false;
@@ -134,14 +136,14 @@ static void parent(void)
 	errno = saved_errno;
 }
 
-/* The threads of the parent do not exist here, nor what they were waiting for. */
+/* In the child, where the parent's other threads do not exist. */
 static void forget_threads(void)
 {
 	struct hs_session *session = &hs_session;
 
 	atomic_store(&session->threads, HS_THREADS_NONE);
 	atomic_store(&session->stop, HS_STOP_REQUEST_NONE);
-	atomic_store(&session->libc, HS_LIBC_AS_IS);
+	atomic_store(&session->libc_view, HS_LIBC_VISIBLE);
 	atomic_store(&session->is_joining, false);
 	atomic_store(&session->tids[HS_WORKER], 0);
 	atomic_store(&session->tids[HS_PRODUCER], 0);
@@ -166,8 +168,8 @@ static void child(void)
 
 	atomic_store(&session->process_id, hs_sys_getpid());
 	atomic_store(&hs_recorder.process_id, session->process_id);
-	if (is_told != NULL)
-		atomic_store(is_told, 1);
+	if (own_mark != NULL)
+		atomic_store(own_mark, 1);
 	hs_left_alone_begin();
 	session->forked = true;
 	session->executed = false;
@@ -176,7 +178,7 @@ static void child(void)
 		hs_stream_after_fork();
 	hs_keep_after_fork();
 	hs_cpu_guard_after_fork();
-	session->samples_before = hs_heap_total(samples);
+	session->samples_before_fork = hs_heap_total(samples);
 	session->dump_number = 0;
 	atomic_store(&session->requests, 0);
 	hs_ask_after_fork();
@@ -188,13 +190,13 @@ static void child(void)
 	hs_thread.no_wait = false;
 	depth = 0;
 	if (!hs_record_after_fork() || !quiesced)
-		hs_session_off("fork met the profiler at work for too long");
+		hs_session_disable("fork met the profiler at work for too long");
 	else if ((hs_options.children & HS_CHILDREN_FORK) == 0) {
 		atomic_store(&session->phase, HS_SESSION_OFF);
 		hs_sampler_end();
 	}
 	/* What libc was told is true in the child. */
-	is_single = quiesced = false;
+	has_hidden = quiesced = false;
 	errno = saved_errno;
 }
 
@@ -203,11 +205,11 @@ void hs_session_fork_begins(void)
 	if (!is_installed)
 		return;
 	/* Otherwise fork() would wait for the worker, and the worker for it. */
-	hs_libc_give_back();
+	hs_libc_answer_worker();
 	prepare();
-	if (quiesced && !hs_libc_is_single() && hs_libc_has_one_thread()) {
-		hs_libc_set_single(true);
-		is_single = true;
+	if (quiesced && !hs_libc_is_single_threaded() && hs_libc_program_has_one_thread()) {
+		hs_libc_set_single_threaded(true);
+		has_hidden = true;
 	}
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Heaps of the program.  See session.h. */
+/*
+ * Heaps of the program, and telling them when they are sampled.  See session.h.  Runs on the
+ * program's threads, except where session_state.h says otherwise.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -13,20 +16,20 @@
 /* How long a registration waits for another one, which takes microseconds. */
 #define REGISTER_LIMIT_NS 100000000u
 
-/* How long an unregistration waits for the heap's own function, which should not block. */
+/* How long an unregistration waits for a call of the heap's function, which should not block. */
 #define CALL_LIMIT_NS 2000000000u
 #define CALL_LOOK_NS 1000000
 
+/* Held while a heap is registered. */
 static struct hs_lock lock;
 
-/* calls: written before the heap is registered.  was_told_on: by the caller. */
 static struct {
-	struct hs_heap_calls calls;
-	_Atomic uint32_t caller; /* tid of the thread that may be in one of them; 0: none */
-	_Atomic bool was_told_on;
+	struct hs_heap_calls calls; /* written before the heap is registered */
+	_Atomic uint32_t caller;    /* tid of the thread that may be in one of them, or 0; futex */
+	_Atomic bool was_told_on;   /* written by the caller */
 } told[HS_HEAP_LIMIT];
 
-/* 0 or -errno, and one line. */
+/* 0, or -errno after logging what is wrong. */
 static int check_name(const char *name)
 {
 	const char *problem = NULL;
@@ -44,7 +47,7 @@ static int check_name(const char *name)
 	return error;
 }
 
-/* The interval that it is sampled with; 0: it is not. */
+/* The interval that the heap is sampled with; 0: it is not. */
 static uint64_t interval_of(uint32_t heap)
 {
 	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_REGISTERED || atomic_load(&hs_epoch) == 0)
@@ -52,7 +55,7 @@ static uint64_t interval_of(uint32_t heap)
 	return hs_heap_interval(heap);
 }
 
-/* As the one thread that calls the heap's functions now. */
+/* Called by the thread that is told[heap].caller. */
 static void tell(uint32_t heap)
 {
 	const struct hs_heap_calls calls = told[heap].calls;
@@ -68,9 +71,9 @@ static void tell(uint32_t heap)
 }
 
 /*
- * Tell the heap what is so.  One thread at a time: the others leave it to that one, which looks
- * again (all of these accesses are sequentially consistent); so nobody waits, and what the heap
- * hears last is what is so.
+ * Tells the heap whether it is sampled.  One thread does it at a time.  Another one leaves it to
+ * that one, which checks again afterwards (all of these accesses are sequentially consistent).  So
+ * nobody waits, and the heap's last call is true.
  */
 static void notify(uint32_t heap)
 {
@@ -85,7 +88,7 @@ static void notify(uint32_t heap)
 	}
 }
 
-/* The heap is closed: its functions are not called after this. */
+/* The heap is closed: tells it, and waits until no other thread is in one of its functions. */
 static void end_calls(uint32_t heap)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + CALL_LIMIT_NS;
@@ -94,7 +97,7 @@ static void end_calls(uint32_t heap)
 
 	for (;;) {
 		notify(heap);
-		/* In this order: whoever has written the first goes on being the caller. */
+		/* In this order: a thread that sets was_told_on is still the caller after that. */
 		was_told_on = atomic_load(&told[heap].was_told_on);
 		caller = atomic_load(&told[heap].caller);
 		if ((caller == 0 && !was_told_on) || caller == (uint32_t)hs_sys_gettid() ||
@@ -122,7 +125,7 @@ int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls
 		return -ENOSYS;
 	if (!hs_lock_acquire_within(&lock, REGISTER_LIMIT_NS))
 		return -EAGAIN;
-	/* Before the options are read it is 0, and set then. */
+	/* 0 before the options are read; hs_heaps_start() sets it then. */
 	interval = hs_options_heap_interval(&hs_options, name);
 	heap = hs_heap_make(name, interval, hs_options_block_ns(&hs_options, interval) != 0);
 	if (heap > 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_KEEP: only the last periodic profiles of a process stay.  Runs on the producer.
+ * HEAPSAMPLE_KEEP: of a process's periodic profiles only the last ones are kept.  Runs on the
+ * producer's thread.
  */
 #include <errno.h>
 #include <string.h>
@@ -9,11 +10,13 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/sys.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
 
+/* A periodic profile that is on disk. */
 struct kept {
 	struct kept *next; /* newer */
-	uint64_t bytes;
+	uint64_t bytes;    /* of the file */
 	char path[];
 };
 
@@ -39,7 +42,7 @@ static void remove_oldest(void)
 	hs_arena_free(file);
 }
 
-/* A profile of the same name has replaced an older one. */
+/* A file of this name was replaced by the new profile. */
 static void forget_replaced(const char *path)
 {
 	struct kept **link = &oldest, *before = NULL;
@@ -76,7 +79,7 @@ void hs_keep_add(const char *path)
 		return;
 	forget_replaced(path);
 	file = hs_arena_alloc(sizeof *file + bytes);
-	/* Without memory this one stays for good. */
+	/* A file that is not noted is never removed. */
 	if (file == NULL || hs_sys_stat(path, &status) < 0) {
 		hs_arena_free(file);
 		return;
@@ -90,14 +93,14 @@ void hs_keep_add(const char *path)
 	newest = file;
 	kept_files++;
 	kept_bytes += file->bytes;
-	/* The newest stays, however large. */
+	/* The newest is kept, however large. */
 	while (oldest != NULL && oldest != newest && are_too_many())
 		remove_oldest();
 }
 
 void hs_keep_after_fork(void)
 {
-	/* They are the parent's to remove.  Its notes stay where they are: a few bytes. */
+	/* The parent removes them.  This copy of its list is a few bytes, and not freed. */
 	oldest = newest = NULL;
 	kept_files = kept_bytes = 0;
 }

@@ -27,6 +27,7 @@
 
 #include "base/sys.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 /* The producer rests when there was no event for this long: only then it waits at that word. */
 #define REST_NS 100000000
@@ -63,7 +64,7 @@ static bool read_text(const char *path, char *text, size_t capacity)
 	return bytes > 0;
 }
 
-/* Whether this thread has a seccomp filter, or it cannot be seen. */
+/* Whether this thread has a seccomp filter; true if that cannot be read. */
 static bool is_filtered(void)
 {
 	static const char name[] = "\nSeccomp:\t";
@@ -90,7 +91,7 @@ static uintptr_t main_tid_word(void)
 }
 
 /* Sleeps until the event or the main thread's end.  False, at once: the latter cannot be told. */
-static bool sleep_told(struct hs_event *event, int64_t timeout_ns)
+static bool sleep_until_told(struct hs_event *event, int64_t timeout_ns)
 {
 	uintptr_t word;
 	int result;
@@ -108,7 +109,7 @@ static bool sleep_told(struct hs_event *event, int64_t timeout_ns)
 	return !is_told_no_more;
 }
 
-/* The number of /proc/PID/stat that proc(5) counts as field, from where the second ends. */
+/* A field of /proc/PID/stat, numbered as in proc(5).  at: the end of the second field. */
 static unsigned long stat_number(const char *at, int field)
 {
 	unsigned long value = 0;
@@ -149,7 +150,7 @@ static bool is_left_alone(unsigned long *status)
  */
 static void die_of(int number)
 {
-	static const uint64_t by_default[4]; /* struct sigaction as the kernel has it */
+	static const uint64_t by_default[4]; /* the kernel's struct sigaction, with SIG_DFL */
 	uint64_t set = (uint64_t)1 << (number - 1);
 
 	hs_syscall(SYS_rt_sigaction, number, (long)by_default, 0, sizeof set, 0, 0);
@@ -199,6 +200,6 @@ void hs_left_alone_wait(struct hs_event *event, int64_t timeout_ns)
 	}
 	if (timeout_ns >= 0)
 		timeout_ns -= REST_NS;
-	if (!sleep_told(event, timeout_ns))
+	if (!sleep_until_told(event, timeout_ns))
 		sleep_and_look(event, timeout_ns);
 }

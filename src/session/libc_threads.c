@@ -19,14 +19,15 @@
 #include "base/alone.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
+#include "session/libc_threads.h"
 #include "session/session_state.h"
-#include "session/thread_stop.h"
+#include "session/threads.h"
 
-/* How long the worker waits for the program's thread; less than a fork waits for the worker. */
+/* How long the worker waits for the program's thread: less than a fork waits for the worker. */
 #define WANT_LIMIT_NS 20000000u
 #define WANT_LOOK_NS 1000000
 
-bool hs_libc_is_single(void)
+bool hs_libc_is_single_threaded(void)
 {
 	const volatile char *flag = hs_session.next.single_threaded[0];
 
@@ -34,7 +35,7 @@ bool hs_libc_is_single(void)
 }
 
 /* Two flags: the program may have a copy of its own (a copy relocation). */
-void hs_libc_set_single(bool single)
+void hs_libc_set_single_threaded(bool single)
 {
 	for (size_t i = 0; i < HS_LIBC_FLAGS; i++) {
 		volatile char *flag = hs_session.next.single_threaded[i];
@@ -45,7 +46,7 @@ void hs_libc_set_single(bool single)
 }
 
 /* The number of the profiler's threads that have begun. */
-static nlink_t count_own_threads(void)
+static nlink_t count_profiler_threads(void)
 {
 	const struct hs_session *session = &hs_session;
 
@@ -55,41 +56,42 @@ static nlink_t count_own_threads(void)
 	       (atomic_load(&session->tids[HS_PRODUCER]) != 0);
 }
 
-bool hs_libc_has_one_thread(void)
+bool hs_libc_program_has_one_thread(void)
 {
 	struct stat tasks;
 
-	/* A directory has two links more than it has directories in it. */
+	/* The link count of a directory is 2 + the number of directories in it. */
 	return hs_sys_stat("/proc/self/task", &tasks) == 0 &&
-	       tasks.st_nlink == 2 + 1 + count_own_threads();
+	       tasks.st_nlink == 2 + 1 + count_profiler_threads();
 }
 
+/* Whether the view was `from`, and is `to` now. */
 static bool move(uint32_t from, uint32_t to)
 {
-	return atomic_compare_exchange_strong(&hs_session.libc, &from, to);
+	return atomic_compare_exchange_strong(&hs_session.libc_view, &from, to);
 }
 
-static void tell(uint32_t from)
+static void hide(uint32_t from)
 {
-	if (move(from, HS_LIBC_TELLING)) {
-		hs_libc_set_single(true);
-		atomic_store(&hs_session.libc, HS_LIBC_TOLD);
+	if (move(from, HS_LIBC_HIDING)) {
+		hs_libc_set_single_threaded(true);
+		atomic_store(&hs_session.libc_view, HS_LIBC_HIDDEN);
 	}
 }
 
-bool hs_libc_threads_start(void)
+bool hs_libc_before_start(void)
 {
 	bool loads = hs_libc_loads_at_start();
 
-	if (!hs_libc_is_single())
+	if (!hs_libc_is_single_threaded())
 		return false;
-	atomic_store(&hs_session.libc, HS_LIBC_STARTED);
+	atomic_store(&hs_session.libc_view, HS_LIBC_STARTED);
 	return !loads;
 }
 
-void hs_libc_threads_started(void)
+void hs_libc_after_start(void)
 {
-	tell(HS_LIBC_STARTED);
+	hide(HS_LIBC_STARTED);
 }
 
 bool hs_libc_loads_at_start(void)
@@ -105,54 +107,54 @@ void hs_libc_worker_has_loaded(void)
 
 void hs_libc_constructor_ends(void)
 {
-	if (atomic_load(&hs_session.libc) == HS_LIBC_LOADED)
-		tell(HS_LIBC_LOADED);
+	if (atomic_load(&hs_session.libc_view) == HS_LIBC_LOADED)
+		hide(HS_LIBC_LOADED);
 	/* From here on the flag is not set any more: the program may be anywhere. */
-	(void)move(HS_LIBC_STARTED, HS_LIBC_AS_IS);
+	(void)move(HS_LIBC_STARTED, HS_LIBC_VISIBLE);
 }
 
-void hs_libc_give_back(void)
+void hs_libc_answer_worker(void)
 {
-	if (atomic_load(&hs_session.libc) == HS_LIBC_WANTED && hs_fork_is_own_process()) {
+	if (atomic_load(&hs_session.libc_view) == HS_LIBC_ASKED && hs_fork_is_own_process()) {
 		hs_alone_end();
-		hs_libc_set_single(false);
-		(void)move(HS_LIBC_WANTED, HS_LIBC_AS_IS);
+		hs_libc_set_single_threaded(false);
+		(void)move(HS_LIBC_ASKED, HS_LIBC_VISIBLE);
 	}
 }
 
-bool hs_libc_tell_all(void)
+bool hs_libc_show(void)
 {
-	hs_libc_give_back();
-	if (atomic_load(&hs_session.libc) != HS_LIBC_TOLD || !hs_fork_is_own_process() ||
-	    !hs_libc_is_single())
+	hs_libc_answer_worker();
+	if (atomic_load(&hs_session.libc_view) != HS_LIBC_HIDDEN || !hs_fork_is_own_process() ||
+	    !hs_libc_is_single_threaded())
 		return false;
 	/* From now on profiler threads may change words that the program's thread changed alone. */
 	hs_alone_end();
-	hs_libc_set_single(false);
-	return move(HS_LIBC_TOLD, HS_LIBC_ASIDE);
+	hs_libc_set_single_threaded(false);
+	return move(HS_LIBC_HIDDEN, HS_LIBC_SHOWN);
 }
 
-void hs_libc_tell_single(void)
+void hs_libc_hide_again(void)
 {
 	struct hs_undisturbed before;
 
 	/* Meanwhile no handler may make a thread, or jump out. */
 	hs_threads_begin_undisturbed(&before);
 	/* libc may have made a thread of its own. */
-	if (before.masked && hs_libc_has_one_thread())
-		tell(HS_LIBC_ASIDE);
-	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
+	if (before.masked && hs_libc_program_has_one_thread())
+		hide(HS_LIBC_SHOWN);
+	(void)move(HS_LIBC_SHOWN, HS_LIBC_VISIBLE);
 	hs_threads_end_undisturbed(&before);
 }
 
-void hs_libc_forget(void)
+void hs_libc_hide_no_more(void)
 {
-	(void)move(HS_LIBC_STARTED, HS_LIBC_AS_IS);
-	(void)move(HS_LIBC_LOADED, HS_LIBC_AS_IS);
-	(void)move(HS_LIBC_ASIDE, HS_LIBC_AS_IS);
+	(void)move(HS_LIBC_STARTED, HS_LIBC_VISIBLE);
+	(void)move(HS_LIBC_LOADED, HS_LIBC_VISIBLE);
+	(void)move(HS_LIBC_SHOWN, HS_LIBC_VISIBLE);
 }
 
-/* Whether the program's thread, which is the main thread, sleeps in a system call. */
+/* Whether the program's only thread, the main thread, sleeps in a system call. */
 static bool is_asleep(void)
 {
 	char line[512];
@@ -165,29 +167,29 @@ static bool is_asleep(void)
 }
 
 /* Whether the program's thread is seen not to rely on the flag any more, within limit_ns. */
-static bool has_given_back(uint64_t limit_ns)
+static bool wait_for_answer(uint64_t limit_ns)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
 
-	while (atomic_load(&hs_session.libc) == HS_LIBC_WANTED) {
+	while (atomic_load(&hs_session.libc_view) == HS_LIBC_ASKED) {
 		if (is_asleep())
-			return move(HS_LIBC_WANTED, HS_LIBC_AS_IS);
+			return move(HS_LIBC_ASKED, HS_LIBC_VISIBLE);
 		if (hs_sys_monotonic_ns() >= end_ns)
 			return false;
-		hs_sys_futex_wait(&hs_session.libc, HS_LIBC_WANTED, WANT_LOOK_NS);
+		hs_sys_futex_wait(&hs_session.libc_view, HS_LIBC_ASKED, WANT_LOOK_NS);
 	}
 	return true;
 }
 
 /* The first time waits for it; later only looks, now and then. */
-static bool wait_until_given_back(bool is_first)
+static bool is_answered(bool is_first)
 {
 	static uint64_t next_look_ns;
 
 	if (!is_first && hs_sys_monotonic_ns() < next_look_ns)
-		return atomic_load(&hs_session.libc) == HS_LIBC_AS_IS;
+		return atomic_load(&hs_session.libc_view) == HS_LIBC_VISIBLE;
 	next_look_ns = hs_sys_monotonic_ns() + WANT_LIMIT_NS;
-	return has_given_back(is_first ? WANT_LIMIT_NS : 0);
+	return wait_for_answer(is_first ? WANT_LIMIT_NS : 0);
 }
 
 bool hs_libc_before_libunwind(void)
@@ -195,26 +197,27 @@ bool hs_libc_before_libunwind(void)
 	bool is_first = false;
 
 	for (;;) {
-		uint32_t now = atomic_load(&hs_session.libc);
+		uint32_t now = atomic_load(&hs_session.libc_view);
 
 		switch (now) {
-		case HS_LIBC_AS_IS:
+		case HS_LIBC_VISIBLE:
 			return true;
-		case HS_LIBC_TELLING:
+		case HS_LIBC_HIDING:
 			return false;
-		case HS_LIBC_WANTED:
-			if (!wait_until_given_back(is_first))
+		case HS_LIBC_ASKED:
+			if (!is_answered(is_first))
 				return false;
 			break;
-		case HS_LIBC_TOLD:
-			is_first = hs_libc_is_single() && move(HS_LIBC_TOLD, HS_LIBC_WANTED);
+		case HS_LIBC_HIDDEN:
+			is_first = hs_libc_is_single_threaded() &&
+				   move(HS_LIBC_HIDDEN, HS_LIBC_ASKED);
 			if (is_first)
-				hs_libc_set_single(false);
+				hs_libc_set_single_threaded(false);
 			else
-				(void)move(HS_LIBC_TOLD, HS_LIBC_AS_IS);
+				(void)move(HS_LIBC_HIDDEN, HS_LIBC_VISIBLE);
 			break;
 		default:
-			(void)move(now, HS_LIBC_AS_IS);
+			(void)move(now, HS_LIBC_VISIBLE);
 		}
 	}
 }

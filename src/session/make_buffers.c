@@ -16,7 +16,7 @@
 /* Below this interval there may be tens of thousands of samples a second, in bursts. */
 #define SPARSE_INTERVAL_BYTES 524288
 
-/* Below this interval nearly every allocation takes ring space. */
+/* Below this interval samples come all the time. */
 #define DENSE_INTERVAL_BYTES 4096
 
 /* Up to this interval most allocations are sampled, and most frees are of samples. */
@@ -36,10 +36,20 @@
 /* The memory that a live sample needs in all, by which the number of slots is chosen. */
 #define BYTES_PER_SLOT 168
 
+/* Live samples expected at first, besides those in the map: the size of the first index. */
+#define SPARSE_EXPECTED 512
+#define EXPECTED 4096 /* or the producer would come too late where memory is filled fast */
+#define SMALL_DENSE_EXPECTED 16384
+#define DENSE_EXPECTED 65536
+
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8
 
-/* The queue between worker and producer. */
+#define SPARSE_RING_BYTES ((size_t)1 << 20)
+#define RING_BYTES ((size_t)4 << 20)
+#define DENSE_RING_BYTES ((size_t)16 << 20)
+
+/* Of the queue between worker and producer. */
 #define QUEUE_BYTES ((size_t)1 << 20)
 
 /* Below this budget the queue, and the live set's first index, are a quarter as large. */
@@ -58,12 +68,11 @@ static size_t ring_bytes(void)
 		uint64_t interval = hs_options_least_interval(&hs_options);
 
 		if (interval >= SPARSE_INTERVAL_BYTES)
-			bytes = (size_t)1 << 20;
+			bytes = SPARSE_RING_BYTES;
 		else
-			bytes = interval >= DENSE_INTERVAL_BYTES ? (size_t)4 << 20
-								 : (size_t)16 << 20;
+			bytes = interval >= DENSE_INTERVAL_BYTES ? RING_BYTES : DENSE_RING_BYTES;
 	}
-	/* The largest stack must fit half of it. */
+	/* But at least four of the largest stacks fit. */
 	while (hs_ring_memory_bytes(bytes) > hs_session_memory_bytes() / RING_SHARE)
 		bytes /= 2;
 	while (bytes / 4 < hs_options.stack_bytes)
@@ -81,7 +90,7 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 	int error = memory == NULL ? -ENOMEM : hs_arena_commit(memory, bytes);
 
 	if (error == 0) {
-		/* Copies of the program's stacks have no place in a core file. */
+		/* Copies of the program's stacks do not belong in a core file. */
 		hs_sys_advise(memory, bytes, MADV_DONTDUMP);
 		hs_ring_init(ring, memory, data_bytes);
 	}
@@ -111,16 +120,17 @@ static void make_live_map(void)
 static int make_live_set(void)
 {
 	uint64_t slots = hs_session_memory_bytes() / BYTES_PER_SLOT;
-	uint32_t expected = 512; /* live samples that are not in the map */
+	uint32_t expected = SPARSE_EXPECTED;
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
 		make_live_map();
 	else if (hs_options.interval_bytes < SPARSE_INTERVAL_BYTES)
 		make_journal(SMALL_JOURNAL);
 	if (hs_options_least_interval(&hs_options) < SPARSE_INTERVAL_BYTES)
-		expected = 4096; /* or the producer comes too late where memory is filled fast */
+		expected = EXPECTED;
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
-		expected = hs_live_map_is_used() || is_memory_small() ? 16384 : 65536;
+		expected = hs_live_map_is_used() || is_memory_small() ? SMALL_DENSE_EXPECTED
+								      : DENSE_EXPECTED;
 	hs_live_set_spread(hs_options.interval_bytes);
 	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
 				expected);

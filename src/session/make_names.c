@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Start-up: where the books get names from, and which they keep to themselves. */
+/* Start-up: where the books have names from, and which names they hide. */
 #include <errno.h>
 
 #include "base/options.h"
 #include "profile/symbol_filter.h"
 #include "session/session_state.h"
 
-/* The parts of the budget that the table of generated code, and symbols that stay, may take. */
+/* The table of generated code, and symbols that are kept, may each take one part of the memory. */
 #define JIT_SHARE 8
 #define SYMBOLS_SHARE 8
 
@@ -17,11 +17,12 @@ int hs_session_make_names(void)
 	bool named =
 		hs_options.symbolize != HS_SYMBOLIZE_NONE || hs_symbol_filter_has_names(hidden);
 
-	if (hidden[0] != '\0' && !hs_producer_filter(session->producer, session->table, hidden,
-						     hs_session_memory_bytes() / SYMBOLS_SHARE))
+	if (hidden[0] != '\0' &&
+	    !hs_producer_filter(session->producer, session->mapping_table, hidden,
+				hs_session_memory_bytes() / SYMBOLS_SHARE))
 		return -ENOMEM;
 	if (named && hs_options.jit != 0 &&
-	    !hs_producer_follow_code(session->producer, session->table, hs_options.jit,
+	    !hs_producer_follow_code(session->producer, session->mapping_table, hs_options.jit,
 				     hs_session_memory_bytes() / JIT_SHARE))
 		return -ENOMEM;
 	if (hs_options.map[0] != '\0' &&

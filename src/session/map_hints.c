@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Map hints by calls of the program.  See session.h. */
+/* Map hints that the program gives by calls.  See session.h.  Runs on the program's threads. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -18,8 +18,9 @@ static int put(enum hs_record_kind kind, uint64_t start, uint64_t length, uint64
 	if (error < 0) {
 		hs_stats_add(map_hints_refused, 1);
 		/*
-		 * Nothing may have been sampled yet, and the ring be full of hints.  Not here: in
-		 * a signal handler no thread can be started.
+		 * The ring may be full of hints before the first sample, which starts the threads
+		 * that read it.  It now starts them even if it finds no room.  They are not started
+		 * here, because this may be a signal handler.
 		 */
 		atomic_store_explicit(&hs_session.is_ring_full_early, true, memory_order_relaxed);
 	}

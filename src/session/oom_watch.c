@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory limits of all kinds.  See oom_watch.h. */
+/* Use of memory against its limits.  See oom_watch.h. */
 #include "session/oom_watch.h"
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 /* A limit is crossed again only after use fell this many points below. */
 #define REARM_POINTS 5u
 
-/* What no memory cgroup of version 1 reaches stands for no limit there. */
+/* In files of memory cgroups of version 1 such a large number stands for no limit. */
 #define NO_LIMIT ((uint64_t)1 << 60)
 
 /* The two versions of the memory controller, by the names of their files. */
@@ -78,7 +78,7 @@ static bool read_file(const char *path, char *text, size_t capacity)
 	return hs_sys_read_file(whole, text, capacity) > 0;
 }
 
-/* Read a file of the first `length` bytes of the group's path. */
+/* Reads a file of the group whose path is the first `length` bytes of `group`. */
 static bool read_group(size_t length, const char *name, char *text, size_t capacity)
 {
 	char path[PATH_MAX + 64];
@@ -90,7 +90,7 @@ static bool read_group(size_t length, const char *name, char *text, size_t capac
 	return read_file(path, text, capacity);
 }
 
-/* Take the group of this line of /proc/self/cgroup if it is the memory controller's. */
+/* Notes the group in a line of /proc/self/cgroup, if it is the memory controller's. */
 static bool take_group(const char *line)
 {
 	const char *names = strchr(line, ':'),
@@ -125,11 +125,11 @@ static void find_group(void)
 		return;
 	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
 		line += *line == '\n';
-		/* Version 1 has the controller where both are mounted. */
+		/* If both versions are mounted, version 1 has the memory controller. */
 		if (take_group(line) && controller == &version_1)
 			break;
 	}
-	/* In a container the path may be the host's: then the mount is the group. */
+	/* In a container the path may be the host's: then the mount itself is the group. */
 	if (controller != NULL &&
 	    !read_group(strlen(group), controller->usage, number, sizeof number))
 		group[0] = '\0';
@@ -144,7 +144,7 @@ void hs_oom_watch_start(unsigned at_percent)
 	find_group();
 }
 
-/* used and limit may be large: no product of them. */
+/* Divides first: the product could overflow. */
 static bool is_above(uint64_t used, uint64_t limit, unsigned points)
 {
 	return limit < NO_LIMIT && used >= limit / 100 * points;
@@ -169,7 +169,7 @@ static bool is_group_above(size_t length, unsigned points, bool *limited)
 	return is_above(used > cache ? used - cache : 0, limit, points);
 }
 
-/* The group and those above it. */
+/* Whether the group, or one above it, is. */
 static bool are_groups_above(unsigned points, bool *limited)
 {
 	size_t length = strlen(group);

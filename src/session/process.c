@@ -3,9 +3,9 @@
  * Which process this is, and whether it is to be profiled: HEAPSAMPLE_PROGRAMS,
  * HEAPSAMPLE_CHILDREN, privileged programs.
  *
- * A profiled process carries HEAPSAMPLE_ROOT=PID in its environment.  A program that
- * finds it there with another pid was started by a profiled process; one that finds
- * its own pid has been exec'd by it in place (env, nice, a shell's exec) and goes on.
+ * A profiled process has HEAPSAMPLE_ROOT=PID in its environment.  A program that finds it with
+ * another pid was started by a profiled process.  One that finds its own pid was exec'd by a
+ * profiled program in place (env, nice, a shell's exec), and is the same process.
  *
  * Start-up, on the main thread.
  */
@@ -81,6 +81,6 @@ void hs_process_mark_root(void)
 	char pid[24];
 
 	hs_format(pid, sizeof pid, "%d", (int)hs_sys_getpid());
-	/* Allocates from the program's heap, as the program's own setenv would. */
+	/* This allocates from the program's heap, as its own setenv() would. */
 	setenv(ROOT_VARIABLE, pid, 1);
 }

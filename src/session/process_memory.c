@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See process_memory.h. */
+/* Reads /proc/self/statm.  See process_memory.h. */
 #include "session/process_memory.h"
 
 #include <limits.h>

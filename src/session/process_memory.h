@@ -2,7 +2,7 @@
 /*
  * The memory of this process as the kernel counts it.
  *
- * Threads: any.  Allocates: never.  Errno: preserved.
+ * Called on: any thread.  Allocates: never.  Errno: preserved.
  */
 #ifndef HS_SESSION_PROCESS_MEMORY_H
 #define HS_SESSION_PROCESS_MEMORY_H
@@ -12,14 +12,14 @@
 
 /* Bytes. */
 struct hs_process_memory {
-	uint64_t total; /* of addresses, as RLIMIT_AS limits it */
+	uint64_t total; /* address space, as limited by RLIMIT_AS */
 	uint64_t resident;
-	uint64_t data; /* as RLIMIT_DATA limits it */
+	uint64_t data; /* as limited by RLIMIT_DATA */
 };
 
 /*
- * From /proc/self/statm.  root: the directory that /proc is in, "" but in tests.  Returns
- * whether it could be read; if not all are 0.
+ * Reads /proc/self/statm.  root: the directory that /proc is in, "" except in tests.  Whether it
+ * could be read; if not, all are 0.
  */
 bool hs_process_memory_read(struct hs_process_memory *out, const char *root);
 

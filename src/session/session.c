@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Start, record, finish.  See session.h.
- */
+/* The session's start, its samples, and its end.  See session.h. */
 #include "session/session.h"
 
 #include <errno.h>
@@ -26,15 +24,17 @@
 #include "sample/thread_state.h"
 #include "session/epoch.h"
 #include "session/left_alone.h"
+#include "session/libc_threads.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
-#include "session/thread_stop.h"
+#include "session/threads.h"
 
 HS_SAMPLE_DATA struct hs_session hs_session;
 
 /* Set by the loader before anything runs: where the main thread's stack begins. */
 extern void *__libc_stack_end;
 
-/* This part of the budget is kept for writing profiles. */
+/* One part in so many of the memory is kept for writing profiles. */
 #define WRITING_SHARE 4
 
 static void report_problem(void *unused, const char *line)
@@ -59,7 +59,7 @@ static void read_options(char **environment)
 /* One line for each setting that makes no sense. */
 static void report_settings(char **environment)
 {
-	/* Not hs_options: the lines go to the file that it names. */
+	/* Parsed a second time, now that messages can go to the file that hs_options names. */
 	static struct hs_options again;
 	int error = hs_log_check_file();
 	const char *text = error == -EBADF ? "it is not open" : hs_dump_error_text(error);
@@ -79,11 +79,11 @@ static int make_stages(void)
 
 	if (error != 0)
 		return error;
-	session->table = hs_mapping_table_create();
-	if (session->table == NULL)
+	session->mapping_table = hs_mapping_table_create();
+	if (session->mapping_table == NULL)
 		return -ENOMEM;
-	hs_mapping_table_set_own(session->table, (uintptr_t)&hs_session_start);
-	hints = hs_mapping_table_add_hints(session->table, hs_options.map);
+	hs_mapping_table_set_own(session->mapping_table, (uintptr_t)&hs_session_start);
+	hints = hs_mapping_table_add_hints(session->mapping_table, hs_options.map);
 	if (hints == NULL)
 		return -ENOMEM;
 	session->producer = hs_producer_create(hs_options.labels);
@@ -92,7 +92,8 @@ static int make_stages(void)
 	if (hs_options.stream[0] != '\0')
 		error = hs_stream_init();
 	else
-		session->unwinder = hs_unwinder_create(session->table, hs_threads_before_libunwind);
+		session->unwinder = hs_unwinder_create(session->mapping_table,
+						       hs_threads_before_libunwind);
 	if (error != 0 || (session->unwinder == NULL && !hs_recorder.stream))
 		return -ENOMEM;
 	if (hs_options.peak)
@@ -122,7 +123,7 @@ void hs_session_set_budget(bool writing)
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
 }
 
-void hs_session_is_limited(int resource)
+void hs_session_limit_changed(int resource)
 {
 	struct hs_undisturbed before;
 
@@ -143,7 +144,7 @@ static void start_sampling(void)
 	hs_recorder.stack_limit_bytes = hs_recorder.stream ? 0 : hs_options.stack_bytes;
 	hs_recorder.depth_frames = hs_options.depth_frames;
 	hs_recorder.died = hs_threads_died;
-	/* Hints may change what code is at any time: see sample/hint_record.c. */
+	/* No walks in place with map hints, which may change what code is: see hint_record.c. */
 	if (session->unwinder != NULL && hs_options.map[0] == '\0')
 		atomic_store_explicit(&hs_recorder.known_pcs,
 				      hs_unwinder_known_pcs(session->unwinder),
@@ -156,7 +157,7 @@ static void start_sampling(void)
 	atomic_store_explicit(&hs_sampler_interval, hs_options.interval_bytes,
 			      memory_order_relaxed);
 	hs_epoch_init(hs_options.active);
-	/* Release: everything above, for the threads that see the phase or the generation. */
+	/* Release: threads that see the phase or the generation see everything above. */
 	atomic_store_explicit(&session->phase, HS_SESSION_ACTIVE, memory_order_release);
 	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
 }
@@ -164,7 +165,7 @@ static void start_sampling(void)
 static void pass_through(void)
 {
 	atomic_store_explicit(&hs_session.phase, HS_SESSION_OFF, memory_order_relaxed);
-	/* An epoch with interval 0: each thread's first allocation switches its countdown off. */
+	/* With the interval 0 each thread's first allocation switches its countdown off. */
 	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
 }
 
@@ -191,7 +192,7 @@ static void start_profiling(char **environment)
 	hs_process_mark_root();
 	hs_fork_install();
 	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
-	hs_session_stay_here();
+	hs_session_make_paths_absolute();
 	hs_schedule_start();
 	hs_alone_begin(hs_session.next.single_threaded[0]);
 	if (hs_options.final_dump == HS_FINAL_TERM)
@@ -204,7 +205,7 @@ static void start_profiling(char **environment)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block_ns != 0) {
-		hs_threads_wait_reader(HS_START_LIMIT_NS);
+		hs_threads_wait_for_reader(HS_START_LIMIT_NS);
 		hs_libc_constructor_ends();
 	}
 }
@@ -214,8 +215,8 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	int saved_errno = errno;
 
 	hs_session.next = *next;
-	hs_threads_init();
-	/* A privileged program's user must not say where it writes its messages. */
+	hs_thread_trial_init();
+	/* The user of a privileged program must not choose the file for its messages. */
 	read_options(getauxval(AT_SECURE) != 0 ? NULL : environment);
 	if (hs_process_decide(environment) == HS_PROCESS_PASS) {
 		if (hs_options.mode == HS_MODE_CHECK && getauxval(AT_SECURE) == 0)
@@ -236,7 +237,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	errno = saved_errno;
 }
 
-void hs_session_off(const char *reason)
+void hs_session_disable(const char *reason)
 {
 	uint32_t active = HS_SESSION_ACTIVE;
 
@@ -253,11 +254,11 @@ void hs_session_recorded(const struct hs_regs *regs)
 	if (hs_unlikely(atomic_load_explicit(&hs_session.threads, memory_order_relaxed) !=
 			HS_THREADS_RUNNING) &&
 	    hs_threads_may_start(regs->sp))
-		hs_threads_start_late(regs->sp);
-	if (hs_unlikely(atomic_load_explicit(&hs_session.libc, memory_order_relaxed) ==
-			HS_LIBC_WANTED) &&
+		hs_threads_start_for_sample(regs->sp);
+	if (hs_unlikely(atomic_load_explicit(&hs_session.libc_view, memory_order_relaxed) ==
+			HS_LIBC_ASKED) &&
 	    hs_threads_may_start(regs->sp))
-		hs_libc_give_back();
+		hs_libc_answer_worker();
 	if (hs_unlikely(thread->closing != 0))
 		hs_close_wait();
 }
@@ -269,7 +270,7 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 		hs_session_recorded(regs);
 }
 
-/* Why the final profile will not come: NULL as long as it may. */
+/* Why the final profile will not come; NULL: it still may. */
 static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
 {
 	struct hs_session *session = &hs_session;
@@ -278,13 +279,13 @@ static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
 		return "it was not complete after 62 s";
 	if (hs_threads_died())
 		return "a thread of the profiler was killed";
-	if (hs_threads_sleep_on(start_ns,
+	if (hs_threads_cannot_wake(start_ns,
 				(atomic_load(&session->requests) & HS_REQUEST_FINAL) != 0))
 		return "futex() is refused";
 	return NULL;
 }
 
-/* Wait until the final profile is written, bounded.  start_ns: since when. */
+/* Waits until the final profile is written, or will not come.  start_ns: when it was requested. */
 static void wait_until_finished(uint64_t start_ns)
 {
 	struct hs_session *session = &hs_session;
@@ -302,7 +303,7 @@ static void wait_until_finished(uint64_t start_ns)
 
 void hs_session_mark_finished(void)
 {
-	/* Release: the file is there. */
+	/* Release: whoever sees it finds the file. */
 	atomic_store_explicit(&hs_session.finished, 1, memory_order_release);
 	hs_sys_futex_wake(&hs_session.finished, INT_MAX);
 }
@@ -314,11 +315,11 @@ static void request_final(uint64_t start_ns)
 	session->final_fence = hs_schedule_fence();
 	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
 			      memory_order_relaxed);
-	/* Release: the fence. */
+	/* Release: the producer sees the fence. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
 }
 
-/* Ask the producer for the final profile and wait for it. */
+/* Requests the final profile and waits for it. */
 static void final_profile(void)
 {
 	struct hs_session *session = &hs_session;
@@ -339,10 +340,10 @@ static void final_profile(void)
 static bool is_final_due(void)
 {
 	return (hs_options.final_dump || hs_options.stream[0] != '\0') &&
-	       (!hs_session.forked || hs_heap_total(samples) > hs_session.samples_before);
+	       (!hs_session.forked || hs_heap_total(samples) > hs_session.samples_before_fork);
 }
 
-/* The producer sees to what is not complete. */
+/* Frees and samples that threads are in the middle of are left to the producer. */
 static void end_recording(void)
 {
 	hs_alone_end();
@@ -372,10 +373,10 @@ void hs_session_finish(void)
 
 	if (!hs_session_is_active() || hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return;
-	/* In a handler over fork(): the producer would wait for this thread. */
+	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
 	if (!atomic_compare_exchange_strong(&session->finishing, &first, 1)) {
-		/* Another thread (or the call that a handler interrupted) is at it. */
+		/* Another thread, or the call that this handler has interrupted, came first. */
 		wait_until_finished(hs_sys_monotonic_ns());
 		errno = saved_errno;
 		return;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files stay where the process was at its start, wherever it goes: relative patterns and paths
- * are made absolute.  Start-up.
+ * Start-up: makes relative paths and patterns of options absolute, so that files are written where
+ * the process was at its start, whatever directory it changes to.
  */
 #include <string.h>
 #include <sys/syscall.h>
@@ -11,8 +11,11 @@
 #include "output/dump_file.h"
 #include "session/session_state.h"
 
-/* A text that is absolute, empty, or has no room for the directory stays as it is. */
-static void put_before(char *text, const char *directory, bool is_pattern)
+/*
+ * Prepends the directory, unless the text is absolute or empty, or there is no room.  In a pattern
+ * each '%' of the directory is doubled.
+ */
+static void make_absolute(char *text, const char *directory, bool is_pattern)
 {
 	char absolute[HS_OPTION_TEXT_BYTES];
 	size_t used = 0, bytes = strlen(text) + 1;
@@ -32,16 +35,16 @@ static void put_before(char *text, const char *directory, bool is_pattern)
 	memcpy(text, absolute, used + bytes);
 }
 
-void hs_session_stay_here(void)
+void hs_session_make_paths_absolute(void)
 {
 	static char directory[HS_PATH_BYTES];
 
-	/* It may have no name: removed, or outside of the root directory. */
+	/* The directory may have no name: removed, or outside of the root directory. */
 	if (hs_syscall(SYS_getcwd, (long)directory, sizeof directory, 0, 0, 0, 0) <= 1 ||
 	    directory[0] != '/')
 		return;
-	put_before(hs_options.output, directory, true);
-	put_before(hs_options.stream, directory, true);
-	put_before(hs_options.stats, directory, true);
-	put_before(hs_options.logfile, directory, false);
+	make_absolute(hs_options.output, directory, true);
+	make_absolute(hs_options.stream, directory, true);
+	make_absolute(hs_options.stats, directory, true);
+	make_absolute(hs_options.logfile, directory, false);
 }

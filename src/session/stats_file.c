@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_STATS: the statistics in full, in a file of their own with each profile.  Runs
- * on the producer's thread with producer_batch held; lets go of it for the write.
+ * HEAPSAMPLE_STATS: all statistics, in a file of their own with each profile.  Runs on the
+ * producer's thread with producer_batch held; releases it for the write.
  */
 #include <errno.h>
 #include <heapsample/heapsample.h>
@@ -14,6 +14,7 @@
 #include "sample/heap.h"
 #include "sample/sampler.h"
 #include "session/process_memory.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/unlocked_file.h"
 
@@ -29,7 +30,7 @@ static void fill_heap(struct hs_stats_heap *out, uint32_t number, const struct h
 		.name = heap->name,
 		.interval = heap->asked_bytes,
 		.current_interval = hs_heap_last_interval(number),
-		/* Relaxed: sums that others go on with. */
+		/* Relaxed: sums that threads go on adding to; nothing depends on them. */
 		.lost_objects = (uint64_t)hs_weight_round(
 			atomic_load_explicit(&heap->lost.objects_weight, memory_order_relaxed)),
 		.lost_bytes = atomic_load_explicit(&heap->lost.bytes, memory_order_relaxed),
@@ -41,7 +42,7 @@ static void fill_heap(struct hs_stats_heap *out, uint32_t number, const struct h
 		out->rows = view->heaps[number];
 }
 
-/* All that are registered, and those that were and had samples.  Returns how many. */
+/* Heaps that are registered, or were and have had samples.  Returns how many. */
 static size_t fill_heaps(const struct hs_view *view)
 {
 	size_t count = 0;

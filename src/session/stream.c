@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_STREAM: allocations and frees go into a file as they happen, in place of
+ * HEAPSAMPLE_STREAM: writes allocations and frees into a file as they happen, in place of
  * profiles.
  *
- * Runs on the producer's thread with producer_batch held; lets go of it while it writes, so
- * that a fork never waits for a file.
+ * Runs on the producer's thread with producer_batch held; releases it while it writes, so that a
+ * fork never waits for a file.
  */
 
 #include "base/format.h"
@@ -17,22 +17,24 @@
 #include "sample/heap.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
 
-/* What is in the buffer waits this long at most. */
+/* Events stay in the buffer this long at most. */
 #define FLUSH_NS 1000000000u
 
 static struct hs_alloc_stream stream;
 static char path[HS_PATH_BYTES]; /* "" until it is opened */
 static bool failed;
-static uint64_t first_number; /* events below are in the file of the process forked from */
-static uint64_t losses_shown, losses_told;
-static uint64_t losses_before; /* of the process forked from */
-static uint64_t gaps_before;   /* of those */
-static bool gaps_inherited;
-static uint64_t flush_due_ns; /* monotonic */
+static uint64_t first_number;  /* events below it are in the parent's file, after a fork */
+static uint64_t losses_shown;  /* counted when the last event was written */
+static uint64_t losses_told;   /* when they were last logged */
+static uint64_t losses_before; /* those that do not count: the parent's */
+static uint64_t gaps_before;   /* sequence gaps at the fork */
+static bool gaps_inherited;    /* whether further gaps may be the parent's */
+static uint64_t flush_due_ns;  /* monotonic */
 
-/* Samples, and numbers of what may have been some, that are in no packet. */
+/* Events that are missing in the stream: samples that were lost, and numbers that never arrived. */
 static uint64_t losses(void)
 {
 	return hs_heap_total(lost_ring) + hs_heap_total(lost_live_set) +
@@ -40,10 +42,10 @@ static uint64_t losses(void)
 }
 
 /*
- * In a forked child: numbers that the parent's other threads had taken come in the parent
- * only.  They are missing here until the first event of our own.
+ * In a forked child, numbers that other threads of the parent had taken do not arrive: the parent
+ * has them.  Gaps before the child's own first event are those, and do not count as losses.
  */
-static void forgive_gaps(void)
+static void forgive_inherited_gaps(void)
 {
 	if (gaps_inherited)
 		losses_before += hs_stats_get(sequence_gaps) - gaps_before;
@@ -96,7 +98,7 @@ static void flush(void)
 	hs_format(problem, sizeof problem,
 		  "cannot write the stream %s of HEAPSAMPLE_STREAM=%s: %s (%d)", path,
 		  hs_options.stream, hs_dump_error_text(error), -error);
-	hs_session_off(problem);
+	hs_session_disable(problem);
 }
 
 static uint64_t sample_bytes(const struct hs_streamed *event)
@@ -106,7 +108,7 @@ static uint64_t sample_bytes(const struct hs_streamed *event)
 	return (uint64_t)((bytes + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
 }
 
-/* Called in the middle of the producer's work: see hs_producer_stream_to(). */
+/* Called while the producer commits events: see hs_producer_stream_to(). */
 static void write_event(const struct hs_streamed *event)
 {
 	struct hs_stream_event out = {
@@ -122,7 +124,7 @@ static void write_event(const struct hs_streamed *event)
 
 	if (failed || event->number < first_number)
 		return;
-	forgive_gaps();
+	forgive_inherited_gaps();
 	lost = losses();
 	out.after_loss = lost != losses_shown;
 	losses_shown = lost;
@@ -147,7 +149,7 @@ void hs_stream_flush(void)
 {
 	uint64_t lost;
 
-	forgive_gaps();
+	forgive_inherited_gaps();
 	lost = losses();
 	flush();
 	if (lost != losses_told && !failed)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_FINAL=term: a process that SIGTERM would end writes its last profile before, and
- * then ends by the signal all the same.
+ * HEAPSAMPLE_FINAL=term: a process that SIGTERM would end first writes its final profile, and then
+ * ends by the signal.
  */
 #include <errno.h>
 #include <signal.h>
@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "session/session_state.h"
 
-/* Runs on any of the program's threads; not for long after a vfork(), where nothing is written. */
+/* On any of the program's threads.  In a vfork child hs_session_finish() does nothing. */
 static void on_term(int number)
 {
 	const struct sigaction by_default = {.sa_handler = SIG_DFL};
@@ -18,7 +18,7 @@ static void on_term(int number)
 
 	hs_session_finish();
 	sigaction(number, &by_default, NULL);
-	/* Blocked until the return from here. */
+	/* It is blocked until this handler returns. */
 	hs_syscall(SYS_tgkill, hs_sys_getpid(), hs_sys_gettid(), number, 0, 0, 0);
 	errno = saved_errno;
 }
@@ -28,7 +28,7 @@ void hs_term_install(void)
 	struct sigaction action = {.sa_handler = on_term, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct sigaction old;
 
-	/* The kernel does not end the first process of a pid namespace. */
+	/* The kernel does not end the first process of a pid namespace by SIGTERM. */
 	if (hs_sys_getpid() == 1 || sigaction(SIGTERM, NULL, &old) != 0 ||
 	    old.sa_handler != SIG_DFL)
 		return;

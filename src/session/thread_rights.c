@@ -13,7 +13,9 @@
 
 #include "base/sys.h"
 #include "sample/thread_state.h"
+#include "session/libc_threads.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 struct capabilities {
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -44,10 +46,12 @@ static bool is_filtered(void)
 	return hs_syscall(SYS_prctl, PR_GET_SECCOMP, 0, 0, 0, 0, 0) != 0;
 }
 
-static bool may_others(void)
+/* Whether a profiler thread may have other rights than the caller. */
+static bool may_differ(void)
 {
 	struct capabilities ours;
 
+	/* Which filters other threads have the kernel tells in /proc only. */
 	if (is_filtered())
 		return true;
 	return get_capabilities(0, &ours) &&
@@ -59,13 +63,13 @@ static bool may_others(void)
  * Ends them if their rights differ: libc ends the process if a call succeeds on some threads only.
  * Waits as long as exit() would.
  */
-static bool end_where_others_may(void)
+static bool stop_if_rights_differ(void)
 {
 	uint32_t phase = atomic_load(&hs_session.threads);
 
 	if (phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING)
 		return false;
-	return may_others() && hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
+	return may_differ() && hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 
 struct hs_rights hs_session_rights_begin(void)
@@ -74,16 +78,16 @@ struct hs_rights hs_session_rights_begin(void)
 
 	if (hs_on_profiler_thread())
 		return begun;
-	begun.have_ended = end_where_others_may();
+	begun.are_threads_stopped = stop_if_rights_differ();
 	/* Last, right before the call. */
-	begun.is_told = hs_libc_tell_all();
+	begun.are_threads_shown = hs_libc_show();
 	return begun;
 }
 
 void hs_session_rights_end(struct hs_rights begun)
 {
-	if (begun.is_told)
-		hs_libc_tell_single();
-	if (begun.have_ended)
+	if (begun.are_threads_shown)
+		hs_libc_hide_again();
+	if (begun.are_threads_stopped)
 		hs_threads_ensure();
 }

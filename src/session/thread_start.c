@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts the two profiler threads.
+ * Starts the two profiler threads, and waits for them.  See threads.h.
  *
  * Runs on the program's threads.
  */
@@ -13,8 +13,9 @@
 #include "sample/recorder.h"
 #include "sample/reentry.h"
 #include "sample/thread_state.h"
+#include "session/libc_threads.h"
 #include "session/session_state.h"
-#include "session/thread_stop.h"
+#include "session/threads.h"
 
 /* Room for the demangler with names that were made to exhaust it. */
 #define THREAD_STACK_BYTES ((size_t)4 << 20)
@@ -64,9 +65,9 @@ static void start_in_order(void *result)
 
 	session->joined[0] = session->joined[1] = false;
 	if (error == 0)
-		error = start_thread(&session->handles[HS_WORKER], hs_threads_worker);
+		error = start_thread(&session->handles[HS_WORKER], hs_threads_run_worker);
 	if (error == 0) {
-		error = start_thread(&session->handles[HS_PRODUCER], hs_threads_producer);
+		error = start_thread(&session->handles[HS_PRODUCER], hs_threads_run_producer);
 		if (error != 0)
 			hs_threads_end_worker();
 	}
@@ -74,33 +75,33 @@ static void start_in_order(void *result)
 }
 
 /*
- * The creating thread allocates from the arena meanwhile: it may be inside an allocation
- * of the program (or a signal handler that interrupted one), and what pthread_create()
- * allocates must not be sampled or wait for the program's allocator.  Signals are blocked.
+ * The calling thread may be inside an allocation of the program, or in a signal handler that has
+ * interrupted one.  So that pthread_create() allocates from the arena, unsampled, it counts as a
+ * profiler thread meanwhile.  Its signals are blocked.  0 or an errno value.
  */
 static int start_both(void)
 {
 	bool in_place = hs_thread_on_known_stack(&hs_thread, hs_arch_stack_pointer());
 	struct hs_thread_state saved = hs_thread;
-	bool is_to_tell;
+	bool is_hidden_after;
 	int error = 0;
 
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
-	is_to_tell = hs_libc_threads_start();
+	is_hidden_after = hs_libc_before_start();
 	if (in_place)
 		start_in_order(&error);
 	else
 		hs_arch_call_on(start_stack + sizeof start_stack, start_in_order, &error);
-	if (is_to_tell)
-		hs_libc_threads_started();
+	if (is_hidden_after)
+		hs_libc_after_start();
 	hs_thread.kind = saved.kind;
 	hs_thread.bytes_until_sample = saved.bytes_until_sample;
 	return error;
 }
 
-/* Returns whether they run; sets *off if they cannot be started. */
-static bool start_once(bool may_start, bool *off)
+/* Returns whether they run; sets *failed if they cannot be started. */
+static bool start_once(bool may_start, bool *failed)
 {
 	struct hs_session *session = &hs_session;
 	uint32_t none = HS_THREADS_NONE;
@@ -108,10 +109,10 @@ static bool start_once(bool may_start, bool *off)
 	if (!atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
 		return none == HS_THREADS_RUNNING;
 	atomic_store_explicit(&session->starter, hs_sys_gettid(), memory_order_relaxed);
-	*off = !may_start || start_both() != 0;
-	atomic_store_explicit(&session->threads, *off ? HS_THREADS_FAILED : HS_THREADS_RUNNING,
+	*failed = !may_start || start_both() != 0;
+	atomic_store_explicit(&session->threads, *failed ? HS_THREADS_FAILED : HS_THREADS_RUNNING,
 			      memory_order_release);
-	return !*off;
+	return !*failed;
 }
 
 bool hs_threads_ensure(void)
@@ -120,23 +121,23 @@ bool hs_threads_ensure(void)
 	uint32_t phase = atomic_load_explicit(&session->threads, memory_order_acquire);
 	int saved_errno = errno;
 	struct hs_undisturbed before;
-	bool running, off = false;
+	bool running, failed = false;
 
 	if (phase != HS_THREADS_NONE && phase != HS_THREADS_STOPPING)
 		return phase == HS_THREADS_RUNNING;
 	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_threads_is_deserted())
 		return false;
 	hs_threads_begin_undisturbed(&before);
-	hs_threads_end_left_stop();
-	running = start_once(before.masked, &off);
+	hs_threads_finish_stop();
+	running = start_once(before.masked, &failed);
 	hs_threads_end_undisturbed(&before);
-	if (off)
-		hs_session_off("the profiler's threads cannot be started");
+	if (failed)
+		hs_session_disable("the profiler's threads cannot be started");
 	errno = saved_errno;
 	return running;
 }
 
-bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
+bool hs_threads_cannot_wake(uint64_t start_ns, bool not_begun)
 {
 	return not_begun && hs_sys_is_wake_refused() &&
 	       hs_sys_monotonic_ns() - start_ns > ASLEEP_LIMIT_NS;
@@ -175,13 +176,13 @@ bool hs_threads_may_start(uintptr_t sp)
 
 void hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
 {
-	hs_libc_give_back();
+	hs_libc_answer_worker();
 	hs_sys_futex_wait(word, now, WAIT_SLICE_NS);
 	if (hs_threads_may_start((uintptr_t)__builtin_frame_address(0)))
 		hs_threads_ensure();
 }
 
-void hs_threads_wait_reader(uint64_t timeout_ns)
+void hs_threads_wait_for_reader(uint64_t timeout_ns)
 {
 	struct hs_session *session = &hs_session;
 	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
@@ -192,12 +193,12 @@ void hs_threads_wait_reader(uint64_t timeout_ns)
 		hs_sys_futex_wait(&session->threads, HS_THREADS_RUNNING, HS_THREADS_LOOK_NS);
 }
 
-void hs_threads_start_late(uintptr_t sp)
+void hs_threads_start_for_sample(uintptr_t sp)
 {
 	/* True before they run in a forked child whose parent has loaded libunwind. */
 	bool is_loaded = hs_session.engine_loaded;
 
 	/* Samples that may wait for room need a worker that makes it. */
 	if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 && hs_record_may_wait(sp))
-		hs_threads_wait_reader(HS_START_LIMIT_NS);
+		hs_threads_wait_for_reader(HS_START_LIMIT_NS);
 }

@@ -5,7 +5,6 @@
  *
  * Runs on the program's threads.
  */
-#include "session/thread_stop.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +16,9 @@
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
 #include "session/cpu_guard.h"
+#include "session/libc_threads.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 /* How long a thread waits for the profiler's to end. */
 #define STOP_LIMIT_NS 2000000000u
@@ -128,7 +129,7 @@ static void wait_until_left(enum hs_profiler_thread which)
 		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
 }
 
-/* STOPPING -> NONE: they are gone. */
+/* STOPPING -> NONE, when they are gone. */
 static void note_gone(void)
 {
 	struct hs_session *session = &hs_session;
@@ -147,7 +148,7 @@ void hs_threads_end_worker(void)
 	wait_until_left(HS_WORKER);
 }
 
-void hs_threads_end_left_stop(void)
+void hs_threads_finish_stop(void)
 {
 	struct hs_session *session = &hs_session;
 
@@ -217,7 +218,7 @@ static bool begin_stop(uint64_t end_ns, struct hs_undisturbed *before)
 	return false;
 }
 
-/* Whether they have ended; if so, the caller is undisturbed. */
+/* Ends them.  Whether they are gone; if so, the caller is undisturbed. */
 static bool stop_undisturbed(uint64_t limit_ns, struct hs_undisturbed *before)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
@@ -250,18 +251,18 @@ bool hs_threads_stop(uint64_t limit_ns)
 	return gone;
 }
 
-void hs_session_libc_knows_more(void)
+void hs_session_single_threaded_ends(void)
 {
 	hs_alone_end();
-	hs_libc_forget();
+	hs_libc_hide_no_more();
 }
 
-void hs_session_thread_comes(void)
+void hs_session_thread_create_begins(void)
 {
 	atomic_fetch_add(&hs_session.more_threads, 1);
 }
 
-void hs_session_thread_fails(void)
+void hs_session_thread_create_failed(void)
 {
 	atomic_fetch_sub(&hs_session.more_threads, 1);
 }
@@ -274,12 +275,12 @@ void hs_session_thread_ends(void)
 		hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
 }
 
-bool hs_session_program_is_one_thread(void)
+bool hs_session_is_single_threaded(void)
 {
 	return atomic_load(&hs_session.more_threads) <= 0;
 }
 
-void hs_session_signals_sent(sigset_t *set)
+void hs_session_fill_async_signals(sigset_t *set)
 {
 	static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
 
@@ -288,20 +289,20 @@ void hs_session_signals_sent(sigset_t *set)
 		sigdelset(set, raised[i]);
 }
 
-bool hs_session_alone_begins(struct hs_undisturbed *before)
+bool hs_session_stop_threads(struct hs_undisturbed *before)
 {
 	sigset_t blocked;
 
 	if (!stop_undisturbed(STOP_LIMIT_NS, before))
 		return false;
-	hs_session_signals_sent(&blocked);
+	hs_session_fill_async_signals(&blocked);
 	sigorset(&blocked, &blocked, &before->mask);
 	if (before->masked)
 		pthread_sigmask(SIG_SETMASK, &blocked, NULL);
 	return true;
 }
 
-void hs_session_alone_ends(const struct hs_undisturbed *before)
+void hs_session_restart_threads(const struct hs_undisturbed *before)
 {
 	hs_threads_ensure();
 	hs_threads_end_undisturbed(before);

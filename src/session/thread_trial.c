@@ -15,7 +15,9 @@
 
 #include "arch/regs.h"
 #include "base/sys.h"
+#include "session/libc_threads.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 #include "unwind/engine_start.h"
 
 /* The root directory at start-up. */
@@ -36,14 +38,14 @@ struct trial {
 };
 
 /* Whatever glibc has registered, the kernel refuses these arguments, unless a filter does. */
-static long ask_rseq(void)
+static long try_rseq(void)
 {
 	return hs_syscall(SYS_rseq, 0, 0, 0, 0, 0, 0);
 }
 
-void hs_threads_init(void)
+void hs_thread_trial_init(void)
 {
-	hs_session.rseq_answer = hs_session.next.registers_rseq ? ask_rseq() : NO_ANSWER;
+	hs_session.rseq_answer = hs_session.next.registers_rseq ? try_rseq() : NO_ANSWER;
 	hs_sys_stat("/", &first_root);
 }
 
@@ -89,7 +91,7 @@ static int try_calls(void *memory)
 	if (trial->loads)
 		try_loading();
 	trial->futex = hs_sys_futex_wake(&trial->word, 1);
-	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? ask_rseq() : NO_ANSWER;
+	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? try_rseq() : NO_ANSWER;
 	return 0;
 }
 

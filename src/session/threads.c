@@ -2,8 +2,8 @@
 /*
  * The loops of the two profiler threads.
  *
- * They run with all signals blocked (by pthread_sigmask, which leaves glibc's own ones
- * open: setuid() signals every thread), under SCHED_OTHER, on the processors that the
+ * They run with all signals blocked, except glibc's own ones, which pthread_sigmask() leaves
+ * unblocked (setuid() signals every thread); under SCHED_OTHER; and on the processors that the
  * process could use when it began.
  */
 #include <sys/prctl.h>
@@ -19,7 +19,10 @@
 #include "session/budget.h"
 #include "session/cpu_guard.h"
 #include "session/left_alone.h"
+#include "session/libc_threads.h"
+#include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 #include "session/worker_nap.h"
 
 /* So many records are handled before a fork is let in, unless one waits already. */
@@ -65,6 +68,7 @@ static void become_profiler(enum hs_profiler_thread which, const char *name)
 			   (long)hs_session.affinity, 0, 0, 0);
 }
 
+/* enum hs_stop */
 static uint32_t stop(void)
 {
 	return atomic_load_explicit(&hs_session.stop, memory_order_relaxed);
@@ -174,10 +178,10 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 	return true;
 }
 
-void *hs_threads_worker(void *unused)
+void *hs_threads_run_worker(void *unused)
 {
 	struct hs_session *session = &hs_session;
-	bool has_read = false; /* since it last waited */
+	bool has_read = false; /* records, since it last waited */
 	bool woken = false;
 
 	(void)unused;
@@ -255,26 +259,17 @@ static bool is_ring_empty(void)
 	return records_in(&hs_session.ring) == 0;
 }
 
-bool hs_threads_produce(void)
+/* Takes up to BATCH_RECORDS records of the queue.  Returns how many there were. */
+static int take_records(void)
 {
-	static bool is_live_set_short;
 	struct hs_session *session = &hs_session;
-	uint64_t start_ns = hs_sys_monotonic_ns();
 	struct hs_ring_item item;
-	uint32_t freed;
-	bool waiting, is_exhausted;
-	int done = 0, there;
+	int done = 0, there = records_in(&session->queue);
 
-	/*
-	 * Frees first: the allocation of a free taken here is in the ring or the queue by
-	 * now, the free of an allocation taken below may come later.
-	 */
-	freed = hs_producer_take_freed(session->producer);
-	there = records_in(&session->queue);
 	for (; done < BATCH_RECORDS; done++) {
 		if (done == 0 || done >= there)
 			hs_producer_begin_batch(session->producer);
-		/* Not before the first record, so that there is progress. */
+		/* After one at least: to callers none means that there is nothing to do. */
 		if (done > 0 && hs_lock_is_wanted(&session->producer_batch))
 			break;
 		hs_ring_read(&session->queue, &item);
@@ -285,11 +280,26 @@ bool hs_threads_produce(void)
 		hs_ring_pass(&session->queue);
 	}
 	hs_ring_give_back(&session->queue);
-	waiting = hs_producer_commit(session->producer);
+	return done;
+}
+
+bool hs_threads_process(void)
+{
+	static bool is_live_set_short;
+	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
+	/*
+	 * Frees first: the allocation of a free taken here is in the ring or the queue by
+	 * now, the free of an allocation taken below may come later.
+	 */
+	uint32_t freed = hs_producer_take_freed(session->producer);
+	bool has_worked = take_records() > 0 || freed > 0;
+	bool waiting = hs_producer_commit(session->producer), is_exhausted;
+
 	watch_gap(waiting);
 	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
 		hs_event_signal(&session->worker_event);
-	if (done > 0 || freed > 0) {
+	if (has_worked) {
 		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow();
@@ -298,13 +308,12 @@ bool hs_threads_produce(void)
 				      memory_order_relaxed);
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
-	is_exhausted =
-		is_live_set_short && !waiting && done == 0 && freed == 0 && is_ring_empty();
+	is_exhausted = is_live_set_short && !waiting && !has_worked && is_ring_empty();
 	/* Stored only if it changes: each sample reads its cache line. */
 	if (hs_live_set_is_exhausted() != is_exhausted)
 		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
 	hs_budget_tell_losses(is_live_set_short);
-	return done > 0 || freed > 0;
+	return has_worked;
 }
 
 void hs_threads_pause(void *unused)
@@ -315,7 +324,7 @@ void hs_threads_pause(void *unused)
 	hs_cpu_note_producer(false);
 	/* Without the part that is kept for writing profiles. */
 	hs_session_set_budget(false);
-	hs_threads_produce();
+	hs_threads_process();
 	hs_session_set_budget(true);
 	hs_cpu_note_producer(true);
 }
@@ -329,7 +338,7 @@ static bool agrees_to_stop(void)
 	struct hs_session *session = &hs_session;
 	uint32_t asked = HS_STOP_REQUEST_MADE;
 
-	/* Acquire: what was requested before. */
+	/* Acquire: sees what was requested before. */
 	if (atomic_load_explicit(&session->stop, memory_order_acquire) != HS_STOP_REQUEST_MADE)
 		return false;
 	hs_lock_acquire(&session->producer_batch);
@@ -347,7 +356,7 @@ static int64_t wait_for_number_ns(void)
 	return is_ring_empty() ? GAP_NS / 10 : GAP_NS;
 }
 
-void *hs_threads_producer(void *unused)
+void *hs_threads_run_producer(void *unused)
 {
 	struct hs_session *session = &hs_session;
 	unsigned turns = 0;
@@ -362,7 +371,7 @@ void *hs_threads_producer(void *unused)
 	hs_lock_hand_over(&session->producer_batch);
 	while (!agrees_to_stop()) {
 		hs_lock_acquire(&session->producer_batch);
-		busy = hs_threads_produce();
+		busy = hs_threads_process();
 		hs_schedule_run_due();
 		if (!busy || ++turns % CLOCK_BATCHES == 0)
 			hs_cpu_guard_follow();

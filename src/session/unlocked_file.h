@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A whole file is opened, and gets its name, while producer_batch is let go, as it is for each
- * write to it: all of these may wait for a disk or a server, and a fork is not to.  A child that
- * is forked meanwhile lets go of what is open, by hs_dump_file_forget().
+ * Opens and finishes a whole file with producer_batch released, as it is for each write to the
+ * file: all of these may wait for a disk or a server, and a fork must not wait for them.  A child
+ * that is forked meanwhile closes what is open, by hs_dump_file_forget().
  *
- * Threads: the producer, with producer_batch.
+ * Called on: the producer, producer_batch held.  Blocks: on the file system.
  */
 #ifndef HS_SESSION_UNLOCKED_FILE_H
 #define HS_SESSION_UNLOCKED_FILE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The length of the worker's naps.  See worker_nap.h. */
+/* The length of the worker's naps.  See worker_nap.h. */
 #include "session/worker_nap.h"
 
 void hs_worker_nap_begin(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket)
@@ -9,12 +10,12 @@ void hs_worker_nap_begin(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ti
 
 int64_t hs_worker_nap_ns(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket)
 {
-	/* Tickets wrap.  None: they had come before, and were taken since. */
+	/* Tickets wrap.  0: the records that were read since had come before. */
 	uint32_t came = ticket - nap->ticket;
 	uint64_t passed_ns = now_ns - nap->since_ns, ns;
 
 	hs_worker_nap_begin(nap, now_ns, ticket);
-	/* So few are no reason for a look; and the product below might be too large. */
+	/* Too few to wake for; and with longer times the product below could overflow. */
 	if (came == 0 || passed_ns / came >= HS_NAP_MOST_NS / HS_NAP_RECORDS)
 		return HS_NAP_MOST_NS;
 	ns = passed_ns * HS_NAP_RECORDS / came;

@@ -18,18 +18,18 @@
 #define HS_NAP_LEAST_NS 10000000
 #define HS_NAP_MOST_NS 100000000
 
-/* When the last nap began, or a sleep ended, and the ring's head then. */
+/* When the last nap began, or a sleep ended, and the ring's head ticket then. */
 struct hs_worker_nap {
 	uint64_t since_ns;
 	uint32_t ticket;
 };
 
-/* The worker has slept, until the record of this ticket: now counts how fast more come. */
+/* The worker has slept, and was woken by the record of this ticket: counting begins with it. */
 void hs_worker_nap_begin(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket);
 
 /*
- * A nap begins, at the ring's head.  Returns how long it is to be at most, in nanoseconds, by how
- * fast records came since the last.
+ * A nap begins; ticket: the ring's head.  Returns how long it should last at most, by how fast
+ * records came since the last one.
  */
 int64_t hs_worker_nap_ns(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket);
 

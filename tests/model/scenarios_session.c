@@ -13,6 +13,7 @@
 #include "sample/record.h"
 #include "sample/recorder.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 #include "unwind/unwound.h"
 
 #define RING_BYTES 4096u
@@ -72,12 +73,12 @@ static void put(unsigned number)
 
 static void run_worker(void)
 {
-	hs_threads_worker(NULL);
+	hs_threads_run_worker(NULL);
 }
 
 static void run_producer(void)
 {
-	hs_threads_producer(NULL);
+	hs_threads_run_producer(NULL);
 }
 
 static void put_0(void)

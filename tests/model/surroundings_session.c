@@ -13,8 +13,10 @@
 #include "session/cpu_guard.h"
 #include "session/epoch.h"
 #include "session/left_alone.h"
+#include "session/libc_threads.h"
 #include "session/oom_watch.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 void hs_log(enum hs_log_level level, const char *format, ...)
 {
@@ -58,7 +60,7 @@ bool hs_libc_loads_at_start(void)
 	return false;
 }
 
-void hs_libc_give_back(void)
+void hs_libc_answer_worker(void)
 {
 }
 
@@ -155,7 +157,7 @@ bool hs_threads_died(void)
 	return false;
 }
 
-bool hs_threads_sleep_on(uint64_t start_ns, bool not_begun)
+bool hs_threads_cannot_wake(uint64_t start_ns, bool not_begun)
 {
 	(void)start_ns, (void)not_begun;
 	return false;

@@ -21,6 +21,7 @@
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 enum { WORKER, PRODUCER };
 

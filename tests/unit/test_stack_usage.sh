@@ -39,4 +39,4 @@ done
 # The stub's 72 bytes, and the return address of the program's call.
 python3 "$source_directory/tests/unit/stack_usage.py" --limit=512 --entry=80 \
 	--cut=hs_next_resolve --cut=hs_next_resolve_all --cut=hs_threads_ensure --cut=hs_log \
-	--cut=hs_session_off 'hs_slow_*' "$directory"/*.ci
+	--cut=hs_session_disable 'hs_slow_*' "$directory"/*.ci

@@ -21,7 +21,7 @@ static void timed_profiles_after_a_stop_in_vain(void)
 	start("HEAPSAMPLE_TIME_INTERVAL=1");
 	hold(PRODUCER, SYS_write);
 	WAIT_UNTIL(is_held);
-	CHECK(!hs_session_alone_begins(&before));
+	CHECK(!hs_session_stop_threads(&before));
 	release();
 	WAIT_UNTIL(hs_stats_get(dumps) >= 3);
 }
@@ -202,7 +202,7 @@ static void *change_rights(void *unused)
 	get_capabilities(sets);
 	sets[0].effective = sets[1].effective = 0;
 	CHECK_INT(syscall(SYS_capset, &header, sets), 0);
-	CHECK(hs_session_rights_begin().have_ended);
+	CHECK(hs_session_rights_begin().are_threads_stopped);
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
 	return unused;
 }
@@ -253,12 +253,12 @@ static void *be_alone(void *unused)
 	struct hs_undisturbed before;
 	sigset_t mask;
 
-	CHECK(hs_session_alone_begins(&before));
+	CHECK(hs_session_stop_threads(&before));
 	CHECK_INT(handled, 0);
 	/* What an instruction raises must be handled: a filter may trap the call. */
 	CHECK_INT(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
 	CHECK(sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGSYS) == 0);
-	hs_session_alone_ends(&before);
+	hs_session_restart_threads(&before);
 	CHECK_INT(handled, 1);
 	CHECK_INT(hs_session.threads, HS_THREADS_RUNNING);
 	return unused;

@@ -205,7 +205,7 @@ static void produce_all(void)
 {
 	do
 		usleep(LONGER_THAN_A_GAP_US);
-	while (hs_threads_produce());
+	while (hs_threads_process());
 }
 
 /* A number that takes long is missing only if it is not on its way. */

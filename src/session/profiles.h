@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * When profiles are written (dump_schedule.c), writing one (dump.c), its statistics (stats_file.c),
+ * removing old ones (keep.c), and the stream that takes their place (stream.c).  For the files of
+ * this folder only.
+ *
+ * Called on: the producer's thread with producer_batch held, unless it says otherwise.  Blocks: on
+ * files, with producer_batch released.
+ */
+#ifndef HS_SESSION_PROFILES_H
+#define HS_SESSION_PROFILES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "output/dump_file.h"
+#include "output/profile_view.h"
+
+/* --- dump_schedule.c --------------------------------------------------------------- */
+
+/* A moment: what was reserved in the ring before it, and the next sequence number at it. */
+struct hs_fence {
+	uint32_t ticket;
+	uint64_t number;
+};
+
+/* The present moment.  Any thread. */
+struct hs_fence hs_schedule_fence(void);
+
+/* Installs the handler of the signal for profiles, and sets when others are due.  Start-up. */
+void hs_schedule_start(void);
+
+/* Nanoseconds until the producer has to wake by itself; below 0: never. */
+int64_t hs_schedule_sleep_ns(void);
+
+/* Does what was requested or is due. */
+void hs_schedule_run_due(void);
+
+/*
+ * Processes what was recorded before now, HS_DRAIN_LIMIT_NS at most.  What the program records
+ * meanwhile does not prolong that.
+ */
+void hs_schedule_drain_now(void);
+
+/*
+ * Has the worker empty the ring, as far as it can in 1 s: the producer is about to end, and nobody
+ * makes room after that.
+ */
+void hs_schedule_empty_ring(void);
+
+/* The books were emptied. */
+void hs_schedule_after_reset(void);
+
+/* --- dump.c -------------------------------------------------------------------------- */
+
+/*
+ * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  Whether a profile was written;
+ * its absolute path is then hs_dump_last_path(), until the next.
+ */
+bool hs_dump_write(const char *reason);
+const char *hs_dump_last_path(void);
+
+void hs_dump_after_reset(void);
+
+/*
+ * In a forked child: closes the files that the parent was writing and reading.  is_whole: the
+ * parent's producer had let go of its lock, so its structures can be used.  The memory of a profile
+ * that the parent was writing is freed by hs_dump_drop_inherited(), which the child's producer
+ * calls when it begins.
+ */
+void hs_dump_after_fork(bool is_whole);
+void hs_dump_drop_inherited(void);
+
+/* --- stats_file.c -------------------------------------------------------------------- */
+
+/*
+ * Writes HEAPSAMPLE_STATS for the profile of this name and view.  program: its name as far as it
+ * may be told; profile: path of the file, or NULL.
+ */
+void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,
+			 const char *program, const char *profile);
+void hs_stats_file_after_fork(void);
+
+/* --- keep.c -------------------------------------------------------------------------- */
+
+/*
+ * A periodic profile was written: removes the oldest while there are more, or larger ones, than
+ * HEAPSAMPLE_KEEP allows.
+ */
+void hs_keep_add(const char *path);
+void hs_keep_after_fork(void);
+
+/* --- stream.c ------------------------------------------------------------------------ */
+
+/* Start-up.  0 or -errno. */
+int hs_stream_init(void);
+
+/* Writes what is buffered, and tells how many events are missing. */
+void hs_stream_flush(void);
+
+/* Writes what is buffered, if that is due; when it is, monotonic, 0: never. */
+void hs_stream_run_due(void);
+uint64_t hs_stream_due_ns(void);
+
+void hs_stream_after_fork(void);
+
+#endif
