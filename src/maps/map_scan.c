@@ -23,7 +23,7 @@ struct object {
 	uint64_t inode;                 /* 0 = no object yet */
 	bool has_code;                  /* some line of it is executable */
 	struct hs_proc_maps_line first; /* its first line */
-	bool has_image;
+	int image_error;                /* 0: there is the next */
 	struct hs_elf_image image;
 	bool has_version; /* the next has been looked for */
 	uint64_t version; /* as in struct hs_mapping */
@@ -98,7 +98,7 @@ static bool object_has_code(struct hs_proc_maps rest, struct hs_proc_maps_line l
  */
 static bool is_in_image(const struct object *object, const struct hs_proc_maps_line *line)
 {
-	for (uint32_t i = 0; object->has_image && i < object->image.segment_count; i++) {
+	for (uint32_t i = 0; object->image_error == 0 && i < object->image.segment_count; i++) {
 		const struct hs_elf_segment *segment = &object->image.segments[i];
 
 		if (line->start >= segment->start && line->start < segment->end &&
@@ -120,7 +120,7 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		object->device = line->device;
 		object->inode = line->inode;
 		object->first = *line;
-		object->has_image = false;
+		object->image_error = -ENODATA;
 		object->has_version = false;
 		object->has_code = !hs_line_is_device(scan->index->name) &&
 				   object_has_code(*rest, *line, object);
@@ -128,16 +128,20 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		return;
 	}
 	if (object->has_code && line->offset == 0)
-		object->has_image = hs_elf_image_read(&object->image, line->start, line->end) == 0;
+		object->image_error = hs_elf_image_read(&object->image, line->start, line->end);
 }
 
-/* Of an object with code: other files may be many, on file systems that do not answer. */
+/*
+ * Of an object with code: other files may be many, on file systems that do not answer.  None of a
+ * file of another kind: JIT compilers map one for perf, and write to it again and again.
+ */
 static uint64_t file_version(struct scan *scan)
 {
 	struct object *object = &scan->object;
 	struct stat file;
 
-	if (!object->has_code || (object->has_image && object->image.build_id[0] != '\0'))
+	if (!object->has_code || object->image_error == -ENOEXEC ||
+	    (object->image_error == 0 && object->image.build_id[0] != '\0'))
 		return 0;
 	/* While it runs nobody can write to its file. */
 	if (object->inode == scan->program->inode && object->device == scan->program->device)
@@ -156,7 +160,7 @@ static void put_back_text(const struct object *object, struct hs_proc_maps_line 
 {
 	struct hs_proc_maps_line whole = object->first;
 
-	for (uint32_t i = 0; object->has_image && i < object->image.segment_count; i++) {
+	for (uint32_t i = 0; object->image_error == 0 && i < object->image.segment_count; i++) {
 		const struct hs_elf_segment *segment = &object->image.segments[i];
 		if (!segment->executable || line->start < segment->start ||
 		    line->end > segment->end)
@@ -298,7 +302,7 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	uint32_t id;
 	int error;
 
-	if (line->inode != 0 && object->has_image && same_file(object, line))
+	if (line->inode != 0 && object->image_error == 0 && same_file(object, line))
 		image = &object->image;
 	else if (strcmp(scan->index->name, "[vdso]") == 0 &&
 		 hs_elf_image_read(&vdso, line->start, line->end) == 0)
@@ -318,10 +322,11 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 static uint32_t object_tag(struct scan *scan, const struct hs_proc_maps_line *line)
 {
 	const struct object *object = &scan->object;
+	const char *id = object->image_error == 0 ? object->image.build_id : "";
 	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start) +
 			file_version(scan);
 
-	for (const char *id = object->has_image ? object->image.build_id : ""; *id != '\0'; id++)
+	for (; *id != '\0'; id++)
 		hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
 	return (uint32_t)((hash * HS_HASH_FACTOR) >> 32) | 1;
 }
@@ -380,13 +385,8 @@ int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 		const struct hs_map_index *current, struct hs_mapping_store *store,
 		const struct hs_map_program *program, uint32_t closes, uint64_t *skipped)
 {
-	struct scan scan = {
-		.index = index,
-		.current = current,
-		.store = store,
-		.program = program,
-		.closes = closes,
-	};
+	struct scan scan = { .index = index, .current = current, .store = store,
+			     .program = program, .closes = closes };
 	struct hs_proc_maps_line line;
 	struct hs_proc_maps maps;
 	int error = 0;

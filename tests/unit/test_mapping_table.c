@@ -274,6 +274,32 @@ static void test_rewritten_file_without_a_build_id(void)
 	end_table();
 }
 
+/*
+ * A file that is no ELF object has no names or unwinding tables to be told apart by.  Such is the
+ * list of functions that JIT compilers map for perf, and append to all the time.
+ */
+static void test_file_of_no_object_that_grows(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-jitdump", '\0');
+	unsigned char *code;
+	uint32_t id;
+
+	CHECK_INT(pwrite(fd, "DTiJ", 4, 0), 4);
+	code = map_at(NULL, fd, PAGE, PROT_READ | PROT_EXEC);
+	set_time(fd, 1000000000);
+	begin_table();
+	id = id_of(code);
+	set_time(fd, 1000000001);
+	refresh();
+	CHECK_INT(id_of(code), id);
+	CHECK_INT(hs_mapping_table_generation(table), 1);
+	munmap(code, PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
 /* The kernel refuses to write to the program's file. */
 static void test_program_without_a_build_id(void)
 {
@@ -781,6 +807,7 @@ int main(void)
 	RUN(test_other_file_at_the_same_address);
 	RUN(test_rewritten_file_at_the_same_address);
 	RUN(test_rewritten_file_without_a_build_id);
+	RUN(test_file_of_no_object_that_grows);
 	RUN(test_program_without_a_build_id);
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
