@@ -253,21 +253,14 @@ int hs_address_range_map_trim_overlaps_and_emplace(struct hs_address_range_map *
 	return 0;
 }
 
-int hs_address_range_map_delete_overlaps_and_emplace(struct hs_address_range_map *map,
-						     uint64_t start, uint64_t end, uint32_t value,
-						     hs_address_range_visit *deleted, void *context)
+void hs_address_range_map_delete_overlaps(struct hs_address_range_map *map, uint64_t start,
+					  uint64_t end, hs_address_range_visit *deleted,
+					  void *context)
 {
-	const struct hs_address_range *first;
+	const struct hs_address_range *first = first_overlap(map, start, end);
 
-	if (start >= end)
-		return -EINVAL;
-	if (reserve(map, 1) < 0)
-		return -ENOMEM;
-	first = first_overlap(map, start, end);
 	if (first != NULL)
 		delete_starts(map, first->start, end, deleted, context);
-	insert(map, start, end, value);
-	return 0;
 }
 
 int hs_address_range_map_remove_overlaps(struct hs_address_range_map *map, uint64_t start,
@@ -281,17 +274,6 @@ int hs_address_range_map_remove_overlaps(struct hs_address_range_map *map, uint6
 		return -ENOMEM;
 	trim(map, start, end);
 	return 0;
-}
-
-void hs_address_range_map_for_overlaps(const struct hs_address_range_map *map, uint64_t start,
-				       uint64_t end, hs_address_range_visit *visit, void *context)
-{
-	const struct hs_address_range *range = first_overlap(map, start, end);
-
-	while (range != NULL) {
-		visit(context, range);
-		range = first_overlap(map, range->end, end);
-	}
 }
 
 bool hs_address_range_map_equal(const struct hs_address_range_map *a,

@@ -6,9 +6,9 @@
  * for ranges that merge.  An empty range holds no address and overlaps nothing;
  * UINT64_MAX is in no range.  A map of zero bytes is an empty one.
  *
- * Changes and look-ups take O(log n) steps, and O(1) for each range deleted or visited
- * by _for_overlaps().  Ranges move in memory: a pointer to one is valid until the next
- * change of the map.  After -ENOMEM the map is as before.
+ * Changes and look-ups take O(log n) steps, and O(1) for each range deleted.  Ranges move
+ * in memory: a pointer to one is valid until the next change of the map.  After -ENOMEM the
+ * map is as before.
  *
  * Threads: one owner.  Memory: the arena, 32 bytes a range.
  */
@@ -81,14 +81,12 @@ int hs_address_range_map_trim_overlaps_and_emplace(struct hs_address_range_map *
 						   uint64_t end, uint32_t value);
 
 /*
- * Add [start, end) in place of all ranges that overlap it, which are deleted whole;
- * deleted (may be NULL) is called for each.
- * Returns 0, -EINVAL (empty) or -ENOMEM; then nothing is deleted.
+ * Delete whole all ranges that overlap [start, end), none if that is empty; deleted (may be
+ * NULL) is called for each.
  */
-int hs_address_range_map_delete_overlaps_and_emplace(struct hs_address_range_map *map,
-						     uint64_t start, uint64_t end, uint32_t value,
-						     hs_address_range_visit *deleted,
-						     void *context);
+void hs_address_range_map_delete_overlaps(struct hs_address_range_map *map, uint64_t start,
+					  uint64_t end, hs_address_range_visit *deleted,
+					  void *context);
 
 /*
  * Trim [start, end) out of the map, as _trim_overlaps_and_emplace() does.
@@ -96,10 +94,6 @@ int hs_address_range_map_delete_overlaps_and_emplace(struct hs_address_range_map
  */
 int hs_address_range_map_remove_overlaps(struct hs_address_range_map *map, uint64_t start,
 					 uint64_t end);
-
-/* Call visit for each range that overlaps [start, end); for none if that is empty. */
-void hs_address_range_map_for_overlaps(const struct hs_address_range_map *map, uint64_t start,
-				       uint64_t end, hs_address_range_visit *visit, void *context);
 
 /* Whether both hold the same ranges with the same values.  O(n log n). */
 bool hs_address_range_map_equal(const struct hs_address_range_map *a,

@@ -69,15 +69,17 @@ static size_t cost(size_t text_bytes)
 	return sizeof(struct hs_jit_code) + sizeof(struct hs_address_range_node) + text_bytes;
 }
 
-static void release_code(struct hs_jit_map *map, uint32_t index)
+/* Its range is not in the map any more. */
+static void release_code(void *context, const struct hs_address_range *range)
 {
-	struct hs_jit_code *code = &map->codes[index];
+	struct hs_jit_map *map = context;
+	struct hs_jit_code *code = &map->codes[range->value];
 
 	map->bytes -= cost(strlen(code->text));
 	hs_arena_free(code->text);
 	code->text = NULL;
 	code->name = map->free_code;
-	map->free_code = index + 1;
+	map->free_code = range->value + 1;
 }
 
 /* Index of a code that is not in use; UINT32_MAX: out of memory. */
@@ -124,16 +126,7 @@ static bool is_there(const struct hs_jit_map *map, uint64_t start, uint64_t end,
 /* What was at [start, end) is not there any more, whatever has come instead. */
 static void drop_overlaps(struct hs_jit_map *map, uint64_t start, uint64_t end)
 {
-	const struct hs_address_range *range = hs_address_range_map_from(&map->ranges, start);
-
-	while (range != NULL && range->start < end) {
-		struct hs_address_range gone = *range;
-
-		release_code(map, gone.value);
-		/* The range as a whole: nothing is split, no memory is needed. */
-		hs_address_range_map_remove_overlaps(&map->ranges, gone.start, gone.end);
-		range = hs_address_range_map_from(&map->ranges, start);
-	}
+	hs_address_range_map_delete_overlaps(&map->ranges, start, end, release_code, map);
 }
 
 int hs_jit_map_add(struct hs_jit_map *map, uint64_t start, uint64_t end, const char *text,
