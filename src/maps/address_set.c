@@ -30,11 +30,6 @@ int hs_address_set_add(struct hs_address_set *set, uint64_t start, uint64_t end)
 	return hs_address_range_map_trim_overlaps_and_emplace(&set->ranges, start, end, 0);
 }
 
-int hs_address_set_remove(struct hs_address_set *set, uint64_t start, uint64_t end)
-{
-	return hs_address_range_map_remove_overlaps(&set->ranges, start, end);
-}
-
 bool hs_address_set_contains(const struct hs_address_set *set, uint64_t address, uint64_t bytes)
 {
 	/* With too many bytes the end is below the address: an empty range. */

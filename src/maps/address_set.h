@@ -4,7 +4,7 @@
  * merges with what it overlaps or touches.
  *
  * UINT64_MAX cannot be a member.  A set of zero bytes is an empty one; its ranges may
- * be walked and compared, and must be changed by these functions only.
+ * be walked, compared and cut.
  *
  * Threads: one owner.  Memory: the arena.  All functions take O(log n) steps, and O(1)
  * for each range that goes.  After -ENOMEM the set is as before.
@@ -29,9 +29,6 @@ void hs_address_set_clear(struct hs_address_set *set);
 
 /* Add [start, end).  Returns 0 (also if that is empty: nothing to do) or -ENOMEM. */
 int hs_address_set_add(struct hs_address_set *set, uint64_t start, uint64_t end);
-
-/* Remove [start, end).  Returns 0 (also if that is empty) or -ENOMEM. */
-int hs_address_set_remove(struct hs_address_set *set, uint64_t start, uint64_t end);
 
 /* Whether all of [address, address + bytes) are members; false for no bytes. */
 bool hs_address_set_contains(const struct hs_address_set *set, uint64_t address, uint64_t bytes);

@@ -30,8 +30,6 @@ static void test_empty_set(void)
 	check_ranges("");
 	CHECK(!hs_address_set_contains(&set, 0, 1));
 	CHECK(!hs_address_set_contains(&set, 0, 0));
-	CHECK_INT(hs_address_set_remove(&set, 0, UINT64_MAX), 0);
-	check_ranges("");
 }
 
 static void test_empty_ranges_are_not_added(void)
@@ -91,29 +89,6 @@ static void test_overlapping_are_merged(void)
 	add(60, 70);
 	add(9, 61);
 	check_ranges("0-70=0");
-}
-
-static void check_remove(uint64_t start, uint64_t end, const char *text)
-{
-	begin();
-	add(50, 60);
-	CHECK_INT(hs_address_set_remove(&set, start, end), 0);
-	check_ranges(text);
-}
-
-static void test_remove(void)
-{
-	check_remove(3, 7, "0-3=0 7-10=0 30-40=0 50-60=0");
-	check_remove(0, 10, "30-40=0 50-60=0");
-	check_remove(0, 5, "5-10=0 30-40=0 50-60=0");
-	check_remove(5, 10, "0-5=0 30-40=0 50-60=0");
-	check_remove(5, 20, "0-5=0 30-40=0 50-60=0");
-	check_remove(20, 35, "0-10=0 35-40=0 50-60=0");
-	check_remove(10, 30, "0-10=0 30-40=0 50-60=0");
-	check_remove(5, 55, "0-5=0 55-60=0");
-	check_remove(0, UINT64_MAX, "");
-	check_remove(5, 5, "0-10=0 30-40=0 50-60=0");
-	check_remove(7, 5, "0-10=0 30-40=0 50-60=0");
 }
 
 static void test_contains(void)
@@ -179,8 +154,8 @@ static void test_random_changes(void)
 		random_range(growing ? 1 : 24, &start, &end);
 		maybe_drain_memory(&set.ranges);
 		result = is_add ? hs_address_set_add(&set, oracle_base + start, oracle_base + end)
-				: hs_address_set_remove(&set, oracle_base + start,
-							oracle_base + end);
+				: hs_address_range_map_remove_overlaps(
+					  &set.ranges, oracle_base + start, oracle_base + end);
 		refill_memory();
 		if (result == 0)
 			oracle_fill(start, end, is_add);
@@ -206,7 +181,6 @@ int main(void)
 	RUN(test_apart_stay_apart);
 	RUN(test_touching_are_merged);
 	RUN(test_overlapping_are_merged);
-	RUN(test_remove);
 	RUN(test_contains);
 	RUN(test_equality);
 	RUN(test_random_changes);
