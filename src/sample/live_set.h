@@ -175,11 +175,6 @@ HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
 HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap,
 					  uint64_t id);
 
-static inline bool hs_live_set_insert(struct hs_live_ticket ticket, const void *address)
-{
-	return hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, (uintptr_t)address);
-}
-
 /* Give back a slot that was taken and not inserted. */
 void hs_live_set_cancel(struct hs_live_ticket ticket);
 
@@ -190,11 +185,6 @@ void hs_live_set_cancel(struct hs_live_ticket ticket);
  * Called on: any thread, signal handlers too.  Blocks: never.
  */
 uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence);
-
-static inline uint32_t hs_live_set_free(const void *address, _Atomic uint64_t *sequence)
-{
-	return hs_live_set_free_id(HS_HEAP_MALLOC, (uintptr_t)address, sequence);
-}
 
 /*
  * realloc() of an address begins: if it is a live sample, makes it MOVING, with a number.

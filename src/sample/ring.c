@@ -318,12 +318,6 @@ void hs_ring_pass(struct hs_ring *ring)
 		hs_ring_give_back(ring);
 }
 
-void hs_ring_release(struct hs_ring *ring)
-{
-	hs_ring_pass(ring);
-	hs_ring_give_back(ring);
-}
-
 bool hs_ring_close_dead(struct hs_ring *ring)
 {
 	struct hs_ring_item item;

@@ -257,11 +257,10 @@ const void *hs_ring_look_ahead(struct hs_ring *ring, uint32_t most);
 /*
  * hs_ring_pass() is done with the record last read.  Writers get its room back with
  * hs_ring_give_back(), or when a 64th of the ring has come together; with each record it would cost
- * them a cache miss each.  hs_ring_release() does both.  Reader only.
+ * them a cache miss each.  Reader only.
  */
 void hs_ring_pass(struct hs_ring *ring);
 void hs_ring_give_back(struct hs_ring *ring);
-void hs_ring_release(struct hs_ring *ring);
 
 /*
  * Closes the next reservation if it is open and its writer is a thread that has died; returns

@@ -10,6 +10,7 @@
  */
 #include "fuzz.h"
 
+#include "../unit/sample_testing.h"
 #include "base/options.h"
 #include "profile/producer.h"
 #include "profile/snapshot.h"
@@ -71,7 +72,7 @@ static void take_queue(void)
 		if (unwound->size % 2 == 0)
 			hs_producer_expect(producer, unwound);
 		hs_producer_take(producer, unwound);
-		hs_ring_release(&queue);
+		ring_release(&queue);
 	}
 }
 

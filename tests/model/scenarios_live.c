@@ -5,6 +5,7 @@
  */
 #include <stdatomic.h>
 
+#include "../unit/sample_testing.h"
 #include "base/alone.h"
 #include "base/arena.h"
 #include "profiler_steps.h"
@@ -171,7 +172,7 @@ static uint64_t allocate(const void *block)
 
 	if (!hs_live_set_take(&ticket))
 		return 0;
-	if (!hs_live_set_insert(ticket, block)) {
+	if (!live_insert(ticket, block)) {
 		hs_live_set_cancel(ticket);
 		return 0;
 	}
@@ -188,7 +189,7 @@ static unsigned release(const void *block)
 	/* With a map there is no filter. */
 	if ((hs_live_map_is_used() || hs_live_set_may_hold(block)) &&
 	    hs_live_index_may_hold((uintptr_t)block))
-		count = hs_live_set_free(block, &sequence);
+		count = live_free(block, &sequence);
 	frees += count;
 	return count;
 }

@@ -4,6 +4,7 @@
  * while there is something to read.
  */
 
+#include "../unit/sample_testing.h"
 #include "base/sys.h"
 #include "profiler_steps.h"
 #include "sample/ring.h"
@@ -94,7 +95,7 @@ static enum hs_ring_state read_one(void)
 		return item.state;
 	if (item.state == HS_RING_COMMITTED)
 		look_at(&item);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	return HS_RING_COMMITTED;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdatomic.h>
 
+#include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "base/options.h"
 #include "profiler_steps.h"
@@ -114,7 +115,7 @@ static enum hs_ring_state read_one(void)
 		give_up(item.cookie);
 	else
 		MODEL_CHECK(item.sequence != 0 && item.cookie != 0);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	return HS_RING_COMMITTED;
 }
 
@@ -162,8 +163,8 @@ static void finish(void)
 	MODEL_CHECK(missing <= 1);
 	/* Stopped between taking a slot and telling the ring of it: that slot is lost. */
 	MODEL_CHECK(hs_live_set_used() <= 2 - cookies);
-	MODEL_CHECK(hs_live_set_free(BLOCK_A, &hs_sequence.next) == 0);
-	MODEL_CHECK(hs_live_set_free(BLOCK_B, &hs_sequence.next) == 0);
+	MODEL_CHECK(live_free(BLOCK_A, &hs_sequence.next) == 0);
+	MODEL_CHECK(live_free(BLOCK_B, &hs_sequence.next) == 0);
 }
 
 const struct model_scenario model_sample_scenarios[] = {

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "../unit/check.h"
+#include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -181,7 +182,7 @@ static inline void run_read_queue(void)
 		unwound = item.data;
 		CHECK(unwound->kind != HS_RECORD_ALLOCATION || unwound->frame_count >= 4);
 		memcpy(run_event(unwound->sequence)->room, unwound, item.bytes);
-		hs_ring_release(&run_queue);
+		ring_release(&run_queue);
 	}
 }
 

@@ -8,6 +8,7 @@
 #include <sched.h>
 
 #include "../unit/check.h"
+#include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "sample/live_set.h"
 
@@ -25,8 +26,8 @@ static void *allocate_and_free(void *address)
 	while (!atomic_load(&stop)) {
 		if (!hs_live_set_take(&ticket)) {
 			sched_yield(); /* the producer is behind */
-		} else if (hs_live_set_insert(ticket, address)) {
-			CHECK_INT(hs_live_set_free(address, &sequence), 1);
+		} else if (live_insert(ticket, address)) {
+			CHECK_INT(live_free(address, &sequence), 1);
 			atomic_fetch_add(&pairs, 1);
 		} else {
 			hs_live_set_cancel(ticket);
@@ -55,7 +56,7 @@ static void insert_many(void)
 
 		while (!hs_live_set_take(&ticket))
 			recycle_freed();
-		CHECK(hs_live_set_insert(ticket, (void *)(uintptr_t)(0x7f0000000000 + i * 48)));
+		CHECK(live_insert(ticket, (void *)(uintptr_t)(0x7f0000000000 + i * 48)));
 		CHECK_INT(hs_live_set_maintain(1000), 0);
 	}
 }
@@ -85,8 +86,7 @@ static void test_hot_addresses(void)
 	buckets = (uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63));
 	CHECK_INT(buckets, 262144);
 	for (uint64_t i = 0; i < LONG_LIVED; i++)
-		CHECK_INT(hs_live_set_free((void *)(uintptr_t)(0x7f0000000000 + i * 48), &sequence),
-			  1);
+		CHECK_INT(live_free((void *)(uintptr_t)(0x7f0000000000 + i * 48), &sequence), 1);
 	recycle_freed();
 	CHECK_INT(hs_live_set_used(), 0);
 	printf("%llu pairs\n", (unsigned long long)atomic_load(&pairs));

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../unit/check.h"
+#include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "base/sys.h"
 #include "sample/free_journal.h"
@@ -49,7 +50,7 @@ static bool allocate(uint64_t address)
 
 	if (!hs_live_set_take(&ticket))
 		return false;
-	if (!hs_live_set_insert(ticket, (void *)(uintptr_t)address)) {
+	if (!live_insert(ticket, (void *)(uintptr_t)address)) {
 		hs_live_set_cancel(ticket);
 		return false;
 	}
@@ -61,7 +62,7 @@ static bool allocate(uint64_t address)
 static void release(uint64_t address)
 {
 	CHECK(hs_live_set_may_hold((void *)(uintptr_t)address));
-	CHECK(hs_live_set_free((void *)(uintptr_t)address, &sequence));
+	CHECK(live_free((void *)(uintptr_t)address, &sequence));
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../unit/sample_testing.h"
 #include "../unit/sample_view.h"
 #include "profile/snapshot.h"
 #include "recorded_run.h"
@@ -40,7 +41,7 @@ static void happen(uint64_t number, bool apart)
 			  recorded[event->frees].unwound.slot);
 	} else if (event->unwound.kind == HS_RECORD_ALLOCATION) {
 		CHECK(hs_live_set_take(&ticket));
-		CHECK(hs_live_set_insert(ticket, address_of(number, apart)));
+		CHECK(live_insert(ticket, address_of(number, apart)));
 		event->unwound.slot = ticket.slot;
 		event->unwound.generation = ticket.generation;
 	}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "../unit/check.h"
+#include "../unit/sample_testing.h"
 #include "base/sys.h"
 
 #define WRITERS 4
@@ -118,7 +119,7 @@ static void read_until(uint64_t end_ns, struct writer *writers)
 		hs_ring_read(&ring, &item);
 		if (item.state == HS_RING_COMMITTED || item.state == HS_RING_ABANDONED) {
 			check_item(&item);
-			hs_ring_release(&ring);
+			ring_release(&ring);
 			if (joined || hs_sys_monotonic_ns() < end_ns)
 				continue;
 		} else if (joined) {

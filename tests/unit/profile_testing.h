@@ -18,6 +18,7 @@
 #include "sample/live_table.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
+#include "sample_testing.h"
 
 #define MIB ((size_t)1 << 20)
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -92,7 +93,7 @@ static inline void take(struct hs_producer *producer, const union test_record *r
 
 static inline void release(uint64_t address)
 {
-	CHECK(hs_live_set_free((void *)(uintptr_t)address, &hs_sequence.next));
+	CHECK(live_free((void *)(uintptr_t)address, &hs_sequence.next));
 }
 
 /* Sums of all rows, in units of 1 / HS_WEIGHT_ONE. */

@@ -6,6 +6,7 @@
 #include "check.h"
 #include "sample/live_index.h"
 #include "sample/live_set.h"
+#include "sample_testing.h"
 
 #define REGION ((uint64_t)1 << HS_MAP_REGION_SHIFT)
 #define HEAP (0x5555 * REGION)
@@ -115,7 +116,7 @@ static void test_samples_are_found(void)
 	CHECK_INT(hs_live_set_init(4 * BLOCKS, 100), 0);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		CHECK(hs_live_set_take(&ticket));
-		while (!hs_live_set_insert(ticket, block(i)))
+		while (!live_insert(ticket, block(i)))
 			CHECK_INT(hs_live_set_maintain(0), 0);
 		CHECK(hs_live_index_is_table_used() == (i >= BLOCKS / 3 * 2));
 		if (i % 64 == 0)
@@ -125,8 +126,8 @@ static void test_samples_are_found(void)
 	CHECK(hs_live_table_count(atomic_load(&hs_live_index)) < BLOCKS);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		CHECK(hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)block(i))));
-		CHECK_INT(hs_live_set_free(block(i), &sequence), 1);
-		CHECK_INT(hs_live_set_free(block(i), &sequence), 0);
+		CHECK_INT(live_free(block(i), &sequence), 1);
+		CHECK_INT(live_free(block(i), &sequence), 0);
 	}
 }
 
@@ -136,11 +137,11 @@ static void test_heaps_are_apart(void)
 	struct hs_live_ticket malloced, other;
 
 	CHECK(hs_live_set_take(&malloced) && hs_live_set_take(&other));
-	CHECK(hs_live_set_insert(malloced, (void *)HEAP));
+	CHECK(live_insert(malloced, (void *)HEAP));
 	CHECK(hs_live_set_insert_id(&other, HS_HEAP_MALLOC + 1, HEAP));
 	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC + 1, HEAP, &sequence), 1);
 	CHECK_INT(hs_live_map_find(HEAP), malloced.slot + 1);
-	CHECK_INT(hs_live_set_free((void *)HEAP, &sequence), 1);
+	CHECK_INT(live_free((void *)HEAP, &sequence), 1);
 	CHECK_INT(hs_live_map_find(HEAP), 0);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "check.h"
+#include "sample_testing.h"
 
 static _Atomic uint64_t sequence = 1;
 
@@ -22,7 +23,7 @@ static struct hs_live_ticket insert(uint64_t address)
 	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
 
 	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert(ticket, pointer(address)));
+	CHECK(live_insert(ticket, pointer(address)));
 	return ticket;
 }
 
@@ -82,13 +83,13 @@ static void test_insert_free_recycle(void)
 	uint64_t before = atomic_load(&sequence);
 
 	CHECK(!hs_live_set_may_hold(pointer(0x1000)));
-	CHECK(!hs_live_set_free(pointer(0x1000), &sequence));
+	CHECK(!live_free(pointer(0x1000), &sequence));
 	ticket = insert(0x1000);
 	CHECK(hs_live_set_may_hold(pointer(0x1000)));
 	CHECK_INT(hs_live_set_used(), 1);
-	CHECK(!hs_live_set_free(pointer(0x1010), &sequence));
-	CHECK(hs_live_set_free(pointer(0x1000), &sequence));
-	CHECK(!hs_live_set_free(pointer(0x1000), &sequence));
+	CHECK(!live_free(pointer(0x1010), &sequence));
+	CHECK(live_free(pointer(0x1000), &sequence));
+	CHECK(!live_free(pointer(0x1000), &sequence));
 	CHECK_INT(atomic_load(&sequence), before + 1);
 	CHECK_INT(hs_live_set_used(), 1);
 	CHECK_INT(hs_live_set_free_sequence(ticket.slot), before);
@@ -115,12 +116,12 @@ static void test_given_up_sample(void)
 	CHECK(hs_live_set_give_up(ticket.slot, ticket.generation));
 	hs_live_set_give_back();
 	CHECK(!hs_live_set_may_hold(pointer(0x2000)));
-	CHECK(!hs_live_set_free(pointer(0x2000), &sequence));
+	CHECK(!live_free(pointer(0x2000), &sequence));
 	CHECK_INT(hs_live_set_used(), 0);
 
 	/* What the program has begun to free is not on two lists. */
 	ticket = insert(0x2000);
-	CHECK(hs_live_set_free(pointer(0x2000), &sequence));
+	CHECK(live_free(pointer(0x2000), &sequence));
 	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
 	CHECK_INT(recycle_freed(), 1);
 	ticket = insert(0x2000);
@@ -138,7 +139,7 @@ static void test_move(void)
 
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3010), &sequence), HS_SLOT_NONE);
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
-	CHECK(!hs_live_set_free(pointer(0x3000), &sequence)); /* only LIVE is found */
+	CHECK(!live_free(pointer(0x3000), &sequence)); /* only LIVE is found */
 	/* Failed: it lives on, and its free takes a number of its own. */
 	CHECK_INT(hs_live_set_cancel_move(old.slot), number);
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
@@ -147,9 +148,9 @@ static void test_move(void)
 	new = insert(0x3000);
 	CHECK(new.slot != old.slot);
 	hs_live_set_end_move(old.slot);
-	CHECK(hs_live_set_free(pointer(0x3000), &sequence));
+	CHECK(live_free(pointer(0x3000), &sequence));
 	CHECK_INT(hs_live_set_free_sequence(new.slot), number + 2);
-	CHECK(!hs_live_set_free(pointer(0x3000), &sequence));
+	CHECK(!live_free(pointer(0x3000), &sequence));
 	CHECK_INT(recycle_freed(), 2);
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK(!hs_live_set_may_hold(pointer(0x3000)));
@@ -163,7 +164,7 @@ static void test_all_samples_of_an_address_are_freed(void)
 	insert(0x5000);
 	insert(0x5000);
 	insert(0x5000);
-	CHECK_INT(hs_live_set_free(pointer(0x5000), &sequence), 3);
+	CHECK_INT(live_free(pointer(0x5000), &sequence), 3);
 	CHECK_INT(atomic_load(&sequence), before + 3);
 	CHECK_INT(recycle_freed(), 3);
 	CHECK(!hs_live_set_may_hold(pointer(0x5000)));
@@ -269,13 +270,13 @@ static void test_equal_distances(void)
 				struct hs_live_ticket ticket;
 
 				CHECK(hs_live_set_take(&ticket));
-				if (!hs_live_set_insert(ticket, pointer(address))) {
+				if (!live_insert(ticket, pointer(address))) {
 					refused++;
 					hs_live_set_cancel(ticket);
 				}
 			}
 			for (unsigned i = 0; i < 48; i++)
-				hs_live_set_free(pointer(0x7f3a12345010 + i * distance), &sequence);
+				live_free(pointer(0x7f3a12345010 + i * distance), &sequence);
 			recycle_freed();
 		}
 	}
@@ -293,7 +294,7 @@ static void refuse(uint64_t address)
 	struct hs_live_ticket ticket;
 
 	CHECK(hs_live_set_take(&ticket));
-	CHECK(!hs_live_set_insert(ticket, pointer(address)));
+	CHECK(!live_insert(ticket, pointer(address)));
 	hs_live_set_cancel(ticket);
 }
 
@@ -319,7 +320,7 @@ static void crowd(uint64_t addresses[13], unsigned bit)
 static void free_crowd(const uint64_t addresses[13])
 {
 	for (unsigned i = 12; i-- > 0;)
-		CHECK(hs_live_set_free(pointer(addresses[i]), &sequence));
+		CHECK(live_free(pointer(addresses[i]), &sequence));
 	for (unsigned i = 0; i < 13; i++)
 		CHECK(!hs_live_set_may_hold(pointer(addresses[i])));
 }
@@ -351,7 +352,7 @@ static void test_bucket_overflow(void)
 	CHECK_INT(hs_live_set_maintain(0), 0);
 	CHECK_INT(index_shift(), shift - 2);
 	insert(addresses[12]);
-	CHECK(hs_live_set_free(pointer(addresses[12]), &sequence));
+	CHECK(live_free(pointer(addresses[12]), &sequence));
 	CHECK_INT(hs_live_set_maintain(0), 0);
 	CHECK_INT(index_shift(), shift - 2);
 	free_crowd(addresses);
@@ -366,7 +367,7 @@ static void test_hot_address(void)
 
 	for (unsigned i = 0; i < count; i++) {
 		insert(0x8000);
-		CHECK_INT(hs_live_set_free(pointer(0x8000), &sequence), 1);
+		CHECK_INT(live_free(pointer(0x8000), &sequence), 1);
 		if (i % 64 == 0)
 			CHECK_INT(hs_live_set_maintain(0), 0);
 	}
@@ -389,7 +390,7 @@ static void test_sweep(void)
 	hs_live_slot_number(late.slot, other, &sequence);
 	/* The list is where they have to come from. */
 	CHECK(!hs_live_set_recycle(late.slot, late.generation));
-	CHECK(hs_live_set_free(pointer(0x4020), &sequence));
+	CHECK(live_free(pointer(0x4020), &sequence));
 	hs_live_set_sweep_freed(number, &sequence);
 	CHECK_INT(hs_live_set_free_sequence(early.slot), number + 2);
 	CHECK_INT(recycle_freed(), 2); /* early and listed */
@@ -412,7 +413,7 @@ static void test_sweep(void)
 	CHECK_INT(recycle_freed(), 0);
 	for (uint64_t address = 0x5000; address < 0x5030; address += 0x10) {
 		number = atomic_load(&sequence);
-		CHECK(hs_live_set_free(pointer(address), &sequence));
+		CHECK(live_free(pointer(address), &sequence));
 	}
 	CHECK_INT(hs_live_set_free_sequence(listed.slot), number);
 	CHECK_INT(recycle_freed(), 3);
@@ -446,7 +447,7 @@ static void test_growth(void)
 		struct hs_live_ticket ticket;
 
 		CHECK(hs_live_set_take(&ticket));
-		while (!hs_live_set_insert(ticket, pointer(many_address(i)))) {
+		while (!live_insert(ticket, pointer(many_address(i)))) {
 			if (refused++ == 0)
 				refuse_growth();
 			if (hs_live_set_maintain(0) != 0) {
@@ -471,7 +472,7 @@ static void test_growth(void)
 	       MANY / (double)((uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63))));
 	CHECK(passed < 50000);
 	for (unsigned i = 0; i < MANY; i++)
-		CHECK(hs_live_set_free(pointer(many_address(i)), &sequence));
+		CHECK(live_free(pointer(many_address(i)), &sequence));
 	CHECK_INT(recycle_freed(), MANY);
 	CHECK_INT(hs_live_set_used(), 0);
 	for (unsigned i = 0; i < MANY; i++)

@@ -4,6 +4,7 @@
 #include "check.h"
 #include "sample/live_index.h"
 #include "sample/live_set.h"
+#include "sample_testing.h"
 
 enum { MANY = 20000, LOOKS = 100000 };
 
@@ -19,7 +20,7 @@ static void enter(uint64_t i)
 	struct hs_live_ticket ticket;
 
 	CHECK(hs_live_set_take(&ticket));
-	while (!hs_live_set_insert(ticket, (void *)(uintptr_t)address(i)))
+	while (!live_insert(ticket, (void *)(uintptr_t)address(i)))
 		CHECK_INT(hs_live_set_maintain(0), 0);
 	if (i % 64 == 0)
 		CHECK_INT(hs_live_set_maintain(1000), 0);
@@ -51,8 +52,8 @@ static void test_samples_are_found(void)
 	/* An entry in a bucket on average, and 128 tags. */
 	CHECK(doubtful() < LOOKS / 20);
 	for (uint64_t i = 0; i < MANY; i++) {
-		CHECK_INT(hs_live_set_free((void *)(uintptr_t)address(i), &sequence), 1);
-		CHECK_INT(hs_live_set_free((void *)(uintptr_t)address(i), &sequence), 0);
+		CHECK_INT(live_free((void *)(uintptr_t)address(i), &sequence), 1);
+		CHECK_INT(live_free((void *)(uintptr_t)address(i), &sequence), 0);
 	}
 	CHECK_INT(doubtful(), 0);
 }

@@ -8,6 +8,7 @@
 
 #include "base/sys.h"
 #include "sample/record.h"
+#include "sample_testing.h"
 
 enum { RING_BYTES = 1 << 20, BLOCKS = 10, SITES = 6, CALLS = 3000 };
 
@@ -93,7 +94,7 @@ static void read_ring(void)
 		unwound.head.frames[0] = (struct hs_frame){record->regs.pc, 0};
 		unwound.head.frames[1] = (struct hs_frame){0x500, 0};
 		take(producer, &unwound);
-		hs_ring_release(&ring);
+		ring_release(&ring);
 	}
 }
 

@@ -19,6 +19,7 @@
 #include "sample/record.h"
 #include "sample/reentry.h"
 #include "sample/sampler.h"
+#include "sample_testing.h"
 
 #define DATA_BYTES 65536u
 
@@ -72,7 +73,7 @@ static struct hs_ring_item next(struct hs_record *record)
 	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence.next))
 		hs_live_set_recycle(slot, (uint32_t)item.cookie);
 	hs_live_set_give_back();
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	return item;
 }
 

@@ -15,6 +15,7 @@
 #include "check.h"
 #include "sample/record.h"
 #include "sample/sampler.h"
+#include "sample_testing.h"
 
 enum { HEAPS = 3, FIRST = HS_HEAP_FIRST_REPORTED, SPARE = FIRST + HEAPS };
 
@@ -283,7 +284,7 @@ static struct hs_record next_record(void)
 	if (item.state != HS_RING_COMMITTED)
 		return record;
 	memcpy(&record, item.data, sizeof record);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	return record;
 }
 

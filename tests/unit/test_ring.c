@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "check.h"
+#include "sample_testing.h"
 
 #define DATA_BYTES 4096u
 #define UNITS (DATA_BYTES / HS_RING_UNIT)
@@ -71,7 +72,7 @@ static void expect_in(size_t bytes, unsigned char fill, const unsigned char *are
 	      (unsigned char *)item.data + bytes <= area + area_bytes);
 	for (size_t i = 0; i < bytes; i++)
 		CHECK(((unsigned char *)item.data)[i] == fill);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 }
 
 static void expect(size_t bytes, unsigned char fill)
@@ -189,11 +190,11 @@ static void test_abandon(void)
 	CHECK_INT(item.state, HS_RING_ABANDONED);
 	CHECK_INT(item.sequence, 4711);
 	CHECK_INT(item.cookie, 300);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	hs_ring_read(&ring, &item);
 	CHECK_INT(item.state, HS_RING_COMMITTED);
 	CHECK_INT(item.sequence, 0);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	CHECK_INT(state(), HS_RING_EMPTY);
 	/* A lap later the same descriptor does not answer to the old ticket. */
 	for (unsigned i = 0; i < ring.slot_count; i++) {
@@ -220,7 +221,7 @@ static void test_close_dead(void)
 	CHECK(!hs_ring_close_dead(&ring)); /* we live */
 	CHECK(hs_ring_commit(&ring, place.ticket));
 	CHECK(!hs_ring_close_dead(&ring)); /* committed */
-	hs_ring_release(&ring);
+	ring_release(&ring);
 
 	CHECK_INT(pthread_create(&thread, NULL, reserve_and_die, &place), 0);
 	pthread_join(thread, NULL);
@@ -262,7 +263,7 @@ static void test_stopped_writer(void)
 	CHECK_INT(item.state, HS_RING_ABANDONED);
 	CHECK_INT(item.cookie, 0);
 	CHECK_INT(item.sequence, 0);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	expect(50, 2);
 	CHECK_INT(state(), HS_RING_EMPTY);
 }
@@ -279,7 +280,7 @@ static void test_stopped_last_writer(void)
 	CHECK_INT(state(), HS_RING_OPEN);
 	CHECK_INT(hs_ring_head_ticket(&ring), ticket + 1);
 	CHECK(hs_ring_abandon(&ring, ticket, 7));
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	CHECK_INT(state(), HS_RING_EMPTY);
 	CHECK(put(10, HS_RING_ORDINARY, 9));
 	expect(10, 9);
@@ -446,7 +447,7 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 		woken += tell_wakes(HS_RING_WOKEN);
 		CHECK(put(256, HS_RING_ORDINARY, 1));
 		hs_ring_read(&ring, &item);
-		hs_ring_release(&ring);
+		ring_release(&ring);
 	}
 	CHECK_INT(woken, 2);
 	CHECK(hs_ring_is_filling(&ring));
@@ -514,7 +515,7 @@ static void test_prepare(void)
 			CHECK(resident_pages(ring.data, bytes) >= (i + 1) * 8);
 			hs_ring_commit(&ring, hs_ring_ticket(reserved));
 			CHECK_INT(state(), HS_RING_COMMITTED);
-			hs_ring_release(&ring);
+			ring_release(&ring);
 		}
 	}
 	CHECK_INT(resident_pages(ring.data, bytes), 256);
@@ -523,7 +524,7 @@ static void test_prepare(void)
 		CHECK(hs_ring_reserve(&ring, 16, HS_RING_ORDINARY, 1, 0, &reserved) != NULL);
 		hs_ring_commit(&ring, hs_ring_ticket(reserved));
 		CHECK_INT(state(), HS_RING_COMMITTED);
-		hs_ring_release(&ring);
+		ring_release(&ring);
 		hs_ring_prepare(&ring);
 	}
 	CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 64);
@@ -584,7 +585,7 @@ static void *sleep_until_committed(void *unused)
 	(void)unused;
 	while (state() != HS_RING_COMMITTED)
 		hs_ring_reader_sleep(&ring, -1);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	return NULL;
 }
 

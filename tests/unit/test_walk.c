@@ -13,6 +13,7 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
+#include "sample_testing.h"
 #include "unwind_fixture.h"
 
 static struct hs_frame walked[DEPTH];
@@ -531,7 +532,7 @@ static bool is_recorded_walked(void)
 	/* A walk that has come to nothing takes no slot along. */
 	if (item.state == HS_RING_ABANDONED) {
 		CHECK(item.cookie == 0 && item.sequence == 0);
-		hs_ring_release(&ring);
+		ring_release(&ring);
 		hs_ring_read(&ring, &item);
 	}
 	CHECK_INT(item.state, HS_RING_COMMITTED);
@@ -548,7 +549,7 @@ static bool is_recorded_walked(void)
 	} else {
 		CHECK_INT(record->stack_bytes, capture.snapshot.stack_bytes);
 	}
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	return is_walked;
 }
 
@@ -711,7 +712,7 @@ static void record_hinted(void)
 	CHECK(is_recorded_walked());
 	CHECK_INT(hs_hint_record_put(&ring, HS_RECORD_MAP_HINT, 4096, 4096, 0, "", 0), 0);
 	hs_ring_read(&ring, &item);
-	hs_ring_release(&ring);
+	ring_release(&ring);
 	CHECK(!is_recorded_walked());
 }
 

@@ -9,6 +9,7 @@
 #include "base/sys.h"
 #include "check.h"
 #include "sample/recorder.h"
+#include "sample_testing.h"
 #include "unwind/stop.h"
 #include "unwind/unwound.h"
 #include "unwind/worker.h"
@@ -70,7 +71,7 @@ static uint64_t take_sample(hs_closes closes)
 	CHECK(unwound->frames[0].mapping != HS_MAPPING_NONE);
 	CHECK_INT(unwound->frames[1].address, HS_PSEUDO_STACKLESS);
 	CHECK_INT(unwound->frames[1].mapping, HS_MAPPING_NONE);
-	hs_ring_release(&queue);
+	ring_release(&queue);
 	return hs_stats_get(unwound) - before;
 }
 

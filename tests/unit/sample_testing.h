@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Short for what tests do again and again with the live set and a ring. */
+#ifndef SAMPLE_TESTING_H
+#define SAMPLE_TESTING_H
+
+#include "sample/live_set.h"
+#include "sample/ring.h"
+
+static inline bool live_insert(struct hs_live_ticket ticket, const void *address)
+{
+	return hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, (uintptr_t)address);
+}
+
+static inline uint32_t live_free(const void *address, _Atomic uint64_t *sequence)
+{
+	return hs_live_set_free_id(HS_HEAP_MALLOC, (uintptr_t)address, sequence);
+}
+
+/* Done with the record last read; writers get its room back at once. */
+static inline void ring_release(struct hs_ring *ring)
+{
+	hs_ring_pass(ring);
+	hs_ring_give_back(ring);
+}
+
+#endif
