@@ -56,6 +56,8 @@ struct hs_mapping_table;
 
 /* Make an empty table.  Returns NULL when the arena is used up. */
 struct hs_mapping_table *hs_mapping_table_create(void);
+
+/* The profiler keeps its table to the end; tests make many. */
 void hs_mapping_table_destroy(struct hs_mapping_table *table);
 
 /*
