@@ -371,13 +371,3 @@ size_t hs_options_describe(const struct hs_options *options, char *buffer, size_
 	}
 	return length;
 }
-
-bool hs_options_entry(size_t i, const char **name, const char **default_value, const char **form)
-{
-	if (i >= OPTIONS)
-		return false;
-	*name = option_table[i].name;
-	*default_value = option_table[i].default_value;
-	*form = option_table[i].form;
-	return true;
-}

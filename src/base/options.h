@@ -110,9 +110,6 @@ uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval
  */
 size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity);
 
-/* Name, default and form of entry i, for tests; false past the end. */
-bool hs_options_entry(size_t i, const char **name, const char **default_value, const char **form);
-
 /* One of HEAPSAMPLE_HEAPS; name: "*" for all heaps that it does not name. */
 struct hs_heap_entry {
 	char name[64];

@@ -78,29 +78,11 @@ static void test_describe_is_cut(void)
 	CHECK_INT(hs_options_describe(&options, described, sizeof described), strlen(DEFAULTS));
 }
 
-/* What the table says is the default describes itself so. */
-static void test_entries(void)
-{
-	const char *name, *value, *form;
-	char text[2048] = "";
-	size_t i = 0;
-
-	for (; hs_options_entry(i, &name, &value, &form); i++) {
-		CHECK(*form != '\0');
-		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s=%s",
-			 i == 0 ? "" : " ", name, value);
-	}
-	CHECK_INT(i, 35);
-	CHECK_STR(text, DEFAULTS);
-	CHECK(!hs_options_entry(1000, &name, &value, &form));
-}
-
 int main(void)
 {
 	RUN(test_unknown_variables);
 	RUN(test_variables_of_others);
 	RUN(test_whole_environment);
 	RUN(test_describe_is_cut);
-	RUN(test_entries);
 	return CHECK_RESULT();
 }
