@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Opens ELF objects with libelf (see libelf.h), and defines, hidden, functions that libelf.a calls.
+ * Opens and reads ELF objects with libelf (see libelf.h), and defines, hidden, functions that
+ * libelf.a calls.
  * All in one file, so that whatever opens objects is linked with them.
  *
  * - Those of its elf_error.o.  That archive member keeps its error number in thread-local storage
@@ -16,9 +17,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/elf_header.h"
 #include "base/sys.h"
 
 /* Of libelf's own headers, which are not installed. */
@@ -36,6 +39,56 @@ Elf *hs_libelf_open_image(char *image, size_t bytes)
 {
 	elf_version(EV_CURRENT);
 	return elf_memory(image, bytes);
+}
+
+uint16_t hs_libelf_type(Elf *elf)
+{
+	GElf_Ehdr header;
+
+	if (elf == NULL || elf_kind(elf) != ELF_K_ELF || gelf_getehdr(elf, &header) == NULL ||
+	    !hs_elf_header_is_ours(&header))
+		return ET_NONE;
+	return header.e_type == ET_EXEC || header.e_type == ET_DYN || header.e_type == ET_REL
+		       ? header.e_type
+		       : ET_NONE;
+}
+
+Elf_Scn *hs_libelf_find_section(Elf *elf, const char *name, GElf_Shdr *header)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) != 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		const char *text = gelf_getshdr(section, header) != NULL
+					   ? elf_strptr(elf, names, header->sh_name)
+					   : NULL;
+
+		if (text != NULL && strcmp(text, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+Elf_Scn *hs_libelf_find_text(Elf *elf, GElf_Shdr *header)
+{
+	Elf_Scn *found = hs_libelf_find_section(elf, ".text", header), *section = NULL;
+	GElf_Shdr each;
+
+	if (found != NULL && header->sh_size != 0)
+		return found;
+	found = NULL;
+	while ((section = elf_nextscn(elf, section)) != NULL) {
+		if (gelf_getshdr(section, &each) == NULL || (each.sh_flags & SHF_EXECINSTR) == 0 ||
+		    each.sh_size == 0)
+			continue;
+		if (found != NULL)
+			return NULL;
+		found = section;
+		*header = each;
+	}
+	return found;
 }
 
 void __libelf_seterrno(int value)

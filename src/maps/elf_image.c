@@ -7,12 +7,13 @@
 #include <link.h>
 #include <string.h>
 
-#include "arch/unwind.h"
+#include "base/elf_header.h"
 #include "base/sys.h"
 
 /* Bounds on what a damaged header can make us do. */
 #define MAX_HEADERS 64
 #define MAX_NOTES 64
+
 static uint64_t page_down(uint64_t value)
 {
 	return value & ~(uint64_t)(HS_PAGE_BYTES - 1);
@@ -33,11 +34,10 @@ static int read_header(uint64_t base, uint64_t limit, ElfW(Ehdr) *header)
 	error = hs_sys_read_memory_all(base, header, sizeof *header);
 	if (error < 0)
 		return error;
-	if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
-	    header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+	if (!hs_elf_header_is_ours(header) ||
 	    (header->e_type != ET_DYN && header->e_type != ET_EXEC) ||
-	    header->e_machine != HS_ARCH_ELF_MACHINE || header->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    header->e_phnum == 0 || header->e_phnum > MAX_HEADERS)
+	    header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phnum == 0 ||
+	    header->e_phnum > MAX_HEADERS)
 		return -ENOEXEC;
 	if (header->e_phoff > bytes ||
 	    header->e_phnum * sizeof(ElfW(Phdr)) > bytes - header->e_phoff)

@@ -3,25 +3,11 @@
 #include "maps/hint_object.h"
 
 #include <errno.h>
-#include <gelf.h>
-#include <stdbool.h>
 #include <string.h>
 
-#include "arch/unwind.h"
 #include "base/assertion.h"
 #include "base/libelf.h"
 #include "base/sys.h"
-
-static bool is_usable(Elf *elf)
-{
-	const char *ident = elf_getident(elf, NULL);
-	GElf_Ehdr header;
-
-	return elf_kind(elf) == ELF_K_ELF && ident != NULL && ident[EI_CLASS] == ELFCLASS64 &&
-	       ident[EI_DATA] == ELFDATA2LSB && gelf_getehdr(elf, &header) != NULL &&
-	       header.e_machine == HS_ARCH_ELF_MACHINE &&
-	       (header.e_type == ET_REL || header.e_type == ET_DYN || header.e_type == ET_EXEC);
-}
 
 /* hs_hint_object_use() with the file open. */
 struct call {
@@ -36,7 +22,7 @@ static int use_elf(void *context)
 	int result = -ENOEXEC;
 	Elf *elf = hs_libelf_open(call->fd);
 
-	if (elf != NULL && is_usable(elf))
+	if (hs_libelf_type(elf) != ET_NONE)
 		result = call->use(call->context, elf);
 	elf_end(elf);
 	return result;
@@ -73,12 +59,10 @@ static void add_segment(struct hs_hint_object *object, const GElf_Phdr *header)
 static int read_segments(void *context, Elf *elf)
 {
 	struct hs_hint_object *object = context;
-	GElf_Ehdr file_header;
 	GElf_Phdr header;
 	size_t count = 0;
 
-	if (gelf_getehdr(elf, &file_header) == NULL || file_header.e_type == ET_REL ||
-	    elf_getphdrnum(elf, &count) != 0)
+	if (hs_libelf_type(elf) == ET_REL || elf_getphdrnum(elf, &count) != 0)
 		return 0;
 	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header) != NULL; i++)
 		add_segment(object, &header);

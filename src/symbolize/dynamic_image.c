@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/elf_header.h"
 #include "base/sys.h"
-#include "base/visibility.h"
 
 #define SEGMENTS_MAX 64
 #define NOTES_MAX_BYTES 4096
@@ -20,8 +20,6 @@
 #define SYMBOLS_MAX (1u << 22)
 #define CHUNK_SYMBOLS 256
 #define CHUNK_WORDS 1024
-
-extern HS_HIDDEN const Elf64_Ehdr __ehdr_start;
 
 struct image {
 	uint64_t base; /* run-time address of ELF virtual address 0 */
@@ -47,8 +45,7 @@ static int read_headers(struct image *image)
 
 	if (result < 0)
 		return result;
-	if (memcmp(header.e_ident, __ehdr_start.e_ident, EI_VERSION) != 0 ||
-	    header.e_machine != __ehdr_start.e_machine || header.e_type != ET_DYN ||
+	if (!hs_elf_header_is_ours(&header) || header.e_type != ET_DYN ||
 	    header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum > SEGMENTS_MAX ||
 	    header.e_phoff > UINT32_MAX)
 		return -ENOEXEC;

@@ -16,7 +16,6 @@
 #include "base/file_version.h"
 #include "base/libelf.h"
 #include "base/sys.h"
-#include "base/visibility.h"
 
 /* A table larger than this is damaged, or no business of a profiler. */
 #define CONTENTS_MAX_BYTES (1u << 30)
@@ -28,9 +27,6 @@
 #define NOTES_MAX_BYTES (64u << 10)
 #define SEGMENTS_MAX 64
 
-/* Our own ELF header (the linker's symbol): it says which machine this is. */
-extern HS_HIDDEN const Elf64_Ehdr __ehdr_start;
-
 int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes, uint64_t offset)
 {
 	if (offset > file->bytes || bytes > file->bytes - offset)
@@ -38,20 +34,6 @@ int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes,
 	if (file->image == NULL)
 		return hs_sys_pread_all(file->fd, buffer, bytes, offset);
 	memcpy(buffer, file->image + offset, bytes);
-	return 0;
-}
-
-static int check_header(struct hs_elf_file *file)
-{
-	const Elf64_Ehdr *header = elf64_getehdr(file->elf);
-
-	/* Of another class: NULL.  Magic number, class and byte order are compared at once. */
-	if (header == NULL || memcmp(header->e_ident, __ehdr_start.e_ident, EI_VERSION) != 0 ||
-	    header->e_machine != __ehdr_start.e_machine)
-		return -ENOEXEC;
-	if (header->e_type != ET_EXEC && header->e_type != ET_DYN && header->e_type != ET_REL)
-		return -ENOEXEC;
-	file->type = header->e_type;
 	return 0;
 }
 
@@ -127,16 +109,15 @@ static void read_segment_notes(struct hs_elf_file *file)
 /* On failure all is closed. */
 static int begin(struct hs_elf_file *file, Elf *elf)
 {
-	int result = -ENOEXEC;
-
 	file->elf = elf;
-	if (elf != NULL && elf_kind(elf) == ELF_K_ELF)
-		result = check_header(file);
-	if (result < 0)
+	file->type = hs_libelf_type(elf);
+	if (file->type == ET_NONE) {
 		hs_elf_file_close(file);
-	else if (!read_section_notes(file))
+		return -ENOEXEC;
+	}
+	if (!read_section_notes(file))
 		read_segment_notes(file);
-	return result;
+	return 0;
 }
 
 int hs_elf_file_open(struct hs_elf_file *file, const char *path)

@@ -8,6 +8,7 @@
 
 #include "arch/relocation.h"
 #include "base/arena.h"
+#include "base/libelf.h"
 #include "base/stats.h"
 #include "maps/hint_object.h"
 #include "unwind/eh_frame_table.h"
@@ -230,15 +231,13 @@ static int read_object(void *context, Elf *elf)
 	struct reading *reading = context;
 	const struct hs_mapping *mapping = reading->mapping;
 	struct object *object = reading->object;
-	GElf_Ehdr header;
 	bool is_relocatable;
 
 	/* Another file may have replaced it since. */
-	if (reading->file.st_dev != mapping->device || reading->file.st_ino != mapping->inode ||
-	    gelf_getehdr(elf, &header) == NULL)
+	if (reading->file.st_dev != mapping->device || reading->file.st_ino != mapping->inode)
 		return -ESTALE;
 	reading->elf = elf;
-	is_relocatable = header.e_type == ET_REL;
+	is_relocatable = hs_libelf_type(elf) == ET_REL;
 	if (!(is_relocatable ? find_text(reading) : find_low(reading)))
 		return -ENOEXEC;
 	object->shift = reading->place - reading->low - mapping->load_bias;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/elf_header.h"
 #include "bench.h"
 #include "symbolize/symbols.h"
 
@@ -19,9 +20,6 @@ enum { FUNCTIONS = 86000, FUNCTION_BYTES = 256, NAME_BYTES = 80, WANTED = 5000, 
 enum { TEXT = 1, SYMBOLS, NAMES, SECTIONS };
 
 #define TEXT_START UINT64_C(0x400000)
-
-/* The program's own header: the machine that it runs on. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 static double now_ms(void)
 {

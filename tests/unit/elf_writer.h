@@ -12,13 +12,12 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/elf_header.h"
+
 #define ELF_TEXT_START 0x1000
 #define ELF_TEXT_BYTES 0x1000
 #define ELF_DATA_START 0x4000
 #define ELF_IMAGE_MAX (64 << 10)
-
-/* The test program's own header: the machine that it runs on. */
-extern const Elf64_Ehdr __ehdr_start __attribute__((visibility("hidden")));
 
 enum {
 	ELF_NULL,

@@ -7,7 +7,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
-#include "arch/unwind.h"
+#include "base/elf_header.h"
 #include "check.h"
 
 #define IMAGE_BYTES ((size_t)16 * 4096)
@@ -46,7 +46,7 @@ static void begin_image(void)
 	header->e_ident[EI_CLASS] = ELFCLASS64;
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_type = ET_DYN;
-	header->e_machine = HS_ARCH_ELF_MACHINE;
+	header->e_machine = __ehdr_start.e_machine;
 	header->e_phoff = sizeof *header;
 	header->e_phentsize = sizeof *headers;
 }

@@ -13,8 +13,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "arch/unwind.h"
 #include "base/arena.h"
+#include "base/elf_header.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
@@ -74,7 +74,7 @@ static int make_object(char *path, size_t capacity, const char *name, char lette
 	header->e_ident[EI_CLASS] = ELFCLASS64;
 	header->e_ident[EI_DATA] = ELFDATA2LSB;
 	header->e_type = ET_DYN;
-	header->e_machine = HS_ARCH_ELF_MACHINE;
+	header->e_machine = __ehdr_start.e_machine;
 	header->e_phoff = sizeof *header;
 	header->e_phentsize = sizeof *headers;
 	header->e_phnum = letter != '\0' ? 2 : 1;

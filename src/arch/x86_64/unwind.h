@@ -13,9 +13,6 @@
 
 #include "arch/x86_64/regs.h"
 
-/* e_machine of the objects that this code can run with (EM_X86_64). */
-#define HS_ARCH_ELF_MACHINE 62
-
 /* Places in struct hs_regs, as an array; those from HS_ARCH_FIRST_SAVED on a callee saves. */
 enum { HS_ARCH_PC, HS_ARCH_SP, HS_ARCH_FP, HS_ARCH_FIRST_SAVED = HS_ARCH_FP, HS_ARCH_REGS = 8 };
 
