@@ -228,43 +228,10 @@ size_t hs_elf_file_find_type(const struct hs_elf_file *file, uint32_t type)
 
 size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name)
 {
-	Elf_Scn *section = NULL;
-	size_t names;
+	Elf64_Shdr header;
+	Elf_Scn *section = hs_libelf_find_section(file->elf, name, &header);
 
-	if (elf_getshdrstrndx(file->elf, &names) != 0)
-		return 0;
-	while ((section = elf_nextscn(file->elf, section)) != NULL) {
-		Elf64_Shdr header;
-		const char *text;
-
-		if (gelf_getshdr(section, &header) == NULL ||
-		    !hs_elf_file_has_contents(file, &header))
-			continue;
-		text = elf_strptr(file->elf, names, header.sh_name);
-		if (text != NULL && strcmp(text, name) == 0)
-			return elf_ndxscn(section);
-	}
-	return 0;
-}
-
-size_t hs_elf_file_find_text(const struct hs_elf_file *file)
-{
-	size_t found = hs_elf_file_find_name(file, ".text");
-	Elf_Scn *section = NULL;
-
-	if (found != 0)
-		return found;
-	while ((section = elf_nextscn(file->elf, section)) != NULL) {
-		Elf64_Shdr header;
-
-		if (gelf_getshdr(section, &header) == NULL ||
-		    (header.sh_flags & SHF_EXECINSTR) == 0 || header.sh_size == 0)
-			continue;
-		if (found != 0)
-			return 0;
-		found = elf_ndxscn(section);
-	}
-	return found;
+	return section != NULL && hs_elf_file_has_contents(file, &header) ? elf_ndxscn(section) : 0;
 }
 
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file)

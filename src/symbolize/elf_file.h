@@ -72,15 +72,9 @@ bool hs_elf_file_section(const struct hs_elf_file *file, size_t index, Elf64_Shd
 /* Whether the section's contents lie in the file, and are not larger than 1 GiB. */
 bool hs_elf_file_has_contents(const struct hs_elf_file *file, const Elf64_Shdr *section);
 
-/* The index of the first section of a type (SHT_*), or of a name.  0: there is none. */
+/* The index of the first section of a type (SHT_*), or of a name and with contents.  0: none. */
 size_t hs_elf_file_find_type(const struct hs_elf_file *file, uint32_t type);
 size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name);
-
-/*
- * The text section of an ET_REL object, whose addresses are relative to it: .text, or if that
- * is missing or empty, the only section with code.  0: there is none, or several.
- */
-size_t hs_elf_file_find_text(const struct hs_elf_file *file);
 
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);

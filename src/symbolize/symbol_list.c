@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
+#include "base/libelf.h"
 
 /*
  * Longer names are taken for damage.  Bounds the time that a file with many long
@@ -289,6 +290,13 @@ static int read_symbols(struct reader *reader)
 	return 0;
 }
 
+static size_t text_of(const struct hs_elf_file *file)
+{
+	GElf_Shdr header;
+
+	return file->type == ET_REL ? elf_ndxscn(hs_libelf_find_text(file->elf, &header)) : 0;
+}
+
 static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 		      struct chunk *chunk)
 {
@@ -298,7 +306,7 @@ static int read_table(struct hs_symbol_list *list, const struct hs_symbol_table 
 		.table = table,
 		.long_sections = find_long_sections(table->file, table->section),
 		.chunk = chunk,
-		.text = table->file->type == ET_REL ? hs_elf_file_find_text(table->file) : 0,
+		.text = text_of(table->file),
 	};
 
 	return read_symbols(&reader);

@@ -92,49 +92,16 @@ void hs_hint_frames_trim(struct hs_hint_frames *frames)
 		drop(frames);
 }
 
-static bool section_name_is(Elf *elf, const GElf_Shdr *header, const char *want)
-{
-	const char *name = NULL;
-	size_t names;
-
-	if (elf_getshdrstrndx(elf, &names) == 0)
-		name = elf_strptr(elf, names, header->sh_name);
-	return name != NULL && strcmp(name, want) == 0;
-}
-
-static Elf_Scn *find_section(Elf *elf, const char *name, GElf_Shdr *header)
-{
-	Elf_Scn *section = NULL;
-
-	while ((section = elf_nextscn(elf, section)) != NULL) {
-		if (gelf_getshdr(section, header) != NULL && section_name_is(elf, header, name))
-			return section;
-	}
-	return NULL;
-}
-
-/* The text section of an ET_REL object: .text, unless it is empty, or the only one with code. */
 static bool find_text(struct reading *reading)
 {
 	GElf_Shdr header;
-	Elf_Scn *section = find_section(reading->elf, ".text", &header);
-	unsigned found = 0;
+	Elf_Scn *section = hs_libelf_find_text(reading->elf, &header);
 
-	if (section != NULL && header.sh_size != 0) {
-		reading->text = elf_ndxscn(section);
-		reading->text_bytes = header.sh_size;
-		return true;
-	}
-	section = NULL;
-	while ((section = elf_nextscn(reading->elf, section)) != NULL) {
-		if (gelf_getshdr(section, &header) == NULL ||
-		    (header.sh_flags & SHF_EXECINSTR) == 0 || header.sh_size == 0)
-			continue;
-		reading->text = elf_ndxscn(section);
-		reading->text_bytes = header.sh_size;
-		found++;
-	}
-	return found == 1;
+	if (section == NULL)
+		return false;
+	reading->text = elf_ndxscn(section);
+	reading->text_bytes = header.sh_size;
+	return true;
 }
 
 /* The first address of the object's segments. */
@@ -194,7 +161,7 @@ static bool read_section(const struct reading *reading, bool is_relocatable,
 			 struct hs_eh_frame *section)
 {
 	GElf_Shdr header = {0};
-	Elf_Scn *found = find_section(reading->elf, ".eh_frame", &header);
+	Elf_Scn *found = hs_libelf_find_section(reading->elf, ".eh_frame", &header);
 	Elf_Data *data = found != NULL ? elf_rawdata(found, NULL) : NULL;
 	uint64_t distance =
 		is_relocatable ? (reading->text_bytes | 15) + 1 : header.sh_addr - reading->low;
