@@ -15,12 +15,6 @@ enum { BITS = HS_INTERNER_BITS, FIRST_CAPACITY = 64 };
 /* Numbers are 32 bits wide, and there are twice as many slots. */
 #define LAST_CAPACITY (1u << 30)
 
-static uint64_t hash_word(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * HS_HASH_FACTOR;
-	return hash ^ hash >> 32;
-}
-
 uint64_t hs_interner_hash(const void *key, uint32_t bytes)
 {
 	const unsigned char *next = key, *end = next + bytes;
@@ -29,11 +23,11 @@ uint64_t hs_interner_hash(const void *key, uint32_t bytes)
 
 	for (; end - next >= 8; next += 8) {
 		memcpy(&pair, next, sizeof pair);
-		hash = hash_word(hash, pair);
+		hash = hs_hash_add(hash, pair);
 	}
 	if (next < end) {
 		memcpy(&word, next, sizeof word);
-		hash = hash_word(hash, word);
+		hash = hs_hash_add(hash, word);
 	}
 	return hash;
 }

@@ -327,7 +327,7 @@ static uint32_t object_tag(struct scan *scan, const struct hs_proc_maps_line *li
 			file_version(scan);
 
 	for (; *id != '\0'; id++)
-		hash = (hash ^ (unsigned char)*id) * 0x100000001b3u;
+		hash = hs_hash_add(hash, (unsigned char)*id);
 	return (uint32_t)((hash * HS_HASH_FACTOR) >> 32) | 1;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/utf8.h"
 
 /* Strings; there are twice as many slots, which keeps searches short. */
@@ -47,14 +48,14 @@ static uint32_t escape_and_cut(const char *text, char *out, bool *escaped)
 	return length;
 }
 
-/* FNV-1a, 64 bits, folded to the 31 that are kept. */
+/* The 31 bits that are kept. */
 static uint32_t hash_bytes(const char *bytes, uint32_t length)
 {
-	uint64_t hash = 0xcbf29ce484222325u;
+	uint64_t hash = length;
 
 	for (uint32_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-	return (uint32_t)(hash ^ hash >> 32) & 0x7fffffff;
+		hash = hs_hash_add(hash, (unsigned char)bytes[i]);
+	return (uint32_t)hash & 0x7fffffff;
 }
 
 static bool equals(const struct hs_string *a, const struct hs_string *b)

@@ -56,23 +56,17 @@ const char *hs_labels_text(uint32_t labels)
 	return labels == 0 ? NULL : table->text + table->sets[labels - 1].start;
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word)
-{
-	hash = (hash ^ word) * HS_HASH_FACTOR;
-	return hash ^ hash >> 32;
-}
-
 static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t count)
 {
 	uint64_t word;
 
 	for (; count >= sizeof word; bytes += sizeof word, count -= sizeof word) {
 		__builtin_memcpy(&word, bytes, sizeof word);
-		hash = mix(hash, word);
+		hash = hs_hash_add(hash, word);
 	}
 	word = (uint64_t)count << 56;
 	memcpy(&word, bytes, count);
-	return mix(hash, word);
+	return hs_hash_add(hash, word);
 }
 
 /* With their NULs. */

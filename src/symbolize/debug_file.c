@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/file_version.h"
 #include "base/format.h"
+#include "base/hash.h"
 #include "base/sys.h"
 
 /* To read a larger file for its checksum takes too long while a profile is written. */
@@ -115,12 +116,6 @@ int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key)
 	return result;
 }
 
-/* FNV-1a, a word at a time. */
-static uint64_t mix(uint64_t version, uint64_t word)
-{
-	return (version ^ word) * UINT64_C(0x100000001b3);
-}
-
 uint64_t hs_debug_file_version(const struct hs_debug_key *key)
 {
 	uint64_t version = 0;
@@ -132,8 +127,8 @@ uint64_t hs_debug_file_version(const struct hs_debug_key *key)
 		if (!candidate(key, number, path) || hs_sys_stat(path, &status) < 0 ||
 		    status.st_ino == key->inode)
 			continue;
-		version = mix(version + number + 1, status.st_ino);
-		version = mix(version, hs_file_version(&status));
+		version = hs_hash_add(version + number + 1, status.st_ino);
+		version = hs_hash_add(version, hs_file_version(&status));
 	}
 	return version;
 }

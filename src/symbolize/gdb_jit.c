@@ -70,12 +70,11 @@ static uint64_t hash_image(const char *image, size_t bytes)
 
 	for (; bytes >= sizeof word; image += sizeof word, bytes -= sizeof word) {
 		memcpy(&word, image, sizeof word);
-		hash = (hash ^ word) * HS_HASH_FACTOR;
-		hash ^= hash >> 32;
+		hash = hs_hash_add(hash, word);
 	}
 	word = 0;
 	memcpy(&word, image, bytes);
-	return (hash ^ word) * HS_HASH_FACTOR;
+	return hs_hash_add(hash, word);
 }
 
 /* A copy of an entry's object, or NULL if there is none to be had. */

@@ -169,7 +169,7 @@ static uint64_t hash_text(const char *text, size_t bytes)
 	uint64_t hash = 0;
 
 	for (size_t i = 0; i < bytes; i++)
-		hash = (hash ^ (unsigned char)text[i]) * HS_HASH_FACTOR + (hash >> 32);
+		hash = hs_hash_add(hash, (unsigned char)text[i]);
 	return hash;
 }
 
