@@ -6,6 +6,7 @@
 
 #include <signal.h>
 
+#include "base/digits.h"
 #include "base/format.h"
 
 #define SIGNAL_LAST 64
@@ -64,7 +65,7 @@ static uint64_t parse_real_time(const char *text)
 	if (*rest != '\0') {
 		if (*rest != (from_min != NULL ? '+' : '-'))
 			return 0;
-		rest = hs_option_parse_digits(rest + 1, 10, &distance);
+		rest = hs_parse_digits(rest + 1, NULL, 10, &distance);
 		if (rest == NULL || *rest != '\0' || distance > (uint64_t)(SIGRTMAX - SIGRTMIN))
 			return 0;
 	}
@@ -95,7 +96,7 @@ bool hs_option_parse_signal(const struct hs_option *option, void *field, const c
 		hs_option_store(option, field, 0);
 		return true;
 	}
-	end = hs_option_parse_digits(text, 10, &number);
+	end = hs_parse_digits(text, NULL, 10, &number);
 	if (end == NULL || *end != '\0')
 		number = parse_name(text);
 	if (!is_usable(number))

@@ -60,9 +60,6 @@ static inline char hs_option_upper(char letter)
 void hs_option_store(const struct hs_option *option, void *field, uint64_t value);
 uint64_t hs_option_load(const struct hs_option *option, const void *field);
 
-/* Digits without sign.  Returns the end of them; NULL if there are none or they exceed 64 bits. */
-const char *hs_option_parse_digits(const char *text, unsigned base, uint64_t *value);
-
 /* Parsers and printers.  A number may be followed by a unit: a row of words. */
 bool hs_option_parse_number(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_number(const struct hs_option *option, const void *field, char *buffer,

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/format.h"
 #include "base/options.h"
 
@@ -44,30 +45,6 @@ uint64_t hs_option_load(const struct hs_option *option, const void *field)
 	return value;
 }
 
-static unsigned digit_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (unsigned)(c - '0');
-	if (c >= 'a' && c <= 'f')
-		return (unsigned)(c - 'a') + 10;
-	if (c >= 'A' && c <= 'F')
-		return (unsigned)(c - 'A') + 10;
-	return 16;
-}
-
-const char *hs_option_parse_digits(const char *text, unsigned base, uint64_t *value)
-{
-	const char *next = text;
-
-	*value = 0;
-	for (; digit_of(*next) < base; next++) {
-		if (__builtin_mul_overflow(*value, base, value) ||
-		    __builtin_add_overflow(*value, digit_of(*next), value))
-			return NULL;
-	}
-	return next == text ? NULL : next;
-}
-
 const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
 						 const char *text, size_t length)
 {
@@ -81,7 +58,7 @@ const struct hs_option_word *hs_option_find_word(const struct hs_option_word *wo
 /* A number and, where the option has units, one letter. */
 static bool parse_scaled(const struct hs_option *option, const char *text, uint64_t *value)
 {
-	const char *end = hs_option_parse_digits(text, 10, value);
+	const char *end = hs_parse_digits(text, NULL, 10, value);
 	const struct hs_option_word *unit;
 	char letter;
 
@@ -293,8 +270,8 @@ bool hs_option_parse_seed(const struct hs_option *option, void *options, const c
 
 	(void)option;
 	if (*text != '\0')
-		end = is_hexadecimal ? hs_option_parse_digits(text + 2, 16, &seed)
-				     : hs_option_parse_digits(text, 10, &seed);
+		end = is_hexadecimal ? hs_parse_digits(text + 2, NULL, 16, &seed)
+				     : hs_parse_digits(text, NULL, 10, &seed);
 	if (end == NULL || *end != '\0')
 		return false;
 	out->has_seed = *text != '\0';
@@ -319,7 +296,7 @@ bool hs_option_parse_keep(const struct hs_option *option, void *options, const c
 	const struct hs_option size = {.minimum = 1, .maximum = UINT64_MAX, .words = option->words};
 	struct hs_options *out = options;
 	uint64_t files, bytes = 0;
-	const char *end = hs_option_parse_digits(text, 10, &files);
+	const char *end = hs_parse_digits(text, NULL, 10, &files);
 
 	if (end == NULL || files > option->maximum ||
 	    (*end != '\0' && (*end != ',' || !parse_scaled(&size, end + 1, &bytes))))
@@ -348,7 +325,7 @@ bool hs_option_parse_max_cpu(const struct hs_option *option, void *options, cons
 {
 	struct hs_options *out = options;
 	uint64_t percent = 0, seconds = 0;
-	const char *end = hs_option_parse_digits(text, 10, &percent);
+	const char *end = hs_parse_digits(text, NULL, 10, &percent);
 
 	if (end == NULL)
 		return false;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/options_table.h"
+#include "base/digits.h"
 
 static const char number_form[] = "a number, decimal or hexadecimal after 0x";
 
@@ -73,7 +73,7 @@ static bool parse_number(struct part part, uint64_t *value)
 		digits += 2;
 		base = 16;
 	}
-	return digits < part.end && hs_option_parse_digits(digits, base, value) == part.end;
+	return digits < part.end && hs_parse_digits(digits, part.end, base, value) == part.end;
 }
 
 /* Splits the part up to the next comma off rest. */

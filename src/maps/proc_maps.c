@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
+#include "base/digits.h"
+
 static const char deleted_suffix[] = " (deleted)";
 
 /* What is left of one line. */
@@ -13,32 +15,14 @@ struct cursor {
 	const char *end;
 };
 
-static int digit_value(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return 16;
-}
-
 static bool parse_number(struct cursor *text, unsigned base, uint64_t *out)
 {
-	const char *first = text->next;
-	uint64_t value = 0;
+	const char *behind = hs_parse_digits(text->next, text->end, base, out);
 
-	for (; text->next < text->end; text->next++) {
-		unsigned digit = (unsigned)digit_value(*text->next);
-		if (digit >= base)
-			break;
-		if (value > (UINT64_MAX - digit) / base)
-			return false;
-		value = value * base + digit;
-	}
-	*out = value;
-	return text->next > first;
+	if (behind == NULL)
+		return false;
+	text->next = behind;
+	return true;
 }
 
 static bool parse_char(struct cursor *text, char c)

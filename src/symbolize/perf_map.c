@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/arena.h"
+#include "base/digits.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/stats.h"
@@ -24,28 +25,14 @@ void hs_perf_map_fini(struct hs_perf_map *perf)
 /* Digits at *next, behind a prefix or none, and the blank behind them. */
 static bool parse_number(const char **next, const char *end, uint64_t *value)
 {
-	const char *start;
-	unsigned digit;
+	const char *behind;
 
 	if (end - *next >= 2 && (*next)[0] == '0' && ((*next)[1] | 0x20) == 'x')
 		*next += 2;
-	start = *next;
-	for (*value = 0; *next < end; ++*next) {
-		char c = **next;
-
-		if (c >= '0' && c <= '9')
-			digit = (unsigned)(c - '0');
-		else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
-			digit = (unsigned)((c | 0x20) - 'a' + 10);
-		else
-			break;
-		if (*value >> 60 != 0)
-			return false;
-		*value = *value << 4 | digit;
-	}
-	if (*next == start || *next == end || **next != ' ')
+	behind = hs_parse_digits(*next, end, 16, value);
+	if (behind == NULL || behind == end || *behind != ' ')
 		return false;
-	++*next;
+	*next = behind + 1;
 	return true;
 }
 
