@@ -45,7 +45,7 @@ int hs_alloc_stream_init(struct hs_alloc_stream *stream);
 /*
  * Creates the file and writes its clock snapshot.  Replaces a regular file of that name.
  * 0 or -errno; -EEXIST: the name is taken by something else.  To be followed by
- * hs_dump_file_let_go().
+ * hs_dump_file_close_other().
  */
 int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path);
 

@@ -317,7 +317,7 @@ bool hs_dump_file_is_ours(const struct hs_dump_file *file)
 	return is_of(file->fd, file->device, file->inode);
 }
 
-void hs_dump_file_let_go(struct hs_dump_file *file)
+void hs_dump_file_close_other(struct hs_dump_file *file)
 {
 	if (is_of(file->other, file->other_device, file->other_inode))
 		hs_sys_close(file->other);
@@ -329,7 +329,7 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 	if (hs_dump_file_is_ours(file))
 		hs_sys_close(file->fd);
 	file->fd = -1;
-	hs_dump_file_let_go(file);
+	hs_dump_file_close_other(file);
 }
 
 /* Opens the directory at the path where the file was created; it may be another by now. */
@@ -389,7 +389,7 @@ int hs_dump_file_close(struct hs_dump_file *file, int error)
 	return error != 0 ? error : closed;
 }
 
-int hs_dump_file_leave(struct hs_dump_file *file, int error)
+int hs_dump_file_finish(struct hs_dump_file *file, int error)
 {
 	if (error == 0)
 		error = rename_or_remove(file, true);

@@ -65,7 +65,7 @@ struct hs_dump_file {
 	dev_t device; /* of the file, like inode */
 	ino_t inode;
 	/*
-	 * Another descriptor, until hs_dump_file_let_go(): of the directory while the file is
+	 * Another descriptor, until hs_dump_file_close_other(): of the directory while the file is
 	 * renamed or removed, or the one that the file was opened with before fd.  Negative: none.
 	 */
 	int other;
@@ -93,13 +93,13 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path);
 /*
  * Creates a file under its own name, to be kept open: its descriptor is moved out of the way of
  * programs that choose theirs.  Replaces a regular file of that name.  0 or -errno; -EEXIST: as
- * hs_dump_file_look().  To be followed by hs_dump_file_let_go(); closed by hs_dump_file_forget().
+ * hs_dump_file_look().  hs_dump_file_close_other() must follow; hs_dump_file_forget() closes it.
  */
 int hs_dump_file_create(struct hs_dump_file *file, const char *path);
 
 /*
  * Whether fd still is the file: a program may close all descriptors, and open its own under the
- * same number.  To be called before each write; commit and discard check it themselves.
+ * same number.  To be called before each write; hs_dump_file_close() checks it itself.
  */
 bool hs_dump_file_is_ours(const struct hs_dump_file *file);
 
@@ -107,37 +107,16 @@ bool hs_dump_file_is_ours(const struct hs_dump_file *file);
 void hs_dump_file_forget(struct hs_dump_file *file);
 
 /*
- * The steps of the next two functions, for a caller that lets forks in at the second, which may
- * wait for a disk.  Closes the file.  error: 0, or why the file is given up.  Returns that, or the
- * error of closing.
+ * The end of a file, in three steps, of which the second may wait for a disk: the caller can let a
+ * fork come in it.  The first two take and return 0, or the error for which the file is given up.
+ *
+ * hs_dump_file_close() closes it; -EBADF: fd is not ours any more.  hs_dump_file_finish() renames
+ * it, or removes it if there is an error; -ESTALE: the directory's path leads to another one.
+ * hs_dump_file_close_other() closes the other descriptor; it must also follow
+ * hs_dump_file_create().
  */
 int hs_dump_file_close(struct hs_dump_file *file, int error);
-
-/* Renames the file or, if error is not 0, removes it.  Returns the error or the renaming's. */
-int hs_dump_file_leave(struct hs_dump_file *file, int error);
-
-/* Closes the other descriptor. */
-void hs_dump_file_let_go(struct hs_dump_file *file);
-
-/*
- * The file is complete: closes and renames it.  On failure the temporary file is removed.  0 or
- * -errno; -EBADF: fd is not ours any more; -ESTALE: the directory's path leads to another one.
- */
-static inline int hs_dump_file_commit(struct hs_dump_file *file)
-{
-	int error = hs_dump_file_leave(file, hs_dump_file_close(file, 0));
-
-	hs_dump_file_let_go(file);
-	return error;
-}
-
-/* Gives the file up: closes and removes it.  Does nothing to a file that is closed. */
-static inline void hs_dump_file_discard(struct hs_dump_file *file)
-{
-	if (file->fd < 0)
-		return;
-	hs_dump_file_leave(file, hs_dump_file_close(file, -1));
-	hs_dump_file_let_go(file);
-}
+int hs_dump_file_finish(struct hs_dump_file *file, int error);
+void hs_dump_file_close_other(struct hs_dump_file *file);
 
 #endif

@@ -89,7 +89,7 @@ static void flush(void)
 	if (error == 0)
 		error = hs_alloc_stream_flush(&stream);
 	hs_lock_acquire(&hs_session.producer_batch);
-	hs_dump_file_let_go(&stream.file);
+	hs_dump_file_close_other(&stream.file);
 	if (error == 0)
 		return;
 	failed = true;

@@ -23,14 +23,14 @@ static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *p
 	return error;
 }
 
-/* It is complete, or there was an error, which is returned. */
+/* The file is complete, or is given up for the error.  Returns that, or an error of its own. */
 static inline int hs_unlocked_file_end(struct hs_dump_file *file, int error)
 {
 	error = hs_dump_file_close(file, error);
 	hs_lock_hand_over(&hs_session.producer_batch);
-	error = hs_dump_file_leave(file, error);
+	error = hs_dump_file_finish(file, error);
 	hs_lock_acquire(&hs_session.producer_batch);
-	hs_dump_file_let_go(file);
+	hs_dump_file_close_other(file);
 	return error;
 }
 

@@ -302,7 +302,8 @@ static void measure_dump(unsigned labels)
 	dump("the first", NULL);
 	dump("counted", NULL);
 	dump("gzip'd", &file);
-	hs_dump_file_discard(&file);
+	hs_dump_file_finish(&file, hs_dump_file_close(&file, -1));
+	hs_dump_file_close_other(&file);
 	free_all(DUMP_SAMPLES);
 }
 

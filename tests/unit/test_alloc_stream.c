@@ -239,7 +239,7 @@ static void the_descriptor_is_out_of_the_way(void)
 	close(next);
 	getrlimit(RLIMIT_NOFILE, &all);
 	CHECK_INT(hs_alloc_stream_open(&stream, "high"), 0);
-	hs_dump_file_let_go(&stream.file);
+	hs_dump_file_close_other(&stream.file);
 	CHECK(all.rlim_cur < 256 || stream.file.fd >= 200);
 	CHECK_INT(fcntl(stream.file.fd, F_GETFD), FD_CLOEXEC);
 	CHECK_INT(open("/dev/null", O_RDONLY), next);

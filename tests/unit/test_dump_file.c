@@ -19,6 +19,7 @@
 #include "base/options.h"
 #include "base/sys.h"
 #include "check.h"
+#include "whole_file.h"
 
 static char scratch[64];
 
@@ -173,7 +174,7 @@ static void file_appears_when_complete(void)
 	CHECK(access("a.pb.gz", F_OK) != 0);
 	CHECK(access(".a.pb.gz.tmp", F_OK) == 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
-	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(commit_file(&file), 0);
 	CHECK_INT(file.fd, -1);
 	CHECK_STR(content("a.pb.gz"), "whole");
 	CHECK_INT(stat("a.pb.gz", &status), 0);
@@ -184,7 +185,7 @@ static void file_appears_when_complete(void)
 	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz"), 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "new", 3), 0);
 	CHECK_STR(content("a.pb.gz"), "whole");
-	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a.pb.gz"), "new");
 	unlink("a.pb.gz");
 }
@@ -196,13 +197,13 @@ static void discarded_file_leaves_nothing(void)
 
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
 	fd = file.fd;
-	hs_dump_file_discard(&file);
+	discard_file(&file);
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
 	CHECK_INT(entries(), 0);
 
 	/* Once closed, a second call does no harm to a descriptor or name of another. */
 	write_text(".a.tmp", "other");
-	hs_dump_file_discard(&file);
+	discard_file(&file);
 	CHECK_INT(entries(), 1);
 	unlink(".a.tmp");
 }
@@ -214,7 +215,7 @@ static void leftover_is_replaced(void)
 	write_text(".a.tmp", "of a killed process");
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
-	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a"), "x");
 	CHECK_INT(entries(), 1);
 	unlink("a");
@@ -229,7 +230,7 @@ static void links_are_not_followed(void)
 	CHECK_INT(symlink("precious", "a"), 0);
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
-	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("precious"), "kept");
 	CHECK_STR(content("a"), "x");
 	unlink("a");
@@ -249,9 +250,9 @@ static void another_directory_is_not_touched(void)
 		CHECK_INT(rename("shared", "moved"), 0);
 		CHECK_INT(symlink("other", "shared"), 0);
 		if (is_complete)
-			CHECK_INT(hs_dump_file_commit(&file), -ESTALE);
+			CHECK_INT(commit_file(&file), -ESTALE);
 		else
-			hs_dump_file_discard(&file);
+			discard_file(&file);
 		CHECK_INT(file.fd, -1);
 		CHECK_STR(content("other/.a.tmp"), "precious");
 		CHECK(access("other/a", F_OK) != 0);
@@ -267,8 +268,8 @@ static void another_directory_is_not_touched(void)
 static int commit_or_discard(struct hs_dump_file *file, bool is_complete)
 {
 	if (is_complete)
-		return hs_dump_file_commit(file);
-	hs_dump_file_discard(file);
+		return commit_file(file);
+	discard_file(file);
 	return 0;
 }
 
@@ -415,7 +416,7 @@ static int commit_with_fault(struct hs_dump_file *file, long number)
 
 	faulty_call = number;
 	atomic_store(&hs_sys_fault, fail_call);
-	error = hs_dump_file_commit(file);
+	error = commit_file(file);
 	atomic_store(&hs_sys_fault, NULL);
 	return error;
 }
@@ -443,7 +444,7 @@ static void failed_commit_leaves_the_old_file(void)
 	/* A directory in the way. */
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
 	CHECK_INT(mkdir("a", 0700), 0);
-	CHECK_INT(hs_dump_file_commit(&file), -EISDIR);
+	CHECK_INT(commit_file(&file), -EISDIR);
 	CHECK_INT(entries(), 1);
 	rmdir("a");
 }
@@ -471,7 +472,7 @@ static void change_of_directory_does_no_harm(void)
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
 	CHECK(file.path[0] == '/');
 	CHECK_INT(chdir("/"), 0);
-	CHECK_INT(hs_dump_file_commit(&file), 0);
+	CHECK_INT(commit_file(&file), 0);
 	CHECK_INT(chdir(scratch), 0);
 	CHECK_STR(content("a"), "");
 	unlink("a");
@@ -482,7 +483,7 @@ static void change_of_directory_does_no_harm(void)
 	atomic_store(&hs_sys_fault, NULL);
 	CHECK_STR(file.path, "a");
 	CHECK_STR(file.temporary, ".a.tmp");
-	hs_dump_file_discard(&file);
+	discard_file(&file);
 	CHECK_INT(chdir("/"), 0);
 	CHECK_INT(hs_dump_file_open(&file, "no-such-directory/a"), -ENOENT);
 	CHECK_STR(file.path, "/no-such-directory/a");

@@ -17,6 +17,7 @@
 #include "output/gzip_writer.h"
 #include "output/proto/profile.pb-c.h"
 #include "sample_view.h"
+#include "whole_file.h"
 
 #define BUDGET ((size_t)64 << 20)
 
@@ -321,8 +322,8 @@ static int write_file(const struct hs_view *view, const char *path)
 		error = hs_gzip_writer_finish(writer);
 	hs_gzip_writer_close(writer);
 	if (error == 0)
-		return hs_dump_file_commit(&file);
-	hs_dump_file_discard(&file);
+		return commit_file(&file);
+	discard_file(&file);
 	return error;
 }
 
