@@ -51,15 +51,19 @@ class Estimate:
         return self.rounding + part + math.sqrt(part ** 2 + 2 * self.variance * logarithm)
 
 
+def size_of(row, sizes):
+    """A row's label is the least size that goes there."""
+    label = row["labels"].get("bytes", 0)
+    return min((size for size in sizes if size >= label), default=label)
+
+
 def rows_by_site(profile, sizes):
-    """{(site, size): [rows, four sums]}.  A row's label is the least size that goes there."""
+    """{(site, size): [rows, four sums]}."""
     found = {}
     for row in profile.rows():
         site = site_of(row["stack"])
         if site is not None:
-            label = row["labels"].get("bytes", 0)
-            size = min((size for size in sizes if size >= label), default=label)
-            total = found.setdefault((site, size), [0] * 5)
+            total = found.setdefault((site, size_of(row, sizes)), [0] * 5)
             total[0] += 1
             for i, value in enumerate(row["values"]):
                 total[1 + i] += value
@@ -124,29 +128,34 @@ def between(profile, before, after):
             yield "%s: %d allocated, not %d to %d" % (key, found, before[key][0], allocated)
 
 
-def samples_in(profile, interval):
+def samples_in(profile, sizes, interval):
     """How many samples there are in the rows, all and in use, and how far that may be off."""
     counts, doubt = [0.0, 0.0], 1.0
     for row in profile.rows():
         for i in (0, 2):
             objects, size_sum = row["values"][i:i + 2]
-            count = objects * probability(size_sum / max(objects, 1), interval)
-            if interval > 1 and site_of(row["stack"]) is None:
+            if interval == 1:
+                count = objects
+            elif site_of(row["stack"]) is None:
                 # Of sizes that are not quite the same.
+                count = objects * probability(size_sum / max(objects, 1), interval)
                 doubt += count / 100
             else:
-                count = round(count)
+                # By the bytes, of which rounding takes next to nothing; of size 0 there are none.
+                size = size_of(row, sizes)
+                count = round((size_sum / size if size > 0 else objects) *
+                              probability(size, interval))
             counts[i // 2] += count
     return counts, doubt
 
 
-def counts(profile, stats, interval):
+def counts(profile, truth, stats, interval):
     """Each sample is in a row; each has been freed or is in use; none is lost."""
     counters = stats["counters"]
     for name in DROPS:
         if counters[name] != 0:
             yield "%s=%d" % (name, counters[name])
-    (sampled, in_use), doubt = samples_in(profile, interval)
+    (sampled, in_use), doubt = samples_in(profile, sizes_of(numbers_of(truth)), interval)
     if abs(sampled - counters["samples"]) >= doubt:
         yield "%d samples, but %d in the profile" % (counters["samples"], sampled)
     if abs(in_use - counters["samples"] + counters["frees"]) >= doubt:
