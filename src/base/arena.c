@@ -12,7 +12,6 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base/arena_internal.h"
 #include "base/hot.h"
@@ -43,27 +42,20 @@
 HS_HOT struct hs_arena_range hs_arena_range;
 struct hs_arena hs_arena;
 
-static rlim_t soft_limit(int resource)
-{
-	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
-
-	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
-	return limit.rlim_cur;
-}
-
 int hs_arena_limit(void)
 {
-	return soft_limit(RLIMIT_DATA) < soft_limit(RLIMIT_AS) ? RLIMIT_DATA : RLIMIT_AS;
+	return hs_sys_soft_limit(RLIMIT_DATA) < hs_sys_soft_limit(RLIMIT_AS) ? RLIMIT_DATA
+									     : RLIMIT_AS;
 }
 
 static size_t wanted_range_bytes(size_t budget)
 {
 	size_t wanted = hs_arena_round_up(budget * RANGE_PER_BUDGET, MIB);
-	rlim_t limit = soft_limit(hs_arena_limit());
+	uint64_t limit = hs_sys_soft_limit(hs_arena_limit());
 
 	if (wanted < RANGE_MIN_BYTES)
 		wanted = RANGE_MIN_BYTES;
-	if (limit == RLIM_INFINITY)
+	if (limit == UINT64_MAX)
 		return wanted;
 	if (wanted > budget * LIMITED_RANGE_PER_BUDGET)
 		wanted = budget * LIMITED_RANGE_PER_BUDGET;

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -288,6 +289,15 @@ pid_t hs_sys_gettid(void)
 bool hs_sys_thread_is_gone(pid_t tid)
 {
 	return hs_syscall(SYS_tgkill, hs_sys_getpid(), tid, 0, 0, 0, 0) == -ESRCH;
+}
+
+uint64_t hs_sys_soft_limit(int resource)
+{
+	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
+
+	_Static_assert(RLIM_INFINITY == UINT64_MAX, "no limit");
+	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
+	return limit.rlim_cur;
 }
 
 ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes)

@@ -114,6 +114,9 @@ pid_t hs_sys_gettid(void);
 /* Whether thread tid of this process is gone (ESRCH). */
 bool hs_sys_thread_is_gone(pid_t tid);
 
+/* The process's soft limit of a resource (RLIMIT_*); UINT64_MAX: none, or it cannot be read. */
+uint64_t hs_sys_soft_limit(int resource);
+
 /*
  * Copy bytes of this process's own memory from an address that may not be
  * mapped.  Never faults.  Returns the bytes copied, which is less than asked

@@ -5,7 +5,6 @@
 #include <limits.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 
 #include "base/format.h"
 #include "base/sys.h"
@@ -186,16 +185,6 @@ static bool are_groups_above(unsigned points, bool *limited)
 	}
 }
 
-static uint64_t soft_limit(int resource)
-{
-	struct rlimit limit = {0, 0};
-
-	if (hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0) != 0 ||
-	    limit.rlim_cur == RLIM_INFINITY)
-		return NO_LIMIT;
-	return limit.rlim_cur;
-}
-
 static bool is_process_above(unsigned points, bool limited)
 {
 	static char text[8192];
@@ -203,8 +192,8 @@ static bool is_process_above(unsigned points, bool limited)
 
 	if (!hs_process_memory_read(&memory, hs_oom_watch_root))
 		return false;
-	if (is_above(memory.total, soft_limit(RLIMIT_AS), points) ||
-	    is_above(memory.data, soft_limit(RLIMIT_DATA), points))
+	if (is_above(memory.total, hs_sys_soft_limit(RLIMIT_AS), points) ||
+	    is_above(memory.data, hs_sys_soft_limit(RLIMIT_DATA), points))
 		return true;
 	if (limited || !read_file("/proc/meminfo", text, sizeof text))
 		return false;
