@@ -7,9 +7,6 @@
 #include "sample/reentry.h"
 #include "sample/trail.h"
 
-/* Frames of this library in one stack, at most: as many as the worker leaves out. */
-#define MOST_OWN_FRAMES 64u
-
 /* A thread's first walk gets room for so many frames; each further one so many more than needed. */
 #define WALK_FIRST_ROOM 24u
 #define WALK_SPARE_ROOM 8u
@@ -111,7 +108,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 			if (hs_unlikely(count == room))
 				return HS_WALK_LONG;
 			frames[count++] = (struct hs_frame){pc - 1, hs_trail_step_mapping(&step)};
-		} else if (own++ == MOST_OWN_FRAMES) {
+		} else if (own++ == HS_MOST_OWN_FRAMES) {
 			return HS_WALK_UNKNOWN;
 		}
 		if (hs_unlikely((step.how & HS_TRAIL_LAST) != 0))

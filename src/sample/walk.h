@@ -21,6 +21,9 @@
 #include "sample/thread_state.h"
 #include "sample/trail.h"
 
+/* The most frames of this library in one stack, for the worker too; more is a loop. */
+#define HS_MOST_OWN_FRAMES 64u
+
 /*
  * Reserves a ring record and walks the stack of a call site into it; for samples whose
  * stack.walks is set.  Fills in the frames (at most the wanted depth), stack_bytes and flags.  The

@@ -7,6 +7,7 @@
 #include "base/stats.h"
 #include "sample/capture.h"
 #include "sample/known_pcs.h"
+#include "sample/walk.h"
 #include "unwind/engine_start.h"
 #include "unwind/frame_guess.h"
 #include "unwind/libunwind_engine.h"
@@ -15,9 +16,6 @@
 #include "unwind/stepper.h"
 #include "unwind/stop.h"
 #include "unwind/unwind_rows.h"
-
-/* The most frames of this library in one stack; more is a loop. */
-#define MOST_OWN_FRAMES 64u
 
 struct hs_unwinder {
 	struct hs_mapping_table *table;
@@ -215,7 +213,7 @@ static enum hs_stop record(struct walk *walk)
 	if (!walk->is_known && walk->is_guess)
 		return HS_STOP_NO_INFO;
 	if (walk->is_known && walk->known.is_own)
-		return walk->own_frames++ < MOST_OWN_FRAMES ? HS_STOP_NOT : HS_STOP_BAD_FRAME;
+		return walk->own_frames++ < HS_MOST_OWN_FRAMES ? HS_STOP_NOT : HS_STOP_BAD_FRAME;
 	if (walk->count == walk->depth)
 		return HS_STOP_DEPTH;
 	if (!walk->is_known) {
