@@ -7,7 +7,7 @@
 #include "sample/ring_word.h"
 
 /* Data bytes per descriptor: records are rarely smaller, so data runs out first. */
-#define BYTES_PER_SLOT 128
+#define BYTES_PER_DESCRIPTOR 128
 
 /* The part of data and descriptors that is kept for HS_RING_KEPT. */
 #define KEPT_SHARE 8
@@ -17,7 +17,7 @@
 
 size_t hs_ring_memory_bytes(size_t data_bytes)
 {
-	size_t bytes = data_bytes + data_bytes / BYTES_PER_SLOT * sizeof(struct hs_ring_slot);
+	size_t bytes = data_bytes + data_bytes / BYTES_PER_DESCRIPTOR * sizeof(struct hs_ring_slot);
 
 	return (bytes + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1);
 }
@@ -35,7 +35,7 @@ void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes)
 	ring->data = memory;
 	ring->slots = (struct hs_ring_slot *)(void *)(ring->data + data_bytes);
 	ring->units = (uint32_t)(data_bytes / HS_RING_UNIT);
-	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_SLOT);
+	ring->slot_count = (uint32_t)(data_bytes / BYTES_PER_DESCRIPTOR);
 	ring->slot_lg = (uint32_t)__builtin_ctz(ring->slot_count);
 	set_share(&ring->shares[HS_RING_KEPT], ring->units, ring->slot_count);
 	set_share(&ring->shares[HS_RING_ORDINARY], ring->units - ring->units / KEPT_SHARE,

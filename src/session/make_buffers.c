@@ -34,7 +34,7 @@
 #define SMALL_JOURNAL ((uint64_t)16 << 10)
 
 /* The memory that a live sample needs in all, by which the number of slots is chosen. */
-#define BYTES_PER_SLOT 168
+#define BYTES_PER_SAMPLE 168
 
 /* Live samples expected at first, besides those in the map: the size of the first index. */
 #define SPARSE_EXPECTED 512
@@ -119,7 +119,7 @@ static void make_live_map(void)
 
 static int make_live_set(void)
 {
-	uint64_t slots = hs_session_memory_bytes() / BYTES_PER_SLOT;
+	uint64_t slots = hs_session_memory_bytes() / BYTES_PER_SAMPLE;
 	uint32_t expected = SPARSE_EXPECTED;
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
