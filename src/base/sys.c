@@ -140,8 +140,8 @@ bool hs_sys_wait_writable(int fd, int64_t timeout_ns)
 	struct pollfd wanted = {.fd = fd, .events = POLLOUT};
 	/* What is left of it, after each call. */
 	struct timespec limit = {
-		.tv_sec = timeout_ns / 1000000000,
-		.tv_nsec = timeout_ns % 1000000000,
+		.tv_sec = timeout_ns / HS_SECOND_NS,
+		.tv_nsec = timeout_ns % HS_SECOND_NS,
 	};
 
 	/* If a seccomp filter refuses the wait, the write is tried. */
@@ -218,8 +218,8 @@ void hs_sys_touch(void *start, size_t bytes)
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
 	struct timespec limit = {
-		.tv_sec = timeout_ns / 1000000000,
-		.tv_nsec = timeout_ns % 1000000000,
+		.tv_sec = timeout_ns / HS_SECOND_NS,
+		.tv_nsec = timeout_ns % HS_SECOND_NS,
 	};
 	long result = hs_syscall(SYS_futex, (long)word, FUTEX_WAIT_PRIVATE, (long)expected,
 				 timeout_ns < 0 ? 0 : (long)&limit, 0, 0);
@@ -251,8 +251,8 @@ int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_
 	};
 	uint64_t end_ns = timeout_ns < 0 ? 0 : hs_sys_monotonic_ns() + (uint64_t)timeout_ns;
 	const struct timespec end = {
-		.tv_sec = (time_t)(end_ns / 1000000000u),
-		.tv_nsec = (long)(end_ns % 1000000000u),
+		.tv_sec = (time_t)(end_ns / HS_SECOND_NS),
+		.tv_nsec = (long)(end_ns % HS_SECOND_NS),
 	};
 
 	return (int)hs_syscall(SYS_futex_waitv, (long)words, 2, 0,
@@ -354,7 +354,7 @@ uint64_t hs_sys_clock_ns(clockid_t clock)
 
 	if (clock_gettime(clock, &now) != 0)
 		errno = saved_errno;
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * HS_SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 uint64_t hs_sys_monotonic_ns(void)

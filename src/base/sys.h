@@ -134,6 +134,8 @@ int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes);
  */
 ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes);
 
+#define HS_SECOND_NS 1000000000u
+
 /*
  * Clocks in nanoseconds, by the vDSO.  0 if the clock cannot be read, but CLOCK_MONOTONIC then
  * advances a little with each call, so that every wait ends.

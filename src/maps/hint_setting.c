@@ -70,7 +70,7 @@ char *hs_hint_setting_absolute(const struct hs_hint_setting *setting, const char
 
 static int64_t nanoseconds(struct timespec time)
 {
-	return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+	return (int64_t)time.tv_sec * HS_SECOND_NS + time.tv_nsec;
 }
 
 static struct hs_hint_file_state state_of(const struct stat *file)

@@ -65,7 +65,7 @@ void hs_session_check(bool interposed)
 		.reason = streams ? "stream" : "exit",
 		.pid = (pid_t)hs_session.process_id,
 		.number = 1,
-		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
 		.inherited = hs_session.descendant,
 	};
 

@@ -12,8 +12,6 @@
 #include "sample/sampler.h"
 #include "session/session_state.h"
 
-#define SECOND_NS 1000000000u
-
 struct hs_cpu_pressure hs_cpu_pressure;
 
 /* Each thread's clock when it was last counted.  Written by that thread. */
@@ -84,7 +82,7 @@ static void end_sampling(enum hs_cpu_verdict why, uint64_t now_ns)
 {
 	static char text[160];
 	struct hs_session *session = &hs_session;
-	unsigned seconds = (unsigned)((now_ns - session->start_ns) / SECOND_NS);
+	unsigned seconds = (unsigned)((now_ns - session->start_ns) / HS_SECOND_NS);
 
 	if (why == HS_CPU_STOP_TOTAL)
 		hs_format(text, sizeof text,
@@ -106,7 +104,7 @@ void hs_cpu_guard_follow(void)
 {
 	const struct hs_cpu_limits limits = {
 		.percent = hs_options.max_cpu_percent,
-		.total_ns = hs_options.max_cpu_s * SECOND_NS,
+		.total_ns = hs_options.max_cpu_s * HS_SECOND_NS,
 	};
 	struct hs_cpu_view view = {.writing_ns = writing_ns};
 	enum hs_cpu_verdict verdict;

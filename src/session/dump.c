@@ -285,7 +285,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 		.reason = reason,
 		.pid = (pid_t)session->process_id,
 		.number = peak ? 0 : session->dump_number + 1,
-		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
 		.inherited = session->forked || session->descendant,
 	};
 	struct hs_view view;

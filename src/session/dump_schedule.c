@@ -21,8 +21,6 @@
 #include "session/session_state.h"
 #include "session/threads.h"
 
-#define SECOND_NS 1000000000u
-
 /* How long a producer that was told to end goes on emptying the ring. */
 #define EMPTY_LIMIT_NS 1000000000u
 
@@ -57,7 +55,7 @@ static void check_signal(void)
 {
 	struct sigaction now;
 
-	next_signal_look_ns = hs_sys_monotonic_ns() + SECOND_NS;
+	next_signal_look_ns = hs_sys_monotonic_ns() + HS_SECOND_NS;
 	if (!signal_is_ours || sigaction(hs_options.signal_number, NULL, &now) != 0 ||
 	    now.sa_handler == on_signal)
 		return;
@@ -94,7 +92,7 @@ static uint32_t wait_for_books(uint32_t fence, uint64_t end_ns)
 			return 0;
 		hs_lock_hand_over(&session->producer_batch);
 		hs_ring_wake_reader(&session->ring);
-		hs_event_wait(&session->producer_event, SECOND_NS / 1000);
+		hs_event_wait(&session->producer_event, HS_SECOND_NS / 1000);
 		hs_lock_acquire(&session->producer_batch);
 	} while (hs_sys_monotonic_ns() < end_ns);
 	return left;
@@ -130,7 +128,7 @@ static void check_memory(void)
 	if (hs_options.oom_percent == 0 ||
 	    (now_ns < next_oom_look_ns && allocated < next_oom_look_allocated))
 		return;
-	next_oom_look_ns = now_ns + SECOND_NS;
+	next_oom_look_ns = now_ns + HS_SECOND_NS;
 	next_oom_look_allocated = allocated + OOM_LOOK_BYTES;
 	if (!hs_oom_watch_is_crossed())
 		return;
@@ -143,7 +141,7 @@ void hs_schedule_start(void)
 {
 	if (hs_options.oom_percent != 0) {
 		hs_oom_watch_start(hs_options.oom_percent);
-		next_oom_look_ns = hs_sys_monotonic_ns() + SECOND_NS;
+		next_oom_look_ns = hs_sys_monotonic_ns() + HS_SECOND_NS;
 	}
 	if (hs_options.signal_number != 0)
 		install_signal(hs_options.signal_number);
@@ -152,7 +150,7 @@ void hs_schedule_start(void)
 			hs_sys_monotonic_ns() + (hs_options.time_phase_s != 0
 							 ? hs_options.time_phase_s
 							 : hs_options.time_interval_s) *
-							SECOND_NS;
+							HS_SECOND_NS;
 }
 
 int64_t hs_schedule_sleep_ns(void)
@@ -217,7 +215,7 @@ static void write_periodic(const char *reason)
 static void run_timed(void)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t interval_ns = hs_options.time_interval_s * SECOND_NS;
+	uint64_t interval_ns = hs_options.time_interval_s * HS_SECOND_NS;
 	uint64_t now_ns = hs_sys_monotonic_ns();
 
 	if (session->next_dump_ns == 0 || now_ns < session->next_dump_ns)

@@ -60,7 +60,7 @@ static int open_file(void)
 		.reason = "stream",
 		.pid = (pid_t)session->process_id,
 		.number = 1,
-		.time_s = hs_sys_realtime_ns() / 1000000000u,
+		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
 		.inherited = session->forked || session->descendant,
 	};
 	int error;

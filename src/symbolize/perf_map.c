@@ -107,7 +107,7 @@ static bool is_usable(struct hs_perf_map *perf, const char *path, const struct s
 
 static int64_t modified_ns(const struct stat *file)
 {
-	return (int64_t)file->st_mtim.tv_sec * 1000000000 + file->st_mtim.tv_nsec;
+	return (int64_t)file->st_mtim.tv_sec * HS_SECOND_NS + file->st_mtim.tv_nsec;
 }
 
 static bool is_same_file(const struct hs_perf_map *perf, const struct stat *file)
