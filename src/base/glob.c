@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/options.h"
+#include "base/path.h"
 
 /* Goes back to the last star only, so the work is at most length(glob) * length(name). */
 static bool glob_matches(const char *glob, const char *end, const char *name)
@@ -32,7 +33,7 @@ static bool glob_matches(const char *glob, const char *end, const char *name)
 
 bool hs_glob_list_matches(const char *globs, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+	const char *name = hs_path_last(path);
 
 	if (*globs == '\0')
 		return true;

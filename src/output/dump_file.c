@@ -11,6 +11,7 @@
 
 #include "base/format.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "base/sys.h"
 
 /* A descriptor that is kept is so far below the process's limit, or below 1024 if that is less. */
@@ -117,13 +118,6 @@ static bool has_letter(const char *pattern, char letter)
 	return false;
 }
 
-static const char *last_component(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 /* What is missing in the pattern to tell files apart: see struct hs_dump_name. */
 static void put_additions(struct text *text, const char *pattern, const struct hs_dump_name *name)
 {
@@ -141,7 +135,7 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
 			size_t capacity)
 {
 	struct text text = { .bytes = path, .capacity = capacity };
-	const char *last = last_component(pattern), *additions_at = last + strcspn(last, ".");
+	const char *last = hs_path_last(pattern), *additions_at = last + strcspn(last, ".");
 
 	if (!hs_pattern_is_valid(pattern))
 		return -EINVAL;
@@ -200,7 +194,7 @@ static int make_names(struct hs_dump_file *file, const char *path)
 	put(&full, path, strlen(path));
 	if (full.full)
 		return -ENAMETOOLONG;
-	last = last_component(file->path);
+	last = hs_path_last(file->path);
 	if (*last == '\0')
 		return -EISDIR;
 	put(&temporary, file->path, (size_t)(last - file->path));
@@ -335,7 +329,7 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 /* Opens the directory at the path where the file was created; it may be another by now. */
 static void open_directory(struct hs_dump_file *file)
 {
-	char *last = file->path + (last_component(file->path) - file->path), first = *last;
+	char *last = file->path + (hs_path_last(file->path) - file->path), first = *last;
 	struct stat opened = {.st_ino = 0};
 	int fd, error;
 
@@ -369,8 +363,8 @@ static int rename_or_remove(const struct hs_dump_file *file, bool is_complete)
 {
 	bool by_path = file->other == -EMFILE || file->other == -ENFILE;
 	int directory = by_path ? AT_FDCWD : file->other;
-	const char *temporary = by_path ? file->temporary : last_component(file->temporary);
-	const char *path = by_path ? file->path : last_component(file->path);
+	const char *temporary = by_path ? file->temporary : hs_path_last(file->temporary);
+	const char *path = by_path ? file->path : hs_path_last(file->path);
 
 	if (directory < 0 && !by_path)
 		return directory;

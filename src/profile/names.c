@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/format.h"
+#include "base/path.h"
 #include "base/stats.h"
 #include "symbolize/demangle.h"
 #include "symbolize/elf_file.h"
@@ -133,13 +134,11 @@ static void name_by_offset(const struct hs_symbols *symbols, const struct hs_map
 	bool anonymous = (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 	uint64_t address =
 		location->address - (anonymous ? mapping->start : mapping->load_bias);
-	const char *path = mapping->path, *slash = strrchr(path, '/');
+	const char *path = anonymous ? mapping->path : hs_path_last(mapping->path);
 	struct hs_shared_name *name = NULL;
 	size_t capacity;
 	char *text;
 
-	if (!anonymous && slash != NULL)
-		path = slash + 1;
 	capacity = strlen(path) + OFFSET_BYTES;
 	text = hs_arena_alloc(capacity);
 	if (text != NULL) {

@@ -15,17 +15,11 @@
 
 #include "base/format.h"
 #include "base/options.h"
+#include "base/path.h"
 #include "base/sys.h"
 #include "session/session_state.h"
 
 #define ROOT_VARIABLE "HEAPSAMPLE_ROOT"
-
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
 
 /* The value of ROOT_VARIABLE as a pid; 0 = not set, or not ours. */
 static int64_t root_of(char **environment)
@@ -65,7 +59,7 @@ enum hs_process_verdict hs_process_decide(char **environment)
 	const char *path = given != NULL ? given : "unknown";
 	int64_t root = root_of(environment);
 
-	hs_format(hs_session.program, sizeof hs_session.program, "%s", base_name(path));
+	hs_format(hs_session.program, sizeof hs_session.program, "%s", hs_path_last(path));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
 	hs_session.executed = root == hs_sys_getpid();
