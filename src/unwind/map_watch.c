@@ -11,16 +11,16 @@
 #define REFRESH_REST 20
 
 /*
- * How many libraries were closed between the snapshot and the maps; negative: the maps are older.
+ * How many libraries were closed between the capture and the maps; negative: the maps are older.
  */
-static int32_t snapshot_lag(const struct hs_map_watch *watch)
+static int32_t stack_lag(const struct hs_map_watch *watch)
 {
 	return (int32_t)(hs_mapping_table_closes(watch->table) - watch->closes_over);
 }
 
 static int refresh(struct hs_map_watch *watch)
 {
-	/* Acquire: a snapshot with a lower number has been taken. */
+	/* Acquire: a stack with a lower number has been captured. */
 	uint64_t next_number = atomic_load_explicit(&hs_sequence.next, memory_order_acquire);
 	uint64_t start_ns = hs_sys_monotonic_ns(), end_ns;
 	int error = hs_mapping_table_refresh(watch->table);
@@ -33,8 +33,8 @@ static int refresh(struct hs_map_watch *watch)
 }
 
 /*
- * The libraries of its stack were there when the maps were read: they are from before the snapshot
- * until a close, which waits for the snapshot to be unwound.
+ * The libraries of its stack were there when the maps were read: they are from before the capture
+ * until a close, which waits for the stack to be unwound.
  */
 static bool is_older(const struct hs_map_watch *watch, uint64_t number)
 {
@@ -52,18 +52,18 @@ static bool has_rested(const struct hs_map_watch *watch)
 	return hs_sys_monotonic_ns() >= watch->refresh_again_ns;
 }
 
-void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_snapshot *snapshot)
+void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_captured *captured)
 {
-	watch->closes_unwaited = snapshot->closes_unwaited;
-	watch->closes_over = hs_closes_over(snapshot->closes);
+	watch->closes_unwaited = captured->closes_unwaited;
+	watch->closes_over = hs_closes_over(captured->closes);
 	if (hs_mapping_table_generation(watch->table) == 0)
 		return;
 	/*
 	 * A library may have been opened where something else was that went without a dlclose(),
 	 * such as generated code.  Limited like misses, because some programs open libraries often.
 	 */
-	if (snapshot_lag(watch) < 0 ||
-	    (hs_closes_under_way(snapshot->closes) && !is_older(watch, snapshot->number)) ||
+	if (stack_lag(watch) < 0 ||
+	    (hs_closes_under_way(captured->closes) && !is_older(watch, captured->number)) ||
 	    ((has_opened(watch) || watch->has_code_by_hand) && has_rested(watch)))
 		refresh(watch);
 }
@@ -100,9 +100,9 @@ uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
 	return id;
 }
 
-bool hs_map_watch_is_of_snapshot(const struct hs_map_watch *watch, uint32_t id)
+bool hs_map_watch_is_of_stack(const struct hs_map_watch *watch, uint32_t id)
 {
-	int32_t lag = snapshot_lag(watch);
+	int32_t lag = stack_lag(watch);
 
 	if (lag < 0)
 		return false;

@@ -34,7 +34,7 @@ struct walk {
 	struct hs_unwinder *unwinder;
 	struct hs_stepper stepper; /* at the current frame */
 	struct hs_pc known;        /* of the current pc */
-	bool is_known;             /* false: it is in no mapping of the snapshot */
+	bool is_known;             /* false: it is in no mapping of the captured stack */
 	struct hs_frame *frames;
 	size_t count;
 	size_t depth;
@@ -191,7 +191,7 @@ static void classify(struct walk *walk)
 	uint64_t pc = walk->stepper.regs.pc;
 
 	walk->is_known = know(unwinder, pc, walk->is_call, &walk->known);
-	if (walk->is_known && !hs_map_watch_is_of_snapshot(&unwinder->maps, walk->known.mapping)) {
+	if (walk->is_known && !hs_map_watch_is_of_stack(&unwinder->maps, walk->known.mapping)) {
 		hs_stats_add(unwind_late, 1);
 		walk->is_known = false;
 	}
@@ -359,7 +359,7 @@ static void count(const struct walk *walk)
 	hs_stats_add_unshared(unwind_rows_fallback, walk->stepper.by_engine);
 }
 
-size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
+size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
 		 struct hs_frame *frames, size_t max_frames)
 {
 	struct walk walk = {
@@ -369,12 +369,12 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 				.engine = unwinder->engine,
 				.window =
 					{
-						.start = snapshot->regs.sp,
-						.bytes = snapshot->stack,
-						.size = snapshot->stack_bytes,
-						.cut = snapshot->stack_cut,
+						.start = captured->regs.sp,
+						.bytes = captured->stack,
+						.size = captured->stack_bytes,
+						.cut = captured->stack_cut,
 					},
-				.regs = snapshot->regs,
+				.regs = captured->regs,
 			},
 		.frames = frames,
 		.depth = depth < max_frames ? depth : max_frames - 1,
@@ -383,7 +383,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapsho
 	};
 	enum hs_stop stop;
 
-	hs_map_watch_follow(&unwinder->maps, snapshot);
+	hs_map_watch_follow(&unwinder->maps, captured);
 	drop_stale_caches(unwinder);
 	stop = walk_stack(&walk);
 	if (stop == HS_STOP_COMPLETE && walk.wanted_sp != 0)

@@ -4,7 +4,7 @@
  * time ago, into resolved frames.
  *
  * Our own rows lead from frame to frame; where they cannot, libunwind's remote API does, over
- * accessors of our own: stack words come from the snapshot, unwind tables from the
+ * accessors of our own: stack words come from the captured stack, unwind tables from the
  * process's memory by way of a small page cache filled with process_vm_readv (an unmapped
  * library is an error, never a fault).  libunwind is loaded with dlopen(RTLD_LOCAL) on
  * first need, so that no program's backtrace() or C++ exceptions are ever bound to it; before
@@ -27,7 +27,7 @@
 #include "unwind/frame.h"
 
 /* A captured stack.  sp = regs.sp; stack holds the bytes from sp upwards. */
-struct hs_snapshot {
+struct hs_captured {
 	struct hs_regs regs;
 	const void *stack;
 	size_t stack_bytes;
@@ -79,13 +79,13 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
  * The copy of an alternate signal stack ends with HS_PSEUDO_TRUNCATED above the
  * interrupted frame.
  *
- * The maps are kept up to the snapshot (unwind/map_watch.h); a pc whose library may have
+ * The maps are kept up to the captured stack (unwind/map_watch.h); a pc whose library may have
  * been replaced since is HS_PSEUDO_UNKNOWN (unwind_late).
  *
  * Counted: unwound, stack_truncated, depth_truncated, unwind_*.
  * Returns the number of frames; at least 1.
  */
-size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
+size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
 		 struct hs_frame *frames, size_t max_frames);
 
 #endif

@@ -86,7 +86,7 @@ static bool take_stackless(struct hs_worker *worker, const struct hs_record *rec
 
 static void unwind_record(struct hs_worker *worker, const struct hs_record *record)
 {
-	struct hs_snapshot snapshot = {
+	struct hs_captured captured = {
 		.regs = record->regs,
 		.stack = record->stack,
 		.stack_bytes = record->stack_bytes,
@@ -100,7 +100,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	size_t frames;
 
 	hs_map_hints_follow(worker->hints);
-	frames = hs_unwind(worker->unwinder, &snapshot, worker->depth, result->frames,
+	frames = hs_unwind(worker->unwinder, &captured, worker->depth, result->frames,
 			   worker->depth + 1);
 	worker->clock_ns = hs_sys_monotonic_ns();
 	hs_stats_add_unwinding(worker->clock_ns - start_ns);

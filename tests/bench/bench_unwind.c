@@ -31,7 +31,7 @@
 extern void *__libc_stack_end;
 
 static void *(*next_malloc)(size_t);
-static struct hs_snapshot snapshots[STACKS];
+static struct hs_captured stacks[STACKS];
 static size_t stack_count;
 static size_t allocations;
 static unsigned char *copies; /* STACKS * STACK_BYTES; NULL: not recording */
@@ -49,20 +49,20 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static size_t unwind_by_rows(const struct hs_snapshot *snapshot)
+static size_t unwind_by_rows(const struct hs_captured *captured)
 {
 	static struct hs_frame frames[DEPTH + 1];
 
-	return hs_unwind(unwinder, snapshot, DEPTH, frames, DEPTH + 1);
+	return hs_unwind(unwinder, captured, DEPTH, frames, DEPTH + 1);
 }
 
-static size_t unwind_by_libunwind(const struct hs_snapshot *snapshot)
+static size_t unwind_by_libunwind(const struct hs_captured *captured)
 {
-	struct hs_stack_window window = {.start = snapshot->regs.sp,
-					 .bytes = snapshot->stack,
-					 .size = snapshot->stack_bytes,
-					 .cut = snapshot->stack_cut};
-	struct hs_regs regs = snapshot->regs;
+	struct hs_stack_window window = {.start = captured->regs.sp,
+					 .bytes = captured->stack,
+					 .size = captured->stack_bytes,
+					 .cut = captured->stack_cut};
+	struct hs_regs regs = captured->regs;
 	uint64_t pc, sp;
 	size_t count = 1;
 
@@ -78,7 +78,7 @@ struct speed {
 	size_t frames;
 };
 
-static struct speed measure(size_t (*unwind)(const struct hs_snapshot *), double least_seconds)
+static struct speed measure(size_t (*unwind)(const struct hs_captured *), double least_seconds)
 {
 	double start = now(), seconds;
 	struct speed speed = {0, 0};
@@ -87,7 +87,7 @@ static struct speed measure(size_t (*unwind)(const struct hs_snapshot *), double
 	do {
 		speed.frames = 0;
 		for (size_t i = 0; i < stack_count; i++)
-			speed.frames += unwind(&snapshots[i]);
+			speed.frames += unwind(&stacks[i]);
 		passes++;
 		seconds = now() - start;
 	} while (seconds < least_seconds);
@@ -164,16 +164,16 @@ static void finish(void)
 
 static __attribute__((noinline)) void record(void)
 {
-	struct hs_snapshot *snapshot = &snapshots[stack_count];
+	struct hs_captured *captured = &stacks[stack_count];
 	unsigned char *copy = copies + stack_count * STACK_BYTES;
 	size_t bytes;
 
-	hs_arch_capture(&snapshot->regs);
-	bytes = (uintptr_t)__libc_stack_end - snapshot->regs.sp;
-	snapshot->stack_cut = bytes > STACK_BYTES;
-	snapshot->stack_bytes = bytes > STACK_BYTES ? STACK_BYTES : bytes;
-	snapshot->stack = copy;
-	hs_arch_copy(copy, (const void *)(uintptr_t)snapshot->regs.sp, snapshot->stack_bytes);
+	hs_arch_capture(&captured->regs);
+	bytes = (uintptr_t)__libc_stack_end - captured->regs.sp;
+	captured->stack_cut = bytes > STACK_BYTES;
+	captured->stack_bytes = bytes > STACK_BYTES ? STACK_BYTES : bytes;
+	captured->stack = copy;
+	hs_arch_copy(copy, (const void *)(uintptr_t)captured->regs.sp, captured->stack_bytes);
 	if (++stack_count == STACKS)
 		finish();
 }

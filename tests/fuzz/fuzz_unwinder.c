@@ -22,7 +22,7 @@
 
 enum kind { KIND_NOISE, KIND_STACK, KIND_PROGRAM, KIND_LIBC, KIND_OWN_WORD, KINDS };
 
-static struct hs_snapshot real;
+static struct hs_captured real;
 static unsigned char *damaged;
 
 static uint64_t number_at(const uint8_t *data, unsigned bytes)
@@ -56,7 +56,7 @@ static FRAME void set_up(void)
 	signal(SIGUSR1, capture_in_handler);
 	qsort(numbers, 2, sizeof numbers[0], compare_and_capture);
 	signal(SIGUSR1, SIG_DFL);
-	real = capture.snapshot;
+	real = capture.captured;
 	damaged = malloc(real.stack_bytes);
 }
 
@@ -82,7 +82,7 @@ static uint64_t value_of(enum kind kind, uint64_t number)
 
 static void edit(const uint8_t *data)
 {
-	uint64_t *registers = &capture.snapshot.regs.pc;
+	uint64_t *registers = &capture.captured.regs.pc;
 	uint64_t target = number_at(data, 2);
 	uint64_t value = value_of(data[2] % KINDS, number_at(data + 3, 8));
 
@@ -122,11 +122,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	memcpy(header, data, bytes < HEADER_BYTES ? bytes : HEADER_BYTES);
 	words = number_at(header + 1, 2);
 	depth = number_at(header + 3, 2) % (DEPTH + 1);
-	capture.snapshot = real;
-	capture.snapshot.stack = damaged;
-	capture.snapshot.stack_cut = (header[0] & 1) != 0;
+	capture.captured = real;
+	capture.captured.stack = damaged;
+	capture.captured.stack_cut = (header[0] & 1) != 0;
 	if (words > 0 && words * 8 < real.stack_bytes)
-		capture.snapshot.stack_bytes = words * 8;
+		capture.captured.stack_bytes = words * 8;
 	memcpy(damaged, real.stack, real.stack_bytes);
 	if ((header[0] & 2) != 0)
 		memset(damaged, 0, real.stack_bytes);

@@ -146,9 +146,9 @@ void hs_sys_touch(void *start, size_t bytes)
 	(void)bytes;
 }
 
-size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_snapshot *snapshot, size_t depth,
+size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
 		 struct hs_frame *frames, size_t room)
 {
-	(void)unwinder, (void)snapshot, (void)depth, (void)frames, (void)room;
+	(void)unwinder, (void)captured, (void)depth, (void)frames, (void)room;
 	return 0;
 }

@@ -56,16 +56,16 @@ static unsigned char *map_file(void *address, char letter)
 
 static void follow_number(uint64_t number, hs_closes closes)
 {
-	struct hs_snapshot snapshot = {
+	struct hs_captured captured = {
 		.closes = closes,
 		.closes_unwaited = hs_closes_unwaited(),
 		.number = number,
 	};
 
-	hs_map_watch_follow(&watch, &snapshot);
+	hs_map_watch_follow(&watch, &captured);
 }
 
-/* A snapshot taken at `closes`, and with those of now that did not wait. */
+/* A stack taken at `closes`, and with those of now that did not wait. */
 static void follow(hs_closes closes)
 {
 	follow_number(0, closes);
@@ -166,7 +166,7 @@ static unsigned char *replace_found(uint32_t *id)
 	return map_file(code, 'b');
 }
 
-static void test_newer_snapshot(void)
+static void test_newer_stack(void)
 {
 	unsigned char *code;
 	uint64_t before;
@@ -181,7 +181,7 @@ static void test_newer_snapshot(void)
 	hs_close_ends(true);
 	follow(hs_closes_now());
 	CHECK(find(code) != HS_MAPPING_NONE && find(code) != id);
-	CHECK(hs_map_watch_is_of_snapshot(&watch, find(code)));
+	CHECK(hs_map_watch_is_of_stack(&watch, find(code)));
 	before = reads();
 	follow(hs_closes_now());
 	CHECK_INT(reads(), before);
@@ -260,7 +260,7 @@ static void test_while_closing(void)
 	map_file(code, 'b');
 	follow(hs_closes_now());
 	CHECK(find(code) != id);
-	CHECK(hs_map_watch_is_of_snapshot(&watch, find(code)));
+	CHECK(hs_map_watch_is_of_stack(&watch, find(code)));
 	before = reads();
 	follow(hs_closes_now());
 	CHECK_INT(reads(), before + 1);
@@ -270,8 +270,8 @@ static void test_while_closing(void)
 	end();
 }
 
-/* A close that did not wait for a snapshot: what has come since is not what that saw. */
-static void check_older_snapshot(bool waited)
+/* A close that did not wait for a stack: what has come since is not what that saw. */
+static void check_older_stack(bool waited)
 {
 	unsigned char *old, *new;
 	uint32_t unwaited = hs_closes_unwaited();
@@ -287,24 +287,24 @@ static void check_older_snapshot(bool waited)
 	hs_close_ends(true);
 	new = map_file(NULL, 'b');
 	follow(hs_closes_now());
-	CHECK(hs_map_watch_is_of_snapshot(&watch, find(new)));
+	CHECK(hs_map_watch_is_of_stack(&watch, find(new)));
 	hs_map_watch_follow(&watch,
-			    &(struct hs_snapshot){.closes = before, .closes_unwaited = unwaited});
-	CHECK(hs_map_watch_is_of_snapshot(&watch, find(old)));
-	CHECK_INT(hs_map_watch_is_of_snapshot(&watch, find(new)), waited);
+			    &(struct hs_captured){.closes = before, .closes_unwaited = unwaited});
+	CHECK(hs_map_watch_is_of_stack(&watch, find(old)));
+	CHECK_INT(hs_map_watch_is_of_stack(&watch, find(new)), waited);
 	/* Gone and come again is not there since. */
 	munmap(old, PAGE);
 	CHECK_INT(hs_mapping_table_refresh(watch.table), 0);
-	CHECK_INT(hs_map_watch_is_of_snapshot(&watch, find(map_file(old, 'c'))), waited);
+	CHECK_INT(hs_map_watch_is_of_stack(&watch, find(map_file(old, 'c'))), waited);
 	munmap(old, PAGE);
 	munmap(new, PAGE);
 	end();
 }
 
-static void test_older_snapshot(void)
+static void test_older_stack(void)
 {
-	check_older_snapshot(true);
-	check_older_snapshot(false);
+	check_older_stack(true);
+	check_older_stack(false);
 }
 
 /* No name is better than that of another library. */
@@ -318,10 +318,10 @@ static void test_unreadable_after_close(void)
 	hs_close_ends(true);
 	refuse_maps(true);
 	follow(hs_closes_now());
-	CHECK(!hs_map_watch_is_of_snapshot(&watch, id));
+	CHECK(!hs_map_watch_is_of_stack(&watch, id));
 	refuse_maps(false);
 	follow(hs_closes_now());
-	CHECK(hs_map_watch_is_of_snapshot(&watch, id));
+	CHECK(hs_map_watch_is_of_stack(&watch, id));
 	end();
 }
 
@@ -422,12 +422,12 @@ int main(void)
 		return 99;
 	RUN(test_miss);
 	RUN(test_misses_in_vain);
-	RUN(test_newer_snapshot);
+	RUN(test_newer_stack);
 	RUN(test_newer_library);
 	RUN(test_code_mapped_by_hand);
 	RUN(test_many_while_closing);
 	RUN(test_while_closing);
-	RUN(test_older_snapshot);
+	RUN(test_older_stack);
 	RUN(test_unreadable_after_close);
 	RUN(test_made_up);
 	RUN(test_pages);

@@ -41,7 +41,7 @@ static void check_recursion(unsigned levels)
 	recurse(levels);
 	unwind();
 	CHECK(frame_count > levels);
-	CHECK_INT(frames[0].address, capture.snapshot.regs.pc - 1);
+	CHECK_INT(frames[0].address, capture.captured.regs.pc - 1);
 	for (size_t i = 0; i < levels; i++)
 		CHECK_INT(frames[i + 1].address + 1, returns[levels - 1 - i]);
 	CHECK(is_in_program(&frames[0]));
@@ -259,14 +259,14 @@ static void test_cut_stack(void)
 	begin();
 	return_count = 0;
 	recurse(30);
-	bytes = capture.snapshot.stack_bytes;
+	bytes = capture.captured.stack_bytes;
 	unwind();
 	count = frame_count;
 	memcpy(whole, frames, sizeof whole);
-	capture.snapshot.stack_cut = true;
+	capture.captured.stack_cut = true;
 	truncated = hs_stats_get(stack_truncated);
 	for (size_t cut = 0; cut < bytes; cut += bytes / 500 + 1) {
-		capture.snapshot.stack_bytes = cut;
+		capture.captured.stack_bytes = cut;
 		unwind();
 		if (is_complete()) /* what is above the outermost frame is not needed */
 			CHECK_INT(frame_count, count);
@@ -281,8 +281,8 @@ static void test_cut_stack(void)
 	CHECK(good > 100);
 	/* Without the sampler's word for it, the same is an error. */
 	errors = hs_stats_get(unwind_bad_frame);
-	capture.snapshot.stack_cut = false;
-	capture.snapshot.stack_bytes = 256;
+	capture.captured.stack_cut = false;
+	capture.captured.stack_bytes = 256;
 	unwind();
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 	CHECK_INT(hs_stats_get(unwind_bad_frame), errors + 1);
@@ -297,7 +297,7 @@ static void test_program_counters_of_nowhere(void)
 	return_count = 0;
 	recurse(1);
 	reads = hs_stats_get(map_reads);
-	capture.snapshot.regs.pc = 0x1234;
+	capture.captured.regs.pc = 0x1234;
 	unwind();
 	CHECK_INT(frame_count, 2);
 	CHECK_INT(frames[0].mapping, HS_MAPPING_UNKNOWN);
@@ -306,7 +306,7 @@ static void test_program_counters_of_nowhere(void)
 	CHECK_INT(hs_stats_get(unwind_no_mapping), errors + 1);
 	CHECK_INT(hs_stats_get(map_reads), reads + 1);
 	errors = hs_stats_get(empty_stacks);
-	capture.snapshot.regs.pc = 0;
+	capture.captured.regs.pc = 0;
 	unwind();
 	CHECK_INT(frame_count, 1);
 	CHECK_INT(hs_stats_get(empty_stacks), errors + 1);

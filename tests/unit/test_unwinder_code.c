@@ -135,7 +135,7 @@ static void test_return_to_an_entry(void)
 	map_code(NULL, -1);
 	call_machine_code();
 	memset(code + sizeof machine_code, 0xcc, entry - sizeof machine_code);
-	for (size_t at = 0; at + 8 <= capture.snapshot.stack_bytes; at += 8) {
+	for (size_t at = 0; at + 8 <= capture.captured.stack_bytes; at += 8) {
 		uint64_t word, replaced = (uintptr_t)code + entry;
 
 		memcpy(&word, capture.bytes + at, sizeof word);
@@ -219,7 +219,7 @@ static void test_loop(void)
 	words[9] = frames[1].address + 1;
 	words[2] = start + 8 * 8;
 	words[3] = frames[1].address + 1;
-	capture.snapshot = (struct hs_snapshot){
+	capture.captured = (struct hs_captured){
 		.regs = {.pc = words[9], .sp = start, .bp = start + 8 * 8},
 		.stack = words,
 		.stack_bytes = sizeof words,
@@ -238,16 +238,16 @@ static uint64_t return_of_last_call;
 static FRAME __attribute__((noreturn)) void capture_caller(void)
 {
 	const uint64_t *frame = __builtin_frame_address(0);
-	struct hs_snapshot *snapshot = &capture.snapshot;
+	struct hs_captured *captured = &capture.captured;
 	size_t skipped;
 
 	capture_here();
-	skipped = (uintptr_t)(frame + 2) - snapshot->regs.sp;
-	snapshot->regs.pc = (uintptr_t)__builtin_return_address(0);
-	snapshot->regs.sp += skipped;
-	snapshot->stack = capture.bytes + skipped;
-	snapshot->stack_bytes -= skipped;
-	memcpy(&snapshot->regs.bp, capture.bytes + skipped - 16, 8);
+	skipped = (uintptr_t)(frame + 2) - captured->regs.sp;
+	captured->regs.pc = (uintptr_t)__builtin_return_address(0);
+	captured->regs.sp += skipped;
+	captured->stack = capture.bytes + skipped;
+	captured->stack_bytes -= skipped;
+	memcpy(&captured->regs.bp, capture.bytes + skipped - 16, 8);
 	longjmp(after_capture, 1);
 }
 

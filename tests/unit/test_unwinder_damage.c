@@ -67,23 +67,23 @@ static uint64_t random_word(const struct hs_regs *regs)
 
 static void test_random_stacks_and_registers(void)
 {
-	struct hs_snapshot whole;
+	struct hs_captured whole;
 	unsigned char *bytes;
 	size_t long_ones = 0;
 
 	begin();
 	capture_through_libc();
-	whole = capture.snapshot;
+	whole = capture.captured;
 	if (whole.stack_bytes > 16384)
 		whole.stack_bytes = 16384;
 	bytes = malloc(whole.stack_bytes);
 	for (int round = 0; round < 10000; round++) {
-		uint64_t *registers = &capture.snapshot.regs.pc;
+		uint64_t *registers = &capture.captured.regs.pc;
 		size_t words = whole.stack_bytes / 8;
 
-		capture.snapshot = whole;
-		capture.snapshot.stack = bytes;
-		capture.snapshot.stack_cut = random_number() % 2 == 0;
+		capture.captured = whole;
+		capture.captured.stack = bytes;
+		capture.captured.stack_cut = random_number() % 2 == 0;
 		memcpy(bytes, whole.stack, whole.stack_bytes);
 		for (uint64_t i = random_number() % 40; i > 0; i--) {
 			uint64_t word = random_word(&whole.regs);
@@ -92,7 +92,7 @@ static void test_random_stacks_and_registers(void)
 		if (round % 2 == 0)
 			registers[random_number() % 8] = random_word(&whole.regs);
 		if (round % 7 == 0)
-			capture.snapshot.stack_bytes = random_number() % whole.stack_bytes;
+			capture.captured.stack_bytes = random_number() % whole.stack_bytes;
 		unwind();
 		long_ones += frame_count > 8;
 	}
@@ -170,7 +170,7 @@ static unsigned char *copy_libc(const struct hs_mapping *libc, size_t *bytes)
 
 static void move_stack(const struct hs_mapping *libc, const unsigned char *copy)
 {
-	for (size_t at = 0; at + 8 <= capture.snapshot.stack_bytes; at += 8) {
+	for (size_t at = 0; at + 8 <= capture.captured.stack_bytes; at += 8) {
 		uint64_t word;
 		memcpy(&word, capture.bytes + at, sizeof word);
 		if (word < libc->start || word >= libc->end)
@@ -259,7 +259,7 @@ static void test_expression_that_reads(void)
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 	/* On the stack, but outside the copy. */
 	find_in_memory(capture_leaf, &local);
-	capture.snapshot.stack_bytes = (size_t)((uintptr_t)&local - capture.snapshot.regs.sp);
+	capture.captured.stack_bytes = (size_t)((uintptr_t)&local - capture.captured.regs.sp);
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));

@@ -306,7 +306,7 @@ static void test_coroutine(void)
 	run_coroutine(stack, STACK_BYTES, capture_leaf);
 	/* As the sampler sees it: the end of the stack is not known. */
 	for (int cut = 0; cut < 2; cut++) {
-		capture.snapshot.stack_cut = cut;
+		capture.captured.stack_cut = cut;
 		unwind();
 		CHECK_INT(frame_count, 2);
 		CHECK(is_complete());
@@ -330,7 +330,7 @@ static void test_stack_of_its_own(void)
 	CHECK(is_complete());
 	CHECK_INT(hs_stats_get(unwind_no_info), errors);
 	/* Not the end of the stack, but of the copy. */
-	capture.snapshot.stack_cut = true;
+	capture.captured.stack_cut = true;
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(!is_complete());

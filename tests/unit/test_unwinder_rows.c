@@ -233,8 +233,8 @@ static void test_words_that_are_not_there(void)
 	recurse(20);
 	unwind();
 	take_steps();
-	capture.snapshot.stack_cut = true;
-	capture.snapshot.stack_bytes = 256;
+	capture.captured.stack_cut = true;
+	capture.captured.stack_bytes = 256;
 	unwind();
 	steps = take_steps();
 	CHECK(ends_with(HS_PSEUDO_TRUNCATED));

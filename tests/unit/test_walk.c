@@ -36,7 +36,7 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
 {
 	memset(walked, 0xee, sizeof walked);
-	return hs_walk(known(), trail, &capture.snapshot.regs, stack_bytes, walked, room);
+	return hs_walk(known(), trail, &capture.captured.regs, stack_bytes, walked, room);
 }
 
 static struct hs_trail *take_trail(void)
@@ -81,7 +81,7 @@ static FRAME void descend(unsigned levels, void (*act)(void))
 
 static void walk_before_and_after(void)
 {
-	size_t bytes = capture.snapshot.stack_bytes;
+	size_t bytes = capture.captured.stack_bytes;
 	uint32_t count;
 
 	CHECK_INT(walk_captured(bytes, DEPTH), HS_WALK_UNKNOWN);
@@ -108,7 +108,7 @@ static void test_same_frames_as_the_unwinder(void)
 static void unwind_and_walk(void)
 {
 	unwind();
-	CHECK_INT(walk_captured(capture.snapshot.stack_bytes, DEPTH), frame_count);
+	CHECK_INT(walk_captured(capture.captured.stack_bytes, DEPTH), frame_count);
 	CHECK(is_same(walked, frames, frame_count));
 }
 
@@ -143,7 +143,7 @@ static void walk_in_handler(int number)
 	unwind();
 	CHECK(is_complete());
 	/* What a signal interrupted is the worker's. */
-	CHECK_INT(walk_captured(capture.snapshot.stack_bytes, DEPTH), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_captured(capture.captured.stack_bytes, DEPTH), HS_WALK_UNKNOWN);
 }
 
 static void test_not_through_a_signal_handler(void)
@@ -166,7 +166,7 @@ static void check_validity(void)
 	CHECK(!hs_known_pcs_hold(known()));
 	unwind(); /* of a stack that was captured before */
 	CHECK(!hs_known_pcs_hold(known()));
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	unwind();
 	CHECK(hs_known_pcs_hold(known()));
 }
@@ -175,7 +175,7 @@ static void test_not_after_a_library_was_closed(void)
 {
 	begin();
 	CHECK(!hs_known_pcs_hold(known()));
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	descend(4, check_validity);
 	end();
 }
@@ -437,7 +437,7 @@ static void walk_disturbed(void)
 	CHECK_INT(pthread_create(&thread, NULL, disturb, NULL), 0);
 	/* Until one was not in vain, where that takes longer. */
 	for (walks = 0; walks < 20000 || (walks < 2000000 && in_vain == walks); walks++) {
-		uint32_t count = walk_captured_by(NULL, capture.snapshot.stack_bytes, DEPTH);
+		uint32_t count = walk_captured_by(NULL, capture.captured.stack_bytes, DEPTH);
 
 		in_vain += count == HS_WALK_UNKNOWN;
 		CHECK(count == HS_WALK_UNKNOWN ||
@@ -473,7 +473,7 @@ static struct hs_trail *taken_by_another(void)
 
 static void follow_trail(void)
 {
-	size_t bytes = capture.snapshot.stack_bytes;
+	size_t bytes = capture.captured.stack_bytes;
 	struct hs_trail *trail = take_trail(), *taken;
 	struct hs_known_pc *set;
 
@@ -526,7 +526,7 @@ static bool is_recorded_walked(void)
 	const struct hs_record *record;
 	bool is_walked;
 
-	CHECK(hs_record_allocation(block, 100, &capture.snapshot.regs));
+	CHECK(hs_record_allocation(block, 100, &capture.captured.regs));
 	hs_record_free(block);
 	hs_ring_read(&ring, &item);
 	/* A walk that has come to nothing takes no slot along. */
@@ -547,7 +547,7 @@ static bool is_recorded_walked(void)
 		CHECK_INT(record->stack_bytes, count * sizeof frames[0]);
 		CHECK(is_same(hs_record_frames(record), frames, count));
 	} else {
-		CHECK_INT(record->stack_bytes, capture.snapshot.stack_bytes);
+		CHECK_INT(record->stack_bytes, capture.captured.stack_bytes);
 	}
 	ring_release(&ring);
 	return is_walked;
@@ -604,13 +604,13 @@ static void record(void)
 	hs_close_begins();
 	CHECK(!is_recorded_walked());
 	hs_close_ends(false);
-	CHECK(is_recorded_walked() == (hs_closes_now() == capture.snapshot.closes));
+	CHECK(is_recorded_walked() == (hs_closes_now() == capture.captured.closes));
 }
 
 static void test_recorded(void)
 {
 	begin();
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	descend(40, record);
 	end();
 }
@@ -630,17 +630,17 @@ static void record_without_slots(void)
 		count++;
 	before = hs_ring_head_ticket(&ring);
 	hs_live_set_exhausted = true;
-	CHECK(!hs_record_allocation(block, 100, &capture.snapshot.regs));
+	CHECK(!hs_record_allocation(block, 100, &capture.captured.regs));
 	CHECK_INT(hs_ring_head_ticket(&ring), before);
 	/* It waits for a slot, in vain, looking each millisecond. */
 	hs_live_set_exhausted = false;
 	hs_recorder.reader_runs = true;
 	hs_recorder.block_ns = 20000000;
-	CHECK(!hs_record_allocation(block, 100, &capture.snapshot.regs));
+	CHECK(!hs_record_allocation(block, 100, &capture.captured.regs));
 	CHECK_INT(hs_ring_head_ticket(&ring), before + 1);
 	hs_recorder.block_ns = 0;
 	for (int i = 0; i < 10; i++)
-		CHECK(!hs_record_allocation(block, 100, &capture.snapshot.regs));
+		CHECK(!hs_record_allocation(block, 100, &capture.captured.regs));
 	CHECK_INT(hs_ring_head_ticket(&ring), before + 1);
 	hs_recorder.reader_runs = false;
 	while (count > 0)
@@ -652,7 +652,7 @@ static void record_without_slots(void)
 static void test_not_without_slots(void)
 {
 	begin();
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	descend(4, record_without_slots);
 	end();
 }
@@ -667,10 +667,10 @@ static bool is_walked_at(uint64_t interval)
 
 static void record_at_large_intervals(void)
 {
-	size_t bytes = capture.snapshot.stack_bytes;
+	size_t bytes = capture.captured.stack_bytes;
 
 	unwind();
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	unwind();
 	hs_recorder.known_pcs = known();
 	/* Until it knows how much room there must be. */
@@ -678,8 +678,8 @@ static void record_at_large_intervals(void)
 		(void)is_walked_at(1);
 	CHECK(is_walked_at(16 << 10));
 	CHECK(bytes >= 8192 && is_walked_at((16 << 10) + 1));
-	capture.snapshot.stack_bytes = 8191;
-	hs_thread.stack_high = capture.snapshot.regs.sp + 8191;
+	capture.captured.stack_bytes = 8191;
+	hs_thread.stack_high = capture.captured.regs.sp + 8191;
 	CHECK(!is_walked_at((16 << 10) + 1));
 	hs_thread.stack_high += bytes - 8191;
 }
@@ -698,7 +698,7 @@ static FRAME void descend_far(void)
 static void test_copied_where_samples_are_rare(void)
 {
 	begin();
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	descend_far();
 	end();
 }
@@ -719,7 +719,7 @@ static void record_hinted(void)
 static void test_not_where_code_is_hinted(void)
 {
 	begin();
-	capture.snapshot.closes = hs_closes_now();
+	capture.captured.closes = hs_closes_now();
 	descend(4, record_hinted);
 	end();
 }

@@ -23,7 +23,7 @@
 extern void *__libc_stack_end;
 
 struct capture {
-	struct hs_snapshot snapshot;
+	struct hs_captured captured;
 	uintptr_t top;        /* the stack is copied up to here */
 	unsigned char *bytes; /* CAPTURE_BYTES */
 };
@@ -40,16 +40,16 @@ static size_t frame_count;
  */
 static inline __attribute__((always_inline)) void capture_here(void)
 {
-	struct hs_snapshot *snapshot = &capture.snapshot;
+	struct hs_captured *captured = &capture.captured;
 
-	hs_arch_capture(&snapshot->regs);
-	snapshot->stack = capture.bytes;
-	snapshot->stack_bytes = capture.top - snapshot->regs.sp;
-	snapshot->stack_cut = false;
-	if (snapshot->stack_bytes > CAPTURE_BYTES)
+	hs_arch_capture(&captured->regs);
+	captured->stack = capture.bytes;
+	captured->stack_bytes = capture.top - captured->regs.sp;
+	captured->stack_cut = false;
+	if (captured->stack_bytes > CAPTURE_BYTES)
 		abort();
-	hs_arch_copy(capture.bytes, (const void *)(uintptr_t)snapshot->regs.sp,
-		     snapshot->stack_bytes);
+	hs_arch_copy(capture.bytes, (const void *)(uintptr_t)captured->regs.sp,
+		     captured->stack_bytes);
 }
 
 /* libunwind is loaded when it is needed. */
@@ -96,7 +96,7 @@ static inline void end(void)
 /* In the same batch as the one before. */
 static inline void unwind_another(size_t depth)
 {
-	frame_count = hs_unwind(unwinder, &capture.snapshot, depth, frames, depth + 1);
+	frame_count = hs_unwind(unwinder, &capture.captured, depth, frames, depth + 1);
 	CHECK(frame_count >= 1 && frame_count <= depth + 1);
 }
 
