@@ -67,17 +67,17 @@ int64_t hs_dwarf_take_sleb128(struct hs_dwarf_cursor *cursor)
 uint64_t hs_dwarf_take_encoded(struct hs_dwarf_cursor *cursor, uint8_t encoding)
 {
 	switch (encoding & HS_DWARF_FORM) {
-	case 0x00: /* absptr */
-	case 0x04: /* udata8 */
-	case 0x0c: /* sdata8 */
+	case HS_DWARF_ABSOLUTE:
+	case HS_DWARF_UDATA8:
+	case HS_DWARF_SDATA8:
 		return hs_dwarf_take(cursor, 8);
-	case 0x02: /* udata2 */
+	case HS_DWARF_UDATA2:
 		return hs_dwarf_take(cursor, 2);
-	case 0x0a: /* sdata2 */
+	case HS_DWARF_SDATA2:
 		return (uint64_t)(int16_t)hs_dwarf_take(cursor, 2);
-	case 0x03: /* udata4 */
+	case HS_DWARF_UDATA4:
 		return hs_dwarf_take(cursor, 4);
-	case 0x0b: /* sdata4 */
+	case HS_DWARF_SDATA4:
 		return (uint64_t)(int32_t)hs_dwarf_take(cursor, 4);
 	default:
 		cursor->is_damaged = true;

@@ -17,10 +17,17 @@
 /* Encodings of pointers: form in the lower four bits, what they are relative to above. */
 enum hs_dwarf_encoding {
 	HS_DWARF_ABSOLUTE = 0x00, /* 8 bytes, relative to nothing */
+	HS_DWARF_UDATA2 = 0x02,
+	HS_DWARF_UDATA4 = 0x03,
+	HS_DWARF_UDATA8 = 0x04,
+	HS_DWARF_SDATA2 = 0x0a,
+	HS_DWARF_SDATA4 = 0x0b,
+	HS_DWARF_SDATA8 = 0x0c,
 	HS_DWARF_FORM = 0x0f,
 	HS_DWARF_UNSIGNED = 0x07, /* the form of the same size without sign */
 	HS_DWARF_BASE = 0x70,
-	HS_DWARF_RELATIVE = 0x10, /* to its own address */
+	HS_DWARF_RELATIVE = 0x10,       /* to its own address */
+	HS_DWARF_TABLE_RELATIVE = 0x30, /* to the .eh_frame_hdr that it is in */
 	HS_DWARF_INDIRECT = 0x80,
 };
 

@@ -7,7 +7,6 @@
 #include "unwind/dwarf_cursor.h"
 
 #define HDR_VERSION 1
-#define ENCODING_DATAREL_SDATA4 0x3b
 #define ENTRY_BYTES 8
 
 int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
@@ -18,7 +17,7 @@ int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, si
 
 	/* The count is a plain number: no base to add. */
 	if (bytes < 4 || header[0] != HDR_VERSION || (header[2] & ~HS_DWARF_FORM) != 0 ||
-	    header[3] != ENCODING_DATAREL_SDATA4)
+	    header[3] != (HS_DWARF_TABLE_RELATIVE | HS_DWARF_SDATA4))
 		return -ENOENT;
 	cursor = (struct hs_dwarf_cursor){header + 4, header + bytes, false};
 	hs_dwarf_take_encoded(&cursor, header[1]); /* where .eh_frame is */
