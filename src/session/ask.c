@@ -85,8 +85,7 @@ static int ask_and_wait(const struct hs_ask *ask, uint64_t end_ns, char *path, s
 
 int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 {
-	const uint64_t limit_ns = HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS;
-	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
+	uint64_t end_ns = hs_sys_monotonic_ns() + HS_PROFILE_LIMIT_NS;
 	int error;
 
 	/* This signal handler has interrupted a request of its thread, which may hold the lock. */
@@ -95,7 +94,7 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 	hs_thread.asking = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	error = -EBUSY;
-	if (hs_lock_acquire_within(&lock, limit_ns)) {
+	if (hs_lock_acquire_within(&lock, HS_PROFILE_LIMIT_NS)) {
 		error = ask_and_wait(ask, end_ns, path, capacity);
 		hs_lock_release(&lock);
 	}

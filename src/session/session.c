@@ -275,7 +275,7 @@ static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
 {
 	struct hs_session *session = &hs_session;
 
-	if (now_ns - start_ns >= HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS)
+	if (now_ns - start_ns >= HS_PROFILE_LIMIT_NS)
 		return "it was not complete after 62 s";
 	if (hs_threads_died())
 		return "a thread of the profiler was killed";

@@ -24,11 +24,13 @@
 #include "unwind/worker.h"
 
 /*
- * How long a thread of the program that waits for a profile waits for the records, and for
- * the file after that.
+ * How long a thread of the program that waits for a profile waits for the records, for the file
+ * after that, and in all: the 62 s of the comments, the messages and the manual.
  */
 #define HS_DRAIN_LIMIT_NS 2000000000u
 #define HS_WRITE_LIMIT_NS 60000000000u
+#define HS_PROFILE_LIMIT_NS (HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS)
+_Static_assert(HS_PROFILE_LIMIT_NS == 62000000000u, "they say 62 s");
 
 enum hs_session_phase { HS_SESSION_NEW, HS_SESSION_ACTIVE, HS_SESSION_OFF };
 

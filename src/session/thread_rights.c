@@ -69,7 +69,7 @@ static bool stop_if_rights_differ(void)
 
 	if (phase != HS_THREADS_RUNNING && phase != HS_THREADS_STOPPING)
 		return false;
-	return may_differ() && hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
+	return may_differ() && hs_threads_stop(HS_PROFILE_LIMIT_NS);
 }
 
 struct hs_rights hs_session_rights_begin(void)

@@ -23,9 +23,6 @@
 /* A thread that begins within this time after a wake that was refused was not asleep. */
 #define ASLEEP_LIMIT_NS 500000000u
 
-/* How long a thread waits for another one that starts or ends them: ending may take so long. */
-#define AWAIT_LIMIT_NS (HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS)
-
 /* A waiting thread looks this often whether there still is something to wait for. */
 #define WAIT_SLICE_NS 50000000
 
@@ -154,7 +151,8 @@ static bool is_changing(uint32_t phase)
 bool hs_threads_await(void)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + AWAIT_LIMIT_NS;
+	/* To end them may take another thread so long. */
+	uint64_t end_ns = hs_sys_monotonic_ns() + HS_PROFILE_LIMIT_NS;
 
 	for (;;) {
 		uint32_t phase = atomic_load_explicit(&session->threads, memory_order_acquire);

@@ -272,7 +272,7 @@ void hs_session_thread_ends(void)
 	hs_record_settle();
 	/* For as long as exit() would wait, which glibc calls on the last thread. */
 	if (atomic_fetch_sub(&hs_session.more_threads, 1) == 0)
-		hs_threads_stop(HS_DRAIN_LIMIT_NS + HS_WRITE_LIMIT_NS);
+		hs_threads_stop(HS_PROFILE_LIMIT_NS);
 }
 
 bool hs_session_is_single_threaded(void)
