@@ -85,7 +85,7 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
  * the profiler's threads with EINVAL, or EUSERS for a time namespace.  Then those are stopped and
  * the call is made again.
  */
-#define RETRIED_ALONE(name, parameters, arguments)                                                 \
+#define RETRIED_STOPPED(name, parameters, arguments)                                               \
 	int name parameters                                                                        \
 	{                                                                                          \
 		struct hs_undisturbed before;                                                      \
@@ -101,8 +101,8 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
 		}                                                                                  \
 		return result;                                                                     \
 	}
-RETRIED_ALONE(unshare, (int flags), (flags))
-RETRIED_ALONE(setns, (int fd, int type), (fd, type))
+RETRIED_STOPPED(unshare, (int flags), (flags))
+RETRIED_STOPPED(setns, (int fd, int type), (fd, type))
 
 /*
  * Under a limit of address space (RLIMIT_AS) the profiler gives back what it has reserved, for it

@@ -34,14 +34,14 @@ HS_EXPORT int capset(void *header, const void *data);
 int capset(void *header, const void *data)
 {
 	struct hs_undisturbed before;
-	bool alone;
+	bool stopped;
 	int result;
 
 	if (hs_next.capset == NULL)
 		hs_next_resolve_all();
-	alone = hs_session_stop_threads(&before);
+	stopped = hs_session_stop_threads(&before);
 	result = hs_next.capset(header, data);
-	if (alone)
+	if (stopped)
 		hs_session_restart_threads(&before);
 	return result;
 }

@@ -142,7 +142,7 @@ static inline void *ask_for_profile(void *unused)
 }
 
 /* A call that wants one thread, and takes a while; it waits for longer than most. */
-static inline void *call_alone(void *unused)
+static inline void *call_stopped(void *unused)
 {
 	if (hs_threads_stop(HS_WRITE_LIMIT_NS)) {
 		usleep(20000);

@@ -46,7 +46,7 @@ static void fork_while_they_end(void)
 	int status = 0;
 
 	threads[0] = write_for_long();
-	threads[1] = run(call_alone, NULL);
+	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping() && atomic_load(&hs_session.is_joining));
 	do {
 		pid_t child = fork();
@@ -75,7 +75,7 @@ static void stop_while_they_end(void)
 	pthread_t threads[3];
 
 	threads[0] = write_for_long();
-	threads[1] = run(call_alone, NULL);
+	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(end_too, NULL);
 	usleep(20000);
@@ -248,7 +248,7 @@ static void allocate(int number)
 	atomic_fetch_add(&handled, 1);
 }
 
-static void *be_alone(void *unused)
+static void *stop_and_restart(void *unused)
 {
 	struct hs_undisturbed before;
 	sigset_t mask;
@@ -272,7 +272,7 @@ static void signal_during_a_stop(void)
 
 	sigaction(SIGUSR1, &action, NULL);
 	threads[0] = write_for_long();
-	threads[1] = run(be_alone, NULL);
+	threads[1] = run(stop_and_restart, NULL);
 	WAIT_UNTIL(is_stopping());
 	pthread_kill(threads[1], SIGUSR1);
 	release();

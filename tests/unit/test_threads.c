@@ -37,7 +37,7 @@ static void exit_while_they_end(void)
 	pthread_t threads[3];
 
 	threads[0] = write_for_long();
-	threads[1] = run(call_alone, NULL);
+	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(release_in_exit, NULL);
 	/* On the thread that has started them. */
@@ -83,7 +83,7 @@ static void exec_while_they_end(void)
 	pthread_t threads[3];
 
 	threads[0] = write_for_long();
-	threads[1] = run(call_alone, NULL);
+	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(execute, NULL);
 	usleep(20000);
