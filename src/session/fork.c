@@ -27,15 +27,18 @@
 #include "session/profiles.h"
 #include "session/session_state.h"
 
-/* The longest that a fork waits for the profiler threads. */
+/* The longest that a fork waits for the profiler threads, and for one to open a file. */
 #define QUIESCE_LIMIT_NS 50000000u
+#define OPENING_LIMIT_NS 10000000u
+#define GATE_LIMIT_NS (UINT64_C(2) * QUIESCE_LIMIT_NS + OPENING_LIMIT_NS)
 
 /*
  * Several threads may fork at once (glibc runs the handlers without a lock of its own): the
- * first takes the batch locks for all, the last gives them back.  gate protects holders.
+ * first takes the batch locks for all, the last gives them back.  gate protects the rest.
  */
 static struct hs_lock gate;
 static uint32_t holders;
+static bool has_opening; /* they have that lock too */
 
 /*
  * How many forks this thread is in (a signal handler may fork during one), and whether the locks
@@ -85,10 +88,13 @@ static bool take_batch_locks(void)
 
 	if (!hs_lock_acquire_within(&session->worker_batch, QUIESCE_LIMIT_NS))
 		return false;
-	if (hs_lock_acquire_within(&session->producer_batch, QUIESCE_LIMIT_NS))
-		return true;
-	hs_lock_release(&session->worker_batch);
-	return false;
+	if (!hs_lock_acquire_within(&session->producer_batch, QUIESCE_LIMIT_NS)) {
+		hs_lock_release(&session->worker_batch);
+		return false;
+	}
+	/* If the disk is slow the child may have a descriptor that it does not know of. */
+	has_opening = hs_lock_acquire_within(&session->opening, OPENING_LIMIT_NS);
+	return true;
 }
 
 static void prepare(void)
@@ -98,7 +104,7 @@ static void prepare(void)
 
 	hs_thread.no_wait = true;
 	hs_sampler_fork_begins(&hs_thread);
-	if (depth++ == 0 && hs_lock_acquire_within(&gate, UINT64_C(2) * QUIESCE_LIMIT_NS)) {
+	if (depth++ == 0 && hs_lock_acquire_within(&gate, GATE_LIMIT_NS)) {
 		taken = holders > 0 || take_batch_locks();
 		holders += taken;
 		hs_lock_release(&gate);
@@ -119,6 +125,8 @@ void hs_fork_let_go(void)
 	/* Held for moments only, except by a thread that takes the batch locks. */
 	hs_lock_acquire(&gate);
 	if (--holders == 0) {
+		if (has_opening)
+			hs_lock_release(&hs_session.opening);
 		hs_lock_release(&hs_session.producer_batch);
 		hs_lock_release(&hs_session.worker_batch);
 	}
@@ -156,6 +164,7 @@ static void forget_threads(void)
 	atomic_store(&session->is_queue_full, false);
 	hs_lock_reset(&session->worker_batch);
 	hs_lock_reset(&session->producer_batch);
+	hs_lock_reset(&session->opening);
 	hs_lock_reset(&gate);
 	holders = 0;
 	hs_arena_after_fork();

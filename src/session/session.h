@@ -126,7 +126,7 @@ bool hs_session_is_single_threaded(void);
  *
  * In between the profiler threads rest, and libc takes the process for single-threaded.  Otherwise
  * its fork() would take malloc's locks, which a handler that forks may have interrupted.
- * Errno: preserved.  Waits 0.2 s at most.
+ * Errno: preserved.  Waits 0.22 s at most.
  */
 void hs_session_fork_begins(void);
 void hs_session_fork_ends(pid_t result);

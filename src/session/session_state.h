@@ -93,12 +93,13 @@ struct hs_session {
 	struct hs_producer *producer;           /* under producer_batch */
 
 	/*
-	 * Held by the worker and by the producer while they work, released at least every
-	 * few records; fork takes both so that the child finds whole structures.  Order:
-	 * worker_batch, then producer_batch.
+	 * Held by the worker and by the producer while they work, released at least every few
+	 * records; opening: by the producer while it opens a file, until it has noted the
+	 * descriptor.  fork takes them, so that the child finds whole structures.  Order: as here.
 	 */
 	struct hs_lock worker_batch;
 	struct hs_lock producer_batch;
+	struct hs_lock opening;
 	struct hs_event producer_event; /* the queue has records, or something was requested */
 	struct hs_event worker_event;   /* the queue has room again */
 	_Atomic bool is_queue_full;     /* set by the worker before it waits for worker_event */

@@ -19,6 +19,7 @@
 #include "sample/sampler.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/unlocked_file.h"
 
 /* Events stay in the buffer this long at most. */
 #define FLUSH_NS 1000000000u
@@ -83,13 +84,16 @@ static void flush(void)
 
 	if (failed)
 		return;
-	hs_lock_hand_over(&hs_session.producer_batch);
-	if (path[0] == '\0')
+	if (path[0] == '\0') {
+		hs_unlocked_opening_begins();
 		error = open_file();
+		hs_unlocked_opening_ends();
+		hs_dump_file_close_other(&stream.file);
+	}
+	hs_lock_hand_over(&hs_session.producer_batch);
 	if (error == 0)
 		error = hs_alloc_stream_flush(&stream);
 	hs_lock_acquire(&hs_session.producer_batch);
-	hs_dump_file_close_other(&stream.file);
 	if (error == 0)
 		return;
 	failed = true;

@@ -2,7 +2,8 @@
 /*
  * Opens and finishes a whole file with producer_batch released, as it is for each write to the
  * file: all of these may wait for a disk or a server, and a fork must not wait for them.  A child
- * that is forked meanwhile closes what is open, by hs_dump_file_forget().
+ * that is forked meanwhile closes what is open, by hs_dump_file_forget().  For that it must know
+ * the descriptor, so a fork waits a moment while a file is being opened.
  *
  * Called on: the producer, producer_batch held.  Blocks: on the file system.
  */
@@ -13,13 +14,26 @@
 #include "output/dump_file.h"
 #include "session/session_state.h"
 
+/* Around what opens a file and notes it. */
+static inline void hs_unlocked_opening_begins(void)
+{
+	hs_lock_acquire(&hs_session.opening);
+	hs_lock_hand_over(&hs_session.producer_batch);
+}
+
+static inline void hs_unlocked_opening_ends(void)
+{
+	hs_lock_release(&hs_session.opening);
+	hs_lock_acquire(&hs_session.producer_batch);
+}
+
 static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *path)
 {
 	int error;
 
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_opening_begins();
 	error = hs_dump_file_open(file, path);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_opening_ends();
 	return error;
 }
 

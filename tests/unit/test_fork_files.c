@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A fork while a file is being opened, gets its name, or goes: that may take as long as a disk has
- * other work, so the fork does not wait for it.  The child has no descriptor of it.
+ * other work, so the fork does not wait for it, or not for long.  The child has no descriptor of
+ * it.
  */
 #include "held_session.h"
 
 #include <fcntl.h>
+#include <sched.h>
 
 #define DESCRIPTORS 1024
 
@@ -19,6 +21,28 @@ static long hold_later(long number)
 		return 0;
 	}
 	return hold_there(number);
+}
+
+static atomic_bool is_forked;
+
+static bool is_profile_there(void)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/.%d.0001.call.tmp", scratch, (int)hs_session.process_id);
+	return access(path, F_OK) == 0;
+}
+
+/* Where the producer looks at the file that it has opened: it goes on when a fork waits for it. */
+static long hold_until_awaited(long number)
+{
+	if (number != SYS_newfstatat || atomic_load(&is_held) || !is_profile_there() ||
+	    hs_sys_gettid() != atomic_load(&hs_session.tids[PRODUCER]))
+		return 0;
+	atomic_store(&is_held, true);
+	while (!hs_lock_is_wanted(&hs_session.opening) && !atomic_load(&is_forked))
+		sched_yield();
+	return 0;
 }
 
 static int count_descriptors(void)
@@ -36,17 +60,14 @@ static void *ask(void *unused)
 	return unused;
 }
 
-/* The producer is held at the call, but for the first ones, when it is asked to write. */
-static void fork_at(long call, int first, const char *setting)
+/* A fork when the producer, which is asked to write, is held by the hook. */
+static void fork_when_held(hs_sys_fault_fn hook)
 {
 	int before = count_descriptors(), status = 0;
 	pthread_t thread;
 	pid_t child;
 
-	start(setting);
-	atomic_store(&passing, first);
-	hold(PRODUCER, call);
-	atomic_store(&hs_sys_fault, hold_later);
+	atomic_store(&hs_sys_fault, hook);
 	sample(1, true);
 	thread = run(ask, NULL);
 	WAIT_UNTIL(is_held);
@@ -63,11 +84,21 @@ static void fork_at(long call, int first, const char *setting)
 		CHECK_INT(hs_stats_get(dump_failures), 0);
 		_exit(CHECK_RESULT());
 	}
+	atomic_store(&is_forked, true);
 	waitpid(child, &status, 0);
 	CHECK_INT(status, 0);
 	release();
 	pthread_join(thread, NULL);
 	hs_session_finish();
+}
+
+/* The producer is held at the call, but for the first ones. */
+static void fork_at(long call, int first, const char *setting)
+{
+	start(setting);
+	atomic_store(&passing, first);
+	hold(PRODUCER, call);
+	fork_when_held(hold_later);
 }
 
 /* The temporary file of another process with this id is in the way. */
@@ -81,6 +112,12 @@ static void profile_is_opened(void)
 	CHECK(fd >= 0);
 	close(fd);
 	fork_at(SYS_unlinkat, 0, NULL);
+}
+
+static void profile_has_been_opened(void)
+{
+	start(NULL);
+	fork_when_held(hold_until_awaited);
 }
 
 static void profile_gets_its_name(void)
@@ -106,6 +143,7 @@ static void stream_is_opened(void)
 
 static const struct held_case cases[] = {
 	{"profile_is_opened", profile_is_opened},
+	{"profile_has_been_opened", profile_has_been_opened},
 	{"profile_gets_its_name", profile_gets_its_name},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},
