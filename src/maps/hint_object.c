@@ -43,29 +43,12 @@ int hs_hint_object_use(const char *path, struct stat *file, int (*use)(void *con
 	return result;
 }
 
-static void add_segment(struct hs_hint_object *object, const GElf_Phdr *header)
-{
-	if (header->p_type != PT_LOAD || (header->p_flags & PF_X) == 0 || header->p_filesz == 0 ||
-	    header->p_offset > INT64_MAX || header->p_filesz > INT64_MAX - header->p_offset ||
-	    object->segment_count == HS_HINT_OBJECT_SEGMENTS)
-		return;
-	object->segments[object->segment_count++] = (struct hs_hint_segment){
-		.offset = header->p_offset,
-		.bytes = header->p_filesz,
-		.address = header->p_vaddr,
-	};
-}
-
-static int read_segments(void *context, Elf *elf)
+static int read_code(void *context, Elf *elf)
 {
 	struct hs_hint_object *object = context;
-	GElf_Phdr header;
-	size_t count = 0;
 
-	if (hs_libelf_type(elf) == ET_REL || elf_getphdrnum(elf, &count) != 0)
-		return 0;
-	for (size_t i = 0; i < count && gelf_getphdr(elf, (int)i, &header) != NULL; i++)
-		add_segment(object, &header);
+	if (hs_libelf_type(elf) != ET_REL)
+		hs_elf_code_read(&object->code, elf);
 	return 0;
 }
 
@@ -75,7 +58,7 @@ int hs_hint_object_read(const char *path, struct hs_hint_object *object)
 	int result;
 
 	memset(object, 0, sizeof *object);
-	result = hs_hint_object_use(path, &file, read_segments, object);
+	result = hs_hint_object_use(path, &file, read_code, object);
 	object->device = file.st_dev;
 	object->inode = file.st_ino;
 	return result;

@@ -15,20 +15,12 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-/* Executable segments kept; linkers make one, rarely two. */
-#define HS_HINT_OBJECT_SEGMENTS 4
-
-struct hs_hint_segment {
-	uint64_t offset; /* in the file */
-	uint64_t bytes;  /* in the file */
-	uint64_t address;
-};
+#include "base/elf_code.h"
 
 struct hs_hint_object {
 	uint64_t device; /* as of stat(2) */
 	uint64_t inode;
-	uint32_t segment_count; /* 0: an ET_REL object, or one without code */
-	struct hs_hint_segment segments[HS_HINT_OBJECT_SEGMENTS];
+	struct hs_elf_code code; /* of no segments: an ET_REL object, or one without code */
 };
 
 /*

@@ -33,7 +33,7 @@ struct hint {
 	bool is_marked; /* see collect() */
 	uint32_t piece_count;
 	/* The first one is also for what is in none. */
-	struct piece pieces[HS_HINT_OBJECT_SEGMENTS];
+	struct piece pieces[HS_ELF_CODE_SEGMENTS];
 };
 
 struct hs_map_hints {
@@ -205,7 +205,7 @@ void hs_map_hints_follow(struct hs_map_hints *hints)
  */
 static uint32_t make_mapping(struct hs_map_hints *hints, const struct hint *hint,
 			     const struct hs_hint_object *object,
-			     const struct hs_hint_segment *segment)
+			     const struct hs_elf_code_segment *segment)
 {
 	struct hs_mapping mapping = {
 		.start = hint->start,
@@ -224,7 +224,8 @@ static uint32_t make_mapping(struct hs_map_hints *hints, const struct hint *hint
 }
 
 static void add_piece(struct hs_map_hints *hints, struct hint *hint,
-		      const struct hs_hint_object *object, const struct hs_hint_segment *segment)
+		      const struct hs_hint_object *object,
+		      const struct hs_elf_code_segment *segment)
 {
 	uint64_t first = segment->offset, end = segment->offset + segment->bytes;
 	uint64_t hint_end = hint->offset + (hint->end - hint->start);
@@ -248,8 +249,8 @@ static void read_object(struct hs_map_hints *hints, struct hint *hint)
 
 	/* What cannot be read has no segments: its addresses are named by their offset. */
 	(void)hs_hint_object_read(hint->path, &object);
-	for (uint32_t i = 0; i < object.segment_count; i++)
-		add_piece(hints, hint, &object, &object.segments[i]);
+	for (unsigned i = 0; i < object.code.count; i++)
+		add_piece(hints, hint, &object, &object.code.segments[i]);
 	if (hint->piece_count == 0)
 		hint->pieces[hint->piece_count++] = (struct piece){
 			.mapping = make_mapping(hints, hint, &object, NULL),

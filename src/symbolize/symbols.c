@@ -6,10 +6,10 @@
 
 #include "base/arena.h"
 #include "base/assertion.h"
+#include "base/elf_code.h"
 #include "symbolize/debug_data.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/dynamic_image.h"
-#include "symbolize/elf_code.h"
 #include "symbolize/elf_file.h"
 #include "symbolize/plt.h"
 
@@ -151,7 +151,7 @@ static int load_object(void *context)
 		symbols->is_flat =
 			load->object != NULL && (load->object->flags & HS_OBJECT_FLAT) != 0;
 		if (symbols->is_flat)
-			hs_elf_code_read(&symbols->code, &symbols->file);
+			hs_elf_code_read(&symbols->code, symbols->file.elf);
 		/* Readers of profiles look at the path. */
 		symbols->has_dwarf = result == 0 && hs_elf_file_has_dwarf(&symbols->file);
 		result = read_symbols(load);
