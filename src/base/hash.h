@@ -7,6 +7,7 @@
 #ifndef HS_BASE_HASH_H
 #define HS_BASE_HASH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* 2^64 / golden ratio, an odd number. */
@@ -18,5 +19,8 @@ static inline uint64_t hs_hash_add(uint64_t hash, uint64_t word)
 	hash = (hash ^ word) * HS_HASH_FACTOR;
 	return hash ^ hash >> 32;
 }
+
+/* The hash with more bytes.  hash: not 0, after which zeros would count for nothing. */
+uint64_t hs_hash_bytes(uint64_t hash, const void *bytes, size_t count);
 
 #endif

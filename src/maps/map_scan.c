@@ -326,8 +326,7 @@ static uint32_t object_tag(struct scan *scan, const struct hs_proc_maps_line *li
 	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start) +
 			file_version(scan);
 
-	for (; *id != '\0'; id++)
-		hash = hs_hash_add(hash, (unsigned char)*id);
+	hash = hs_hash_bytes(hash, id, strlen(id));
 	return (uint32_t)((hash * HS_HASH_FACTOR) >> 32) | 1;
 }
 

@@ -48,16 +48,6 @@ static uint32_t escape_and_cut(const char *text, char *out, bool *escaped)
 	return length;
 }
 
-/* The 31 bits that are kept. */
-static uint32_t hash_bytes(const char *bytes, uint32_t length)
-{
-	uint64_t hash = length;
-
-	for (uint32_t i = 0; i < length; i++)
-		hash = hs_hash_add(hash, (unsigned char)bytes[i]);
-	return (uint32_t)hash & 0x7fffffff;
-}
-
 static bool equals(const struct hs_string *a, const struct hs_string *b)
 {
 	return a->hash == b->hash && a->length == b->length &&
@@ -147,7 +137,7 @@ static int prepare(const char *text, struct hs_string *string)
 	*string = (struct hs_string){
 		.bytes = text,
 		.length = length,
-		.hash = hash_bytes(text, length),
+		.hash = (uint32_t)hs_hash_bytes(1, text, length) & 0x7fffffff,
 		.owned = escaped,
 	};
 	return 0;

@@ -56,23 +56,10 @@ const char *hs_labels_text(uint32_t labels)
 	return labels == 0 ? NULL : table->text + table->sets[labels - 1].start;
 }
 
-static uint64_t hash_bytes(uint64_t hash, const char *bytes, size_t count)
-{
-	uint64_t word;
-
-	for (; count >= sizeof word; bytes += sizeof word, count -= sizeof word) {
-		__builtin_memcpy(&word, bytes, sizeof word);
-		hash = hs_hash_add(hash, word);
-	}
-	word = (uint64_t)count << 56;
-	memcpy(&word, bytes, count);
-	return hs_hash_add(hash, word);
-}
-
 /* With their NULs. */
 static uint64_t hash_label(const char *key, size_t key_bytes, const char *value, size_t value_bytes)
 {
-	return hash_bytes(hash_bytes(1, key, key_bytes), value, value_bytes);
+	return hs_hash_bytes(hs_hash_bytes(1, key, key_bytes), value, value_bytes);
 }
 
 /* Keys of the profiler's own labels, and those with a meaning for tools that read profiles. */

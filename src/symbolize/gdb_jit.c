@@ -64,19 +64,6 @@ void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address)
 		gdb->lists[gdb->list_count++] = (struct hs_gdb_jit_list){.address = address};
 }
 
-static uint64_t hash_image(const char *image, size_t bytes)
-{
-	uint64_t hash = bytes, word;
-
-	for (; bytes >= sizeof word; image += sizeof word, bytes -= sizeof word) {
-		memcpy(&word, image, sizeof word);
-		hash = hs_hash_add(hash, word);
-	}
-	word = 0;
-	memcpy(&word, image, bytes);
-	return hs_hash_add(hash, word);
-}
-
 /* A copy of an entry's object, or NULL if there is none to be had. */
 static char *copy_image(const struct entry *entry, uint64_t at)
 {
@@ -104,7 +91,7 @@ static void read_image(struct hs_gdb_jit *gdb, struct hs_jit_map *map, struct ob
 
 	if (index != HS_INTERNER_NONE)
 		known = hs_interner_item(&gdb->seen, index);
-	object->hash = hash_image(image, (size_t)object->bytes);
+	object->hash = hs_hash_bytes(object->bytes, image, (size_t)object->bytes);
 	if (known != NULL && known->hash == object->hash && known->number != 0) {
 		object->number = known->number;
 		hs_arena_free(image);

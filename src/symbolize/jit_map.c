@@ -164,22 +164,13 @@ void hs_jit_map_remove(struct hs_jit_map *map,
 	}
 }
 
-static uint64_t hash_text(const char *text, size_t bytes)
-{
-	uint64_t hash = 0;
-
-	for (size_t i = 0; i < bytes; i++)
-		hash = hs_hash_add(hash, (unsigned char)text[i]);
-	return hash;
-}
-
 /* Index of the name with this text, or of the key under which it is to be added. */
 static uint32_t find_name(const struct hs_jit_map *map, const char *text, struct name *key)
 {
 	uint32_t index;
 
 	key->bytes = (uint32_t)strlen(text);
-	key->hash = hash_text(text, key->bytes);
+	key->hash = hs_hash_bytes(1, text, key->bytes);
 	for (key->clash = 0;; key->clash++) {
 		index = hs_interner_find(&map->names, key);
 		if (index == HS_INTERNER_NONE || strcmp(name_at(map, index)->text, text) == 0)
