@@ -21,7 +21,7 @@
 
 int hs_alloc_stream_init(struct hs_alloc_stream *stream)
 {
-	stream->file.fd = -1;
+	stream->file.fd = stream->file.other = -1;
 	stream->used = 0;
 	stream->buffer = hs_arena_alloc(HS_ALLOC_STREAM_BYTES);
 	return stream->buffer == NULL ? -ENOMEM : 0;

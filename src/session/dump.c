@@ -38,7 +38,7 @@
 #define MOST_PARTS 100
 
 /* The profile that is being written; one at a time. */
-static struct hs_dump_file dump_file = {.fd = -1};
+static struct hs_dump_file dump_file = HS_DUMP_FILE_CLOSED;
 static struct hs_gzip_writer *writer;
 
 struct comments {

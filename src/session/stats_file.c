@@ -18,7 +18,7 @@
 #include "session/session_state.h"
 #include "session/unlocked_file.h"
 
-static struct hs_dump_file stats_file = {.fd = -1};
+static struct hs_dump_file stats_file = HS_DUMP_FILE_CLOSED;
 
 static struct hs_stats_heap heaps[HS_HEAP_LIMIT];
 

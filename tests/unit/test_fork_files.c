@@ -101,6 +101,43 @@ static void fork_at(long call, int first, const char *setting)
 	fork_when_held(hold_later);
 }
 
+static atomic_int looks;
+
+static long count_looks(long number)
+{
+	atomic_fetch_add(&looks, number == SYS_newfstatat);
+	return 0;
+}
+
+/* The child looks at no descriptor then: a seccomp filter may not let it. */
+static void nothing_is_open(const char *setting)
+{
+	int status = 0;
+	pid_t child;
+
+	start(setting);
+	atomic_store(&hs_sys_fault, count_looks);
+	child = fork();
+	if (child == 0)
+		_exit(atomic_load(&looks));
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	hs_session_finish();
+}
+
+static void no_profile_is_open(void)
+{
+	nothing_is_open(NULL);
+}
+
+static void no_stream_is_open(void)
+{
+	char setting[128];
+
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_STREAM=%s/%%p.stream", scratch);
+	nothing_is_open(setting);
+}
+
 /* The temporary file of another process with this id is in the way. */
 static void profile_is_opened(void)
 {
@@ -142,6 +179,8 @@ static void stream_is_opened(void)
 }
 
 static const struct held_case cases[] = {
+	{"no_profile_is_open", no_profile_is_open},
+	{"no_stream_is_open", no_stream_is_open},
 	{"profile_is_opened", profile_is_opened},
 	{"profile_has_been_opened", profile_has_been_opened},
 	{"profile_gets_its_name", profile_gets_its_name},
