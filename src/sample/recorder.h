@@ -130,9 +130,9 @@ void hs_record_settle(void);
 void hs_record_stop_thread(void);
 
 /*
- * In a forked child, on the thread that forked: notes its new tid.  False if the fork happened in a
- * handler that has interrupted the slow path, which will go on with a reservation under the old
- * tid: then nobody must read the ring.
+ * In a forked child, on the thread that forked: notes its new tid, and begins other random numbers
+ * than its parent's.  False if the fork happened in a handler that has interrupted the slow path,
+ * which will go on with a reservation under the old tid: then nobody must read the ring.
  */
 bool hs_record_after_fork(void);
 
