@@ -35,7 +35,7 @@ const char *hs_dump_error_text(int error)
 	case -EEXIST:
 		return "it exists and is not a file";
 	case -ESTALE:
-		return "its directory was replaced meanwhile";
+		return "its directory was replaced or removed meanwhile";
 	case -EMFILE:
 	case -ENFILE:
 		return "too many open files";

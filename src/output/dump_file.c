@@ -356,18 +356,17 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *na
 
 /*
  * Renames the file if it is complete, and removes it if not.  Touches nothing in another directory
- * that has come to the path.  If the program has left no free descriptor for the directory, whole
- * paths are used: a directory could be replaced between check and change, but no profile is lost.
+ * that has come to the path.  If the directory could not be opened, for example because no
+ * descriptor is free, whole paths are used: it could be replaced between check and change, but no
+ * profile is lost.
  */
 static int rename_or_remove(const struct hs_dump_file *file, bool is_complete)
 {
-	bool by_path = file->other == -EMFILE || file->other == -ENFILE;
+	bool by_path = file->other < 0;
 	int directory = by_path ? AT_FDCWD : file->other;
 	const char *temporary = by_path ? file->temporary : hs_path_last(file->temporary);
 	const char *path = by_path ? file->path : hs_path_last(file->path);
 
-	if (directory < 0 && !by_path)
-		return directory;
 	if (!is_in(file, directory, temporary))
 		return -ESTALE;
 	return is_complete ? hs_sys_rename(directory, temporary, path)
