@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Runs the model checker's scenarios in full, and on copies of the library's files with a mistake
-# each (bugs.txt), of which it must find all.  `make check-model` calls it, in the build directory.
+# Runs all scenarios of the model checker in full.  Then seeds one mistake at a time (bugs.txt) into
+# a copy of a file of the library: the checker must find each.  `make check-model` calls this, in
+# the build directory.
 #
 # HS_RESULTS=DIR: leave the figures in DIR/model.
 set -u
@@ -30,7 +31,7 @@ for name in $(tests/model/test_model list); do
 	cat "$work/$name.log" >>"$log"
 done
 
-# seed NAME SCENARIO FILE EXPRESSION: a copy of the tree's file with the mistake is found.
+# seed NAME SCENARIO FILE EXPRESSION: the scenario must find the mistake in a copy of the file.
 seed() {
 	rm -rf "$work/src"
 	mkdir -p "$work/src/$(dirname "$3")"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* See coroutine.h. */
-#undef _FORTIFY_SOURCE /* its longjmp() takes another stack for a mistake */
+#undef _FORTIFY_SOURCE /* its longjmp() refuses to jump to another stack */
 #include "coroutine.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define STACK_BYTES ((size_t)256 << 10)
 
-/* The one that is being created. */
+/* The one that is being created, for body(). */
 static struct coroutine *created;
 
 static void body(void)
@@ -21,7 +21,7 @@ static void body(void)
 		if (_setjmp(self->start) == 0)
 			_longjmp(self->caller, 1);
 		self->run();
-		/* Ended: not resumed again, but restarted. */
+		/* It has ended: coroutine_restart() must come before the next resume. */
 		_longjmp(self->caller, 1);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Coroutines that can be started again from wherever they are. */
+/* Coroutines that can be restarted at any point. */
 #ifndef HS_TESTS_MODEL_COROUTINE_H
 #define HS_TESTS_MODEL_COROUTINE_H
 
@@ -14,16 +14,16 @@ struct coroutine {
 	ucontext_t context;
 };
 
-/* Makes one with a stack of its own, which stays. */
+/* Creates one with a stack of its own, which is never freed. */
 void coroutine_create(struct coroutine *coroutine, void (*run)(void));
 
-/* What it is in the middle of is forgotten: the next resume calls run. */
+/* Abandons what it is doing: the next resume calls run from its beginning. */
 void coroutine_restart(struct coroutine *coroutine);
 
-/* Run it until its next suspension, or its end. */
+/* Runs it until it suspends itself or ends. */
 void coroutine_resume(struct coroutine *coroutine);
 
-/* The coroutine that runs: back to who resumed it. */
+/* Called by a coroutine about itself: returns to the caller of its coroutine_resume(). */
 void coroutine_suspend(struct coroutine *coroutine);
 
 #endif

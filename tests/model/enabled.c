@@ -8,7 +8,7 @@ bool machine_is_buffered(const struct next *next)
 	       next->order != __ATOMIC_SEQ_CST;
 }
 
-/* Locked instructions and system calls let the store buffer empty first. */
+/* Locked instructions and system calls wait until the store buffer is empty. */
 static bool needs_empty_buffer(const struct next *next)
 {
 	return next->op != MODEL_LOAD && next->op != MODEL_AWAIT && next->op != MODEL_RESUME &&
@@ -55,7 +55,7 @@ uint32_t machine_enabled(void)
 			enabled |= 1u << (PROCESS_BUFFER + t);
 		if (is_timed(thread) && thread->early_timeouts > 0)
 			enabled |= 1u << (PROCESS_TIMER + t);
-		/* After its end too: each run has the step, to be tried before any other. */
+		/* Even after its end: so every run has this step, to be tried before any other. */
 		if ((thread->definition->flags & MODEL_MAY_DIE) && thread->life != DEAD)
 			enabled |= 1u << (PROCESS_DEATH + t);
 	}

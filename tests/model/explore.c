@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* See explore.h; the names are those of the paper that model.h tells of. */
+/* See explore.h.  The terms are those of the paper that model.h names. */
 #include "explore.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "machine.h"
 
-/* A run that is longer does not end. */
+/* A longer run counts as one that does not end. */
 #define STEPS_MOST 3000
 
 #define BIT(process) (1u << (process))
@@ -17,30 +17,30 @@
 #define ALL_TIMERS (ALL_THREADS << PROCESS_TIMER)
 #define ALL_DEATHS (ALL_THREADS << PROCESS_DEATH)
 
-/* A state on the way, and the step that is taken from it.  Sets of processes are bits. */
+/* A state of the run, and the step taken from it.  Sets of processes are bit masks. */
 struct node {
 	unsigned process;
 	uint32_t enabled;
-	uint32_t backtrack; /* to be tried from here */
-	uint32_t done;      /* tried before */
-	uint32_t sleep;     /* what begins with these was tried from an earlier state */
-	bool is_late;       /* nothing but time could go on */
-	int preemptions;    /* up to here */
-	unsigned thread;    /* that ran last; MODEL_THREADS: none */
+	uint32_t backtrack; /* those to be tried from here */
+	uint32_t done;      /* those tried from here before */
+	uint32_t sleep;     /* not to be tried: earlier states have tried what begins with these */
+	bool is_late;       /* no process could go on: only timers are enabled */
+	int preemptions;    /* in the run up to here */
+	unsigned thread;    /* the one that ran last; MODEL_THREADS: none */
 	struct footprint footprint;
 	struct clock clock;
 };
 
 struct explorer {
 	int bound;
-	unsigned length; /* of the run */
-	unsigned fixed;  /* its first steps, as in the run before but for the last of them */
+	unsigned length; /* steps of the run */
+	unsigned fixed;  /* so many are given: those of the last run, but another last one */
 	struct clock last[PROCESSES]; /* of each process's last step */
 	struct exploration counts;
 	struct node nodes[STEPS_MOST];
 };
 
-/* Not among the variables: machine_restart() brings those back. */
+/* In memory of its own: machine_restart() restores all variables. */
 static struct explorer *explorer;
 
 static unsigned first_of(uint32_t set)
@@ -48,7 +48,10 @@ static unsigned first_of(uint32_t set)
 	return (unsigned)__builtin_ctz(set);
 }
 
-/* A thread's loads find its own stores, in the buffer or in memory: it and its buffer commute. */
+/*
+ * Whether the order of two steps matters.  It does not between a thread and its own buffer: the
+ * thread's loads find its stores in the buffer or in memory.
+ */
 static bool depends(unsigned p, const struct footprint *a, unsigned q, const struct footprint *b)
 {
 	bool is_own_buffer =
@@ -63,8 +66,8 @@ static bool happens_before(unsigned step, const struct clock *clock)
 }
 
 /*
- * The processes that can go first, from the state before step on, of the steps up to `end`
- * that do not come after it by necessity, end included.
+ * Of the steps after `step` that need not come after it, up to and including `end`: the processes
+ * whose step may be the first of them.
  */
 static uint32_t initials(unsigned step, unsigned end)
 {
@@ -87,7 +90,7 @@ static uint32_t initials(unsigned step, unsigned end)
 	return found;
 }
 
-/* The step at end could be before this one: see to it that such an order is tried. */
+/* The step at `end` could come before `step`: arranges that such an order is tried. */
 static void reverse(unsigned step, unsigned end)
 {
 	struct node *node = &explorer->nodes[step];
@@ -95,7 +98,7 @@ static void reverse(unsigned step, unsigned end)
 
 	if ((set & (node->backtrack | node->done | node->sleep)) != 0)
 		return;
-	/* Where none can go on, the step here is what lets the other come. */
+	/* If none is enabled, the other needs this step to come first. */
 	set &= node->enabled;
 	if (set != 0)
 		node->backtrack |= set & BIT(explorer->nodes[end].process)
@@ -103,7 +106,7 @@ static void reverse(unsigned step, unsigned end)
 					   : BIT(first_of(set));
 }
 
-/* Everything happens before a timeout that comes when nothing else can. */
+/* For a timeout that comes when nothing else can happen: all steps so far happen before it. */
 static void clock_of_all(struct clock *clock)
 {
 	for (unsigned p = 0; p < PROCESSES; p++)
@@ -124,7 +127,7 @@ static void own_causes(const struct node *node, struct clock *clock)
 		clock_of_all(clock);
 }
 
-/* The clock of the newest step, and what it races with. */
+/* Computes the clock of the newest step, and has those that it races with reversed. */
 static void find_races(unsigned step)
 {
 	struct node *node = &explorer->nodes[step];
@@ -149,7 +152,7 @@ static void find_races(unsigned step)
 		reverse(races[--count], step);
 }
 
-/* Of what sleeps here, and was tried here, what commutes with the step sleeps on. */
+/* The next state's sleep set: those that slept or were tried here and commute with the step. */
 static uint32_t still_asleep(const struct node *node)
 {
 	uint32_t set = node->sleep | node->done, asleep = 0;
@@ -182,7 +185,7 @@ static int preemptions_of(const struct node *node, unsigned process)
 	return is_other && node->thread < MODEL_THREADS && (node->enabled & BIT(node->thread)) != 0;
 }
 
-/* What there is to try from a new state.  False: nothing. */
+/* Chooses what to try from a new state.  False: nothing. */
 static bool open_node(struct node *node)
 {
 	uint32_t tried = 0;
@@ -203,14 +206,14 @@ static bool open_node(struct node *node)
 		    node->preemptions + preemptions_of(node, p) <= explorer->bound)
 			tried |= BIT(p);
 	}
-	/* The bound is no reason to stop in the middle. */
+	/* A run that has reached the bound goes on to its end nevertheless. */
 	node->backtrack = tried != 0 ? tried : BIT(first_of(node->enabled));
 	node->process =
 		node->backtrack & BIT(node->thread) ? node->thread : first_of(node->backtrack);
 	return true;
 }
 
-/* Take the step of a state.  Fills in what the next one has from it. */
+/* Takes the step of a state, and fills in what the next state takes over from it. */
 static void take_step(unsigned step)
 {
 	struct node *node = &explorer->nodes[step], *next = node + 1;
@@ -258,7 +261,7 @@ static enum run run_once(void)
 	return RUN_ENDED;
 }
 
-/* Go back to the last state from which there is something left to try.  False: none. */
+/* Returns to the last state from which there is something left to try.  False: none. */
 static bool go_back(void)
 {
 	for (unsigned i = explorer->length; i-- > 0;) {

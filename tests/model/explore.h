@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The search through a scenario's orders.  See model.h. */
+/* The search through the orders of a scenario's steps.  See model.h. */
 #ifndef HS_TESTS_MODEL_EXPLORE_H
 #define HS_TESTS_MODEL_EXPLORE_H
 
 #include "model.h"
 
 struct exploration {
-	uint64_t runs;    /* to their end, no two with the same order of accesses that conflict */
-	uint64_t cut;     /* given up on the way: such a one was there before */
-	uint64_t steps;   /* in all */
-	unsigned longest; /* steps of a run */
+	uint64_t runs;    /* complete ones, no two with the same order of conflicting accesses */
+	uint64_t cut;     /* runs given up on the way, because they would have repeated one */
+	uint64_t steps;   /* of all runs */
+	unsigned longest; /* most steps of a run */
 };
 
 /*
- * All orders, or those with at most bound preemptions.  Returns whether there was no
- * violation; else the schedule of it is printed.
+ * Runs all orders (MODEL_COMPLETE), or those with at most bound preemptions.  Returns whether there
+ * was no violation; if there was, prints its schedule.
  */
 bool explore(const struct model_scenario *scenario, int bound, struct exploration *done);
 
-/* One schedule, as explore() prints it; each step is printed.  Returns whether all was well. */
+/* Runs a schedule that explore() has printed, and prints its steps.  True if no violation. */
 bool explore_replay(const struct model_scenario *scenario, int bound, const char *schedule);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a step reads and writes, what happens before it, and how it is shown.  See machine.h. */
+/* What a step reads and writes, what happens before it, and how it is printed.  See machine.h. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static void add(struct footprint *footprint, uintptr_t address, bool writes)
 	footprint->filter |= (uint64_t)1 << (address * 0x9e3779b97f4a7c15u >> 58);
 }
 
-/* Stand for what is no memory. */
+/* Addresses that stand for things that are not memory: a futex's queue, a thread's life. */
 
 static uintptr_t queue_of(uintptr_t word)
 {

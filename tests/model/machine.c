@@ -59,7 +59,7 @@ const char *machine_violation(void)
 	return machine->violation[0] != '\0' ? machine->violation : NULL;
 }
 
-/* Let a thread go on to its next access. */
+/* Runs a thread up to its next access. */
 static void resume(struct thread *thread)
 {
 	machine->running = thread;
@@ -120,7 +120,7 @@ void machine_finish(void)
 	machine->finishing = false;
 }
 
-/* What the scenarios and the library's code call. */
+/* Called by the scenarios and the library's code. */
 
 static bool is_ignored(uintptr_t address)
 {
@@ -219,7 +219,7 @@ uint32_t model_tid(void)
 					: (uint32_t)(machine->running - machine->threads) + 1;
 }
 
-/* Steps. */
+/* The steps. */
 
 static void forget_wait(struct thread *thread)
 {
@@ -251,7 +251,7 @@ static unsigned count_waiters(uintptr_t word)
 	return count;
 }
 
-/* Returns how many were woken: those first that have waited longest. */
+/* Wakes those that have waited longest first.  Returns how many. */
 static uint64_t wake(const struct next *next, const struct clock *clock)
 {
 	uint64_t woken = 0;
@@ -271,7 +271,7 @@ static uint64_t wake(const struct next *next, const struct clock *clock)
 	return woken;
 }
 
-/* An access has been made: its result, and the thread goes on. */
+/* After an access: hands its result to the thread, which goes on. */
 static void complete(struct thread *thread, uint64_t result)
 {
 	thread->result = result;

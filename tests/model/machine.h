@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The machine that scenarios run on: threads, their store buffers, futexes, deaths and timeouts,
- * as processes that take steps.  What the explorer needs to know of a step is its footprint.
+ * The machine that scenarios run on.  Each thread, its store buffer, its timer (which ends futex
+ * waits) and its death are processes that take steps.  The explorer knows a step by its footprint.
  */
 #ifndef HS_TESTS_MODEL_MACHINE_H
 #define HS_TESTS_MODEL_MACHINE_H
 
 #include "model.h"
 
-/* Of thread t: itself at t, the others at their first + t. */
+/* Numbers of processes: thread t itself is t, its others are these + t. */
 enum {
 	PROCESS_BUFFER = MODEL_THREADS,    /* flushes the oldest store */
 	PROCESS_TIMER = 2 * MODEL_THREADS, /* ends a futex wait */
@@ -16,52 +16,52 @@ enum {
 	PROCESSES = 4 * MODEL_THREADS
 };
 
-/* For each process the last step, counted from 1, that happens before; 0: none. */
+/* A vector clock: for each process its last step that happens before; 0: none, the first is 1. */
 struct clock {
 	uint16_t steps[PROCESSES];
 };
 
 #define FOOTPRINT_MOST 4
 
-/* What a step reads and writes: addresses, or what stands for a futex's queue or a life. */
+/* The addresses that a step reads and writes; others stand for a futex's queue, a thread's life. */
 struct footprint {
-	uint64_t filter; /* a bit for each address */
+	uint64_t filter; /* a bit for each address, by its hash */
 	uintptr_t address[FOOTPRINT_MOST];
 	bool writes[FOOTPRINT_MOST];
 	unsigned count;
 };
 
-/* Enter a scenario: threads are made, setup has been run, memory is kept.  buffered: see model.h */
+/* Prepares a scenario: runs its setup and keeps the memory.  buffered: stores are, see model.h. */
 void machine_load(const struct model_scenario *scenario, bool buffered);
 
-/* Memory and threads as at the start; each thread up to its first access. */
+/* Restores memory and threads as at the start, and runs each thread up to its first access. */
 void machine_restart(void);
 
 /* The processes that can take a step now. */
 uint32_t machine_enabled(void);
 
-/* The timers that are next to end waits when machine_enabled() is nothing: then time passes. */
+/* When machine_enabled() is empty, time passes: the timers of the waits that end next. */
 uint32_t machine_timers(void);
 
 /*
- * The step that a process would take next.  exactly: as it would be now; otherwise as it
- * may be whatever other processes do before.
+ * The footprint of a process's next step.  exactly: of the step taken now; otherwise all that it
+ * may be, whatever other processes do before.
  */
 void machine_footprint(unsigned process, bool exactly, struct footprint *footprint);
 bool machine_conflict(const struct footprint *a, const struct footprint *b);
 
-/* Whether the next step of a thread waits for its buffer to be empty; whether it has not ended. */
+/* Whether a thread's next step needs its store buffer empty; whether it is still alive. */
 bool machine_is_drained(unsigned thread);
 bool machine_is_running(unsigned thread);
 
-/* What happens before the next step of a process but is no earlier step of its own. */
+/* What happens before a process's next step, apart from its own earlier steps. */
 void machine_causes(unsigned process, struct clock *clock);
 void machine_join(struct clock *clock, const struct clock *other);
 
-/* Take the step.  clock: its own.  Threads go on to their next access. */
+/* Takes a process's next step.  clock: the step's.  A thread then runs on to its next access. */
 void machine_step(unsigned process, const struct clock *clock);
 
-/* No process can go on: checks what must be so. */
+/* For the end of a run, when no process can go on: looks for threads that hang, calls finish. */
 void machine_finish(void);
 
 /* What went wrong, or NULL. */
@@ -70,10 +70,10 @@ const char *machine_violation(void);
 /* "2", "b2", "t2", "d2": thread 2, its buffer, its timer, its death. */
 void machine_process_name(unsigned process, char name[4]);
 
-/* The step that a process would take next, in words. */
+/* A process's next step, in words. */
 void machine_describe(unsigned process, char *line, size_t bytes);
 
-/* The explorer itself cannot go on. */
+/* Ends the program with an error: the model checker itself cannot go on. */
 void machine_give_up(const char *why) __attribute__((noreturn));
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of the machine: what an access does, store buffers, and the state at the start. */
+/* The machine's memory: what an access does, store buffers, and how memory is restored. */
 #ifndef HS_TESTS_MODEL_MACHINE_MEMORY_H
 #define HS_TESTS_MODEL_MACHINE_MEMORY_H
 
@@ -19,12 +19,12 @@ struct next {
 
 uint64_t memory_load(uintptr_t address, size_t bytes);
 
-/* Do it now; returns what was there before. */
+/* Makes an access in memory; returns the value before it. */
 uint64_t memory_do(const struct next *next);
 
 #define BUFFER_MOST 32
 
-/* Stores that other threads do not see yet, the oldest first. */
+/* A thread's stores that others do not see yet, the oldest first. */
 struct buffer {
 	unsigned count;
 	struct {
@@ -38,19 +38,20 @@ struct buffer {
 void buffer_put(struct buffer *buffer, const struct next *next, const struct clock *clock);
 void buffer_flush(struct buffer *buffer);
 
-/* The newest store to an address that is still there. */
+/* The newest store to an address that is in the buffer.  False: there is none. */
 bool buffer_find(const struct buffer *buffer, uintptr_t address, uint64_t *value);
 
 /*
- * All variables of this program, and its arena: note them as they are at the program's start;
- * as they are after a setup; bring back what was noted last, or first.
+ * These save all variables of this program and its arena, and bring them back: memory_first() saves
+ * at the program's start, memory_keep() after a setup; memory_restore() brings back what was saved
+ * last, memory_forget() the first.
  */
 void memory_first(void);
 void memory_keep(void);
 void memory_restore(void);
 void memory_forget(void);
 
-/* hs_thread is that of a thread from now on; that of the one before is kept. */
+/* Makes hs_thread that of another thread; the one before it is saved where it came from. */
 void memory_use_thread_state(struct hs_thread_state *state);
 
 #define MEMORY_ARENA_BYTES ((size_t)256 << 10)

@@ -13,13 +13,13 @@ enum life { RUNS, WAITS, ENDED, DEAD };
 struct thread {
 	const struct model_thread *definition;
 	struct coroutine coroutine;
-	struct hs_thread_state state; /* hs_thread, while another thread runs */
+	struct hs_thread_state state; /* its hs_thread, while another thread runs */
 	enum life life;
 	struct next next;
 	uint64_t result;
 	struct buffer buffer;
-	struct clock causes; /* of what ended its waits */
-	unsigned turn;       /* of a wait: how many waited before it */
+	struct clock causes; /* of the steps that ended its waits */
+	unsigned turn;       /* while it waits: how many have waited longer for the same word */
 	bool is_timed;
 	uint64_t end_ns; /* of a timed wait */
 	unsigned early_timeouts;
@@ -40,7 +40,7 @@ struct machine {
 	struct coroutine finish;
 	bool finishing;
 	unsigned late_timeouts;
-	uint64_t now_ns; /* when the last late one came */
+	uint64_t now_ns; /* when the last late timeout came */
 	struct range ignored[IGNORED_MOST];
 	unsigned ignored_count;
 	char violation[256];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What scenarios have the worker and the producer do, where their own loops are not run. */
+/* Steps of the worker and the producer, for scenarios that do not run their own loops. */
 #ifndef HS_TESTS_MODEL_PROFILER_STEPS_H
 #define HS_TESTS_MODEL_PROFILER_STEPS_H
 
@@ -7,14 +7,14 @@
 #include "sample/live_set.h"
 #include "sample/ring.h"
 
-/* The worker, after what it found last. */
+/* The worker sleeps as it does after it has read an item of this state. */
 static inline void rest_at(struct hs_ring *ring, enum hs_ring_state state)
 {
 	if (state != HS_RING_COMMITTED)
 		hs_ring_reader_sleep(ring, state == HS_RING_OPEN ? 1000000 : -1);
 }
 
-/* The producer, with all frees; deliver is given their numbers. */
+/* The producer takes all frees; deliver is called with their numbers. */
 static inline void take_freed_and(void (*deliver)(uint64_t number))
 {
 	struct hs_freed_slots freed;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The live set: no free is lost, delivered twice or taken for another sample's, no entry is left
- * behind, numbers follow the hand-over of addresses.
+ * The live set: no free is lost, delivered twice or taken for another sample's; no entry is left
+ * behind; when an address is handed over, the numbers are in the order of its uses.
  */
 #include <stdatomic.h>
 
@@ -20,20 +20,20 @@
 
 #define BUCKETS 4u
 
-/* The blocks are below. */
+/* All blocks are below this address. */
 #define MAPPED_BYTES 8192u
 
-/* Blocks of the program, made up.  All are in the first two buckets of a table of BUCKETS. */
+/* Made-up blocks of the program, all in the first two buckets of a table of BUCKETS. */
 static const void *block_a, *block_b, *crowd[2 * HS_BUCKET_LANES];
 
 static _Atomic uint64_t sequence;
 static unsigned delivered[NUMBERS_MOST];  /* how often each number came */
-static _Atomic uint32_t handed, released; /* 1: from then on another thread does something */
+static _Atomic uint32_t handed, released; /* 1: another thread, which waits for it, may go on */
 static unsigned frees;                    /* of samples, by the program's threads */
 static unsigned allocations;              /* of samples */
 static uint64_t number_of_b;              /* of the second allocation of an address */
 
-/* The next block from a place on that belongs into the two buckets. */
+/* The next block after a place that belongs into these two buckets; the place moves there. */
 static const void *next_block(uintptr_t *place)
 {
 	do
@@ -59,7 +59,7 @@ static void setup(void)
 	atomic_store(&sequence, 1);
 }
 
-/* A map, whose first sheet has the blocks. */
+/* With a map, whose first sheet covers the blocks. */
 static void map_blocks(void)
 {
 	static _Atomic uint64_t region;
@@ -86,7 +86,7 @@ static void make_journal(uint64_t count)
 	};
 }
 
-/* A journal too. */
+/* With a map and a journal. */
 static void setup_journal_of(uint64_t count)
 {
 	setup_map();
@@ -103,7 +103,7 @@ static uint64_t tag_of(const void *block)
 	return hs_live_table_tag(hs_live_hash((uintptr_t)block));
 }
 
-/* A journal without a map, and two blocks of the same tag. */
+/* With a journal, without a map; the two blocks have the same tag. */
 static void setup_indexed(void)
 {
 	uintptr_t place;
@@ -116,7 +116,7 @@ static void setup_indexed(void)
 	make_journal(16);
 }
 
-/* Whether two blocks are told apart by nothing but their marks in the filter. */
+/* Whether two blocks share a byte of the filter but have different marks in it. */
 static bool differ_by_mark(const void *a, const void *b)
 {
 	uint64_t a_hash = hs_live_hash((uintptr_t)a), b_hash = hs_live_hash((uintptr_t)b);
@@ -126,7 +126,7 @@ static bool differ_by_mark(const void *a, const void *b)
 	       hs_live_filter_mark(a_hash) != hs_live_filter_mark(b_hash);
 }
 
-/* Two blocks of one byte of the filter. */
+/* The two blocks share a byte of the filter. */
 static void setup_one_byte(void)
 {
 	uintptr_t place;
@@ -152,7 +152,7 @@ static void setup_alone_journal(void)
 	be_alone();
 }
 
-/* There is one place for all numbers. */
+/* The journal has one place, for all numbers. */
 static void setup_full_journal(void)
 {
 	setup_journal_of(1);
@@ -199,13 +199,13 @@ static void hand_over(_Atomic uint32_t *word)
 	atomic_store_explicit(word, 1, memory_order_release);
 }
 
-/* A second free of a block, which a program must not do, stands for nothing. */
+/* Takes the frees in the journal.  A double free, a mistake of the program, frees nothing. */
 static void take_journaled(void)
 {
 	struct hs_journaled journaled;
 
 	for (uint64_t number = 1; number < atomic_load(&sequence); number++) {
-		/* Not what is late here: the producer stays at a number until it is there. */
+		/* If it is not there yet it comes later: the producer waits at each number. */
 		if (hs_free_journal_first(number, number + 1) == 0 ||
 		    !hs_free_journal_take(number, &journaled))
 			continue;
@@ -231,7 +231,7 @@ static void produce(void)
 	take_freed();
 }
 
-/* Nothing is live: no slot is in use, no entry is left, each number came once. */
+/* At the end nothing is live: no slot is in use, no entry is left, each number came once. */
 static void finish_empty(void)
 {
 	uint64_t index = atomic_load(&hs_live_index);
@@ -259,7 +259,7 @@ static void finish_all_freed(void)
 	finish_empty();
 }
 
-/* Both threads that free one block may have said so. */
+/* After a double free: both threads may have been told that they freed the sample. */
 static void finish_freed_twice(void)
 {
 	MODEL_CHECK(frees >= allocations);
@@ -280,7 +280,7 @@ static void free_a(void)
 	MODEL_CHECK(release(block_a) == 1);
 }
 
-/* Two threads free at once, which a program must not do: one of them finds the sample. */
+/* Two threads free a block at once, a mistake of the program: only one of them finds the sample. */
 
 static void setup_a(void)
 {
@@ -307,7 +307,7 @@ static void setup_indexed_a(void)
 	allocate(block_a);
 }
 
-/* The place is taken by another's free. */
+/* The journal's place is taken by the free of another block. */
 static void setup_full_journal_a(void)
 {
 	setup_full_journal();
@@ -321,7 +321,7 @@ static void free_a_perhaps(void)
 	release(block_a);
 }
 
-/* The address goes to another thread, which samples it again. */
+/* A block is freed, and another thread gets its address and samples it again. */
 
 static void free_a_and_release(void)
 {
@@ -337,7 +337,7 @@ static void allocate_again(void)
 	MODEL_CHECK(release(block_a) == 1);
 }
 
-/* Two threads take and insert at the same time, and give back. */
+/* Two threads allocate and free at the same time. */
 
 static void allocate_and_free_a(void)
 {
@@ -357,7 +357,7 @@ static void allocate_and_free_b(void)
 	MODEL_CHECK(release(block_b) == 1);
 }
 
-/* realloc moves the block: the old address is another thread's before the call returns. */
+/* realloc moves the block: another thread has the old address before the call returns. */
 
 static void move_a(void)
 {
@@ -369,7 +369,7 @@ static void move_a(void)
 	frees++;
 }
 
-/* What is there then is not sampled: its free is nobody's. */
+/* The other thread's block at the address is not sampled: its free must find no sample. */
 
 static void free_unsampled(void)
 {
@@ -377,7 +377,7 @@ static void free_unsampled(void)
 	MODEL_CHECK(release(block_a) == 0);
 }
 
-/* realloc fails: the sample lives on, and its number stands for nothing. */
+/* realloc fails: the sample lives on, and the number that the call took means nothing. */
 
 static void fail_to_move_a(void)
 {
@@ -388,7 +388,7 @@ static void fail_to_move_a(void)
 	hand_over(&handed);
 }
 
-/* The index grows meanwhile. */
+/* The index grows while threads allocate and free. */
 
 static void setup_to_grow(void)
 {
@@ -449,7 +449,7 @@ static void finish_grown_empty(void)
 	finish_all_freed();
 }
 
-/* The producer gives up a sample while the only thread has others in the same bucket. */
+/* The producer gives up a sample while the program's only thread uses the same bucket. */
 
 static void setup_alone_given_up(void)
 {
@@ -464,7 +464,7 @@ static void give_up_b(void)
 	hs_live_set_give_back();
 }
 
-/* The lane of what was given up may stay taken, or its key counted. */
+/* The lane of the sample that was given up may stay in use, or its key stay counted. */
 static void finish_given_up(void)
 {
 	take_freed();
@@ -472,7 +472,7 @@ static void finish_given_up(void)
 	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
 }
 
-/* Both buckets are full; one entry goes, one comes. */
+/* Both buckets are full; one entry is removed while one is added. */
 
 static void setup_full(void)
 {
@@ -506,7 +506,7 @@ static void setup_indexed_full(void)
 	make_journal(64);
 }
 
-/* There are no slots but one. */
+/* There is one slot. */
 
 static void setup_one_slot(void)
 {
@@ -520,7 +520,7 @@ static void allocate_b_perhaps(void)
 		MODEL_CHECK(release(block_b) == 1);
 }
 
-/* Who frees is killed, at any step, or slow, while the producer looks for what is stuck. */
+/* A thread is killed at any step of a free, or slow, while the producer looks for stuck frees. */
 
 static void sweep(void)
 {
@@ -528,7 +528,7 @@ static void sweep(void)
 	take_freed();
 }
 
-static bool is_free_done; /* its thread was not killed before */
+static bool is_free_done; /* its thread was not killed before the end of the free */
 
 static void free_a_once(void)
 {
@@ -537,8 +537,8 @@ static void free_a_once(void)
 }
 
 /*
- * A thread that dies between marking a slot as listed and putting it on the list takes it along.
- * Known, see ARCHITECTURE: who lists it in the thread's place might do so while it only sleeps.
+ * A slot is lost when a thread dies between marking it as listed and putting it on the list.  This
+ * is known, see ARCHITECTURE: nobody can list it for the thread, which may only be asleep.
  */
 static unsigned slots_taken_along(void)
 {
@@ -557,7 +557,7 @@ static void finish_swept(void)
 {
 	hs_live_set_sweep_freed(UINT64_MAX, &sequence);
 	take_freed();
-	/* What is not freed by now never was. */
+	/* If it is not freed by now it never was: the thread had been killed before. */
 	release(block_a);
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() == slots_taken_along());
@@ -567,7 +567,7 @@ static void finish_swept(void)
 	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
 }
 
-/* What is not freed by now is in use for good: its memory is. */
+/* A sample that is not freed by now stays in use for good, as its block does. */
 static void finish_swept_or_in_use(void)
 {
 	sweep();
@@ -579,7 +579,7 @@ static void finish_swept_or_in_use(void)
 	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
 }
 
-/* The slot of a swept sample is in use again when its thread goes on. */
+/* The slot of a swept sample is used again before the slow thread goes on with its free. */
 
 static void sweep_and_allocate(void)
 {
@@ -589,7 +589,7 @@ static void sweep_and_allocate(void)
 	take_freed();
 }
 
-/* The sweep comes while the free is under way, and its address is another thread's then. */
+/* The sweep comes during the free, and then another thread gets the address. */
 
 static void free_a_once_and_release(void)
 {

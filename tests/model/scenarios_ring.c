@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The ring: no record is lost, seen twice, torn or out of order, and the reader does not sleep
+ * The ring: no record is lost, read twice, torn or out of order, and the reader does not sleep
  * while there is something to read.
  */
 
@@ -16,7 +16,7 @@
 static struct hs_ring ring;
 static _Alignas(64) unsigned char memory[1024];
 
-/* Of a record, by its number.  Of the writer's: by one thread; of the reader's, by another. */
+/* By a record's number.  The first two are written by its writer only, the others by the reader. */
 static bool is_committed[RECORDS_MOST], is_refused[RECORDS_MOST];
 static unsigned seen[RECORDS_MOST], seen_count;
 static uint32_t ticket_of[RECORDS_MOST], last_ticket;
@@ -68,7 +68,7 @@ static bool put(unsigned number, size_t bytes)
 	return put_kind(number, bytes, HS_RING_ORDINARY);
 }
 
-/* What the reader has got. */
+/* Checks what the reader has got. */
 static void look_at(const struct hs_ring_item *item)
 {
 	const _Atomic uint64_t *words = item->data;
@@ -85,7 +85,7 @@ static void look_at(const struct hs_ring_item *item)
 	seen_count++;
 }
 
-/* Whether it was done with a record; or what there is else. */
+/* HS_RING_COMMITTED: a record was read or skipped; otherwise why not. */
 static enum hs_ring_state read_one(void)
 {
 	struct hs_ring_item item;
@@ -116,14 +116,14 @@ static void finish_late(void)
 	MODEL_CHECK(ring.tail == *ring.head && ring.tail == ring.next);
 }
 
-/* Without deaths and naps nothing waits until its time is over. */
+/* Without deaths and naps no wait may time out. */
 static void finish(void)
 {
 	MODEL_CHECK(model_late_timeouts() == 0);
 	finish_late();
 }
 
-/* A reader that comes now and then; the rest is read at the end. */
+/* A reader that looks three times and does not sleep; the rest is read at the end. */
 
 static void read_at_times(void)
 {
@@ -137,7 +137,7 @@ static void read_rest(void)
 		;
 }
 
-/* Two writers, from an empty ring. */
+/* Two writers, the ring is empty at first. */
 
 static void put_0(void)
 {
@@ -156,7 +156,7 @@ static void put_0_and_2(void)
 }
 
 /*
- * The end of the data is near, and one record before it is not read: what is written goes on at the
+ * The end of the data is near, and one record before it is not read yet: writers go on at the
  * beginning of the data.
  */
 static void setup_near_end(void)
@@ -168,9 +168,9 @@ static void setup_near_end(void)
 }
 
 /*
- * The ring is begun anew when the one record in it has been read, and the next is begun at the same
- * time: in the old place or in the new one.  Then as many as there are descriptors, which would
- * take more than there is.
+ * When the only record has been read the ring starts again from its beginning.  At the same time
+ * the next record is begun, in the old place or in the new one, and then as many as there are
+ * descriptors; together they need more room than there is.
  */
 
 static void setup_one_record(void)
@@ -194,7 +194,7 @@ static void put_over_the_end(void)
 	put_kind(3, 224, HS_RING_KEPT);
 }
 
-/* The same with the end of the lap nearer than the tail to it: writers may get past that. */
+/* The same, but with less room to the end of the lap than from there to the tail. */
 
 static void setup_two_records(void)
 {
@@ -239,7 +239,7 @@ static void finish_two(void)
 	finish_both();
 }
 
-/* Full: two of three fit, unless the reader has come to one. */
+/* The ring gets full: only two of three records fit, unless the reader has read one. */
 
 static void setup_full(void)
 {
@@ -262,12 +262,12 @@ static void finish_full(void)
 {
 	read_rest();
 	MODEL_CHECK(is_committed[0] || is_committed[1]);
-	/* The kept part has room for one that is small. */
+	/* The part that is kept has room for a small one. */
 	MODEL_CHECK(is_committed[1] || is_committed[2]);
 	finish();
 }
 
-/* A writer waits for room: it does not wait when there is some. */
+/* A writer waits for room, and must not go on waiting when there is some. */
 
 static void put_when_there_is_room(void)
 {
@@ -293,7 +293,7 @@ static void finish_room(void)
 	finish();
 }
 
-/* A writer dies at any step: the reader gets what the other writes. */
+/* A writer dies at any step: the reader still gets what the other writes. */
 
 static void read_and_close_dead(void)
 {
@@ -306,7 +306,7 @@ static void read_and_close_dead(void)
 	}
 }
 
-/* As who waits for the reader does: tells it, whoever has died while telling it. */
+/* As a thread that waits for the reader: it wakes it, even if others have died while doing so. */
 static void put_1_and_wake(void)
 {
 	put(1, 112);
@@ -318,13 +318,12 @@ static void finish_dead(void)
 	struct hs_ring_item item;
 
 	MODEL_CHECK(is_committed[1] && seen[1] == 1 && seen[0] <= 1);
-	/* Nobody says that a thread has died: what it left may be there until somebody else comes.
-	 */
+	/* Nothing reports a death: what the thread left may stay until the reader is woken next. */
 	hs_ring_read(&ring, &item);
 	MODEL_CHECK(item.state == HS_RING_EMPTY || item.tid == 1);
 }
 
-/* A writer that is slow by a lap of the descriptors, which come round after four. */
+/* A writer is slow while the others go once round the descriptors, of which there are four. */
 
 static void put_many(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole sample path: a thread is stopped at any step of it for good, by a jump out of a signal
- * handler or by its death.  What it had begun is closed, and holds up nothing.
+ * The whole sample path: at any step of it a thread leaves it for good, by a jump out of a signal
+ * handler or by its death.  What it had begun is closed, and blocks nothing.
  */
 #include <stdatomic.h>
 
@@ -24,7 +24,7 @@
 static _Alignas(64) unsigned char memory[2 * RING_BYTES];
 static struct hs_ring ring;
 static unsigned delivered[NUMBERS_MOST];
-static unsigned cookies; /* samples that the ring has told of, abandoned ones too */
+static unsigned cookies; /* records with a cookie that were read, abandoned ones too */
 static bool is_b_there, is_b_freed, is_b_read;
 
 #define BLOCK_A ((const void *)4096)
@@ -73,10 +73,10 @@ static void allocate_b(void)
 	hs_record_free(BLOCK_A);
 	hs_record_free(BLOCK_B);
 	is_b_freed = true;
-	hs_ring_wake_reader(&ring); /* as who waits for it */
+	hs_ring_wake_reader(&ring); /* as a thread that waits for the reader */
 }
 
-/* The same thread, further up its stack. */
+/* The thread goes on after its jump, further up its stack. */
 static void jump_out(void)
 {
 	model_take_over(0);
@@ -130,7 +130,7 @@ static void read_for_ever(bool closes_dead)
 	}
 }
 
-/* Who has jumped is not dead. */
+/* A thread that has jumped is not dead: nothing to close for the reader. */
 static void read_only(void)
 {
 	read_for_ever(false);
@@ -151,17 +151,16 @@ static void finish(void)
 	unsigned missing = 0;
 
 	MODEL_CHECK(is_b_there && is_b_freed && is_b_read);
-	/* Nobody says that a thread has died: what it left may be there until somebody else comes.
-	 */
+	/* Nothing reports a death: what the thread left may stay until the reader is woken next. */
 	while (read_one() != HS_RING_EMPTY)
 		hs_ring_close_dead(&ring);
-	hs_record_free(BLOCK_A); /* should it have come after */
+	hs_record_free(BLOCK_A); /* if it was recorded only after allocate_b() had freed it */
 	take_freed();
 	for (uint64_t number = 1; number < hs_sequence.next; number++)
 		missing += delivered[number] == 0;
-	/* Stopped between taking a number and noting it: a gap, which the producer declares. */
+	/* If it stopped between taking a number and noting it, the producer declares a gap. */
 	MODEL_CHECK(missing <= 1);
-	/* Stopped between taking a slot and telling the ring of it: that slot is lost. */
+	/* If it stopped between taking a slot and noting it in the ring, that slot is lost. */
 	MODEL_CHECK(hs_live_set_used() <= 2 - cookies);
 	MODEL_CHECK(live_free(BLOCK_A, &hs_sequence.next) == 0);
 	MODEL_CHECK(live_free(BLOCK_B, &hs_sequence.next) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The worker's and the producer's own loops: what is sampled gets through ring and queue without
- * anybody having to look for it, and what was sampled before the process ends is in its profile.
- * The producer's books are a list here.
+ * The worker's and the producer's own loops: samples get through ring and queue without anybody
+ * having to ask for them, and those from before the end of the process are in its profile.  The
+ * producer's books are a list here.
  */
 #include <stdatomic.h>
 
@@ -26,8 +26,8 @@ static bool is_before_end[RECORDS_MOST]; /* committed when the process began to 
 static unsigned taken[RECORDS_MOST];     /* by the producer */
 static unsigned profiles;
 
-static bool is_batch_new;  /* nothing has been read for it */
-static uint32_t batch_end; /* records with lower tickets were in the queue when that was done */
+static bool is_batch_new;  /* no record of it has been taken yet */
+static uint32_t batch_end; /* records with lower tickets were in the queue at its first one */
 
 static void setup_queue(size_t queue_bytes)
 {
@@ -127,7 +127,7 @@ static void run_producer_to_its_end(void)
 	atomic_fetch_add(&ended, 1);
 }
 
-/* A profile is asked for, and then that the threads end: as thread_stop.c does it. */
+/* Requests a profile and then the end of the threads, as thread_stop.c does. */
 static void stop_at_a_profile(void)
 {
 	struct hs_session *session = &hs_session;
@@ -148,7 +148,7 @@ static void stop_at_a_profile(void)
 	}
 }
 
-/* What was requested before is done. */
+/* The profile, which was requested first, has been written. */
 static void finish_stopped(void)
 {
 	MODEL_CHECK(ended == 2 && profiles == 1);
@@ -160,16 +160,19 @@ static void finish(void)
 		MODEL_CHECK(taken[number] == is_committed[number]);
 }
 
-/* What the loops call, and is not under the model. */
+/* What the loops call but the model does not cover. */
 
-/* What compilers say is read for a batch's first record, and is to be newer than all of them. */
+/*
+ * At a batch's first record the producer reads what JIT compilers have published, which must be
+ * newer than all records of the batch: so none may be taken that was not in the queue then.
+ */
 void hs_producer_begin_batch(struct hs_producer *producer)
 {
 	(void)producer;
 	is_batch_new = true;
 }
 
-/* Ahead is what has come, and is not taken yet. */
+/* A record that is expected must have come and must not be taken yet. */
 void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	(void)producer;

@@ -7,7 +7,7 @@
 
 static struct hs_event event;
 static struct hs_lock lock;
-static _Atomic uint32_t things; /* that were done before an event was signalled */
+static _Atomic uint32_t things; /* done, each before a signal of the event */
 static _Atomic uint32_t holders;
 static unsigned held;
 
@@ -21,7 +21,7 @@ static void finish(void)
 	MODEL_CHECK(model_late_timeouts() == 0);
 }
 
-/* Who sleeps sees what was done before a signal, however many there are. */
+/* A sleeper sees what was done before each signal, however many come. */
 
 static void signal_event(void)
 {
@@ -35,7 +35,7 @@ static void wait_for_both(void)
 		hs_event_wait(&event, -1);
 }
 
-/* Who signals may be killed at it: the next signal wakes the sleeper all the same. */
+/* A thread may be killed while it signals: the next signal still wakes the sleeper. */
 
 static void signal_and_die(void)
 {
@@ -48,7 +48,7 @@ static void wait_for_one(void)
 		hs_event_wait(&event, -1);
 }
 
-/* A lock: acquired and released, offered to who waits, given up. */
+/* A lock is acquired and released, offered to a waiter, or not waited for any longer. */
 
 static void hold(void)
 {
@@ -90,7 +90,7 @@ static void finish_locked(void)
 
 static void finish_handed_over(void)
 {
-	/* The wait of who offers the lock has an end: so it may be one that was never woken. */
+	/* A thread that offers the lock waits for a limited time: its wait may have timed out. */
 	MODEL_CHECK(held == 3);
 	MODEL_CHECK(lock.state == HS_LOCK_FREE || lock.state == HS_LOCK_OFFERED);
 }

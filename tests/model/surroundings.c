@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the library's code calls and is not part of what is checked: memory, system calls,
- * clocks, stacks.
+ * Stands for what the checked code calls but is not checked itself: memory, system calls, clocks,
+ * stacks.
  */
 #include <errno.h>
 #include <string.h>

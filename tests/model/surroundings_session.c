@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the worker's and the producer's loops call besides: nothing of it is asked for in the
- * scenarios.  What only the start of a session calls is left out by the linker.
+ * Stands for what else the worker's and the producer's loops call: the scenarios need nothing of
+ * it.  What only the start of a session calls is left out by the linker.
  */
 #include "base/log.h"
 #include "base/sys.h"
@@ -50,7 +50,7 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 	return 0;
 }
 
-/* Nothing of it is in the ring's or the books' way. */
+/* libc's view of the threads (session/libc_threads.h) has no effect on the ring and the books. */
 void hs_libc_worker_has_loaded(void)
 {
 }
@@ -69,7 +69,7 @@ void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
 	(void)unwinder;
 }
 
-/* The producer's books are those of scenarios_session.c. */
+/* The producer's books; hs_producer_take() and what belongs to it is in scenarios_session.c. */
 
 bool hs_producer_knows_generated_code(const struct hs_producer *producer)
 {
@@ -119,9 +119,9 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 	return 0;
 }
 
-/* The threads are there when a scenario begins, and no call is refused. */
+/* The profiler's threads run when a scenario begins, and no system call is refused. */
 
-/* The program's threads are all there. */
+/* The program's threads have not ended. */
 void hs_left_alone_wait(struct hs_event *event, int64_t timeout_ns)
 {
 	hs_event_wait(event, timeout_ns);

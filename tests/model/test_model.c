@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs the scenarios: without arguments small ones (for `make check`).
+ * Runs the scenarios; without arguments as small ones (for `make check`).
  *
  * usage: test_model [full | quick] [SCENARIO...]
  *        test_model replay SCENARIO SCHEDULE
  *        test_model list
  *
- * full: as complete as each can be.  The environment's MODEL_DEPTH=N raises the bounds of those
- * that are bounded by N.  The exit status is 0 if there was no violation, 1 if there was one.
+ * full: each as completely as it can be.  MODEL_DEPTH=N in the environment adds N to the bounds of
+ * those that have one.  The exit status is 0 if there was no violation, 1 if there was one.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static bool run(const struct model_scenario *scenario, bool is_full)
 	struct exploration done;
 	char how[32];
 
-	/* The bound goes up, so that the first schedule found is one of the simplest. */
+	/* The bound is raised step by step, so that the schedule found first is a simple one. */
 	for (; bound <= last; bound++) {
 		if (!explore(scenario, bound, &done))
 			return false;

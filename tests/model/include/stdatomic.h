@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * In place of the compiler's <stdatomic.h> where the library's code is compiled for the model
- * checker: each access is a step of the explorer (tests/model/model.h).  Has what the library
- * uses; what is missing does not compile.
+ * checker: each access is a step of the explorer (tests/model/model.h).  Has only what the library
+ * uses.
  */
 #ifndef HS_TESTS_MODEL_STDATOMIC_H
 #define HS_TESTS_MODEL_STDATOMIC_H
@@ -58,10 +58,10 @@ typedef enum {
 						memory_order_seq_cst)
 #define atomic_compare_exchange_weak atomic_compare_exchange_strong
 
-/* Orders this thread's accesses for its own signal handlers, of which there are none. */
+/* For a thread's own signal handlers; there are none here. */
 #define atomic_signal_fence(order) ((void)(order))
 
-/* What is not declared _Atomic. */
+/* For what is not declared _Atomic. */
 #define __atomic_load_n(p, order) atomic_load_explicit(p, order)
 #define __atomic_store_n(p, value, order) atomic_store_explicit(p, value, order)
 #define __atomic_fetch_or(p, value, order) atomic_fetch_or_explicit(p, value, order)

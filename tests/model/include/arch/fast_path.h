@@ -43,7 +43,10 @@ static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64
 	return was;
 }
 
-/* Without a lock a look and a store, in vain too: others may come in between. */
+/*
+ * Without a lock it is a load and then a store, even if it fails: other threads may come in
+ * between.
+ */
 #define HS_ARCH_COMPARE_EXCHANGE(name, word_type, type)                                            \
 	static inline bool name(word_type *word, type *expected, type desired, bool is_locked)     \
 	{                                                                                          \
