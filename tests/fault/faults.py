@@ -4,17 +4,18 @@
 
     faults.py [--quick] LIBRARY VICTIM [CALL...]
 
-A sweep is a way of profiling, a call and a failure: the victim runs with its first such call
-failing, its second, and so on, until runs in which that call was not reached; and once with
-all of them failing.  inject.c, linked to LIBRARY, has the calls.  After each run
+A sweep is a way of profiling, a call and a failure.  In its first run the first such call fails,
+in the second run the second one, and so on, until in some runs there was no such call any more;
+in a last run all of them fail.  The calls are those of inject.c, which is linked into LIBRARY.
+After each run
 
-  - the victim has the output and the status that it has without the library, in time;
-  - each file under a final name is whole, and no temporary one is left;
-  - what is not as in a run without a fault has been said (a line on stderr) or counted (in
-    the profiles, in the file of HEAPSAMPLE_STATS).
+  - the victim must have ended in time, with the output and status that it has without the library;
+  - each file with a final name must be whole, and no temporary one be left;
+  - what differs from a run without a fault must have been reported, by a line on stderr or a count
+    (in the profiles, in the file of HEAPSAMPLE_STATS).
 
---quick: a selection, for make check.  With CALLs, their sweeps only.  With HS_RESULTS figures go
-to that directory, as the file faults.
+--quick: a selection of sweeps, for make check.  CALL...: the sweeps of these calls only.
+HS_RESULTS: a directory, for the figures, in its file faults.
 
 To add a call of the profiler's: its number in inject.c's calls[] and a line in FAILURES.
 """
@@ -37,7 +38,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from profile_facts import VALUES, counters, read_profile, sums_by_site  # noqa: E402
 from pprof_read import FormatError, violations  # noqa: E402
 
-RUN_SECONDS = 300  # a run takes some 30 ms; waits that end in vain 62 s, see session_state.h
+RUN_SECONDS = 300  # a run takes some 30 ms, but a wait in vain 62 s, see session_state.h
 BLOCKS = "60"      # of each of the victim's threads
 CLEAN_RUNS = 3     # in a row: threads do not always make the same calls
 WORKERS = 4 * (os.cpu_count() or 2)  # a run waits more than it works
@@ -88,20 +89,20 @@ FAILURES = {
     "write": ["ENOSPC", "EINTR", "short"],
 }
 
-# The selection of --quick, which has each call with all of them failing besides.
+# The sweeps of --quick.  Besides these it has, for each call, a run in which all of them fail.
 QUICK = [("every", call, failure) for call, failure in [
     ("mmap", "ENOMEM"), ("mprotect", "ENOMEM"), ("open", "EMFILE"), ("rename", "EACCES"),
     ("thread", "EAGAIN"), ("write", "ENOSPC"), ("write", "EINTR"), ("write", "short")]] + [
         ("some", "unlink", "EROFS"), ("stream", "arena", "ENOMEM")]
 
-# Where a wake does not arrive, the program's wait for a profile has to end by itself: one way
-# will do, and none for --quick.
+# Without wakes the program's wait for a profile ends only when its time is up: these calls have
+# sweeps in one way of profiling only, and in none with --quick.
 SLOW = {"futex_wake"}
 
-# A message needs them too: where all fail, nothing can be said.
+# Calls that messages need too: if all of them fail, nothing can be reported.
 NEEDED_TO_SAY = {"write", "stat", "sigprocmask"}
 
-# Counts of what was not had, or not done.
+# Counts of what was lost or could not be done.
 LOSSES = {
     "stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned", "block_expired",
     "labels_refused", "sequence_gaps", "stack_truncated", "unwind_no_mapping", "unwind_no_info",
@@ -111,7 +112,7 @@ LOSSES = {
 
 
 class Run:
-    """One run of the victim in a directory of its own; what came of it."""
+    """One run of the victim, in a directory of its own, and its results."""
 
     def __init__(self, settings, way=None, fault=None):
         self.way = way
@@ -155,7 +156,7 @@ class Run:
         shutil.rmtree(self.directory)
 
     def read_files(self):
-        """Yields what is wrong with a file; sets profiles and statistics."""
+        """Reads profiles and statistics, and yields what is wrong with a file."""
         self.profiles, self.statistics, self.streams = {}, {}, 0
         for name in sorted(os.listdir(self.out)):
             path = os.path.join(self.out, name)
@@ -186,9 +187,9 @@ class Run:
 
     def facts(self):
         """
-        What a run without a fault has the same each time: which profiles and statistics there
-        are; with every allocation sampled also what is in them.  When a signal is met, and
-        where the peak is, differs.
+        What is the same in all runs without a fault: which profiles and statistics there are, and
+        their sums if every allocation is sampled.  Those of signals and of the peak are left out:
+        when they come varies.
         """
         facts = {"streams": self.streams, "statistics": {
             kind for kind in self.statistics if kind.endswith((" call", " exit"))}}
@@ -199,7 +200,7 @@ class Run:
         return facts
 
     def given_up(self):
-        """Names of what is counted as lost or not done, from all profiles and statistics."""
+        """{name of a count: its highest value in all profiles and statistics}."""
         found = {}
         for profile in self.profiles.values():
             for name, value in counters(profile).items():
@@ -271,7 +272,7 @@ class Sweeps:
         return run.injected > 0
 
     def sweep(self, pool, way, call, failure):
-        """Returns how many of the calls there were."""
+        """One sweep.  Returns how many such calls there were."""
         number = failure if failure == "short" else str(getattr(errno, failure))
         turn = clean = 0
         while clean < CLEAN_RUNS:
@@ -294,7 +295,7 @@ class Sweeps:
         self.seconds = time.monotonic() - self.start
         print("%d faults injected, %d survived; the slowest run: %.1f s, %s" % (
             self.faults, self.faults - self.failed, *self.slowest))
-        # Of the whole only.
+        # Results are kept of a complete run only.
         if not os.environ.get("HS_RESULTS") or self.settings.quick or self.settings.calls:
             return
         os.makedirs(os.environ["HS_RESULTS"], exist_ok=True)

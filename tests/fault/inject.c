@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linked to the library's objects in libheapsample_fault: makes calls of the profiler fail,
+ * Linked with the library's objects into libheapsample_fault: makes calls of the profiler fail,
  * as the environment says.
  *
- *   HS_FAULT=CALL:N:ERRNO    the Nth call fails with this number; as N+, all from it on
- *   HS_FAULT=CALL:N:short    the Nth transfer is of one byte
- *   HS_FAULT_COUNTS=FILE     two 64-bit numbers, to which the calls reached and the faults
- *                            injected are added, by forked children too
+ *   HS_FAULT=CALL:N:ERRNO    the Nth such call fails with this number; N+: that and all later ones
+ *   HS_FAULT=CALL:N:short    the Nth such call transfers one byte only
+ *   HS_FAULT_COUNTS=FILE     has two 64-bit numbers, to which the number of such calls and the
+ *                            number of faults injected are added, by forked children too
  *
- * CALL is a system call of calls[], or "futex_wait", "futex_wake", or one of these, which are
- * not made through hs_syscall(): "clock" (clock_gettime), "thread" (pthread_create for a
- * profiler thread), "arena" (memory of the arena, which is also that of zlib, libelf and
- * libunwind, and of what the C library allocates for our threads).
+ * CALL is a name in calls[].  Most are system calls; not made through hs_syscall() are: "clock"
+ * (clock_gettime), "thread" (pthread_create for a profiler thread), "arena" (memory of the arena,
+ * which is also that of zlib, libelf and libunwind, and of what the C library allocates for our
+ * threads).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +77,7 @@ struct counts {
 	_Atomic uint64_t injected;
 };
 
-/* Written before the session starts, constant afterwards; but the counts. */
+/* Written before the session starts, and constant afterwards, except for the counts. */
 static struct {
 	long number;
 	uint64_t turn;
@@ -147,7 +147,7 @@ static void map_counts(const char *path)
 	fault.counts = (struct counts *)memory;
 }
 
-/* The linker puts each function __wrap_X of here in the place of X (-Wl,--wrap=X). */
+/* The linker replaces each function X by its __wrap_X in this file (-Wl,--wrap=X). */
 #define WRAPPED(result, name, ...)                                                                 \
 	result __real_##name(__VA_ARGS__);                                                         \
 	result __wrap_##name(__VA_ARGS__);                                                         \

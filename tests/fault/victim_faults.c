@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program with some of everything, and an output that says whether all of it worked: threads
- * that allocate, free, move and hand over blocks, a library that comes and goes, a profile on
+ * A program that does some of everything, and prints whether all of it worked: threads that
+ * allocate, free, move and hand over blocks, a library that is loaded and unloaded, a profile on
  * request and one on a signal, a handler on a stack of its own, labels, a forked child that
- * allocates, and errno throughout.
+ * allocates; errno is checked throughout.
  *
- * victim_faults BLOCKS: how many each thread makes.
+ * victim_faults BLOCKS: the number of blocks that each thread makes.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ static SITE void site_leave(void)
 		site_make(100, 1);
 }
 
-/* Each block has the low byte of its number throughout, whatever moved it. */
+/* Each byte of a block is the low byte of its number, even after the block has been moved. */
 static SITE void *site_work(void *argument)
 {
 	unsigned char *kept[KEPT] = {NULL};
@@ -128,7 +128,7 @@ static void use_alternate_stack(void)
 	check(sigaltstack(&stack, NULL) == 0, "sigaltstack");
 }
 
-/* Where the profiler listens: else it would end us. */
+/* Only if the profiler handles the signal: otherwise it would end the program. */
 static void ask_for_profiles(void)
 {
 	struct sigaction action;
