@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether a profile, with its statistics, is what the program says of itself.
+"""Compares a profile and its statistics with the numbers that the program has counted (the truth).
 
-With interval 1 each sum of each site and size is to be that of the truth.  Above, an allocation
-is sampled with p = 1 - (1 - 1/interval)^max(size, 1), independently of all others, and counts 1/p
-then; so an estimate is a sum of independent terms of mean 0, of which all is known.  By
-Bernstein's inequality it is off by more than bound() with a probability of CHANCE, whatever the
-sizes and however few the samples.  A run makes some million comparisons.
+With interval 1 each sum of each site and size must be exact.  With a larger interval an allocation
+is sampled with p = 1 - (1 - 1/interval)^max(size, 1), independently of all others, and then counts
+1/p.  So an estimate's error is a sum of independent terms of mean 0 whose distribution is known.
+By Bernstein's inequality it is larger than bound() with a probability of at most CHANCE, whatever
+the sizes are and however few the samples.  A run makes some million comparisons.
 """
 import math
 import os
@@ -18,9 +18,9 @@ from pprof_rules import violations  # noqa: E402
 
 CHANCE = 1e-13
 
-# None of these is to be counted where a program's threads wait for room.  sequence_gaps may: a
-# thread that was not let run for a tenth of a second between a number and its delivery, which
-# comes to the books all the same.
+# These must all be 0 if the program's threads wait for room.  sequence_gaps need not be: it counts
+# threads that did not get to run for a tenth of a second after they had taken a number; what they
+# deliver then still reaches the books.
 DROPS = tuple(name for name in LOSSES if name != "sequence_gaps") + ("stale", "superseded", "unwind_no_engine", "map_read_failures", "interval_raises",
                   "close_waits_expired", "dump_failures")
 
@@ -36,14 +36,14 @@ class Estimate:
         self.truth, self.variance, self.largest, self.rounding = 0, 0.0, 0.0, 0
 
     def add(self, count, value, p):
-        """count objects of this value."""
+        """Adds count objects of this value."""
         self.truth += count * value
         self.variance += count * value * value * (1 - p) / p
         if count > 0 and p < 1:
             self.largest = max(self.largest, value * max(1, 1 / p - 1))
 
     def bound(self):
-        """What rows were rounded by, and what sampling explains."""
+        """How far off the estimate may be: by the rounding of rows and by sampling."""
         if self.largest == 0:
             return self.rounding
         logarithm = math.log(2 / CHANCE)
@@ -52,7 +52,7 @@ class Estimate:
 
 
 def size_of(row, sizes):
-    """A row's label is the least size that goes there."""
+    """The size that a row is of.  Its label is a lower bound: it is the next size from there."""
     label = row["labels"].get("bytes", 0)
     return min((size for size in sizes if size >= label), default=label)
 
@@ -71,7 +71,7 @@ def rows_by_site(profile, sizes):
 
 
 def numbers_of(truth):
-    """{(site, size): (allocated, in use)} of a line of the program's."""
+    """{(site, size): (allocated, in use)}, from a line of the program's output."""
     return {(site, int(size)): numbers for site, sizes in truth["sites"].items()
             for size, numbers in sizes.items()}
 
@@ -98,7 +98,7 @@ def estimates(truth, rows, interval):
 
 
 def books(profile, truth, interval):
-    """Lines about what differs; how many sums were compared is added to counted[0]."""
+    """Yields a line for each sum of the profile that is too far from the truth."""
     truth = numbers_of(truth)
     rows = rows_by_site(profile, sizes_of(truth))
     for site, size in rows.keys() - truth.keys():
@@ -109,7 +109,7 @@ def books(profile, truth, interval):
 
 
 def deviation(profile, truth, interval):
-    """By how many standard deviations the bytes allocated in all are off; 0 if they have none."""
+    """By how many standard deviations the sum of all allocated bytes is off; 0 if it has none."""
     truth = numbers_of(truth)
     rows = rows_by_site(profile, sizes_of(truth))
     for what, found, estimate in estimates(truth, rows, interval):
@@ -119,7 +119,7 @@ def deviation(profile, truth, interval):
 
 
 def between(profile, before, after):
-    """Of a profile of interval 1, written between two lines of truth, by a program at work."""
+    """What is wrong with a profile of interval 1 that a working program wrote between two lines."""
     before, after = numbers_of(before), numbers_of(after)
     rows = rows_by_site(profile, sizes_of(after))
     for key, (allocated, _) in after.items():
@@ -129,7 +129,7 @@ def between(profile, before, after):
 
 
 def samples_in(profile, sizes, interval):
-    """How many samples there are in the rows, all and in use, and how far that may be off."""
+    """How many samples the rows stand for, [all, in use], and how inexact these numbers are."""
     counts, doubt = [0.0, 0.0], 1.0
     for row in profile.rows():
         for i in (0, 2):
@@ -137,11 +137,11 @@ def samples_in(profile, sizes, interval):
             if interval == 1:
                 count = objects
             elif site_of(row["stack"]) is None:
-                # Of sizes that are not quite the same.
+                # Such a row may be of several, similar sizes.
                 count = objects * probability(size_sum / max(objects, 1), interval)
                 doubt += count / 100
             else:
-                # By the bytes, of which rounding takes next to nothing; of size 0 there are none.
+                # From the bytes, which rounding hardly changes; size 0 has none.
                 size = size_of(row, sizes)
                 count = round((size_sum / size if size > 0 else objects) *
                               probability(size, interval))
@@ -150,7 +150,7 @@ def samples_in(profile, sizes, interval):
 
 
 def counts(profile, truth, stats, interval):
-    """Each sample is in a row; each has been freed or is in use; none is lost."""
+    """What is wrong with the counts: each sample must be in a row, and freed or in use."""
     counters = stats["counters"]
     for name in DROPS:
         if counters[name] != 0:

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether something grows that should not, over a long time.
+"""Finds out whether something grows that should not, over a long time.
 
-The program's own memory is out of it: it is looked at where the program has none in use,
-which comes again and again.
+The program's own memory does not count: figures are taken where the program has none in use, as
+happens again and again.
 """
 import collections
 import os
 import statistics
 import time
 
-WARM_UP = 0.25   # of the time: buffers, tables and the allocator's arenas get their size
-FEWEST = 12      # figures that are enough to judge by
-GROWTH = 0.03    # from the first third of what is left to its last third
+WARM_UP = 0.25   # share that is left out: buffers, tables and the allocator's arenas still grow
+FEWEST = 12      # with fewer figures there is no verdict
+GROWTH = 0.03    # allowed from the first third of the rest to its last third
 TRIES = 40
 SLACK = {"resident": 2 << 20, "profiler_memory": 256 << 10}
 
 
 def count_descriptors(pid):
-    """Without pipes of the process to itself: releases of libunwind have one from their first frame
-    on, whenever that comes."""
+    """Does not count pipes of which the process has both ends: some releases of libunwind make one
+    at their first frame, whenever that comes."""
     count, pipes = 0, collections.Counter()
     for name in os.listdir("/proc/%d/fd" % pid):
         try:
@@ -33,7 +33,7 @@ def count_descriptors(pid):
 
 
 def of_process(pid):
-    """Descriptors, threads and resident bytes, of a process at rest."""
+    """Numbers of descriptors, threads and resident bytes of a process at rest."""
     with open("/proc/%d/statm" % pid, encoding="ascii") as file:
         resident = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     return {"descriptors": count_descriptors(pid),
@@ -48,7 +48,7 @@ class Watch:
         self.figures.setdefault(name, []).append(value)
 
     def look_at(self, pid):
-        """Figures of the process, after the end of a profile that may be under way."""
+        """Figures of the process; waits for the end of a profile that is being written."""
         found, tries = of_process(pid), TRIES
         usual = max(self.figures.get("descriptors", [found["descriptors"]])[:2])
         while found["descriptors"] > usual and tries > 0:
@@ -57,7 +57,7 @@ class Watch:
         return found
 
     def ends(self, name):
-        """The medians at the start, after the warm-up, and at the end; None where too few."""
+        """The medians of the first and last third after the warm-up; None: too few figures."""
         values = self.figures.get(name, [])
         values = values[int(len(values) * WARM_UP):]
         third = len(values) // 3
@@ -68,7 +68,7 @@ class Watch:
     def growth(self):
         for name in ("descriptors", "threads"):
             values = self.figures.get(name, [0])
-            # The second has the profiler's own threads for sure.
+            # At the second look at the latest the profiler's own threads are there.
             if max(values) > max(values[:2]):
                 yield name, "%s: %d at first, then %d" % (name, max(values[:2]), max(values))
         for name, slack in SLACK.items():

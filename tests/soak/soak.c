@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rounds, in which threads allocate, free and move each other's blocks, while threads,
- * libraries and processes come and go and signals arrive.  After each all threads are at rest,
- * a profile is asked for, and one line says what is true then.  The program goes on when
- * a line comes on its standard input, and ends when that ends.
+ * In each round threads allocate, free and move each other's blocks, while threads, libraries and
+ * processes come and go and signals arrive.  After it, with all threads at rest, the program
+ * requests a profile and prints a line with the true numbers.  The next round begins when a line
+ * comes on its standard input; at the end of that the program ends.
  *
  * usage: soak MILLISECONDS LIBRARY...     the length of a round
  *        soak                             allocates a little, and ends
@@ -21,10 +21,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Threads that work; four more see to what comes and goes. */
+/* The threads that work; four others make threads, libraries and so on come and go. */
 enum { WORKERS = SOAK_THREADS - 4, DEPTHS = 4 };
 
-/* Cells in use, round by round; the last is one without blocks. */
+/* How many cells each round uses, in turn; after the last one no block is left. */
 static const uint32_t cells_of_rounds[] = {256, 1 << 12, 1 << 16, SOAK_CELLS, 0};
 enum { ROUNDS = sizeof cells_of_rounds / sizeof cells_of_rounds[0] };
 
@@ -109,7 +109,7 @@ static void *run_thread(void *argument)
 	return NULL;
 }
 
-/* To be handled by the workers, to which they are sent. */
+/* So that only the workers, to which they are sent, handle signals. */
 static void block_signals(void)
 {
 	sigset_t signals;
@@ -124,7 +124,7 @@ static void start_threads(void)
 {
 	pthread_barrier_init(&barrier, NULL, SOAK_THREADS + 1);
 	for (unsigned i = 0; i < SOAK_THREADS; i++) {
-		/* Those after the workers inherit the mask. */
+		/* The threads after the workers inherit the mask. */
 		if (i == WORKERS)
 			block_signals();
 		soak_check(pthread_create(&threads[i], NULL, run_thread, (void *)(uintptr_t)i) == 0,
@@ -132,7 +132,7 @@ static void start_threads(void)
 	}
 }
 
-/* Nothing of the program's in use, and all that the allocator can do without given back. */
+/* Leaves nothing of the program in use, and has the allocator give back the memory it can. */
 static void free_all(void)
 {
 	soak_use_cells(0);
@@ -155,8 +155,9 @@ static bool report(const char *kind)
 }
 
 /*
- * More blocks at once than all the time after.  The profiler has room for the most samples that
- * there were: where it is slow, those in its buffers too.  What grows later is something else.
+ * Has more blocks in use at once than there ever are later.  The profiler keeps room for the most
+ * samples that there have been (where it is slow, for those in its buffers too).  So if its memory
+ * grows later that has another cause.
  */
 static void reach_the_most(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Blocks, and the truth about them. */
+/* Blocks, and the true numbers of them. */
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "soak.h"
 
 #define SITE __attribute__((noinline))
-/* Keeps a call from becoming a jump, and its result from being thought unused. */
+/* Keeps the call before it from becoming a tail call, and its result from being optimized away. */
 #define USE(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
 
 enum { ADDRESS_BITS = 47, SIZE_BITS = 6, TEXT_BYTES = 1 << 16 };
@@ -90,7 +90,7 @@ static void *allocate(enum soak_site site, size_t size)
 	return functions[site] != NULL ? functions[site](size) : soak_new(site, size);
 }
 
-/* Some more frames. */
+/* The same, below depth more frames. */
 static SITE void *allocate_deep(enum soak_site site, size_t size, unsigned depth)
 {
 	void *address = depth == 0 ? allocate(site, size) : allocate_deep(site, size, depth - 1);
@@ -140,7 +140,7 @@ static soak_block counted(void *address, enum soak_site site, uint32_t size_inde
 
 	soak_check(address != NULL, "out of memory");
 	soak_check((uintptr_t)address >> ADDRESS_BITS == 0, "an address of 47 bits");
-	/* What is read back when it is freed: nobody else was given it. */
+	/* Is checked when the block is freed: nobody else may have been given this memory. */
 	if (soak_sizes[size_index] > 0)
 		*(volatile unsigned char *)address = (unsigned char)(size_index + 1);
 	atomic_fetch_add_explicit(&count->allocated, 1, memory_order_relaxed);
@@ -166,7 +166,7 @@ soak_block soak_make(struct soak_thread *thread, enum soak_site site, uint32_t s
 {
 	void *address;
 
-	/* operator new of 0 bytes asks for one. */
+	/* operator new of 0 bytes asks the allocator for one. */
 	if (size_index == 0 && is_from_new(site))
 		size_index = 1;
 	enter(thread);
@@ -180,7 +180,7 @@ soak_block soak_move(struct soak_thread *thread, soak_block old, uint32_t size_i
 	enum soak_site site = site_of(old);
 	void *address;
 
-	/* Which what is from operator new is not for, and to 0 bytes is a free. */
+	/* realloc() must not be given blocks of operator new; and to 0 bytes it is a free. */
 	if (is_from_new(site) || size_index == 0)
 		return old;
 	address = not_in_use(old);
@@ -224,7 +224,7 @@ void soak_use_cells(uint32_t count)
 	atomic_store(&cells_in_use, count > 0 ? count : 1);
 }
 
-/* Small ones mostly: the last has a mapping of its own. */
+/* Mostly small ones; a block of the last size has a mapping of its own. */
 static uint32_t random_size(uint64_t *random)
 {
 	return soak_random_below(random,
@@ -245,7 +245,7 @@ void soak_work(struct soak_thread *thread, unsigned depth)
 
 /* --- the truth -------------------------------------------------------------------------- */
 
-/* Without stdio's streams, whose buffers are allocated. */
+/* Does not use stdio's streams, which allocate their buffers. */
 void soak_print_truth(const char *kind, const char *profile, int error)
 {
 	static char text[TEXT_BYTES];

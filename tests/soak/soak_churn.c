@@ -116,8 +116,8 @@ static void await(pid_t pid, int wanted)
 enum way { BY_EXIT, AFTER_ANOTHER_FORK, BY_SIGKILL, BY_EXEC, SPAWNED, WAYS };
 
 /*
- * The child of a process in which other threads allocate; it keeps no books.  Not by exit(),
- * whose lock a thread in dlclose() may have had.
+ * A child, which keeps no books, of a process whose other threads allocate.  It does not use
+ * exit(): another thread, in dlclose(), may have held its lock at the fork.
  */
 static _Noreturn void be_child(enum way way, char **command)
 {
@@ -226,7 +226,7 @@ void soak_handle_signals(void)
 	sigaction(SIGUSR1, &action, NULL);
 	action.sa_handler = do_nothing;
 	action.sa_flags = SA_ONSTACK;
-	/* Which would run on that stack, where nothing waits for room. */
+	/* Blocked, or its handler would allocate on that stack, where no sample waits for room. */
 	sigaddset(&action.sa_mask, SIGUSR1);
 	sigaction(SIGUSR2, &action, NULL);
 }

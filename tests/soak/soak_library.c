@@ -22,7 +22,7 @@ void *soak_library_allocates(size_t size)
 	return address;
 }
 
-/* Something of each opening and closing too. */
+/* Allocated when the library is opened, and freed when it is closed. */
 static void *kept;
 
 __attribute__((constructor)) static void library_begins(void)
