@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records what a run of four threads did: allocations with their stacks, frees and failed
- * moves, of real blocks, taken by the recorder, the ring, the unwinder and the live set.
+ * Records what four threads did: allocations with their stacks, frees and failed moves, of real
+ * blocks, which went through the recorder, the ring, the unwinder and the live set.
  */
 #ifndef HS_TESTS_RECORDED_RUN_H
 #define HS_TESTS_RECORDED_RUN_H
@@ -31,7 +31,7 @@ enum {
 	RUN_STACK_BYTES = 4096,
 };
 
-/* An event.  frees: the number of the allocation that it frees; 0 if it is no free. */
+/* An event.  frees: the number of the allocation that it frees; 0: it is not a free. */
 struct recorded {
 	uint64_t frees;
 	union {
@@ -53,7 +53,7 @@ static inline uint64_t run_random(uint64_t *state, uint64_t limit)
 	return (*state >> 33) % limit;
 }
 
-/* What the interposer does; a block of its own stands for the allocator's. */
+/* As the interposer does: allocates and records.  moved: the block that realloc() has returned. */
 static __attribute__((noinline)) void *run_allocate(void *moved, size_t size)
 {
 	struct hs_regs regs;
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void *run_allocate(void *moved, size_t size)
 
 static void *run_right(unsigned path, void *moved, size_t size);
 
-/* Different stacks by different ways: a bit of path for each frame, the highest ends it. */
+/* A different stack for each path, of which each frame uses a bit; its highest bit ends it. */
 static __attribute__((noinline)) void *run_left(unsigned path, void *moved, size_t size)
 {
 	void *block;
@@ -213,7 +213,7 @@ static inline uint64_t run_allocation_of(uint32_t slot)
 	return 0;
 }
 
-/* No slot was used twice meanwhile, for none was given back. */
+/* Notes the frees.  So far no slot has been given back, so each stands for one allocation. */
 static inline void run_read_frees(void)
 {
 	struct hs_freed_slots freed;
@@ -227,7 +227,7 @@ static inline void run_read_frees(void)
 	hs_live_set_give_back();
 }
 
-/* The blocks in use at the end: their slots are given back, the samples stay in use. */
+/* Gives back the slots of blocks that are in use at the end; their samples stay in use. */
 static inline void run_forget_slots(void)
 {
 	for (uint64_t n = 1; n <= recorded_count; n++) {
@@ -240,7 +240,7 @@ static inline void run_forget_slots(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* Fills recorded[]: every number from 1 on. */
+/* Fills recorded[] with an event for every number from 1 on. */
 static inline void record_run(void)
 {
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);

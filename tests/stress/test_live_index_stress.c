@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two threads allocate and free one address each, without a pause, while the index grows to
- * many times its size: they find room all the time.  An entry left behind in the next table
- * by each free would fill its bucket.
+ * Two threads allocate and free one address each, without a pause, while the index grows to many
+ * times its size: they must always find room.  If each free left an entry behind in the next table,
+ * its bucket would fill up.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -82,7 +82,7 @@ static void test_hot_addresses(void)
 
 	CHECK_INT(atomic_load(&refused), 0);
 	CHECK_INT(hs_live_set_used(), LONG_LIVED);
-	/* What was freed and not yet recycled has not made it grow. */
+	/* Samples that were freed and not yet recycled have not made it grow. */
 	buckets = (uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63));
 	CHECK_INT(buckets, 262144);
 	for (uint64_t i = 0; i < LONG_LIVED; i++)

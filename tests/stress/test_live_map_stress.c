@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same where most samples are in the live set's map: there are eight regions. */
+/* The same with most samples in the live set's map, which covers six of the eight regions. */
 #define MAP_SHEETS 6
 #define JOURNAL 512
 

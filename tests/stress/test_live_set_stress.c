@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Four threads allocate, free and move made-up addresses, which they hand to each other,
- * while a producer recycles slots and grows the tables.  At the end no slot is in use,
- * each free was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map for so many of
- * the regions.  JOURNAL: with a journal that is full now and then.
+ * while a producer recycles slots and grows the tables.  At the end no slot is in use, each free
+ * was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map, for so many of the
+ * regions.  JOURNAL: with a journal so small that it is full now and then.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -66,8 +66,8 @@ static void release(uint64_t address)
 }
 
 /*
- * Once a thread that has taken a number is away for so long that the others are hundreds of laps of
- * the journal ahead.
+ * Once in the test, a thread that has taken a number pauses so long that the others get ahead by
+ * hundreds of laps of the journal.
  */
 static void be_away_once(void)
 {
@@ -77,7 +77,7 @@ static void be_away_once(void)
 		usleep(300000);
 }
 
-/* Fails, or moves in place.  False when the new sample found no room. */
+/* A realloc that fails, or that keeps the address.  False: the new sample found no room. */
 static bool move(uint64_t address, bool fails)
 {
 	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &sequence);
@@ -126,7 +126,7 @@ static void recycle_slot(uint32_t slot)
 	freed++;
 }
 
-/* In the order of the numbers, as far as they are there. */
+/* In the order of the numbers, up to the first that is missing. */
 static void recycle_journaled(void)
 {
 	static uint64_t next = 1;

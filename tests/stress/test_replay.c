@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One recorded run, handed to the books in 1000 orders of arrival: each gives the same
+ * One recorded run is handed to the books in 1000 orders of arrival: each must give the same
  * profile, and the same profile of the peak, to the byte.
  */
 #include <sys/wait.h>
@@ -19,8 +19,8 @@ static uint64_t held[RECORDED_MOST];
 static unsigned held_count;
 
 /*
- * Blocks lie where they did, or apart: the index of the live set has no room for all slots
- * of one address when most frees are under way.
+ * A block's address: the recorded one, or (apart) one of its own for each allocation.  When most
+ * frees are under way, the live set's index would have no room for all the slots of one address.
  */
 static void *address_of(uint64_t number, bool apart)
 {
@@ -29,7 +29,7 @@ static void *address_of(uint64_t number, bool apart)
 	return (void *)(uintptr_t)(apart ? address ^ number << 44 : address);
 }
 
-/* The event happens: it takes its slot, or the number that it had. */
+/* The event happens: an allocation takes a slot, a free the number that it had. */
 static void happen(uint64_t number, bool apart)
 {
 	struct recorded *event = &recorded[number];
@@ -57,21 +57,21 @@ static void deliver(uint64_t number)
 		hs_producer_take(producer, &event->unwound);
 }
 
-/* Looked at ahead, or not: what is taken is the same. */
+/* Has the producer prepare for a record, which must change nothing. */
 static void look_ahead(uint64_t number)
 {
 	if (recorded[number].frees == 0)
 		hs_producer_expect(producer, &recorded[number].unwound);
 }
 
-/* Frees come one at a time or several at once. */
+/* Takes the frees that have come: one, or several at once. */
 static void commit(void)
 {
 	hs_producer_take_freed(producer);
 	hs_producer_commit(producer);
 }
 
-/* held_most: how many events are under way at a time; 0: they come in order. */
+/* Delivers all events.  held_most: so many are under way at a time; 0: they come in order. */
 static void arrive(uint64_t *random, unsigned held_most)
 {
 	uint64_t number = 0;
@@ -96,7 +96,7 @@ static void arrive(uint64_t *random, unsigned held_most)
 	commit();
 }
 
-/* The sums of all rows are those of the run.  In use: what no event frees. */
+/* The sums of all rows must be those of the run.  In use is what no event frees. */
 static void check_sums(const struct hs_view *view)
 {
 	int64_t got[HS_VIEW_VALUES] = {0}, want[HS_VIEW_VALUES] = {0};
@@ -176,7 +176,7 @@ static void compare(uint64_t seed)
 		fprintf(stderr, "with seed %llu\n", (unsigned long long)seed);
 }
 
-/* The books of each order are made anew, and given back by the end of the process. */
+/* In a process of its own, whose end frees the books of each order. */
 static void compare_some(uint64_t first_seed)
 {
 	int status = 0;

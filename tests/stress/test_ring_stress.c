@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Four writers and a reader on a small ring: each writer's records come in its order,
- * whole, and none is lost: read + abandoned = reserved.
+ * Four writers and a reader on a small ring: each writer's records come whole and in its order, and
+ * none is lost: read + abandoned = reserved.
  */
 #include "sample/ring.h"
 
@@ -109,7 +109,7 @@ static void check_item(const struct hs_ring_item *item)
 	read_count[item->cookie]++;
 }
 
-/* Until all writers have ended and the ring is empty. */
+/* Reads until all writers have ended and the ring is empty. */
 static void read_until(uint64_t end_ns, struct writer *writers)
 {
 	struct hs_ring_item item;
