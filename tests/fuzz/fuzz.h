@@ -2,9 +2,9 @@
 /*
  * What the fuzz targets share.
  *
- * A target fuzz_X.c has LLVMFuzzerTestOneInput(), which takes any bytes, checks what came
- * of them with MUST(), and returns 0.  It links malloc_arena.c, and either libFuzzer
- * (`make fuzz`) or replay.c (`make check`).
+ * A target fuzz_X.c has LLVMFuzzerTestOneInput(), which takes any bytes, checks the results with
+ * MUST(), and returns 0.  It is linked with malloc_arena.c, and either with libFuzzer (`make fuzz`)
+ * or with replay.c (`make check`).
  */
 #ifndef HS_TESTS_FUZZ_H
 #define HS_TESTS_FUZZ_H
@@ -19,7 +19,7 @@
 
 #define FUZZ_BUDGET ((size_t)256 << 20)
 
-/* What must be so whatever the input. */
+/* For what must hold whatever the input is. */
 #define MUST(condition)                                                                            \
 	do {                                                                                       \
 		if (!(condition)) {                                                                \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Call frame information: a CIE and an FDE, what they say at one pc, and the row made of it.
+ * Call frame information: a CIE and an FDE, their rules at one pc, and the row made of these.
  *
  * The input: 16 bits for the bytes of the CIE, 16 bits for pc - start of the function
  * (modulo its length), then the CIE, without its length, and the FDE, without its length and
@@ -13,7 +13,7 @@
 #define PLACE 0x10000 /* of the FDE */
 #define STACK_WORDS 64
 
-/* In a block of its own: sanitizers see its end. */
+/* Copies to a block of its own, so that sanitizers see reads past its end. */
 static struct hs_dwarf_cursor copy(const uint8_t *data, size_t bytes)
 {
 	uint8_t *block = malloc(bytes > 0 ? bytes : 1);
@@ -55,7 +55,7 @@ static void run(const struct hs_eh_cie *cie, const struct hs_eh_fde *fde, uint64
 		apply(&row);
 	if (end <= pc) /* past the highest address */
 		return;
-	/* The same up to its end, but for the expression that looks at pc. */
+	/* The rules are the same up to their end, except for an expression that uses pc. */
 	MUST(hs_cfi_run(cie, fde, end - 1, &rules, &same_end) && same_end == end);
 	hs_row_set(&last, &rules, pc);
 	MUST(memcmp(&row, &last, sizeof row) == 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * .gnu_debugdata: the input is the section of an object that has no other symbols.  After a
- * first byte of 1 it is compressed first: so the image is damaged behind the checksums, which
- * no damage of the compressed bytes gets past.
+ * .gnu_debugdata: the input is this section of an object that has no other symbols.  If its first
+ * byte is 1 the rest is compressed before use: so the image inside is damaged; damage of the
+ * compressed bytes would not get past their checksums.
  */
 #include "symbolize/symbols.h"
 

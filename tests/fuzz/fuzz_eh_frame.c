@@ -2,9 +2,9 @@
 /*
  * Unwind tables as they lie in memory: .eh_frame_hdr, .eh_frame, and the rows made of them.
  *
- * The input: 16 bits for where the header is, 16 bits for its length, 16 bits for a pc; then
- * the object, which code and tables are in.  The same bytes are also taken for an .eh_frame
- * section without a header.
+ * The input: 16 bits for the header's place, 16 bits for its length, 16 bits for a pc; then the
+ * object, with code and tables.  The same bytes are also read as an .eh_frame section without a
+ * header.
  */
 #include "fuzz.h"
 
@@ -22,7 +22,7 @@
 static struct hs_unwind_rows *rows;
 static unsigned char *object;
 
-/* The table knows the object as generated code, so each read is of what is there now. */
+/* The table knows the object as generated code: so it is read anew each time. */
 static void set_up(void)
 {
 	struct hs_mapping_table *table;

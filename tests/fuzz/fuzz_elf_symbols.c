@@ -8,7 +8,7 @@
 #include "fuzz.h"
 #include "symbolize/debug_file.h"
 
-/* Each name found must be a text; the addresses looked at are those the input may hold. */
+/* Each name that is found must be a text.  Looks up addresses that the input may contain. */
 static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t bytes)
 {
 	uint64_t address;
@@ -25,7 +25,7 @@ static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t 
 	hs_symbols_free(symbols);
 }
 
-/* The input again, for some addresses that it may hold. */
+/* Loads the input again, now only the names of some addresses that it may contain. */
 static void use_wanted(const struct hs_object *object, const uint8_t *data, size_t bytes)
 {
 	uint64_t addresses[64] = {0}, address;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The list of the GDB JIT interface.  The input is the memory that the list is in, at MEMORY,
- * where the descriptor comes first, so pointers in it may lead to what is there, or nowhere.
- * It is read twice: in between the program has put the last bytes of the input into the
- * descriptor's place.
+ * The list of the GDB JIT interface.  The input is memory at MEMORY with the descriptor first and
+ * then the list, so pointers in it may lead into the input or nowhere.  The list is read twice; in
+ * between the last bytes of the input are written over the descriptor.
  */
 #include "symbolize/gdb_jit.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory limits, which are told by files of /proc and of the memory cgroup.  The input: the
- * percentage, a byte; then the files' texts, ended by NULs, in the order of `files`.  The group's
- * own files are where the first of them says, if that is a plain name.
+ * Memory limits, which are in files of /proc and of the memory cgroup.  The input: a byte, the
+ * percentage; then the texts of these files, each ended by a NUL, in the order of `files`.  The
+ * first of them says where the group's own files are, if it is a plain name.
  */
 #include "fuzz.h"
 
@@ -75,7 +75,7 @@ static void make_root(void)
 	atexit(remove_root);
 }
 
-/* A text that is empty is a file that is not there. */
+/* Where the text is empty there is no file. */
 static void write_files(const char *text, const char *end)
 {
 	char path[128];
@@ -107,11 +107,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		make_root();
 	write_files((const char *)data + 1, (const char *)data + bytes);
 	hs_oom_watch_start(1 + data[0] % 99);
-	/* Crossed once only, whatever the files say. */
+	/* The crossing is reported only once, whatever the files say. */
 	if (hs_oom_watch_is_crossed())
 		MUST(!hs_oom_watch_is_crossed());
 	hs_process_memory_read(&memory, root);
-	/* As the next input is to find it: nothing is above any limit. */
+	/* For the next input: nothing is above a limit. */
 	write_files("", "");
 	while (hs_oom_watch_is_crossed()) {
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Map hints: the input up to its first NUL is the text of hints; what follows is the object
- * of another hint, whose segments and unwind tables are read.
+ * Map hints: the input up to its first NUL is the text of hints; the rest is the object that
+ * another hint names, whose segments and unwind tables are read.
  */
 #include "maps/map_hints.h"
 
@@ -41,7 +41,7 @@ static void parse(const char *text)
 	}
 }
 
-/* The search table is sorted, and in the code. */
+/* The search table must be sorted, and its addresses in the code. */
 static void check_tables(const struct hs_hint_frames *frames, const struct hs_mapping *mapping,
 			 const struct hs_hint_tables *tables)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names that others gave to functions, threads and code: demangled, split into their parts,
- * matched, put into UTF-8.  The input up to its first NUL is the name; what follows is a list of
- * globs and prefixes.
+ * Names of functions, threads and code, which come from outside: they are demangled, split into
+ * parts, matched, and made UTF-8.  The input up to its first NUL is the name; the rest is a list
+ * of globs and prefixes.
  */
 #include "fuzz.h"
 

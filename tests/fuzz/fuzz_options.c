@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The settings: the input is an environment, variables ended by NULs.  Those without a '=' get
- * "HEAPSAMPLE" put before them, so that short inputs say something.  What the values are made
- * into at start-up is tried too: names of files, globs, prefixes, intervals of heaps.
+ * The settings: the input is an environment, variables ended by NULs.  "HEAPSAMPLE" is put before
+ * those without a '=', so that short inputs have an effect.  What is made of the values at start-up
+ * is tried too: names of files, globs, prefixes, intervals of heaps.
  */
 #include "fuzz.h"
 
@@ -86,7 +86,7 @@ static void use_values(const struct hs_options *options)
 	hs_symbol_filter_hides_path(options->skip_symbol_prefix, "/usr/lib/libc.so.6");
 }
 
-/* However little room there is, a line is cut, not written past its end. */
+/* With little room a line must be cut, and nothing written past the end. */
 static void describe(const struct hs_options *options)
 {
 	static char whole[32 * 1024];

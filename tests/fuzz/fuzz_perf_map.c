@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reader of perf maps.  The input is the file, which is written in two parts: the first
- * byte says after which share of it the first look is taken.
+ * The reader of perf maps.  The input is the file, which is written in two parts and read after
+ * each; its first byte says how large the first part is.
  */
 #include "symbolize/perf_map.h"
 
@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 
-/* Each code has a name, and its range is in the map. */
+/* Each piece of code must have a name and its range in the map. */
 static void check_map(struct hs_jit_map *map)
 {
 	uint32_t count = 0, object = 1;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reader of /proc/self/maps and the scan that makes an index of it.  The input up to
- * its first NUL is the text; what follows lies in memory at IMAGE, for lines that tell of
- * an object there.
+ * The reader of /proc/self/maps and the scan that makes an index of it.  The input up to its first
+ * NUL is the text; the rest is put into memory at IMAGE, for lines that name an object there.
  */
 #include "maps/map_scan.h"
 
@@ -48,7 +47,7 @@ static bool read_lines(const char *text, size_t bytes)
 	return in_order;
 }
 
-/* Each range lies in the mapping that it is of. */
+/* Each range must lie in the mapping that it belongs to. */
 static void check_index(const struct hs_map_index *index, const struct hs_mapping_store *store)
 {
 	const struct hs_address_range *range = hs_address_range_map_from(&index->code, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the ring, which lies in the program's memory: a stray write of the program's may
- * have been there before the worker, or a child's, comes to read them.
+ * Records of the ring, which lies in the program's memory: before the worker (or a forked child's
+ * worker) reads them, a stray write of the program may have damaged them.
  *
  * The input: records, one after the other.  Each has a byte of flags (1: its number is from the
  * input; 2: it is abandoned; 4: its cookie is from the input), 16 bits for its length, 64 bits for
@@ -76,7 +76,7 @@ static void take_queue(void)
 	}
 }
 
-/* Room for no more than the record says: a sanitizer does not see its end in the ring. */
+/* Gives the record no more room than it says: in the ring no sanitizer sees where it ends. */
 static void put(const uint8_t *header, const uint8_t *bytes, size_t given)
 {
 	uint64_t number, cookie, open = 0;

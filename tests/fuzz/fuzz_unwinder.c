@@ -47,7 +47,7 @@ static int compare_and_capture(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* With frames of libc and of a signal in it. */
+/* Captures a stack that has frames of libc and of a signal. */
 static FRAME void set_up(void)
 {
 	int numbers[] = { 2, 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The arena of base/arena.h over malloc, for the fuzz targets: AddressSanitizer then sees
- * each access past a block, or to one that was freed.  It stands in for the archive's own,
- * so it has all functions that the code under test calls.
+ * each access past a block, or to one that was freed.  It replaces the archive's own arena, so it
+ * has all functions that the code under test calls.
  */
 #include <malloc.h>
 #include <stdatomic.h>
@@ -62,7 +62,7 @@ void hs_arena_free(void *block)
 	free(block);
 }
 
-/* Moves each time: a pointer into the old block is then a bug that shows. */
+/* Always moves the block, so that pointers into the old one are found. */
 void *hs_arena_realloc(void *block, size_t bytes)
 {
 	size_t old_bytes = malloc_usable_size(block);
@@ -80,7 +80,7 @@ size_t hs_arena_usable_size(const void *block)
 	return malloc_usable_size((void *)(uintptr_t)block);
 }
 
-/* Zeros, as the pages of the real one; what is not committed is not counted. */
+/* All zero, as pages of the real arena; memory counts only when it is committed. */
 void *hs_arena_reserve(size_t bytes)
 {
 	void *block = NULL;

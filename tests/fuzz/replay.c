@@ -12,12 +12,12 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Far above what any input takes, so that a hang ends a test. */
+/* Far more than any input takes: only a hang reaches it. */
 #define INPUT_SECONDS 60
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 
-/* The input gets a block of just its size: a sanitizer sees each read past it. */
+/* The input is in a block of exactly its size, so that a sanitizer sees each read past it. */
 static int run_file(const char *path)
 {
 	FILE *file = fopen(path, "re");
