@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# For the tests of programs that make it hard for a profiler; sourced after lib.sh.  A case is
-# one program, run three times: without the library, with it at interval 1, with it at the
-# default.  It passes if the last two are as the first: the same standard output, the same
-# exit status or signal, within the time limit, nothing more on stderr than what the case
-# allows, and profiles where they are due.
+# Sourced after lib.sh by the tests of programs that are hard to profile.  A case is one program,
+# run three times: without the library, with it at interval 1, with it at the default interval.  It
+# passes if the last two runs are like the first: the same standard output, the same exit status or
+# signal, within the time limit; nothing more on stderr than the case allows; and the profiles that
+# are due.
 #
-# Each case prints a line 'case KIND NAME: passed' or ': failed', and finish_cases leaves how many
-# of each kind passed in $HS_RESULTS/<the test's name>, if that is set.
+# Each case prints a line 'case KIND NAME: passed' or ': failed'.  If HS_RESULTS is set,
+# finish_cases writes the counts of each kind to $HS_RESULTS/<the test's name>.
 # shellcheck shell=sh disable=SC2154 # lib.sh sets them
 
 case_seconds=${CASE_SECONDS:-120}
-# For cases whose children are profiled too and write their own; and what is said of one that is
-# forked where the machine has so much to do that the profiler does not come to rest in time.
+# all: for cases whose children are profiled too, and write profiles of their own.  busy: a message
+# about a child that was forked on a machine so busy that the profiler did not pause in time.
 # shellcheck disable=SC2034 # the tests use them
 all='HEAPSAMPLE_CHILDREN=all' busy='fork met the profiler at work for too long'
 
 case_kind=program
 case_lines=
 
-# The kind of program, for the cases that follow.
+# Sets the kind of program of the cases that follow.
 kind() {
 	case_kind=$1
 }
 
-# Run it: one_way OUT VARIABLE=VALUE... -- PROGRAM ARGUMENT...; sets $status.
+# Runs the program once: one_way OUT VARIABLE=VALUE... -- PROGRAM ARGUMENT...  Sets $status.
 one_way() {
 	way=$1
 	shift
@@ -40,8 +40,8 @@ one_way() {
 	status=$?
 }
 
-# The stderr is the program's own, and what the library says is one of the messages that the case
-# allows: may_say EXPRESSION; none if it is empty.
+# Apart from the library's messages stderr must be as without it, and each message must match the
+# expression: may_say EXPRESSION.  If that is empty there must be none.
 may_say() {
 	grep -v '^heapsample\[[0-9]*\]: ' "$out.stderr" >"$out.own"
 	[ "$case_own_stderr" = differs ] || diff "$plain.stderr" "$out.own" >&2 ||
@@ -53,8 +53,8 @@ may_say() {
 	fi || fail "$case_name: messages that are not expected"
 }
 
-# The profiles in $out: how many there are to be ('some': one or more, 'any': as many as there
-# are), all of them readable.
+# There must be so many profiles in $out (a number; 'some': one or more; 'any': any number), and
+# all must keep the rules.
 has_case_profiles() {
 	count=$(profile_count)
 	case $1 in
@@ -85,10 +85,10 @@ profiled_way() {
 
 # hostile NAME HOW-MANY [-m MESSAGES] [-e] [VARIABLE=VALUE...] -- PROGRAM ARGUMENT...
 #
-# HOW-MANY: profiles due at interval 1 (a number, 'some' or 'any'); at the default interval
-# they are read, however many there are.  -m: an extended regular expression for the messages
-# of the library's that may come.  -e: the program's own stderr need not be the same.
-# The settings are those of the runs with the library.
+# HOW-MANY: the profiles due at interval 1 (a number, 'some' or 'any'); at the default interval
+# there may be any number.  -m: the library's messages that may come, an extended regular
+# expression.  -e: the program's own stderr may differ.  The variables are set in the runs with the
+# library only.
 hostile() {
 	case_name=$1 case_due=$2 case_messages='' case_own_stderr=same case_before=$failures
 	shift 2
@@ -123,7 +123,7 @@ hostile() {
 "
 }
 
-# The last case did without the library what it is to do.
+# The last case's run without the library must have had this status: the case works here.
 ended_with() {
 	[ "$plain_status" -eq "$1" ] || {
 		fail "$case_name: status $plain_status, not $1, without the library too"
@@ -131,7 +131,7 @@ ended_with() {
 	}
 }
 
-# A case that this machine cannot run: skip_case NAME WHY...
+# Reports a case that this machine cannot run: skip_case NAME WHY...
 skip_case() {
 	case_name=$1
 	shift
@@ -140,7 +140,7 @@ skip_case() {
 "
 }
 
-# Whether the programs of a case are here; if not, it is skipped: have NAME PROGRAM...
+# Whether the programs that a case needs are installed; if not, skips it: have NAME PROGRAM...
 have() {
 	name=$1
 	shift
@@ -152,7 +152,8 @@ have() {
 	done
 }
 
-# Whether what a case needs can be built; if not, it is skipped: made NAME COMMAND...
+# Whether the command, which builds what a case needs, succeeds; if not, skips it:
+# made NAME COMMAND...
 made() {
 	name=$1
 	shift
@@ -162,7 +163,7 @@ made() {
 	}
 }
 
-# finish, with the counts of each kind for the record.
+# Ends the test as finish does, and leaves the counts of each kind in the results.
 finish_cases() {
 	[ -z "${HS_RESULTS:-}" ] || {
 		test_name=$(basename "$0" .sh)

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# For the tests of the preloaded library; sourced.  A test calls run_profiled, looks at
-# what came of it, reports with fail, and ends with finish.
+# Sourced by the tests of the preloaded library.  A test calls run_profiled, checks the result,
+# reports with fail, and ends with finish.
 #
-# HEAPSAMPLE_TEST_BUILD, HEAPSAMPLE_TEST_LIBRARY: other places of the build directory
-# and of the library.
+# HEAPSAMPLE_TEST_BUILD, HEAPSAMPLE_TEST_LIBRARY: use another build directory, another library.
 set -u
 export LC_ALL=C
 
@@ -15,7 +14,7 @@ tests=$source_directory/tests/preload
 victims=$build_directory/tests/preload
 failures=0
 
-# Settings of the user's stay out of it.
+# The user's own settings must not reach the tests.
 for name in $(env | sed -n 's/^\(HEAPSAMPLE[A-Z_]*\)=.*/\1/p'); do
 	unset "$name"
 done
@@ -31,7 +30,7 @@ fail() {
 	failures=$((failures + 1))
 }
 
-# Which programs the test cannot do without.
+# Skips the test if a program that it needs is missing: need PROGRAM...
 need() {
 	for program in "$@"; do
 		command -v "$program" >/dev/null || skip "no $program"
@@ -43,7 +42,7 @@ need python3 readelf
 [ -f "$library" ] || { echo "$library is not built" >&2; exit 1; }
 readelf -d "$library" | grep -q 'NEEDED.*lib[a-z]*san\.so' &&
 	skip "a library with a sanitizer cannot be preloaded"
-# The program itself, where python3 is a script that looks for it.
+# The interpreter itself: the command python3 may be a script that looks for it.
 python=$(python3 -c 'import sys; print(sys.executable)') || skip "no python3 that runs"
 
 directory=$(mktemp -d "${TMPDIR:-/tmp}/heapsample.XXXXXX") || exit 1
@@ -57,16 +56,16 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# For programs that other users run: the library from now on, and copies of PROGRAM..., are in
-# $directory.  The build directory may be below one that only its owner enters.
+# For programs that are run as other users: copies the library, which $library is from now on, and
+# PROGRAM... to $directory.  The build directory may be where only its owner may enter.
 open_to_all() {
 	chmod 755 "$directory"
 	cp "$library" "$@" "$directory" || fail "cannot copy to $directory"
 	library=$directory/${library##*/}
 }
 
-# Build a program that not every machine can build: build NAME SOURCE FLAG...
-# Status 1, and what the compiler said in $directory/NAME.build, if this one cannot.
+# Builds a program that not every machine can build: build NAME SOURCE FLAG...
+# If this one cannot: status 1, and the compiler's messages in $directory/NAME.build.
 build() {
 	name=$1 file=$2
 	shift 2
@@ -79,9 +78,9 @@ build() {
 		-o "$directory/$name" "$tests/$file" "$@" 2>"$directory/$name.build"
 }
 
-# Run a program with the library: run_profiled NAME [VARIABLE=VALUE...] -- PROGRAM ARGUMENT...
-# Its profiles go to $directory/NAME, also $out, its output to $out.stdout and $out.stderr,
-# its exit status to $status.  PRELOAD: libraries that come first.
+# Runs a program with the library: run_profiled NAME [VARIABLE=VALUE...] -- PROGRAM ARGUMENT...
+# Sets $out to $directory/NAME, where its profiles go; its output is in $out.stdout and $out.stderr,
+# its exit status in $status.  PRELOAD: libraries to preload before ours.
 run_profiled() {
 	out=$directory/$1
 	shift
@@ -98,7 +97,7 @@ run_profiled() {
 	status=$?
 }
 
-# The same in the background; $process is its id.  To be followed by end_profiled.
+# The same in the background; sets $process to its id.  end_profiled must follow.
 start_profiled() {
 	out=$directory/$1
 	shift
@@ -116,7 +115,7 @@ start_profiled() {
 	background="$background $process"
 }
 
-# Send a signal, and wait for the end: end_profiled SIGNAL
+# Sends $process a signal, and waits for its end: end_profiled SIGNAL
 end_profiled() {
 	kill "-$1" "$process"
 	wait "$process"
@@ -124,7 +123,7 @@ end_profiled() {
 	background=
 }
 
-# Try a command every 50 ms until it succeeds, 200 s at most (the machine may have much to do).
+# Tries a command every 50 ms until it succeeds, for 200 s at most (the machine may be busy).
 wait_until() {
 	tries=4000
 	until "$@"; do
@@ -134,7 +133,7 @@ wait_until() {
 	done
 }
 
-# How many profiles there are in $out, or in another directory.
+# Prints how many profiles there are in $out, or in another directory.
 profile_count() {
 	find "${1:-$out}" -name '*.heap.pb.gz' | wc -l
 }
@@ -143,8 +142,8 @@ has_profiles() {
 	[ "$(profile_count)" -ge "$1" ]
 }
 
-# All profiles in $out keep the rules, and have samples in them: the library was there.
-# Nothing but profiles is in $out.  expect_profiles HOW-MANY
+# There must be so many profiles in $out, and no other files.  All must keep the rules and have
+# samples, so that the library was at work.  expect_profiles HOW-MANY
 expect_profiles() {
 	count=$(profile_count)
 	[ "$count" -eq "$1" ] || fail "$(basename "$out"): $count profiles, not $1:" "$out"/*
@@ -157,7 +156,8 @@ expect_profiles() {
 		fail "$(basename "$out"): nothing was sampled"
 }
 
-# Run a checker: it prints what is wrong, and its status says whether there was anything.
+# Runs a checker, which prints what is wrong and then has another status than 0.
+# check CHECKER ARGUMENT...
 check() {
 	checker=$1
 	shift
@@ -171,17 +171,17 @@ expect_status() {
 	}
 }
 
-# The lines of the library's on the program's stderr.
+# Prints the library's messages on the program's stderr.
 messages() {
 	grep '^heapsample\[[0-9]*\]: ' "${1:-$out.stderr}"
 }
 
-# No message.
+# Nothing on stderr at all.
 expect_silence() {
 	[ ! -s "$out.stderr" ] || fail "$(basename "$out"): stderr: $(cat "$out.stderr")"
 }
 
-# Exactly one line on stderr, a message of the library's with all these words.
+# Exactly one line on stderr: a message of the library, with all these words.
 expect_one_message() {
 	lines=$(wc -l <"$out.stderr")
 	[ "$lines" -eq 1 ] && [ "$(messages | wc -l)" -eq 1 ] ||

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the checkers of this directory ask of a profile."""
+"""Facts about a profile that several checkers of this directory need."""
 import os
 import re
 import sys
@@ -14,13 +14,13 @@ LOSSES = ("stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned",
 
 
 def counters(profile):
-    """The counts in the comments; one of 0 may be left out."""
+    """The counts in the comments, {name: count}.  Counts of 0 may be missing."""
     return {name: int(value) for line in profile.comments
             for name, value in re.findall(r"\b([a-z_]+)[=:] ?(\d+)\b", line)}
 
 
 def losses(profile):
-    """Lines about samples that are not as exact as they should be."""
+    """A line for each count of samples that were lost or are less exact than they should be."""
     counts = counters(profile)
     for name in LOSSES:
         if counts.get(name, 0) != 0:
@@ -28,7 +28,7 @@ def losses(profile):
 
 
 def site_of(stack, prefix="site_"):
-    """The innermost frame of a function called site_..., or None."""
+    """The name of the innermost function called site_..., or None."""
     for frame in stack:
         # A local function may carry the compiler's suffix.
         match = re.match(r"(%s\w+)" % prefix, frame["name"] or "")
@@ -51,7 +51,7 @@ def sums_by_site(profiles):
 
 
 def finish(lines):
-    """Print what is wrong.  The status for sys.exit."""
+    """Prints what is wrong, at most 20 lines.  Returns the status for sys.exit."""
     lines = list(lines)
     for line in lines[:20]:
         print(line)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the victims of the hostile cases do besides: they allocate, and say what came of it. */
+/* For the victims of the hostile cases: they allocate beside their tricks, and print the result. */
 #ifndef VICTIM_HOSTILE_H
 #define VICTIM_HOSTILE_H
 
@@ -14,7 +14,7 @@ struct mode {
 	void (*run)(void);
 };
 
-/* The sum of what was written into count blocks, all freed but each tenth. */
+/* Allocates count blocks and frees all but every tenth.  Returns a sum of what is in them. */
 static SITE __attribute__((unused)) unsigned long churn(int count)
 {
 	unsigned long sum = 0;
@@ -52,7 +52,7 @@ static inline void start_churning(int count)
 	usleep(20000);
 }
 
-/* A profile, if the library is there. */
+/* Requests a profile; does nothing without the library. */
 static inline void ask_for_profile(void)
 {
 	heapsample_dump(NULL, 0);
@@ -64,7 +64,7 @@ static inline void say(const char *what)
 	fflush(stdout);
 }
 
-/* Status 5 if the mode is there and returns. */
+/* What main() returns: 5 after the mode has run and returned, 9 if there is no such mode. */
 static inline int run_mode(const struct mode *modes, size_t count, const char *name)
 {
 	for (size_t i = 0; i < count; i++) {

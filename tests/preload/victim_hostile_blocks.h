@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs that make it hard for a profiler: blocks that are checked when they are freed,
- * and a line at the end that says the same in each run.
+ * For programs that are hard to profile: blocks whose contents are summed up when they are freed,
+ * and a line with the sum at the end, the same in each run.
  */
 #ifndef VICTIM_HOSTILE_BLOCKS_H
 #define VICTIM_HOSTILE_BLOCKS_H
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Any thread, handlers too. */
+/* Changed by any thread and in signal handlers. */
 static unsigned long sum;
 static unsigned wrong;
 
@@ -50,7 +50,7 @@ static inline void start(pthread_t *thread, const pthread_attr_t *attributes, vo
 		abort();
 }
 
-/* As many at once. */
+/* Runs so many threads (16 at most) at once, and waits for them. */
 static inline void run_threads(unsigned count, void *(*run)(void *), void *argument)
 {
 	pthread_t threads[16];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs that know what they allocated: the truth per call site, and a queue that
- * hands blocks to other threads.  Takes no memory from the allocator under test.
+ * For programs that count what they allocate: the true numbers per call site, and queues that hand
+ * blocks to other threads.  Takes no memory from the allocator under test.
  */
 #ifndef VICTIM_TRUTH_H
 #define VICTIM_TRUTH_H
@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A function of its own, which the allocation returns to: its frame is the call site. */
+/* For a function that calls the allocator: is not inlined, so its frame is the call site. */
 #define SITE __attribute__((noinline))
 
-/* Keeps the call from becoming a jump, and the result from being thought unused. */
+/* Keeps the call before it from becoming a tail call, and its result from being optimized away. */
 #define USE(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
 
 struct truth {
@@ -79,7 +79,7 @@ static inline void push(unsigned thread, struct block block)
 	pthread_mutex_unlock(&queue->mutex);
 }
 
-/* Returns 0 if there is none. */
+/* Returns 0 if the thread's queue is empty. */
 static inline int pop(unsigned thread, struct block *block)
 {
 	struct queue *queue = &queues[thread % THREADS];
@@ -102,7 +102,7 @@ static inline void print_truth(const struct truth *sites, size_t count)
 	printf("}\n");
 }
 
-/* Sizes that repeat themselves in each run. */
+/* Random sizes, the same in each run. */
 static inline size_t next_size(uint64_t *random, size_t below)
 {
 	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
