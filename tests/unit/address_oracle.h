@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For tests of address ranges: random numbers, a byte array that says what each address
- * holds, and memory that runs out.
+ * For tests of address ranges: random numbers, an oracle (an array with the value of each address),
+ * and memory that runs out.
  *
- * Each range that is added to a map has a value of its own, so pieces of one are never
- * next to each other, and the oracle's runs of equal values are the map's ranges.
+ * Each range that is added to a map has a value of its own.  So the oracle's runs of equal values
+ * are the map's ranges: pieces of one range are never next to each other.
  */
 #ifndef HS_TESTS_ADDRESS_ORACLE_H
 #define HS_TESTS_ADDRESS_ORACLE_H
@@ -20,7 +20,7 @@
 #define BUDGET ((size_t)64 << 20)
 #define ORACLE_ADDRESSES 2048u
 
-/* What each address from oracle_base on holds; 0 = nothing. */
+/* The value of each address from oracle_base on; 0: none. */
 static uint32_t oracle[ORACLE_ADDRESSES + 1];
 static uint64_t oracle_base;
 
@@ -35,7 +35,7 @@ static inline uint64_t random_below(uint64_t limit)
 	return random_state % limit;
 }
 
-/* A range of the oracle's, mostly a short one of at most longest; or empty or upside down. */
+/* A random range, mostly of at most longest, now and then a long, empty or inverted one. */
 static inline void random_range(uint64_t longest, uint64_t *start, uint64_t *end)
 {
 	*start = random_below(ORACLE_ADDRESSES + 1);
@@ -69,7 +69,7 @@ static inline uint64_t run_end(uint64_t address)
 	return address;
 }
 
-/* The map holds the oracle's runs in their order, and nothing else, in nodes that it has. */
+/* Whether the map has exactly the oracle's runs, in their order, and its counts are right. */
 static inline bool is_as_oracle(const struct hs_address_range_map *map)
 {
 	const struct hs_address_range *range = hs_address_range_map_from(map, 0);
@@ -89,8 +89,8 @@ static inline bool is_as_oracle(const struct hs_address_range_map *map)
 }
 
 /*
- * In one turn of two: from here to refill_memory() a map that needs a new node gets none.
- * It forgets the room it has for nodes never used.
+ * Every second time, at random: from here to refill_memory() a map that needs a new node gets none.
+ * For that the map gives up its room for nodes that were never used.
  */
 static inline void maybe_drain_memory(struct hs_address_range_map *map)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the arena's unit tests have in common. */
+/* Shared by the unit tests of the arena. */
 #ifndef HS_TESTS_ARENA_TESTING_H
 #define HS_TESTS_ARENA_TESTING_H
 
@@ -17,7 +17,7 @@
 #define MIB ((size_t)1 << 20)
 #define BUDGET (64 * MIB)
 
-/* Run a case in a child, where no arena exists yet. */
+/* Runs a case in a child, where no arena exists yet. */
 static inline void in_child(void (*test_case)(void))
 {
 	int status = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A history that happens on the real live set, reaches the producer in any order, and is
- * told to the oracle at the same time.
+ * A history of events, which happen on the real live set and are logged in the oracle.  They are
+ * then delivered to the producer and to the oracle in any order, and the two are compared.
  *
- * A free in malloc's heap takes its number when it happens (hs_live_set_begin_move()), and is
- * put on the freed list when it is delivered (hs_live_set_end_move()), like that of a thread
- * which is stopped in between.  A free in another heap is made when it is delivered, with the
- * number that it has; so its id can be used again only then.
+ * A free in malloc's heap takes its number when it happens (hs_live_set_begin_move()), and is put
+ * on the freed list when it is delivered (hs_live_set_end_move()), as by a thread that is stopped
+ * in between.  A free in another heap only takes a number when it happens; the live set sees it
+ * when it is delivered, so its id must not be used again before.
  */
 #ifndef HS_TESTS_BOOKS_HISTORY_H
 #define HS_TESTS_BOOKS_HISTORY_H
@@ -16,23 +16,23 @@
 #include "profile_testing.h"
 #include "sample/live_slots.h"
 
-/* The events by number, as they are delivered. */
+/* An event, as it is to be delivered. */
 struct history_step {
-	union test_record record; /* unless it is a free */
+	union test_record record; /* if it is not a free */
 	uint32_t slot;            /* of a free in malloc's heap */
 	bool is_free;
-	bool is_stuck; /* a free whose thread has died: found by a sweep only */
+	bool is_stuck; /* a free whose thread has died: only a sweep finds it */
 	bool delivered;
 };
 
 static struct history_step history[ORACLE_EVENTS + 1];
 static struct hs_producer *producer;
 static struct hs_mapping_table *history_table; /* empty */
-static uint32_t history_heap = HS_HEAP_MALLOC; /* where it happens */
+static uint32_t history_heap = HS_HEAP_MALLOC; /* in which the next events happen */
 static uint64_t history_interval;
 static void (*history_pause)(void *context); /* called while a profile is made */
 static uint64_t history_gaps;                /* the statistic when the history began */
-static uint64_t history_seed; /* which history and which order: said where a check failed */
+static uint64_t history_seed; /* chooses history and order; printed if a check has failed */
 static int history_failures;
 
 static inline uint64_t history_random(uint64_t *state, uint64_t limit)
@@ -63,7 +63,7 @@ static inline void history_begin(uint64_t seed, uint64_t interval)
 	history_failures = check_failures;
 }
 
-/* Once for each history that fails. */
+/* Prints the seed if a check of this history has failed. */
 static inline void history_end(void)
 {
 	if (check_failures != history_failures)
@@ -86,7 +86,7 @@ static inline void history_allocate(uint64_t address, uint64_t size, unsigned si
 	history_note(number)->record = record;
 }
 
-/* An address that is no sample takes no number.  Returns whether it is one. */
+/* A free.  Returns whether there is a sample at the address; if not, it takes no number. */
 static inline bool history_free(uint64_t address)
 {
 	uint64_t alive = oracle_alive_at(history_heap, address);
@@ -109,7 +109,7 @@ static inline bool history_free(uint64_t address)
 	return true;
 }
 
-/* Whether the last free of an id in another heap has been delivered. */
+/* Whether an id of another heap than malloc's may be used: its last free has been delivered. */
 static inline bool history_is_settled(uint64_t address)
 {
 	for (uint64_t n = oracle.logged; n > 0; n--) {
@@ -122,7 +122,7 @@ static inline bool history_is_settled(uint64_t address)
 	return true;
 }
 
-/* A realloc that fails: its number comes as a tombstone. */
+/* A realloc that fails: its number will be delivered as a tombstone. */
 static inline void history_fail_to_move(uint64_t address)
 {
 	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence.next);
@@ -135,7 +135,7 @@ static inline void history_fail_to_move(uint64_t address)
 	record->head.sequence = hs_live_set_cancel_move(slot);
 }
 
-/* A sample whose thread left the sample path after it took the number. */
+/* A sample whose thread has left the sample path after it had taken the number. */
 static inline void history_abandon(uint64_t address)
 {
 	union test_record record = allocate(address, 1, history_interval, 0);
@@ -144,7 +144,7 @@ static inline void history_abandon(uint64_t address)
 	history_note(oracle_log(ORACLE_NOTHING, 0, 0, 0, 0, 0))->record = record;
 }
 
-/* A sample of an epoch that is over: dropped, but for its slot, which stays until its free. */
+/* A sample of a past epoch, and its free: it is dropped, but keeps its slot until the free. */
 static inline void history_come_too_late(uint64_t address)
 {
 	union test_record record = allocate(address, 1, history_interval, 0);
@@ -154,7 +154,7 @@ static inline void history_come_too_late(uint64_t address)
 	CHECK(history_free(address));
 }
 
-/* A sample is freed by a thread that dies when it has taken its number. */
+/* A sample, which is freed by a thread that dies after it has taken the free's number. */
 static inline void history_die_in_free(uint64_t address)
 {
 	struct hs_live_slot *slot;
@@ -203,8 +203,8 @@ static inline void history_deliver(uint64_t number)
 }
 
 /*
- * A record comes once more.  Not after its free is applied: then it cannot be told from one
- * that was given up.
+ * Delivers a record once more, unless its free has been applied: then the producer could not tell
+ * it from one that was given up.
  */
 static inline void history_repeat(uint64_t number)
 {
@@ -215,7 +215,10 @@ static inline void history_repeat(uint64_t number)
 	history_check_progress();
 }
 
-/* What is stuck below what waits is found; if that was all that was missing, nothing is lost. */
+/*
+ * The producer gives up the missing numbers before the first event that waits.  It then finds stuck
+ * frees among them; if these were all that was missing, no number is lost.
+ */
 static inline void history_give_up(void)
 {
 	uint64_t next = oracle.next, first = oracle_first_waiting();
@@ -237,7 +240,7 @@ static inline int64_t history_rounded(unsigned __int128 weight)
 	return (int64_t)((weight + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
 }
 
-/* The heap of a row: malloc's has no label. */
+/* The heap of a row.  Rows of malloc's heap have no label. */
 static inline uint32_t history_heap_of(const struct hs_view_row *row)
 {
 	for (uint32_t heap = HS_HEAP_FIRST_REPORTED; heap < ORACLE_HEAPS; heap++) {
@@ -250,7 +253,7 @@ static inline uint32_t history_heap_of(const struct hs_view_row *row)
 
 typedef int64_t history_sums[ORACLE_HEAPS][ORACLE_SITES][HS_VIEW_VALUES];
 
-/* The sums of each site's rows, from the profile. */
+/* Adds up the values of each site's rows in the profile. */
 static inline void history_sum_sites(const struct hs_view *view, history_sums sums)
 {
 	for (size_t i = 0; i < view->row_count; i++) {
@@ -266,7 +269,7 @@ static inline void history_sum_sites(const struct hs_view *view, history_sums su
 	}
 }
 
-/* Up or down: see hs_row_round(). */
+/* A number of objects is rounded up or down: see hs_row_round(). */
 static inline void history_check_objects(int64_t got, unsigned __int128 want)
 {
 	CHECK(got == (int64_t)(want >> HS_WEIGHT_SHIFT) ||
@@ -284,8 +287,8 @@ static inline void history_compare_site(const int64_t got[HS_VIEW_VALUES],
 }
 
 /*
- * The profile of now (HS_HEAP_NONE), or of a heap's peak, is the oracle's, whatever happens
- * while it is made.
+ * Compares the present profile (HS_HEAP_NONE), or that of a heap's peak, with the oracle's numbers
+ * from when it was begun, whatever happens while it is made.
  */
 static inline void history_compare_one(uint32_t peak_heap)
 {
@@ -325,7 +328,7 @@ static inline void history_compare(void)
 	}
 }
 
-/* What has not come comes. */
+/* Delivers all that has not been delivered, and gives up what is stuck. */
 static inline void history_deliver_rest(void)
 {
 	uint64_t happened = oracle.logged;
@@ -334,14 +337,14 @@ static inline void history_deliver_rest(void)
 		if (!history[n].delivered && !history[n].is_stuck)
 			history_deliver(n);
 	}
-	/* Something that waits, so that what is missing before it shows. */
+	/* With an event that waits, what is missing before it can be given up. */
 	history_abandon(UINT32_MAX);
 	history_deliver(oracle.logged);
 	while (oracle_first_waiting() != 0)
 		history_give_up();
 }
 
-/* What is alive is freed: nothing is left. */
+/* Frees all that is alive, and checks that nothing is left. */
 static inline void history_free_all(void)
 {
 	uint64_t happened;

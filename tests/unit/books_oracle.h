@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the books have to say of a history: the program's events in the order in which they
- * happened, and for each heap a map from address to the sample there.  An allocation where a sample
- * is alive shows that its free was not seen: it has ended.  Plain tables, everything summed anew or
- * step by step in the open; nothing of how the producer does it.
+ * Computes what the books must have after a history: from the program's events in the order in
+ * which they happened, and for each heap from the sample that is alive at each address.  An
+ * allocation at the address of a live sample shows that the free of that one was missed: it has
+ * ended.  All is plain tables and sums, and does nothing the way the producer does.
  *
- * Events are numbered 1, 2, 3, ... as they are logged.  They may arrive in any order and
- * are applied in that of their numbers, but for those that come after theirs was given up:
- * these are applied when they come.
+ * Events are numbered 1, 2, 3, ... as they are logged.  They may arrive in any order, and are
+ * applied in the order of their numbers.  An event whose number has been given up is applied when
+ * it arrives.
  */
 #ifndef HS_TESTS_BOOKS_ORACLE_H
 #define HS_TESTS_BOOKS_ORACLE_H
@@ -19,7 +19,7 @@
 #include "sample/heap_id.h"
 #include "sample/sampler.h"
 
-/* Heaps: malloc's, and some that the program reports. */
+/* Heaps: malloc's, and two that the program reports. */
 enum { ORACLE_EVENTS = 40000, ORACLE_SITES = 8, ORACLE_HEAPS = HS_HEAP_FIRST_REPORTED + 2 };
 
 enum oracle_kind { ORACLE_ALLOCATE, ORACLE_FREE, ORACLE_NOTHING };
@@ -32,7 +32,7 @@ struct oracle_event {
 	uint64_t size;
 	uint64_t weight; /* units of 1 / HS_WEIGHT_ONE */
 	uint64_t ends;   /* number of the allocation that it ends; 0: none */
-	bool has_ended;  /* an allocation whose end is applied */
+	bool has_ended;  /* of an allocation: its end has been applied */
 	bool arrived;
 	bool applied;
 };
@@ -45,18 +45,18 @@ struct oracle_totals {
 struct oracle {
 	struct oracle_event events[ORACLE_EVENTS + 1]; /* by number */
 	uint64_t logged;                               /* events, so the highest number */
-	uint64_t next;                                 /* number waited for */
-	uint64_t given_up;                             /* numbers */
+	uint64_t next;                                 /* the number waited for */
+	uint64_t given_up;                             /* how many numbers were */
 	struct oracle_heap {
 		struct oracle_totals now[ORACLE_SITES];
-		struct oracle_totals peak[ORACLE_SITES]; /* now, when peak_bytes was reached */
+		struct oracle_totals peak[ORACLE_SITES]; /* now[], when peak_bytes was reached */
 		unsigned __int128 in_use, peak_bytes;
 	} heaps[ORACLE_HEAPS];
 };
 
 static struct oracle oracle;
 
-/* Nothing has arrived yet; the log stays. */
+/* Begins the arrival anew: nothing has arrived yet.  The log stays. */
 static inline void oracle_rewind(void)
 {
 	for (uint64_t n = 1; n <= oracle.logged; n++)
@@ -67,14 +67,14 @@ static inline void oracle_rewind(void)
 	oracle.next = 1;
 }
 
-/* An empty log. */
+/* Begins with an empty log. */
 static inline void oracle_begin(void)
 {
 	oracle.logged = 0;
 	oracle_rewind();
 }
 
-/* The allocation that is alive at address when everything logged has happened; 0: none. */
+/* The number of the allocation that is alive at address after all logged events; 0: none. */
 static inline uint64_t oracle_alive_at(uint32_t heap, uint64_t address)
 {
 	for (uint64_t n = oracle.logged; n > 0; n--) {
@@ -87,7 +87,7 @@ static inline uint64_t oracle_alive_at(uint32_t heap, uint64_t address)
 	return 0;
 }
 
-/* The next event has happened.  Returns its number. */
+/* Logs the next event.  Returns its number. */
 static inline uint64_t oracle_log(enum oracle_kind kind, uint32_t heap, uint64_t address,
 				  uint64_t size, uint64_t interval, unsigned site)
 {
@@ -107,7 +107,7 @@ static inline uint64_t oracle_log(enum oracle_kind kind, uint32_t heap, uint64_t
 	return oracle.logged;
 }
 
-/* A sample comes into use (sign 1) or ceases to be (-1). */
+/* Adds a sample to what is in use (sign 1), or takes it away (-1). */
 static inline void oracle_use(const struct oracle_event *sample, int sign)
 {
 	struct oracle_heap *heap = &oracle.heaps[sample->heap];
@@ -154,7 +154,7 @@ static inline void oracle_commit(void)
 		oracle_apply(&oracle.events[oracle.next++]);
 }
 
-/* An event that comes twice has come once. */
+/* An event arrives.  If it has arrived before nothing happens. */
 static inline void oracle_arrive(uint64_t number)
 {
 	struct oracle_event *event = &oracle.events[number];
@@ -167,7 +167,7 @@ static inline void oracle_arrive(uint64_t number)
 	oracle_commit();
 }
 
-/* The first number that has arrived and waits; 0: none does. */
+/* The lowest number of an event that has arrived and waits for others; 0: none. */
 static inline uint64_t oracle_first_waiting(void)
 {
 	for (uint64_t n = oracle.next; n <= oracle.logged; n++) {
@@ -177,7 +177,7 @@ static inline uint64_t oracle_first_waiting(void)
 	return 0;
 }
 
-/* The numbers before the first that waits are waited for no longer. */
+/* Gives up the missing numbers before the first event that waits. */
 static inline void oracle_give_up(void)
 {
 	uint64_t first = oracle_first_waiting();

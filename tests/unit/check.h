@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The unit tests' own header: CHECK*(), and a list of cases.
+ * The header of all unit tests: CHECK*() for checks, RUN() for cases.
  *
- * A failed check prints where and what, and the case goes on; the program's exit
+ * A failed check prints where it is and what it found, and the case goes on.  The program's exit
  * status is 1 if any check failed, 77 (automake: skipped) after SKIP().
  */
 #ifndef HS_TESTS_CHECK_H

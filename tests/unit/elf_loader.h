@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Loads the images of elf_writer.h through a memory file, and judges what is found. */
+/* Loads the images of elf_writer.h by way of a memory file, and says which names to expect. */
 #ifndef HS_TESTS_ELF_LOADER_H
 #define HS_TESTS_ELF_LOADER_H
 
@@ -10,7 +10,7 @@
 #include "elf_writer.h"
 #include "symbolize/symbols.h"
 
-/* A file of any kind. */
+/* Loads a file of any kind. */
 static inline int load_path(const char *path, const char *build_id, const struct hs_wanted *wanted,
 			    struct hs_symbols **symbols)
 {
@@ -36,7 +36,7 @@ static inline struct hs_symbols *load_wanted(const void *data, size_t bytes, con
 	return symbols;
 }
 
-/* The names of all addresses. */
+/* Loads the names of all addresses. */
 static inline struct hs_symbols *load_bytes(const void *data, size_t bytes, const char *build_id,
 					    int *result)
 {
@@ -59,7 +59,7 @@ static inline int binding_order(const struct elf_symbol *symbol)
 	return symbol->binding == STB_WEAK ? 1 : symbol->binding == STB_LOCAL ? 0 : 2;
 }
 
-/* Whether a names an address that both contain, by the rules of symbols.h. */
+/* Whether a, rather than b, names an address in both, by the rules of symbols.h. */
 static inline bool is_preferred(const struct elf_symbol *a, const struct elf_symbol *b)
 {
 	if ((a->bytes > 0) != (b->bytes > 0))
@@ -73,7 +73,7 @@ static inline bool is_preferred(const struct elf_symbol *a, const struct elf_sym
 	return strcmp(a->name, b->name) < 0;
 }
 
-/* The expected name of an address: looks at each symbol. */
+/* The expected name of an address, found by looking at every symbol. */
 static inline const char *expected_name(const struct elf_symbol *symbols, size_t count,
 					uint64_t address)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Small ELF images for the tests of the symbol reader: sections at fixed indexes,
- * contents in the order of the indexes, section headers last.
+ * Writes small ELF images for the tests of the symbol reader: sections have fixed indexes, their
+ * contents are in the order of these, the section headers come last.
  */
 #ifndef HS_TESTS_ELF_WRITER_H
 #define HS_TESTS_ELF_WRITER_H
@@ -50,8 +50,8 @@ struct elf_spec {
 	size_t dynamic_count;
 	const unsigned char *build_id;    /* NULL: none */
 	size_t build_id_bytes;
-	const char *debug_name;           /* a section of 16 bytes; NULL: none */
-	bool many_sections;               /* numbers in section 0 and ELF_SHNDX */
+	const char *debug_name;           /* name of a section of 16 bytes; NULL: none */
+	bool many_sections;               /* as if many: numbers in section 0 and ELF_SHNDX */
 };
 
 struct elf_image {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For the tests of a whole session, of which one thread is held at a system call: what the others
- * do meanwhile.  Each case is a process of its own.
+ * For tests of a whole session that hold one of its threads at a system call, to see what the
+ * others do meanwhile.  Each case is a process of its own.
  */
 #ifndef HS_TESTS_HELD_SESSION_H
 #define HS_TESTS_HELD_SESSION_H
@@ -25,7 +25,7 @@
 
 enum { WORKER, PRODUCER };
 
-/* For what is to come, on a machine that has much to do. */
+/* How many times, a millisecond apart, to look for something: the machine may be busy. */
 #define WAIT_TURNS 60000
 
 #define WAIT_UNTIL(condition)                                                                      \
@@ -35,7 +35,7 @@ enum { WORKER, PRODUCER };
 		CHECK(condition);                                                                  \
 	} while (0)
 
-/* Weak to those who call it, so that an archive's is not linked for them. */
+/* Not weak as in the public header, so that it is linked from the archive. */
 const char *heapsample_version(void);
 
 static char scratch[64];
@@ -45,7 +45,7 @@ static _Atomic long held_call;
 static atomic_int held_thread;
 static atomic_bool is_held, is_released;
 
-/* From its next such call on, the thread waits for release(). */
+/* At its next such call the thread waits for release(). */
 static inline long hold_there(long number)
 {
 	if (number == atomic_load(&held_call) &&
@@ -86,7 +86,7 @@ static inline void start(const char *setting)
 	start_with(&(const struct hs_session_next){pthread_create, true, {NULL}}, setting);
 }
 
-/* As the interposer does.  started: the profiler's threads are, if they do not run. */
+/* Records samples as the interposer does.  started: starts the profiler's threads if need be. */
 static inline void sample(int count, bool started)
 {
 	struct hs_regs here;
@@ -106,7 +106,7 @@ static inline bool is_stopping(void)
 	return atomic_load(&hs_session.threads) == HS_THREADS_STOPPING;
 }
 
-/* As much as they have at least; the library knows each thread's stack. */
+/* The stack that each thread is said to have; it has at least as much. */
 #define STACK_BYTES (1 << 20)
 
 struct run {
@@ -141,7 +141,7 @@ static inline void *ask_for_profile(void *unused)
 	return unused;
 }
 
-/* A call that wants one thread, and takes a while; it waits for longer than most. */
+/* A call for which the profiler's threads stop; it takes a while, and may wait for long. */
 static inline void *call_stopped(void *unused)
 {
 	if (hs_threads_stop(HS_WRITE_LIMIT_NS)) {
@@ -151,7 +151,7 @@ static inline void *call_stopped(void *unused)
 	return unused;
 }
 
-/* A profile is being written, and will be until release(). */
+/* Has a profile written, which goes on until release(). */
 static inline pthread_t write_for_long(void)
 {
 	pthread_t thread;
@@ -186,7 +186,7 @@ static inline void run_case(const struct held_case *one)
 	fflush(stdout);
 }
 
-/* All of them, or the one with this name.  What main() returns. */
+/* Runs all cases, or the one with this name.  Returns what main() returns. */
 static inline int run_cases(const struct held_case *cases, size_t count, const char *name)
 {
 	const char *base = getenv("TMPDIR");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the unit tests of the options have in common. */
+/* Shared by the unit tests of the options. */
 #ifndef HS_TESTS_OPTIONS_TESTING_H
 #define HS_TESTS_OPTIONS_TESTING_H
 
@@ -30,7 +30,7 @@
 	"HEAPSAMPLE_STATS= HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
 
 static struct hs_options options;
-static char reported[4096]; /* the lines, each ended by a newline */
+static char reported[4096]; /* lines about bad settings, each ended by a newline */
 static char described[8192];
 
 static inline void collect(void *context, const char *line)
@@ -55,11 +55,11 @@ static inline void parse_one(const char *variable)
 
 	snprintf(copy, sizeof copy, "%s", variable);
 	parse(environment);
-	/* Values are copied. */
+	/* The options must have copies of the values. */
 	memset(copy, '!', sizeof copy);
 }
 
-/* variable is understood, and described as want; every other option has its default. */
+/* The variable must be understood and described as want, with defaults for all other options. */
 static inline void good(const char *variable, const char *want)
 {
 	static const char defaults[] = " " DEFAULTS;
@@ -80,7 +80,7 @@ static inline void good(const char *variable, const char *want)
 	CHECK_STR(described, expected + 1);
 }
 
-/* variable is reported as line says; every option has its default. */
+/* The variable must be refused with this line, and all options have their defaults. */
 static inline void bad(const char *variable, const char *line)
 {
 	char expected[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* For tests of what reads the process's own memory. */
+/* For tests of code that reads the process's own memory. */
 #ifndef HS_TESTS_PROCESS_VM_H
 #define HS_TESTS_PROCESS_VM_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the tests of the books have in common: samples that live in the real live set. */
+/* Shared by the tests of the books: samples, which are in the real live set. */
 #ifndef HS_TESTS_PROFILE_TESTING_H
 #define HS_TESTS_PROFILE_TESTING_H
 
@@ -43,7 +43,7 @@ static inline void set_up(void)
 	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
 }
 
-/* Numbers start anew with each producer. */
+/* Creates a producer.  Numbers begin with 1 again. */
 static inline struct hs_producer *new_producer(unsigned labels)
 {
 	struct hs_producer *producer = hs_producer_create(labels);
@@ -56,7 +56,7 @@ static inline struct hs_producer *new_producer(unsigned labels)
 	return producer;
 }
 
-/* A sample of a heap, from a stack of two frames that site tells apart. */
+/* Makes a sample of a heap.  Its stack has two frames; the inner one is different for each site. */
 static inline union test_record allocate_in(uint32_t heap, uint64_t id, uint64_t size,
 					     uint64_t interval, uint64_t site)
 {
@@ -117,9 +117,9 @@ static inline struct sums sum_rows(const struct hs_producer *producer)
 }
 
 /*
- * Each node is held by its children, by the rows of its stack and as a pinned one; each
- * location by its nodes and its verdict: no more and no less.  No event is on its way, and
- * there is no snapshot.
+ * Checks the counts of holders: a node is held by its children, by the rows of its stack and by
+ * being pinned; a location by its nodes and its verdict.  To be called when no event is on its way
+ * and there is no snapshot.
  */
 static inline void check_holders(const struct hs_producer *producer)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Short for what tests do again and again with the live set and a ring. */
+/* Short names for what many tests do with the live set and a ring. */
 #ifndef SAMPLE_TESTING_H
 #define SAMPLE_TESTING_H
 
@@ -16,7 +16,7 @@ static inline uint32_t live_free(const void *address, _Atomic uint64_t *sequence
 	return hs_live_set_free_id(HS_HEAP_MALLOC, (uintptr_t)address, sequence);
 }
 
-/* Done with the record last read; writers get its room back at once. */
+/* Ends the use of the record last read, and gives its room back to writers at once. */
 static inline void ring_release(struct hs_ring *ring)
 {
 	hs_ring_pass(ring);

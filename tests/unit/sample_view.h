@@ -23,18 +23,18 @@ struct sample {
 	unsigned pauses;
 };
 
-/* Any two are equal views. */
+/* Always fills in the same view. */
 void sample_fill(struct sample *sample);
 
-/* Its stack function: call site i is i % 3 shorter than DEPTH. */
+/* The view's stack function: the stack of call site i has DEPTH - i % 3 frames. */
 size_t sample_stack(const void *context, uint32_t callsite, uint32_t *locations, size_t capacity);
 
-/* A sink into malloc'ed memory that may fail, and watches the arena. */
+/* A sink into malloc'ed memory, which may fail, and notes the most that the arena had in use. */
 struct memory_sink {
 	uint8_t *bytes;
 	size_t length;
 	size_t capacity;
-	size_t fail_after; /* the call that fails with -ENOSPC, from 1; 0: none */
+	size_t fail_after; /* the number of the call, from 1, that fails with -ENOSPC; 0: none */
 	size_t calls;
 	size_t arena_peak;
 };

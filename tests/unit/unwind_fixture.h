@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For tests of the unwinder: one of it, a captured stack of the test itself (taken as
- * the sampler takes it), and the frames that came of it.
+ * For tests of the unwinder: an unwinder, a stack of the test itself, captured as the sampler does
+ * it, and the frames that were found.
  */
 #ifndef HS_TESTS_UNWIND_FIXTURE_H
 #define HS_TESTS_UNWIND_FIXTURE_H
@@ -16,7 +16,7 @@
 #define CAPTURE_BYTES ((size_t)1 << 20)
 #define DEPTH 512
 
-/* A function that is a frame of its own, and a call that is not turned into a jump. */
+/* For a function that must have a frame of its own; after a call that must not be a tail call. */
 #define FRAME __attribute__((noinline))
 #define NO_TAIL_CALL() __asm__ volatile("" : : : "memory")
 
@@ -35,8 +35,8 @@ static struct hs_frame frames[DEPTH + 1];
 static size_t frame_count;
 
 /*
- * The stack from here to capture.top, in a signal handler too.  Copied by assembly:
- * sanitizers guard parts of it.
+ * Captures the stack from here to capture.top; may be called in a signal handler.  Copies by
+ * assembly, because sanitizers guard parts of a stack.
  */
 static inline __attribute__((always_inline)) void capture_here(void)
 {
@@ -52,7 +52,7 @@ static inline __attribute__((always_inline)) void capture_here(void)
 		     captured->stack_bytes);
 }
 
-/* libunwind is loaded when it is needed. */
+/* Begins without libunwind, which is loaded when it is needed. */
 static inline void begin_unloaded(uintptr_t own, enum hs_leave (*before_engine)(bool, bool))
 {
 	table = hs_mapping_table_create();
@@ -76,7 +76,7 @@ static inline void begin(void)
 	begin_with_own(0);
 }
 
-/* The maps change twice, and are read again: what is known of code goes, and they are as before. */
+/* Changes the maps and changes them back: only what is known of code is dropped. */
 static inline void change_maps(void)
 {
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -93,7 +93,7 @@ static inline void end(void)
 	hs_mapping_table_destroy(table);
 }
 
-/* In the same batch as the one before. */
+/* Unwinds in the same batch as before. */
 static inline void unwind_another(size_t depth)
 {
 	frame_count = hs_unwind(unwinder, &capture.captured, depth, frames, depth + 1);
@@ -111,7 +111,7 @@ static inline void unwind(void)
 	unwind_to_depth(DEPTH);
 }
 
-/* The stack ends with a frame of the program: nothing is missing. */
+/* Whether the stack ends with a frame of the program, so that nothing is missing. */
 static inline bool is_complete(void)
 {
 	return frames[frame_count - 1].mapping != HS_MAPPING_NONE;
@@ -122,7 +122,7 @@ static inline bool ends_with(enum hs_pseudo_frame pseudo)
 	return !is_complete() && frames[frame_count - 1].address == pseudo;
 }
 
-/* "" for a pseudo frame. */
+/* The path of a frame's mapping; "" for a pseudo frame. */
 static inline const char *path_of(const struct hs_frame *frame)
 {
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, frame->mapping);
