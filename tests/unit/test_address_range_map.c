@@ -152,7 +152,7 @@ static void test_from(void)
 	CHECK(hs_address_range_map_from(&map, 30) == NULL);
 }
 
-/* What a change of {0-10, 10-20, 25-30} by [start, end) gives. */
+/* The results of changing {0-10, 10-20, 25-30} in [start, end), in each way. */
 struct change {
 	uint64_t start, end;
 	const char *trimmed;  /* all but the new range */
@@ -285,10 +285,10 @@ static bool is_free_range(uint64_t start, uint64_t end)
 	return true;
 }
 
-/* The number of changes refused for want of memory. */
+/* How many changes were refused because there was no memory. */
 static unsigned refused;
 
-/* What a change may return that was not made. */
+/* Checks that a change was refused, with a result that it may have then. */
 static void check_refusal(int result, uint64_t start, uint64_t end, int other)
 {
 	if (result == -ENOMEM)
@@ -423,7 +423,7 @@ static unsigned depth_of(const struct hs_address_range_map *tree, uint32_t node)
 	return 1 + (below > above ? below : above);
 }
 
-/* Whatever order the ranges come in.  A tree in random order has about 40 levels at most. */
+/* The order in which ranges are added must not matter.  A random order gives at most 40 levels. */
 static void test_balance(void)
 {
 	enum { COUNT = 100000 };
@@ -460,7 +460,7 @@ static void test_memory(void)
 		emplace(i * 2, i * 2 + 1, 1);
 	hs_address_range_map_clear(&map);
 	CHECK_STR(text_of(&map), "");
-	/* As many again take no more memory, nor does what is deleted and added for ever. */
+	/* As many again need no more memory, however often ranges are deleted and added. */
 	hs_arena_set_budget(hs_arena_used());
 	for (uint64_t i = 0; i < 10000; i++)
 		emplace(i * 2, i * 2 + 1, 1);
@@ -474,7 +474,7 @@ static void test_memory(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
-/* A split makes two more ranges: with room for one the map has to grow. */
+/* A change that splits a range adds two: a map with room for one must grow. */
 static void test_room_for_a_split(void)
 {
 	for (uint32_t room = 0; room < 3; room++) {

@@ -122,7 +122,7 @@ static void test_equality(void)
 	hs_address_set_fini(&other);
 }
 
-/* A member is 1 in the oracle, and its runs are what the set must have merged to. */
+/* Members are 1 in the oracle; the set must have merged them to the oracle's runs. */
 static bool has_oracle_runs(void)
 {
 	uint32_t count = 0;

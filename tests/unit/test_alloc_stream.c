@@ -66,7 +66,7 @@ static void packets_are_as_the_schema_says(void)
 	stream.used = 0;
 }
 
-/* The length is one byte, and a packet does not run over what is kept for it. */
+/* The largest packet has a length of one byte, and fits into the room kept for a packet. */
 static void the_largest_numbers_fit(void)
 {
 	struct hs_stream_event event = {
@@ -181,7 +181,7 @@ static void failed_writes_are_told(void)
 	unlink("failed");
 }
 
-/* A program closes all descriptors, and its own file gets the number. */
+/* The program has closed all descriptors, and a file of its own has got ours. */
 static void another_file_is_not_written_to(void)
 {
 	int other;
@@ -194,7 +194,7 @@ static void another_file_is_not_written_to(void)
 	CHECK_INT(file_bytes("other"), 0);
 	CHECK_INT(close(stream.file.fd), 0);
 	CHECK_INT(hs_alloc_stream_flush(&stream), -EBADF);
-	/* Forgotten, a descriptor that is not ours stays open. */
+	/* When the file is forgotten, a descriptor that is not ours stays open. */
 	CHECK_INT(dup2(other, stream.file.fd), stream.file.fd);
 	other = stream.file.fd;
 	hs_alloc_stream_forget(&stream);
@@ -230,7 +230,7 @@ static void what_has_the_name_is_replaced_or_refused(void)
 	CHECK_INT(stream.file.fd, -1);
 }
 
-/* Shells and daemons choose low numbers for their own files. */
+/* Shells and daemons choose low numbers for their own files: ours must be a high one. */
 static void the_descriptor_is_out_of_the_way(void)
 {
 	struct rlimit all, few;

@@ -80,7 +80,7 @@ static void test_alignment(void)
 			CHECK(hs_arena_usable_size(block) >= bytes);
 			memset(block, 0xff, hs_arena_usable_size(block));
 			hs_arena_free(block);
-			/* The same memory, as another kind of block. */
+			/* The same memory, now as a block of another kind. */
 			block = hs_arena_zalloc(bytes + alignment);
 			CHECK(is_filled(block, 0, hs_arena_usable_size(block)));
 			hs_arena_free(block);
@@ -141,7 +141,7 @@ static void test_bad_pointers_are_ignored(void)
 	unsigned char *far = (unsigned char *)hs_arena_range.start + hs_arena_range.bytes - 16;
 	int local;
 
-	/* What a header looks like elsewhere: a copy of one is none. */
+	/* A copy of a header at another place is not a header. */
 	memcpy(block + 64, block - 16, 16);
 	void *const bad[] = { block + 1, block + 16, block + 80, &local, far,
 			      (void *)hs_arena_range.start, (void *)(hs_arena_range.start + 16) };

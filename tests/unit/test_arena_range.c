@@ -37,7 +37,7 @@ static void range_follows_budget(void)
 	CHECK_INT(hs_arena_budget(), 100 * MIB);
 	hs_arena_set_budget(50 * MIB);
 	CHECK_INT(hs_arena_budget(), 50 * MIB);
-	/* Never more than the range can give. */
+	/* The budget is never more than the range can give. */
 	hs_arena_set_budget(1000 * MIB);
 	CHECK_INT(hs_arena_budget(), 400 * MIB - 256 * KIB);
 }
@@ -110,7 +110,7 @@ static void range_is_a_quarter_of_the_limit(void)
 	CHECK(hs_arena_budget() < 40 * MIB);
 }
 
-/* Of the two limits that count. */
+/* Of the smaller of the two limits that matter. */
 static void range_is_a_quarter_of_the_smaller_limit(void)
 {
 	limit_address_space(800 * MIB);
@@ -121,7 +121,7 @@ static void range_is_a_quarter_of_the_smaller_limit(void)
 	CHECK_INT(hs_arena_range.bytes, 40 * MIB);
 }
 
-/* With access or without. */
+/* Whether something is mapped there, accessible or not. */
 static bool is_mapped(uintptr_t address)
 {
 	unsigned char resident;
@@ -141,7 +141,7 @@ static void range_follows_a_limit(void)
 	hs_arena_follow_limit();
 	CHECK_INT(hs_arena_range.bytes, 256 * MIB);
 
-	/* As if it had been there at the start: 128 MiB. */
+	/* As if the limit had been there at the start: 128 MiB. */
 	limit_address_space(4096 * MIB);
 	hs_arena_follow_limit();
 	CHECK_INT(hs_arena_range.bytes, 118 * MIB);
@@ -151,7 +151,7 @@ static void range_follows_a_limit(void)
 	CHECK(!is_mapped((uintptr_t)before - 1));
 	CHECK(hs_arena_owns(theirs - 1) && !hs_arena_owns(theirs));
 
-	/* Parts go on where they were, and new ones are in front. */
+	/* Parts that exist can still grow where they are; new ones are placed below them. */
 	CHECK_INT(hs_arena_commit(before + MIB, 9 * MIB), 0);
 	hs_arena_unreserve(before, 10 * MIB);
 	front = hs_arena_reserve(MIB);
@@ -159,7 +159,7 @@ static void range_follows_a_limit(void)
 	CHECK_INT(hs_arena_commit(front, MIB), 0);
 	memset(front, 1, MIB);
 
-	/* Less again: what is taken stays. */
+	/* A lower limit again: what is in use stays. */
 	taken = hs_arena_used();
 	limit_address_space(100 * MIB);
 	hs_arena_follow_limit();
@@ -176,7 +176,7 @@ static void range_follows_a_limit(void)
 	memset(front, 1, MIB);
 }
 
-/* Parts that grow are cut too; others are whole. */
+/* Parts that can grow are cut too; others are left whole. */
 static void parts_follow_a_limit(void)
 {
 	unsigned char *part, *small;
@@ -186,7 +186,7 @@ static void parts_follow_a_limit(void)
 	small = hs_arena_reserve(4 * MIB);
 	CHECK_INT(hs_arena_commit(part, 2 * MIB), 0);
 	limit_address_space(160 * MIB);
-	/* 40 MiB would have been reserved: a quarter for the part to grow. */
+	/* 40 MiB would have been reserved: a quarter of that is left for the part to grow. */
 	hs_arena_follow_limit();
 	CHECK(!hs_arena_owns(part) && !hs_arena_owns(small + 4 * MIB));
 	CHECK(is_mapped((uintptr_t)part + 12 * MIB - 1) && !is_mapped((uintptr_t)part + 12 * MIB));
@@ -209,7 +209,7 @@ static void parts_follow_a_limit(void)
 	memset(small, 1, 4 * MIB);
 }
 
-/* A part is given back after the range was made to end in front of it: blocks may be there. */
+/* A part is given back after the range was cut below it: blocks may be at its place by then. */
 static void range_ends_in_front_of_a_part(void)
 {
 	void *part, *block;
@@ -230,7 +230,7 @@ static void range_ends_in_front_of_a_part(void)
 	}
 }
 
-/* Whoever has the lock may have been killed. */
+/* The thread that holds the lock may have been killed. */
 static void nobody_gives_the_lock_back(void)
 {
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
@@ -295,7 +295,7 @@ static void test_budget(void)
 	CHECK(count >= 40 && count < 64);
 	CHECK(hs_arena_used() <= BUDGET);
 	CHECK(hs_arena_used() > BUDGET - 2 * MIB);
-	/* Free large blocks are not in use, and are counted again when they are taken. */
+	/* Free large blocks do not count as in use until they are taken again. */
 	hs_arena_free(blocks[--count]);
 	CHECK(hs_arena_used() <= BUDGET - MIB);
 	blocks[count] = hs_arena_alloc(MIB);
@@ -356,13 +356,13 @@ static void test_reserve_and_commit(void)
 	CHECK(hs_arena_alloc(1) == NULL);
 	hs_arena_set_budget(BUDGET);
 
-	/* Only the last one can be given back. */
+	/* Only the part reserved last can be given back. */
 	hs_arena_unreserve(part, 10 * MIB + 1);
 	CHECK(hs_arena_reserve(4096) == other - 4096);
 	hs_arena_unreserve(other - 4096, 4096);
 	CHECK(hs_arena_reserve(5) == other - 4096);
 
-	/* A part is no block. */
+	/* A part is not a block. */
 	hs_arena_free(part + 16);
 	hs_arena_free_from_host(part + 16);
 	CHECK_INT(hs_arena_usable_size(part + 16), 0);
@@ -384,7 +384,7 @@ static void bootstrap_part(void)
 		total += 1024;
 	}
 	CHECK(total > 250 * KIB && total <= 256 * KIB);
-	/* What is left serves smaller ones. */
+	/* What is left is enough for smaller blocks. */
 	CHECK(hs_arena_bootstrap_alloc(16) != NULL);
 	CHECK_INT(hs_arena_used(), 0);
 	hs_arena_free(last);

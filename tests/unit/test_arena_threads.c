@@ -8,7 +8,7 @@
 
 enum { THREADS = 4, SLOTS = 64, ROUNDS = 20000, MAILBOX = 256 };
 
-/* Blocks on their way to the thread that plays the program. */
+/* Blocks that are handed to the thread that stands for the program. */
 static _Atomic(unsigned char *) mailbox[MAILBOX];
 static atomic_int threads_running, damaged;
 
@@ -60,7 +60,7 @@ static void step(unsigned char **block, size_t *bytes, uint32_t *state)
 		*bytes = wanted;
 	} else {
 		verify(*block, *bytes);
-		/* Now and then to the program's thread. */
+		/* Some are handed to the program's thread. */
 		if (*bytes < sizeof *bytes || draw(state) % 2 == 0 ||
 		    (*block = atomic_exchange(&mailbox[draw(state) % MAILBOX], *block)) != NULL)
 			hs_arena_free(*block);
@@ -134,7 +134,7 @@ static void *bootstrap_thread(void *out)
 {
 	unsigned char **blocks = out;
 
-	/* Together, so that they meet. */
+	/* All start together, so that their calls meet. */
 	bootstrap_threads++;
 	while (bootstrap_threads < THREADS)
 		;
@@ -143,7 +143,7 @@ static void *bootstrap_thread(void *out)
 	return NULL;
 }
 
-/* Each block carries a number of its own: a block given out twice has only the last. */
+/* Each block gets a number of its own: one that was given out twice has only the later one. */
 static void test_bootstrap_threads(void)
 {
 	static unsigned char *blocks[THREADS][BOOTSTRAP_BLOCKS];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Failing assertions of linked libraries: the call ends, or the thread, not the program. */
+/* Failing assertions of linked libraries end the call or the thread, but not the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static int succeed(void *reached)
 	return 17;
 }
 
-/* A call inside a call: the outer one goes on. */
+/* An assertion fails in a call inside a call: the outer one goes on. */
 static int nest(void *reached)
 {
 	CHECK_INT(hs_assertion_catch(fail, reached), -EIO);
@@ -34,7 +34,7 @@ static int nest(void *reached)
 	return fail(reached);
 }
 
-/* What is written to stderr is to be read from the descriptor returned. */
+/* Redirects stderr; what is written there can be read from the descriptor returned. */
 static int capture_stderr(int *old)
 {
 	int ends[2];
@@ -71,7 +71,7 @@ static void test_calls(void)
 	close(from);
 }
 
-/* The number of the system call that a process waits in; -1: it runs, or is gone. */
+/* The system call in which a process waits; -1: it is running, or has ended. */
 static long waits_in(pid_t process)
 {
 	char path[64], text[256];
@@ -98,7 +98,7 @@ static void test_parked(void)
 	dup2(old, STDERR_FILENO);
 	check_message(from, "no more profiles");
 	close(from);
-	/* Either it comes to wait for good, or it ends: then waitpid() has its status. */
+	/* The child either waits for ever, as it must, or ends, and waitpid() gets its status. */
 	while (waits_in(process) != SYS_futex && waitpid(process, &status, WNOHANG) == 0)
 		usleep(1000);
 	kill(process, SIGKILL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The interval against the memory in use: when it goes up, and that it comes back. */
+/* The interval follows the memory in use: when it goes up, and that it comes back. */
 #include "session/budget.h"
 
 #include "check.h"
@@ -22,7 +22,7 @@ static void start(void)
 	};
 }
 
-/* Time goes on by steps of 20 ms. */
+/* Lets time pass, in steps of 20 ms. */
 static void pass(unsigned seconds)
 {
 	for (unsigned i = 0; i < 50 * seconds; i++) {
@@ -59,7 +59,7 @@ static void what_does_not_grow_raises_once(void)
 	CHECK_INT(view.interval, 4 * ASKED);
 }
 
-/* A table that cannot grow leaves much unused.  That goes on, and is no reason to go on raising. */
+/* A table that cannot grow leaves much memory unused, and loses samples: that raises only once. */
 static void losses_raise_before_the_mark(void)
 {
 	start();
@@ -74,7 +74,7 @@ static void losses_raise_before_the_mark(void)
 	CHECK_INT(view.interval, 2 * ASKED);
 }
 
-/* Slots stay the arena's when their samples are freed; that they are empty counts. */
+/* Slots stay in the arena when their samples are freed: it must count that they are empty. */
 static void an_empty_live_set_brings_it_back(void)
 {
 	start();
@@ -93,7 +93,7 @@ static void an_empty_live_set_brings_it_back(void)
 	CHECK_INT(view.interval, ASKED);
 }
 
-/* Slots that have never held a sample cost next to nothing, so they are no room. */
+/* Slots that have never had a sample use hardly any memory, so they do not count as room. */
 static void less_memory_brings_it_back(void)
 {
 	start();
@@ -110,7 +110,7 @@ static void less_memory_brings_it_back(void)
 	CHECK_INT(view.interval, 2 * ASKED);
 }
 
-/* Samples without room for their stack: while there are such, and a while longer. */
+/* Samples lack room for their stacks: the interval is higher meanwhile and a while longer. */
 static void a_full_ring_raises(void)
 {
 	start();
@@ -129,7 +129,7 @@ static void a_full_ring_raises(void)
 	CHECK_INT(view.interval, ASKED);
 }
 
-/* A second over the limit each time; not back before there is half of it left. */
+/* Rises after each second over the limit; comes back only below half of the limit. */
 static void processor_time_raises(void)
 {
 	start();

@@ -85,7 +85,7 @@ static void stays_as_it_was_without_memory(void)
 	end();
 }
 
-/* What was made on the way to a node for which there is no memory goes. */
+/* If there is no memory for a node, those that were made on the way to it are removed. */
 static void half_a_stack_goes(void)
 {
 	uint32_t node = HS_CALLSITE_ROOT, below = HS_CALLSITE_ROOT, depth = 0;
@@ -112,9 +112,9 @@ static void half_a_stack_goes(void)
 }
 
 /*
- * Random stacks that come and go, against a model that has them in plain arrays: a stack's
- * nodes are its prefixes, there is a node for each that some stack of now begins with, and a
- * location for each that is in one.
+ * Random stacks that come and go, compared with a model in plain arrays.  There must be a node
+ * for each prefix of a present stack, and no other, and a location for each that is in a present
+ * stack.
  */
 enum { HELD = 40, DEPTH_MAX = 6, PLACES = 5, STEPS = 200000 };
 
@@ -133,7 +133,7 @@ static bool has_prefix_of(const struct held_stack *stack, const struct held_stac
 	       memcmp(stack->places, other->places, depth) == 0;
 }
 
-/* Prefixes that no stack before has. */
+/* How many of a stack's prefixes no stack before it has. */
 static uint32_t prefixes_first_seen(uint32_t number)
 {
 	uint32_t count = 0;
@@ -208,7 +208,7 @@ static void nodes_and_locations_go_with_their_holders(void)
 		struct held_stack *stack;
 
 		state = state * 6364136223846793005u + 1442695040888963407u;
-		/* At times few are held, so that much goes. */
+		/* Now and then few are held, so that many are removed. */
 		stack = &stacks[(state >> 58) % (step / 1000 % 2 == 0 ? HELD : 3)];
 		if (stack->node != HS_CALLSITE_NONE) {
 			hs_callsite_trie_release(&trie, stack->node);
@@ -248,7 +248,7 @@ static void locations_are_told_apart_by_mapping_and_address(void)
 	hs_location_table_fini(&locations);
 }
 
-/* A name goes with the last of its locations, or when another takes its place. */
+/* A name is freed with the last of its locations, or when another name replaces it. */
 static void names_go_with_their_locations(void)
 {
 	struct hs_shared_name *name, *other;

@@ -57,7 +57,7 @@ static void test_known_stack(void)
 	CHECK(memcmp(out.record.stack, stack + 8, 8192) == 0);
 }
 
-/* A stack of five pages, the thread's, which can be protected each. */
+/* Maps five pages as the thread's stack; each can be protected. */
 static unsigned char *map_pages(struct hs_thread_state *thread)
 {
 	unsigned char *stack = mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE,
@@ -77,7 +77,7 @@ static void test_guard_page_in_the_stack(void)
 
 	memset(stack, 7, 5 * PAGE);
 	CHECK_INT(mprotect(stack + 2 * PAGE, PAGE, PROT_NONE), 0);
-	/* Above it all can be read, and the second time without the kernel. */
+	/* Above the guard page all can be read, the second time without the kernel. */
 	for (int again = 0; again < 2; again++) {
 		run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
 		CHECK_INT(out.record.stack_bytes, 2 * PAGE);
@@ -90,12 +90,12 @@ static void test_guard_page_in_the_stack(void)
 		CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
 		CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack + PAGE, PAGE));
 	}
-	/* What was read apart from it is known for itself. */
+	/* What was read on its other side is known separately. */
 	run(&thread, (uintptr_t)stack, 2 * PAGE);
 	CHECK_INT(out.record.stack_bytes, 2 * PAGE);
 	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack, 2 * PAGE));
 	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, 3 * PAGE));
-	/* The stack pointer may be where no access is. */
+	/* The stack pointer may be in the page without access. */
 	run(&thread, (uintptr_t)stack + 2 * PAGE, LIMIT);
 	CHECK_INT(out.record.stack_bytes, 0);
 	CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
@@ -109,7 +109,7 @@ static void protect(unsigned char *page, int protection)
 	hs_capture_protect_ends();
 }
 
-/* One that comes where samples have read before; and while a handler over mprotect() is sampled. */
+/* A page loses access after samples have read it; a handler is sampled during mprotect(). */
 static void test_guard_page_that_comes_later(void)
 {
 	struct hs_thread_state thread = {0};
@@ -123,7 +123,7 @@ static void test_guard_page_that_comes_later(void)
 	run(&thread, (uintptr_t)stack, LIMIT);
 	CHECK_INT(out.record.stack_bytes, 2 * PAGE);
 
-	/* What is not read since is not known again with what is. */
+	/* Only what has been read again since then is known again. */
 	run(&thread, (uintptr_t)stack + 3 * PAGE, LIMIT);
 	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, 2 * PAGE));
 	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, 5 * PAGE));
@@ -136,7 +136,7 @@ static void test_guard_page_that_comes_later(void)
 	CHECK_INT(out.record.stack_bytes, PAGE);
 	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, PAGE));
 
-	/* As in a child whose parent's other threads were in a call. */
+	/* As in a child whose parent's other threads were in such a call. */
 	hs_capture_after_fork();
 	run(&thread, (uintptr_t)stack + 3 * PAGE, PAGE);
 	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack + 3 * PAGE, PAGE));
@@ -149,7 +149,7 @@ static long no_reading(long number)
 	return 0;
 }
 
-/* A filter may kill who makes that call. */
+/* A seccomp filter may kill a process for that call. */
 static void test_known_stack_is_not_read_by_the_kernel(void)
 {
 	static unsigned char stack[20000];
@@ -224,7 +224,7 @@ static void test_coroutine_stack(void)
 	CHECK_INT(out.record.stack_bytes, used);
 	CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
 	CHECK_INT(hs_stats_get(stack_unknown), 1);
-	/* What lies above the running function is as it was. */
+	/* The stack above the running function is copied as it is. */
 	CHECK(memcmp(out.record.stack + used - 16, coroutine_end - 16, 16) == 0);
 	munmap(coroutine_end - 4 * PAGE, 5 * PAGE);
 }
@@ -287,7 +287,7 @@ static void test_main_stack(void)
 
 static size_t stack_bytes, guard_bytes;
 
-/* At the upper end of each thread's stack, as far as it is the C library's to say. */
+/* The C library puts it at the upper end of each thread's stack. */
 static __thread volatile char local[PAGE * 3];
 
 static void *thread_body(void *unused)
@@ -309,9 +309,9 @@ static void *thread_body(void *unused)
 		return unused;
 	CHECK(thread.stack_low >= (uintptr_t)start);
 	CHECK(thread.stack_high <= (uintptr_t)start + bytes);
-	/* What is local to the thread is no part of its stack, but for what is near its frames. */
+	/* Thread-local variables are not part of the stack, except for those next to its frames. */
 	CHECK(thread.stack_high <= here + PAGE);
-	/* ThreadSanitizer makes small stacks larger than it is told, by its own TLS. */
+	/* ThreadSanitizer makes small stacks larger than asked for, by its own TLS. */
 	CHECK(bytes > stack_bytes || hs_thread_on_known_stack(&thread, here));
 	for (uintptr_t at = here; at < thread.stack_high; at++)
 		hs_arch_copy(&byte, (const void *)at, 1); /* not seen by the sanitizer */
@@ -334,7 +334,7 @@ static void test_thread_stacks(void)
 			CHECK_INT(pthread_attr_setguardsize(&attributes, guard_bytes), 0);
 			if (pthread_create(&thread, &attributes, thread_body, NULL) == 0)
 				pthread_join(thread, &known);
-			/* Not created: the sanitizer's TLS does not fit the smallest stacks. */
+			/* May fail: the sanitizer's TLS does not fit the smallest stacks. */
 			CHECK(known != NULL || stack_bytes <= 65536 + PAGE);
 			pthread_attr_destroy(&attributes);
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Call frame instructions that real code has seldom: what they mean, or that they are refused. */
+/* Call frame instructions that are rare in real code: their meaning, or that they are refused. */
 #include "unwind/cfi_program.h"
 
 #include "check.h"
@@ -88,7 +88,7 @@ static void test_saved_registers(void)
 
 static void test_states(void)
 {
-	/* Saved, remembered, restored to what is common; and what was remembered again. */
+	/* Saved, remembered, restored to the CIE's rule; then what was remembered is restored. */
 	CHECK(RUN_PROGRAM(1, 0x83, 2, 0x0e, 32, 0x0a, 0x41, 0xc3, 0x0e, 8, 0x41, 0x0b));
 	check_row(HS_ROW_REGISTER, HS_ARCH_SP, 8);
 	CHECK_INT(row.saved[BX], 0);
@@ -175,7 +175,7 @@ static void test_what_makes_no_sense(void)
 	CHECK(!RUN_PROGRAM(0, 0x0e));             /* cut */
 	CHECK(!RUN_PROGRAM(0, 0x03, 1));
 	CHECK(!RUN_PROGRAM(0, 0x0f, 3, 0x77, 8));
-	/* After the pc it does not matter. */
+	/* An unknown instruction after the pc does not matter. */
 	CHECK(RUN_PROGRAM(0, 0x41, 0x1f));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* When dlclose() waits for the worker, which here never comes; and that it does not else. */
+/* When dlclose() waits for the worker, which never comes here, and when it does not wait. */
 #include <errno.h>
 #include <signal.h>
 
@@ -41,7 +41,7 @@ static void put_record(void)
 	CHECK(hs_ring_reserve(&hs_session.ring, 64, HS_RING_KEPT, 0, 0, &open) != NULL);
 }
 
-/* A library is unloaded; whether records were left that may have their stack there. */
+/* Unloads a library.  Whether it went on with records left whose stacks may be in it. */
 static bool close_goes_on(void)
 {
 	uint32_t before = hs_closes_unwaited();
@@ -80,7 +80,7 @@ static void test_wait_in_vain(void)
 	CHECK_INT(waits(), 2);
 }
 
-/* Nor is it waited for where that makes the thread wait for itself. */
+/* There is no wait where the thread would wait for itself. */
 static void test_in_handler(void)
 {
 	start();
@@ -104,8 +104,8 @@ static void test_where_no_wait_is_allowed(void)
 	hs_recorder.reader_runs = true;
 
 	/*
-	 * A stack of which nothing is known: perhaps a handler's, which sanitizers have one for, or
-	 * a coroutine's.
+	 * On a stack of which nothing is known there is no wait either: it may be a coroutine's or
+	 * a handler's.  Sanitizers have an alternate stack for handlers.
 	 */
 	CHECK_INT(sigaltstack(&none, NULL), 0);
 	hs_thread.stack_high = hs_thread.stack_low;

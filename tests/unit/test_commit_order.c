@@ -48,7 +48,7 @@ static void grows_and_keeps_what_waits(void)
 		put(number);
 		CHECK_INT(take(), number);
 	}
-	/* From the middle upwards: several steps of growth, with events there. */
+	/* From the middle upwards: it grows several times with events in it. */
 	for (uint64_t number = 300; number <= 5000; number++)
 		CHECK_INT(put(number), HS_ARRIVAL_KEPT);
 	for (uint64_t number = 299; number > 201; number--)
@@ -86,7 +86,7 @@ static void skips_gaps(void)
 	hs_commit_order_fini(&order);
 }
 
-/* What was given up is taken for late rather than for a duplicate, however long ago. */
+/* A number that was given up long ago is taken for a late event, not for a duplicate. */
 static void forgets_gaps_of_long_ago(void)
 {
 	CHECK_INT(hs_commit_order_init(&order), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The limit of the profiler's processor time: when sampling is over it, and when it ends. */
+/* The limit of the profiler's processor time: when it is exceeded, and when sampling ends. */
 #include "session/cpu_guard.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static void start(uint32_t percent, uint64_t total_ns)
 	state = (struct hs_cpu_state){.last = view};
 }
 
-/* Time goes on; the threads use some of it, partly for writing. */
+/* Lets time pass, of which the threads use some, partly for writing. */
 static enum hs_cpu_verdict pass(uint64_t ns, uint64_t used_ns, uint64_t writing_ns)
 {
 	view.now_ns += ns;
@@ -58,7 +58,7 @@ static void share(void)
 	CHECK_INT(pass(SECOND, 25 * MS + 1, 0), HS_CPU_NEAR);
 	CHECK_INT(pass(SECOND, 50 * MS, 0), HS_CPU_NEAR);
 	CHECK_INT(pass(SECOND, 50 * MS + 1, 0), HS_CPU_OVER);
-	/* Of all the time since the last look, if nothing was to be done meanwhile. */
+	/* The share is that of all the time since the last look, even if all was idle. */
 	CHECK_INT(pass(1000 * SECOND, 25 * SECOND, 0), HS_CPU_LOW);
 	start(200, 0);
 	CHECK_INT(pass(SECOND, 2 * SECOND, 0), HS_CPU_NEAR);
@@ -85,7 +85,7 @@ static void too_much_in_succession_ends_it(void)
 	CHECK_INT(pass(SECOND / 2, 0, 0), HS_CPU_STOP_SHARE);
 }
 
-/* One profile, however long it takes, does not end it; writing all the time does. */
+/* One profile does not end sampling, however long it takes; writing all the time does. */
 static void writing_ends_it_in_the_long_run(void)
 {
 	start(5, 0);
@@ -100,13 +100,13 @@ static void total(void)
 {
 	start(0, 30 * SECOND);
 	CHECK_INT(pass(3600 * SECOND, 30 * SECOND - 1, 0), HS_CPU_NO_LOOK);
-	/* At once: not only when a second is over. */
+	/* At once, not only after a second. */
 	CHECK_INT(pass(1, 1, 1), HS_CPU_STOP_TOTAL);
 }
 
 /* --- the thread's own clock ------------------------------------------------------- */
 
-/* As if the session were ten seconds old, and nothing were used. */
+/* As if the session was ten seconds old and had used no processor time. */
 static void start_session(uint32_t percent, uint64_t seconds)
 {
 	hs_options.max_cpu_percent = percent;
@@ -127,7 +127,7 @@ static void work(uint64_t ns)
 		;
 }
 
-/* Three times the share of ten seconds, but for a profile. */
+/* Uses three times the share of ten seconds, but for a profile. */
 static void writing_is_told_apart(void)
 {
 	start_session(1, 0);

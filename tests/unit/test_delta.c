@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Profiles of differences: they add up to the books, and what they have shown to the last
- * leaves nothing behind.
+ * Profiles of differences: they add up to the books, and rows that have been shown for the last
+ * time leave nothing behind.
  */
 #include "profile/snapshot.h"
 
@@ -22,7 +22,7 @@ struct block {
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
 static struct hs_view view;
-static int64_t model[SITES][HS_VIEW_VALUES]; /* the books of now */
+static int64_t model[SITES][HS_VIEW_VALUES]; /* what the books must have */
 static int64_t peak[SITES][HS_VIEW_VALUES];  /* the same when most was in use */
 static int64_t shown[SITES][HS_VIEW_VALUES]; /* sums of all files */
 static struct block blocks[BLOCKS];
@@ -73,7 +73,7 @@ static struct hs_snapshot_view *freeze(uint32_t peak_heap, enum hs_symbolize sym
 	return snapshot;
 }
 
-/* The site of a row: what allocate() made of it. */
+/* The site of a row, as allocate() has put it there. */
 static unsigned site_of(size_t row)
 {
 	uint32_t stack[FRAMES_MAX];
@@ -119,7 +119,7 @@ static bool write_part(void)
 	return is_partial;
 }
 
-/* At times there is room for a few rows in each file. */
+/* Now and then a file has room for a few rows only. */
 static void write_profile(void)
 {
 	unsigned parts = 0;
@@ -133,13 +133,13 @@ static void write_profile(void)
 	}
 }
 
-/* The file cannot be written: what it has is in the next. */
+/* The file cannot be written: the next one must have its values too. */
 static void fail_to_write(void)
 {
 	hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
 }
 
-/* Rows that were dropped before the peak lack in what was allocated. */
+/* The peak's allocated sums lack rows that had been dropped before it. */
 static void check_peak(void)
 {
 	struct hs_snapshot_view *snapshot;
@@ -202,7 +202,7 @@ static void allocate_or_free(unsigned limit)
 		allocate_block(number, 1 + next_random(1000), (unsigned)next_random(SITES));
 }
 
-/* At times little is in use, so that most rows come and go. */
+/* Now and then little is in use, so that most rows come and go. */
 static void play(uint64_t seed, bool keeps_peak)
 {
 	state = seed;
@@ -249,7 +249,7 @@ static void the_peak_keeps_its_rows(void)
 	}
 }
 
-/* Values below 0 where more was freed than allocated since. */
+/* If more was freed than allocated since the last profile the values are negative. */
 static void what_is_freed_is_negative(void)
 {
 	begin(false);
@@ -280,12 +280,12 @@ static void a_child_shows_all_of_its_books(void)
 	free_block(1);
 	write_profile();
 	allocate_block(2, 10, 5);
-	/* The parent was at a profile in the fork. */
+	/* The parent was writing a profile at the fork. */
 	freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	hs_producer_forget_written(producer);
 	hs_snapshot_drop_inherited(producer);
 	memset(shown, 0, sizeof shown);
-	/* Of what the parent's files had to the last there is nothing left. */
+	/* Nothing is left of rows that the parent's files have shown for the last time. */
 	memset(model[4], 0, sizeof model[4]);
 	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	add_rows(shown);
@@ -316,7 +316,7 @@ static void losses_are_differences_too(void)
 	CHECK_INT(view.row_count, 0);
 }
 
-/* Weights that are rounded each time that the row comes again do not add up to a bias. */
+/* A row's weight is rounded in each profile: this must not add up to a bias. */
 static void rounding_is_carried_over(void)
 {
 	enum { ROUNDS = 1000, SIZE = 300, INTERVAL = 512 };
@@ -349,7 +349,7 @@ static void rounding_is_carried_over(void)
 	CHECK(view.heaps[HS_HEAP_MALLOC].sums[0] > ROUNDS);
 }
 
-/* So many stacks that never were before, allocated, freed, and shown. */
+/* Allocates and frees with so many new stacks, and writes profiles. */
 static void cycle(uint64_t number, uint32_t stacks, enum hs_symbolize symbolize)
 {
 	uint64_t base = code + (number << 24);
@@ -404,7 +404,7 @@ static void ever_new_stacks_take_no_more_memory(void)
 	}
 	CHECK_INT(hs_arena_used(), used);
 	printf("%zu KiB after each cycle\n", used >> 10);
-	/* In quiet times the room of the tables goes. */
+	/* In quiet times the tables give their room back. */
 	cycle(CYCLES + 1, 10, HS_SYMBOLIZE_NONE);
 	cycle(CYCLES + 2, 10, HS_SYMBOLIZE_NONE);
 	check_empty();
@@ -413,7 +413,7 @@ static void ever_new_stacks_take_no_more_memory(void)
 	CHECK_INT(producer->locations.interner.capacity, 64);
 	CHECK_INT(producer->delta.base_capacity, 64);
 	printf("%zu KiB after that\n", hs_arena_used() >> 10);
-	/* And comes back, from memory that is not zero. */
+	/* They get it again, from memory that is not zero. */
 	junk = hs_arena_alloc(32 * MIB);
 	memset(junk, 0x5a, 32 * MIB);
 	hs_arena_free(junk);
@@ -422,7 +422,7 @@ static void ever_new_stacks_take_no_more_memory(void)
 	CHECK_INT(hs_arena_used(), used);
 }
 
-/* With names, which go with the locations. */
+/* With names, which are freed with the locations. */
 static void ever_new_names_take_no_more_memory(void)
 {
 	size_t used = 0;
@@ -437,7 +437,7 @@ static void ever_new_names_take_no_more_memory(void)
 	CHECK_INT(hs_arena_used(), used);
 }
 
-/* Names of threads go with their rows, and threads that are gone are forgotten. */
+/* Names of threads are freed with their rows, and threads that have ended are forgotten. */
 static void ever_new_threads_take_no_more_memory(void)
 {
 	enum { ROUNDS = 2000 };

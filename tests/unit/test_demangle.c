@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Demangled names: what they are, what stays as it is, hostile ones. */
+/* Demangled names; names that stay as they are; hostile names. */
 #include "symbolize/demangle.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* As threads.c gives its threads. */
+/* The same as of the profiler's threads. */
 #define STACK_BYTES ((size_t)4 << 20)
 
 static char text[HS_DEMANGLED_BYTES];
@@ -54,7 +54,7 @@ static void others_are_no_mangled_names(void)
 		CHECK_INT(hs_demangle(names[i], text), 0);
 }
 
-/* before, then middle as often as said, then after. */
+/* Returns before, so many times middle, and after. */
 static char *repeat(const char *before, const char *middle, unsigned times, const char *after)
 {
 	size_t bytes = strlen(before) + times * strlen(middle) + strlen(after) + 1;
@@ -87,7 +87,7 @@ static void long_names_are_cut(void)
 	CHECK_STR(text + length - 7, "...@plt");
 }
 
-/* Nothing but that they end, on a stack like the profiler's. */
+/* Checks only that the calls end, on a stack like the profiler's. */
 static void *demangle_hostile(void *unused)
 {
 	static const char *const middles[] = { "P", "R", "F", "T_", "I", "N", "1a", "1aI", "RT_",

@@ -83,7 +83,7 @@ static void inherited_pattern_gets_the_pid(void)
 	CHECK_STR(expand("%%p.gz", &name), "%p.1234.gz");
 	name.program = "a.out";
 	CHECK_STR(expand("%e.gz", &name), "a.out.1234.gz");
-	/* The letter is there, wherever: nothing is added. */
+	/* The letter is in the pattern, at any place: nothing is added. */
 	CHECK_STR(expand("a.%p.gz", &name), "a.1234.gz");
 	CHECK_STR(expand("%p/a.gz", &name), "1234/a.gz");
 	CHECK_STR(expand("%%%p.gz", &name), "%1234.gz");
@@ -112,7 +112,7 @@ static void long_names_are_refused(void)
 	char path[16];
 	struct hs_dump_name name = plain;
 
-	/* Each part may be the one that no longer fits; none writes past the end. */
+	/* Each part in turn is the one that does not fit; nothing is written past the end. */
 	for (size_t capacity = 1; capacity <= sizeof path; capacity++) {
 		static const char *const patterns[] = {"%p.%e.%n.%r", "12345678901234567",
 						       "%e%e%e"};
@@ -201,7 +201,7 @@ static void discarded_file_leaves_nothing(void)
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
 	CHECK_INT(entries(), 0);
 
-	/* Once closed, a second call does no harm to a descriptor or name of another. */
+	/* A second call, after the close, does not harm another file's descriptor or name. */
 	write_text(".a.tmp", "other");
 	discard_file(&file);
 	CHECK_INT(entries(), 1);
@@ -237,7 +237,7 @@ static void links_are_not_followed(void)
 	unlink("precious");
 }
 
-/* Somebody puts a link in the place of the directory while the profile is written. */
+/* The directory is replaced by a link while the profile is written. */
 static void another_directory_is_not_touched(void)
 {
 	struct hs_dump_file file;
@@ -273,7 +273,7 @@ static int commit_or_discard(struct hs_dump_file *file, bool is_complete)
 	return 0;
 }
 
-/* The program has used up its descriptors by the end. */
+/* The program has no descriptor left when the file is finished. */
 static void no_descriptor_is_free_at_the_end(void)
 {
 	struct hs_dump_file file;
@@ -294,7 +294,7 @@ static void no_descriptor_is_free_at_the_end(void)
 		unlink("out/a");
 		CHECK_INT(rmdir("out"), 0);
 
-		/* Another directory has come to its path. */
+		/* Another directory has its path now. */
 		CHECK_INT(mkdir("out", 0700), 0);
 		CHECK_INT(hs_dump_file_open(&file, "out/a"), 0);
 		CHECK_INT(rename("out", "moved"), 0);
@@ -322,7 +322,7 @@ static void refuse(const char *path, mode_t kind)
 	CHECK_INT(status.st_mode & S_IFMT, kind);
 }
 
-/* What is not a file stays what it is: root could rename a profile over a device. */
+/* Only regular files are replaced: root could rename a profile over a device. */
 static void only_files_are_replaced(void)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
@@ -345,7 +345,7 @@ static void only_files_are_replaced(void)
 	rmdir("directory");
 }
 
-/* As root replaces /dev/stdout, where it leads to a file. */
+/* As root would replace /dev/stdout if that leads to a file. */
 static void links_into_proc_are_not_replaced(void)
 {
 	struct hs_dump_file file;
@@ -476,7 +476,7 @@ static void change_of_directory_does_no_harm(void)
 	CHECK_INT(chdir(scratch), 0);
 	CHECK_STR(content("a"), "");
 	unlink("a");
-	/* No name for the directory: the relative path is used as it is. */
+	/* The directory's path cannot be found out: the relative path is used as it is. */
 	faulty_call = SYS_getcwd;
 	atomic_store(&hs_sys_fault, fail_call);
 	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
@@ -495,7 +495,7 @@ static void errors_have_words(void)
 {
 	CHECK_STR(hs_dump_error_text(-ENOSPC), "no space left on the device");
 	CHECK_STR(hs_dump_error_text(-ENOSYS), "a system call is refused");
-	/* The arena's budget, and what setrlimit() leaves the process. */
+	/* -ENOMEM may be due to the arena's budget or to setrlimit(). */
 	CHECK(strstr(hs_dump_error_text(-ENOMEM), "HEAPSAMPLE_MEMORY") != NULL);
 	CHECK(strstr(hs_dump_error_text(-ENOMEM), "limit") != NULL);
 	CHECK_STR(hs_dump_error_text(-ENOTTY), "error");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Search tables made of .eh_frame: they are what the linker made of the same sections. */
+/* Search tables made from .eh_frame must be as the linker's of the same sections. */
 #include "unwind/eh_frame_table.h"
 
 #include <elf.h>
@@ -9,7 +9,7 @@
 #include "check.h"
 #include "unwind/eh_frame_hdr.h"
 
-/* Of a loaded object: its .eh_frame and what the linker says of it. */
+/* A loaded object's .eh_frame, and the linker's table of it. */
 struct object {
 	struct hs_eh_frame section;
 	const int32_t *table; /* pairs, relative to the header */
@@ -28,7 +28,7 @@ static uint64_t value_of(const uint8_t *from, uint8_t encoding)
 	return (uintptr_t)from + (uint64_t)(int64_t)relative;
 }
 
-/* false: there is no table, or not of the form that linkers make. */
+/* Fills in object.  False: there is no table, or not in the form that linkers use. */
 static bool look_at(const struct dl_phdr_info *info, struct object *object)
 {
 	const uint8_t *header = NULL, *start;
@@ -126,7 +126,7 @@ static void test_small(void)
 	CHECK_INT(entries[0].fde, 37);
 	CHECK_INT(entries[1].start, 0x1000);
 	CHECK_INT(entries[1].fde, 20);
-	/* A function is in if it begins there. */
+	/* A function is in the range if it begins there. */
 	CHECK_INT(hs_eh_frame_table_make(&section, 0x1801, 0x2001, entries, 2), 1);
 	CHECK_INT(hs_eh_frame_table_make(&section, 0x1800, 0x2000, entries, 2), 1);
 	/* The end needs no mark. */
@@ -135,7 +135,7 @@ static void test_small(void)
 	CHECK_INT(make(small, 0, entries), 0);
 }
 
-/* Whatever stands in the section, nothing outside of it is read, and there is an end. */
+/* Whatever is in the section, nothing outside of it is read, and reading ends. */
 static void test_damage(void)
 {
 	uint8_t *copy = malloc(sizeof small);

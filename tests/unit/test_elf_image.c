@@ -98,7 +98,7 @@ static void test_code_is_its_segment(void)
 	CHECK_INT(span.start, (uintptr_t)memory + 0x2000);
 	CHECK_INT(span.end, (uintptr_t)memory + 0x5000);
 	CHECK_INT(span.offset, 0x2000);
-	/* A part of the segment stands for all of it. */
+	/* From a part of the segment follows all of it. */
 	CHECK(code_span(0x3000, 0x1000, 0x3000, &span));
 	CHECK_INT(span.start, (uintptr_t)memory + 0x2000);
 	CHECK_INT(span.end, (uintptr_t)memory + 0x5000);
@@ -126,7 +126,7 @@ static void test_other_layouts(void)
 	CHECK(code_span(0x3000, 0x2000, 0x3000, &span));
 	CHECK_INT(span.start, (uintptr_t)memory + 0x3000);
 
-	/* Other code in between has a mapping of its own. */
+	/* Other code between them has a mapping of its own. */
 	begin_image();
 	add_header(PT_LOAD, PF_R, 0, 0, 0x1000);
 	add_header(PT_LOAD, PF_R | PF_X, 0x1000, 0x1000, 0x1000);

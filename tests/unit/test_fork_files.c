@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fork while a file is being opened, gets its name, or goes: that may take as long as a disk has
- * other work, so the fork does not wait for it, or not for long.  The child has no descriptor of
- * it.
+ * A fork while a file is being opened, named or removed.  That may take long on a busy disk, so the
+ * fork does not wait for it, or not for long.  The child must have no descriptor of the file.
  */
 #include "held_session.h"
 
@@ -33,7 +32,7 @@ static bool is_profile_there(void)
 	return access(path, F_OK) == 0;
 }
 
-/* Where the producer looks at the file that it has opened: it goes on when a fork waits for it. */
+/* Holds the producer when it looks at the file that it has opened, until a fork waits for it. */
 static long hold_until_awaited(long number)
 {
 	if (number != SYS_newfstatat || atomic_load(&is_held) || !is_profile_there() ||
@@ -60,7 +59,7 @@ static void *ask(void *unused)
 	return unused;
 }
 
-/* A fork when the producer, which is asked to write, is held by the hook. */
+/* Has the producer write, and forks when the hook holds it. */
 static void fork_when_held(hs_sys_fault_fn hook)
 {
 	int before = count_descriptors(), status = 0;
@@ -76,7 +75,7 @@ static void fork_when_held(hs_sys_fault_fn hook)
 		check_failures = 0;
 		CHECK(hs_session_is_active());
 		CHECK_INT(count_descriptors(), before);
-		/* And it has a profile of its own. */
+		/* And it writes a profile of its own. */
 		atomic_store(&hs_sys_fault, NULL);
 		sample(1, true);
 		hs_session_finish();
@@ -92,7 +91,7 @@ static void fork_when_held(hs_sys_fault_fn hook)
 	hs_session_finish();
 }
 
-/* The producer is held at the call, but for the first ones. */
+/* Forks when the producer is held at this call, after so many (first) that are not held. */
 static void fork_at(long call, int first, const char *setting)
 {
 	start(setting);
@@ -109,7 +108,7 @@ static long count_looks(long number)
 	return 0;
 }
 
-/* The child looks at no descriptor then: a seccomp filter may not let it. */
+/* With no file open the child must look at no descriptor: a seccomp filter may forbid it. */
 static void nothing_is_open(const char *setting)
 {
 	int status = 0;
@@ -138,7 +137,7 @@ static void no_stream_is_open(void)
 	nothing_is_open(setting);
 }
 
-/* The temporary file of another process with this id is in the way. */
+/* The temporary name is taken, by another process with this id. */
 static void profile_is_opened(void)
 {
 	char path[128];

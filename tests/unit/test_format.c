@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Formatting: the same text as snprintf(3) for what is understood, and nothing past the end. */
+/* Formats that are understood give the text of snprintf(3); nothing is written past the end. */
 #include <limits.h>
 #include <stdint.h>
 

@@ -202,7 +202,7 @@ static void everything_may_be_hidden_with_a_warning(void)
 	end();
 }
 
-/* The program's path tells as much as that of a library. */
+/* The program's path is looked at like that of a library. */
 static void a_program_of_hidden_frames_only_is_hidden(void)
 {
 	begin("vault");
@@ -234,7 +234,7 @@ static void generated_code_is_hidden(void)
 	end();
 }
 
-/* Stacks are made anew for the profile, and so are rows that become equal. */
+/* The profile's stacks are made anew, and rows that have become equal are merged. */
 static void names_that_come_late_hide_too(void)
 {
 	uint64_t before = hs_stats_get(filtered);
@@ -263,7 +263,7 @@ static void names_that_come_late_hide_too(void)
 		CHECK_INT(view.location_count, 3);
 	}
 	CHECK_INT(hs_stats_get(filtered), before + 3);
-	/* A new sample of it is not even taken as before. */
+	/* New samples are treated so when they are taken. */
 	sample(200, code + 16, in(open_door));
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.row_count, 3);
@@ -271,7 +271,7 @@ static void names_that_come_late_hide_too(void)
 	end();
 }
 
-/* It is not taken for the stack that it was. */
+/* A stack that was known before must not be used as it was. */
 static void a_known_stack_may_come_to_be_hidden(void)
 {
 	uint64_t address = in(open_door);
@@ -297,7 +297,7 @@ static void a_known_stack_may_come_to_be_hidden(void)
 	end();
 }
 
-/* They do not become one where their labels differ. */
+/* Rows with different labels are not merged. */
 static void rows_of_other_labels_stay_apart(void)
 {
 	static const uint64_t values[] = {2, 1};
@@ -330,7 +330,7 @@ static long count_opens(long number)
 	return 0;
 }
 
-/* Symbols stay in memory, bounded, while addresses of their object keep coming. */
+/* Symbols of an object stay in memory, with a limit, while its addresses keep coming. */
 static void objects_are_read_once(void)
 {
 	size_t limits[] = {64 * MIB, 0};
@@ -348,7 +348,7 @@ static void objects_are_read_once(void)
 			sample(1, in_libc() + 1, in(shut_door) + (uint64_t)n);
 		sample(1, in_libc() + 2, in(shut_door));
 		hs_sys_fault = NULL;
-		/* With room for one only, the other is read again when it is needed. */
+		/* With room for one object only, the other is read again when it is needed. */
 		CHECK(limits[i] != 0 ? opened == first : opened > first);
 		CHECK(producer->names.kept_bytes > 0);
 		hs_names_end_round(&producer->names);

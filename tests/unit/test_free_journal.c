@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The journal of frees: entries in time, ahead and late, and what the producer makes of them. */
+/* The journal of frees: entries in time, ahead and late, and what the producer does with them. */
 #define MAP_BYTES (64 * MIB)
 #define JOURNAL 16384
-#define LAPS 65536 /* as far as an entry can tell */
+#define LAPS 65536 /* as many as an entry can tell apart */
 
 #include "profile_testing.h"
 
@@ -22,7 +22,7 @@ static void test_one_place(void)
 		CHECK_INT(hs_free_journal_peek(number), 7);
 		CHECK(!hs_free_journal_is_late(number));
 		CHECK(hs_free_journal_is_late(number + JOURNAL));
-		/* Of a lap to come. */
+		/* It is of a later lap. */
 		CHECK(number < JOURNAL || !hs_free_journal_take(number - JOURNAL, &out));
 		CHECK(hs_free_journal_take(number, &out));
 		CHECK(out.slot == 7 && out.address_bits == 5 && !out.is_late);
@@ -40,21 +40,21 @@ static void test_late_ones_are_told(void)
 	CHECK(!hs_free_journal_take(100, &out));
 }
 
-/* However long a thread took, it is not taken for one that is ahead, nor waits for its lap. */
+/* A late entry, however late, is not taken for one that is ahead, and need not wait. */
 static void test_very_late_ones_are_told(void)
 {
 	struct hs_journaled out;
 
 	for (uint64_t laps = 1; laps < LAPS; laps++) {
 		CHECK(hs_free_journal_put(100, 1, A));
-		/* Some laps further on, at worst. */
+		/* Otherwise at most some laps later. */
 		if (!hs_free_journal_take(100 + laps * JOURNAL, &out))
 			CHECK(hs_free_journal_take(100 + (laps + LAPS / 8) * JOURNAL, &out));
 		CHECK(out.slot == 1 && out.is_late);
 	}
 }
 
-/* Nor is one that is far ahead taken for a late one: the producer was away for so long. */
+/* An entry far ahead is not taken for a late one: the producer has not run for so long. */
 static void test_those_far_ahead_wait(void)
 {
 	struct hs_journaled out;
@@ -89,7 +89,7 @@ static void deliver(uint64_t address)
 	take(producer, &record);
 }
 
-/* A number that never comes: frees alone that wait for it make the gap known. */
+/* A number never comes: the frees that wait for it are enough for the gap to be noticed. */
 static void test_frees_wait_for_a_number(void)
 {
 	producer = new_producer(0);
@@ -110,7 +110,7 @@ static void test_frees_wait_for_a_number(void)
 	check_sums(producer, 2, 20, 0, 0);
 }
 
-/* A thread that has its number, and comes to its entry when that was given up. */
+/* A thread with a number writes its entry only when the number has been given up. */
 static void test_a_late_free_is_in_the_next_profile(void)
 {
 	uint64_t number;
@@ -140,7 +140,7 @@ static void test_a_late_free_is_in_the_next_profile(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* More than are committed at once: whoever asks for all has them. */
+/* More than are committed at once: a caller that asks for all gets all. */
 static void test_many_frees(void)
 {
 	enum { MANY = 12000 };
@@ -166,7 +166,7 @@ static void test_many_frees(void)
 	check_sums(producer, MANY, 10 * MANY, 0, 0);
 }
 
-/* The slot is another sample's by now, or none's: a program that frees a block twice. */
+/* After a double free the slot may be another sample's by now, or empty. */
 static void test_entries_of_other_samples(void)
 {
 	uint32_t slot;
