@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The lists of the GDB JIT interface, which the test keeps as a compiler does. */
+/* The list of the GDB JIT interface, which the test maintains as a compiler does. */
 #include "symbolize/gdb_jit.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ static const char *name_at(uint64_t address)
 	return name.system_name;
 }
 
-/* Returns how many calls it took. */
+/* Reads the list.  Returns in how many calls. */
 static unsigned look_if(bool at_once)
 {
 	unsigned count = 1;
@@ -168,7 +168,7 @@ static void symbols_of_relocatable_objects_are_relative(void)
 	end();
 }
 
-/* The same entry, the same addresses and sizes: another function. */
+/* The same entry, addresses and sizes, but another function. */
 static void an_object_in_the_place_of_another_is_new(void)
 {
 	begin();
@@ -205,7 +205,7 @@ static void an_unchanged_list_costs_one_read(void)
 	calls = 0;
 	hs_sys_fault = count_calls;
 	look();
-	/* process_vm_readv and its getpid; where that is refused, open, pread and close too */
+	/* process_vm_readv and its getpid; if it is refused also open, pread and close */
 	CHECK_INT(calls, may_read_by_process_vm() ? 2 : 5);
 	hs_sys_fault = NULL;
 	end();
@@ -309,7 +309,7 @@ static long leave_at(long number)
 	return 0;
 }
 
-/* At each read in turn the program takes an entry out, and gives it back. */
+/* During each read in turn the program takes an entry out of the list, and puts it back. */
 static void the_list_may_change_while_it_is_read(void)
 {
 	for (unsigned moment = 0; moment < 20; moment++) {
@@ -334,7 +334,7 @@ static void the_list_may_change_while_it_is_read(void)
 	}
 }
 
-/* A fork does not wait for a whole list: each call reads a part. */
+/* A fork must not wait for a whole list: each call reads a part. */
 static void long_lists_are_read_in_parts(void)
 {
 	enum { ENTRIES = 60000 };
@@ -357,7 +357,7 @@ static void long_lists_are_read_in_parts(void)
 	CHECK_STR(name_at(0x3000), "");
 	CHECK(look_if(true) >= 2);
 	CHECK_STR(name_at(0x3000), "last");
-	/* What was taken out behind the place that it has come to is noticed the next time. */
+	/* The removal of an entry that has been read already is noticed at the next reading. */
 	test_jit_descriptor.action = 7;
 	CHECK(hs_gdb_jit_read(&gdb, &map, true));
 	test_jit_descriptor.first = entries[0].next;
@@ -366,7 +366,7 @@ static void long_lists_are_read_in_parts(void)
 	look();
 	CHECK_STR(name_at(0x1000), "");
 	CHECK_STR(name_at(0x3000), "last");
-	/* And it may end before its time. */
+	/* The list may also end early. */
 	test_jit_descriptor.action = 9;
 	CHECK(hs_gdb_jit_read(&gdb, &map, true));
 	end();
@@ -416,7 +416,7 @@ static void works_on_after_an_allocation_failed(void)
 	end();
 }
 
-/* Not static: what nobody uses is left out. */
+/* Not static: unused static variables are left out. */
 struct descriptor larger_descriptor[3], large_descriptor[4];
 const struct descriptor constant_descriptor = {.version = 1};
 
@@ -436,7 +436,7 @@ static void a_descriptor_is_found_by_its_name(void)
 	CHECK_INT(address, want);
 	CHECK_INT(find_by_name("no_such_variable", "", &address), -ENOENT);
 	CHECK_INT(find_by_name("main", "", &address), -ENOENT);
-	/* With more members, too large, and not to be written to. */
+	/* With more members; too large; read-only. */
 	CHECK_INT(find_by_name("larger_descriptor", "", &address), 0);
 	CHECK_INT(find_by_name("large_descriptor", "", &address), -ENOENT);
 	CHECK_INT(find_by_name("constant_descriptor", "", &address), -ENOENT);

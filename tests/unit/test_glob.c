@@ -30,7 +30,7 @@ static void test_globs(void)
 	CHECK(!hs_glob_list_matches("*ab*bc", "xabab-abba"));
 	CHECK(hs_glob_list_matches("a**b", "ab"));
 	CHECK(!hs_glob_list_matches("[a]", "a"));
-	/* Ends soon: the work grows with the product of the lengths, no faster. */
+	/* Ends soon: the work grows no faster than the product of the lengths. */
 	CHECK(!hs_glob_list_matches("*a*a*a*a*a*a*a*a*a*a*a*a*a*b",
 				    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"));
 }

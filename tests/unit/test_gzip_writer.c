@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The gzip writer: what zlib inflates is what was written; failures of the file and
+ * The gzip writer: zlib inflates what was written; failures of the file and
  * of memory are reported and leave nothing behind.
  */
 #include "output/gzip_writer.h"
@@ -240,7 +240,7 @@ static void writes_are_buffered(void)
 	close(fd);
 }
 
-/* With any budget: success, or -ENOMEM and nothing left. */
+/* With any budget the result is success, or -ENOMEM with nothing left behind. */
 static void used_up_memory_is_reported(void)
 {
 	size_t before = hs_arena_used();
@@ -265,7 +265,7 @@ static void used_up_memory_is_reported(void)
 	close(fd);
 }
 
-/* A program that closes descriptors of others, and opens its own, finds nothing in them. */
+/* The program closes our descriptor and opens a file of its own: nothing is written to that. */
 static void another_file_is_not_written_to(void)
 {
 	struct hs_gzip_writer *writer = NULL;
@@ -279,7 +279,7 @@ static void another_file_is_not_written_to(void)
 	hs_gzip_writer_close(writer);
 	CHECK_INT(lseek(other, 0, SEEK_END), 0);
 
-	/* What is left at the end neither. */
+	/* At the end neither. */
 	close(fd);
 	fd = scratch_file();
 	CHECK_INT(hs_gzip_writer_open(file_of(fd), &writer), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Heaps: numbers, names, intervals; the smallest of them while everything changes at once. */
+/* Heaps: numbers, names, intervals; the smallest interval while everything changes at once. */
 #include "sample/heap.h"
 
 #include <errno.h>
@@ -46,25 +46,25 @@ static void numbers_and_names(void)
 	CHECK_INT(add("a", 3), -EEXIST);
 	CHECK_INT(hs_heaps[FIRST].asked_bytes, 1);
 	CHECK_STR(hs_heaps[FIRST + 1].name, "b");
-	/* As long as something of it may be in use, the name is taken. */
+	/* The name is taken as long as something of the heap may be in use. */
 	CHECK(hs_heap_unregister(FIRST));
 	CHECK_INT(add("a", 3), -EEXIST);
 	CHECK(hs_heap_unregister(FIRST));
 	hs_heap_gone(FIRST);
 	CHECK(!hs_heap_unregister(FIRST));
-	/* Its number is for its name, whatever comes. */
+	/* A name keeps its number, whatever happens. */
 	CHECK_INT(add("c", 4), FIRST + 2);
 	CHECK_INT(add("a", 3), FIRST);
 	CHECK_INT(hs_heaps[FIRST].asked_bytes, 3);
 	CHECK(!hs_heap_unregister(FIRST + 3));
-	/* Made, and not registered yet. */
+	/* Made, but not registered yet. */
 	CHECK_INT(hs_heap_make("d", 5, true), FIRST + 3);
 	CHECK(hs_heaps[FIRST + 3].waits);
 	CHECK_INT(hs_heaps[FIRST + 3].state, HS_HEAP_UNUSED);
 	CHECK_INT(hs_heap_least_interval, 2);
 }
 
-/* Of each heap that ever was; and of the last that can be. */
+/* Of all heaps that there have been, up to the last possible one. */
 static void counts_are_summed(void)
 {
 	uint64_t frees = hs_heap_total(frees), stale = hs_heap_total(stale);
@@ -107,7 +107,7 @@ static void limits(void)
 	CHECK_INT(add(name, 1), HS_HEAP_LIMIT - 1);
 }
 
-/* The interval of a heap that asks for `asked`, where that of all is `level`, not 512k. */
+/* The interval of a heap that asks for `asked` when the level of all is `level` instead of 512k. */
 static uint64_t interval_of(uint64_t asked, uint64_t level)
 {
 	hs_heap_set(FIRST, asked, true);
@@ -129,7 +129,7 @@ static void intervals_follow_the_level(void)
 	CHECK_INT(interval_of(3, 768 * K), 4);
 	CHECK_INT(interval_of(0, 512 * K), 0);
 	CHECK_INT(interval_of(0, 2048 * K), 0);
-	/* However far: a weight must fit. */
+	/* There is a limit: a weight must fit. */
 	CHECK_INT(interval_of(128 * G, 2048 * K), 256 * G);
 	CHECK_INT(interval_of(256 * G, 256 * G), 256 * G);
 	CHECK_INT(interval_of(1 * G, 256 * G), 256 * G);
@@ -180,8 +180,8 @@ static void the_smallest_interval(void)
 }
 
 /*
- * Two threads change something in each round, at the same time, and one looks what has come of
- * it.  Their meetings are by looking, not by waiting, or they would not be at the same time.
+ * In each round two threads change something at the same time, and one checks the result.  They
+ * meet by spinning: if they slept, they would not go on at the same time.
  */
 static _Atomic unsigned arrived;
 static unsigned wrong;
@@ -210,7 +210,7 @@ static uint64_t least_of_all(void)
 	return atomic_load(&hs_epoch) != 0 ? least : 0;
 }
 
-/* One changes the level or the epoch, the other heaps. */
+/* One thread changes the level or the epoch, the other heaps. */
 static void change(bool level, unsigned round)
 {
 	if (level && round % 4 == 0) {
@@ -233,7 +233,7 @@ static void *keep_changing(void *argument)
 
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		meet(2 * round + 1);
-		/* Neither is always the first. */
+		/* So that neither is always the first. */
 		for (volatile unsigned i = 0; i < (level ? round % 13 : round % 7) * 40; i++)
 			;
 		change(level, round);
@@ -256,7 +256,7 @@ static void the_smallest_interval_while_all_changes(void)
 	CHECK_INT(wrong, 0);
 }
 
-/* A handler changes the level, mostly while the thread it interrupts works the smallest out. */
+/* A handler changes the level, mostly while the thread under it computes the smallest interval. */
 static volatile sig_atomic_t changes;
 
 static void on_signal(int signal)

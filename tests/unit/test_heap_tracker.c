@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Rows: one is found whatever number the search begins at; and their values in profiles. */
+/* Rows are found whatever number the search begins with; their values in profiles. */
 #include "profile/heap_tracker.h"
 
 #include "base/arena.h"
@@ -46,7 +46,7 @@ static void the_row_of_another_is_not_taken(void)
 	check_row(other, 2, 3);
 }
 
-/* Of what it was its memory has nearly all. */
+/* The memory of a dropped row still has nearly all of its values. */
 static void a_row_that_was_dropped_is_not_taken(void)
 {
 	uint32_t one = add(3, 0), other = add(4, 0);
@@ -62,7 +62,7 @@ static void a_row_that_was_dropped_is_not_taken(void)
 		check_row(add(row + 1, row), row + 1, 1);
 }
 
-/* Rows of one object each, as of large allocations of different sizes, by the weight. */
+/* The sum of so many rows of one object of this weight each, as large allocations make them. */
 static int64_t sum_of_objects(uint64_t weight, uint32_t rows)
 {
 	const struct hs_row_totals totals = {.allocated = {.objects = weight}};
@@ -78,7 +78,7 @@ static int64_t sum_of_objects(uint64_t weight, uint32_t rows)
 	return sum;
 }
 
-/* To the nearest they would all be 1, or 2. */
+/* Rounded to the nearest they would all be 1, or all 2. */
 static void fractions_of_objects_are_not_lost_in_sums(void)
 {
 	enum { ROWS = 10000, NEAR = ROWS / 100 };
@@ -93,7 +93,7 @@ static void fractions_of_objects_are_not_lost_in_sums(void)
 	CHECK_INT(sum_of_objects(7 * HS_WEIGHT_ONE, ROWS), 7 * ROWS);
 }
 
-/* As objects are freed one after the other, a row has never more in use than were allocated. */
+/* While objects are freed one by one, a row never has more in use than were allocated. */
 static void no_more_are_in_use_than_were_allocated(void)
 {
 	const uint64_t weight = HS_WEIGHT_ONE * 5 / 4;

@@ -25,7 +25,7 @@ static uint32_t number_of(uint32_t name, uint32_t system_name)
 	return number;
 }
 
-/* All pairs of so many names that neighbours in the slots share a half somewhere. */
+/* All pairs of many names, so that some neighbours in the slots have one half in common. */
 static void both_names_count(void)
 {
 	enum { NAMES = 200 };
@@ -83,7 +83,7 @@ static void used_up_memory_is_reported(void)
 }
 
 /*
- * Random histories against a model that has a place for each possible key.  Keys are few
+ * Random histories, compared with a model that has a place for each possible key.  Keys are few
  * enough to come back, and more than the table can hold at its first size.
  */
 enum { KEYS = 4096, STEPS = 3000000 };
@@ -91,7 +91,7 @@ enum { KEYS = 4096, STEPS = 3000000 };
 static uint32_t model[KEYS]; /* number + 1 of a key, 0: it is not there */
 static uint32_t model_count;
 
-/* Half of the keys are equal in the lower bits, so that they meet in the slots. */
+/* Half of the keys have equal lower bits, so that they collide in the slots. */
 static struct pair key_of(uint32_t key)
 {
 	return key % 2 == 0 ? (struct pair){key, key * 7} : (struct pair){5, key << 20};
@@ -134,7 +134,7 @@ static void compare_with_model(void)
 	for (uint32_t key = 0; key < KEYS; key++) {
 		struct pair pair = key_of(key);
 
-		/* 0, no number, becomes HS_INTERNER_NONE. */
+		/* 0, which is no number, becomes HS_INTERNER_NONE. */
 		CHECK_INT(hs_interner_find(&table, &pair), model[key] - 1);
 		if (model[key] != 0)
 			CHECK(memcmp(hs_interner_item(&table, model[key] - 1), &pair,
@@ -173,7 +173,7 @@ static void removal_as_in_a_model(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
-/* The same with times of few and of many items, and trimmed now and then. */
+/* The same with now few and now many items, and with trimming now and then. */
 static void trimmed_as_in_a_model(void)
 {
 	size_t before = hs_arena_used(), empty;
@@ -194,7 +194,7 @@ static void trimmed_as_in_a_model(void)
 			hs_interner_trim(&table);
 			compare_with_model();
 		}
-		/* The items with the highest numbers go too at some time. */
+		/* So that the items with the highest numbers are removed too. */
 		if (step % 100000 == 75000) {
 			remove_all_keys();
 			hs_interner_trim(&table);
@@ -202,7 +202,7 @@ static void trimmed_as_in_a_model(void)
 	}
 	CHECK(table.capacity < KEYS / 4);
 	remove_all_keys();
-	/* What was enough until now is the room that is kept at first. */
+	/* The first trim keeps the room that was needed since the last one. */
 	hs_interner_trim(&table);
 	hs_interner_trim(&table);
 	CHECK_INT(hs_arena_used(), empty);
@@ -216,7 +216,7 @@ static void trimmed_as_in_a_model(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
-/* Memory may do for fewer items, and not for what finds them: then nothing gets smaller. */
+/* There may be memory for the smaller items but not for their slots: then nothing shrinks. */
 static void not_trimmed_without_memory(void)
 {
 	enum { COUNT = 4096 };
@@ -231,7 +231,7 @@ static void not_trimmed_without_memory(void)
 		hs_interner_remove(&table, i);
 	hs_interner_trim(&table); /* the numbers */
 	CHECK_INT(table.capacity, capacity);
-	/* Enough for a quarter of the items: 4 KiB, and not for the slots: 8 KiB. */
+	/* Enough for a quarter of the items (4 KiB), but not for the slots (8 KiB). */
 	hs_arena_set_budget(hs_arena_used() + 7 * 1024);
 	hs_interner_trim(&table);
 	CHECK(table.capacity < capacity ||
@@ -243,7 +243,7 @@ static void not_trimmed_without_memory(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
-/* Ever new keys, few at a time: neither memory nor the slots looked at go up. */
+/* Always new keys, few at a time: neither memory nor the number of slots looked at grows. */
 static void passing_keys_leave_nothing(void)
 {
 	enum { WINDOW = 60, PASSING = 2000000 };

@@ -14,7 +14,7 @@
 
 enum { PAGE = 4096 };
 
-/* What GDB's JIT interface begins with, for this program's mapping. */
+/* The descriptor of GDB's JIT interface, in this program's mapping. */
 struct {
 	uint32_t version;
 	uint32_t action;
@@ -121,7 +121,7 @@ static void code_has_its_function_s_name(void)
 	end();
 }
 
-/* The mapping is larger than what is known of it, and has two functions in it. */
+/* The mapping has two known functions, and code beside them. */
 static void code_beside_functions_has_none_of_their_names(void)
 {
 	static const char *const names[] = {NULL, "one", NULL, "two", NULL};
@@ -249,7 +249,7 @@ static void files_keep_their_own_names(void)
 	end();
 }
 
-/* The list's code is in no mapping.  It is found by the symbols of this program. */
+/* The code on the list is in no mapping.  The list is found by this program's symbols. */
 static void code_for_debuggers_has_its_name(void)
 {
 	static struct elf_image image;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The table of generated code: what is where, and under which name. */
+/* The table of generated code: which code is where, and its name. */
 #include "symbolize/jit_map.h"
 
 #include <errno.h>
@@ -225,7 +225,7 @@ static void absurd_ranges_are_refused(void)
 	end();
 }
 
-/* Code that nobody has asked for leaves nothing behind. */
+/* Code whose name nobody has asked for leaves nothing behind. */
 static void memory_is_that_of_what_is_there(void)
 {
 	size_t used = 0;
@@ -267,7 +267,7 @@ static void code_without_room_is_unknown_rather_than_wrong(void)
 	end();
 }
 
-/* Fails at each allocation in turn; what was there before is gone or as before. */
+/* Each allocation in turn fails; what was there before is as before, or gone. */
 static void works_on_after_an_allocation_failed(void)
 {
 	size_t extra = 0, used = hs_arena_used();

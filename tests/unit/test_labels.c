@@ -63,7 +63,7 @@ static void in_child(void (*run)(void))
 	CHECK_INT(status, 0);
 }
 
-/* Nothing is used before the first label, and nothing breaks where there is no memory. */
+/* No memory is used before the first label; without memory nothing breaks. */
 static void memory_is_taken_with_the_first_label(void)
 {
 	uint64_t refused = hs_stats_get(labels_refused);
@@ -119,7 +119,7 @@ static void equal_sets_have_one_number(void)
 	CHECK_INT(labels, 0);
 	CHECK_STR(text_of(number), "a=1 ab=4 b=3");
 
-	/* The same letters. */
+	/* The same letters, split in another way. */
 	CHECK_INT(set("a", "bc"), 0);
 	number = labels;
 	CHECK_INT(set("ab", "c"), 0);
@@ -191,7 +191,7 @@ static void lengths_are_limited(void)
 	CHECK_INT(set(NULL, NULL), 0);
 }
 
-/* One that is known is found in a full table too. */
+/* A known set is found even if the table is full. */
 static void full_table(void)
 {
 	uint64_t refused = hs_stats_get(labels_refused);
@@ -206,7 +206,7 @@ static void full_table(void)
 		sets += error == 0;
 	}
 	CHECK_INT(error, -ENOSPC);
-	/* What the cases before have taken is not much. */
+	/* The cases before have not used much. */
 	CHECK(sets > HS_LABEL_SETS - 100);
 	CHECK_INT(labels, last);
 	CHECK_INT(hs_stats_get(labels_refused), refused + 1);
@@ -224,7 +224,7 @@ static void full_table(void)
 	CHECK_INT(hs_stats_get(labels_refused), refused + 3);
 }
 
-/* Long texts fill it before their number does; then short ones still fit. */
+/* Long texts fill the table before the number of sets does; short ones still fit then. */
 static void full_of_text(void)
 {
 	char value[300];
@@ -250,7 +250,7 @@ enum { THREADS = 6, ROUNDS = 20, SHARED = 150 };
 static pthread_barrier_t barrier;
 static uint32_t numbers[THREADS][SHARED];
 
-/* All threads make the same sets at once, each in another order, and sets of their own. */
+/* All threads make the same sets at once, each in its own order, and also sets of their own. */
 static void *hammer(void *argument)
 {
 	unsigned thread = (unsigned)(uintptr_t)argument;
@@ -261,7 +261,7 @@ static void *hammer(void *argument)
 	pthread_barrier_wait(&barrier);
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		for (unsigned i = 0; i < SHARED; i++) {
-			/* Together in the first round. */
+			/* In the first round all in the same order. */
 			unsigned n = round == 0 ? i : (i * 7 + thread * 31) % SHARED;
 
 			snprintf(value, sizeof value, "%u", n);
@@ -298,9 +298,9 @@ static void threads_add_the_same_sets(void)
 }
 
 /*
- * A handler that comes after single instructions of hs_labels_set() in turn: the
- * processor's trap flag says so.  Not within memcpy() and the like.  A sanitizer's own code would
- * be interrupted too.
+ * A handler interrupts hs_labels_set() after each of its instructions in turn, by means of the
+ * processor's trap flag; but not within memcpy() and the like.  Not with sanitizers, whose own code
+ * would be interrupted too.
  */
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define TRAP_FLAG 0x100
@@ -350,7 +350,7 @@ static bool set_interrupted(long step, const char *value, void (*work)(void))
 static _Atomic uint32_t of_handler;
 static char value_now[21]; /* any long */
 
-/* The set that is being added, and another one for the thread. */
+/* The work: adds the set that is being added, and another one for the thread. */
 static void add_sets(void)
 {
 	CHECK_INT(hs_labels_set(&of_handler, "k", value_now), 0);
@@ -362,7 +362,7 @@ static void leave(void)
 	siglongjmp(jump, 1);
 }
 
-/* At each stride-th step, with a value of its own. */
+/* Interrupts at every stride-th step, each time with another value. */
 static void interrupt_everywhere(long stride, void (*work)(void), void (*check)(const char *wanted))
 {
 	bool is_running = true;
@@ -381,7 +381,7 @@ static void interrupt_everywhere(long stride, void (*work)(void), void (*check)(
 	CHECK(step > 50);
 }
 
-/* Whichever was first. */
+/* Either of the two may have been first. */
 static void check_both(const char *wanted)
 {
 	CHECK(strncmp(now(), "h=1 ", 4) == 0);

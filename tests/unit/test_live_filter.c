@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which keys pass the live set's filter, of those that are not in it. */
+/* How many of the keys that are not in the live set pass its filter. */
 #include <stdlib.h>
 
 #include "base/arena.h"
@@ -22,7 +22,7 @@ static uint64_t next_random(void)
 	return random_state * 0x2545f4914f6cdd1du >> 32;
 }
 
-/* Choose keys at random, one of so many, at most one in two.  Returns how many. */
+/* Chooses one key in so many at random, at most one in two.  Returns how many. */
 static unsigned sample(uint64_t one_of)
 {
 	unsigned count = 0;
@@ -48,10 +48,10 @@ static uint64_t make_table(unsigned entries)
 	return table;
 }
 
-/* Of the keys that were not chosen, parts in a thousand. */
+/* How many in a thousand of the keys that were not chosen */
 struct passed {
-	unsigned by_filter; /* whose byte is not 0 */
-	unsigned to_bucket; /* and does not deny them: the next is a look at another cache line */
+	unsigned by_filter; /* have a byte that is not 0 */
+	unsigned to_bucket; /* and are not denied by it: the bucket is next, another cache line */
 };
 
 static struct passed passing(uint64_t one_of)
@@ -82,7 +82,7 @@ static void check_passing(uint64_t one_of, unsigned by_filter, unsigned to_bucke
 	CHECK(passed.to_bucket <= to_bucket);
 }
 
-/* Larger blocks, most of which are sampled, may crowd: theirs are few frees. */
+/* Of larger blocks most are sampled: they may crowd, because they are freed rarely. */
 static void test_equal_distances(void)
 {
 	static const uint64_t distances[] = {16, 48, 64, 1040, 4096, 4112, 8208, 16384};
@@ -99,7 +99,7 @@ static void test_equal_distances(void)
 	}
 }
 
-/* As glibc has it for many threads: heaps 64 MiB apart, of which little is in use. */
+/* As glibc's arenas for many threads: 64 MiB apart, with little of each in use. */
 static void test_many_heaps(void)
 {
 	for (unsigned i = 2; i < sizeof intervals / sizeof *intervals; i++) {
@@ -111,8 +111,8 @@ static void test_many_heaps(void)
 }
 
 /*
- * What a heap of the program's calls its blocks: 1, 2, 3...  Made for addresses, the factor is not
- * as good for these at all intervals.
+ * Ids that a heap of the program may use: 1, 2, 3...  The hash factor was chosen for addresses, and
+ * is not as good for these at all intervals.
  */
 static void test_small_ids(void)
 {
@@ -124,7 +124,7 @@ static void test_small_ids(void)
 	}
 }
 
-/* One entry denies all keys but those with its mark, several deny none, and so on back to none. */
+/* A byte of one entry denies all keys with other marks, one of several denies none; and back. */
 static void test_what_a_byte_tells(void)
 {
 	enum { ENTRIES = 200, FULL = 127 };
@@ -147,7 +147,7 @@ static void test_what_a_byte_tells(void)
 		for (unsigned i = 0; i < ENTRIES; i++)
 			denied += hs_live_filter_denies(*byte, hs_live_hash(of_byte[i]));
 		CHECK(denied >= ENTRIES * 9 / 10);
-		/* Two, the first of them taken out first. */
+		/* Two, of which the first is taken out first. */
 		CHECK(hs_live_table_insert(table, of_byte[5], 2, true));
 		for (unsigned i = 0; i < ENTRIES; i++)
 			CHECK(!hs_live_filter_denies(*byte, hs_live_hash(of_byte[i])));
@@ -156,7 +156,7 @@ static void test_what_a_byte_tells(void)
 		CHECK(hs_live_table_remove(table, of_byte[5], 2, true));
 		CHECK_INT(*byte, 0);
 	}
-	/* As many as are counted, and more: then it stays so. */
+	/* As many as can be counted, and more: after that the byte stays as it is. */
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		CHECK(hs_live_table_insert(table, of_byte[i], i, true));
 		CHECK_INT(*byte == UINT8_MAX, i + 1 >= FULL);
@@ -166,7 +166,7 @@ static void test_what_a_byte_tells(void)
 	CHECK_INT(*byte, UINT8_MAX);
 }
 
-/* A program's frees near to each other are in few cache lines of the filter. */
+/* Frees of addresses near each other look at few cache lines of the filter. */
 static void test_neighbours(void)
 {
 	uint64_t table = hs_live_table_make(512);
@@ -176,7 +176,7 @@ static void test_neighbours(void)
 	for (uint64_t key = 0x7f3a12345010; key < 0x7f3a52345010; key += 64 * KIB) {
 		low = hs_live_filter_byte(hs_live_table_filter(table), key);
 		high = hs_live_filter_byte(hs_live_table_filter(table), key + 64 * KIB - 1);
-		/* But where the filter's end meets its beginning. */
+		/* Except where the filter's end meets its beginning. */
 		CHECK(high >= low ? high - low <= 64 : low - high >= 512 * 16 - 64);
 	}
 }

@@ -108,7 +108,7 @@ static void *block(unsigned i)
 	return (void *)(uintptr_t)(i < BLOCKS / 3 * 2 ? HEAP + i * 32 : HEAP - REGION - i * 32);
 }
 
-/* Whatever has no cell is in a table, which is looked at from then on. */
+/* A sample without a cell is in a table, in which samples are looked up from then on. */
 static void test_samples_are_found(void)
 {
 	struct hs_live_ticket ticket;
@@ -122,7 +122,7 @@ static void test_samples_are_found(void)
 		if (i % 64 == 0)
 			CHECK_INT(hs_live_set_maintain(0), 0);
 	}
-	/* Its table is for those that are in it. */
+	/* The table is only as large as those in it need. */
 	CHECK(hs_live_table_count(atomic_load(&hs_live_index)) < BLOCKS);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		CHECK(hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)block(i))));

@@ -57,7 +57,7 @@ static unsigned resident_slot_pages(void)
 /* Slots have their pages before they are taken for the first time. */
 static void test_pages_ahead(void)
 {
-	/* So many as do not make the index grow. */
+	/* So few that the index does not grow. */
 	enum { TAKEN = 128, AHEAD = 512, PER_PAGE = 4096 / sizeof(struct hs_live_slot) };
 	static struct hs_live_ticket tickets[TAKEN];
 	unsigned pages;
@@ -119,7 +119,7 @@ static void test_given_up_sample(void)
 	CHECK(!live_free(pointer(0x2000), &sequence));
 	CHECK_INT(hs_live_set_used(), 0);
 
-	/* What the program has begun to free is not on two lists. */
+	/* A slot that the program has begun to free must not get onto two lists. */
 	ticket = insert(0x2000);
 	CHECK(live_free(pointer(0x2000), &sequence));
 	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
@@ -140,11 +140,11 @@ static void test_move(void)
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3010), &sequence), HS_SLOT_NONE);
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
 	CHECK(!live_free(pointer(0x3000), &sequence)); /* only LIVE is found */
-	/* Failed: it lives on, and its free takes a number of its own. */
+	/* A realloc that failed: the sample lives on, and its free takes another number. */
 	CHECK_INT(hs_live_set_cancel_move(old.slot), number);
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
 	CHECK_INT(hs_live_set_free_sequence(old.slot), number + 1);
-	/* In place: the address is sampled again while the old slot is still there. */
+	/* A realloc in place: the address is sampled again while the old slot is still in use. */
 	new = insert(0x3000);
 	CHECK(new.slot != old.slot);
 	hs_live_set_end_move(old.slot);
@@ -156,7 +156,7 @@ static void test_move(void)
 	CHECK(!hs_live_set_may_hold(pointer(0x3000)));
 }
 
-/* What was allocated twice is freed at once, so that nothing stays behind. */
+/* One free ends all samples of an address, so that nothing stays behind. */
 static void test_all_samples_of_an_address_are_freed(void)
 {
 	uint64_t before = atomic_load(&sequence);
@@ -182,7 +182,7 @@ static uint32_t insert_id(uint32_t heap, uint64_t id)
 	return ticket.slot;
 }
 
-/* Any 64 bits are an id: those that another heap has, and those of which its key is made. */
+/* An id may be any 64 bits: also one of another heap, or the number that a key is made of. */
 static void test_heaps_are_apart(void)
 {
 	uint64_t odd = hs_live_key(POOL, 0x6000), ids[] = {0, 1, UINT64_MAX, 0x6000, odd};
@@ -202,7 +202,7 @@ static void test_heaps_are_apart(void)
 		CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, ids[i], &sequence), 1);
 		CHECK_INT(recycle_freed(), 3);
 	}
-	/* Two heaps' ids that have one key. */
+	/* Ids of two heaps with the same key. */
 	insert_id(HS_HEAP_MALLOC, odd);
 	insert_id(POOL, 0x6000);
 	CHECK_INT(hs_live_set_free_id(POOL, 0x6000, &sequence), 1);
@@ -226,7 +226,7 @@ static void test_free_a_heap(void)
 	CHECK_INT(recycle_freed(), 1);
 }
 
-/* It goes through the slots: one may not be in the index yet, and be entered only then. */
+/* A heap is freed by going through the slots: one of them may be entered in the index later. */
 static void test_free_a_heap_in_an_insert(void)
 {
 	uint32_t slot = insert_id(POOL, 0x7100);
@@ -299,8 +299,8 @@ static void refuse(uint64_t address)
 }
 
 /*
- * Fill a bucket and its neighbour with twelve addresses whose hashes differ in one bit, and have
- * a thirteenth refused.  addresses: all of them.
+ * Fills a bucket and its neighbour with twelve addresses whose hashes differ in one bit only, so
+ * that a thirteenth is refused.  addresses: all of them.
  */
 static void crowd(uint64_t addresses[13], unsigned bit)
 {
@@ -313,7 +313,7 @@ static void crowd(uint64_t addresses[13], unsigned bit)
 		insert(addresses[i]);
 	for (unsigned i = 0; i < 12; i++)
 		CHECK(hs_live_set_may_hold(pointer(addresses[i])));
-	/* The neighbour's own entries have no room either. */
+	/* There is no room for entries of the neighbour either. */
 	refuse(addresses[12]);
 }
 
@@ -330,7 +330,7 @@ static void test_bucket_overflow(void)
 	unsigned shift = index_shift();
 	uint64_t addresses[13];
 
-	/* No table of a sensible size parts these. */
+	/* Only a table of absurd size would put these apart. */
 	crowd(addresses, 7);
 	for (unsigned i = 0; i < 20; i++) {
 		CHECK_INT(hs_live_set_maintain(0), 0);
@@ -340,14 +340,14 @@ static void test_bucket_overflow(void)
 	free_crowd(addresses);
 	CHECK_INT(recycle_freed(), 12);
 
-	/* By the time it is looked at there is room: what is freed does not count. */
+	/* There is room again when the table is looked at: freed samples do not count. */
 	crowd(addresses, shift - 1);
 	free_crowd(addresses);
 	CHECK_INT(hs_live_set_maintain(0), 0);
 	CHECK_INT(index_shift(), shift);
 	CHECK_INT(recycle_freed(), 12);
 
-	/* A table of the fourfold size does, one of twice the size does not. */
+	/* A table four times as large puts them apart, one twice as large does not. */
 	crowd(addresses, shift - 1);
 	CHECK_INT(hs_live_set_maintain(0), 0);
 	CHECK_INT(index_shift(), shift - 2);
@@ -360,7 +360,7 @@ static void test_bucket_overflow(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* An address that is allocated and freed all the time needs no more room than one block. */
+/* An address that is always allocated and freed again needs no more room than one block. */
 static void test_hot_address(void)
 {
 	unsigned shift = index_shift(), count = 2u << (64 - shift);
@@ -384,11 +384,11 @@ static void test_sweep(void)
 	struct hs_live_ticket listed = insert(0x4020);
 	uint64_t state, other, number = atomic_load(&sequence);
 
-	/* Died before taking a number; after; and not at all. */
+	/* A thread that has died before it took a number, one after it, and one that lives. */
 	CHECK(take_live(early.slot, HS_HEAP_MALLOC, 0x4000, HS_SLOT_FREED, &state));
 	CHECK(take_live(late.slot, HS_HEAP_MALLOC, 0x4010, HS_SLOT_FREED, &other));
 	hs_live_slot_number(late.slot, other, &sequence);
-	/* The list is where they have to come from. */
+	/* Only slots from the list may be recycled. */
 	CHECK(!hs_live_set_recycle(late.slot, late.generation));
 	CHECK(live_free(pointer(0x4020), &sequence));
 	hs_live_set_sweep_freed(number, &sequence);
@@ -399,12 +399,12 @@ static void test_sweep(void)
 	CHECK_INT(hs_live_set_free_sequence(late.slot), number);
 	CHECK_INT(recycle_freed(), 1);
 	CHECK_INT(hs_live_set_used(), 0);
-	/* They had not come to take it out of the index. */
+	/* The dead threads had not removed the samples from the index. */
 	CHECK(!hs_live_set_may_hold(pointer(0x4000)));
 	CHECK(!hs_live_set_may_hold(pointer(0x4010)));
 	CHECK_INT(hs_live_set_generation(listed.slot), listed.generation + 1);
 
-	/* The thread was not dead, only slow, and the slot is in use again. */
+	/* The thread was slow, not dead, and its slot is in use again. */
 	late = insert(0x5000);
 	early = insert(0x5010);
 	listed = insert(0x5020);
@@ -427,7 +427,7 @@ static uint64_t many_address(uint64_t i)
 	return 0x7f0000000000u + i * 48;
 }
 
-/* Without memory it is tried again each time; addresses are left for when there is some. */
+/* Without memory growing is tried again each time; it uses up no addresses that it needs later. */
 static void refuse_growth(void)
 {
 	size_t budget_bytes = hs_arena_budget();
@@ -464,7 +464,7 @@ static void test_growth(void)
 		CHECK(hs_live_set_may_hold(pointer(many_address(i))));
 	for (unsigned i = 0; i < 1000000; i++) {
 		random = random * 6364136223846793005u + 1442695040888963407u;
-		/* A live one must always be found; one that is not live, mostly not. */
+		/* A live address must always be found, another one mostly not. */
 		CHECK(hs_live_set_may_hold(pointer(many_address((random >> 33) % MANY))));
 		passed += hs_live_set_may_hold(pointer(random >> 20 << 4));
 	}
@@ -497,7 +497,7 @@ static void test_slots_run_out(void)
 	CHECK_INT(ticket.slot, last.slot);
 }
 
-/* There are no more slots than there is memory for, with their books. */
+/* There are only as many slots as there is memory for, including their books. */
 static void test_slots_by_budget(void)
 {
 	size_t budget_bytes = hs_arena_budget();
@@ -515,7 +515,7 @@ static void test_slots_by_budget(void)
 	CHECK_INT(hs_live_set_capacity(), MANY_SLOTS);
 }
 
-/* Of slots that were in use: those after them have none. */
+/* For slots that have been in use; the others have no books. */
 static void test_clear_books(void)
 {
 	struct hs_live_ticket ticket;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The live set without a filter, and the look at a bucket that is left. */
+/* The live set without a filter: only the look at a bucket is left. */
 #include "base/arena.h"
 #include "check.h"
 #include "sample/live_index.h"
@@ -26,7 +26,7 @@ static void enter(uint64_t i)
 		CHECK_INT(hs_live_set_maintain(1000), 0);
 }
 
-/* Of addresses that are not live, so many may be. */
+/* Of addresses that are not live: how many the look at their bucket does not rule out. */
 static unsigned doubtful(void)
 {
 	unsigned count = 0;
@@ -49,7 +49,7 @@ static void test_samples_are_found(void)
 		enter(i);
 	for (uint64_t i = 0; i < MANY; i++)
 		CHECK(hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, address(i))));
-	/* An entry in a bucket on average, and 128 tags. */
+	/* A bucket has one entry on average, and there are 128 tags. */
 	CHECK(doubtful() < LOOKS / 20);
 	for (uint64_t i = 0; i < MANY; i++) {
 		CHECK_INT(live_free((void *)(uintptr_t)address(i), &sequence), 1);

@@ -10,13 +10,13 @@
 
 #define MILLISECOND_NS 1000000u
 
-/* What no machine needs to run a thread. */
+/* Longer than any machine needs to let a thread run. */
 #define LONG_NS (100000u * (uint64_t)MILLISECOND_NS)
 
 /* How often the waiting thread waits for the busy one. */
 #define WAITS 50
 
-/* Threads that only keep the processors busy: else a woken thread runs at once. */
+/* Threads that keep the processors busy: otherwise a woken thread would run at once. */
 #define SPINNERS 4
 
 static struct hs_lock lock;
@@ -36,7 +36,7 @@ static void test_free_and_held(void)
 	hs_lock_release(&lock);
 }
 
-/* Who waited has given up: the lock is as free as after a release. */
+/* The waiter has given up: the lock is as free as after a release. */
 static void test_handed_over_to_nobody(void)
 {
 	hs_lock_acquire(&lock);
@@ -48,7 +48,7 @@ static void test_handed_over_to_nobody(void)
 	CHECK_INT(lock.state, HS_LOCK_FREE);
 }
 
-/* The thread that was woken never comes. */
+/* A thread is woken but never takes the lock. */
 static void test_offer_ends(void)
 {
 	lock.state = HS_LOCK_OFFERED;
@@ -89,7 +89,7 @@ static void test_one_holder(void)
 }
 
 static atomic_bool stop;
-static atomic_long passed_by; /* times that the lock was let go of while one waited */
+static atomic_long passed_by; /* how often the lock was handed over while a thread waited */
 
 /* Holds the lock for a while, again and again. */
 static void *keep_busy(void *unused)
@@ -114,7 +114,7 @@ static void *spin(void *unused)
 	return NULL;
 }
 
-/* Counted, not timed: one that does not let others in passes by each of them many times. */
+/* By a count, not by time: a holder that lets nobody in would pass each waiter many times. */
 static void test_busy_holder_lets_others_in(void)
 {
 	pthread_t threads[1 + SPINNERS];

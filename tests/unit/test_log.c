@@ -17,7 +17,7 @@ static char captured[20000];
 static char prefix[64]; /* "heapsample[PID]: " */
 static int real_stderr = -1, capture_fd = -1;
 
-/* From here on descriptor 2 is a file of its own. */
+/* Makes descriptor 2 a file of the test. */
 static void capture_start(void)
 {
 	char path[] = "test_log.XXXXXX";
@@ -28,7 +28,7 @@ static void capture_start(void)
 	dup2(capture_fd, STDERR_FILENO);
 }
 
-/* The real stderr is back; what was written is in captured. */
+/* Restores the real stderr; what was written meanwhile is in captured. */
 static void capture_end(void)
 {
 	ssize_t got = pread(capture_fd, captured, sizeof captured - 1, 0);
@@ -113,7 +113,7 @@ static void test_replaced_stderr_is_left_alone(void)
 	capture_end();
 	check_line("warning: back again\n");
 
-	/* The program's own file on descriptor 2 stays empty. */
+	/* Nothing is written to a file of the program that has descriptor 2. */
 	hs_log_init(HS_LOG_WARN, NULL);
 	capture_start();
 	hs_log(HS_LOG_WARN, "not yours");
@@ -198,7 +198,7 @@ static void test_logfile_is_a_pipe_nobody_reads(void)
 	unlink(path);
 }
 
-/* A line goes between what the program writes to the descriptor itself. */
+/* A line of ours comes between those that the program writes to the descriptor. */
 static void log_to_descriptor(const char *path, int fd)
 {
 	char name[] = "test_log.XXXXXX", got[512] = "", want[512];
@@ -213,7 +213,7 @@ static void log_to_descriptor(const char *path, int fd)
 	CHECK_INT(hs_log_check_file(), 0);
 	hs_log(HS_LOG_WARN, "%s", path);
 	CHECK_INT(write(fd, "after\n", 6), 6);
-	/* Another file is in its place. */
+	/* Another file has the descriptor now. */
 	dup2(saved, fd);
 	hs_log(HS_LOG_WARN, "not yours");
 	close(saved);
@@ -332,7 +332,7 @@ static void test_broken_pipe_raises_no_signal(void)
 	CHECK(!is_pending(SIGPIPE));
 	CHECK(!mask_has(SIGPIPE));
 
-	/* One that was pending before is the program's. */
+	/* A signal that was pending before is the program's, and stays. */
 	sigemptyset(&set);
 	sigaddset(&set, SIGPIPE);
 	sigprocmask(SIG_BLOCK, &set, NULL);
@@ -345,7 +345,7 @@ static void test_broken_pipe_raises_no_signal(void)
 	signal(SIGPIPE, SIG_DFL);
 }
 
-/* Nobody reads it: the line is left out.  Once there is room the next one is written. */
+/* Nobody reads the pipe: the line is dropped.  When there is room the next one is written. */
 static void test_full_pipe_is_not_waited_for(void)
 {
 	int ends[2], saved = dup(STDERR_FILENO);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The text of map hints: what is understood, and which part is said to be wrong. */
+/* The text of map hints: what is understood, and which part is reported as wrong. */
 #include "maps/map_hint_text.h"
 
 #include "check.h"
@@ -61,7 +61,7 @@ static void test_good(void)
 	good("a@2147483647,1,1", "a", INT32_MAX, 1, 1, 0);
 }
 
-/* objfile ends at the last '@', digits, ','; without such, at the first comma. */
+/* The path ends at the last "@digits,"; if there is none, at the first comma. */
 static void test_path(void)
 {
 	good("a,b@c,1.so@12,3,4", "a,b@c,1.so", 12, 3, 4, 0);

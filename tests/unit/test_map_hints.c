@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The set of map hints: which mapping an address has, whoever hinted it, and when. */
+/* The set of map hints: which mapping an address has after hints from different sources. */
 #include "maps/map_hints.h"
 
 #include <fcntl.h>
@@ -76,7 +76,7 @@ static void test_bounds(void)
 	CHECK(at(0x1233) == NULL);
 	CHECK_STR(at(0x1234)->path, "/x/b");
 	CHECK(at(0x1235) == NULL);
-	/* What cannot be read is named by its offset. */
+	/* Code of an object that cannot be read is named by its offset. */
 	CHECK_INT(at(0x1234)->start, 0x1234);
 	CHECK_INT(at(0x1234)->end, 0x1235);
 	CHECK_INT(at(0x1234)->offset, 5);
@@ -85,7 +85,7 @@ static void test_bounds(void)
 	end();
 }
 
-/* From the directory in which the program started, wherever it went since. */
+/* Relative to the directory in which the program started, even after it has changed it. */
 static void test_relative_path(void)
 {
 	char want[PATH_MAX];
@@ -189,7 +189,7 @@ static void test_file(void)
 	hs_map_hints_follow(hints);
 	CHECK_STR(row(3), "abc");
 	hs_map_hints_add(hints, "/e", 0x1100, 1, 0);
-	/* Of the same size, and within a tick of the clock. */
+	/* Rewritten with the same size, within a tick of the clock. */
 	for (unsigned i = 0; i < 100; i++) {
 		write_text("hints", "# a comment\nz,0x1000,1\ny,0x1100,1;x,0x1200,1");
 		hs_map_hints_follow(hints);
@@ -198,11 +198,11 @@ static void test_file(void)
 		hs_map_hints_follow(hints);
 		CHECK_STR(row(3), "def");
 	}
-	/* What is malformed does not keep the others away. */
+	/* A malformed hint does not prevent the others. */
 	write_text("hints", "g,0x1000\nh,0x1200,1\n");
 	hs_map_hints_follow(hints);
 	CHECK_STR(row(3), "-eh");
-	/* Removed, it leaves what it said; emptied it does not. */
+	/* Hints stay when the file is removed, but go when it is emptied. */
 	unlink("hints");
 	hs_map_hints_follow(hints);
 	CHECK_STR(row(3), "-eh");
@@ -212,7 +212,7 @@ static void test_file(void)
 	end();
 }
 
-/* A file that is none, or too long, is not read; a FIFO does not make us wait. */
+/* What is not a regular file, or too long, is not read; a FIFO is not waited for. */
 static void test_odd_files(void)
 {
 	unlink("hints");
@@ -234,7 +234,7 @@ static void test_odd_files(void)
 	end();
 }
 
-/* An object is read at the first look-up, not before: it need not exist by then. */
+/* An object is read at the first look-up, and need not exist before. */
 static void test_object_of_segments(void)
 {
 	struct {
@@ -273,7 +273,7 @@ static void test_object_of_segments(void)
 	CHECK_INT(at(0x100100)->inode, status.st_ino);
 	CHECK_INT(at(0x100100)->device, status.st_dev);
 
-	/* Rewritten in place: what is hinted from now on is another mapping. */
+	/* Rewritten in place: hints from now on are for another mapping. */
 	object.segments[1].p_vaddr = 0x4000;
 	write_file("object", &object, sizeof object);
 	CHECK_INT(truncate("object", 0x1600), 0);
@@ -282,7 +282,7 @@ static void test_object_of_segments(void)
 	end();
 }
 
-/* However often an address changes hands, only what is hinted takes memory. */
+/* However often the hint for an address changes, only present hints take memory. */
 static void test_many_changes(void)
 {
 	size_t most = 0;
@@ -303,7 +303,7 @@ static void test_many_changes(void)
 	end();
 }
 
-/* The file says `count` hints from 0x1000 on, all for one object. */
+/* Has the file hold `count` hints from 0x1000 on, all for one object. */
 static void follow_many(unsigned count, char object)
 {
 	static char text[HS_HINT_FILE_BYTES];
@@ -316,7 +316,7 @@ static void follow_many(unsigned count, char object)
 	hs_map_hints_follow(hints);
 }
 
-/* The places of the hints that a long file had go to those it has then. */
+/* New hints of a file reuse the places of those that it had before. */
 static void test_many_in_a_file(void)
 {
 	enum { COUNT = 30000, CHANGES = 5 };
@@ -337,7 +337,7 @@ static void pass_over(void *context, const struct hs_map_hint *hint)
 	CHECK(context == NULL && hint->length > 0);
 }
 
-/* What is said of a setting, and that it is said once. */
+/* Checks the messages about a setting, and that they come once. */
 static void expect_lines(const char *setting_text, const char *want)
 {
 	uint64_t malformed = hs_stats_get(map_hints_malformed), lines = 0;

@@ -65,7 +65,7 @@ static void follow_number(uint64_t number, hs_closes closes)
 	hs_map_watch_follow(&watch, &captured);
 }
 
-/* A stack taken at `closes`, and with those of now that did not wait. */
+/* For a stack that was taken at `closes`, after the present closes that did not wait. */
 static void follow(hs_closes closes)
 {
 	follow_number(0, closes);
@@ -91,7 +91,7 @@ static void test_miss(void)
 	end();
 }
 
-/* An address that is in no mapping does not keep the worker busy; an opened library counts. */
+/* An address in no mapping does not keep the worker busy; but an opened library is noticed. */
 static void test_misses_in_vain(void)
 {
 	static unsigned char data[1];
@@ -126,7 +126,7 @@ static void refuse_maps(bool refuse)
 	atomic_store(&hs_sys_fault, refuse ? refuse_open : NULL);
 }
 
-/* One reading of the maps does for all that were taken before it while a library was closed. */
+/* While a library is closed, one reading of the maps is enough for all stacks taken before it. */
 static void test_many_while_closing(void)
 {
 	uint64_t before, number = 100;
@@ -145,7 +145,7 @@ static void test_many_while_closing(void)
 	CHECK_INT(reads(), before + 1);
 	follow_number(number, closes);
 	CHECK_INT(reads(), before + 2);
-	/* What could not be read was not. */
+	/* A reading that failed does not count. */
 	atomic_store(&hs_sequence.next, number + 2);
 	refuse_maps(true);
 	follow_number(number, closes);
@@ -157,7 +157,7 @@ static void test_many_while_closing(void)
 	end();
 }
 
-/* Code that was found, *id, and another file's is in its place by now. */
+/* Maps code, finds it (*id), and replaces it by another file's code. */
 static unsigned char *replace_found(uint32_t *id)
 {
 	unsigned char *code = map_file(NULL, 'a');
@@ -190,8 +190,8 @@ static void test_newer_stack(void)
 }
 
 /*
- * What was mapped without a dlopen() and unmapped without a dlclose() gives its addresses to a
- * library: a hit, but of what is there no more.
+ * Code that was mapped and unmapped by hand, without dlopen() and dlclose(), has left its addresses
+ * to a library: a look-up finds it, but it is not there any more.
  */
 static void test_newer_library(void)
 {
@@ -220,7 +220,7 @@ static void test_newer_library(void)
 	end();
 }
 
-/* The same without a library: nobody tells when code goes that the program has mapped itself. */
+/* The same without a library: nothing reports the end of code that the program has mapped. */
 static void test_code_mapped_by_hand(void)
 {
 	unsigned char *code;
@@ -270,7 +270,7 @@ static void test_while_closing(void)
 	end();
 }
 
-/* A close that did not wait for a stack: what has come since is not what that saw. */
+/* After a close that did not wait for a stack: code that is new since then is not the stack's. */
 static void check_older_stack(bool waited)
 {
 	unsigned char *old, *new;
@@ -292,7 +292,7 @@ static void check_older_stack(bool waited)
 			    &(struct hs_captured){.closes = before, .closes_unwaited = unwaited});
 	CHECK(hs_map_watch_is_of_stack(&watch, find(old)));
 	CHECK_INT(hs_map_watch_is_of_stack(&watch, find(new)), waited);
-	/* Gone and come again is not there since. */
+	/* Code that was removed and mapped again is new. */
 	munmap(old, PAGE);
 	CHECK_INT(hs_mapping_table_refresh(watch.table), 0);
 	CHECK_INT(hs_map_watch_is_of_stack(&watch, find(map_file(old, 'c'))), waited);
@@ -307,7 +307,7 @@ static void test_older_stack(void)
 	check_older_stack(false);
 }
 
-/* No name is better than that of another library. */
+/* If the maps cannot be read no name is given, rather than another library's. */
 static void test_unreadable_after_close(void)
 {
 	uint32_t id;
@@ -353,7 +353,7 @@ static void check_byte(struct hs_memory_cache *cache, const unsigned char *code,
 	CHECK_INT(got, letter);
 }
 
-/* A page is kept over a refresh if its file is still there, and never read from another. */
+/* A page stays in the cache over a refresh if its file is still there; no other file is read. */
 static void test_pages(void)
 {
 	struct hs_memory_cache *cache;
@@ -372,7 +372,7 @@ static void test_pages(void)
 	map_file(unread, 'y');
 	hs_close_begins();
 	hs_close_ends(true);
-	/* In the cache, from before the close; not there, and another file's now. */
+	/* One page is in the cache from before the close; one is not, and is another file's now. */
 	check_byte(cache, gone, 'g');
 	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)unread, &got, 1), -EFAULT);
 	CHECK_INT(hs_mapping_table_closes(watch.table), 1);

@@ -197,7 +197,7 @@ static void test_other_file_at_the_same_address(void)
 	CHECK_STR(mapping[1]->build_id, "6262626262626262");
 	CHECK_STR(hs_mapping_table_get(table, id[0])->path, path[0]);
 
-	/* Gone, then the first one again. */
+	/* No object there, then the first one again. */
 	munmap(code, 3 * PAGE);
 	refresh();
 	CHECK_INT(hs_mapping_table_generation(table), 3);
@@ -215,7 +215,7 @@ static void test_other_file_at_the_same_address(void)
 	end_table();
 }
 
-/* The same inode with other contents: the build id tells. */
+/* The same inode with other contents is recognized by the build id. */
 static void test_rewritten_file_at_the_same_address(void)
 {
 	char path[256];
@@ -244,7 +244,7 @@ static void set_time(int fd, long seconds)
 	CHECK_INT(futimens(fd, times), 0);
 }
 
-/* Without a build id it is size and time that tell, as long as the file can be looked at. */
+/* Without a build id it is recognized by size and time, as long as the file can be looked at. */
 static void test_rewritten_file_without_a_build_id(void)
 {
 	char path[256];
@@ -275,8 +275,8 @@ static void test_rewritten_file_without_a_build_id(void)
 }
 
 /*
- * A file that is no ELF object has no names or unwinding tables to be told apart by.  Such is the
- * list of functions that JIT compilers map for perf, and append to all the time.
+ * A file that is not an ELF object has no names or unwind tables, so its versions need not be told
+ * apart.  JIT compilers map such a file for perf, a list of functions to which they keep appending.
  */
 static void test_file_of_no_object_that_grows(void)
 {
@@ -300,7 +300,7 @@ static void test_file_of_no_object_that_grows(void)
 	end_table();
 }
 
-/* The kernel refuses to write to the program's file. */
+/* The program's file cannot change: the kernel refuses to write to it. */
 static void test_program_without_a_build_id(void)
 {
 	static struct hs_map_index index, none;
@@ -351,7 +351,7 @@ static void test_deleted_file_and_split_text(void)
 	end_table();
 }
 
-/* As lld lays out small objects: the code is in the file's first page, which is mapped twice. */
+/* As lld lays out small objects: the first page of the file has the code, and is mapped twice. */
 static void test_first_page_mapped_twice(void)
 {
 	char path[256];
@@ -376,7 +376,7 @@ static void test_first_page_mapped_twice(void)
 	end_table();
 }
 
-/* Programs copy their text to huge pages, and put these in its place. */
+/* Some programs copy their code to huge pages, which they put in its place. */
 static void test_text_moved_to_anonymous_memory(void)
 {
 	char path[256];
@@ -399,7 +399,7 @@ static void test_text_moved_to_anonymous_memory(void)
 	end_table();
 }
 
-/* The same where the file's header comes first, and none of its own code is left. */
+/* The same with the file's header first, and with none of the file's code left. */
 static void test_all_text_moved(void)
 {
 	char path[256];
@@ -417,7 +417,7 @@ static void test_all_text_moved(void)
 	end_table();
 }
 
-/* Which file is the program's decides, not what kind of file that is, or its path. */
+/* It matters only which file is the program's, not its kind or path. */
 static void test_program_in_a_memfd(void)
 {
 	static const struct hs_map_program program = { .device = 1, .inode = 4711 };
@@ -445,7 +445,7 @@ static void test_program_in_a_memfd(void)
 	unlink(path);
 }
 
-/* Those huge pages have a name of their own, and may be the first of the file's code. */
+/* Such huge pages may have a name of their own, and may be where the file's code begins. */
 static void test_text_moved_to_huge_pages(void)
 {
 	static const struct hs_map_program program;
@@ -483,9 +483,9 @@ static void test_text_moved_to_huge_pages(void)
 }
 
 /*
- * Huge pages that are no file's text, and shared memory with a name of System V or one that the
- * program has given it, hold generated code: it is readable as any code, and there is no file to
- * be read.
+ * Huge pages that do not replace a file's code, and shared memory (of System V, or with a name
+ * that the program has given it), hold generated code: it can be read like any code, and there is
+ * no file to read.
  */
 static void test_code_in_memory_with_a_name(void)
 {
@@ -514,7 +514,7 @@ static void test_code_in_memory_with_a_name(void)
 	hs_mapping_store_fini(&store);
 }
 
-/* A program reads its own library as a file, which then lies where its .bss would reach over it. */
+/* The library's file is also mapped below it, from where its .bss would reach over the library. */
 static void test_file_mapped_below_its_library(void)
 {
 	char path[256];
@@ -557,7 +557,7 @@ static void test_anonymous_code_behind_an_object(void)
 	end_table();
 }
 
-/* As V8 maps its builtins once more near the code that it generates. */
+/* As V8 does: it maps its builtins a second time, near the code that it generates. */
 static void test_code_mapped_elsewhere_too(void)
 {
 	char path[256];
@@ -614,7 +614,7 @@ static void test_anonymous_code(void)
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)code + PAGE, 4 * PAGE + 1));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)code, 1));
 
-	/* While a page is being written, the rest keeps its id; the page has none. */
+	/* While a page is writable it has no id; the rest keeps its id. */
 	mprotect(code + 2 * PAGE, PAGE, PROT_READ | PROT_WRITE);
 	refresh();
 	CHECK_INT(id_of(code + PAGE), id);
@@ -625,7 +625,7 @@ static void test_anonymous_code(void)
 	CHECK_INT(id_of(code + 2 * PAGE), id);
 	CHECK_INT(hs_mapping_table_generation(table), 3);
 
-	/* Grown, it is another one. */
+	/* When it grows it is another mapping. */
 	mprotect(code + PAGE, 5 * PAGE, PROT_READ | PROT_EXEC);
 	refresh();
 	CHECK(id_of(code + PAGE) != id);
@@ -670,7 +670,7 @@ static void test_readable(void)
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&on_stack, sizeof on_stack));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)on_heap, sizeof *on_heap));
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)&zeroed[sizeof zeroed / 2], 1));
-	/* A file that no code comes from may be anything. */
+	/* A file without code may be anything, so it is not read. */
 	CHECK(!hs_mapping_table_is_readable(table, (uintptr_t)file, 1));
 	CHECK(!hs_mapping_table_is_readable(table, 0, 1));
 	CHECK(!hs_mapping_table_is_readable(table, UINT64_MAX, 1));
@@ -747,7 +747,7 @@ static void test_failures_keep_the_old_index(void)
 	end_table();
 }
 
-/* No object can be read: mappings are known, their tables are not. */
+/* Objects cannot be read: mappings are known, but not their tables. */
 static void test_memory_refused(void)
 {
 	fail_next(SYS_process_vm_readv, -EFAULT, 1 << 30);
@@ -758,7 +758,7 @@ static void test_memory_refused(void)
 	end_table();
 }
 
-/* What there is no memory for is left out, and the rest goes on. */
+/* A mapping for which there is no memory is left out; all others are there. */
 static void test_no_memory_for_a_mapping(void)
 {
 	const void *here = (const void *)(uintptr_t)&refresh;

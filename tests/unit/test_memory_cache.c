@@ -53,7 +53,7 @@ static void test_reads(void)
 	begin();
 	for (int i = 0; i < 50000; i++)
 		check_read((size_t)rand_r(&seed) % (PAGES * PAGE - 8));
-	/* Close together, so that pages are found again, and across their ends. */
+	/* Reads close together, so that pages are found again, and reads across page ends. */
 	for (size_t offset = 5 * PAGE - 100; offset < 5 * PAGE + 100; offset++)
 		check_read(offset);
 	end();
@@ -77,7 +77,7 @@ static void test_refused(void)
 	end();
 }
 
-/* A JIT compiler writes into its pages without the maps' changing. */
+/* A JIT compiler writes into its pages without a change in the maps. */
 static void test_changing_memory(void)
 {
 	uint64_t changed = 0x1234567890;

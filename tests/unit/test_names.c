@@ -43,7 +43,7 @@ static bool run(const char *commands)
 	return system(command) == 0;
 }
 
-/* Fill the names as for a profile.  Returns the files that were opened meanwhile. */
+/* Fills in the names as for a profile.  Returns how many files were opened for it. */
 static unsigned fill(void)
 {
 	opened = 0;
@@ -107,7 +107,7 @@ static void names_come_with_a_debug_file(void)
 	/* Nothing has changed: nothing is read. */
 	CHECK_INT(fill(), 0);
 	CHECK_STR(location(0)->name, offset_name);
-	/* One that is no such file: looked at once. */
+	/* A file that is not a debug file is looked at once. */
 	CHECK(run("echo no >names.debug"));
 	CHECK(fill() > 0);
 	CHECK_INT(fill(), 0);
@@ -118,7 +118,7 @@ static void names_come_with_a_debug_file(void)
 	CHECK_STR(location(0)->system_name, "hidden");
 	CHECK_STR(location(1)->name, "shown");
 	CHECK_INT(hs_stats_get(names_missing), missing + 1); /* once each */
-	/* All have names: nothing is looked at. */
+	/* When all have names no file is looked at. */
 	CHECK(run("rm names.debug"));
 	CHECK_INT(fill(), 0);
 	CHECK_STR(location(0)->name, "hidden");
@@ -144,7 +144,7 @@ static long no_descriptors(long number)
 	return number == SYS_openat ? -EMFILE : 0;
 }
 
-/* Of a library at hand what it exports is in memory, so the reading does not fail as a whole. */
+/* A loaded library's exported symbols are in memory, so reading does not fail completely. */
 static void names_come_with_descriptors(void)
 {
 	CHECK(run("cp away names.debug"));
@@ -154,7 +154,7 @@ static void names_come_with_descriptors(void)
 	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
 		      &pauses);
 	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
-	/* Where only /proc/self/mem may be read, that takes a descriptor too. */
+	/* If memory can be read by /proc/self/mem only, that needs a descriptor too. */
 	if (may_read_by_process_vm())
 		CHECK_STR(location(1)->name, "shown");
 	CHECK(fill() > 0);
@@ -168,7 +168,7 @@ static long one_descriptor(long number)
 	return number == SYS_openat && opened++ > 0 ? -EMFILE : 0;
 }
 
-/* The object's own symbols are read, and its debug file, which is there, is not. */
+/* The object's own symbols can be read, but not its debug file, which exists. */
 static void names_come_with_another_descriptor(void)
 {
 	hs_location_set_name(hs_location_table_get(&locations, ids[0]), NULL);
@@ -194,7 +194,7 @@ static bool find(uint32_t id)
 			     hs_mapping_table_get(table, mapping), mapping);
 }
 
-/* One by one: not again and again, but after the next profile; nothing read, and not all. */
+/* A single name, if nothing or not all can be read, is tried again only after the next profile. */
 static void single_names_come_with_descriptors(void)
 {
 	static const hs_sys_fault_fn faults[] = {no_descriptors_and_no_image, no_descriptors};
@@ -209,7 +209,7 @@ static void single_names_come_with_descriptors(void)
 		CHECK_INT(fill(), 0);
 		CHECK(find(id));
 		CHECK_STR(hs_location_table_get(&locations, id)->name, "hidden");
-		/* Twice without a use in between: nothing is kept. */
+		/* Two rounds without a use of the object: nothing is kept. */
 		hs_names_end_round(&names);
 		hs_names_end_round(&names);
 		CHECK_INT(names.kept_bytes, 0);
@@ -233,7 +233,7 @@ int main(void)
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
 	hs_names_fini(&names);
-	/* What stays are the names: 64 bytes at most for each of eight. */
+	/* Only the names stay: eight, of at most 64 bytes each. */
 	CHECK(hs_arena_used() - used <= 8 * 64);
 	run("rm -rf $PWD");
 	return CHECK_RESULT();

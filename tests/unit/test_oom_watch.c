@@ -41,7 +41,7 @@ static void remove_tree(void)
 	CHECK_INT(system(command), 0);
 }
 
-/* A process of 100 pages, on a machine with memory enough. */
+/* Begins with a process of 100 pages, on a machine with enough memory. */
 static void begin(const char *groups)
 {
 	remove_tree();
@@ -61,7 +61,7 @@ static void test_version_2(void)
 	CHECK(!hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "800000\n");
 	CHECK(hs_oom_watch_is_crossed());
-	/* Once, until it is well below. */
+	/* Reported once, until memory in use is well below. */
 	CHECK(!hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "760000\n");
 	CHECK(!hs_oom_watch_is_crossed());
@@ -69,7 +69,7 @@ static void test_version_2(void)
 	CHECK(!hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "740000\n");
 	CHECK(!hs_oom_watch_is_crossed());
-	/* Cache that can be dropped is no need. */
+	/* Cache that can be dropped does not count. */
 	put("/sys/fs/cgroup/system.slice/app.service/memory.stat",
 	    "anon 1\ninactive_file 200000\n");
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "990000\n");
@@ -78,7 +78,7 @@ static void test_version_2(void)
 	CHECK(hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "1\n");
 	CHECK(!hs_oom_watch_is_crossed());
-	/* A group above. */
+	/* A limit of a group above. */
 	put("/sys/fs/cgroup/system.slice/memory.max", "5000000\n");
 	put("/sys/fs/cgroup/system.slice/memory.current", "4500000\n");
 	CHECK(hs_oom_watch_is_crossed());
@@ -89,7 +89,7 @@ static void test_version_2(void)
 static void test_version_1(void)
 {
 	begin("11:cpu,cpuacct:/x\n8:memory:/docker/abc\n0::/system.slice\n");
-	/* As in a container: the group is the mount. */
+	/* As in a container: the group is at the mount point. */
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5000000\n");
 	put("/sys/fs/cgroup/memory/memory.stat", "cache 5\ntotal_inactive_file 0\n");
@@ -101,7 +101,7 @@ static void test_version_1(void)
 	CHECK(!hs_oom_watch_is_crossed());
 }
 
-/* Without a limit of a cgroup it is the machine's memory, but not with one. */
+/* The machine's memory counts only if no cgroup has a limit. */
 static void test_machine(void)
 {
 	begin("0::/\n");
@@ -142,7 +142,7 @@ static void test_rlimits(void)
 	}
 }
 
-/* Nothing can be read: nothing is crossed. */
+/* If no file can be read nothing is crossed. */
 static void test_nothing(void)
 {
 	remove_tree();
@@ -165,7 +165,7 @@ static void test_process_memory(void)
 	CHECK_INT(memory.total, 100 * 4096);
 	CHECK_INT(memory.resident, 90 * 4096);
 	CHECK_INT(memory.data, 80 * 4096);
-	/* Our own: what is data is not all of it. */
+	/* Our own process: data is only a part of all memory. */
 	CHECK(hs_process_memory_read(&memory, ""));
 	CHECK(memory.resident > 0 && memory.resident < memory.total && memory.data < memory.total);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Each variable: its default, each form of it, and the exact line for each bad one. */
+/* Each variable: its default, all forms of it, and the exact line for each bad value. */
 #include <signal.h>
 
 #include "options_testing.h"
@@ -273,7 +273,7 @@ static void test_block(void)
 	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 10000000000);
 	BAD_VALUES("HEAPSAMPLE_BLOCK", "auto, or milliseconds, 0 to 10000); using auto", "",
 		   "10001", "-1", "on", "20ms", "Auto");
-	/* Only where everything is sampled is nothing to be missing. */
+	/* Only if everything is sampled must nothing be missing. */
 	good("HEAPSAMPLE_BLOCK=auto", "HEAPSAMPLE_BLOCK=auto");
 	CHECK_INT(hs_options_block_ns(&options, options.interval_bytes), 0);
 	options.interval_bytes = 2;
@@ -341,7 +341,7 @@ static void test_drop_frames(void)
 	CHECK_STR(options.drop_frames, "");
 	good("HEAPSAMPLE_DROP_FRAMES=a|b=.*", "HEAPSAMPLE_DROP_FRAMES=a|b=.*");
 
-	/* The longest, and one byte more: cut in the message, as is the long default. */
+	/* The longest value, and one byte more: it is cut in the message, like the long default. */
 	char variable[2048] = "HEAPSAMPLE_DROP_FRAMES=";
 	size_t length = strlen(variable);
 
@@ -356,7 +356,7 @@ static void test_drop_frames(void)
 	bad(variable, line);
 }
 
-/* What must not be told is not known then, so nothing is. */
+/* After a mistake it is not known what must not be shown, so nothing is shown. */
 static void test_skip_symbol_prefix(void)
 {
 	static const char *const values[] = { ",", "a,", ",a", "a,,b" };

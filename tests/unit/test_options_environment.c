@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names in the environment, ours and others; what is said of the options as a whole. */
+/* Names in the environment, ours and others; messages about the options as a whole. */
 #include "options_testing.h"
 
 #define UNKNOWN " is not a variable of libheapsample "
@@ -14,7 +14,7 @@ static void test_unknown_variables(void)
 	bad("HEAPSAMPLE_DROPFRAME=x",
 	    "HEAPSAMPLE_DROPFRAME" UNKNOWN "(nearest: HEAPSAMPLE_DROP_FRAMES)");
 	bad("HEAPSAMPLE_STACK_=1", "HEAPSAMPLE_STACK_" UNKNOWN "(nearest: HEAPSAMPLE_STACK)");
-	/* Four changes away, or too little in common with a short one. */
+	/* Four changes away from a known name, or too little in common with a short one. */
 	bad("HEAPSAMPLE_SYMBOLTABLE=x", "HEAPSAMPLE_SYMBOLTABLE" UNKNOWN "(see libheapsample(7))");
 	bad("HEAPSAMPLE_X=1", "HEAPSAMPLE_X" UNKNOWN "(see libheapsample(7))");
 	bad("HEAPSAMPLE_LIG=info", "HEAPSAMPLE_LIG" UNKNOWN "(nearest: HEAPSAMPLE_LOG)");

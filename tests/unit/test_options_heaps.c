@@ -92,22 +92,22 @@ static void intervals_of_heaps(void)
 	CHECK_INT(interval("pool2"), 524288);
 	CHECK_INT(interval("Pool"), 524288);
 	CHECK_INT(interval("none"), 0);
-	/* The name wins, wherever it is. */
+	/* The heap's name goes before '*', wherever it is. */
 	parse_one(VARIABLE "a=1k,*=2k,b=3k");
 	CHECK_INT(interval("a"), 1024);
 	CHECK_INT(interval("b"), 3072);
 	CHECK_INT(interval("c"), 2048);
-	/* Nor is malloc another one. */
+	/* malloc is no exception. */
 	CHECK_INT(interval("malloc"), 2048);
 	parse_one(VARIABLE "*=0,malloc=8");
 	CHECK_INT(interval("malloc"), 8);
 	CHECK_INT(interval("c"), 0);
-	/* What is not understood is as if it were not there. */
+	/* A bad value counts as none. */
 	parse_one(VARIABLE "a=1k,*=2k,");
 	CHECK_INT(interval("a"), 524288);
 }
 
-/* By that the ring is made: what is excluded needs none. */
+/* By it the size of the ring is chosen; heaps that are excluded do not count. */
 static void the_least_interval(void)
 {
 	parse_one(VARIABLE "");
