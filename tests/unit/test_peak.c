@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The peak against a model that copies all rows at each new highest sum.
+ * The peak, compared with a model that copies all rows at each new highest sum.
  */
 #include "profile/peak.h"
 
@@ -70,7 +70,7 @@ static void test_first(void)
 	change(5, 1, 100, false);
 	check_peak();
 	change(5, 1, 100, true);
-	change(6, 1, 100, false); /* as high, not higher: the first one counts */
+	change(6, 1, 100, false); /* as high but not higher: the first one stays */
 	check_peak();
 	CHECK_INT(peak.heaps[HS_HEAP_MALLOC].time_ns, 1);
 	change(7, 1, 1, false);
@@ -79,7 +79,7 @@ static void test_first(void)
 	hs_peak_fini(&peak);
 }
 
-/* What a new peak costs is what has changed since the last one. */
+/* The cost of a new peak depends only on what has changed since the last one. */
 static void test_cost(void)
 {
 	begin();
@@ -122,7 +122,7 @@ static void test_random(void)
 	}
 }
 
-/* Rows of several heaps that are dropped, and whose numbers other rows get, of any heap. */
+/* Rows of several heaps are dropped, and their numbers go to other rows, of any heap. */
 enum { HEAPS = 3, FEW_ROWS = 40 };
 
 static uint32_t heap_of[FEW_ROWS];
@@ -178,7 +178,7 @@ static void test_dropped_rows(void)
 	hs_peak_fini(&peak);
 }
 
-/* Without memory for its rows the peak says so. */
+/* Without memory for its rows the peak reports that. */
 static void test_no_memory(void)
 {
 	begin();

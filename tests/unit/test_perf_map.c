@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Reading /tmp/perf-PID.map: this process's own, which the test writes. */
+/* Reading /tmp/perf-PID.map: that of this process, which the test writes. */
 #include "symbolize/perf_map.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ static void append(const char *text)
 	write_to(path, O_APPEND, text, strlen(text));
 }
 
-/* The whole file, in place.  Its time is the least that makes it another one. */
+/* Writes the whole file anew, in place.  Its time changes by the least that is noticed. */
 static void write_anew(const char *text)
 {
 	struct timespec times[2];
@@ -66,7 +66,7 @@ static bool read_on(void)
 	return hs_perf_map_read(&perf, &map, UINT64_MAX);
 }
 
-/* What was logged since the case began. */
+/* What has been logged since the case began. */
 static const char *messages(void)
 {
 	static char text[1024];
@@ -179,7 +179,7 @@ static void a_file_written_anew_may_be_as_long_as_before(void)
 	write_anew("1000 80 new\n2000 80 2nd\n");
 	read_on();
 	CHECK_STR(name_at(0x2000), "2nd");
-	/* What has changed is farther from the end than what is compared. */
+	/* The change is farther from the end than the part that is compared. */
 	memset(text, 'x', sizeof text - 2);
 	memcpy(text, "1000 80 old\n2000 80 ", 20);
 	text[sizeof text - 2] = '\n';
@@ -192,7 +192,7 @@ static void a_file_written_anew_may_be_as_long_as_before(void)
 	end();
 }
 
-/* Lines that were read one by one are compared all. */
+/* All lines that were read one by one are compared. */
 static void a_file_written_anew_may_end_as_before(void)
 {
 	begin();
@@ -249,7 +249,7 @@ static void bad_lines_are_passed_over(void)
 	end();
 }
 
-/* OpenJDK's lines are of the first kind, Erlang's of the second. */
+/* OpenJDK writes lines of the first kind, Erlang of the second. */
 static void numbers_may_have_a_prefix(void)
 {
 	begin();
@@ -333,7 +333,7 @@ static void a_file_that_has_not_changed_is_not_opened(void)
 	end();
 }
 
-/* One line that names the file, what it is, and what was expected. */
+/* Expects one message, with the file's name, what it is, and what was expected. */
 static void check_refused(const char *what)
 {
 	char expected[256];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The encoder: what protobuf-c unpacks, and what the checker of tests/pprof_read.py
- * accepts, is what the view said.
+ * The encoder: protobuf-c unpacks from its output what was in the view, and the checker of
+ * tests/pprof_read.py accepts it.
  *
  *   test_pprof_encoder write FILE   writes the sample view as the profiler writes its
  *                                   profiles, and prints its totals as pprof_read.py does
@@ -224,7 +224,7 @@ static void empty_view_is_a_profile(void)
 	drop(profile);
 }
 
-/* Lengths about where their encoding gets longer. */
+/* Lengths around those at which their encoding gets longer. */
 static void long_names_survive(void)
 {
 	static const size_t lengths[] = { 1, 127, 128, 129, 4095, 4096 };
@@ -265,7 +265,7 @@ static void extreme_values_survive(void)
 	CHECK_INT(profile->sample[0]->value[1], INT64_MAX);
 	CHECK_INT(profile->sample[0]->value[3], 0);
 	CHECK_INT(profile->sample[0]->label[0]->num, INT64_MIN);
-	CHECK_INT(profile->sample[1]->n_label, 1 + 2); /* an empty thread name is none */
+	CHECK_INT(profile->sample[1]->n_label, 1 + 2); /* an empty thread name gives no label */
 	CHECK(profile->mapping[2]->memory_limit == UINT64_MAX);
 	CHECK_INT(strlen(text(profile, profile->function[1]->name)), 4096);
 	drop(profile);
@@ -273,7 +273,7 @@ static void extreme_values_survive(void)
 
 static size_t used_before; /* of the arena, the encoding */
 
-/* A child of a fork in a write frees what the encoder has, and encodes anew. */
+/* A child that is forked during a write frees the encoder's memory, and encodes again. */
 static int fork_and_write(void *context, const void *bytes, size_t count)
 {
 	struct sample *sample = context;

@@ -35,7 +35,7 @@ static void equal_views_give_equal_bytes(void)
 	free(second);
 }
 
-/* With any budget: success, or -ENOMEM; nothing stays in the arena. */
+/* With any budget the result is success or -ENOMEM, and nothing stays in the arena. */
 static void used_up_memory_is_reported(void)
 {
 	static char names[LOCATIONS][4000];
@@ -112,7 +112,7 @@ static void fill_static(uint32_t row_count)
 	many.view.row_count = row_count;
 }
 
-/* In the rows, the locations, the functions and the texts. */
+/* While rows, locations, functions or texts are written. */
 static void failure_of_the_sink_ends_it(void)
 {
 	size_t before = hs_arena_used();
@@ -145,7 +145,7 @@ static void large_view_has_no_second_copy(void)
 	CHECK_INT(hs_arena_used(), before);
 	/* In pieces, each nearly full. */
 	CHECK(memory.calls < memory.length / (15 << 10));
-	/* Every 256 items; beside the names there are some twenty texts. */
+	/* There is a pause every 256 items; besides the names there are some twenty texts. */
 	CHECK(many.pauses >= items / 256 && many.pauses <= (items + 32) / 256);
 	printf("   %d rows, %zu bytes, %zu bytes of arena\n", MANY_ROWS, memory.length,
 	       memory.arena_peak - before);

@@ -175,7 +175,7 @@ static void test_a_nul_ends_the_text(void)
 	CHECK(!hs_proc_maps_next(&maps, &line));
 }
 
-/* Each cut of a good text, in a buffer without a byte to spare. */
+/* A good text, cut at each place, in a buffer of exactly its size. */
 static void test_cut_texts(void)
 {
 	static const char text[] =

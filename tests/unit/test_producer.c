@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The books against known histories, in all orders of arrival, with losses. */
+/* The books after known histories, in all orders of arrival, with losses. */
 #include "profile_testing.h"
 
 #define A 0x10000
 #define B 0x20000
 #define C 0x30000
 
-/* Frees are taken one at a time here: the event is what the producer makes of a slot. */
+/* An event.  Frees are taken one by one here, as the event that the producer makes of a slot. */
 struct step {
 	bool is_free;
 	uint64_t number;
@@ -36,7 +36,7 @@ static void make_history(void)
 	steps[5] = (struct step){ .is_free = true };
 }
 
-/* Slots of the freed list, by the number of their free. */
+/* Collects the slots on the freed list, by the number of their free. */
 static void collect_freed(void)
 {
 	struct hs_freed_slots freed;
@@ -117,7 +117,7 @@ static void all_orders_of_arrival_are_equal(void)
 	CHECK_INT(hs_stats_get(sequence_gaps), 0);
 }
 
-/* Every gap is given up at once, and everything comes late: totals stay right. */
+/* Every gap is given up at once, so that most events come late: the totals must still be right. */
 static void late_events_are_applied(void)
 {
 	for (unsigned n = 0; n < 720; n++)
@@ -153,7 +153,7 @@ static void a_lost_allocation_leaves_no_slot(void)
 	check_sums(producer, 2, 30, 0, 0);
 }
 
-/* A profile is wanted, and the program goes on: what is on its way is not given up. */
+/* For a profile numbers are given up, but not those that the running program has just taken. */
 static void what_is_missing_is_given_up_to_a_number(void)
 {
 	union test_record first, second, fourth;
@@ -194,7 +194,7 @@ static void a_record_that_comes_twice_counts_once(void)
 	hs_producer_take_freed(producer);
 	hs_producer_commit(producer);
 	check_sums(producer, 1, 10, 0, 0);
-	/* After its free too, when nothing else tells that it has been there. */
+	/* Also after its free, when nothing else shows that it has been there. */
 	take(producer, &record);
 	hs_producer_commit(producer);
 	check_sums(producer, 1, 10, 0, 0);
@@ -224,7 +224,7 @@ static void abandoned_records_give_their_slots_back(void)
 	check_sums(producer, 0, 0, 0, 0);
 }
 
-/* The slot is on the freed list: it must not get onto the free list as well. */
+/* The slot is on the list of freed ones: it must not get onto the free list as well. */
 static void an_abandoned_record_whose_sample_was_freed_comes_back_once(void)
 {
 	union test_record record, other;
@@ -243,7 +243,7 @@ static void an_abandoned_record_whose_sample_was_freed_comes_back_once(void)
 	check_sums(producer, 1, 10, 0, 0);
 }
 
-/* The window cannot hold both: the first is given up waiting for, nothing is lost. */
+/* The window cannot hold both: waiting for the first one ends, and nothing is lost. */
 static void a_number_too_far_ahead_forces_progress(void)
 {
 	union test_record first, second, third;
@@ -305,7 +305,7 @@ static void steady_state_takes_no_memory(void)
 	      (unsigned __int128)hs_sampler_weight(64, 512) * 100000);
 }
 
-/* New stacks until nothing fits: all of it is in rows or lost, in use too, until its free. */
+/* New stacks until no more fit: each sample is in a row or in [lost], in use until its free. */
 static void without_memory_samples_go_to_lost(void)
 {
 	const struct hs_totals *lost_in_use;
@@ -348,7 +348,7 @@ static void without_memory_samples_go_to_lost(void)
 	CHECK(sums.inuse_objects == 0 && sums.inuse_bytes == 0);
 }
 
-/* As many frees as there may be between two looks: the window stays as it is. */
+/* As many frees as may come between two looks: the window does not grow. */
 static void many_frees_need_no_memory(void)
 {
 	enum { SAMPLES = 3000 };
@@ -375,7 +375,7 @@ static void many_frees_need_no_memory(void)
 	check_sums(producer, SAMPLES, 10 * SAMPLES, 0, 0);
 }
 
-/* Nor do those that wait for an allocation that is long under way. */
+/* Frees need no memory either while they wait for an allocation that takes long. */
 static void frees_that_wait_need_no_memory(void)
 {
 	enum { SAMPLES = 3000 };
@@ -405,7 +405,7 @@ static void frees_that_wait_need_no_memory(void)
 	CHECK_INT(hs_live_set_used(), 1);
 	check_sums(producer, SAMPLES + 1, 10 * SAMPLES + 20, 1, 20);
 
-	/* Without the allocation that they wait for, it is the one gap. */
+	/* If the allocation that they wait for does not come, it is the only gap. */
 	late = allocate(A + 16, 20, 1, 0);
 	hs_sequence.next += 5000;
 	release(A + 16 * SAMPLES);

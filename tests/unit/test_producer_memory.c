@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long random histories, out of order, while memory is short now and then: what is not in the
- * rows is in the lost totals, to the byte, and nothing is in use when all is freed.
+ * Long random histories, out of order, while memory is short now and then.  What is not in the
+ * rows must be in the lost totals, to the byte, and nothing be in use after all is freed.
  */
 #include "profile/snapshot.h"
 #include "profile_testing.h"
@@ -88,7 +88,7 @@ static void free_one(void)
 	send(&event);
 }
 
-/* A profile, or none where memory is short. */
+/* Makes a profile, which may fail if memory is short. */
 static void make_profile(uint32_t peak_heap)
 {
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};

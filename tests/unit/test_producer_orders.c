@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Histories of eight events in all 40320 orders of arrival, some in every fourth: totals per
- * stack, what is in use after each arrival, and the peak are the oracle's.
+ * Histories of eight events in all 40320 orders of arrival (some in every fourth order only).  The
+ * totals of each stack, what is in use after each arrival, and the peak must be the oracle's.
  */
 #include "arena_testing.h"
 #include "books_history.h"
@@ -12,7 +12,7 @@
 
 enum { EVENTS = 8, ORDERS = 40320, ORDERS_PER_CHILD = 672 };
 
-/* An address is used again, by other stacks too. */
+/* An address is used again, also by other stacks. */
 static void reuse(void)
 {
 	history_allocate(A, 10, 0);
@@ -26,7 +26,7 @@ static void reuse(void)
 	history_allocate(B, 7, 1);
 }
 
-/* realloc: away and back, in place, down to nothing. */
+/* realloc moves a block away and back, keeps it in place, and makes it empty. */
 static void moves(void)
 {
 	history_allocate(A, 100, 0);
@@ -39,7 +39,7 @@ static void moves(void)
 	history_free(A);
 }
 
-/* Twice as much in use as ever before, by other stacks; the first time counts. */
+/* The most in use is reached twice, by different stacks: the first time counts. */
 static void peaks(void)
 {
 	history_allocate(A, 10, 0);
@@ -52,7 +52,7 @@ static void peaks(void)
 	history_allocate(C, 10, 3);
 }
 
-/* Numbers without an effect among the others: moves that fail, samples that are given up. */
+/* Some numbers have no effect: moves that fail, samples that are abandoned. */
 static void tombstones(void)
 {
 	history_allocate(A, 10, 0);
@@ -97,7 +97,7 @@ static void one_by_one(void)
 		history_deliver(order[i]);
 }
 
-/* Nothing is ever waited for. */
+/* What is missing is given up at once. */
 static void giving_up_at_once(void)
 {
 	for (int i = 0; i < EVENTS; i++) {
@@ -106,7 +106,7 @@ static void giving_up_at_once(void)
 	}
 }
 
-/* The last one does not come, and then it does. */
+/* The last event to arrive is given up, and then arrives. */
 static void with_one_lost(void)
 {
 	for (int i = 0; i < EVENTS - 1; i++)
@@ -116,7 +116,7 @@ static void with_one_lost(void)
 	history_deliver(order[EVENTS - 1]);
 }
 
-/* Each record comes again right away, and once more after the next. */
+/* Each record comes again at once, and once more after the next one. */
 static void each_three_times(void)
 {
 	for (int i = 0; i < EVENTS; i++) {
@@ -143,7 +143,7 @@ static void make_order(unsigned n, unsigned numbers[EVENTS])
 	}
 }
 
-/* The books of each order are made anew, and given back by the end of the process. */
+/* In a process of its own, whose end frees the books of each order. */
 static void play_some(void)
 {
 	for (unsigned n = first_order; n < first_order + ORDERS_PER_CHILD; n += order_step) {

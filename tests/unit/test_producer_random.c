@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Long random histories over few addresses, in random orders of arrival, against the oracle:
- * with what comes twice, too late or never.
+ * Long random histories over few addresses, in random orders of arrival, compared with the oracle.
+ * Some events come twice, too late or never.
  */
 #include "books_history.h"
 
@@ -12,8 +12,8 @@ struct arrival {
 	uint64_t interval;
 	unsigned held_most; /* events under way at a time */
 	/*
-	 * Addresses used.  Not so few that the index of the live set has no room for all slots of
-	 * one address whose frees are under way.
+	 * Addresses used.  With too few the index of the live set would have no room for all
+	 * slots of one address whose frees are under way.
 	 */
 	unsigned blocks;
 	bool lossy; /* numbers are given up early, and some never come */
@@ -25,7 +25,7 @@ enum { ORDERS_PER_HISTORY = 8 };
 static const struct arrival *arrival;
 static uint64_t held[EVENTS + 2], late[EVENTS + 2], delivered[REMEMBERED];
 static unsigned held_count, late_count, delivered_count;
-static uint64_t happening, arriving; /* random states: the history does not depend on its order */
+static uint64_t happening, arriving; /* random states, so that a history is the same in any order */
 
 static uint64_t address_of(uint64_t block)
 {
@@ -44,7 +44,7 @@ static uint64_t random_size(void)
 	}
 }
 
-/* The interval may rise and fall meanwhile. */
+/* With an interval that may rise and fall. */
 static void allocate_at(uint64_t address)
 {
 	uint64_t size = random_size();
@@ -54,7 +54,7 @@ static void allocate_at(uint64_t address)
 	history_allocate(address, size, (unsigned)history_random(&happening, SITES));
 }
 
-/* An address that the program never got, and so is not used again. */
+/* At an address that the program never gets, so it is not used again. */
 static void abandon_one(void)
 {
 	uint64_t address = address_of(arrival->blocks + oracle.logged);
@@ -121,7 +121,7 @@ static void pause_profile(void *context)
 		deliver_one();
 }
 
-/* With a profile now and then. */
+/* Delivers all but so many, and makes a profile now and then. */
 static void deliver_all_but(unsigned count)
 {
 	while (held_count > count) {
@@ -142,7 +142,7 @@ static void send(uint64_t number)
 	deliver_all_but(arrival->held_most);
 }
 
-/* The numbers that never came do come, when all others are in the books. */
+/* Delivers the numbers that had not come, after all others are in the books. */
 static void deliver_late(void)
 {
 	while (oracle_first_waiting() != 0)
@@ -193,7 +193,7 @@ static void far_out_of_order(void)
 	play_all(&(struct arrival){512, EVENTS + 2, 500, false, 2000, 40});
 }
 
-/* Slots are used again while older events are under way. */
+/* Slots are used again while older events are still under way. */
 static void somewhat_out_of_order(void)
 {
 	play_all(&(struct arrival){1, 40, 10, false, 3000, 120});
@@ -209,7 +209,7 @@ static void with_numbers_that_are_given_up(void)
 	CHECK(hs_stats_get(sequence_gaps) > gaps);
 }
 
-/* The same history again and again takes no more memory than once. */
+/* Repeating a history needs no more memory than playing it once. */
 static void memory_returns_to_its_floor(void)
 {
 	static const struct arrival hows[] = {

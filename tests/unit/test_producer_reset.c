@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which samples the books take: epochs, heaps that are gone; and new books. */
+/* Which samples the books take: epochs, heaps that have ended; and new books. */
 #include <errno.h>
 #include <sys/prctl.h>
 
@@ -25,7 +25,7 @@ static void commit(void)
 	CHECK(!hs_producer_commit(producer));
 }
 
-/* Check how much is in the books; that nothing else is held. */
+/* Checks the totals of the books, and that nothing else is held. */
 static void check_books(uint64_t objects, uint64_t bytes, uint64_t inuse_objects,
 			uint64_t inuse_bytes)
 {
@@ -56,13 +56,13 @@ static void samples_of_another_epoch_are_dropped(void)
 	check_books(1, 20, 1, 20);
 	CHECK_INT(hs_heap_total(stale) - stale, 1);
 	CHECK_INT(hs_heap_get(HS_HEAP_MALLOC, stale) - heap_stale, 1);
-	/* The slot is in use until the free, which counts for nothing. */
+	/* The slot stays in use until the free, which does not count. */
 	CHECK_INT(hs_live_set_used(), 2);
 	release(A);
 	commit();
 	CHECK_INT(hs_live_set_used(), 1);
 	check_books(1, 20, 1, 20);
-	/* Stopped: nothing is taken, but frees of what is in the books are. */
+	/* When stopped the books take nothing but frees of samples that are in them. */
 	hs_producer_set_epoch(producer, 0);
 	mine = allocate_at(2, A, 1);
 	take(producer, &mine);
@@ -96,11 +96,11 @@ static void samples_of_a_heap_that_is_gone_are_dropped(void)
 	commit();
 	check_books(1, 10, 0, 0);
 	CHECK_INT(hs_heap_get(pool, stale) - stale, 1);
-	/* No free can come. */
+	/* No free can come any more. */
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* What the window holds, allocations and frees, is of the old books. */
+/* Allocations and frees in the window belong to the old books. */
 static void events_that_wait_are_dropped_by_a_reset(void)
 {
 	union test_record first, second, third, next;
@@ -149,7 +149,7 @@ static void frees_after_a_reset_have_no_effect(void)
 	hs_producer_set_epoch(producer, 2);
 	check_books(0, 0, 0, 0);
 	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 0);
-	/* In between their slots are used again. */
+	/* Meanwhile their slots are used again. */
 	for (uint64_t i = 0; i < 100; i++) {
 		release(A + 16 * i);
 		commit();
@@ -168,7 +168,7 @@ static void frees_after_a_reset_have_no_effect(void)
 
 enum { STACKS = 5000 };
 
-/* Many stacks, of which some blocks stay in use; the frees of those of the round before. */
+/* Many stacks, with some blocks left in use, and the frees of those left by the last round. */
 static void fill_books(uint32_t epoch)
 {
 	static uint64_t kept[STACKS / 10], round;
@@ -223,7 +223,7 @@ static void memory_comes_back(void)
 		/* The last name of this thread. */
 		CHECK(after >= fresh && after <= fresh + 64);
 		CHECK_INT(producer->threads.names.used, 2);
-		/* Those of the last round are kept for samples that are on their way. */
+		/* Threads of the last round are kept, for samples that may be on their way. */
 		CHECK(producer->threads.tids.used <= 2);
 		CHECK_INT(hs_live_set_used(), STACKS / 10);
 		check_holders(producer);
@@ -251,7 +251,7 @@ static void without_memory_the_books_stay(void)
 	check_books(1, 100, 0, 0);
 }
 
-/* The rows of a profile, of now or of a heap's peak: of one row the values, else zeros. */
+/* Checks a profile, of now or of a heap's peak: it has one row with these values, or no row. */
 static void check_profile(struct hs_mapping_table *table, uint32_t peak_heap, int64_t objects,
 			  int64_t bytes, int64_t inuse_objects, int64_t inuse_bytes)
 {
@@ -285,7 +285,7 @@ static void the_peak_begins_anew(void)
 	CHECK_INT(hs_producer_reset(producer), 0);
 	CHECK_INT(hs_producer_peak_ns(producer, HS_HEAP_MALLOC), 0);
 	check_profile(table, HS_HEAP_MALLOC, 0, 0, 0, 0);
-	/* What is in use of before is no part of it. */
+	/* What was in use before does not belong to it. */
 	hs_producer_set_epoch(producer, 2);
 	record = allocate_at(2, B, 10);
 	take(producer, &record);
@@ -299,7 +299,7 @@ static void the_peak_begins_anew(void)
 	check_books(1, 10, 0, 0);
 }
 
-/* With profiles of differences: what was shown, dropped or lost before is not in the next. */
+/* Profiles of differences: what was shown, dropped or lost before the reset is not in the next. */
 static void differences_begin_anew(void)
 {
 	struct hs_mapping_table *table = hs_mapping_table_create();
@@ -324,7 +324,7 @@ static void differences_begin_anew(void)
 	check_profile(table, HS_HEAP_NONE, 1, 30, 1, 30);
 	CHECK_INT(hs_producer_reset(producer), 0);
 	hs_producer_set_epoch(producer, 3);
-	/* The row has the number, and almost the values, of one that was shown. */
+	/* The row has the number of one that was shown, and almost its values. */
 	record = allocate_at(3, B, 30);
 	take(producer, &record);
 	commit();

@@ -18,7 +18,7 @@ static void note(const struct hs_streamed *event)
 {
 	if (seen_count < COUNT(seen))
 		seen[seen_count++] = *event;
-	/* What a forked child would do: go on with what was taken, from a state in between. */
+	/* Continues as a forked child would: from a state in the middle of what was taken. */
 	if (steps_until_fork != 0 && --steps_until_fork == 0) {
 		hs_producer_take_freed(producer);
 		seen_by_child = seen_count;
@@ -52,7 +52,7 @@ static void events_come_in_order(void)
 		records[i] = stream_record(A + 16 * i, 10 + i, 1000 + i);
 	for (uint64_t i = 0; i < SAMPLES; i++)
 		release(A + 16 * i);
-	/* The frees first, then the allocations from the last to the first. */
+	/* The frees come first, then the allocations from the last to the first. */
 	CHECK_INT(hs_producer_take_freed(producer), SAMPLES);
 	CHECK_INT(seen_count, 0);
 	for (uint64_t i = SAMPLES; i-- > 0;)
@@ -93,7 +93,7 @@ static void numbers_that_stand_for_nothing_are_passed_over(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* Stopped or reset while samples are on their way: their frees are going to be there. */
+/* After a stop or reset samples that are on their way are streamed: their frees will be too. */
 static void an_epoch_that_is_over_is_streamed(void)
 {
 	union test_record records[2];
@@ -118,7 +118,7 @@ static void an_epoch_that_is_over_is_streamed(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
-/* Each free is streamed once and its slot given back, wherever another producer takes over. */
+/* Wherever another producer takes over, each free is streamed once and its slot given back. */
 static void a_fork_in_the_middle_loses_nothing(void)
 {
 	for (size_t step = 1; step <= 10; step++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From the sample path to the books: what the program calls is told to the recorder and to
- * the oracle, and ring and freed list are emptied now and then.  Frees may be missed: of
- * memory that the allocator takes back by itself.
+ * From the sample path to the books: the program's calls are told to the recorder and to the
+ * oracle, and the ring and the freed list are emptied now and then.  Some frees are missed, as of
+ * memory that an allocator takes back by itself.
  */
 #include "books_history.h"
 
@@ -52,7 +52,7 @@ static void record(uint64_t address, uint64_t size)
 		oracle_log(ORACLE_ALLOCATE, HS_HEAP_MALLOC, address, size, history_interval, site));
 }
 
-/* To the oracle too: what is not alive there has no effect. */
+/* Told to the oracle too, where the free of what is not alive has no effect. */
 static void release_block(uint64_t address)
 {
 	hs_record_free((void *)(uintptr_t)address);
@@ -171,7 +171,7 @@ static void sampled(void)
 	play_seeds(700, 200);
 }
 
-/* A new sample at an address shows that what was there is gone. */
+/* A new sample at an address shows that the one before it has been freed. */
 static void frees_that_are_missed(void)
 {
 	uint64_t superseded = hs_stats_get(superseded);
@@ -183,7 +183,7 @@ static void frees_that_are_missed(void)
 	CHECK(hs_stats_get(superseded) > superseded);
 }
 
-/* The same history again and again takes no more memory than once. */
+/* Repeating a history needs no more memory than playing it once. */
 static void memory_returns_to_its_floor(void)
 {
 	size_t floor_bytes = 0;

@@ -45,7 +45,7 @@ static void start(uint64_t interval)
 #undef FORGET
 	atomic_store(&hs_sampler_interval, interval);
 	atomic_fetch_add(&hs_sampler_generation, 1);
-	/* The first entry draws with the new interval, whatever is left of the old one. */
+	/* The first call draws with the new interval, whatever is left of the old countdown. */
 	hs_thread.bytes_until_sample = 0;
 	hs_thread.drawn = hs_thread.guarded_countdown = 0;
 }
@@ -56,7 +56,7 @@ static bool allocate(const void *address, size_t size)
 	return !hs_sampler_passes(size) && hs_record_allocation(address, size, &here);
 }
 
-/* Take the next record out of the ring; a sample's slot is given back. */
+/* Takes the next record out of the ring, and gives back the sample's slot. */
 static struct hs_ring_item next(struct hs_record *record)
 {
 	struct hs_ring_item item;
@@ -69,7 +69,7 @@ static struct hs_ring_item next(struct hs_record *record)
 		return item;
 	if (item.state == HS_RING_COMMITTED)
 		memcpy(record, item.data, sizeof *record);
-	/* Not one that was freed: its turn comes with the freed list. */
+	/* Not if the sample was freed: then the slot comes with the freed list. */
 	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence.next))
 		hs_live_set_recycle(slot, (uint32_t)item.cookie);
 	hs_live_set_give_back();
@@ -139,7 +139,7 @@ static void test_interval_1_records_everything(void)
 	drain();
 }
 
-/* No stack, but the time; of a full ring the part that is kept for small records too. */
+/* Records of a stream have the time but no stack; they may use the part kept for small records. */
 static void test_stream(void)
 {
 	struct hs_record record;
@@ -163,7 +163,7 @@ static void test_stream(void)
 	drain();
 }
 
-/* What a thread has allocated is told of in pieces, and when there are no samples to come. */
+/* The bytes that a thread has allocated are counted in pieces, and when sampling is off. */
 static void test_total_in_pieces(void)
 {
 	start(1);
@@ -244,7 +244,7 @@ static void test_full_ring(void)
 	drain();
 }
 
-/* The ring's memory had other records in it: nothing of them is left in the next ones. */
+/* Nothing of older records in the ring's memory is left in new ones. */
 static void test_recycled_records_begin_anew(void)
 {
 	struct hs_record record;
@@ -277,7 +277,7 @@ static long count_slices(long number)
 	return 0;
 }
 
-/* Fill the ring, then wait for a reader that does not come.  Returns the slices waited for. */
+/* Fills the ring and waits for a reader that does not come.  Returns how many slices it waited. */
 static unsigned wait_in_vain(uint64_t limit_ms)
 {
 	hs_recorder.block_ns = 0;
@@ -304,7 +304,7 @@ static void test_wait_ends_after_its_limit(void)
 	CHECK_INT(hs_stats_get(blocked), 1);
 	CHECK_INT(hs_stats_get(block_expired), 1);
 	CHECK(hs_thread.block_after_ns >= before_ns + 3000000 + HS_BLOCK_PAUSE_NS);
-	/* Then it does not wait for a while. */
+	/* After that it does not wait for a while. */
 	hs_thread.block_after_ns = UINT64_MAX;
 	CHECK_INT(wait_in_vain(3), 0);
 	hs_thread.block_after_ns = 0;
@@ -316,7 +316,7 @@ static void test_wait_ends_after_its_limit(void)
 	drain();
 }
 
-/* Slots are given back by threads that sleep while nothing is recorded. */
+/* The threads that give slots back sleep while nothing is recorded: they must be woken. */
 static void test_full_live_set_wakes_the_reader(void)
 {
 	uint32_t slots = hs_live_set_capacity();
@@ -329,7 +329,7 @@ static void test_full_live_set_wakes_the_reader(void)
 	CHECK(!allocate(block, 8));
 	CHECK_INT(atomic_load(&ring.reader_asleep), HS_RING_WOKEN);
 	CHECK_INT(hs_heap_total(lost_live_set), 1);
-	/* It is waited for, but not where no slot can come while the program waits. */
+	/* A slot is waited for, but not where none can come while the program waits. */
 	hs_recorder.reader_runs = true;
 	hs_recorder.block_ns = 1000000;
 	hs_thread.block_after_ns = 0;
@@ -355,7 +355,7 @@ static void test_interval_0_is_off(void)
 	for (unsigned i = 0; i < 100; i++)
 		CHECK(!allocate(block, 1 << 20));
 	CHECK_INT(hs_heap_total(samples), 0);
-	/* Switched off with a countdown running: it ends without a sample. */
+	/* If sampling is switched off the running countdown ends without a sample. */
 	start(1);
 	CHECK(allocate(block, 1));
 	atomic_store(&hs_sampler_interval, 0);
@@ -390,7 +390,7 @@ static long raise_in_copy(long number)
 	return 0;
 }
 
-/* A sample whose stack is not known: its copy is a system call, and the handler runs there. */
+/* A sample on an unknown stack, which is copied by a system call: there the handler runs. */
 static bool interrupted_allocation(size_t size)
 {
 	static unsigned char stack[256];
@@ -443,7 +443,7 @@ static void test_jump_out_of_a_handler(void)
 	drain();
 }
 
-/* As enter() and a reservation leave it. */
+/* Leaves things as enter() and a reservation do, without an end. */
 static void leave_open(void)
 {
 	CHECK(hs_ring_reserve(&ring, 64, HS_RING_ORDINARY, hs_thread.tid, 0,
@@ -474,7 +474,7 @@ static void test_guard_is_validated(void)
 	drain();
 }
 
-/* A handler has jumped out of a slow path that was far deeper; nothing has come there since. */
+/* A handler has jumped out of a slow path far deeper, where the stack has not been used since. */
 static void test_guard_far_below(void)
 {
 	static struct {

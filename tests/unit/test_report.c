@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The sampling of reported heaps against theory, at 5 standard deviations, with fixed seeds:
- * several intervals by one countdown, intervals that change, sampling that stops; what is
+ * The sampling of reported heaps, compared with theory, at 5 standard deviations, with fixed seeds:
+ * several intervals with one countdown, intervals that change, sampling that stops.  Also what is
  * recorded.
  */
 #include "sample/report.h"
@@ -25,7 +25,7 @@ enum { HEAPS = 3, FIRST = HS_HEAP_FIRST_REPORTED, SPARE = FIRST + HEAPS };
 static struct hs_ring ring;
 static struct hs_regs here;
 
-/* What was reported of a heap while it was to be sampled, and the variances of the estimates. */
+/* What was reported of a heap while it was sampled, and the variances of the estimates. */
 static struct truth {
 	long double objects, bytes, objects_variance, bytes_variance;
 } truth[HEAPS];
@@ -37,7 +37,7 @@ static uint64_t next_random(void)
 	return (state = state * 6364136223846793005u + 1442695040888963407u) >> 33;
 }
 
-/* From 0 to 2^20 with all magnitudes alike. */
+/* A size from 0 to 2^20, each magnitude as likely as any other. */
 static uint64_t next_size(void)
 {
 	uint64_t bits = next_random() % 22;
@@ -88,8 +88,8 @@ static void remove_heap(uint32_t heap)
 }
 
 /*
- * Heaps with these intervals.  No ring room: all weights go to the lost totals, which makes
- * them sums over all samples.
+ * Begins with heaps with these intervals.  The ring has no room, so all weights go to the lost
+ * totals: these are sums over all samples.
  */
 static void begin(const uint64_t intervals[HEAPS])
 {
@@ -173,7 +173,7 @@ static void several_intervals(void)
 	check_intervals(4096, 4096, 4096);
 }
 
-/* Its variance is 0. */
+/* Where everything is sampled the variance is 0. */
 static void everything_next_to_samples(void)
 {
 	check_intervals(1, 65536, 1024);
@@ -307,7 +307,7 @@ static void what_is_recorded(void)
 	CHECK_INT(record.size, 100);
 	CHECK_INT(record.interval_bytes, 1);
 	CHECK_INT(record.flags & HS_RECORD_WEIGHED, 0);
-	/* The same id is another's in another heap, and was not freed in its own. */
+	/* The same id in another heap is another block; this one has not been freed. */
 	CHECK(report(FIRST, 0xabcdef, 1));
 	CHECK_INT(hs_heap_get(FIRST + 1, frees), 0);
 	CHECK(report(FIRST + 1, 0xabcdef, 1));
@@ -322,7 +322,7 @@ static void what_is_recorded(void)
 	hs_report_free(FIRST, 2);
 	hs_report_free(FIRST, 2);
 	CHECK_INT(hs_heap_get(FIRST, frees), 1);
-	/* Until something else is allocated in it a heap may be freed from when it is off. */
+	/* When a heap is off, frees in it are followed until something else is allocated in it. */
 	set_epoch(0);
 	hs_report_free(FIRST, 0xabcdef);
 	CHECK_INT(hs_heap_get(FIRST, frees), 2);
@@ -331,7 +331,7 @@ static void what_is_recorded(void)
 	CHECK(!report(FIRST, 3, (uint64_t)1 << 40));
 }
 
-/* Far above any countdown, which does not wrap. */
+/* Sizes far above any countdown, which must not wrap. */
 static void large_sizes(void)
 {
 	begin((const uint64_t[HEAPS]){65536, 131072, 0});

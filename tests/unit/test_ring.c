@@ -102,7 +102,7 @@ static void test_first_in_first_out(void)
 static void test_wraps_with_padding(void)
 {
 	fresh();
-	/* 1008 is no divisor of the data: each lap ends in a gap. */
+	/* 1008 does not divide the data: each lap ends with a gap. */
 	for (unsigned i = 0; i < 1000; i++) {
 		CHECK(put(1008, HS_RING_ORDINARY, (unsigned char)i));
 		CHECK(put(900, HS_RING_ORDINARY, (unsigned char)(i + 1)));
@@ -162,7 +162,7 @@ static void test_oversize(void)
 	CHECK(!put(DATA_BYTES / 2 + 1, HS_RING_KEPT, 1));
 	CHECK(!put(DATA_BYTES / 16 * 7 + 1, HS_RING_ORDINARY, 1));
 	CHECK(!put(SIZE_MAX, HS_RING_KEPT, 1));
-	/* The largest fits into an empty ring wherever that begins. */
+	/* The largest record fits into an empty ring at whatever place that begins. */
 	for (unsigned i = 0; i < UNITS; i++) {
 		CHECK(put(DATA_BYTES / 16 * 7, HS_RING_ORDINARY, 7));
 		expect(DATA_BYTES / 16 * 7, 7);
@@ -196,7 +196,7 @@ static void test_abandon(void)
 	CHECK_INT(item.sequence, 0);
 	ring_release(&ring);
 	CHECK_INT(state(), HS_RING_EMPTY);
-	/* A lap later the same descriptor does not answer to the old ticket. */
+	/* A lap later the descriptor must not be taken for that of the old ticket. */
 	for (unsigned i = 0; i < ring.slot_count; i++) {
 		CHECK(put(1, HS_RING_ORDINARY, 1));
 		CHECK(!hs_ring_abandon(&ring, first.ticket, own_tid()));
@@ -232,8 +232,8 @@ static void test_close_dead(void)
 }
 
 /*
- * A writer is stopped for good between its claim of a descriptor and the step of the head:
- * others go on behind it, and its record can be closed in its name.
+ * A writer stops for good between claiming a descriptor and moving the head on: others go on
+ * behind it, and its record can be closed for it.
  */
 static void test_stopped_writer(void)
 {
@@ -245,7 +245,7 @@ static void test_stopped_writer(void)
 	fresh();
 	CHECK(put(40, HS_RING_ORDINARY, 1));
 	ticket = hs_ring_head_ticket(&ring);
-	/* 3 units, as claim() leaves the word; the head still names its ticket. */
+	/* The word as claim() leaves it, with 3 units; the head still has its ticket. */
 	ring.slots[ticket & (ring.slot_count - 1)].word = (uint64_t)(ticket >> ring.slot_lg) << 41 |
 							  3 << 24 | (uint64_t)tid << 2 |
 							  HS_RING_OPEN;
@@ -268,7 +268,7 @@ static void test_stopped_writer(void)
 	CHECK_INT(state(), HS_RING_EMPTY);
 }
 
-/* The same with nobody behind it: the reader moves the head on itself. */
+/* The same without a writer behind it: the reader moves the head on. */
 static void test_stopped_last_writer(void)
 {
 	uint32_t ticket;
@@ -295,7 +295,7 @@ static void expect_ahead(uint32_t most, unsigned char fill)
 		CHECK_INT(data[0], fill);
 }
 
-/* Each record once, in their order, and no further than what is committed. */
+/* Records are shown ahead once each, in their order, as far as they are committed. */
 static void test_look_ahead(void)
 {
 	struct place place;
@@ -312,7 +312,7 @@ static void test_look_ahead(void)
 	expect(7, 1);
 	expect_ahead(2, 4);
 	CHECK(hs_ring_look_ahead(&ring, 2) == NULL);
-	/* Passed without a look. */
+	/* These are passed without having been shown ahead. */
 	for (unsigned char i = 2; i <= 5; i++)
 		expect(i * 7u, i);
 	CHECK(hs_ring_look_ahead(&ring, 2) == NULL); /* open */
@@ -325,7 +325,7 @@ static void test_look_ahead(void)
 	expect_ahead(0, 10);
 }
 
-/* Over the gap at the end of a lap. */
+/* Looks ahead over the gap at the end of a lap. */
 static void test_look_ahead_wraps(void)
 {
 	fresh();
@@ -362,7 +362,7 @@ static void test_unread_before(void)
 static void test_counters_wrap(void)
 {
 	fresh();
-	/* Each descriptor as its last reader left it: of the last ticket before, closed. */
+	/* Each descriptor as its last reader has left it: closed, with the last ticket before. */
 	for (uint32_t n = 6; n < 6 + ring.slot_count; n++)
 		ring.slots[(0u - n) & (ring.slot_count - 1)].word =
 			(uint64_t)((0u - n) >> ring.slot_lg & 0x7fffff) << 41;
@@ -428,7 +428,7 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	CHECK(tell_wakes(HS_RING_ASLEEP));
 	CHECK(!tell_wakes(HS_RING_NAPPING));
 	CHECK(!tell_wakes(HS_RING_WOKEN));
-	/* Who was to wake it may be gone; who waits for it makes sure. */
+	/* The thread that was to wake it may have died: one that waits for it wakes it again. */
 	futex_calls = 0;
 	hs_ring_wake_reader(&ring);
 	CHECK_INT(futex_calls, 1);
@@ -440,7 +440,7 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	CHECK(put(16, HS_RING_ORDINARY, 1));
 	CHECK(hs_ring_is_filling(&ring));
 	CHECK(tell_wakes(HS_RING_NAPPING));
-	/* Not with each record, until it has a processor. */
+	/* While the woken reader waits for a processor it is not woken with each record. */
 	for (int i = 0; i < 6; i++)
 		CHECK(put(256, HS_RING_ORDINARY, 1));
 	for (int i = 0; i < 128; i++) {
@@ -452,7 +452,7 @@ static void test_nap_ends_early_only_when_the_ring_fills(void)
 	CHECK_INT(woken, 2);
 	CHECK(hs_ring_is_filling(&ring));
 	futex_calls = 0;
-	hs_ring_reader_nap(&ring, 1000000); /* there is much: no sleep */
+	hs_ring_reader_nap(&ring, 1000000); /* there is much to read: no sleep */
 	CHECK_INT(futex_calls, 0);
 	hs_sys_fault = NULL;
 }
@@ -465,7 +465,7 @@ static void *nap(void *unused)
 	return NULL;
 }
 
-/* Somebody who waits for the reader ends its nap. */
+/* A thread that waits for the reader ends its nap. */
 static void test_nap_is_ended(void)
 {
 	pthread_t thread;
@@ -489,7 +489,7 @@ static unsigned resident_pages(const unsigned char *data, size_t bytes)
 	return count;
 }
 
-/* Pages come ahead of the writers, and what is written stays. */
+/* Pages are made present ahead of the writers; what is written stays. */
 static void test_prepare(void)
 {
 	const size_t bytes = 1 << 20, slot_bytes = 256 << 10;
@@ -502,7 +502,7 @@ static void test_prepare(void)
 		CHECK_INT(resident_pages(ring.data, bytes), 16);
 		CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 4);
 	}
-	/* One is always left, so that the ring is not begun anew. */
+	/* One record is always left, so that the ring does not begin anew. */
 	CHECK(put(16, HS_RING_ORDINARY, 1));
 	for (unsigned lap = 0; lap < 3; lap++) {
 		for (unsigned i = 0; i < 31; i++) {
@@ -519,7 +519,7 @@ static void test_prepare(void)
 		}
 	}
 	CHECK_INT(resident_pages(ring.data, bytes), 256);
-	/* Small records need the descriptors of many. */
+	/* Small records need many descriptors. */
 	for (unsigned i = 0; i < 8192; i++) {
 		CHECK(hs_ring_reserve(&ring, 16, HS_RING_ORDINARY, 1, 0, &reserved) != NULL);
 		hs_ring_commit(&ring, hs_ring_ticket(reserved));
@@ -530,14 +530,14 @@ static void test_prepare(void)
 	CHECK_INT(resident_pages((const unsigned char *)ring.slots, slot_bytes), 64);
 }
 
-/* Whose records are read as they come needs few pages; what is in them stays. */
+/* A ring whose records are read as they come needs few pages; its records stay whole. */
 static void test_begins_anew(void)
 {
 	const size_t bytes = 1 << 20;
 	uint32_t lap = 0;
 
 	hs_ring_init(&ring, hs_sys_map(hs_ring_memory_bytes(bytes), 3), bytes);
-	/* The last one passes the part of the lap after which the next record begins anew. */
+	/* The last record gets past that part of the lap after which the next one begins anew. */
 	for (unsigned i = 0; i < 1001; i++) {
 		hs_ring_prepare(&ring);
 		CHECK(put(4096, HS_RING_ORDINARY, (unsigned char)i));
@@ -552,7 +552,7 @@ static void test_begins_anew(void)
 	CHECK(lap > 50);
 	CHECK(resident_pages(ring.data, bytes) <= 36);
 	CHECK(atomic_load(&ring.used_units_max) * HS_RING_UNIT <= 4096 + 1008);
-	/* All of it is there when it is needed. */
+	/* All of the ring can be used when it is needed. */
 	CHECK_INT(atomic_load(&ring.anew), hs_ring_head_ticket(&ring));
 	CHECK(put(16, HS_RING_ORDINARY, 1));
 	CHECK_INT((uint32_t)*ring.head % ring.units, 1);
@@ -566,7 +566,7 @@ static void test_begins_anew(void)
 	CHECK_INT(state(), HS_RING_EMPTY);
 }
 
-/* A ticket that has come round, in a ring that is not empty: its record begins where it should. */
+/* If the ring is not empty when that ticket comes, the record begins at its usual place. */
 static void test_begins_anew_only_if_empty(void)
 {
 	fresh();
@@ -600,7 +600,7 @@ static void *wait_for_space(void *unused)
 	return unused;
 }
 
-/* Without limits: a wake that is missed hangs. */
+/* The waits have no limits: if a wake is missed the test hangs. */
 static void test_wakes(void)
 {
 	pthread_t thread;

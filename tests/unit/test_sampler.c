@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The sampler's mathematics against theory, at k standard deviations, with fixed seeds. */
+/* The sampler, compared with theory, at k standard deviations, with fixed seeds. */
 #include "sample/heap.h"
 #include "sample/sampler.c"
 
@@ -42,7 +42,7 @@ static void test_log2(void)
 
 	check_log2(1);
 	check_log2(UINT64_MAX);
-	/* Below 0 it would be a countdown that does not end. */
+	/* A draw below 0 would be a countdown that does not end. */
 	for (uint64_t mantissa = UINT32_MAX; mantissa > UINT32_MAX - 100000u; mantissa--) {
 		check_log2(mantissa << 32);
 		check_log2(mantissa << 32 | UINT32_MAX);
@@ -66,7 +66,7 @@ static long double survival(uint64_t n, uint64_t interval)
 	return interval == 1 ? (n == 0) : expl((long double)n * log1pl(-1.0L / interval));
 }
 
-/* Mean, variance and the distribution function of a geometric distribution. */
+/* Checks mean, variance and distribution function: it must be a geometric distribution. */
 static void check_draws(uint64_t interval)
 {
 	static const long double points[] = { 0.01L, 0.1L, 0.5L, 1, 2, 5 };
@@ -161,8 +161,8 @@ static void test_the_end_keeps_the_interval(void)
 }
 
 /*
- * End to end, as the interposer calls it.  No ring room: all weights go to the lost
- * totals, which makes them sums over all samples.  Sizes are drawn from a fixed sequence.
+ * End to end, as the interposer calls it.  The ring has no room, so all weights go to the lost
+ * totals: these are sums over all samples.  Sizes are from a fixed sequence.
  */
 #define ALLOCATIONS 2000000
 static void check_unbiased(uint64_t interval)
@@ -177,7 +177,7 @@ static void check_unbiased(uint64_t interval)
 	atomic_store(&hs_sampler_interval, interval);
 	atomic_fetch_add(&hs_sampler_generation, 1);
 	for (unsigned i = 0; i < ALLOCATIONS; i++) {
-		/* From 1 to 100000 with all magnitudes alike. */
+		/* From 1 to 100000, each magnitude as likely as any other. */
 		uint64_t z = (size_random = size_random * 6364136223846793005u + 1) >> 33;
 		size_t size = (z % 100000 >> z / 100000 % 17) + 1;
 		long double missed = survival(size, interval);

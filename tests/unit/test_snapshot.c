@@ -17,7 +17,7 @@ static uint64_t next_address = 0x100000;
 static unsigned pauses;
 static uint64_t low_code; /* executable memory below the program, so with a lower id */
 
-/* What the symbol tables are to find.  Exported names, for .dynsym has no others. */
+/* To be found in symbol tables.  Exported, because .dynsym has no other names. */
 int snapshot_function_one(int value);
 int snapshot_function_two(int value);
 
@@ -249,7 +249,7 @@ static void what_was_lost_is_a_row(void)
 	check_holders(producer);
 }
 
-/* What the books had no memory for is in use until its free, and was at the peak. */
+/* Samples for which the books had no memory are in use until their free, also at the peak. */
 static void what_has_no_row_is_in_use(void)
 {
 	uint64_t before = hs_heap_total(lost_memory);
@@ -318,7 +318,7 @@ static void heaps_have_rows_of_their_own(void)
 	hs_snapshot_destroy(snapshot);
 }
 
-/* The same stack with other labels is another row; the text is as it was set. */
+/* The same stack with other labels is another row; texts are as they were set. */
 static void labels_of_the_program_keep_rows_apart(void)
 {
 	_Atomic uint32_t labels = 0;
@@ -414,7 +414,7 @@ static void threads_are_labelled(void)
 	check_holders(producer);
 }
 
-/* Fails at each allocation in turn, gives all back, and works with enough. */
+/* Each allocation in turn fails, and all memory is given back; with enough it works. */
 static void without_memory_there_is_no_snapshot(void)
 {
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};

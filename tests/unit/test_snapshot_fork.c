@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Forks at each pause of a snapshot: the child, once it has dropped what it inherited of that, has
- * the books and the memory that its parent has after the snapshot.
+ * Forks at each pause of a snapshot.  A child that has dropped what it inherited of the snapshot
+ * must have the same books, and use as much memory, as its parent after the snapshot.
  */
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ enum { ROWS = 2500, HIDDEN = 1200 };
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
 static unsigned forks;
-static size_t *used; /* of the arena: by the child that did something last */
+static size_t *used; /* of the arena, by the last child */
 
 __asm__(".pushsection .text\n"
 	".globl wide\n"
@@ -44,7 +44,7 @@ static void begin(const char *prefixes)
 	CHECK(!hs_producer_commit(producer));
 }
 
-/* Make a snapshot, and destroy it.  Returns the rows that it had. */
+/* Makes a snapshot and destroys it.  Returns how many rows it had. */
 static size_t freeze(void (*pause)(void *context))
 {
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
@@ -76,7 +76,7 @@ static void fork_here(void *unused)
 	forks++;
 }
 
-/* rows: of the profile; pauses: how many there are at least. */
+/* rows: those of the profile; pauses: the fewest that there must be. */
 static void check_forks(size_t rows, unsigned pauses)
 {
 	forks = 0;
@@ -95,7 +95,7 @@ static void names_are_being_read(void)
 	check_forks(ROWS, 2 + 12 + 3 + 2);
 }
 
-/* Rows become one another while they are taken over, two at a time. */
+/* Rows are merged, two at a time, while they are copied. */
 static void rows_are_being_filtered(void)
 {
 	begin("late_");
@@ -106,7 +106,7 @@ static void rows_are_being_filtered(void)
 		if (0 < offset && offset <= HIDDEN)
 			hs_location_set_lasting_name(location, "late_name");
 	}
-	/* All, and once more what is left; then what is hidden is known before. */
+	/* All rows, and once more those that are left; after that it is known what is hidden. */
 	check_forks(ROWS - HIDDEN + 2, 2 + 12 + 2 + 2 + 11 + 2);
 	check_forks(ROWS - HIDDEN + 2, 2 + 11 + 2);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The cache of stacks: it never gives a node of another stack, whatever became of its nodes. */
+/* The cache of stacks: whatever becomes of nodes, it never gives that of another stack. */
 #include "profile/stack_cache.h"
 
 #include "base/arena.h"
@@ -83,7 +83,7 @@ static void finds_what_came_before(void)
 	end();
 }
 
-/* The nodes of the last new stack, as far as it is kept, until they go. */
+/* Finds the nodes of the last new stack, down to the depth that is kept, until they are freed. */
 static void finds_the_callers_of_the_last_stack(void)
 {
 	struct hs_frame frames[DEPTH];
@@ -111,7 +111,7 @@ static void finds_the_callers_of_the_last_stack(void)
 	end();
 }
 
-/* As if two stacks had one place in the cache: the node of the other one is noted. */
+/* As if two stacks had one place in the cache: another stack's node is there. */
 static void check_refused(const struct hs_frame frames[DEPTH], const struct hs_frame *asked,
 			  uint32_t count)
 {
@@ -143,7 +143,7 @@ static void nodes_are_asked_for_their_stacks(void)
 	check_refused(frames, frames + 1, DEPTH - 1);
 }
 
-/* Stacks of the same frames, in another order, and with another depth of what is the same. */
+/* Stacks with the same frames in another order, or with more or less of them. */
 static void order_and_depth_matter(void)
 {
 	struct hs_frame frames[DEPTH], asked[DEPTH];
@@ -177,7 +177,7 @@ static void generated_code_is_refused(void)
 	end();
 }
 
-/* Without memory for a smaller one too. */
+/* Also if there is no memory for a smaller cache. */
 static void nothing_is_left_of_what_was_forgotten(void)
 {
 	struct hs_frame frames[DEPTH];
@@ -205,7 +205,7 @@ static void nothing_is_left_of_what_was_forgotten(void)
 	end();
 }
 
-/* A node that nobody holds goes, and its number comes to be another stack's. */
+/* A node that nobody holds is freed, and its number becomes that of another stack. */
 static void nodes_that_went_are_not_given_out(void)
 {
 	struct hs_frame frames[DEPTH], others[DEPTH];
@@ -222,7 +222,7 @@ static void nodes_that_went_are_not_given_out(void)
 	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
 	intern(others, 0);
 	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
-	/* A node alone goes, and its location stays. */
+	/* The node is freed, but its location stays. */
 	hs_location_table_hold(&locations, hs_location_table_intern(&locations, frames[0], 0));
 	node = hs_callsite_trie_child(&trie, HS_CALLSITE_ROOT,
 				      hs_location_table_intern(&locations, frames[0], 0));
@@ -231,18 +231,18 @@ static void nodes_that_went_are_not_given_out(void)
 	CHECK_INT(find(frames, 1), node);
 	hs_callsite_trie_release(&trie, node);
 	CHECK_INT(find(frames, 1), HS_CALLSITE_NONE);
-	/* It comes again, as other nodes. */
+	/* The stack comes again, with other nodes. */
 	node = intern(frames, 0);
 	put(frames, node);
 	CHECK_INT(find(frames, DEPTH), node);
-	/* The tables become smaller than the number. */
+	/* The tables shrink to less than the node's number. */
 	hs_callsite_trie_release(&trie, node);
 	hs_interner_trim(&trie.interner);
 	CHECK_INT(find(frames, DEPTH), HS_CALLSITE_NONE);
 	end();
 }
 
-/* Until the cache is as large as it may be, nearly all are found; then those that came last. */
+/* While the cache can grow nearly all stacks are found; after that those that came last. */
 static void it_grows_and_is_bounded(void)
 {
 	struct hs_frame frames[DEPTH];
@@ -274,7 +274,7 @@ static void it_grows_and_is_bounded(void)
 	end();
 }
 
-/* It goes on as large as it is. */
+/* The cache goes on with the size it has. */
 static void growing_may_fail(void)
 {
 	struct hs_frame frames[DEPTH];

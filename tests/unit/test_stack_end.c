@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the stacks of threads end: what the worker finds out, and what threads make of it. */
+/* Where the stacks of threads end: what the worker finds out, and how threads use it. */
 #include "sample/capture.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 static struct hs_thread_state state;
 
-/* Between the thread's stack and its control block, as far as it is the C library's to say. */
+/* The C library puts it between the thread's stack and its control block. */
 static __thread volatile char local[1024];
 
 static FRAME void capture_to(uintptr_t end)
@@ -22,7 +22,7 @@ static FRAME void capture_to(uintptr_t end)
 	unwind();
 }
 
-/* What the library's own pthread_create() has threads begin with does the same. */
+/* As the function with which the library's pthread_create() has threads begin. */
 static FRAME void *begin_thread(void *body)
 {
 	local[0] = 1;
@@ -51,7 +51,7 @@ static void forget(void)
 	hs_stack_end = (struct hs_stack_end){0};
 }
 
-/* At first there is a bound, and after one stack the true end: less than it the stack needs. */
+/* At first only a bound is known; after one stack the true end, which is below it. */
 static void learn(void)
 {
 	uintptr_t bound = state.stack_high, caller_sp = state.caller_sp;
@@ -95,7 +95,7 @@ static void test_first_thread_and_the_next(void)
 	end();
 }
 
-/* Whatever else starts threads has another word there, or its threads end further down. */
+/* Threads that are started otherwise have another word there, or their stacks end further down. */
 static void see_another_word(void)
 {
 	uintptr_t bound = state.stack_high;
@@ -143,7 +143,7 @@ static void test_ends_that_make_no_sense(void)
 	CHECK_INT(hs_stack_end.last_word, 4);
 }
 
-/* A stack that does not end where its thread begins says nothing: main's has no such caller. */
+/* Nothing is learned from a stack that does not end at such a caller, as main's. */
 static void test_main_thread(void)
 {
 	forget();

@@ -127,7 +127,7 @@ static size_t count(const char *part)
 	return times;
 }
 
-/* The longest path, as many heaps as there can be, and numbers as long as they get. */
+/* With the longest path, the most heaps and the longest numbers that there can be. */
 static void nothing_is_cut_off(void)
 {
 	static char path[4096], name[64];
@@ -147,13 +147,13 @@ static void nothing_is_cut_off(void)
 	CHECK_INT(count("\\u0001"), sizeof path - 1 + HEAPS * (sizeof name - 1));
 	CHECK_INT(count("\"lost_bytes\": 18446744073709551615,\n"), HEAPS);
 	CHECK_STR(text + used - strlen("}\n ]\n}\n"), "}\n ]\n}\n");
-	/* What cannot be written is not tried again. */
+	/* After a write has failed no other is tried. */
 	writes_allowed = 1;
 	CHECK_INT(describe("server", path, HEAPS), -ENOSPC);
 	CHECK_INT(writes, 2);
 }
 
-/* The child's first statistics, when the fork came while the parent's were written. */
+/* A child's first statistics after a fork while its parent's were being written. */
 static int fork_and_describe(void *context, const void *bytes, size_t count)
 {
 	int status = 0;

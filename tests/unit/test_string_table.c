@@ -21,7 +21,7 @@ static uint32_t number_of(const char *text)
 	return number;
 }
 
-/* What the table holds for text, as a C string until the next call. */
+/* What the table has for text, as a C string; valid until the next call. */
 static const char *stored(const char *text)
 {
 	static char copy[HS_STRING_BYTES + 1];
@@ -87,7 +87,7 @@ static void other_bytes_are_escaped(void)
 	CHECK_INT(hs_string_table_init(&table), 0);
 	for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++)
 		CHECK_STR(stored(texts[i][0]), texts[i][1]);
-	/* Equal after escaping is equal, whichever came first. */
+	/* Texts that are equal after escaping have one number, whichever came first. */
 	CHECK_INT(number_of("%FF%FE"), number_of("\xff\xfe"));
 	CHECK_INT(number_of("x%E9"), number_of("x\xe9"));
 	hs_string_table_fini(&table);
@@ -118,7 +118,7 @@ static void long_texts_are_cut_at_a_character(void)
 		memset(text, 'a', cases[i].plain);
 		strcpy(text + cases[i].plain, cases[i].tail);
 		CHECK_INT(table.strings[number_of(text)].length, cases[i].kept);
-		/* The table borrows text: a fresh one for each case. */
+		/* The table does not copy text: so each case has a new table. */
 		hs_string_table_fini(&table);
 		CHECK_INT(hs_string_table_init(&table), 0);
 	}
@@ -133,7 +133,7 @@ static void many_texts_keep_their_numbers(void)
 
 	CHECK_INT(hs_string_table_init(&table), 0);
 	for (uint32_t i = 0; i < COUNT; i++) {
-		/* Every seventh is not UTF-8, and so the table's own. */
+		/* Every seventh is not UTF-8, so the table makes a copy of its own. */
 		snprintf(texts[i], sizeof texts[i], i % 7 == 0 ? "\xff_%u" : "name_%u", i);
 		CHECK_INT(number_of(texts[i]), i + 1);
 	}
@@ -162,7 +162,7 @@ static void used_up_memory_is_reported(void)
 	CHECK_INT(error, -ENOMEM);
 	CHECK_INT(table.count, added + 1);
 	hs_arena_set_budget(BUDGET);
-	/* What was there still is, and it goes on. */
+	/* All texts from before are still there, and new ones can be added. */
 	for (uint32_t i = 0; i <= added; i++)
 		CHECK_INT(number_of(texts[i]), i + 1);
 	hs_string_table_fini(&table);

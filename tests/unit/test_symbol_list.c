@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is wanted of a symbol table, against a look at each wanted address. */
+/* The symbols that are wanted of a table, compared with a look at each wanted address. */
 #include "symbolize/symbol_list.h"
 
 #include "check.h"
@@ -7,7 +7,7 @@
 #define WANTED 100
 #define SYMBOLS 200000
 
-/* As wide as a large program's code, and more than the filter tells apart. */
+/* As much as a large program's code, and more than the filter can tell apart. */
 #define SPACE_BYTES ((uint64_t)64 << 20)
 
 static struct hs_symbol_list list;

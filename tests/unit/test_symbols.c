@@ -139,7 +139,7 @@ static void gives_symbols_without_size_one_address(void)
 	hs_symbols_free(symbols);
 }
 
-/* What the image has for some addresses only. */
+/* Checks the names that the image gives for some addresses only. */
 static void check_wanted(const struct elf_symbol *symbols, size_t count)
 {
 	uint64_t addresses[8] = { 0xff0 + (uint64_t)rand() % 16 };
@@ -251,7 +251,7 @@ static void reads_long_section_numbers(void)
 	CHECK_STR(hs_symbols_find(symbols, 0x1100), "third");
 	CHECK(hs_symbols_object_has_dwarf(symbols));
 	hs_symbols_free(symbols);
-	/* Numbers that no file, and no file of this size, has. */
+	/* A number that no file can have, and one that no file of this size can have. */
 	elf_section(&image, ELF_NULL)->sh_size = UINT64_MAX / 2;
 	CHECK(load_image(&image, &result) == NULL);
 	CHECK_INT(result, -ENOEXEC);
@@ -260,7 +260,7 @@ static void reads_long_section_numbers(void)
 	CHECK_INT(result, 0);
 	CHECK(hs_symbols_find(symbols, 0x1100) == NULL);
 	hs_symbols_free(symbols);
-	/* Without the table of numbers the symbols have no section. */
+	/* Without the table of section numbers the symbols belong to no section. */
 	elf_write(&image, &spec);
 	elf_section(&image, ELF_SHNDX)->sh_type = SHT_NULL;
 	symbols = load_image(&image, &result);
@@ -329,7 +329,7 @@ static void write_debug_file(const char *path, bool same_id)
 
 	elf_write(&image, &debug);
 	note = elf_section(&image, ELF_NOTE);
-	/* The last byte of the id. */
+	/* Changes the last byte of the id. */
 	if (!same_id)
 		image.data[note->sh_offset + note->sh_size - 1] ^= 1;
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -337,7 +337,7 @@ static void write_debug_file(const char *path, bool same_id)
 	close(fd);
 }
 
-/* An object with little left: another name for what is wanted, which is not the one to show. */
+/* What is left in an object has another name for what is wanted, not the one to show. */
 static void prefers_exported_names_to_what_is_left(void)
 {
 	static const struct elf_symbol exported[] = {FUNCTION("shown", 0x1000, 0x20),

@@ -39,7 +39,7 @@ static const struct elf_spec full = {
 
 static struct elf_image image;
 
-/* Load the image as it is; the name found at address must be name, or nothing be found. */
+/* Loads the image as it is.  The name found at address must be name (NULL: none). */
 static void check_image(uint64_t address, const char *name)
 {
 	struct hs_symbols *symbols;
@@ -88,7 +88,7 @@ static void refuses_what_is_no_object_of_this_machine(void)
 	CHECK_INT(result, -ENOEXEC);
 }
 
-/* Only the symbols of its text section; of two sections none is it. */
+/* Only symbols of the text section count; if there are two, none is taken for it. */
 static void reads_relocatable_objects(void)
 {
 	static const struct elf_symbol symbols[] = {
@@ -119,7 +119,7 @@ static void refuses_what_is_no_file(void)
 	CHECK_INT(load_path("", "", NULL, &symbols), -ENOENT);
 	CHECK_INT(load_path("/", "", NULL, &symbols), -ENOEXEC);
 	CHECK_INT(load_path("/dev/zero", "", NULL, &symbols), -ENOEXEC);
-	/* A pipe without a writer: to open it would wait. */
+	/* A pipe without a writer: opening it would block. */
 	close(mkstemp(path));
 	unlink(path);
 	CHECK_INT(mkfifo(path, 0600), 0);
@@ -158,7 +158,7 @@ static void survives_damaged_section_tables(void)
 	check_image(0x1000, NULL);
 	header->e_shnum = 0;
 	check_image(0x1000, NULL);
-	/* There is one size only. */
+	/* Only one size is right. */
 	elf_write(&image, &full);
 	header->e_shentsize = 40;
 	check_image(0x1000, "first");
@@ -202,7 +202,7 @@ static void leaves_out_damaged_tables(void)
 		section->sh_size = cases[i].size;
 		section->sh_entsize = cases[i].entry_size;
 		section->sh_link = cases[i].link;
-		/* The other table is used still. */
+		/* The other table is still used. */
 		check_image(0x1000, "outer");
 		check_image(0x1210, "fourth");
 	}
@@ -222,7 +222,7 @@ static void leaves_out_damaged_symbols(void)
 	symbol_at(ELF_SYMTAB, 1)->st_name =
 		(uint32_t)elf_section(&image, ELF_STRTAB)->sh_size;
 	check_image(0x1000, "outer");
-	/* The last name without its end. */
+	/* The last name has no end. */
 	elf_write(&image, &full);
 	elf_section(&image, ELF_STRTAB)->sh_size -= 2;
 	check_image(0x1100, "outer");
@@ -243,7 +243,7 @@ static void leaves_out_damaged_symbols(void)
 	symbol_at(ELF_SYMTAB, 1)->st_size = UINT64_MAX;
 	check_image(UINT64_MAX - 1, "first");
 	check_image(UINT64_MAX, NULL);
-	/* Larger than any function. */
+	/* A size larger than any function's. */
 	elf_write(&image, &full);
 	elf_section(&image, ELF_TEXT)->sh_size = (uint64_t)1 << 40;
 	symbol_at(ELF_SYMTAB, 3)->st_size = (uint64_t)1 << 33;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Objects made by the tools of the machine: stripped ones with their symbols elsewhere,
- * linkage tables, relocatable objects, files that are gone.  What is found is compared with
- * what nm and objdump say.  Cases whose tool is missing are left out, and say so.
+ * Objects made by this machine's tools: stripped ones with their symbols elsewhere,
+ * linkage tables, relocatable objects, files that have been removed.  The results are compared with
+ * the output of nm and objdump.  Cases whose tool is missing say so, and are left out.
  */
 #include "symbolize/symbols.h"
 
@@ -49,8 +49,8 @@ static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
 }
 
 /*
- * Build NAME from the source; false and a line if it cannot be built: for want of another
- * linker, of a static C library, or of an option of the linker.
+ * Builds NAME from the source.  False, with a line, if it cannot be built here: without another
+ * linker, a static C library, or an option of the linker.
  */
 static bool build(const char *name, const char *flags)
 {
@@ -114,7 +114,7 @@ static unsigned compare(const struct hs_symbols *symbols, const char *command, b
 	return named;
 }
 
-/* All of the source's own functions, as nm finds them in the object that is not stripped. */
+/* Compares the source's functions, as nm finds them in the object that is not stripped. */
 static void check_functions(const char *name, const char *unstripped, bool all)
 {
 	char command[512];
@@ -154,7 +154,7 @@ static void stripped_objects_have_their_dynamic_symbols(void)
 	check_functions("stripped", "library", false);
 }
 
-/* Put DEBUG to each place in turn, where the stripped object finds it, and away again. */
+/* Puts DEBUG in turn to each place where the stripped object looks for it, and removes it. */
 static void check_places(bool found)
 {
 	static const char *const places[] = { ".", ".debug", "root/%s" };
@@ -180,14 +180,14 @@ static void debug_links(void)
 	if (!build("object", "-shared -fPIC") || !run("%s", make))
 		return;
 	check_places(true);
-	/* Of another object, by build id, though the checksum is right. */
+	/* It is another object's by its build id, though the checksum is right. */
 	CHECK(build("object", "-shared -fPIC -DOTHER -Wl,--build-id=0x1234567812345678") &&
 	      run("objcopy --only-keep-debug object object.debug && cp object.debug link.debug"));
 	CHECK(build("object", "-shared -fPIC -Wl,--build-id=0x5678123456781234") &&
 	      run("strip -o stripped object && objcopy --add-gnu-debuglink=link.debug stripped && "
 		  "rm link.debug"));
 	check_places(false);
-	/* Without build id, by the checksum. */
+	/* Without a build id it is found by the checksum. */
 	CHECK(build("object", "-shared -fPIC -Wl,--build-id=none") && run("%s", make));
 	check_places(true);
 	CHECK(run("printf x >>object.debug"));
@@ -199,7 +199,7 @@ static void debug_links(void)
 	check_functions("stripped", "object", false);
 }
 
-/* An object that is stripped, with the rest of its symbols in mini.xz, its .gnu_debugdata. */
+/* Builds a stripped object, with the rest of its symbols in its .gnu_debugdata, from mini.xz. */
 static bool build_compressed(void)
 {
 	if (build("object", "-shared -fPIC") &&
@@ -216,7 +216,7 @@ static bool build_compressed(void)
 	return false;
 }
 
-/* Whether all that there is of the stripped object was read. */
+/* Whether all symbols of the stripped object are read. */
 static bool reads_all_of_stripped(void)
 {
 	int result;
@@ -235,7 +235,7 @@ static void compressed_symbols(void)
 	if (!build_compressed())
 		return;
 	check_functions("stripped", "object", true);
-	/* Too little for the decompressor. */
+	/* Too little memory for the decompressor. */
 	hs_arena_set_budget(hs_arena_used() + (1u << 20));
 	CHECK(!reads_all_of_stripped());
 	hs_arena_set_budget(budget);
@@ -254,7 +254,7 @@ static void compressed_symbols(void)
 	check_functions("stripped", "object", false);
 }
 
-/* Of the parent of forks, before it begins: the descriptor that is free, the arena. */
+/* Before the parent begins: the lowest free descriptor, the use of the arena. */
 static int free_fd;
 static size_t used_before;
 static unsigned forks;
@@ -267,7 +267,7 @@ static int next_fd(void)
 	return fd;
 }
 
-/* context: where the symbols are that are being loaded. */
+/* context: the place of the symbols that are being loaded. */
 static void fork_here(void *context)
 {
 	struct hs_symbols **symbols = context;
@@ -334,7 +334,7 @@ static void linkage_tables(void)
 }
 
 #ifdef __x86_64__
-/* Slots as linkers no longer make them, and what is none. */
+/* Slots as linkers no longer make them, and code that is not a slot. */
 static void forms_of_slots(void)
 {
 	static const struct {
@@ -385,7 +385,7 @@ static void relocatable_objects(void)
 	CHECK(run("echo 'int one(int x) { return x + 1; } int two(int x) { return x * 2; }' "
 		  ">part.c"));
 	check_relocatable("", "one", "one");
-	/* Which of two sections was copied is not said. */
+	/* With two sections it is not known which one was copied. */
 	check_relocatable("-ffunction-sections", NULL, NULL);
 	CHECK(run("echo 'int one(int x) { return x + 1; }' >part.c"));
 	check_relocatable("-ffunction-sections", "one", "one");
@@ -415,7 +415,7 @@ static void the_running_program_is_found(void)
 		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
 							   (uintptr_t)info.dli_fbase),
 			  "a_function_of_this_program");
-	/* Its path is another's now: told by the inode, where there is no build id. */
+	/* Another file has its path now: without a build id that is seen by the inode. */
 	hs_symbols_free(symbols);
 	symbols = NULL;
 	CHECK(stat(self, &status) == 0 && run("cp %s nowhere", "/bin/sh"));
@@ -431,7 +431,7 @@ static void the_running_program_is_found(void)
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
 }
 
-/* Code that was mapped by hand is known by its place in the file. */
+/* Code that was mapped by hand is looked up by its place in the file. */
 static void addresses_that_are_offsets_into_the_file(void)
 {
 	const uint64_t base = 0x3000000;
@@ -457,7 +457,7 @@ static void addresses_that_are_offsets_into_the_file(void)
 	hs_symbols_free(symbols);
 }
 
-/* Without a build id a file that was written anew is told by its version. */
+/* Without a build id a file that was rewritten is recognized by its version. */
 static void a_rewritten_file_is_another(void)
 {
 	struct hs_object object = { .path = path_of("rewritten"), .build_id = "",
@@ -532,7 +532,7 @@ static void check_loaded(const char *flags)
 			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
 			  "{ print $1, $2, $4 }'", false), 2);
 	hs_symbols_free(symbols);
-	/* Something else is there now, or it cannot be told. */
+	/* Another file is there now, or there is no way to know. */
 	hex[0] ^= 1;
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 	hex[0] = '\0';
@@ -542,7 +542,7 @@ static void check_loaded(const char *flags)
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 }
 
-/* As some strippers leave them: there is nothing in the file to find a table by. */
+/* As some strippers do: nothing in the file says where a table is. */
 static void drop_section_headers(const char *name)
 {
 	ElfW(Ehdr) header;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The raw system calls: results, the fault seam, and reading memory that may not be there. */
+/* The raw system calls: results, injected faults, and reading memory that may not be mapped. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -107,7 +107,7 @@ static void check_read_memory(void)
 	CHECK_INT(hs_sys_read_memory((uintptr_t)memory, buffer, sizeof buffer), sizeof buffer);
 	CHECK(memcmp(buffer, memory, sizeof buffer) == 0);
 
-	/* 100 bytes before the mapping's end: only these. */
+	/* From 100 bytes before the mapping's end: only these 100 are read. */
 	memset(buffer, 0, sizeof buffer);
 	CHECK_INT(hs_sys_read_memory(end - 100, buffer, sizeof buffer), 100);
 	CHECK(memcmp(buffer, memory + 4096 - 100, 100) == 0);
@@ -115,7 +115,7 @@ static void check_read_memory(void)
 
 	CHECK_INT(hs_sys_read_memory(end, buffer, sizeof buffer), -EFAULT);
 	CHECK_INT(hs_sys_read_memory(16, buffer, sizeof buffer), -EFAULT);
-	/* All or an error. */
+	/* Reads all, or fails. */
 	memset(buffer, 0, sizeof buffer);
 	CHECK_INT(hs_sys_read_memory_all(end - sizeof buffer, buffer, sizeof buffer), 0);
 	CHECK(memcmp(buffer, memory + 4096 - sizeof buffer, sizeof buffer) == 0);
@@ -133,7 +133,7 @@ static void test_read_memory(void)
 	unsigned char *memory = hs_sys_map(4096, PROT_NONE), byte;
 
 	check_read_memory();
-	/* /proc/self/mem shows more. */
+	/* /proc/self/mem can read more. */
 	CHECK_INT(hs_sys_read_memory((uintptr_t)memory, &byte, 1),
 		  may_read_by_process_vm() ? -EFAULT : 1);
 	hs_sys_unmap(memory, 4096);
@@ -290,7 +290,7 @@ static int wait_either(uint32_t private_value, uint32_t shared_value, int64_t ti
 					shared_value, timeout_ns);
 }
 
-/* Until somebody is woken. */
+/* Wakes until a thread was woken. */
 static void *wake_private(void *unused)
 {
 	while (hs_sys_futex_wake(&private_word, 1) == 0)
