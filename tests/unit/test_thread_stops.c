@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The profiler's threads are told to end while one of them is at something that takes long. */
+/* The profiler's threads are told to end while one of them does something that takes long. */
 #include "held_session.h"
 
 #include <linux/capability.h>
@@ -8,12 +8,12 @@
 
 #include "session/ask.h"
 
-/* More than the library waits for its threads to end before a call that wants none. */
+/* Longer than the library waits for its threads to end before a call that wants them stopped. */
 #define LONGER_THAN_A_STOP_US 2300000
 
 static _Atomic int handled;
 
-/* Nothing is sampled any more, and the profiles go on. */
+/* After a stop in vain nothing is sampled any more, but profiles are still written. */
 static void timed_profiles_after_a_stop_in_vain(void)
 {
 	struct hs_undisturbed before;
@@ -26,12 +26,12 @@ static void timed_profiles_after_a_stop_in_vain(void)
 	WAIT_UNTIL(hs_stats_get(dumps) >= 3);
 }
 
-/* In the child: the parent's thread that waits for the profiler's is not there. */
+/* In a child, which has no copy of the parent's thread that waits for the stop. */
 static void stop_in_child(void)
 {
 	atomic_store(&hs_sys_fault, NULL);
 	if (!hs_session_is_active())
-		_exit(77); /* the machine has so much to do */
+		_exit(77); /* the machine is too busy */
 	for (int i = 0; i < 2; i++) {
 		sample(1, true);
 		CHECK_INT(hs_session.threads, HS_THREADS_RUNNING);
@@ -69,7 +69,7 @@ static void *end_too(void *unused)
 	return unused;
 }
 
-/* Two calls that are not for many threads: the second is not made while they end. */
+/* Two calls that need the threads stopped: the second is not made while they are ending. */
 static void stop_while_they_end(void)
 {
 	pthread_t threads[3];
@@ -90,7 +90,7 @@ static void *end_them(void *unused)
 	return unused;
 }
 
-/* As for a moment where a thread looks whether they were killed. */
+/* As for a moment when a thread checks whether they were killed. */
 static void stop_while_the_handles_are_in_use(void)
 {
 	pthread_t thread;
@@ -125,7 +125,7 @@ static void *stop_until_a_jump(void *unused)
 	return unused;
 }
 
-/* Handlers run while it waits for another's stop, and may jump out. */
+/* While a thread waits for another's stop handlers run, and may jump out. */
 static void jump_out_of_a_stop_that_waits(void)
 {
 	const struct sigaction action = {.sa_handler = jump};
@@ -154,7 +154,7 @@ static bool have_ended(void)
 	       hs_sys_thread_is_gone(atomic_load(&hs_session.tids[PRODUCER]));
 }
 
-/* Who told them to end has not waited for long enough. */
+/* The thread that told them to end has stopped waiting before they had ended. */
 static void stop_after_one_that_was_left(void)
 {
 	start(NULL);
@@ -168,7 +168,7 @@ static void stop_after_one_that_was_left(void)
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
 }
 
-/* What was asked is done, though who had them end does not start them again. */
+/* A profile that was requested is written, even if the threads are not started again. */
 static void stop_when_a_profile_is_asked_for(void)
 {
 	pthread_t threads[2];
@@ -207,7 +207,7 @@ static void *change_rights(void *unused)
 	return unused;
 }
 
-/* Else libc would end the process. */
+/* A change of rights must wait: otherwise libc would end the process. */
 static void change_of_rights_waits_for_a_profile(void)
 {
 	struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -227,7 +227,7 @@ static void change_of_rights_waits_for_a_profile(void)
 	pthread_join(threads[0], NULL);
 }
 
-/* Nobody makes room in it until they are started again. */
+/* The ring is empty after a stop: until the threads are started again nobody makes room in it. */
 static void stop_leaves_an_empty_ring(void)
 {
 	struct hs_ring *ring = &hs_session.ring;
@@ -255,7 +255,7 @@ static void *stop_and_restart(void *unused)
 
 	CHECK(hs_session_stop_threads(&before));
 	CHECK_INT(handled, 0);
-	/* What an instruction raises must be handled: a filter may trap the call. */
+	/* Signals that instructions raise stay unblocked: a seccomp filter may trap the call. */
 	CHECK_INT(pthread_sigmask(SIG_SETMASK, NULL, &mask), 0);
 	CHECK(sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGSYS) == 0);
 	hs_session_restart_threads(&before);
@@ -264,7 +264,7 @@ static void *stop_and_restart(void *unused)
 	return unused;
 }
 
-/* Its handler allocates: that would start them before the call that they were ended for. */
+/* The handler allocates, which must not start the threads before the call they were stopped for. */
 static void signal_during_a_stop(void)
 {
 	struct sigaction action = {.sa_handler = allocate};
@@ -286,7 +286,7 @@ static void *end_last_thread(void *unused)
 	return unused;
 }
 
-/* When it returns, libc ends the process by exit(), or would wait for who is left. */
+/* After the program's last thread libc calls exit(), but only if the profiler's have ended. */
 static void last_thread_waits_for_a_profile(void)
 {
 	pthread_t threads[2];

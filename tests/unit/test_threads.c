@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The last profiles of a process whose profiler threads do not run just then, and a producer that
+ * The last profiles of a process whose profiler threads are not running then; and a producer that
  * is late.
  */
 #include "held_session.h"
@@ -11,7 +11,7 @@
 #include "sample/record.h"
 #include "unwind/unwound.h"
 
-/* More than a number is waited for. */
+/* Longer than a number is waited for. */
 #define LONGER_THAN_A_GAP_US 110000
 
 /* A profile may take so long. */
@@ -40,7 +40,7 @@ static void exit_while_they_end(void)
 	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(release_in_exit, NULL);
-	/* On the thread that has started them. */
+	/* On the thread that has started the profiler's. */
 	hs_session_finish();
 	CHECK_INT(hs_stats_get(dumps), 2);
 	for (int i = 0; i < 3; i++)
@@ -55,7 +55,7 @@ static void *end_in_exit(void *unused)
 	return unused;
 }
 
-/* The producer is late, and told to end when the final profile is due. */
+/* The producer is late: it is told to end when the final profile is due. */
 static void end_when_exit_has_asked(void)
 {
 	pthread_t threads[2];
@@ -93,7 +93,7 @@ static void exec_while_they_end(void)
 	CHECK_INT(hs_stats_get(dumps), 2);
 }
 
-/* What is sampled in a handler, or on a stack that is not known, starts none. */
+/* Samples in a handler, or on an unknown stack, start no threads. */
 static void exec_before_they_start(void)
 {
 	start(NULL);
@@ -101,7 +101,7 @@ static void exec_before_they_start(void)
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
 	hs_session_exec_begins();
 	CHECK_INT(hs_stats_get(dumps), 1);
-	/* Nothing new. */
+	/* Again, with nothing new to write. */
 	hs_session_exec_begins();
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
@@ -112,7 +112,7 @@ static void execute_in_handler(int signal)
 	hs_session_exec_begins();
 }
 
-/* It may be over pthread_create() and its locks. */
+/* A handler there may have interrupted pthread_create(), which holds locks. */
 static void exec_on_a_stack_of_its_own(void)
 {
 	const stack_t stack = {.ss_sp = malloc(STACK_BYTES), .ss_size = STACK_BYTES};
@@ -124,7 +124,7 @@ static void exec_on_a_stack_of_its_own(void)
 	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
 	CHECK_INT(raise(SIGUSR1), 0);
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
-	/* With threads it is written there too. */
+	/* If the threads are running the profile is written there too. */
 	sample(1, true);
 	WAIT_UNTIL(atomic_load(&hs_session.threads) == HS_THREADS_RUNNING);
 	CHECK_INT(raise(SIGUSR1), 0);
@@ -167,12 +167,12 @@ static void execute_here(void)
 	hs_session_exec_begins();
 }
 
-/* As a handler over it may; the producer can do nothing before fork() gives back what it holds. */
+/* As a handler during fork() may: the producer can do nothing until fork() releases its locks. */
 static void exec_in_the_middle_of_fork(void)
 {
 	pid_t child;
 
-	/* Before the session's own preparations are entered, and so called after them. */
+	/* Registered before the session's own handlers, so it is called after their preparations. */
 	CHECK_INT(pthread_atfork(execute_here, NULL, NULL), 0);
 	start(NULL);
 	sample(1, true);
@@ -183,7 +183,7 @@ static void exec_in_the_middle_of_fork(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
-/* As the worker does. */
+/* Puts a record into the queue as the worker does. */
 static void put_in_queue(uint64_t number)
 {
 	const struct hs_unwound nothing = {
@@ -200,7 +200,7 @@ static void put_in_queue(uint64_t number)
 	CHECK(hs_ring_commit(queue, hs_ring_ticket(open)));
 }
 
-/* The producer, which is late each time. */
+/* Runs the producer, which is late each time. */
 static void produce_all(void)
 {
 	do
@@ -208,7 +208,7 @@ static void produce_all(void)
 	while (hs_threads_process());
 }
 
-/* A number that takes long is missing only if it is not on its way. */
+/* A number that takes long is given up only if it is not in the queue. */
 static void number_is_far_behind_in_the_queue(void)
 {
 	const uint64_t count = 500;
@@ -221,7 +221,7 @@ static void number_is_far_behind_in_the_queue(void)
 	produce_all();
 	CHECK_INT(hs_stats_get(sequence_gaps), 0);
 	CHECK_INT(hs_producer_next_number(hs_session.producer), count + 1);
-	/* One that does not come. */
+	/* A number that does not come. */
 	put_in_queue(count + 2);
 	produce_all();
 	produce_all();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Rows: at each place of each function where unwind information changes, of all objects that
- * can be had, a row leads to the same registers as libunwind.
+ * Rows: wherever unwind information changes in a function, in all objects that can be found, a row
+ * must lead to the same registers as libunwind.
  */
 #include "unwind/unwind_rows.h"
 
@@ -19,7 +19,7 @@
 
 #define PAGE ((uint64_t)4096)
 
-/* The stack pointer is in its middle. */
+/* The stack pointer is in the middle of this stack. */
 #define STACK_BYTES ((size_t)4 << 20)
 
 /* Loaded by the loader; not all of them need be there. */
@@ -27,7 +27,7 @@ static const char *const libraries[] = {
 	"libstdc++.so.6", "libcrypto.so.3", "libsqlite3.so.0", "libm.so.6", "libpython3.11.so.1.0",
 };
 
-/* Mapped as the loader does it, but not run. */
+/* Mapped as by the loader, but not run. */
 static const char *const programs[] = {
 	"/usr/bin/python3",
 	"/usr/bin/node",
@@ -41,7 +41,7 @@ static struct hs_unwind_rows *rows;
 static struct hs_stack_window window;
 static struct hs_regs registers;
 
-/* Of one object. */
+/* Counts of one object. */
 static struct {
 	size_t functions;
 	size_t pcs;
@@ -49,7 +49,7 @@ static struct {
 	size_t different;
 } counts;
 
-/* Returns the span of the segments, whose pages [*start, *start + result) are. */
+/* Maps the segments, to [*start, *start + result). */
 static size_t map_segments(int fd, const Elf64_Ehdr *header, const Elf64_Phdr *segments,
 			   unsigned char **start)
 {
@@ -103,7 +103,7 @@ static size_t map_file(const char *path, unsigned char **start)
 	return bytes;
 }
 
-/* Words that are addresses of this stack, so that what they point to can be read. */
+/* Words are addresses in this stack, so that what they point to can be read. */
 static uint64_t word_at(uint64_t i)
 {
 	uint64_t number = (i + 1) * 0x9e3779b97f4a7c15u;
@@ -219,7 +219,7 @@ static void compare_object(const struct hs_mapping *mapping)
 		memcpy(&entry, base + header.table_offset + i * sizeof entry, sizeof entry);
 		memcpy(&relative, base + entry.fde + 8, sizeof relative);
 		memcpy(&bytes, base + entry.fde + 12, sizeof bytes);
-		/* Pointers are as all linkers here write them: four bytes, pc-relative. */
+		/* All linkers here write pointers as four bytes, pc-relative. */
 		CHECK_INT(entry.fde + 8 + relative, entry.start);
 		start = (uintptr_t)base + (uint64_t)(int64_t)entry.start;
 		/* An object may have more than one mapping. */
@@ -233,7 +233,7 @@ static void compare_object(const struct hs_mapping *mapping)
 	CHECK(counts.left * 50 <= counts.pcs);
 }
 
-/* Those that have come. */
+/* Compares the objects that have been added. */
 static void compare_new_objects(void)
 {
 	static uint32_t compared;

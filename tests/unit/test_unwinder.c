@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Unwinds stacks of this program and compares them with what is known about them. */
+/* Unwinds stacks of this program and compares the frames with what is known of them. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ static bool is_in_program(const struct hs_frame *frame)
 	return mapping != NULL && (mapping->flags & HS_MAPPING_MAIN) != 0;
 }
 
-/* Return addresses, innermost first, of what is being captured. */
+/* The return addresses of the stack that is captured, innermost first. */
 static uint64_t returns[DEPTH];
 static size_t return_count;
 
@@ -128,7 +128,7 @@ static void raise_with(int flags)
 	CHECK_INT(raise(SIGUSR1), 0);
 }
 
-/* Where the interrupted instruction stands in the stack, 0 = nowhere. */
+/* The number of the frame of the interrupted instruction; 0: none. */
 static size_t interrupted_frame(void)
 {
 	for (size_t i = 1; i < frame_count; i++) {
@@ -147,7 +147,7 @@ static void test_signal_handler(void)
 	unwind();
 	interrupted = interrupted_frame();
 	CHECK(interrupted >= 2);
-	/* Below it the code that the handler returns to, by its own address. */
+	/* The frame below it is the code to which the handler returns, by its own address. */
 	CHECK(interrupted > 0 && frames[interrupted - 1].mapping == frames[interrupted].mapping);
 	CHECK(is_complete());
 	end();
@@ -180,7 +180,7 @@ static void test_signal_handler_on_its_own_stack(void)
 	free(heap);
 }
 
-/* glibc's, not the one that a sanitizer puts before it. */
+/* glibc's backtrace(), not a sanitizer's that replaces it. */
 static __typeof__(backtrace) *libc_backtrace;
 
 /* glibc's own unwinder at the same place: all return addresses must be equal. */
@@ -249,7 +249,7 @@ static void test_depth_limit(void)
 	end();
 }
 
-/* Cut anywhere, the stack is a part of the whole one and says that it is cut. */
+/* Wherever it is cut, the stack is a part of the whole one, and ends with the cut reported. */
 static void test_cut_stack(void)
 {
 	static struct hs_frame whole[DEPTH + 1];
@@ -272,14 +272,14 @@ static void test_cut_stack(void)
 			CHECK_INT(frame_count, count);
 		else
 			CHECK(ends_with(HS_PSEUDO_TRUNCATED));
-		/* Where nothing at all was copied, that is what is counted. */
+		/* If nothing at all was copied it is counted as that instead. */
 		truncated += !is_complete() && cut > 0;
 		CHECK_INT(hs_stats_get(stack_truncated), truncated);
 		CHECK(memcmp(frames, whole, (frame_count - 1) * sizeof frames[0]) == 0);
 		good += frame_count > 20;
 	}
 	CHECK(good > 100);
-	/* Without the sampler's word for it, the same is an error. */
+	/* If the sampler has not said that it cut the stack, the same is an error. */
 	errors = hs_stats_get(unwind_bad_frame);
 	capture.captured.stack_cut = false;
 	capture.captured.stack_bytes = 256;

@@ -53,8 +53,8 @@ static FRAME void call_machine_code(void)
 }
 
 /*
- * Map code whose caller's return address takes none of its own ones' places among those that were
- * seen, and call it.
+ * Maps code and calls it.  Among the return addresses that were seen, that of its caller must not
+ * have the place of one of its own.
  */
 static void call_code_apart(void)
 {
@@ -82,7 +82,7 @@ static void test_code_without_unwind_tables(void)
 	uint64_t asked;
 
 	begin();
-	/* Newer than the index: it is read again. */
+	/* The code is newer than the index, which is then read again. */
 	map_code(NULL, -1);
 	call_machine_code();
 	asked = hs_stats_get(unwind_rows_fallback);
@@ -102,20 +102,20 @@ static void test_code_without_a_call(void)
 {
 	begin();
 	call_code_apart();
-	/* Not after a call: the chain of frame pointers is not believed. */
+	/* The return address is not after a call: the chain of frame pointers is not trusted. */
 	make_no_call();
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
 
-	/* Samples of a batch are older than what has been read for it. */
+	/* All samples of a batch are older than what was read for it: it is not read again. */
 	memcpy(code, machine_code, sizeof machine_code);
 	unwind_another(DEPTH);
 	CHECK_INT(frame_count, 3);
 	unwind();
 	CHECK(is_complete());
 
-	/* What was seen after a call is taken for that until the maps change. */
+	/* A return address that was seen after a call is trusted until the maps change. */
 	make_no_call();
 	unwind();
 	CHECK(is_complete());
@@ -126,7 +126,7 @@ static void test_code_without_a_call(void)
 	end();
 }
 
-/* The frame's return address was replaced: by where code begins, after padding, or by a lie. */
+/* A return address was replaced: by the beginning of code, after padding, or by a wrong one. */
 static void test_return_to_an_entry(void)
 {
 	const uint64_t entry = 64;
@@ -193,7 +193,7 @@ static void test_replaced_code(void)
 	end();
 }
 
-/* Frames of this function are found by way of the frame pointer. */
+/* The frame of this function is found by its frame pointer. */
 static FRAME uint64_t frame_pointer_frame(size_t bytes)
 {
 	volatile char *room = __builtin_alloca(bytes);
@@ -251,7 +251,7 @@ static FRAME __attribute__((noreturn)) void capture_caller(void)
 	longjmp(after_capture, 1);
 }
 
-/* Ends with a call: the return address is that of the next function. */
+/* Ends with a call, so the return address is in the next function. */
 static FRAME void end_with_call(void)
 {
 	return_of_last_call = (uintptr_t)__builtin_return_address(0);
@@ -282,7 +282,7 @@ static void free_memory(void *opaque, void *memory)
 	free(memory);
 }
 
-/* Capture inside a library's call of us, and close the library.  False if it stays loaded. */
+/* Captures in a call by a library, and closes the library.  False if it stays loaded. */
 static bool capture_in_closed_library(void)
 {
 	void *library = dlopen("libz.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -316,7 +316,7 @@ static void test_closed_library(void)
 	begin();
 	if (capture_in_closed_library()) {
 		library = frames[1].mapping;
-		/* Index as before, pages not cached: the tables are gone. */
+		/* The index is as before but no page is cached: the tables cannot be read. */
 		CHECK(strstr(hs_mapping_table_get(table, library)->path, "libz") != NULL);
 		hs_unwinder_destroy(unwinder);
 		unwinder = hs_unwinder_create(table, NULL);

@@ -48,7 +48,7 @@ static void capture_through_libc(void)
 	qsort(numbers, 2, sizeof numbers[0], compare_and_capture);
 }
 
-/* A value that a stack may hold: noise, a near stack address, or code. */
+/* A value that a stack may hold: noise, a stack address nearby, or an address of code. */
 static uint64_t random_word(const struct hs_regs *regs)
 {
 	switch (random_number() % 5) {
@@ -154,7 +154,7 @@ static void test_layout_of_another_release(void)
 	hs_mapping_table_destroy(table);
 }
 
-/* A writable copy of libc's file in memory that the captured stack is moved into. */
+/* Makes a writable copy of libc in memory, and moves the captured stack into it. */
 static unsigned char *copy_libc(const struct hs_mapping *libc, size_t *bytes)
 {
 	int fd = open(libc->path, O_RDONLY | O_CLOEXEC);
@@ -241,7 +241,7 @@ static void test_expression_without_end(void)
 
 static uint64_t word_of_program = 1; /* in the file: not in pages without one */
 
-/* What the program has written since is not what was there: it is not read. */
+/* Memory that the program may have changed since the sample is not read. */
 static void test_expression_that_reads(void)
 {
 	uint64_t *heap = malloc(sizeof *heap), local;
@@ -299,10 +299,10 @@ static void test_damaged_unwind_tables(void)
 	CHECK(is_complete());
 	whole = frame_count;
 	for (int round = 0; round < 400; round++) {
-		/* In every other round the right entries are still found. */
+		/* In every other round the right entries can still be found. */
 		damage(tables, round % 2 == 0 ? 4 : header_bytes, bytes, rarities[round % 4]);
 		unwind_anew();
-		/* Without an entry a frame pointer that is 0 may look like the end. */
+		/* If an entry is missing, a frame pointer of 0 may look like the end. */
 		broken += !is_complete() || frame_count != whole;
 		memcpy(tables, good, bytes);
 	}

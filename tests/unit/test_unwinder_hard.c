@@ -220,7 +220,7 @@ static void test_no_information(void)
 	end();
 }
 
-/* A frame whose size is not known when it is compiled, and one that is also realigned. */
+/* A frame whose size is not known at compile time, and one that is also realigned. */
 static FRAME char dynamic_frame(size_t bytes, bool realigned)
 {
 	volatile char *room = __builtin_alloca(bytes);
@@ -304,7 +304,7 @@ static void test_coroutine(void)
 	begin();
 	stack = new_stack();
 	run_coroutine(stack, STACK_BYTES, capture_leaf);
-	/* As the sampler sees it: the end of the stack is not known. */
+	/* As for the sampler, which does not know the end of this stack. */
 	for (int cut = 0; cut < 2; cut++) {
 		capture.captured.stack_cut = cut;
 		unwind();
@@ -329,7 +329,7 @@ static void test_stack_of_its_own(void)
 	CHECK(frames[1].address - (uintptr_t)call_at_top < 32);
 	CHECK(is_complete());
 	CHECK_INT(hs_stats_get(unwind_no_info), errors);
-	/* Not the end of the stack, but of the copy. */
+	/* This is the end of the copy, not of the stack. */
 	capture.captured.stack_cut = true;
 	unwind();
 	CHECK_INT(frame_count, 3);
@@ -382,7 +382,7 @@ static void test_alternate_stack_below_the_interrupted(void)
 	end();
 }
 
-/* The frames of what is stepped over are these and some more. */
+/* The outer frames that all stacks have while code is stepped through. */
 static uint64_t outer[DEPTH];
 static size_t outer_count;
 static size_t steps, steps_in_vdso;

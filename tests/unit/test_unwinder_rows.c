@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who finds the callers: rows, or libunwind where they cannot. */
+/* Callers are found by rows, or by libunwind where rows cannot. */
 #include <sys/mman.h>
 
 #include "base/arena.h"
@@ -16,7 +16,7 @@ static FRAME void recurse(unsigned levels)
 	NO_TAIL_CALL();
 }
 
-/* Counts since the last call. */
+/* How many since the last call. */
 struct steps {
 	uint64_t by_row;
 	uint64_t made;
@@ -53,7 +53,7 @@ static void protect(const struct hs_mapping *mapping, int protection)
 		  0);
 }
 
-/* It cannot be called: that would be a fault. */
+/* libunwind cannot be called here: that would be a fault. */
 static void test_second_time_without_libunwind(void)
 {
 	static struct hs_frame first[DEPTH + 1];
@@ -138,7 +138,7 @@ static void call_outer(void)
 	NO_TAIL_CALL();
 }
 
-/* libunwind takes the registers over from a row, and gives them back to the next. */
+/* libunwind takes the registers over from one row, and hands them on to the next. */
 static void test_libunwind_in_between(void)
 {
 	struct steps steps;
@@ -166,7 +166,7 @@ static enum hs_leave before_engine(bool loads, bool is_first)
 	return answer;
 }
 
-/* It is loaded for the first frame that needs it. */
+/* libunwind is loaded for the first frame that needs it. */
 static void test_loaded_when_needed(void)
 {
 	asked = asked_first = 0;
@@ -186,7 +186,7 @@ static void test_loaded_when_needed(void)
 	end();
 }
 
-/* Where it cannot be used a stack ends at such a frame. */
+/* If libunwind cannot be used a stack ends at such a frame. */
 static void test_without_libunwind(void)
 {
 	uint64_t ended = hs_stats_get(unwind_no_engine);
@@ -224,7 +224,7 @@ static void test_libunwind_later(void)
 	end();
 }
 
-/* A cut copy: the row of the frame is there, the words are not. */
+/* The copy is cut: a frame has a row, but the words that it needs are missing. */
 static void test_words_that_are_not_there(void)
 {
 	struct steps steps;

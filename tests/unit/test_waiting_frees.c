@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Frees that wait: each becomes due once, in time, however far apart the numbers are. */
+/* Waiting frees: each becomes due once and in time, however far apart the numbers are. */
 #include "profile/waiting_frees.h"
 
 #include "base/arena.h"
@@ -30,7 +30,7 @@ static uint64_t lowest(void)
 	return lowest;
 }
 
-/* A freed sample with that number, off the freed list. */
+/* Makes a freed sample with that number, taken from the freed list. */
 static uint32_t make_free(uint64_t number)
 {
 	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
@@ -61,7 +61,7 @@ static void take_due(uint64_t next)
 	CHECK(frees.count == 0 || lowest() >= next + HS_WAITING_SPAN);
 }
 
-/* Numbers up to `range` ahead are added while the number waited for goes on by up to `step`. */
+/* Adds numbers up to `range` ahead, while the number waited for advances by up to `step`. */
 static void play(uint64_t range, uint64_t step, uint64_t seed)
 {
 	uint64_t next = 1;
@@ -91,7 +91,7 @@ static void near_and_far(void)
 	play(1, 300, 1);
 	play(1000, 100, 2);
 	play(100000, 3000, 3);
-	/* Further than there are lists, and in steps that pass all of them. */
+	/* Farther ahead than there are lists, and in steps that pass all of these. */
 	play(3000000, 30000, 4);
 	play(1000000, 1000000, 5);
 }

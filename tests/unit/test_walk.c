@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Stacks walked in place, and what the program's threads and the worker share for it. */
+/* Stacks that are walked in place, and what the program's threads share with the worker for it. */
 #include "sample/walk.h"
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 	return true;
 }
 
-/* From where the capture was taken, whose frames must still be there. */
+/* Walks from the place of the capture, whose frames must still be there. */
 static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
 {
 	memset(walked, 0xee, sizeof walked);
@@ -44,7 +44,9 @@ static struct hs_trail *take_trail(void)
 	return hs_trail_take(known()->trails, atomic_load(&known()->oldest));
 }
 
-/* Without a trail, when there is nothing on it, or what other walks left, and where this one was.
+/*
+ * Walks without a trail; then twice with one, which first has nothing or what other walks left, and
+ * then what this walk left.  All must give the same.
  */
 static uint32_t walk_captured(size_t stack_bytes, uint32_t room)
 {
@@ -62,7 +64,7 @@ static uint32_t walk_captured(size_t stack_bytes, uint32_t room)
 	return count;
 }
 
-/* Capture here, and do it. */
+/* Captures here, and calls act. */
 static FRAME void capture_and(void (*act)(void))
 {
 	capture_here();
@@ -93,7 +95,7 @@ static void walk_before_and_after(void)
 	CHECK_INT(walk_captured(bytes, count), count);
 	CHECK_INT(walk_captured(bytes, count - 1), HS_WALK_LONG);
 	CHECK_INT(walked[count - 1].address, 0xeeeeeeeeeeeeeeee);
-	/* The frames that are needed last are not there. */
+	/* With less of the stack the outermost frames are missing. */
 	for (size_t less = 0; less < bytes && less < 512; less += 8)
 		CHECK_INT(walk_captured(less, DEPTH), HS_WALK_UNKNOWN);
 }
@@ -128,7 +130,7 @@ static void test_own_frames_are_left_out(void)
 }
 
 #ifdef __SANITIZE_THREAD__
-/* The unwinder is the worker's: that it runs in a handler here is the test's own doing. */
+/* Only the test runs the unwinder in a handler; really it runs on the worker. */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -142,7 +144,7 @@ static void walk_in_handler(int number)
 	capture_here();
 	unwind();
 	CHECK(is_complete());
-	/* What a signal interrupted is the worker's. */
+	/* A walk does not go past a signal: that is left to the worker. */
 	CHECK_INT(walk_captured(capture.captured.stack_bytes, DEPTH), HS_WALK_UNKNOWN);
 }
 
@@ -182,7 +184,7 @@ static void test_not_after_a_library_was_closed(void)
 
 static bool is_to_change;
 
-/* In the middle of a walk that another frame is left to. */
+/* Changes the maps in the middle of an unwind, when a frame is left to libunwind. */
 static enum hs_leave change_maps_once(bool loads, bool is_first)
 {
 	(void)loads, (void)is_first;
@@ -204,7 +206,7 @@ static void unwind_while_maps_change(int number)
 	is_to_change = true;
 	unwind();
 	CHECK(!is_to_change && is_complete());
-	/* What was known before says nothing of the maps that are vouched for now. */
+	/* What was known before must not count for the maps of now. */
 	CHECK(!hs_known_pcs_find(known(), frames[0].address + 1, true, &pc));
 }
 
@@ -233,7 +235,7 @@ static void test_cache(void)
 	}
 	for (uint32_t i = 0; i < count; i++) {
 		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
-		/* While there is room for all, all stay. */
+		/* As long as there is room all stay. */
 		for (uint32_t before = 0; i < HS_KNOWN_PCS_WAYS && before < i; before++)
 			CHECK(hs_known_pcs_find(&pcs, same[before], true, &found));
 		hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[i],
@@ -241,7 +243,7 @@ static void test_cache(void)
 						       .row = {.cfa_offset = -77},
 						       .is_call = true});
 	}
-	/* One of the older has gone. */
+	/* Then one of the older ones has been replaced. */
 	for (uint32_t i = 0; i < count; i++) {
 		if (!hs_known_pcs_find(&pcs, same[i], true, &found))
 			continue;
@@ -250,16 +252,16 @@ static void test_cache(void)
 	}
 	CHECK_INT(there, HS_KNOWN_PCS_WAYS);
 	CHECK(hs_known_pcs_find(&pcs, same[count - 1], true, &found));
-	/* The same address as no return address is another one. */
+	/* The same address is another entry if it is not a return address. */
 	CHECK(!hs_known_pcs_find(&pcs, same[count - 1] + 1, false, &found));
 	hs_known_pcs_drop(&pcs);
 	for (uint32_t i = 0; i < count; i++)
 		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
-	/* What was dropped does not come back when another takes the place before it. */
+	/* Dropped entries stay so when another one is put before them. */
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[0], .is_call = true});
 	for (uint32_t i = 1; i < count; i++)
 		CHECK(!hs_known_pcs_find(&pcs, same[i], true, &found));
-	/* So often that stamps come again. */
+	/* So many drops that stamps are used again. */
 	pcs.next_stamp = UINT32_MAX;
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = same[1], .is_call = true});
 	CHECK(!hs_known_pcs_find(&pcs, same[0], true, &found));
@@ -268,8 +270,8 @@ static void test_cache(void)
 }
 
 /*
- * What a step holds at most, from a stack of two frames made by hand: pcs as far up as there are,
- * and the last mapping and frame pointer that fit.  With a trail, on it and off it.
+ * The largest values that a step must hold, from a hand-made stack of two frames: the highest pcs,
+ * and the last mapping and frame pointer that fit.  With a trail, both by it and without its help.
  */
 static void test_steps_hold_what_they_must(void)
 {
@@ -315,14 +317,14 @@ static void test_steps_hold_what_they_must(void)
 }
 
 /*
- * A function with an aligned frame that calls itself: one pc, and a frame as long as it happens to
- * be each time, so none is walked by what was found of another.  With a trail or without.
+ * A function with a realigned frame calls itself: the pc is always the same, but each frame has
+ * another length, so none may be walked by what was found of another.  With a trail and without.
  */
 static void test_recursion_of_realigned_frames(void)
 {
 	enum { FRAMES = 5, WORDS = 120 };
 	static _Alignas(16) uint64_t stack[WORDS];
-	/* The caller's stack pointer stands in the word below the frame pointer. */
+	/* The caller's stack pointer is in the word below the frame pointer. */
 	struct hs_pc pc = {.pc = 4242,
 			   .mapping = 1,
 			   .is_call = true,
@@ -356,7 +358,7 @@ static void test_recursion_of_realigned_frames(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
-/* The table grows with what is known, up to the largest. */
+/* The table grows with the number of entries, up to its largest size. */
 static void test_cache_grows(void)
 {
 	const uint64_t counts[] = {100, 300, 1500, 6000, 100000};
@@ -384,10 +386,10 @@ static void test_cache_grows(void)
 		current = atomic_load(&pcs.table);
 		CHECK((i < HS_KNOWN_PCS_TABLES) == (current != before));
 		before = current;
-		/* Few have given way to others; in the end, all but what there is room for. */
+		/* Few have been replaced, until the table is full. */
 		CHECK(there * 100 >= (next < 32768 ? next : 32768) * 95);
 	}
-	/* What is dropped does not count. */
+	/* Dropped entries do not count. */
 	hs_known_pcs_drop(&pcs);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 1});
 	CHECK_INT(atomic_load(&pcs.table), current);
@@ -396,7 +398,7 @@ static void test_cache_grows(void)
 
 static _Atomic bool is_done;
 
-/* Other pcs take the place of those on the stack, which come back, again and again. */
+/* Replaces the pcs of the stack by others and puts them back, again and again. */
 static void *disturb(void *unused)
 {
 	struct hs_known_pcs *pcs = (struct hs_known_pcs *)(uintptr_t)known();
@@ -435,7 +437,7 @@ static void walk_disturbed(void)
 	unwind();
 	atomic_store(&is_done, false);
 	CHECK_INT(pthread_create(&thread, NULL, disturb, NULL), 0);
-	/* Until one was not in vain, where that takes longer. */
+	/* If all have been in vain it goes on until one is not. */
 	for (walks = 0; walks < 20000 || (walks < 2000000 && in_vain == walks); walks++) {
 		uint32_t count = walk_captured_by(NULL, capture.captured.stack_bytes, DEPTH);
 
@@ -477,7 +479,7 @@ static void follow_trail(void)
 	struct hs_trail *trail = take_trail(), *taken;
 	struct hs_known_pc *set;
 
-	/* By what is on the trail alone. */
+	/* Walks by what is on the trail alone. */
 	unwind();
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
 	for (size_t i = 0; i < frame_count; i++) {
@@ -489,7 +491,7 @@ static void follow_trail(void)
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
 	CHECK(is_same(walked, frames, frame_count));
 
-	/* It is nobody else's meanwhile; again its own if a handler jumped out of the walk. */
+	/* In use, nobody else gets it; its thread gets it again if a handler jumped out. */
 	atomic_store(&trail->walker, 1);
 	CHECK(take_trail() == NULL);
 	atomic_store(&trail->walker, 0);
@@ -497,12 +499,12 @@ static void follow_trail(void)
 	CHECK(take_trail() == trail);
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
 	taken = taken_by_another();
-	/* NULL if its thread pointer has the same hash. */
+	/* NULL if the other thread's pointer has the same hash. */
 	CHECK(taken != trail);
 	if (taken != NULL)
 		hs_trail_give_back(taken);
 
-	/* What has been dropped is not on it any more. */
+	/* Entries that were dropped are not used from the trail either. */
 	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
 	CHECK(take_trail() == trail);
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), HS_WALK_UNKNOWN);
@@ -518,7 +520,7 @@ static void test_trail(void)
 
 static struct hs_ring ring;
 
-/* Take an allocation at the captured place, and its record.  Whether it was walked. */
+/* Records an allocation at the captured place.  Whether its stack was walked. */
 static bool is_recorded_walked(void)
 {
 	static char block[16];
@@ -529,7 +531,7 @@ static bool is_recorded_walked(void)
 	CHECK(hs_record_allocation(block, 100, &capture.captured.regs));
 	hs_record_free(block);
 	hs_ring_read(&ring, &item);
-	/* A walk that has come to nothing takes no slot along. */
+	/* A walk that has failed leaves no slot in use. */
 	if (item.state == HS_RING_ABANDONED) {
 		CHECK(item.cookie == 0 && item.sequence == 0);
 		ring_release(&ring);
@@ -575,7 +577,7 @@ static void record(void)
 	/* Nothing is known yet. */
 	CHECK(!is_recorded_walked());
 	unwind();
-	/* There is not room enough for as many frames until that is known. */
+	/* The first walk has too little room, but then it is known how many frames there are. */
 	CHECK(!is_recorded_walked());
 	for (int i = 0; i < 5; i++)
 		CHECK(is_recorded_walked());
@@ -588,7 +590,7 @@ static void record(void)
 	CHECK(!is_recorded_walked());
 	CHECK(is_recorded_walked());
 
-	/* After walks in vain there are pauses, ever longer. */
+	/* After failed walks there are pauses, longer each time. */
 	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
 	for (unsigned fails = 1; fails < 9; fails++) {
 		CHECK(!is_recorded_walked());
@@ -615,7 +617,7 @@ static void test_recorded(void)
 	end();
 }
 
-/* Room in the ring is not taken and given up again and again for want of a slot. */
+/* If there is no slot, room in the ring must not be taken and given up again and again. */
 static void record_without_slots(void)
 {
 	static struct hs_live_ticket tickets[1 << 20];
@@ -632,7 +634,7 @@ static void record_without_slots(void)
 	hs_live_set_exhausted = true;
 	CHECK(!hs_record_allocation(block, 100, &capture.captured.regs));
 	CHECK_INT(hs_ring_head_ticket(&ring), before);
-	/* It waits for a slot, in vain, looking each millisecond. */
+	/* It waits for a slot, in vain, and looks every millisecond. */
 	hs_live_set_exhausted = false;
 	hs_recorder.reader_runs = true;
 	hs_recorder.block_ns = 20000000;
@@ -673,7 +675,7 @@ static void record_at_large_intervals(void)
 	capture.captured.closes = hs_closes_now();
 	unwind();
 	hs_recorder.known_pcs = known();
-	/* Until it knows how much room there must be. */
+	/* Until it is known how much room is needed. */
 	for (int i = 0; i < 10; i++)
 		(void)is_walked_at(1);
 	CHECK(is_walked_at(16 << 10));
@@ -684,7 +686,7 @@ static void record_at_large_intervals(void)
 	hs_thread.stack_high += bytes - 8191;
 }
 
-/* Below a frame that makes the stack a large one. */
+/* With a frame that makes the stack large. */
 static FRAME void descend_far(void)
 {
 	volatile unsigned char room[8192];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How long the worker naps, by how fast records come. */
+/* How long the worker naps depends on how fast records come. */
 #include "session/worker_nap.h"
 
 #include "check.h"
@@ -7,7 +7,7 @@
 #define SECOND UINT64_C(1000000000)
 #define FIRST_TICKET (UINT32_MAX - 5) /* they wrap */
 
-/* After so many records in so long a time, since the last one. */
+/* The nap after so many records in so much time since the last nap. */
 static int64_t nap_after(uint64_t passed_ns, uint32_t records)
 {
 	struct hs_worker_nap nap;
@@ -20,7 +20,7 @@ static void test_by_rate(void)
 {
 	CHECK_INT(nap_after(SECOND, 40000), 25000000);
 	CHECK_INT(nap_after(SECOND / 100, 400), 25000000);
-	/* As long as there are 1,000 at the most. */
+	/* The longest nap in which at most 1,000 come. */
 	CHECK_INT(nap_after(SECOND / 20, 1000), 50000000);
 }
 
@@ -33,12 +33,12 @@ static void test_bounds(void)
 	CHECK_INT(nap_after(SECOND, 1000000), HS_NAP_LEAST_NS);
 	CHECK_INT(nap_after(1, UINT32_MAX), HS_NAP_LEAST_NS);
 	CHECK_INT(nap_after(0, 1), HS_NAP_LEAST_NS);
-	/* What was taken had come before. */
+	/* All records that were read had come before. */
 	CHECK_INT(nap_after(SECOND, 0), HS_NAP_MOST_NS);
 	CHECK_INT(nap_after(0, 0), HS_NAP_MOST_NS);
 }
 
-/* Each counts from the one before, however that ended. */
+/* Each nap counts from the one before, however that has ended. */
 static void test_one_after_the_other(void)
 {
 	struct hs_worker_nap nap;

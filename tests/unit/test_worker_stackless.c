@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples for whose stack there was no room have their caller's frame, whether the worker has to
- * look it up or may take what threads walk by.
+ * Samples without room for their stack still have the caller's frame, whether the worker must look
+ * it up or may use what threads walk by.
  */
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -38,7 +38,7 @@ static void start(void)
 				  DEPTH);
 }
 
-/* Returns the call site of the frame that a sample of here has. */
+/* Records a sample.  Returns the call site that its only frame must have. */
 static __attribute__((noinline)) uint64_t put_sample(hs_closes closes)
 {
 	struct hs_record *record;
@@ -55,7 +55,7 @@ static __attribute__((noinline)) uint64_t put_sample(hs_closes closes)
 	return pc - 1;
 }
 
-/* How many stacks were unwound for it: 0 or 1. */
+/* Has the worker take the sample.  Returns how many stacks it unwound for that: 0 or 1. */
 static uint64_t take_sample(hs_closes closes)
 {
 	uint64_t site = put_sample(closes), before = hs_stats_get(unwound);
@@ -80,17 +80,17 @@ static void test_frame(void)
 	hs_closes closes = hs_closes_now();
 
 	start();
-	/* Where threads do not walk, for there may be hints, all are looked up. */
+	/* If threads do not walk, because there may be hints, all are looked up. */
 	CHECK_INT(take_sample(closes), 1);
 	CHECK_INT(take_sample(closes), 1);
 	hs_recorder.known_pcs = hs_unwinder_known_pcs(unwinder);
 	CHECK_INT(take_sample(closes), 0);
-	/* Taken after a library was closed: that pc may be another function's now. */
+	/* A sample from after the close of a library: the pc may be another function's now. */
 	hs_close_begins();
 	hs_close_ends(true);
 	CHECK_INT(take_sample(hs_closes_now()), 1);
 	CHECK_INT(take_sample(hs_closes_now()), 0);
-	/* And before it. */
+	/* And one from before it. */
 	CHECK_INT(take_sample(closes), 1);
 }
 
