@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The end of a program at an awkward moment: its profile is whole all the same, and nothing
-# is said about it.
+# A program ends at an awkward moment: its profile is still whole, and nothing is printed
+# about it.
 . "$(dirname "$0")/lib.sh"
 
 # awkward NAME MODE NUMBER SETTING...
@@ -12,8 +12,8 @@ awkward() {
 	run_profiled "$name" "$@" -- "$victims/victim_end" "$mode" "$number"
 }
 
-# Threads that fork at the same time, slowly: the parent ends at once, children write theirs.
-# Where a fork takes too long, a child may say that it is not profiled.
+# Threads fork at the same time, slowly: the parent ends at once, children write their profiles.
+# If a fork takes too long a child may say that it is not profiled.
 awkward forks forks-at-once 600 HEAPSAMPLE_INTERVAL=1
 expect_status 0
 if grep -v 'fork met the profiler at work' "$out.stderr" >&2; then
@@ -33,7 +33,7 @@ done
 [ "$parents" -eq 1 ] && [ "$children" -ge 1 ] ||
 	fail "forks: profiles of $parents parents, $children children"
 
-# In a handler that has interrupted a sample being taken, more often than not.
+# In a handler that has, more often than not, interrupted the taking of a sample.
 for run in 1 2 3 4 5 6 7 8; do
 	awkward "handler.$run" handler $((1500 + run * 100)) HEAPSAMPLE_INTERVAL=1
 	expect_status 5
@@ -56,14 +56,14 @@ while [ $run -lt 20 ]; do
 	awkward "starting.$run" starting $((run * run)) HEAPSAMPLE_INTERVAL=16k
 	expect_status 5
 	expect_silence
-	# Maybe without a sample.
+	# There may be no sample.
 	[ "$(profile_count)" -eq 1 ] || fail "starting.$run: no profile"
 	check ../pprof_read.py check "$out"/*.heap.pb.gz
 	run=$((run + 1))
 done
 
-# In the lowest scheduling class, without the right to leave it.  The interval: what is
-# allocated before main starts no threads yet, as a rule.
+# In the lowest scheduling class, without the right to leave it.  With this interval what is
+# allocated before main does not usually start the profiler's threads.
 mkdir "$directory/idle"
 chmod 755 "$directory"
 chmod 777 "$directory/idle"

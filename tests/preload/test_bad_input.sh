@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Settings and places that are no good: one clear line, the program untouched, nothing
-# half-written.  And the settings that keep the profiler off or make it talk.
+# Bad settings and places: one clear line, the program is not affected, and nothing is left
+# half-written.  Also the settings that turn the profiler off or make it print more.
 . "$(dirname "$0")/lib.sh"
 
 # try NAME SETTING... : the victim's status is 5, and it prints nothing.
@@ -25,7 +25,7 @@ nothing_left
 try file_as_directory HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=/dev/null/a.heap.pb.gz"
 expect_one_message /dev/null/ 'not a directory'
 
-# A long name stands twice in the line; what is wrong is said behind it.
+# A long name is in the line twice, and the reason still comes after it.
 long=$(printf '/%0100d' 1 2 3 4 5 6 7 8 9 10)
 try long_name HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$long"
 expect_one_message "$long of HEAPSAMPLE_OUTPUT=$long" 'no such directory (2)'
@@ -41,12 +41,12 @@ if [ "$(id -u)" -ne 0 ]; then
 	expect_one_message locked denied
 	nothing_left
 else
-	# Nobody may create files there, root neither.
+	# Nobody may create files there, not even root.
 	try locked HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_OUTPUT=/proc/self/a.heap.pb.gz
 	expect_one_message /proc/self/
 fi
 
-# A full disk, where one can be had; else a limit to the size of files.
+# A full disk if one can be made, otherwise a limit to the size of files.
 full=$directory/full
 mkdir "$full"
 if [ "$(id -u)" -eq 0 ] && mount -t tmpfs -o size=4k none "$full" 2>/dev/null; then
@@ -88,7 +88,7 @@ try pattern HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_FINAL=0 HEAPSAMPLE_OUTPUT=%q
 expect_one_message HEAPSAMPLE_OUTPUT=%q expected
 nothing_left
 
-# Off, and only asking.
+# Turned off, and only asked for its settings.
 try off HEAPSAMPLE=0 HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=debug
 expect_silence
 nothing_left
@@ -126,7 +126,7 @@ try logfile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$direc
 expect_silence
 expect_profiles 1
 [ "$(messages "$directory/log" | wc -l)" -ge 2 ] || fail "logfile: $(cat "$directory/log")"
-# Also what is wrong with a setting that comes before it.
+# Also the message about a setting that comes before it.
 run_profiled logfile_later HEAPSAMPLE_INTERVAL=x "HEAPSAMPLE_LOGFILE=$directory/later" -- \
 	"$victims/victim_process" exit
 expect_status 5

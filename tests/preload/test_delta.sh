@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# HEAPSAMPLE_DELTA: the profiles of a process add up to the one it has at its end without;
+# HEAPSAMPLE_DELTA: the profiles of a process add up to the last one that it has without it;
 # so do those of a forked child.
 . "$(dirname "$0")/lib.sh"
 
@@ -23,7 +23,7 @@ process_of() {
 	echo "${file##*.}"
 }
 
-# The last profile of one process against all of another: add_up NAME PROCESS NAME PROCESS
+# The last profile of one process against the sum of another's: add_up NAME PROCESS NAME PROCESS
 add_up() {
 	whole=$(find "$directory/$1" -name "*.$2.*" | sort | tail -1)
 	# shellcheck disable=SC2046 # no name has a blank in it

@@ -36,7 +36,7 @@ expect_profiles 1
 check check_profile.py site "$out"/*.heap.pb.gz mallocx 6 2264 0 0
 check check_profile.py site "$out"/*.heap.pb.gz rallocx 1 50000 0 0
 
-# What operator new is served from is the malloc that the program has.
+# operator new uses the malloc that the program has.
 [ "$(LD_PRELOAD=$directory/libfirst.so "$directory/victim_first")" = "1000 1000" ] ||
 	fail "first: the program fails by itself"
 PRELOAD=$directory/libfirst.so

@@ -31,14 +31,14 @@ for mode in keep free; do
 	# shellcheck disable=SC2086
 	exact victim_exact_cxx $mode $cxx_sites
 done
-# Faster than the profiler, and always in the same place of its tables.
+# Faster than the profiler, and always at the same place in its tables.
 for round in 1 2 3 4 5; do
 	exact victim_same_address "free.$round" site_same_address
 done
 # A coroutine waits as well; the buffer holds a hundredth of its samples.
 setting=HEAPSAMPLE_RING=64k
 exact victim_same_address free.coroutine site_same_address
-# That the program left nothing is its own word; hold it to that.
+# The program says that it has left nothing in use: check that it says so.
 for truth in "$directory"/*.free*.stdout; do
 	if grep -qv -e ', 0, 0\]' -e '^}' "$truth"; then
 		fail "$truth: not everything is freed: $(cat "$truth")"

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# A process that executes another program in place: the profile of each image is there, of
-# no child that only executes, and what fails is no end.
+# A process executes another program in place: there is a profile of each image, but of no child
+# that only executes; an execution that fails is not an end.
 . "$(dirname "$0")/lib.sh"
 
-# Each image: one before the executions that fail, one before the next; the last one's end.
+# Of each image one before the executions that fail and one before the next; of the last its end.
 CHAIN=evpPlLEfa
 run_profiled chain HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/chain/%n.%r.heap.pb.gz" -- \
 	"$victims/victim_exec" $CHAIN
@@ -20,7 +20,7 @@ done
 [ "$(find "$out" -name '*.exec.heap.pb.gz' | wc -l)" -eq $((2 * images - 1)) ] ||
 	fail "not all but the last are of an exec:" "$out"/*
 
-# A libc without execveat(): the library's makes the system call.
+# With a libc without execveat() the library's own makes the system call.
 if build hide_execveat.so hide_execveat.c -O2 -foptimize-sibling-calls -fPIC -shared -ldl; then
 	PRELOAD=$directory/hide_execveat.so
 	run_profiled no_execveat HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_exec" a
@@ -36,7 +36,7 @@ run_profiled no_final HEAPSAMPLE_FINAL=0 HEAPSAMPLE_INTERVAL=1 -- "$victims/vict
 expect_status 5
 expect_profiles 0
 
-# Nothing was sampled before the last image: nothing is written but by that.
+# Only the last image has samples: only it writes a profile.
 run_profiled nothing HEAPSAMPLE_INTERVAL=1g -- "$victims/victim_exec" evl
 expect_status 5
 expect_silence

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# However a program ends, its status stays and its profile is whole; what kills it does
-# not touch the profiles that are there.
+# However a program ends, its status is kept and its profile is whole; if it is killed, profiles
+# that exist stay as they are.
 . "$(dirname "$0")/lib.sh"
 
 # ends MODE STATUS

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# What the library is to the loader: the symbols it exports, the libraries it needs, its
+# The library as the loader sees it: the symbols it exports, the libraries it needs, its
 # thread-local storage, and that it binds at load and relocates no code.
 . "$(dirname "$0")/lib.sh"
 need nm
@@ -11,7 +11,7 @@ nm -D --defined-only "$library" | awk '{ print $NF }' | LC_ALL=C sort >"$out.exp
 grep -v '^#' "$tests/exported.txt" | diff - "$out.exported" >&2 || fail "other symbols are exported"
 grep -q '@' "$out.exported" && fail "symbols with a version are not interposed"
 
-# What the archives that are linked into it would end the program with.
+# Functions by which the archives that are linked into it would end the program.
 nm -D --undefined-only "$library" | grep -w -e abort -e __assert_fail >&2 &&
 	fail "the library can end the program"
 

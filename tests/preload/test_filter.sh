@@ -50,7 +50,7 @@ program=
 	check check_filter.py "$profile" "$out.stdout" library $library_texts
 	check check_hidden.py "$profile" 196608 1 FILTERED public_function main
 
-	# All of the program, and it is not said what it was.
+	# All of the program is hidden, and its name is nowhere.
 	mkdir "$directory/work" && cp "$directory/filter" "$directory/work/unspeakable"
 	program=$directory/work/unspeakable
 	filtered program "$directory/work"
@@ -69,7 +69,7 @@ program=
 		rm -rf "$out"
 	done
 
-	# Names that come with a debug file while the program runs, after its samples.
+	# A debug file that is added while the program runs, after its samples, has the names.
 	objcopy --only-keep-debug "$directory/filter" "$directory/work/late.debug"
 	program=$directory/work/stripped
 	strip -o "$program" "$directory/filter"

@@ -31,12 +31,12 @@ for mode in fork fork-exit-directly daemon; do
 	expect_status 0
 	expect_silence
 	expect_profiles 2
-	# The child has what it inherited, and its own; the parent only its own.
+	# The child has what it inherited and its own samples; the parent only its own.
 	expect_with 2 parent 100 100000 100 100000
 	expect_with 1 child 50 25000 50 25000
 done
 
-# A child has a reader before its samples want for room, as its parent had.
+# A child's samples find room: its profiler threads start in time, as its parent's did.
 for run in 1 2 3; do
 	rm -rf "$directory/fork-much.1"
 	family fork-much HEAPSAMPLE_RING=64k
@@ -47,8 +47,8 @@ for run in 1 2 3; do
 	check check_profile.py lossless "$out"/*.heap.pb.gz
 done
 
-# Children that do the same are not sampled at the same places, or their sum would be as far off as
-# one of them; with a seed it is the same sum each time.
+# Children that do the same are sampled at different places: otherwise their sum would be as far off
+# as one of them.  With a seed the sum is the same each time.
 for run in one two; do
 	run_profiled "alike.$run" HEAPSAMPLE_INTERVAL=8k HEAPSAMPLE_SEED=1 HEAPSAMPLE_LABELS=none \
 		HEAPSAMPLE_BLOCK=10000 -- "$victims/victim_process" fork-alike
@@ -75,11 +75,11 @@ for interval in 512k 64k 64; do
 		HEAPSAMPLE_PROGRAMS=victim_process -- \
 		timeout 250 "$victims/victim_process" fork-often
 	expect_status 0
-	# Its own; of its children those that sampled something.
+	# The parent's profile, and those of children that have samples.
 	check check_profile.py sampled "$out"/victim_process.*.heap.pb.gz
 done
 
-# What a child inherits of its parent's profile under way does not stay, from one to the next.
+# A child frees what it inherits of a profile that its parent is writing, in each generation.
 mkdir "$directory/fork-at-profile.4"
 family fork-at-profile HEAPSAMPLE_LABELS=size HEAPSAMPLE_SIGNAL=USR2 \
 	HEAPSAMPLE_MAX_INTERVAL=1 "VICTIM_PROFILES=$directory/fork-at-profile.4"
@@ -115,14 +115,14 @@ expect_profiles 3
 expect_with 2 parent 100 100000 100 100000
 expect_with 2 child 50 25000 50 25000
 
-# Executing another program in place: the new one is profiled on.  One that does not
+# Executing another program in place: the new one is profiled too.  One that does not
 # exist costs nothing.
 family exec
 expect_status 0
 expect_silence
 expect_with 1 child 50 25000 50 25000
 
-# A pattern without %p: the child's id is put in, nothing is overwritten.
+# If the pattern has no %p the child's id is added, so that nothing is overwritten.
 run_profiled pattern HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/pattern/fixed.heap.pb.gz" \
 	-- "$victims/victim_process" fork
 expect_status 0

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Eight threads that exchange blocks in 64 cells at interval 1, while the ring has room for
+# Eight threads exchange blocks in 64 cells, with interval 1, while the ring has room for
 # few of their samples: nothing is in use when all is freed, and the sums are exact.
 #
 # HAMMER_SECONDS: for how long, 3 if not set.

@@ -47,13 +47,13 @@ check check_heaps.py sums "$(dumped on)" :malloc=3,135,1,5 pool:kept=1,10,1,10
 check check_heaps.py sums "$out"/*.0004.heap.pb.gz :malloc=1,7,0,0
 check check_profile.py counted "$out"/*.0004.heap.pb.gz starts_refused resets
 
-# Never switched on: a profile that says so.
+# If sampling is never switched on the profile says so.
 run_profiled off HEAPSAMPLE_ACTIVE=0 HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_exact"
 expect_status 0
 expect_silence
 check check_profile.py comment "$out"/*.heap.pb.gz 'sampling was not switched on'
 
-# Nor where malloc is not to be sampled, which is said too.
+# The same if malloc is not to be sampled.
 run_profiled excluded HEAPSAMPLE_HEAPS=malloc=0 -- "$victims/victim_exact"
 expect_status 0
 expect_silence
@@ -84,8 +84,8 @@ run_profiled threads "HEAPSAMPLE_HEAPS=shared=1" HEAPSAMPLE_RING=64k HEAPSAMPLE_
 expect_status 0
 check check_heaps.py freed "$out"/*.heap.pb.gz shared
 
-# A profile comes though the program goes on, with room in the ring and without.  What is on its
-# way meanwhile is not declared lost: at most one number of each thread is, each time.
+# A profile is written though the program goes on, with room in the ring and without.  Samples on
+# their way meanwhile are not given up: at most one number of each thread is, each time.
 for block in 0 10000; do
 	run_profiled "storm-$block" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \
 		HEAPSAMPLE_BLOCK=$block HEAPSAMPLE_STATS="$directory/storm.stats" -- "$heaps" storm
@@ -99,7 +99,7 @@ run_profiled calls "HEAPSAMPLE_HEAPS=*=1" -- "$victims/victim_heap_calls"
 expect_status 0
 expect_silence
 
-# What cannot be registered, and names that nobody registers: one line each.
+# Heaps that cannot be registered, and names that nobody registers, give one line each.
 run_profiled errors "HEAPSAMPLE_HEAPS=pond=4k" -- "$heaps" errors
 expect_status 0
 for words in "the name '': it is empty" "'a=b': it has" "longer than 63" "'malloc': there is one" \

@@ -14,7 +14,7 @@ END
 mkfifo "$directory/end"
 exec 3<>"$directory/end"
 
-# Of both threads, together; nothing if they are not there.
+# Prints the sum of both profiler threads; nothing if they do not exist.
 switches() {
 	cat /proc/"$process"/task/*/status 2>/dev/null | awk '
 		/^Name:/ { ours = /heapsample/; threads += ours }

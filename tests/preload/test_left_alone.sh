@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Processes whose threads end without libc's knowing: they end with the status that they have
-# without the library, for all that its threads are there.  At once and after a rest, in which the
+# Processes whose threads end without libc knowing: they end with the status that they have
+# without the library, although its threads still exist.  At once, and after a rest in which the
 # profiler sleeps.
 CASE_SECONDS=${CASE_SECONDS:-40}
 . "$(dirname "$0")/lib.sh"
@@ -10,7 +10,7 @@ CASE_SECONDS=${CASE_SECONDS:-40}
 
 ulimit -S -c 0
 victim=$victims/victim_left_alone
-# In a container with a filter each end is found by a look, after 10 s: then one of the two will do.
+# Under a seccomp filter (containers) a look finds each end, after 10 s: one of the two is enough.
 rests="0 400"
 grep -q '^Seccomp:[[:space:]]*0' /proc/self/status || rests=0
 

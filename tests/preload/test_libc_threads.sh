@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# To libc a program of one thread stays one beside the profiler's: its malloc() takes no lock then,
-# nor do the reference counts of C++'s shared pointers.  Except for calls that are for all threads,
-# and from the moment on that libunwind is used, which the program may use as well.
+# For libc a program of one thread stays one, despite the profiler's threads: its malloc()
+# takes no lock, nor do reference counts of C++'s shared pointers.  Except during calls that are for
+# all threads, and once libunwind is used, which the program may use as well.
 . "$(dirname "$0")/lib.sh"
 
 version=$(getconf GNU_LIBC_VERSION)

@@ -23,8 +23,8 @@ expect_silence
 expect_profiles 1
 check check_profile.py has "$out"/*.heap.pb.gz site_after
 
-# Where nothing more fits, and the interval may not rise, samples are lost, and a line says so;
-# the program does not wait for room that it would have to make itself.
+# If nothing more fits and the interval must not rise, samples are lost, and a line says so;
+# the program does not wait for room that only it could make.
 run_profiled used_up HEAPSAMPLE_MEMORY=16m HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \
 	-- "$victims/victim_live_set" 0
 expect_status 0

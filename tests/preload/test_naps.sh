@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# While a program samples now and then, its profiler looks only now and then: each look costs the
+# While samples are rare, the profiler looks for them only now and then: each look costs the
 # program's threads their caches.  Some 700 samples a second: neither one switch of context for
 # each, nor one every ten milliseconds for each of two threads.
 . "$(dirname "$0")/lib.sh"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Programs that cannot be profiled run as if nothing was preloaded; where the library is
+# Programs that cannot be profiled run as if nothing was preloaded; if the library is
 # loaded at all, one line says why there is no profile.
 . "$(dirname "$0")/lib.sh"
 

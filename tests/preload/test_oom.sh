@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# HEAPSAMPLE_OOM: a program that aborts when memory is refused, or is killed while memory is
-# short, has left a profile, whose top entry is what grew.
+# HEAPSAMPLE_OOM: a program that aborts because memory is refused, or is killed while memory is
+# short, leaves a profile whose top entry is what grew.
 . "$(dirname "$0")/lib.sh"
 
 limit=1073741824

@@ -83,7 +83,7 @@ written alloc 6 10
 written exit 1 1
 expect_profiles "$(profile_count)"
 
-# The one at the end is the last, also where others are due that nobody had time to look at.
+# The profile at the end is the last one, even if others are due that there was no time for.
 cat >"$directory/burst.c" <<'END'
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +128,7 @@ grows one_name alloc 1 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/out.one_name/%r.heap.pb.gz"
 written alloc 1 1
 
-# The peak: as high again is not higher.  Written with the first profile, and not once more.
+# The peak: reaching it again is no new peak.  It is written with the first profile, and only then.
 run_profiled peak HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 -- "$directory/grow"
 expect_status 0
 expect_silence

@@ -73,7 +73,7 @@ for target in "$precious" "$directory/absent"; do
 	[ ! -e "$directory/absent" ] || fail "log_link: made what the link leads to"
 done
 
-# What is no file: stays as it is, and nothing waits for it.
+# What is not a regular file stays as it is, and is not waited for.
 for kind in pipe directory link; do
 	empty_shared
 	case $kind in
@@ -120,8 +120,8 @@ expect_status 0
 [ "$(head -n 1 "$out.stdout")" = True ] || fail "descriptors: the stream is not open"
 ! grep -e "$directory/s\." -e "$directory/d\." "$out.stdout" >&2 || fail "descriptors: inherited"
 
-# Nor does a program miss one: its next is the lowest again once the profiler is at rest, which has
-# libunwind by then.
+# The program's descriptors do not shift: its next is the lowest one once the profiler rests, with
+# libunwind loaded by then.
 next_descriptor='import os, sys, time
 def has_libunwind():
     return "libunwind" in open("/proc/self/maps").read()

@@ -22,7 +22,7 @@ expect_silence
 expect_profiles 3
 check check_profile.py has "$out"/*.0001.heap.pb.gz site_service
 
-# What it did before is in the profile, however far behind the profiler is.
+# All that it did before the signal is in the profile, however far behind the profiler is.
 out=$directory/burst
 run_profiled burst "HEAPSAMPLE_OUTPUT=$out/%n.heap.pb.gz" HEAPSAMPLE_INTERVAL=1 \
 	HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_burst" 5000 "$out/0001.heap.pb.gz"

@@ -79,7 +79,7 @@ expect_status 0
 expect_one_message "HEAPSAMPLE_STATS=$directory/none/stats.json" 'no such directory'
 expect_profiles 1
 
-# Nor is a hidden program named in it.
+# It does not name a program that is hidden.
 rm "$stats"/*
 cp "$victims/victim_exact" "$directory/unspeakable"
 run_profiled hidden HEAPSAMPLE_INTERVAL=64k "HEAPSAMPLE_STATS=$stats/hidden.json" \

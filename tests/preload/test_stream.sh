@@ -78,7 +78,7 @@ end_profiled KILL
 expect_streams 1
 stream complete "$out/a.stream"
 
-# Killed in full flight.
+# Killed while it allocates.
 start_profiled killed HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/killed/a.stream" -- \
 	"$victims/victim_stream" churn
 wait_until is_larger "$out/a.stream" 300000 || fail "killed: no stream"
@@ -169,7 +169,7 @@ run_profiled limit HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/limit/a" 
 expect_status 0
 grep -q 'file size' "$out.stderr" || fail "limit: $(cat "$out.stderr")"
 
-# Only asking.
+# Only asked for its settings.
 run_profiled asked HEAPSAMPLE=check "HEAPSAMPLE_STREAM=$directory/asked/%r.stream" -- \
 	"$victims/victim_process" exit
 messages | grep -q "into $out/stream.stream" || fail "check: $(messages)"

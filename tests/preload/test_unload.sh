@@ -25,8 +25,8 @@ expect_profiles 1
 check check_profile.py lossless "$out"/*.heap.pb.gz
 check check_unload.py "$out"/*.heap.pb.gz "$out.stdout" $TURNS
 
-# A library that is built anew into the same file, and has no build id, is another one: it has its
-# own names and unwinding tables, and the one before has none of its names.
+# A library that is rebuilt into the same file, without a build id, is another one: it has its
+# own names and unwind tables, and the one before has none of its names.
 build a.so victim_unload_library.c -shared -fPIC -DN=a -DSIZE=40 -Wl,--build-id=none &&
 	build b.so victim_unload_library.c -shared -fPIC -DN=b -DSIZE=80 -Wl,--build-id=none -O0 ||
 	fail "a.so or b.so is not built: $(cat "$directory"/[ab].so.build)"
