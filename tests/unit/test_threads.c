@@ -172,7 +172,7 @@ static void exec_in_the_middle_of_fork(void)
 {
 	pid_t child;
 
-	/* Registered before the session's own handlers, so it is called after their preparations. */
+	/* Registered before the session's own handlers, so it is called after these. */
 	CHECK_INT(pthread_atfork(execute_here, NULL, NULL), 0);
 	start(NULL);
 	sample(1, true);
