@@ -25,7 +25,7 @@ have() {
 # Packages #
 ############
 
-# What apt-get has to install, collected by need*() and installed by install_packages().
+# The packages to install, collected by need*(), installed by install_packages().
 missing_packages=()
 
 # need_package PACKAGE...
@@ -38,7 +38,7 @@ need_package() {
 	done
 }
 
-# need_command COMMAND PACKAGE: the command may come from anywhere.
+# need_command COMMAND PACKAGE: the package is needed only if there is no such command.
 need_command() {
 	have "$1" || missing_packages+=("$2")
 }
@@ -61,7 +61,7 @@ need_build_packages() {
 	fi
 }
 
-# redis-server's own package starts a service where no policy-rc.d forbids it, and
+# The package redis-server starts a service unless a policy-rc.d forbids it, and
 # that file is the administrator's.  The same binary is in redis-tools, where it
 # acts as the server when called by the name redis-server: see provide_redis().
 need_redis() {
@@ -84,8 +84,8 @@ apt_get() {
 		apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" </dev/null
 }
 
-# install_packages [OPTIONAL...]: those collected, and of the optional ones what is
-# missing and can be had.  Returns 1 with one line if something could not be installed.
+# install_packages [OPTIONAL...]: installs those collected, and those optional ones that are
+# missing and available.  Returns 1 with one line if something could not be installed.
 install_packages() {
 	local package status optional=() wanted=()
 
@@ -144,7 +144,7 @@ provide_redis() {
 # Build #
 #########
 
-# Whether the source tree can be built from; says so in one line if not.
+# Whether the source tree can be built; if not, prints a line.
 check_source_tree() {
 	if [ -e "$root/config.status" ]; then
 		warn "error: the source tree is configured in place; run 'make distclean' in $root"
