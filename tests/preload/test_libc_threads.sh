@@ -10,8 +10,8 @@ version=$(getconf GNU_LIBC_VERSION)
 [ "$(printf '%s\n' 'glibc 2.32' "$version" | sort -V | head -n 1)" = 'glibc 2.32' ] ||
 	skip "$version has no __libc_single_threaded"
 
-# libc NAME SETTING STEP:SINGLE...: a program does this, in turn, and has so many threads to libc
-# after it (1: a single one).  child: what a forked child says.
+# libc NAME SETTING STEP:SINGLE...: a program takes these steps in turn; SINGLE is what libc must
+# think after each (1: that there is one thread).  child: what a forked child prints.
 libc() {
 	name=$1 setting=$2
 	shift 2
