@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates, and checks by the allocator's own counts that it is the one that serves.
+ * Allocates, and checks by an allocator's own counts that it serves the program.
  *
  * usage: victim_allocator jemalloc|tcmalloc|mimalloc
  */
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
 	check(after - before < (size_t)BLOCKS * BLOCK_BYTES * 2, "and serves it once");
 	for (size_t i = 0; i < BLOCKS; i += 2)
 		free(blocks[i]);
-	/* Less what caches of the thread may keep. */
+	/* Less than all, because the thread's caches may keep some. */
 	after = after - (size_t)BLOCKS / 2 * BLOCK_BYTES + 100000;
 	check(bytes == mimalloc_bytes || bytes() < after, "and takes back what is freed");
 	return 0;

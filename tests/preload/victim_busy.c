@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates and frees as fast as it can, between the allocation and the free of some blocks.
+ * Allocates some blocks, then allocates and frees as fast as it can, then frees them.
  *
  * usage: victim_busy TIMES     so many times
  *        victim_busy           until SIGTERM

@@ -57,7 +57,7 @@ static SITE void *walk(unsigned path, unsigned depth, size_t size)
 	return block;
 }
 
-/* Free what a round left, or all but a few blocks of it. */
+/* Frees what a round has left, or all but a few blocks of it. */
 static void let_go(unsigned round, int but_a_few)
 {
 	for (unsigned i = 0; i < STACKS; i++) {
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 		play(round++);
 		ask_for_profile(argv[1], number);
 	}
-	/* So there is more freed than allocated in what the end shows; one block stays. */
+	/* So the last profile shows more freed than allocated.  One block stays. */
 	kept[0][1] = NULL;
 	for (round = 0; round < ROUNDS; round++)
 		let_go(round, 0);

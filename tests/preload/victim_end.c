@@ -67,7 +67,7 @@ static void spin(long microseconds)
 		;
 }
 
-/* The first child of each thread allocates and ends by _exit(); the others just vanish. */
+/* Each thread's first child allocates and ends by _exit(); its others just vanish. */
 static void *fork_often(void *unused)
 {
 	for (int i = 0; i < FORKS; i++) {
@@ -86,7 +86,7 @@ static void *fork_often(void *unused)
 	return unused;
 }
 
-/* number: how many MiB a fork has to copy the page tables of. */
+/* number: the MiB whose page tables a fork must copy. */
 static void mode_forks_at_once(void)
 {
 	size_t bytes = (size_t)number << 20;
@@ -95,7 +95,7 @@ static void mode_forks_at_once(void)
 	pthread_t threads[FORKERS];
 
 	check(memory != MAP_FAILED, "mmap");
-	/* If the profile does not come.  Far above what it takes on a machine with much to do. */
+	/* In case the profile does not come.  Far more than it takes, even on a busy machine. */
 	alarm(250);
 	madvise(memory, bytes, MADV_NOHUGEPAGE);
 	for (size_t i = 0; i < bytes; i += PAGE_BYTES)
@@ -113,7 +113,7 @@ static void end_in_handler(int signal_number)
 	_exit(5);
 }
 
-/* With much on the stack, copying it is what a signal interrupts. */
+/* With a large stack signals mostly interrupt its copying. */
 static SITE void churn_deep(void)
 {
 	volatile char deep[60000];

@@ -27,7 +27,7 @@ static struct truth truths[] = { SITES(SITE_NAME) };
 
 #define BORN(name, address, size) born(&truths[AT_##name], address, size)
 
-/* NULL unless something in the process has them. */
+/* NULL if nothing in the process defines them. */
 static void (*free_sized_pointer)(void *, size_t);
 static void (*free_aligned_sized_pointer)(void *, size_t, size_t);
 static void (*cfree_pointer)(void *);
@@ -101,7 +101,7 @@ static SITE struct block site_strndup(size_t size)
 	return BORN(strndup, copy, size + 1);
 }
 
-/* The old block dies in the same call that the new one is born in. */
+/* A call that ends the old block and begins the new one. */
 #define MOVING_SITE(name, call)                                                                    \
 	static SITE struct block site_##name(struct block old, size_t size)                        \
 	{                                                                                          \
@@ -208,7 +208,7 @@ static void *work(void *argument)
 
 static void failures(void)
 {
-	/* Not known to the compiler, which would complain. */
+	/* Volatile, or the compiler would complain. */
 	volatile size_t most = SIZE_MAX, half = SIZE_MAX / 2;
 	struct block block = site_survivor(4321);
 	void *untouched = &block, *address;

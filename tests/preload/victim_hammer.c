@@ -58,7 +58,7 @@ static SITE void *site_realloc(struct hammer *self, void *old, size_t size)
 	return counted(self, realloc(old, size), size);
 }
 
-/* Small ones mostly, for few addresses; some are empty, some have a mapping of their own. */
+/* Mostly small ones, so that addresses are few; some empty, some with mappings of their own. */
 static size_t random_size(struct hammer *self)
 {
 	size_t kind = next_size(&self->random, 64);
@@ -91,7 +91,7 @@ static void *exchange(struct hammer *self, void *block)
 
 static void end(struct hammer *self, void *block)
 {
-	/* Not known to the compiler, which would complain. */
+	/* Volatile, or the compiler would complain. */
 	volatile size_t too_much = PTRDIFF_MAX, nothing = 0;
 
 	switch (next_size(&self->random, 64)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A heap's functions, called while other threads switch sampling on and off and the heap goes;
- * and a heap that goes where nothing can be waited for.
+ * A heap's functions are called while other threads switch sampling and the heap is unregistered;
+ * and a heap is unregistered where nothing can be waited for.
  */
 #include <heapsample/heapsample.h>
 #include <pthread.h>
@@ -51,7 +51,7 @@ static void *unregister(void *heap)
 	return NULL;
 }
 
-/* A call that takes long holds up nobody, and the heap is told in the end what is so. */
+/* A call that takes long delays nobody else, and the heap is told the final state. */
 static int switch_meanwhile(void)
 {
 	pthread_t thread;
@@ -74,7 +74,7 @@ static void *start(void *unused)
 	return NULL;
 }
 
-/* The heap goes while another thread is in its function: that is waited for. */
+/* The heap is unregistered while another thread is in its function: that is waited for. */
 static void unregister_meanwhile(int heap)
 {
 	pthread_t starts, goes;
@@ -89,7 +89,7 @@ static void unregister_meanwhile(int heap)
 	EXPECT(on == 2 && off == 2);
 }
 
-/* Where it could not be waited for, the call can be repeated; and only until it succeeds. */
+/* Where it could not be waited for the call can be repeated, until it has succeeded. */
 static void unregister_again(void)
 {
 	int heap = heapsample_heap_register("again", NULL);
@@ -118,7 +118,7 @@ static void *switch_often(void *unused)
 	return NULL;
 }
 
-/* Every heap hears of each change, in turn, however the threads meet. */
+/* Every heap is told of each change, in order, however the threads meet. */
 static void register_often(void)
 {
 	pthread_t thread;

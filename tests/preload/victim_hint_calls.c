@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the functions for map hints return, as a program in C or C++ gets it that links
+ * What the functions for map hints return to a program in C or C++ that links
  * nothing of the library's.  victim_hint_calls absent|present|refused
  */
 #include <heapsample/heapsample.h>
@@ -41,7 +41,7 @@ static void call_all(int usual, int invalid, int long_name)
 	expect("errno", errno, 4711);
 }
 
-/* Hints faster than they can be taken, from before there is somebody to take them. */
+/* Hints come faster than they are taken; at first nobody takes them. */
 static void call_until_refused(void)
 {
 	char *somewhere = (char *)&failures;
@@ -51,7 +51,7 @@ static void call_until_refused(void)
 		result = heapsample_map_hint("x.so", somewhere, 64, 0);
 	} while (result == 0 && ++calls < 1000000);
 	expect("full", result, -EAGAIN);
-	/* Somebody comes with the next sample. */
+	/* The next sample starts the threads that take them. */
 	for (int tries = 0; result != 0 && tries < 20000; tries++) {
 		void *block = malloc(1 << 20);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An allocator that a handler may interrupt anywhere, call, and leave by a jump: without locks,
- * without state of threads, and complete at each instruction.  What a jump leaves behind is one
- * block that nobody has.  A program that is linked with it may do with signals what no
- * program may with glibc's malloc, and what it meets then is the library's own doing.
+ * An allocator that handlers may interrupt anywhere, call, and leave by a jump: without locks,
+ * without thread-local state, and consistent at each instruction.  A jump loses at most one block.
+ * Programs that are linked with it may do with signals what none may do with glibc's malloc; so
+ * what goes wrong then is the library's fault.
  */
 #include <errno.h>
 #include <malloc.h>
@@ -17,7 +17,7 @@
 #define UNIT 16u
 #define ORDERS 32 /* order n: 2^n units */
 
-/* Before each block.  base: of what the block is in, in units; more than one where aligned. */
+/* Before each block.  base: the beginning of what it is in, in units, farther off if aligned. */
 struct header {
 	uint32_t base;
 	uint32_t order;
@@ -57,7 +57,7 @@ static uint32_t take(unsigned order)
 	uint32_t next;
 
 	while ((uint32_t)old != 0) {
-		/* Maybe taken and written to meanwhile: the number of changes tells. */
+		/* It may have been taken and written to: then the number of changes differs. */
 		next = *(volatile uint32_t *)(void *)at((uint32_t)old);
 		if (atomic_compare_exchange_weak(&stacks[order], &old,
 						 ((old >> 32) + 1) << 32 | next))

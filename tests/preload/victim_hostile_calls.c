@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls each function of the malloc family as its documentation says that it fails, and prints
- * what came of it; and what must be left alone when it succeeds.
+ * Calls each function of the malloc family in the ways in which it must fail by its documentation,
+ * and prints the results; also what a call that succeeds must not change.
  *
  * usage: victim_hostile_calls MODE, see the table at the end
  */
@@ -48,7 +48,7 @@ static const char *errno_name(int number)
 	}
 }
 
-/* Print what a call came back with: SHOW(p = malloc(n)), where p is a pointer. */
+/* Prints the result of a call: SHOW(p = malloc(n)), where p is a pointer. */
 #define SHOW(call)                                                                                 \
 	do {                                                                                       \
 		errno = UNTOUCHED;                                                                 \
@@ -253,7 +253,7 @@ static int keep_errno(void)
 #pragma GCC diagnostic ignored "-Wunknown-pragmas"
 #pragma STDC FENV_ACCESS ON
 
-/* Any floating-point environment: its own stays, and exceptions that are on are not raised. */
+/* Any floating-point environment is kept, and exceptions that are enabled are not raised. */
 static int keep_floating_point(void)
 {
 	static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
@@ -334,7 +334,7 @@ static void create(const char *name, const pthread_attr_t *attributes)
 	free(block);
 }
 
-/* What pthread_create() refuses, it refuses with the program's own errors. */
+/* If pthread_create() fails the program gets the error that it would get otherwise. */
 static int refuse_threads(void)
 {
 	struct sched_param priority = {.sched_priority = 1};

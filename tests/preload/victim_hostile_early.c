@@ -75,7 +75,7 @@ static void *call(int function)
 	}
 }
 
-/* A thread that is there before all constructors, and allocates while they run. */
+/* A thread that exists before all constructors, and allocates while they run. */
 static void *allocate_early(void *unused)
 {
 	while (!is_over) {
@@ -89,7 +89,7 @@ static void after_all(void)
 {
 	unsigned whole = 0;
 
-	/* Blocks from before, and new ones, when the last profile has been written. */
+	/* Old and new blocks, after the last profile has been written. */
 	for (int i = 0; i < FUNCTIONS; i++) {
 		early_blocks[i] = realloc(early_blocks[i], 5000);
 		whole += early_blocks[i] != NULL && memcmp(early_blocks[i], "early", 6) == 0;

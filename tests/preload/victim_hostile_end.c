@@ -43,7 +43,7 @@ static void mode_pthread_exit(void)
 	pthread_exit(NULL);
 }
 
-/* So much that what nobody reads meanwhile does not fit into the ring. */
+/* So much that it does not fit into the ring while nobody reads that. */
 static int outlive_main_c11(void *main_thread)
 {
 	pthread_join(*(pthread_t *)main_thread, NULL);
@@ -53,7 +53,7 @@ static int outlive_main_c11(void *main_thread)
 	return 3;
 }
 
-/* A thread that only C11's functions know of.  argument: how main ends. */
+/* A thread created by C11's thrd_create().  argument: how main ends. */
 static void mode_c11(void)
 {
 	static pthread_t self;
