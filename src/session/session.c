@@ -191,12 +191,13 @@ static void start_profiling(char **environment)
 	hs_left_alone_begin();
 	hs_process_mark_root();
 	hs_fork_install();
-	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
-	hs_session_make_paths_absolute();
 	hs_schedule_start();
-	hs_alone_begin(hs_session.next.single_threaded[0]);
 	if (hs_options.final_dump == HS_FINAL_TERM)
 		hs_term_install();
+	/* After the handlers: whoever waits for this message may send the signals. */
+	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
+	hs_session_make_paths_absolute();
+	hs_alone_begin(hs_session.next.single_threaded[0]);
 	start_sampling();
 	hs_heaps_notify();
 	if (hs_recorder.block_ns != 0 || hs_options.signal_number != 0 ||
