@@ -33,9 +33,6 @@ struct hs_interner {
 int hs_interner_init(struct hs_interner *interner, uint32_t item_bytes, uint32_t key_bytes);
 void hs_interner_fini(struct hs_interner *interner);
 
-/* A number that is the same for the same key, all bits of which differ between most keys. */
-uint64_t hs_interner_hash(const void *key, uint32_t bytes);
-
 /* The number of the item with this key, or HS_INTERNER_NONE. */
 uint32_t hs_interner_find(const struct hs_interner *interner, const void *key);
 

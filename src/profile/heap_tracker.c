@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -227,7 +228,7 @@ void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap
 void hs_row_round(const struct hs_row_key *key, const struct hs_row_totals *totals,
 		  int64_t values[HS_VIEW_VALUES])
 {
-	uint64_t bias = hs_interner_hash(key, sizeof *key) >> (64 - HS_WEIGHT_SHIFT);
+	uint64_t bias = hs_hash_bytes(1, key, sizeof *key) >> (64 - HS_WEIGHT_SHIFT);
 
 	values[0] = hs_weight_cut(totals->allocated.objects, bias);
 	values[1] = hs_weight_round(totals->allocated.bytes);
