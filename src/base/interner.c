@@ -15,28 +15,11 @@ enum { BITS = HS_INTERNER_BITS, FIRST_CAPACITY = 64 };
 /* Numbers are 32 bits wide, and there are twice as many slots. */
 #define LAST_CAPACITY (1u << 30)
 
-static uint64_t hash_key(const void *key, uint32_t bytes)
-{
-	const unsigned char *next = key, *end = next + bytes;
-	uint64_t hash = 0, pair;
-	uint32_t word;
-
-	for (; end - next >= 8; next += 8) {
-		memcpy(&pair, next, sizeof pair);
-		hash = hs_hash_add(hash, pair);
-	}
-	if (next < end) {
-		memcpy(&word, next, sizeof word);
-		hash = hs_hash_add(hash, word);
-	}
-	return hash;
-}
-
 /* The slot that holds the key, or the empty one where it belongs. */
 static uint32_t *find_slot(const struct hs_interner *interner, const void *key)
 {
 	uint32_t mask = interner->capacity * 2 - 1;
-	uint32_t at = (uint32_t)hash_key(key, interner->key_bytes) & mask;
+	uint32_t at = (uint32_t)hs_hash_bytes(1, key, interner->key_bytes) & mask;
 
 	while (interner->slots[at] != 0 &&
 	       memcmp(hs_interner_item(interner, interner->slots[at] - 1), key,
@@ -150,7 +133,7 @@ static void empty_slot(struct hs_interner *interner, uint32_t hole)
 
 	for (uint32_t at = (hole + 1) & mask; slots[at] != 0; at = (at + 1) & mask) {
 		const void *item = hs_interner_item(interner, slots[at] - 1);
-		uint32_t home = (uint32_t)hash_key(item, interner->key_bytes) & mask;
+		uint32_t home = (uint32_t)hs_hash_bytes(1, item, interner->key_bytes) & mask;
 
 		if (((at - home) & mask) >= ((at - hole) & mask)) {
 			slots[hole] = slots[at];
