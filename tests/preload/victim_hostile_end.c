@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ends of processes, in every way, and what becomes of descriptors and directories before.
- * See modes[]; the second argument is a number, or a path.
+ * Processes that end in every way, and that close descriptors or remove directories before.
+ *
+ * usage: victim_hostile_end MODE [ARGUMENT], see modes[]
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ static void mode_pthread_exit(void)
 	pthread_exit(NULL);
 }
 
-/* So much that it does not fit into the ring while nobody reads that. */
+/* Allocates more than fits into the ring while nobody reads it. */
 static int outlive_main_c11(void *main_thread)
 {
 	pthread_join(*(pthread_t *)main_thread, NULL);
@@ -82,12 +83,12 @@ static void *cancel_and_outlive(void *main_thread)
 		say("thread");
 		return NULL;
 	}
-	/* Once more, and when it is gone, are calls like any other. */
+	/* Cancelling it again, maybe after its end, is allowed. */
 	check(pthread_cancel(*(pthread_t *)main_thread) == 0, "pthread_cancel");
 	return outlive_main(main_thread);
 }
 
-/* argument: whether main ends before the thread that cancels it, or last, or is alone. */
+/* argument: main ends "first" or "last" of its two threads, or is "alone". */
 static void mode_cancelled(void)
 {
 	static pthread_t self;
@@ -143,7 +144,7 @@ static void mode_quick(void)
 	quick_exit(5);
 }
 
-/* The signal's default action.  argument: its number. */
+/* A signal with its default action.  argument: its number. */
 static void mode_signal(void)
 {
 	start_churning(2);
@@ -174,7 +175,7 @@ static void tick(int number)
 	ticks++;
 }
 
-/* Signals at a high rate to the thread that waits for the last profile. */
+/* Two timers of 50 us interrupt the thread that waits for the last profile. */
 static void mode_storm(void)
 {
 	struct itimerval timer = {{0, 50}, {0, 50}};
@@ -196,7 +197,7 @@ static void *ask_for_ever(void *unused)
 	return unused;
 }
 
-/* SIGKILL in the middle of profiles.  argument: microseconds after the first began. */
+/* SIGKILL while profiles are written.  argument: after how many microseconds. */
 static void mode_kill_in_dump(void)
 {
 	pthread_t thread;
@@ -207,7 +208,7 @@ static void mode_kill_in_dump(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* To be stopped and continued from outside while profiles are written. */
+/* Writes profiles.  argument: how many. */
 static void mode_ask(void)
 {
 	churn(5000);
@@ -225,8 +226,8 @@ static void close_from(int first, int how)
 }
 
 /*
- * What a library says must not come into a file of the program's.  The descriptor is free, but for
- * a moment in which another thread may have opened a file with it.
+ * Opens /dev/null as this descriptor, as daemons do: libraries must not print into the program's
+ * files.  EBUSY: another thread is opening a file with that number.
  */
 static void occupy(int wanted, int flags)
 {
@@ -240,7 +241,7 @@ static void occupy(int wanted, int flags)
 	close(fd);
 }
 
-/* Everything but stdout goes.  argument: 0, by close_range; 1, one by one. */
+/* Closes all descriptors, stdout last.  argument: 0, by close_range(); 1, one by one. */
 static void mode_close(void)
 {
 	start_churning(1);
@@ -259,7 +260,7 @@ static void mode_close(void)
 	exit(5);
 }
 
-/* Descriptors of a file of the program's in the place of all others.  argument: the file. */
+/* Replaces all descriptors from 2 up by those of one file.  argument: the file. */
 static void mode_dup_over(void)
 {
 	int fd = open(argument, O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -268,7 +269,7 @@ static void mode_dup_over(void)
 	check(fd >= 0, "file");
 	churn(5000);
 	for (int other = 3; other < 1024; other++) {
-		/* The kernel says so while another thread opens a file with that number. */
+		/* EBUSY: see occupy(). */
 		while (other != fd && dup2(fd, other) != other)
 			check(errno == EBUSY, "dup2");
 	}
@@ -278,7 +279,7 @@ static void mode_dup_over(void)
 	check(fstat(fd, &file) == 0, "fstat");
 	printf("%ld bytes in it, %lu\n", (long)file.st_size, churn(5000));
 	fflush(stdout);
-	/* So that the rest of it is seen too: the file is for the test to look at. */
+	/* The exit must not write to the file either: the test looks at that. */
 }
 
 static void mode_chdir(void)
@@ -291,7 +292,7 @@ static void mode_chdir(void)
 	exit(5);
 }
 
-/* argument: the directory that it works in, and that goes. */
+/* argument: its working directory, which it removes. */
 static void mode_rmdir(void)
 {
 	check(mkdir(argument, 0700) == 0 && chdir(argument) == 0, "directory");
@@ -301,7 +302,7 @@ static void mode_rmdir(void)
 	exit(5);
 }
 
-/* argument: the directory of the profiles. */
+/* argument: the directory of the profiles, which it removes. */
 static void mode_remove_output(void)
 {
 	struct dirent *entry;

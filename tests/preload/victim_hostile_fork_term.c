@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * SIGTERM in the middle of fork(), when all that prepares for it has been done.  LIBRARY: what
- * sends it; linked with the program, its constructor is called before the preloaded library's,
- * so its part of the preparations comes last.
+ * SIGTERM in the middle of fork(), after all other fork handlers have prepared for it.
+ *
+ * With -DLIBRARY: the library that raises it.  The program is linked with it; so its constructor
+ * runs before the preloaded library's, and its fork handler last.
  */
 #include <pthread.h>
 #include <signal.h>

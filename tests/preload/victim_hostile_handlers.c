@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Handlers that do more than allocate: they fork, and the child goes on in the middle of what was
- * interrupted; they leave a stack that has overflown; they go deep on a stack that lies further up
- * in the one that they interrupt.  Linked with victim_hostile_allocator.c, with which that is
- * right.
+ * Signal handlers that fork, with a child that continues what was interrupted; that jump out of an
+ * overflowed stack; that make deep calls on an alternate stack within the interrupted one.  Linked
+ * with victim_hostile_allocator.c, which permits that.
  *
  * usage: victim_hostile_handlers MODE, see the table at the end
  */
@@ -45,7 +44,7 @@ static void work(unsigned rounds)
 
 static volatile sig_atomic_t forks, is_child;
 
-/* Every second child goes on where its parent was interrupted. */
+/* Every second child continues where its parent was interrupted. */
 static void fork_in_handler(int number)
 {
 	pid_t child;
@@ -86,7 +85,7 @@ static void forking(void)
 
 static volatile sig_atomic_t done;
 
-/* Forks in handlers that interrupt others, which one may in a process of one thread. */
+/* Handlers fork and interrupt other forks: allowed in a process of one thread. */
 static void fork_in_fork(int number)
 {
 	pid_t child = fork();
@@ -112,7 +111,7 @@ static void forking_in_fork(void)
 	while (done < 300)
 		fork_in_fork(0);
 	setitimer(ITIMER_REAL, &none, NULL);
-	/* The mask of signals is what it was, here and in children. */
+	/* The signal mask is unchanged, here and in children. */
 	check(sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigisemptyset(&now));
 	if (fork() == 0)
 		_exit(sigprocmask(SIG_SETMASK, NULL, &now) == 0 && sigisemptyset(&now) ? 0 : 1);
@@ -140,7 +139,7 @@ static unsigned descend(unsigned depth)
 	return (block != NULL ? descend(depth + 1) : depth) + (unsigned)room[0];
 }
 
-/* Down until there is no stack left, which is in the middle of an allocation as a rule. */
+/* Recurses until the stack is used up, which mostly happens in an allocation. */
 static void *overflow(void *times)
 {
 	size_t bytes = 65536;
@@ -148,7 +147,7 @@ static void *overflow(void *times)
 		mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	stack_t stack = {.ss_sp = memory, .ss_size = bytes};
 
-	/* The profiler's threads cannot be started where there is no stack. */
+	/* This sample starts the profiler's threads, which needs stack. */
 	free(malloc(64 << 20));
 	sigaltstack(&stack, NULL);
 	for (volatile unsigned i = 0; i < *(const unsigned *)times; i++) {
@@ -210,7 +209,7 @@ static void handle_deep(int number)
 	handled = handled + 1;
 }
 
-/* The handlers' stack is the frame of this function, above those that they interrupt. */
+/* The alternate stack is in this function's frame, above the interrupted frames. */
 static void handle_within(int flags)
 {
 	struct itimerval period = {{0, 100}, {0, 100}}, none;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes that come and go in every way, and say on stdout how it went.  See modes[].
+ * Processes that fork, clone, execute and end in every way.  The output, sums and how children
+ * ended, is the same in each run.
  *
- * What is printed does not depend on when threads run: sums, and how children ended.
+ * usage: victim_hostile_life MODE, see modes[]
  */
 #include <sched.h>
 #include <signal.h>
@@ -30,7 +31,7 @@ static void *churn_thread(void *unused)
 	return (void *)churn(200);
 }
 
-/* Threads of the process, each with its own allocations; the sum of all. */
+/* Allocates in this many threads.  Returns the sum of their sums. */
 static unsigned long churn_threads(int count)
 {
 	pthread_t threads[FORKERS];
@@ -46,7 +47,7 @@ static unsigned long churn_threads(int count)
 	return sum;
 }
 
-/* "exit 7", "signal 9" */
+/* As "exit 7" or "signal 9". */
 static void print_end(const char *what, pid_t child)
 {
 	int status = 0;
@@ -88,7 +89,7 @@ static void mode_fork_threads(void)
 	printf("%d forks, %d wrong\n", FORKERS * FORKS, wrong);
 }
 
-/* Each child forks in turn while it has threads of its own. */
+/* Each child has threads of its own, and then forks too. */
 static void fork_deeper(int depth)
 {
 	pid_t child;
@@ -126,7 +127,7 @@ static void mode_fork_on(void)
 	print_end("child", child);
 }
 
-/* What fork() does where no handler of it runs. */
+/* A fork by the bare system call, which calls no fork handlers. */
 static void fork_raw(int flags)
 {
 	pid_t child;
@@ -148,7 +149,7 @@ static void mode_fork_raw(void)
 	fork_raw(0);
 }
 
-/* As the first process of a namespace: the child is that too, with the same id. */
+/* Parent and child are first in their pid namespaces: both have the process id 1. */
 static void mode_fork_raw_first(void)
 {
 	check(getpid() == 1, "not the first process");
@@ -180,7 +181,7 @@ static void clone_one(const char *what, int (*start)(void *), int flags)
 	check(stack != MAP_FAILED, "mmap");
 	fflush(stdout);
 	child = clone(start, stack + CHILD_STACK_BYTES, flags | CLONE_VM | SIGCHLD, NULL);
-	/* Both have the same thread-local storage: one of them allocates at a time. */
+	/* Both use the same thread-local storage: one of them allocates at a time. */
 	while (child > 0 && go == before)
 		;
 	print_end(what, child);
@@ -249,7 +250,7 @@ static void mode_shell(void)
 	printf("%lu\n", churn(100));
 }
 
-/* The first process waits for the end of the daemon, which tells it by a pipe. */
+/* The first process waits for the daemon's end, and prints what it writes into a pipe. */
 static void mode_daemon(void)
 {
 	char text[64];
@@ -274,13 +275,13 @@ static void mode_daemon(void)
 
 #define HANDLER_FORKS 300
 
-/* More than malloc keeps for a thread: it takes its locks. */
+/* Larger than the blocks of glibc's thread cache, so malloc() takes a lock. */
 #define LARGE_BYTES 2000
 #define LARGE_BLOCKS 64
 
 static volatile sig_atomic_t handler_forks;
 
-/* Once: a handler takes longer, and the program would stay where it is. */
+/* Once: a handler takes longer than a period would, and there would be no progress. */
 static void set_alarm(void)
 {
 	struct itimerval soon = {{0, 0}, {0, 100 + 7 * (handler_forks % 31)}};
@@ -289,7 +290,7 @@ static void set_alarm(void)
 		check(setitimer(ITIMER_REAL, &soon, NULL) == 0, "setitimer");
 }
 
-/* In a process of one thread fork() may be called anywhere. */
+/* In a process of one thread fork() may be called in any handler. */
 static void fork_in_handler(int number)
 {
 	pid_t child = fork();
@@ -305,7 +306,7 @@ static void fork_in_handler(int number)
 	set_alarm();
 }
 
-/* The last child goes on, with a thread, and forks. */
+/* The last child has threads, and forks too. */
 static void mode_fork_over_malloc(void)
 {
 	struct sigaction action = {.sa_handler = fork_in_handler, .sa_flags = SA_RESTART};

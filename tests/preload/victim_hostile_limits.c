@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that gives up rights, moves to other namespaces, or runs into limits, and goes on.
- * See modes[]; the other arguments are theirs.
+ * A program that gives up rights, moves to other namespaces, or runs into limits, and continues.
+ *
+ * usage: victim_hostile_limits MODE [ARGUMENT...], see modes[]
  */
 #include <dirent.h>
 #include <errno.h>
@@ -25,7 +26,7 @@ int capset(struct __user_cap_header_struct *header, const struct __user_cap_data
 
 static char **arguments;
 
-/* How many of the process's threads have another user id than this, in one of the four. */
+/* Counts the threads of the process that have another user id, in one of the four. */
 static int count_other_users(unsigned user)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -50,7 +51,7 @@ static int count_other_users(unsigned user)
 	return count;
 }
 
-/* argument: by which function. */
+/* argument: the function that changes the user. */
 static void mode_user(void)
 {
 	say("root");
@@ -64,7 +65,7 @@ static void mode_user(void)
 	say("nobody");
 }
 
-/* Capabilities are the calling thread's: what is left of root may still change its groups. */
+/* Only the calling thread keeps CAP_SETGID, and can still change the process's groups. */
 static void mode_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -100,7 +101,7 @@ static void mode_prctl(void)
 	say("after");
 }
 
-/* argument: CLONE_NEWUSER and so on, as a number. */
+/* argument: the flags of unshare(), as a number. */
 static void mode_unshare(void)
 {
 	int result;
@@ -137,7 +138,7 @@ static void try_setns(const char *what, int fd)
 	say(what);
 }
 
-/* arguments: a name in /proc/self/ns, its flag, and how many more threads there are. */
+/* arguments: a name in /proc/self/ns, its flag, and the number of other threads. */
 static void mode_setns_child(void)
 {
 	int flag = (int)strtol(arguments[1], NULL, 0), own, other, ready[2], status;
@@ -150,7 +151,7 @@ static void mode_setns_child(void)
 	child = fork();
 	check(child >= 0, "fork");
 	if (child == 0) {
-		/* Without privileges only in a user namespace of its own. */
+		/* Without privileges a new user namespace is needed too. */
 		if (unshare(flag) != 0 && unshare(CLONE_NEWUSER | flag) != 0)
 			_exit(1);
 		check(write(ready[1], "", 1) == 1, "write");
@@ -172,7 +173,7 @@ static void mode_setns_child(void)
 	check(waitpid(child, &status, 0) == child, "waitpid");
 }
 
-/* argument: "first", before anything is sampled, or "later". */
+/* argument: "first": before the first sample; "later": after it. */
 static void mode_without_proc(void)
 {
 	if (strcmp(arguments[0], "later") == 0)
@@ -220,7 +221,7 @@ static void use_memory(size_t bytes)
 	free(block);
 }
 
-/* The limit is enough for the program, which has it set by each of the functions there are. */
+/* Sets the limit by each function that can.  The program needs less. */
 static void mode_room(void)
 {
 	struct rlimit limit;
@@ -250,7 +251,7 @@ static void mode_say(void)
 	say("under the limit");
 }
 
-/* argument: how many blocks of 1,000 bytes, for which the limit is enough. */
+/* argument: how many blocks of 1,000 bytes; they fit within the limit. */
 static void mode_blocks(void)
 {
 	for (long left = strtol(arguments[0], NULL, 0); left > 0; left--) {
@@ -262,7 +263,7 @@ static void mode_blocks(void)
 	say("after");
 }
 
-/* The limit is there when the program starts.  More arguments: another mode, its argument. */
+/* Executes itself under the limit.  Further arguments: a mode ("say" by default), its argument. */
 static void mode_limited(void)
 {
 	char *again[] = {(char *)(uintptr_t) "victim", (char *)(uintptr_t) "say", NULL, NULL};
@@ -276,7 +277,7 @@ static void mode_limited(void)
 	check(0, "exec");
 }
 
-/* All memory that there is, and again after it was given back.  argument: how much. */
+/* Allocates until malloc() fails, and frees all; three times.  argument: the limit. */
 static void mode_exhaust(void)
 {
 	static void *blocks[BLOCKS];

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Operator new where it fails, and what is thrown through it and past it.
+ * Operator new that fails, and exceptions that pass through it or past allocations.
  *
- * usage: victim_hostile_new MODE, see the table at the end.  With -DLIBRARY: a library that a
- * program in C opens, which calls run_in_library(MODE).
+ * usage: victim_hostile_new MODE, see the table at the end
+ *
+ * With -DLIBRARY: a library for victim_hostile_opens.c.
  */
 #include <cerrno>
 #include <csetjmp>
@@ -43,7 +44,7 @@ struct alignas(256) Wide {
 	char bytes[256];
 };
 
-/* wraps: libstdc++'s own, before version 13, rounds sizes near the end up to a small one. */
+/* wraps: libstdc++ before version 13 rounds sizes near SIZE_MAX up to a small one. */
 static const struct {
 	const char *name;
 	void *(*call)(std::size_t);
@@ -84,7 +85,7 @@ static void print_calls()
 static int fail()
 {
 	print_calls();
-	/* Size 0, and errno where nothing fails. */
+	/* Size 0 does not fail, and errno stays. */
 	for (const auto &each : calls) {
 		errno = 77;
 		const char *came = what_came(each.call, 0);
@@ -140,7 +141,7 @@ static int handle()
 {
 	print_handled("gives up", give_up);
 	print_handled("throws bad_alloc", throw_out_of_memory);
-	/* Two of ours, of which one must not throw: but what is thrown is caught there. */
+	/* The number passes our operator new; libstdc++'s nothrow forms catch it. */
 	print_handled("throws a number", throw_number);
 	std::set_new_handler(jump_out);
 	for (volatile int i = 0; i < 100; i = i + 1)
@@ -197,7 +198,7 @@ static int throw_often()
 	return 0;
 }
 
-/* Out of a handler, where the compiler knows that a load may throw (-fnon-call-exceptions). */
+/* Throws out of a signal handler.  -fnon-call-exceptions: gcc expects loads to throw. */
 static void throw_from_handler(int number)
 {
 	throw std::string(50, char(number));
@@ -206,7 +207,7 @@ static void throw_from_handler(int number)
 static int throw_from_handlers()
 {
 #ifdef __clang__
-	/* It does not know of exceptions there. */
+	/* clang does not expect exceptions there. */
 	return 0;
 #endif
 	struct sigaction action = {};
@@ -238,7 +239,7 @@ struct AtEnd {
 		std::vector<int> more(*numbers);
 
 		delete numbers;
-		/* Destroyed after this one, and made while this one is. */
+		/* Constructed while this object is destroyed, and destroyed after it. */
 		static thread_local std::string late(1000, 'x');
 		__atomic_fetch_add(&destroyed, unsigned(more.size() + late.size()),
 				   __ATOMIC_RELAXED);
@@ -260,7 +261,7 @@ static int destroy_thread_locals()
 	return 0;
 }
 
-/* Nobody catches it: std::terminate(), and what it says. */
+/* Nobody catches the exception: std::terminate() prints it. */
 static int terminate()
 {
 	std::thread thread([] { throw std::runtime_error(std::string(100, 'y')); });
@@ -269,7 +270,7 @@ static int terminate()
 	return 0;
 }
 
-/* Operator new that fails in a function that must not throw. */
+/* Operator new fails in a function that must not throw. */
 static int fail_noexcept()
 {
 	struct Here {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program in C that opens a library and calls its int run_in_library(const char *).
+ * A program in C that opens a library, calls its run_in_library(ARGUMENT) and returns the result.
  *
  * usage: victim_hostile_opens LIBRARY ARGUMENT
  */

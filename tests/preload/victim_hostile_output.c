@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that has profiles written while it is stopped and continued, or while the directory
- * for them is full, without permission, or away.  See modes[]; the second argument is theirs.
+ * A program whose profiles are written while it is stopped and continued, or while their directory
+ * is full, not writable or missing.
+ *
+ * usage: victim_hostile_output MODE [DIRECTORY], see modes[]
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +20,8 @@ static const char *argument;
 /* --- stopped and continued ------------------------------------------------------------------ */
 
 /*
- * A process that stops this one and lets it go on, again and again, until it is gone; with
- * HEAPSAMPLE_SIGNAL=SIGUSR2 it asks for profiles in between.
+ * Starts a process that stops and continues this one until it ends; if HEAPSAMPLE_SIGNAL is set, it
+ * also requests profiles by SIGUSR2.
  */
 static void start_stopping(useconds_t stopped, useconds_t running)
 {
@@ -53,7 +55,7 @@ static void mode_stopped(void)
 	exit(5);
 }
 
-/* Nearly all the time. */
+/* Stopped nearly all the time. */
 static void mode_stopped_at_exit(void)
 {
 	start_churning(1);
@@ -63,7 +65,7 @@ static void mode_stopped_at_exit(void)
 	exit(5);
 }
 
-/* Once, and longer than the profiler waits for anything that is not a file. */
+/* Stopped once, for longer than the last samples may take (HS_DRAIN_LIMIT_NS). */
 static void mode_stopped_for_long(void)
 {
 	pid_t parent = getpid(), child;
@@ -96,7 +98,7 @@ static void fill(const char *path)
 	close(fd);
 }
 
-/* A file system of its own there, that is full, has room again, and cannot be written. */
+/* The directory's own file system is full, then has room again, then is read-only. */
 static void mode_full(void)
 {
 	char path[300];
@@ -125,7 +127,7 @@ static void *ask_for_ever(void *unused)
 	return unused;
 }
 
-/* The directory goes, comes, and may not be written, while profiles are. */
+/* The directory is moved away and back, and made read-only, while profiles are written. */
 static void mode_coming_and_going(void)
 {
 	char aside[300];

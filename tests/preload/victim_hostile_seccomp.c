@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that forbids itself system calls by a filter and goes on.
+ * A program that forbids itself system calls by a seccomp filter and continues.
  *
  * usage: victim_hostile_seccomp WHEN ACTION [all] CALL...
- * WHEN: "start" (of main), or "later" (when samples have been taken).  ACTION: "errno",
- * "nosys", "kill" (the thread that calls).  all: for all threads, also those that run.
+ *
+ * WHEN: "start" (of main), or "later" (after samples).  ACTION: "errno" (EPERM), "nosys" (ENOSYS),
+ * "kill" (the calling thread).  all: for all threads that exist.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -108,7 +109,7 @@ static void forbid(const char *name, uint32_t action)
 	check(0, name);
 }
 
-/* The filter for the calls from calls on. */
+/* calls: maybe "all", names, NULL. */
 static void install(char **calls, uint32_t action)
 {
 	unsigned flags = 0;
@@ -128,7 +129,7 @@ static void install(char **calls, uint32_t action)
 	check(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0, "seccomp");
 }
 
-/* Where no sample has looked at the stack before. */
+/* Reaches stack pages that no sample has read before. */
 static SITE unsigned long churn_deeper(int frames)
 {
 	char room[5000], *kept = room;
@@ -151,7 +152,7 @@ int main(int argc, char **argv)
 		usleep(30000);
 	}
 	install(argv + 3, action_of(argv[2]));
-	/* libc ends a process whose threads do not agree. */
+	/* libc aborts if threads have different results. */
 	if (strcmp(argv[argc - 1], "setuid") == 0)
 		printf("%d\n", setuid(getuid()));
 	for (int i = 0; i < 10; i++)

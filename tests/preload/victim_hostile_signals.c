@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that allocate, and signals every 100 us for each of them, in whose handlers they
- * allocate too, jump out, or are cancelled.  All that is right with the allocator of
- * victim_hostile_allocator.c, which this program is linked with.
+ * Threads allocate, and are interrupted every 100 us by handlers that allocate too, or jump out; or
+ * are cancelled anywhere.  Linked with victim_hostile_allocator.c, which permits that.
  *
  * usage: victim_hostile_signals MODE, see the table at the end
  */
@@ -22,7 +21,7 @@
 #include "victim_hostile_blocks.h"
 
 #define THREADS 3
-#define SIGNALS 700 /* that each thread is to have had */
+#define SIGNALS 700 /* handled by each thread */
 #define KEPT 16
 #define PERIOD_NS 100000
 
@@ -33,7 +32,7 @@
 #define SS_AUTODISARM (1U << 31)
 #endif
 
-/* What a handler that calls an allocator of two small frames needs beyond the kernel's part. */
+/* Stack of a handler beyond the kernel's frame; its allocator needs two small frames. */
 #define HANDLER_BYTES 2048
 
 static __thread volatile unsigned handled;
@@ -41,7 +40,7 @@ static __thread void *volatile kept_by_handler[KEPT];
 static __thread volatile int is_of_program, is_armed;
 static __thread sigjmp_buf jump;
 
-/* Each byte of a block is its size, by which it is seen whether the block is whole. */
+/* A block begins with its size; each further byte is the size too, to detect damage. */
 static void *make_filled(size_t size)
 {
 	unsigned char *block;
@@ -88,7 +87,7 @@ static void allocate_in_handler(int number)
 	void *block = make_filled(handled * 31);
 
 	(void)number;
-	/* Nobody else has it once it is taken out. */
+	/* Exchanged, so that a nested handler does not free the same block. */
 	block = __atomic_exchange_n(&kept_by_handler[place], block, __ATOMIC_SEQ_CST);
 	end_filled(block);
 	handled = handled + 1;
@@ -113,7 +112,7 @@ static void handle(int number, void (*handler)(int), int flags)
 	sigaction(number, &action, NULL);
 }
 
-/* An alternate stack that ends in a page without access. */
+/* Sets an alternate stack with a guard page below it. */
 static void use_alternate(size_t bytes, int flags)
 {
 	size_t whole = (bytes + 4095) & ~(size_t)4095;
@@ -200,7 +199,7 @@ static void *handled_nested(void *unused)
 	return unused;
 }
 
-/* The stack that handlers run on is another one each time, or none. */
+/* The alternate stack is replaced in each round, and disabled between. */
 static void *handled_on_changing_stacks(void *unused)
 {
 	void *blocks[KEPT] = {NULL};
@@ -228,8 +227,8 @@ static void *handled_on_changing_stacks(void *unused)
 static __thread ucontext_t outside, inside;
 
 /*
- * On a stack of the program's, with the handlers' right above it, which the kernel forgets while
- * a handler runs there.
+ * Works on a coroutine's stack, with the alternate stack right above it.  SS_AUTODISARM: the kernel
+ * disables the alternate stack while a handler runs on it.
  */
 static void *handled_above_coroutine(void *unused)
 {
@@ -259,7 +258,7 @@ static void *jumps_out(void *alternate)
 	timer_t timer;
 
 	is_of_program = 1;
-	/* The jump lets the next signal in before it leaves the stack. */
+	/* siglongjmp() unblocks the signal before it leaves the stack, so handlers nest. */
 	if (alternate != NULL)
 		use_alternate(4 * small_stack(), 0);
 	timer = start_timer(SIGUSR1);
@@ -307,7 +306,7 @@ static void jumping(void)
 	run_threads(THREADS, jumps_out, &wrong);
 }
 
-/* Signals of the process go to any thread that takes them: of the program's only. */
+/* Any thread may handle a signal to the process; it must be one of the program's. */
 static void process(void)
 {
 	struct itimerval period = {{0, PERIOD_NS / 1000}, {0, PERIOD_NS / 1000}}, none;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates on stacks of all kinds: coroutines of makecontext(), coroutines that an assembly
- * function switches, stacks carved out of a stack, stacks that go away, deep ones.
+ * Allocates on stacks of all kinds: of coroutines (by makecontext(), or switched by an assembly
+ * function, or within a thread's stack), with guard pages, short-lived ones, deep ones.
  *
  * usage: victim_hostile_stacks MODE, see the table at the end
  */
@@ -18,7 +18,7 @@
 #define STACK_BYTES (16 << 10)
 #define PAGE_BYTES 4096
 
-/* Allocate, some calls deep, keep one block, free the one of the last time. */
+/* Allocates in this many nested calls.  Frees the old block and returns a new one. */
 static void *allocate(unsigned number, unsigned depth, void *old)
 {
 	char room[100];
@@ -41,7 +41,7 @@ static void *allocate(unsigned number, unsigned depth, void *old)
 	return old;
 }
 
-/* Even ones are malloc's, odd ones mapped, with pages without access on both sides. */
+/* Even numbers: from malloc().  Odd numbers: mapped, with a guard page on each side. */
 static char *new_stack(unsigned number)
 {
 	char *memory;
@@ -98,7 +98,7 @@ static void *run_contexts(void *unused)
 		makecontext(&set->coroutines[i], (void (*)(void))run_context, 2,
 			    (int)(uintptr_t)set, (int)((uintptr_t)set >> 32));
 	}
-	/* The last time they end by themselves. */
+	/* In the last round they return. */
 	for (unsigned round = 0; round <= ROUNDS; round++)
 		for (set->running = 0; set->running < COROUTINES; set->running++)
 			swapcontext(&set->main, &set->coroutines[set->running]);
@@ -108,7 +108,7 @@ static void *run_contexts(void *unused)
 	return unused;
 }
 
-/* To a context again and again, from ever deeper calls. */
+/* Returns to the same context again and again, after allocations of different depths. */
 static void *run_setcontext(void *unused)
 {
 	ucontext_t *context = malloc(sizeof *context);
@@ -133,7 +133,7 @@ static void contexts(void)
 
 /* --- switched by hand ------------------------------------------------------------------- */
 
-/* Save what a call must keep, change the stack, restore. */
+/* Saves the callee-saved registers, changes the stack, restores registers from it. */
 void switch_stack(void **from, void *to);
 __asm__(".text\n"
 	".globl switch_stack\n"
@@ -157,7 +157,7 @@ __asm__(".text\n"
 	".size switch_stack, . - switch_stack\n");
 
 struct coroutine {
-	void *sp, *back; /* its own stack pointer, and that of whoever runs it */
+	void *sp, *back; /* its stack pointer, and that of the thread that resumes it */
 	void *kept;
 	char *stack;
 	unsigned number, round;
@@ -165,7 +165,7 @@ struct coroutine {
 
 static __thread struct coroutine *current;
 
-/* Not inlined, for a coroutine goes on in another thread, where this is another variable. */
+/* Not inlined: a coroutine may continue in another thread, which has its own variable. */
 static __attribute__((noinline)) struct coroutine *the_current(void)
 {
 	struct coroutine *volatile *place = &current;
@@ -206,7 +206,7 @@ static void resume(struct coroutine *coroutine)
 static struct coroutine coroutines[COROUTINES];
 static pthread_mutex_t mutexes[COROUTINES];
 
-/* Each coroutine runs now here, now there. */
+/* Any of the threads may resume a coroutine. */
 static void *run_shared(void *unused)
 {
 	for (unsigned round = 0; round < ROUNDS; round++)
@@ -225,14 +225,14 @@ static void switched(void)
 		prepare(&coroutines[i], i, new_stack(i), STACK_BYTES);
 	}
 	run_threads(THREADS, run_shared, NULL);
-	/* They never end: their stacks are taken away. */
+	/* The coroutines never return: their stacks are removed. */
 	for (unsigned i = 0; i < COROUTINES; i++) {
 		free(coroutines[i].kept);
 		end_stack(i, coroutines[i].stack);
 	}
 }
 
-/* Stacks inside the thread's own. */
+/* Coroutines' stacks within the thread's own. */
 static void *run_carved(void *unused)
 {
 	char stacks[8][STACK_BYTES] __attribute__((aligned(16)));
@@ -252,7 +252,7 @@ static void carved(void)
 	run_threads(THREADS, run_carved, NULL);
 }
 
-/* The same with a page without access at the low end of each. */
+/* The same, with a guard page at the low end of each. */
 static void *run_guarded(void *unused)
 {
 	char stacks[8][2 * STACK_BYTES] __attribute__((aligned(PAGE_BYTES)));
@@ -277,10 +277,7 @@ static void guarded(void)
 	run_guarded(NULL);
 }
 
-/*
- * The page comes in a stack that has been read by samples before, and goes again.  A large one, so
- * that it is copied and not walked.
- */
+/* A guard page comes into a stack that samples have read before, and goes again. */
 static void *run_guarded_later(void *unused)
 {
 	char stack[8 * STACK_BYTES] __attribute__((aligned(PAGE_BYTES)));
@@ -302,7 +299,7 @@ static void guarded_later(void)
 	run_guarded_later(NULL);
 }
 
-/* A new stack each time, at the address of the one before, as a rule. */
+/* A new stack each time, mostly at the address of an earlier one. */
 static void *run_ended(void *unused)
 {
 	struct coroutine coroutine;
@@ -324,7 +321,7 @@ static void ended(void)
 
 /* --- deep ---------------------------------------------------------------------------------- */
 
-/* Down by so many bytes, allocating every 64 KiB on the way there and back. */
+/* Recurses this deep.  Every 64 KiB: allocates on the way down, frees on the way back. */
 static void deep(size_t bytes)
 {
 	char room[4096];
@@ -360,7 +357,7 @@ static void deep_in_threads(void)
 	pthread_attr_destroy(&attributes);
 }
 
-/* As far as the limit lets it, and past what the library takes for the stack at most. */
+/* As deep as the limit permits, and deeper than the library's bound (MAIN_STACK_GAP). */
 static void deep_in_main(void)
 {
 	struct rlimit limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that ask for their attributes wherever they are, that allocate while they end, that are
+ * Threads that query their attributes in all phases, that allocate while they end, that are
  * cancelled.
  *
  * usage: victim_hostile_thread_ends MODE, see the table at the end
@@ -11,13 +11,13 @@
 
 #include "victim_hostile_blocks.h"
 
-/* What C++ destroys its thread_local variables with. */
+/* C++ uses this to destroy thread_local variables. */
 int __cxa_thread_atexit_impl(void (*destroy)(void *), void *object, void *library);
 extern void *__dso_handle;
 
 /* --- attributes ------------------------------------------------------------------------------ */
 
-/* Where the thread's stack is: in it this function runs. */
+/* The attributes must describe the stack on which this function runs. */
 static void ask_attributes(void)
 {
 	char here;
@@ -91,7 +91,7 @@ static void attributes(void)
 
 static pthread_key_t keys[KEYS];
 
-/* Sets itself again, as often as destructors are called for. */
+/* The first three keys get another value, for a second round of destructors. */
 static void destroy_value(void *value)
 {
 	unsigned number = *(unsigned *)value;
@@ -139,7 +139,7 @@ static void ends(void)
 
 static sem_t started, never;
 
-/* A point of cancellation after each call. */
+/* Has a cancellation point after each allocation. */
 static void *run_deferred(void *unused)
 {
 	pthread_cleanup_push(end_block, new_block(8));
@@ -153,7 +153,7 @@ static void *run_deferred(void *unused)
 	return unused;
 }
 
-/* Cancelled while it waits, in a system call. */
+/* Cancelled while it waits in a system call. */
 static void *run_waiting(void *unused)
 {
 	pthread_cleanup_push(end_block, new_block(10));
@@ -164,7 +164,7 @@ static void *run_waiting(void *unused)
 	return unused;
 }
 
-/* At any instruction, of those between its calls. */
+/* Cancelled at any instruction outside calls. */
 static void *run_computing(void *unused)
 {
 	static volatile unsigned long computed;
@@ -191,7 +191,7 @@ static void cancelled(void)
 	pthread_key_create(&keys[5], destroy_value);
 	for (unsigned i = 0; i < 300; i++) {
 		start(&thread, NULL, ways[i % 3], NULL);
-		/* Some before they begin. */
+		/* Some are cancelled before they begin. */
 		if (i % 7 != 0)
 			sem_wait(&started);
 		pthread_cancel(thread);
@@ -200,7 +200,7 @@ static void cancelled(void)
 		if (i % 7 == 0)
 			sem_trywait(&started);
 	}
-	/* Those that were cancelled before they began: how far they came is not known. */
+	/* Depends on how far those came that were cancelled early. */
 	sum = 0;
 }
 

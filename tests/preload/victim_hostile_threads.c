@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads of all kinds: many and short, on the smallest stacks, that only free, that the C
- * library starts, C11's, with real-time priority.
+ * Threads of all kinds: many and short-lived, on the smallest stacks, that only free, started by
+ * the C library, of C11, with real-time priority.
  *
  * usage: victim_hostile_threads MODE, see the table at the end
  */
@@ -25,7 +25,7 @@
 #define SHORT_THREADS 2000
 #define AT_ONCE 20
 
-/* Takes a block over, and leaves one to the thread that waits for this one. */
+/* Frees its creator's block, and returns a block to the thread that joins it. */
 static void *run_short(void *block)
 {
 	unsigned number = *(unsigned *)block;
@@ -62,7 +62,7 @@ static void *run_crowd(void *number)
 	return NULL;
 }
 
-/* All of them there at the same time. */
+/* All threads exist at the same time. */
 static void crowd(void)
 {
 	enum { THREADS = 500 };
@@ -84,7 +84,7 @@ static void *run_tiny(void *number)
 {
 	void *block = new_block((unsigned)(uintptr_t)number);
 
-	/* Sampled at any interval: it may be this thread that starts the profiler's. */
+	/* Sampled at any interval, so this thread may start the profiler's. */
 	free(malloc(64 << 20));
 	free(calloc(1, 100));
 	block = realloc(block, 5000);
@@ -93,7 +93,7 @@ static void *run_tiny(void *number)
 	return NULL;
 }
 
-/* The smallest stack there is, glibc's and the program's own. */
+/* The smallest stacks, allocated by glibc and by the program. */
 static void tiny(void)
 {
 	size_t bytes = (size_t)sysconf(_SC_THREAD_STACK_MIN);
@@ -166,7 +166,7 @@ static void notified(union sigval value)
 	sem_post(&notifications);
 }
 
-/* Threads that the C library starts without our seeing it. */
+/* Threads of C11, and those that libc starts itself. */
 static void others(void)
 {
 	struct sigevent event = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = notified};
@@ -216,7 +216,7 @@ static _Noreturn void leave(int result)
 	thrd_exit(result);
 }
 
-/* In turns; ends by thrd_exit(), some frames deep, every second time. */
+/* In turns.  Every second thread ends by thrd_exit(), in a called function. */
 static int run_in_turn(void *number)
 {
 	unsigned own = *(unsigned *)number;
@@ -254,7 +254,7 @@ static void c11(void)
 	tss_delete(storage);
 }
 
-/* Real-time threads, that whoever is to help them cannot interrupt.  77: not permitted. */
+/* Real-time threads, which the profiler's cannot preempt.  77: not permitted. */
 static void *run_real_time(void *unused)
 {
 	for (unsigned i = 0; i < 20000; i++)
