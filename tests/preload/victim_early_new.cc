@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library with an operator new of its own, which puts a header before each block, and a
- * constructor that uses it, maybe before all other constructors.  Without -DLIBRARY: the
- * program that deletes the block.
+ * With -DLIBRARY: a library whose operator new puts a header before each block, and whose
+ * constructor uses it, maybe before all others.  Without: the program that deletes the block.
  */
 #include <cstddef>
 #include <cstdio>

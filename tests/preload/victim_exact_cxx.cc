@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates known amounts through each form of operator new, in four threads that free
- * each other's blocks through each form of operator delete, and prints what it allocated.
+ * Allocates known amounts with each form of operator new, in four threads that free each other's
+ * blocks with each form of operator delete.  Prints the true numbers of each call site.
  *
- * usage: victim_exact_cxx keep|free     whether blocks are left at the end
+ * usage: victim_exact_cxx keep|free     keeps some blocks at the end, or frees all
  */
 #include <cstring>
 #include <new>
@@ -40,7 +40,7 @@ NEW_SITE(array_aligned, ::operator new[](size, alignment))
 NEW_SITE(aligned_nothrow, ::operator new(size, alignment, std::nothrow))
 NEW_SITE(array_aligned_nothrow, ::operator new[](size, alignment, std::nothrow))
 
-/* Through the library's templates; freed before it returns. */
+/* By a template of the C++ library.  The block is freed on return. */
 extern "C" SITE void site_vector(size_t size)
 {
 	std::vector<char> bytes(size);
@@ -110,7 +110,7 @@ static void *work(void *argument)
 	return NULL;
 }
 
-/* The exception passes through the library's frames. */
+/* The exception passes through the profiler's frames. */
 static void failures()
 {
 	volatile size_t most = SIZE_MAX / 2;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocations whose functions have something to hide.
+ * Allocates in functions whose names are to be hidden.
  *
- *     victim_filter LIBRARY [FROM TO]
+ * usage: victim_filter LIBRARY [FROM TO]
  *
- * Public functions allocate through secret ones: of this program in C (163840 bytes, by one
- * of two) and C++ (327680), and of LIBRARY (196608).  FROM is renamed to TO after that.
- * Prints the ranges of addresses that are secret: a function, "program" or "library"; START END.
+ * A public function calls secret ones: two in C (163840 bytes each time), one in C++ (327680), one
+ * of LIBRARY (196608).  Then renames FROM to TO.  Prints the address ranges that may be secret, as
+ * KIND START END; KIND is "function", "program" or "library".
  */
 #include <cstdint>
 #include <cstdio>
@@ -77,7 +77,7 @@ static void print_function(allocator function)
 {
 	uintptr_t start = reinterpret_cast<uintptr_t>(function);
 
-	printf("function %#lx %#lx\n", start, start + 16); /* each is longer than that */
+	printf("function %#lx %#lx\n", start, start + 16); /* all are longer */
 }
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library with a malloc and a free of its own, which count and pass on.  Without -DLIBRARY: a
- * program that calls operator new and delete a thousand times, and says whether they came there.
+ * With -DLIBRARY: a library whose malloc and free count calls and pass them on.  Without: a program
+ * that calls operator new and delete a thousand times, and prints the library's counts.
  */
 #include <cstddef>
 #include <cstdio>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A service that labels its requests, in two threads at once; it prints the truth for each set
+ * A service that labels its requests, in two threads at once.  Prints the true numbers of each set
  * of labels, as LABELS OBJECTS BYTES OBJECTS BYTES (allocated, in use).
  *
- *     victim_labels requests|errors|absent
+ * usage: victim_labels requests|errors|absent
  */
 #include <heapsample/heapsample.h>
 
@@ -41,12 +41,12 @@ __attribute__((noinline)) static void site_report(uint64_t id, uint64_t size)
 	__asm__ volatile("" : : : "memory");
 }
 
-/* Requests of the thread: of malloc's heap and of the pool's, every second block is freed. */
+/* A request allocates by malloc() and from the pool; every second one frees both. */
 static void *serve(void *argument)
 {
 	uint64_t thread = reinterpret_cast<uintptr_t>(argument);
 
-	site_serve(5); /* without labels, whatever the thread that has made this one has */
+	site_serve(5); /* without labels, although the creating thread has one */
 	for (uint64_t i = 0; i < REQUESTS; i++) {
 		uint64_t endpoint = i % ENDPOINTS, tenant = i / 7 % TENANTS, id = i * 2 + thread;
 		size_t size = 16 + i % 100;
@@ -75,7 +75,7 @@ static void *serve(void *argument)
 	return nullptr;
 }
 
-/* The child keeps the labels, and its own threads have none. */
+/* A forked child keeps the labels of the thread that forked. */
 static void serve_in_child()
 {
 	int status = 0;
@@ -138,7 +138,7 @@ static void errors()
 	for (name[0] = '0'; name[0] < '7'; name[0]++)
 		EXPECT(heapsample_set_label(name, nullptr) == 0);
 	EXPECT(errno == 4242);
-	/* Sampling is not what labels hang on. */
+	/* Labels survive stop, start and reset. */
 	EXPECT(heapsample_stop() == 0);
 	EXPECT(heapsample_start() == 0);
 	EXPECT(heapsample_reset() == 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocations of sizes that tell who made them: a local function (163840), one of a library
- * (196608), one with the name of a Rust function (229376), a C++ method (327680).
+ * Functions that allocate, each its own size: a local one (163840), one of a library (196608), one
+ * with the name of a Rust function (229376), a C++ method (327680).
  *
- *     victim_names [unlink | replace FILE | memfd LIBRARY | library LIBRARY]...
+ * usage: victim_names [unlink | replace FILE | memfd LIBRARY | library LIBRARY]...
  *
- * unlink: its own file; replace: put FILE in its place; memfd: load LIBRARY from memory;
- * library: load it and unlink it.
+ * unlink: removes its own file; replace: renames FILE to it; memfd: loads LIBRARY from memory;
+ * library: loads LIBRARY and removes its file.
  */
 #include <cstdio>
 #include <cstdlib>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A C++ program with stacks of many shapes: templates of the library, virtual calls, lambdas,
- * std::function, recursion, exceptions with destructors that allocate on the way, threads.
+ * A C++ program with stacks of many shapes: library templates, virtual calls, lambdas,
+ * std::function, recursion, destructors that allocate while an exception unwinds, threads.
  */
 #include <algorithm>
 #include <cstdio>
@@ -50,7 +50,7 @@ std::unique_ptr<Node> make_tree(int depth)
 	return inner;
 }
 
-/* Allocates while an exception passes. */
+/* Allocates while an exception unwinds. */
 struct Witness {
 	explicit Witness(std::vector<std::string> &to) : log(to) {}
 	~Witness() { log.push_back("passed by an exception or not, this is long"); }
@@ -99,7 +99,7 @@ long sort_strings(int count)
 	for (int i = 0; i < count; i++)
 		strings.push_back("a key for the heap " +
 				  std::to_string(i * 7919 % count));
-	/* By value: each comparison copies. */
+	/* By value, so that each comparison allocates. */
 	std::sort(strings.begin(), strings.end(),
 		  [](std::string a, std::string b) { return a < b; });
 	for (const auto &string : strings)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A program of the C++ library's containers. */
+/* Fills containers of the C++ library. */
 #include <cstdio>
 #include <map>
 #include <memory>
