@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A JIT compiler: puts functions that allocate into anonymous memory, says so in its perf
- * map or to debuggers, moves one, and uses the memory again.
+ * A JIT compiler: puts functions that allocate into anonymous memory, names them in its perf map or
+ * by GDB's JIT interface, moves one, and reuses its memory.
  *
- *     victim_jit PIPE      reads a line of the pipe between its steps
+ * usage: victim_jit PIPE
  *
- * Each step allocates ALLOCATIONS times; its size says which step it was.  Before the
- * memory changes, the test lets the profiler see the samples so far.
+ * Each step allocates ALLOCATIONS times a size of its own.  Then it prints "step" and reads a line
+ * of PIPE, so that the profiler can process the samples before the memory changes.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void check(int holds, const char *what)
 	}
 }
 
-/* At code: a function with a frame pointer that hands its arguments on to another. */
+/* Writes to code a function with a frame pointer that passes its arguments on to next. */
 static void compile(unsigned char *code, allocator next)
 {
 	unsigned char bytes[FUNCTION_BYTES] = {
@@ -78,7 +78,7 @@ struct {
 	struct jit_code_entry *first;
 } __jit_debug_descriptor = {.version = 1};
 
-/* In a list of one entry. */
+/* Registers the function as the only entry of the list. */
 static void tell_debuggers(const unsigned char *code, const char *name)
 {
 	static struct elf_image image;
@@ -135,12 +135,12 @@ int main(int argc, char **argv)
 	run(caller, 1024);
 	end_step();
 
-	compile(b, malloc); /* has moved */
+	compile(b, malloc); /* moves the first function */
 	say(b, "JS:*first /srv/app.js:3:7");
 	run(b, 1280);
 	end_step();
 
-	compile(a, malloc); /* another function where it was */
+	compile(a, malloc); /* another function in its old place */
 	say(a, "JS:^second /srv/app.js:20:7");
 	run(caller, 1536);
 	end_step();

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One function that allocates, between two that do not, in every kind of code there is.  The
- * first argument says which:
+ * A function that allocates, between two that are never called, in every kind of code.
+ *
+ * usage: victim_kinds_of_code KIND [ARGUMENT...]
  *
  *	self			in the program
- *	deleted			in the program, whose file is gone
- *	execute			in the program, executed once more from a memfd
+ *	deleted			in the program, whose file is removed first
+ *	execute			in the program, which executes itself again from a memfd
  *	open LIBRARY		in a library
  *	close LIBRARY		in a library that is closed afterwards
  *	turns LIBRARY LIBRARY	in one library, then in another in its place
- *	memfd LIBRARY		in a library without a file
+ *	memfd LIBRARY		in a library that is loaded from a memfd
  *	jit			in generated code, named by /tmp/perf-PID.map
- *	mapped LIBRARY OFFSET	in a library's code, which is mapped by hand without the rest
- *	copied TEXT OFFSET	in code copied by hand to COPY_ADDRESS
+ *	mapped LIBRARY OFFSET	in a library of which only the function's code is mapped
+ *	copied TEXT OFFSET	in code copied to COPY_ADDRESS
  *
- * LIBRARY is this file built with -DLIBRARY, TEXT the contents of its .text, in which
- * LEAF is at OFFSET.  LEAF names the function.  OFFSET of a LIBRARY is LEAF's in the file.
+ * The macro LEAF is the function's name, OFFSET its offset in the file.  LIBRARY is this file built
+ * with -DLIBRARY, TEXT a file with the contents of its .text section.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -33,7 +34,7 @@
 
 typedef void *allocate_fn(size_t size);
 
-/* Position-independent, and complete in .text: it is also copied about. */
+/* Position-independent and needs only .text, because it is copied too. */
 #define FUNCTION(name)                                                                             \
 	__attribute__((noinline, visibility("default"))) void name(allocate_fn *allocate,          \
 								   size_t size);                   \
@@ -58,7 +59,7 @@ void library_call(allocate_fn *allocate)
 
 #else
 
-/* Nothing else is there, on any machine. */
+/* Free on every machine.  test_kinds_of_code.sh uses it too. */
 #define COPY_ADDRESS ((unsigned char *)0x510000000000)
 #define COPY_BYTES 65536
 

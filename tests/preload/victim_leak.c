@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Threads that keep what they allocate until there is no more, and abort then, beside what
- * they free at once.  When so many BYTES are kept, they wait for a profile.
+ * Threads that keep blocks until malloc() fails, and then abort; they also free some at once.
  *
  * usage: victim_leak THREADS BLOCK-BYTES BYTES PROFILE go-on|pause
+ *
+ * When BYTES are kept they wait for the file PROFILE, and then go on or pause for ever.
  */
 #include <malloc.h>
 #include <stdatomic.h>
@@ -61,14 +62,14 @@ static void *leak(void *unused)
 	for (;;) {
 		void *block;
 
-		/* Before: no thread has its next one while another waits. */
+		/* Counted before the allocation, so that no thread gets ahead of one that waits. */
 		if (atomic_fetch_add(&kept_bytes, block_bytes) >= wait_bytes)
 			wait_for_profile();
 		site_churn();
 		block = site_leak();
 		if (block == NULL)
 			abort();
-		/* Of memory that counts only when it is used. */
+		/* A cgroup counts memory only when it is used. */
 		if (block_bytes <= TOUCHED_BYTES)
 			memset(block, 1, block_bytes);
 	}
@@ -85,7 +86,7 @@ int main(int argc, char **argv)
 	wait_bytes = strtoul(argv[3], NULL, 10);
 	profile = argv[4];
 	pauses = strcmp(argv[5], "pause") == 0;
-	/* Each arena would take 64 MiB of addresses, used or not. */
+	/* Each further arena would reserve 64 MiB of address space. */
 	check(mallopt(M_ARENA_MAX, 1) == 1, "mallopt");
 	check(site_cache() != NULL, "cache");
 	while (--threads > 0) {

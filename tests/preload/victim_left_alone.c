@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Processes whose threads end without libc's knowing: by a seccomp filter that kills one, in strict
- * mode, by the bare system call.  See modes[]; the second argument says for how many milliseconds
- * nothing is allocated before.
+ * Processes whose threads end without libc knowing: by a seccomp filter that kills one, in strict
+ * mode, by the bare system call.
+ *
+ * usage: victim_left_alone MODE [MILLISECONDS]     rests first, see modes[]
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,7 +18,7 @@
 
 static useconds_t rest_us;
 
-/* Flushed now: nothing is at the end. */
+/* say() flushes stdout: these ends do not. */
 static void rest(const char *what)
 {
 	say(what);
@@ -27,7 +28,7 @@ static void rest(const char *what)
 /* Linux 5.16; headers may not have it. */
 #define FUTEX_WAITV 449
 
-/* What becomes of who makes the call from now on. */
+/* action: what happens to a thread that makes this call. */
 static void forbid(unsigned call, unsigned action, unsigned flags)
 {
 	struct sock_filter filter[] = {
@@ -50,7 +51,7 @@ static void mode_filter(void)
 	say("still here");
 }
 
-/* Filtered before the first sample, so are the profiler's threads. */
+/* Before the first sample, so the profiler's threads inherit the filter. */
 static void mode_filter_first(void)
 {
 	forbid(SYS_getppid, SECCOMP_RET_KILL_THREAD, 0);
@@ -67,7 +68,7 @@ static void mode_filter_all(void)
 	say("still here");
 }
 
-/* A filter that kills for a call which it does not know: the program does not make it. */
+/* The filter kills the process for a call that the program does not make. */
 static void mode_unknown_call(void)
 {
 	forbid(FUTEX_WAITV, SECCOMP_RET_KILL_PROCESS, 0);
@@ -81,7 +82,7 @@ static void mode_unknown_call_later(void)
 	rest("with a filter");
 }
 
-/* Its own handler does not matter. */
+/* Not called: the filter kills all the same. */
 static void on_sigsys(int number)
 {
 	(void)number;
@@ -126,7 +127,7 @@ static void *end_later(void *unused)
 {
 	usleep(1000000);
 	say("after main");
-	syscall(SYS_exit, 7); /* as main: newer kernels take the last one's */
+	syscall(SYS_exit, 7); /* as main: newer kernels report the last thread's status */
 	return unused;
 }
 
@@ -138,7 +139,7 @@ static void *join_main(void *main_thread)
 	return NULL;
 }
 
-/* Main ends, another thread goes on. */
+/* Ends main, while another thread goes on. */
 static void end_beside(void *(*other)(void *))
 {
 	static pthread_t self;
@@ -165,7 +166,7 @@ static void mode_joined(void)
 	end_beside(join_main);
 }
 
-/* The thread that waits for main begins when the profiler's sleep. */
+/* Begins to wait for main when the profiler's threads sleep already. */
 static void *join_main_late(void *main_thread)
 {
 	usleep(rest_us / 2);
@@ -177,7 +178,7 @@ static void mode_joined_late(void)
 	end_beside(join_main_late);
 }
 
-/* In a child, whose main thread is the one that forked. */
+/* Ends the main thread of a child, which is the thread that forked. */
 static void *fork_and_end(void *unused)
 {
 	int status;

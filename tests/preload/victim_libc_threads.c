@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Does, one after the other, what its arguments say, and prints after each whether libc takes the
- * process for one of a single thread, beside how many threads there are.
+ * Prints after each step whether libc takes the process for single-threaded, and how many threads
+ * there are.
+ *
+ * usage: victim_libc_threads STEP...     "fork" (the child does the rest too), or see do_it()
  */
 #include <dlfcn.h>
 #include <grp.h>
@@ -15,7 +17,7 @@
 
 #include "victim_expect.h"
 
-/* More than the interval, so it is a sample. */
+/* Many times the interval, so it is sampled. */
 #define BYTES ((size_t)1 << 20)
 #define OTHER_USER 65534
 #define OTHER_GROUP 65533
@@ -28,7 +30,7 @@ static void allocate(void)
 	usleep(20000);
 }
 
-/* Calls its argument from a frame that only libunwind leads out of: DW_OP_breg7 8, plus 0. */
+/* Only libunwind can unwind it: the CFA is DW_OP_breg7 8, DW_OP_plus_uconst 8. */
 void call_by_expression(function *f);
 __asm__(".text\n"
 	"call_by_expression: .cfi_startproc\n"
@@ -65,12 +67,12 @@ static unsigned read_number(const char *path, const char *name)
 	return number;
 }
 
-/* All threads take the user and its group, those that libc says nothing of too. */
+/* All threads take the user and its group, also the profiler's, which libc's flag hides. */
 static void take_user(void)
 {
 	char path[64];
 
-	/* It allocates while it is at it. */
+	/* This also allocates. */
 	EXPECT(initgroups("no such user", OTHER_GROUP) == 0);
 	EXPECT(setuid(OTHER_USER) == 0);
 	allocate();
@@ -82,7 +84,7 @@ static void take_user(void)
 	}
 }
 
-/* What libc's own code goes by: a program that looks at it too may have a copy. */
+/* libc's own flag: a program that uses it may have a copy. */
 static int is_single(void)
 {
 	const char *flag = dlsym(RTLD_NEXT, "__libc_single_threaded");
@@ -102,7 +104,7 @@ static void take_same_user(void)
 	allocate();
 }
 
-/* Until the worker has unwound it. */
+/* Waits until the worker has unwound it. */
 static void allocate_by_expression(void)
 {
 	call_by_expression(allocate);
@@ -114,7 +116,7 @@ static void cancel(void)
 	EXPECT(pthread_cancel(pthread_self()) == 0);
 }
 
-/* On a stack that is none of the thread's, nor a handler's. */
+/* Allocates on a stack that is neither the thread's own nor an alternate stack. */
 static void allocate_on_coroutine(void)
 {
 	static ucontext_t here, there;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Fills the live set with a burst, frees all of it while nothing is sampled, and goes on
- * with few and short-lived blocks for the seconds given.
+ * Fills the live set with a burst, frees it all while nothing is sampled, and continues with few
+ * and short-lived blocks.
+ *
+ * usage: victim_live_set [SECONDS]
  */
 #include <stdlib.h>
 #include <time.h>

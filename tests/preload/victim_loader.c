@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What programs do with the dynamic loader and with their address space.  Prints what the
- * calls came to.
+ * Uses the dynamic loader and the address space as unusual programs do.  Prints the results.
  *
  * usage: victim_loader churn LIBRARY...     four threads open, use and close them, two allocate
- *        victim_loader deepbind LIBRARY     one that binds malloc by itself; blocks go across
- *        victim_loader namespaces LIBRARY   each copy in a namespace with a libc of its own
- *        victim_loader nested               pthread_create, dlopen and dlsym by RTLD_NEXT
- *        victim_loader mappings NUMBER      so many pieces of alternating protection
- *        victim_loader files DIRECTORY N    N small executable files mapped
- *        victim_loader crash                a null pointer is written to
- *        victim_loader clocks               times and files, by the functions others wrap
+ *        victim_loader deepbind LIBRARY     opens it so that it binds libc's malloc itself
+ *        victim_loader namespaces LIBRARY   opens it in namespaces, each with its own libc
+ *        victim_loader nested               pthread_create, dlopen, malloc, free by RTLD_NEXT
+ *        victim_loader mappings NUMBER      NUMBER pages of alternating protection
+ *        victim_loader files DIRECTORY N    maps N (at most 4096) small executable files
+ *        victim_loader crash                writes to a null pointer
+ *        victim_loader clocks DIRECTORY     calls functions that preloaded libraries wrap
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -26,7 +25,7 @@
 #define OPENERS 4
 #define ALLOCATORS 2
 #define ROUNDS 3
-#define NAMESPACES 3 /* glibc has static TLS for few more, and does not give all of it back */
+#define NAMESPACES 3 /* glibc has static TLS for few more, and does not free all of it */
 
 struct library {
 	void *handle;
@@ -61,7 +60,7 @@ static struct library look_up(void *handle, const char *path)
 	return library;
 }
 
-/* The blocks of a library outlive it. */
+/* A library's block outlives it. */
 static void *opening_thread(void *first)
 {
 	long sum = 0;
@@ -113,7 +112,7 @@ static int churn(void)
 	return 0;
 }
 
-/* What one side allocates the other resizes and frees. */
+/* Each side resizes and frees the other's blocks. */
 static int deepbind(void)
 {
 	struct library library = look_up(dlopen(paths[0], RTLD_NOW | RTLD_DEEPBIND), "deepbind");
@@ -185,7 +184,7 @@ static void *nothing(void *argument)
 	return argument;
 }
 
-/* A program that finds the functions itself, past the first definitions. */
+/* A program that looks up functions in the libraries after it. */
 static int nested(void)
 {
 	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library that allocates when it is opened, when it is used and when it is closed; it takes
- * blocks of the program's and gives blocks of its own away.  Copies of it are other libraries.
+ * A library that allocates when it is opened, used and closed, and that exchanges blocks with the
+ * program.  The loader takes a copy of its file for another library.
  */
 #include <stdlib.h>
 #include <string.h>
 
-/* Of the loader's own making at a thread's first use, by malloc(). */
+/* The loader allocates it by malloc() when a thread first uses it. */
 static __thread char of_thread[3000];
 static char *of_library;
 

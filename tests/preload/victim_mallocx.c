@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Known allocations through jemalloc's own family, each function from its own call site.
- */
+/* Allocates known amounts with jemalloc's own functions, each from its own call site. */
 #include <jemalloc/jemalloc.h>
 
 #include "victim_truth.h"
@@ -38,7 +36,7 @@ int main(void)
 		void *freed = site_mallocx(300);
 
 		check(kept != NULL && freed != NULL, "mallocx and rallocx");
-		/* Within the size class of 5000; far beyond it, which fails in place. */
+		/* 5100 is in the size class of 5000; 1 TiB cannot be had in place. */
 		check(site_xallocx(kept, 5100) >= 5100, "xallocx in place");
 		check(site_xallocx(kept, (size_t)1 << 40) < (size_t)1 << 40, "xallocx that fails");
 		if (i % 2 == 0)

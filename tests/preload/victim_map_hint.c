@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Copies objects' code into memory of its own, and allocates from there; tells the profiler
- * in one of the ways there are.
+ * Copies the code of objects into its memory, allocates from there, and gives map hints for it.
  *
- *     victim_map_hint COMMAND...
+ * usage: victim_map_hint COMMAND...
  *
- *     copy OBJECT ADDRESS      the code of a .o or a .so to an address (0: anywhere)
- *     map OBJECT FILE          the same into FILE, which is mapped
- *     hint OBJECT              by the library's function, for what was copied last
- *     unhint                   by the library's function
- *     file HINTS OBJECT        by a line in a file
- *     run FUNCTION SIZE COUNT  allocate and free: FUNCTION of the code copied last
- *     wait FILE                until there is such a file
- *     fork                     the rest is done by the parent and by the child
- *     exec                     the rest is done by another program in this process
+ *     copy OBJECT ADDRESS      copies the code of a .o or .so to ADDRESS (0: anywhere)
+ *     map OBJECT FILE          copies it into FILE, and maps that
+ *     hint OBJECT              heapsample_map_hint() for the code copied last
+ *     unhint                   heapsample_unmap_hint() for it
+ *     file HINTS OBJECT        appends a hint for it to the file HINTS
+ *     run FUNCTION SIZE COUNT  calls FUNCTION of it, which allocates, and frees the block
+ *     wait FILE                waits until FILE exists
+ *     fork                     parent and child both do the rest
+ *     exec                     executes itself, to do the rest
  */
 #include <elf.h>
 #include <errno.h>
@@ -34,7 +33,7 @@ static struct code {
 	unsigned char *file; /* the object, read */
 	unsigned char *start;
 	size_t length;
-	uint64_t offset; /* as for a hint */
+	uint64_t offset; /* the hint's */
 	uint64_t file_offset;
 	uint64_t address; /* ELF address of start */
 } code;
@@ -45,7 +44,7 @@ static void die(const char *what)
 	exit(99);
 }
 
-/* Not freed: the code may be looked at to the end. */
+/* Never unmapped: code.file points to it. */
 static unsigned char *read_file(const char *path)
 {
 	int fd = open(path, O_RDONLY);
@@ -68,7 +67,7 @@ static const Elf64_Shdr *section(size_t index)
 	return (const Elf64_Shdr *)(const void *)(code.file + header->e_shoff) + index;
 }
 
-/* The section of a name, also with ".mine" behind it; NULL: there is none. */
+/* The section called name or name.mine, or NULL. */
 static const Elf64_Shdr *section_named(const char *name)
 {
 	size_t bytes = strlen(name);
@@ -85,7 +84,7 @@ static const Elf64_Shdr *section_named(const char *name)
 	return NULL;
 }
 
-/* What is to be copied of the object. */
+/* Finds the object's code. */
 static void look_at(const char *object)
 {
 	const Elf64_Ehdr *header;
@@ -110,7 +109,7 @@ static void look_at(const char *object)
 	code.address = segment->p_vaddr;
 }
 
-/* The calls from one function of a .o to the other. */
+/* Resolves the calls between the functions of a .o. */
 static void relocate(unsigned char *to)
 {
 	const Elf64_Shdr *relocations = section_named(".rela.text");
