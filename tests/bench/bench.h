@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the benches of single modules have in common: numbers that repeat, and giving up. */
+/* Shared by the benches of single modules: reproducible random numbers, and checks. */
 #ifndef HS_TESTS_BENCH_H
 #define HS_TESTS_BENCH_H
 

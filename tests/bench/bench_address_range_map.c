@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the map of address ranges costs at 10, 1,000 and 100,000 ranges: nanoseconds per
- * call in random places, and levels of the tree that a look-up visits.
+ * The cost of the address range map at 10, 1,000 and 100,000 ranges: nanoseconds per call, and the
+ * levels of the tree that a look-up visits.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "bench.h"
 #include "maps/address_range_map.h"
 
-/* Ranges of four pages with a gap of one, as libraries lie. */
+/* Ranges of four pages with gaps of one page, like mapped libraries. */
 #define PAGE UINT64_C(4096)
 #define STRIDE (5 * PAGE)
 #define FIRST UINT64_C(0x7f0000000000)
@@ -60,7 +60,7 @@ static double append_ns(uint32_t count)
 	return (now_ns() - start) / rounds / count;
 }
 
-/* An address depends on the last answer: look-ups do not overlap in the processor. */
+/* Each address depends on the last answer, so that look-ups do not overlap in the processor. */
 static double find_ns(uint32_t count)
 {
 	uint64_t found = 0;
@@ -75,7 +75,7 @@ static double find_ns(uint32_t count)
 	return (now_ns() - start) / CALLS;
 }
 
-/* Three pages in a random place: a split, a cut on one side, or over a gap. */
+/* Three pages in a random place: they cut a range on one side, cover a gap, or delete ranges. */
 static double trim_ns(uint32_t count)
 {
 	double start = now_ns();

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the books cost: an allocation and its free, at 10^3 to 10^6 live samples of 10,000 stacks in
- * turns, with frees on lists and in the journal; a stack that is known and one that is new, of 20
- * frames each; a profile of 100,000 live samples of 20,000 stacks, in as many rows and in five
- * times as many: its time and its memory.
+ * The cost of the books.  Only the producer's work is timed:
  *
- * Timed is what the producer does, not what the program's thread does for it: for the pairs that is
- * another one, which has its own processor, if there are two, and caches.  An argument is the most
- * live samples, and the pairs that are timed: few, where a tool counts instructions.
+ *   - pairs of an allocation and a free, at 10^3 to 10^6 live samples of 10,000 stacks, with frees
+ *     on lists and in the journal; another thread plays the program, on another processor if there
+ *     is one;
+ *   - samples of a new and of a known stack, of 20 frames;
+ *   - the time and memory of a profile of 100,000 live samples of 20,000 stacks, in 20,000 and in
+ *     100,000 rows.
+ *
+ * usage: bench_books [MOST]     largest number of live samples, and about that of pairs timed at
+ *                               each size; a small one is for tools that count instructions
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -32,9 +35,9 @@
 #include "sample/recorder.h"
 
 enum { DEPTH = 20, STACKS = 10000, DUMP_STACKS = 20000, DUMP_SAMPLES = 100000 };
-enum { BATCH = 64 /* records, as session/threads.c takes them */ };
+enum { BATCH = 64 /* records; BATCH_RECORDS in session/threads.c */ };
 enum { ROUNDS = 9, SIZES = 4 /* 10^3 to 10^6 */ };
-enum { JOURNAL = 16384 /* frees, as session/make_buffers.c has it, without a map */ };
+enum { JOURNAL = 16384 /* frees; SMALL_JOURNAL in session/make_buffers.c */ };
 
 #define MOST 1000000u /* live samples */
 #define FIRST_BLOCK UINT64_C(0x7f0000000000)
@@ -49,7 +52,7 @@ static struct hs_producer *producer;
 static struct record batch[BATCH];
 static uint64_t next_block, *blocks;
 
-/* Of this thread, for others may have the processors. */
+/* Processor time of this thread, since other processes may run. */
 static double now_ns(void)
 {
 	struct timespec time;
@@ -70,7 +73,7 @@ static void sort(double values[ROUNDS])
 	}
 }
 
-/* Two stacks have the more frames in common the nearer they are, as those of a program. */
+/* Stacks with close numbers share their outer frames, as the stacks of a program do. */
 static void set_stack(struct record *record, uint64_t stack)
 {
 	record->head.frame_count = DEPTH;
@@ -81,7 +84,7 @@ static void set_stack(struct record *record, uint64_t stack)
 	}
 }
 
-/* What a program's thread does for a sample, and the worker. */
+/* Does for a sample what the program's thread and the worker do. */
 static void allocate(struct record *record, uint64_t *block, uint64_t size, uint64_t stack)
 {
 	struct hs_live_ticket ticket = {0};
@@ -103,7 +106,7 @@ static void allocate(struct record *record, uint64_t *block, uint64_t size, uint
 	set_stack(record, stack);
 }
 
-/* The producer's turn, in its order.  Returns how long it took. */
+/* The steps of the producer for a batch, in its order.  Returns the time in ns. */
 static __attribute__((noinline)) double take_batch(uint32_t count)
 {
 	double start = now_ns(), end;
@@ -161,7 +164,7 @@ static void start_producer(unsigned labels)
 	      "no producer");
 }
 
-/* Whose turn it is, with a batch: the producer's, the program's, or nobody's any more. */
+/* Who works on the batch; NOBODY: the measurement is over. */
 enum turn { PRODUCER, PROGRAM, NOBODY };
 static _Atomic enum turn turn;
 static uint32_t live_now;
@@ -172,7 +175,7 @@ static void await_turn_behind(enum turn other)
 		sched_yield();
 }
 
-/* One of the live samples, whichever, is freed, and another allocated. */
+/* The program's thread: BATCH times, frees a random live sample and allocates another. */
 static void *run_program(void *unused)
 {
 	while (atomic_load(&turn) != NOBODY) {
@@ -207,7 +210,7 @@ static __attribute__((noinline)) double replace_ns(uint32_t live, uint32_t pairs
 	return ns / ((double)batches * BATCH);
 }
 
-/* What a pair takes, ns: by number of live samples and round.  Of all processes. */
+/* ns of a pair, by number of live samples and round.  In memory that all processes share. */
 static double (*pair_ns)[ROUNDS];
 static double *pair_result;
 static uint32_t pairs_timed;
@@ -215,7 +218,7 @@ static uint32_t pairs_timed;
 static void measure_pairs(uint32_t live)
 {
 	start_producer(0);
-	/* So that all stacks are known. */
+	/* Makes all stacks known. */
 	allocate_all(STACKS, STACKS, 1);
 	free_all(STACKS);
 	allocate_all(live, STACKS, 1);
@@ -244,7 +247,7 @@ static void measure_takes(uint32_t count)
 }
 
 struct sink {
-	struct hs_gzip_writer *writer; /* NULL: nowhere */
+	struct hs_gzip_writer *writer; /* NULL: bytes are only counted */
 	size_t bytes;
 	size_t most_memory;
 };
@@ -266,7 +269,7 @@ static int write_bytes(void *context, const void *bytes, size_t count)
 	return sink->writer != NULL ? hs_gzip_writer_write(sink->writer, bytes, count) : 0;
 }
 
-/* file: NULL: nowhere. */
+/* Encodes a profile into file, or only counts its bytes if that is NULL. */
 static __attribute__((noinline)) void dump(const char *where, const struct hs_dump_file *file)
 {
 	static const struct hs_options options = {.drop_frames = "",
@@ -317,7 +320,7 @@ static void start(void)
 	check(table != NULL && hs_mapping_table_refresh(table) == 0, "no maps");
 }
 
-/* In a process of its own: slots that were used before would lie further apart than others. */
+/* Measures in a process of its own: slots that have been used before would lie further apart. */
 static void apart(void (*measure)(uint32_t n), uint32_t n)
 {
 	pid_t child;
@@ -334,7 +337,7 @@ static void apart(void (*measure)(uint32_t n), uint32_t n)
 	check(waitpid(child, &status, 0) == child && status == 0, "a measurement has failed");
 }
 
-/* Medians; of the ratio also the least and the most. */
+/* Prints medians, and the smallest and the largest ratio to 10^3 live samples. */
 static void print_pairs(uint32_t live, int size)
 {
 	double ns[ROUNDS], ratios[ROUNDS];
@@ -349,7 +352,7 @@ static void print_pairs(uint32_t live, int size)
 	       1e3 / ns[ROUNDS / 2], ratios[ROUNDS / 2], ratios[0], ratios[ROUNDS - 1]);
 }
 
-/* In turns: what else the machine does is then shared by all sizes. */
+/* The sizes take turns, so that other load of the machine affects them alike. */
 static void measure_all_pairs(void (*measure)(uint32_t live), const char *where, uint32_t most)
 {
 	uint32_t live;

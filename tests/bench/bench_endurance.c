@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Allocates from many stacks, each as often as the others, and keeps a set of blocks of
- * which one is replaced each time.  Then says "done", and waits for the end of its input.
+ * Allocates from 10^LEVELS stacks, all equally likely.  Each new block replaces a random one of
+ * those in use.  Then prints "done", and waits for the end of its standard input.
  *
- * usage: bench_endurance LEVELS ALLOCATIONS     10^LEVELS stacks
+ * usage: bench_endurance LEVELS ALLOCATIONS
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { BRANCHES = 10, BLOCKS = 1 << 18, SIZES = 5, LEAST_BYTES = 192, STEP_BYTES = 32 };
 
-/* The decimal digits of a path are the way through the branches. */
+/* Each decimal digit of number selects a branch. */
 struct path {
 	uint32_t number;
 	uint32_t rest;
@@ -32,12 +32,12 @@ static uint32_t random_below(uint32_t limit)
 	return (uint32_t)(random_state >> 32) % limit;
 }
 
-/* Each path has one size, so its stack is one row. */
+/* A path has one size, so its stack has one row in the profile. */
 static void *allocate(uint32_t number)
 {
 	void *block = malloc(LEAST_BYTES + number % SIZES * STEP_BYTES);
 
-	/* Not a jump, here and below. */
+	/* Prevents a tail call, here and below. */
 	__asm__ volatile("" : "+r"(block));
 	return block;
 }
@@ -51,7 +51,7 @@ static void *allocate(uint32_t number)
 			return allocate(path.number);                                              \
 		path.rest /= BRANCHES;                                                             \
 		block = branches[next](path);                                                      \
-		/* With its name in it, for the compiler makes one of equal functions. */          \
+		/* The name keeps the compiler from merging equal functions. */                    \
 		__asm__ volatile("# " #name : "+r"(block));                                        \
 		return block;                                                                      \
 	}

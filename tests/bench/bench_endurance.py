@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A long run in miniature: 10^8 allocations from 10^5 stacks, a profile each second.
+"""A short endurance run: 10^8 allocations from 10^5 stacks, with a profile each second.
 
     bench_endurance.py PROGRAM LIBRARY [ALLOCATIONS]
 
-Prints how the profiler's memory and the time of a profile develop; then, with shorter runs
-from fewer stacks, how that time depends on the number of rows.
+Prints how the profiler's memory and the time of a profile develop; then, from shorter runs with
+fewer stacks, how that time depends on the number of rows.
 """
 import glob
 import json
@@ -27,7 +27,7 @@ MIB = 1 << 20
 
 
 class Dump:
-    """A profile's statistics, and what was counted since the one before."""
+    """The statistics of a profile, and its counts since the previous one."""
 
     def __init__(self, path, before):
         with open(path, encoding="utf-8") as file:
@@ -50,7 +50,7 @@ class Dump:
 
 
 def run(program, library, levels, allocations, directory):
-    """The periodic dumps while the program allocates, and those while it does nothing after."""
+    """Returns two lists of periodic dumps: while the program allocates, and while it is idle."""
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith("HEAPSAMPLE")}
     environment.update(
@@ -96,7 +96,7 @@ def print_memory(dumps):
 
 
 def print_times(points):
-    """points: rows, and the processor time of a profile of the program at rest."""
+    """points: three pairs (rows, processor time of a profile of the idle program in ms)."""
     print("%13s %15s %13s" % ("rows", "processor, ms", "us a row"))
     for rows, milliseconds in points:
         print("%13d %15.2f %13.2f" % (rows, milliseconds, 1000 * milliseconds / rows))

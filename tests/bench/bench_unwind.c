@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What unwinding costs: a library that is preloaded into a program, keeps copies of the main
- * thread's stack at some thousand of its allocations, and when it has enough of them, or the
- * program ends, unwinds them again and again: by rows with what they fall back to, as the
- * worker does, and by libunwind alone.  Writes one line to standard error.
+ * The speed of unwinding.  This library is preloaded into a program.  It copies the main thread's
+ * stack at up to STACKS of its allocations.  When it has them all, or the program ends, it unwinds
+ * them repeatedly: by cached rows with libunwind as the fallback, as the worker does, and by
+ * libunwind alone.  It writes one line to standard error.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +21,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 #define STACKS 4000u
-/* Of the allocations, each so-many-th, after the first ones, which the loader makes. */
+/* Every STRIDE-th allocation is recorded, but not the first ones, of the program's start. */
 #define STRIDE 37u
 #define LEFT_OUT 1000u
 #define STACK_BYTES ((size_t)64 << 10)
@@ -74,7 +74,7 @@ static size_t unwind_by_libunwind(const struct hs_captured *captured)
 }
 
 struct speed {
-	double seconds; /* of a pass over all stacks */
+	double seconds; /* per pass over all stacks */
 	size_t frames;
 };
 
@@ -95,7 +95,7 @@ static struct speed measure(size_t (*unwind)(const struct hs_captured *), double
 	return speed;
 }
 
-/* The maps have been read anew. */
+/* For hs_engine_start(): drops what libunwind has cached of the maps. */
 static void flush(struct hs_unwinder *rows)
 {
 	(void)rows;
@@ -152,7 +152,7 @@ static void run(void)
 		(double)hot.frames / hot.seconds * reference.seconds / (double)reference.frames);
 }
 
-/* Once, when there are enough stacks, or at the end. */
+/* Runs the measurement once: when there are enough stacks, or at exit. */
 static void finish(void)
 {
 	unsigned char *recorded = copies;

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Unwinds stacks of real programs, those that there are: see bench_unwind.c.
+# Measures unwinding of the stacks of real programs: python3 and, if they are installed,
+# redis-server, sqlite3 and gcc's compiler.  See bench_unwind.c.
 #
-#     bench_unwind.sh LIBRARY
+# usage: bench_unwind.sh LIBRARY
 set -eu
 
 library=$1
@@ -11,7 +12,7 @@ tests=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 directory=$(mktemp -d) || exit 1
 trap 'rm -rf "$directory"' EXIT
 
-# The program itself: what stands in the path may be a script.
+# The real program: python3 in the path may be a script.
 python=$(python3 -c 'import sys; print(sys.executable)')
 cat >"$directory/work.py" <<'EOF'
 import json
