@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Notes who reached the allocator, and when.  See capture_clock.h. */
+/* Notes who called the allocator, and when.  See capture_clock.h. */
 #include "capture_clock.h"
 
 EXPORT void *malloc(size_t size)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long the sample path takes: two libraries around the one that is measured,
+ * Times the sample path with two libraries around the one that is measured:
  *
  *     LD_PRELOAD="capture_front.so libheapsample.so capture_back.so"
  *
- * The program calls the front's malloc or calloc, this the library's, and this the back's.  A
- * call's time is that between front and back, on the way there and on the way back; what the
- * allocator takes is not in it.  The library jumps to the back for what it does not sample,
- * and calls it otherwise: so the back's return address says which it was.  capture_floor.so, which
- * always jumps, says so itself.
+ * The program calls the front's malloc or calloc, the front the library's, and the library the
+ * back's.  A call's time is that from front to back and from back to front, without the allocator.
+ *
+ * A library jumps to the back for an allocation that it does not sample, and calls it otherwise;
+ * the back's return address shows which.  capture_floor.so also calls hs_bench_note_sample().
  */
 #ifndef HS_BENCH_CAPTURE_CLOCK_H
 #define HS_BENCH_CAPTURE_CLOCK_H
@@ -17,21 +17,21 @@
 
 #include "next.h"
 
-/* The call under way in the thread, written by the back. */
+/* The thread's current call, written by the back. */
 struct clocked_call {
-	const void *caller; /* of the back; NULL: it was not reached */
-	uint64_t reached, left;
-	int is_sample; /* said by hs_bench_note_sample() */
+	const void *caller; /* of the back; NULL: it was not called */
+	uint64_t reached, left; /* when it was called, and when it returned */
+	int is_sample; /* set by hs_bench_note_sample() */
 };
 
-/* In the front. */
+/* Defined by the front. */
 extern EXPORT __thread struct clocked_call hs_bench_call;
 
 EXPORT void hs_bench_note_sample(void);
 
 /*
- * All that was begun is over, stores too: a copy whose lines another processor has would be
- * paid for by what comes after it.
+ * Reads the time stamp counter when all earlier instructions and stores are done.  Otherwise later
+ * code would pay for a copy to cache lines that another processor holds.
  */
 static inline uint64_t ticks(void)
 {

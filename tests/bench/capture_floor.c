@@ -1,20 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What no profiler can do without that samples and unwinds elsewhere: floor.c, and of each sample
- * a copy of the stack in a ring, which a thread of its own reads.  Nothing is unwound, and there is
- * no profile.
+ * The least that a profiler does if it unwinds on another thread: the same as floor.c, and for each
+ * sample a copy of the stack into a ring that a thread reads.  No unwinding, no profile.
  *
- * The countdown is drawn from an exponential distribution of mean $BENCH_INTERVAL bytes, whose
- * logarithm is made of straight lines between the powers of two; a thread's first is 4 KiB.  A
- * stack is copied from the stack pointer to its end, that is __libc_stack_end or the thread
- * pointer, at most 64 KiB.
+ * Countdowns have an exponential distribution with a mean of $BENCH_INTERVAL bytes.  Its logarithm
+ * is approximated by straight lines between powers of two.  The first of a thread is 4 KiB.  The
+ * stack is copied from the stack pointer to its end (__libc_stack_end or the thread pointer), at
+ * most 64 KiB.
  *
- * The ring has positions that only rise; a record is a whole number of cache lines, and one that
- * begins before the end of the ring may run over it.  It begins with its length, 0 until it is
- * committed; the reader writes 0 to the first word of each line, which is how it touches all.  A
- * full ring refuses the sample.
+ * Positions in the ring only rise.  A record is a whole number of cache lines; the last one may run
+ * over the end of the ring.  It begins with its length, which is 0 until it is committed.  The
+ * reader zeroes the first word of each line, so it touches all lines.  A full ring refuses samples.
  *
- * At exit counts are written to $BENCH_COUNTS, under the names of HEAPSAMPLE_STATS.
+ * At exit it writes counts to $BENCH_COUNTS, with the names of HEAPSAMPLE_STATS.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,26 +31,26 @@
 #define RING_BYTES ((uint64_t)4 << 20)
 #define LINE_BYTES ((size_t)64)
 #define HEADER_BYTES 16
-#define STACK_BELIEVED_BYTES ((uintptr_t)8 << 20) /* a longer one is no thread's own */
+#define STACK_BELIEVED_BYTES ((uintptr_t)8 << 20) /* no thread has a longer one */
 #define PAGE_BYTES ((uintptr_t)4096)
 #define NAP_NS 250000
 
 extern void *__libc_stack_end;
 
-/* In capture_front.c, where that times the samples. */
+/* Defined in capture_front.c; NULL if that is not preloaded. */
 extern __attribute__((weak, visibility("default"))) void hs_bench_note_sample(void);
 
 struct line {
 	_Atomic uint64_t length; /* of the record, header included; release in commit */
-	uint64_t allocated;      /* bytes since the sample before it */
+	uint64_t allocated;      /* bytes since the thread's last sample */
 	unsigned char stack[LINE_BYTES - HEADER_BYTES];
 };
 
 static _Alignas(PAGE_BYTES) struct line ring[(RING_BYTES + STACK_MAX_BYTES) / LINE_BYTES + 1];
-static _Alignas(64) _Atomic uint64_t head; /* writers */
-static _Alignas(64) _Atomic uint64_t tail; /* reader; release, so that lines are empty */
+static _Alignas(64) _Atomic uint64_t head; /* written by the program's threads */
+static _Alignas(64) _Atomic uint64_t tail; /* written by the reader, release: lines are 0 */
 static _Alignas(64) _Atomic uint64_t refused, refused_bytes;
-static _Atomic uint64_t records, record_bytes, reader_cpu_ns; /* the reader's */
+static _Atomic uint64_t records, record_bytes, reader_cpu_ns; /* written by the reader */
 
 static _Atomic bool is_running; /* set after main_thread */
 static pthread_t main_thread;
@@ -72,7 +70,7 @@ static int64_t draw_countdown(void)
 	random_state ^= random_state << 17;
 	zeros = (uint64_t)__builtin_clzll(random_state);
 	fraction = random_state << zeros << 1 >> 32;
-	/* zeros + 1 - fraction / 2^32 has the mean 1.5 */
+	/* The mean of zeros + 1 - fraction / 2^32 is 1.5. */
 	return (int64_t)((((zeros + 1) << 32) - fraction) * (interval_bytes * 2 / 3) >> 32);
 }
 
@@ -91,7 +89,7 @@ static uint64_t offset_of(uint64_t position)
 	return position % RING_BYTES;
 }
 
-/* What is left of the ring's end is one record's, which may need more. */
+/* A record that runs over the end of the ring takes only what is left of it. */
 static uint64_t end_of(uint64_t position, uint64_t length)
 {
 	uint64_t room = RING_BYTES - offset_of(position);
@@ -99,7 +97,7 @@ static uint64_t end_of(uint64_t position, uint64_t length)
 	return position + (length < room ? length : room);
 }
 
-/* NULL: the ring is full. */
+/* Returns NULL if the ring is full. */
 static struct line *reserve(uint64_t length)
 {
 	uint64_t position = atomic_load_explicit(&head, memory_order_relaxed), end;
@@ -148,7 +146,7 @@ static void add(_Atomic uint64_t *own, uint64_t more)
 	atomic_store_explicit(own, now + more, memory_order_relaxed);
 }
 
-/* False: there is none, or it is not committed yet. */
+/* Returns false if there is no record, or it is not committed yet. */
 static bool read_record(void)
 {
 	uint64_t position = atomic_load_explicit(&tail, memory_order_relaxed);
@@ -165,14 +163,14 @@ static bool read_record(void)
 	return true;
 }
 
-/* So that no writer has to wait for a page.  Adding 0 leaves what is written meanwhile. */
+/* Spares the writers page faults.  Adding 0 keeps what they write meanwhile. */
 static void touch_ring(void)
 {
 	for (size_t i = 0; i < sizeof ring / LINE_BYTES; i += PAGE_BYTES / LINE_BYTES)
 		atomic_fetch_add_explicit(&ring[i].length, 0, memory_order_relaxed);
 }
 
-/* It looks every so often, so that no writer has to wake it. */
+/* The reader polls, so that no writer has to wake it. */
 static void *read_ring(void *unused)
 {
 	const struct timespec nap = {.tv_nsec = NAP_NS};

@@ -2,9 +2,9 @@
 /*
  * Times the calls of malloc and calloc.  See capture_clock.h.
  *
- * At exit two histograms are written to $BENCH_CLOCK: of calls that the library passed on with
- * a jump, and of those that it did not, the samples (and the first call of each thread).  What
- * comes before the constructor is in neither: this library's runs after those of the others.
+ * At exit it writes two histograms to $BENCH_CLOCK: of calls that the library passed on with a
+ * jump, and of the others, which are samples (and the first call of each thread).  Calls before
+ * this library's constructor, which runs after those of the other libraries, are not counted.
  */
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -14,18 +14,18 @@
 
 #include "capture_clock.h"
 
-/* Each power of two in 32 steps: what is read off is right to 3 %. */
+/* Each power of two has 32 buckets, so values are exact to 3 %. */
 enum { STEP_BITS = 5, STEPS = 1 << STEP_BITS, BUCKETS = (64 - STEP_BITS + 1) * STEPS };
 
 __thread struct clocked_call hs_bench_call;
 
-/* The code of this library, as the linker has it. */
+/* The bounds of this library's code, set by the linker. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /*
- * The histograms, in several copies: of one the threads would take the lines from each other at
- * each call, and the samples among these wait for theirs the longer.
+ * Up to COPIES threads have histograms of their own.  If they shared them they would take the cache
+ * lines from each other at each call, which would delay the samples.
  */
 enum { COPIES = 16 };
 enum kind { PASSED_ON, SAMPLES, KINDS };
@@ -66,7 +66,7 @@ static struct histograms *own_histograms(void)
 	return own;
 }
 
-/* outer: of the call that this one is inside, if it is. */
+/* Counts the current call.  outer: the state of the call around it, to restore. */
 static void count(uint64_t start, uint64_t end, const struct clocked_call *outer)
 {
 	const struct clocked_call *call = &hs_bench_call;
@@ -141,7 +141,7 @@ static void write_histogram(int file, const char *name, enum kind kind)
 	dprintf(file, "]");
 }
 
-/* Pairs of ticks and calls. */
+/* A histogram is an array of pairs [ticks, calls]. */
 static __attribute__((destructor)) void write_clock(void)
 {
 	double ns_per_tick = (double)(now_ns() - start_ns) / (double)(ticks() - start_ticks);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What floor.c and capture_floor.c have in common: bytes are counted down in the thread, the
- * address of a sample is put into a table, and one that is freed is looked up there and taken out.
- * 32 KiB of table stay in the cache; each entry replaces what is in its place.
- * The includer defines before it
+ * Shared by floor.c and capture_floor.c: each thread counts bytes down, a sample's address goes
+ * into a table, and each freed address is looked up there and removed.  The table has 32 KiB, to
+ * stay in the cache; a new entry replaces the one in its place.
  *
- *     INTERVAL_BYTES                    a thread's first countdown
+ * The includer defines first:
+ *
+ *     INTERVAL_BYTES                    the first countdown of a thread
  *     static int64_t take_sample(int64_t bytes_left);     returns the next countdown
  */
 #ifndef HS_BENCH_COUNTDOWN_H

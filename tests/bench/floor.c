@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What no sampling heap profiler that is preloaded can do without, and nothing else: a
- * countdown and a table, see countdown.h.  No random numbers, no stacks, no profile.
+ * The least that any preloaded sampling heap profiler does: a countdown and a table, see
+ * countdown.h.  No random numbers, no stacks, no profile.
  */
 #include <stdint.h>
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The bodies of null.c, floor.c and capture_floor.c: malloc's family, forwarded to the next
- * definition.
- * The includer defines before it
+ * The functions that null.c, floor.c and capture_floor.c define: malloc's family, each of which
+ * calls the next definition.
  *
- *     static inline bool count_allocation(size_t bytes);   whether it is a sample
- *     static void *enter_sample(void *block);              the sample, made; returns block
- *     static inline void look_up(const void *block);       what is freed
+ * The includer defines first:
+ *
+ *     static inline bool count_allocation(size_t bytes);   returns whether it is a sample
+ *     static void *enter_sample(void *block);              records a sample; returns block
+ *     static inline void look_up(const void *block);       called for each block that is freed
  */
 #ifndef HS_BENCH_FORWARD_H
 #define HS_BENCH_FORWARD_H
@@ -15,7 +16,7 @@
 
 #include "next.h"
 
-/* The next definition's block, which is a sample or not. */
+/* Returns the block of the next definition; by a jump if it is not a sample. */
 #define FORWARD(bytes, call)                                                                       \
 	do {                                                                                       \
 		if (__builtin_expect(count_allocation(bytes), false))                              \

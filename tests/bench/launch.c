@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs a program, and reports what it took.
+ * Runs a program and writes its status, processor time, peak resident size and times to REPORT.
  *
  * usage: launch REPORT NAME=VALUE... PROGRAM ARGUMENT...
  *
- * The variables are the program's alone.  Its standard output is passed on.  A small program
- * does this, since the peak resident size of a process begins with that of its parent.
- * REPORT is a JSON object; times are nanoseconds, those of day by CLOCK_MONOTONIC.
+ * The variables are set for the program only.  Its standard output is passed on.  This is a small
+ * program because the peak resident size of a process starts with that of its parent.  REPORT is
+ * a JSON object; times are in nanoseconds, and points in time are those of CLOCK_MONOTONIC.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ static void run(char **arguments, int output[2])
 	_exit(127);
 }
 
-/* Until all who have it have closed it.  Returns when the last of it came. */
+/* Copies the output until all writers have closed it.  Returns the time of the last piece. */
 static long long pass_on(int output, long long start)
 {
 	char buffer[4096];

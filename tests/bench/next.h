@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The next definitions of malloc's family, for libraries that are preloaded. */
+/* For preloaded libraries: the next definitions of malloc's family. */
 #ifndef HS_BENCH_NEXT_H
 #define HS_BENCH_NEXT_H
 
@@ -16,7 +16,7 @@ static int first_posix_memalign(void **out, size_t alignment, size_t size);
 static void *first_aligned_alloc(size_t alignment, size_t size);
 static void first_free(void *block);
 
-/* The next definitions; at first functions that look for them, so nobody has to ask. */
+/* At first these are functions that look up the next definitions, so no call has to check. */
 static struct {
 	void *(*malloc)(size_t);
 	void *(*calloc)(size_t, size_t);
@@ -45,7 +45,7 @@ static void *first_malloc(size_t size)
 	return next.malloc(size);
 }
 
-/* An old dlsym() asks for memory itself, and goes on without. */
+/* dlsym() of an old glibc calls calloc() itself, and copes with NULL. */
 static void *first_calloc(size_t count, size_t size)
 {
 	static int asked;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What it costs that a library comes before malloc at all: it forwards, and does nothing else. */
+/* The cost of any library in front of malloc: it forwards each call and does nothing else. */
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Two threads that sleep for ever, linked to floor.c for the subject floor-threads: where there is
- * a second thread glibc takes other paths, and a profiler with threads of its own cannot avoid it.
+ * Two threads that sleep forever, linked with floor.c for the subject floor-threads.  In a process
+ * with a second thread glibc takes slower paths, and a profiler with ordinary threads of its own
+ * cannot avoid that.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -18,7 +19,7 @@ static void *park(void *unused)
 	return NULL;
 }
 
-/* The program's signals are for its own threads. */
+/* All signals are blocked in these threads, so that the program's own threads get them. */
 static __attribute__((constructor)) void start_threads(void)
 {
 	sigset_t all, old;

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For counts of instructions: pairs of malloc and free that are not sampled, after many
- * samples have lived and died.
+ * For counts of instructions: pairs of malloc and free that are not sampled, while LIVE samples are
+ * live and after DEATHS others were freed.
  *
  * usage: work_live DEATHS LIVE SIZES ROUNDS
  *
- * Samples come and go in a heap of the program's own, whose interval is 1, under addresses
- * that malloc gave out, to blocks of SIZES different sizes (1: they lie at equal distances, which
- * a hash may like or not); the live set's index is the same for all heaps.  malloc's own samples
- * are to be out of the way (HEAPSAMPLE_INTERVAL=256g).  Then come the pairs, ROUNDS times
- * BLOCKS, in measured_pairs().
+ * The samples are in a heap of the program's own with interval 1, under addresses of malloc's
+ * blocks; the live set's index is shared by all heaps.  The live blocks have SIZES different sizes:
+ * with 1 they lie at equal distances, which may favour or hurt a hash.  malloc itself must not be
+ * sampled (HEAPSAMPLE_INTERVAL=256g).  Then measured_pairs() makes ROUNDS times BLOCKS pairs.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -43,7 +42,7 @@ static uint64_t random_number(void)
 	return random_state;
 }
 
-/* Many generations, each alive at one time, as in a program that works off requests. */
+/* Generations of BATCH blocks that live at the same time, as in a server that handles requests. */
 static void live_and_die(int heap, unsigned long deaths)
 {
 	void *batch[BATCH];
@@ -76,7 +75,7 @@ int main(int argc, char **argv)
 		uintptr_t block = (uintptr_t)malloc(BLOCK_BYTES + random_number() % sizes);
 		heapsample_report_allocation(heap, block, BLOCK_BYTES);
 	}
-	measured_pairs(1); /* the allocator's own state is as it will be */
+	measured_pairs(1); /* warms up the allocator */
 	measured_pairs(strtoul(argv[4], NULL, 10));
 	heapsample_get_stats(&stats, sizeof stats);
 	printf("%llu samples, %llu lost, %llu freed\n", (unsigned long long)stats.samples,

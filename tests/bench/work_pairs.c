@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Pairs of malloc and free.
+ * A workload of pairs of malloc and free.
  *
- * usage: work_pairs KIND THREADS PAIRS      each thread does PAIRS
+ * usage: work_pairs KIND THREADS PAIRS      each thread makes PAIRS
  *
  *   fixed     one block of 64 bytes at a time
  *   mixed     one block at a time, of 16 to 1,024 bytes
- *   deep      the same, 50 frames further down
- *   ring      the same, with 1,024 blocks in use, of which one is replaced at random
- *   cold      one block of 16 KiB at a time, under 50 frames in 16 KiB of stack, and before it a
- *             walk through 64 MiB; THREADS 1
- *   handover  each second thread frees what the one before it has allocated; even THREADS
+ *   deep      mixed, called below 50 more frames
+ *   ring      blocks as in mixed, 1,024 in use; each new one replaces a random one
+ *   cold      one block of 16 KiB at a time, below 50 frames and 16 KiB of stack; before each, a
+ *             walk through 64 MiB; THREADS must be 1
+ *   handover  every second thread frees what the one before it allocates; THREADS must be even
  *
- * Prints what was done, then a line "time:" with the loops' processor time.
+ * Prints what was done, then a line "time:" with the processor time of the loops.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -24,7 +24,7 @@
 
 enum { THREADS_MAX = 16, BLOCKS = 1024, DEPTH = 50, BATCH = 1024, BATCHES = 4 };
 
-/* Batches, so that the threads seldom wait, and by sleeping. */
+/* Blocks are handed over in batches, so that threads rarely wait; they sleep then. */
 struct queue {
 	unsigned char *blocks[BATCHES][BATCH];
 	sem_t full, empty;
@@ -59,7 +59,7 @@ static unsigned char *allocate(struct thread *thread, size_t size, uint64_t numb
 	return block;
 }
 
-/* What was written is still there. */
+/* Reads what allocate() wrote: the sum shows whether it is still there. */
 static void release(struct thread *thread, unsigned char *block)
 {
 	thread->sum += *block;
@@ -84,7 +84,7 @@ static __attribute__((noinline)) void descend(struct thread *thread, int levels)
 		loop_mixed(thread);
 	else
 		descend(thread, levels - 1);
-	__asm__ volatile(""); /* not a jump, nor a loop */
+	__asm__ volatile(""); /* prevents a tail call or a loop */
 }
 
 static void loop_deep(struct thread *thread)
@@ -109,7 +109,7 @@ static void loop_ring(struct thread *thread)
 		release(thread, blocks[i]);
 }
 
-/* Nothing of malloc, nor of a profiler, is in the caches afterwards. */
+/* Reads 64 MiB, to evict the data of malloc and the profiler from the caches. */
 static uint64_t walk(uint64_t number)
 {
 	static struct {
@@ -143,7 +143,7 @@ static __attribute__((noinline)) void descend_far(struct thread *thread, int lev
 		allocate_cold(thread);
 	else
 		descend_far(thread, levels - 1);
-	frame[1] = frame[0]; /* not a jump, nor a loop */
+	frame[1] = frame[0]; /* prevents a tail call or a loop */
 }
 
 static void loop_cold(struct thread *thread)

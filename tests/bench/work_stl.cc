@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 //
-// usage: work_stl ROUNDS
+// A workload of C++: fills, reads and destroys containers of the standard library.
 //
-// The C++ library's containers, filled, changed, looked through and emptied.
+// usage: work_stl ROUNDS
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
