@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long a sample takes on the program's thread, in place.
+"""scripts/bench capture: the time that a sample takes on the program's thread, in real programs.
 
 capture_front.c and capture_back.c time each call of malloc and calloc, without the allocator's
-own part, and with all stores done; see capture_clock.h.  The median of the calls that are not
-sampled, which is mostly the clock's own, is subtracted.  What is in it: registers, the live
-set, the copy of the stack, and where the worker sleeps, its wake-up.  What is not: samples by
-realloc and operator new.  The capture floor of each interval is timed beside ours, in turns.
+part, until all stores are done; see capture_clock.h.  The median of the calls that are not sampled
+is subtracted; most of it is the clock itself.  The time contains the registers, the live set, the
+walk or copy of the stack, and the wake-up of the worker if it sleeps.  Samples by realloc and
+operator new are not timed.  At each interval this library and capture_floor.c take turns.
 """
 import collections
 import dataclasses
@@ -22,14 +22,14 @@ INTERVALS = ("4k", "64k", "512k")
 
 
 def clocked(bench, subject):
-    """A library between the two that hold the clock."""
+    """The subject, its library between the two that time it."""
     return dataclasses.replace(
         subject, preload=f"{bench}/capture_front.so {subject.preload} {bench}/capture_back.so",
         environment={**subject.environment, "BENCH_CLOCK": "{directory}/clock"})
 
 
 def clocked_subjects(build, workload):
-    """Of each interval the floor first.  Cold is what is cold at any."""
+    """For each interval the floor, then ours.  For the workload cold one interval is enough."""
     library = os.path.join(build, ".libs", "libheapsample.so")
     bench = os.path.join(build, "tests", "bench", ".libs")
     return [clocked(bench, subject)
@@ -38,7 +38,7 @@ def clocked_subjects(build, workload):
 
 
 def quantile(histogram, share):
-    """histogram: ns -> calls."""
+    """histogram: {ns: calls}"""
     left = share * sum(histogram.values())
     for ns in sorted(histogram):
         left -= histogram[ns]
@@ -48,7 +48,7 @@ def quantile(histogram, share):
 
 
 def histograms(runs):
-    """Of all runs together: the calls not sampled, and the samples."""
+    """Two histograms of all runs together: calls that are not sampled, and samples."""
     both = collections.Counter(), collections.Counter()
     for run in runs:
         for histogram, name in zip(both, ("passed_on", "samples")):
@@ -72,7 +72,7 @@ def row_of(workload, subject, runs):
 
 
 def measure_workload(bench, workload, subjects, count, rounds):
-    """A row for each subject; raises Refused."""
+    """Returns a row for each subject.  Raises Refused."""
     runs = {subject.name: [] for subject in subjects}
     for _ in range(rounds):
         for subject in subjects:
@@ -85,7 +85,7 @@ def measure_workload(bench, workload, subjects, count, rounds):
 
 
 def measure(build, scratch, workloads, rounds, quick):
-    """Print the table; returns its rows."""
+    """Prints the table and returns its rows."""
     bench, rows = Bench(build, scratch), []
     print("Added to a call of malloc or calloc that is sampled, ns, of all runs together.\n"
           "to floor: ratio of the medians, at one interval.  timed: these samples; samples, lost,\n"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Instructions that are added to a pair of malloc and free that is not sampled.
+"""scripts/bench instructions: instructions added to a malloc and free that are not sampled.
 
-callgrind counts those executed inside measured_pairs() of work_live.c, and those of them in
-the preloaded library.  Valgrind runs one thread at a time and changes no order of ours; the
-counts are the same in each run but for where blocks lie.
+callgrind counts the instructions executed inside measured_pairs() of work_live.c, in all and in the
+preloaded library.  Valgrind runs one thread at a time, so the counts repeat, except for effects of
+the addresses of blocks.
 """
 import os
 import re
@@ -19,10 +19,10 @@ class State:
     about: str
     deaths: int = 0
     live: int = 0
-    sizes: int = 1  # of the blocks that live
+    sizes: int = 1  # different sizes of the live blocks
 
     def environment(self):
-        """Samples are of the heap "live"; where there are none, the profiler has no threads."""
+        """Samples are in the heap "live".  Without samples the profiler starts no threads."""
         if not self.deaths and not self.live:
             return {}
         return {"HEAPSAMPLE_HEAPS": "live=1", "HEAPSAMPLE_BLOCK": "10000",
@@ -32,8 +32,8 @@ class State:
 @dataclass
 class Count:
     total: float    # instructions per pair
-    library: float  # of them, in the preloaded library
-    said: str       # the program's output
+    library: float  # those in the preloaded library
+    said: str       # output of the program
 
 
 def states(quick):
@@ -47,10 +47,11 @@ def states(quick):
 
 
 def parse(path, library):
-    """Instructions in all, in the library, and calls from measured_pairs() into it.
+    """Returns instructions in all and in the library, and calls from measured_pairs() into it.
 
-    The format: "ob=(number) name", name only the first time; "cob=" is of the calls= that
-    follow, whose next line has the cost of the callee, which is none of the caller's own.
+    The format is callgrind's: "ob=(number) name" has the name only the first time.  "cob=" is the
+    object of the callee of the next "calls=".  The line after "calls=" has the cost of the callee,
+    which is not the caller's.
     """
     objects, total, own, calls = {}, 0, 0, 0
     here = callee = function = ""
@@ -88,12 +89,12 @@ def parse(path, library):
 
 
 def count(build, scratch, library, state, rounds=20):
-    """Run work_live under callgrind; library "" for none.  Raises RuntimeError."""
+    """Runs work_live under callgrind.  library: "" for none.  Raises RuntimeError."""
     out = os.path.join(scratch, "callgrind.out")
     environment = {"PATH": os.environ["PATH"], "LC_ALL": "C", "HEAPSAMPLE_PROGRAMS": "work_live",
                    "HEAPSAMPLE_INTERVAL": "256g", "HEAPSAMPLE_FINAL": "0", **state.environment()}
     if library:
-        # Callgrind replaces no function, so the program's malloc is the preloaded one.
+        # Unlike memcheck, callgrind does not replace malloc: the preloaded one is used.
         environment["LD_PRELOAD"] = library
     done = subprocess.run(
         ["valgrind", "-q", "--tool=callgrind", "--fair-sched=yes", "--toggle-collect="
@@ -108,13 +109,13 @@ def count(build, scratch, library, state, rounds=20):
     if library and calls != 2 * pairs:
         raise RuntimeError(f"{state.about}: {calls} calls of the library's functions were "
                            f"counted, not {2 * pairs}")
-    # valgrind does not know how the library asks whether a page of a stack can be read, and says so.
+    # valgrind warns about the invalid rt_sigprocmask() by which the library probes stack pages.
     said = [line for line in done.stdout.splitlines() if not line.startswith("--")]
     return Count(total / pairs, own / pairs, "".join(said))
 
 
 def measure(subjects, build, scratch, quick):
-    """Print the table.  subjects: those that are libraries of ours, "none" first."""
+    """Prints the table and returns its rows.  subjects: null, floor and one of this library."""
     if shutil.which("valgrind") is None:
         raise RuntimeError("no valgrind")
     results = []
@@ -127,7 +128,7 @@ def measure(subjects, build, scratch, quick):
     for subject in subjects:
         for state in states(quick) if subject.is_ours else [State("")]:
             got = count(build, scratch, subject.preload, state)
-            # The blocks that live move those of the pairs: the allocator's work differs.
+            # Live blocks change the addresses of the pairs, and so the work of the allocator.
             base = plain if not state.live else count(build, scratch, "", state)
             name = "heapsample" if subject.is_ours else subject.name
             added = got.total - base.total

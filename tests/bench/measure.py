@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""One run of a workload with a subject, and what it took."""
+"""Runs a workload with a subject, and measures the run."""
 import collections
 import glob
 import hashlib
@@ -16,26 +16,26 @@ UNWIND_ERRORS = ("unwind_no_engine", "unwind_no_mapping", "unwind_no_info", "unw
 
 
 class Refused(Exception):
-    """A run that is no measurement: it failed, or left no profile."""
+    """The run does not count: it failed, or left no profile."""
 
 
 @dataclass
 class Run:
-    work: str            # what was done; the same in each run
-    cpu_ns: int          # of all threads, and of a process beside the program
+    work: str            # result of the work; must be the same in each run
+    cpu_ns: int          # processor time of all threads and of the collector
     program_cpu_ns: int  # of the program's own threads
     wall_ns: int
-    rss_kib: int         # largest resident size; with that of a process beside it
-    end_ns: int          # from the result, or the request to end, to the end; 0: not known
+    rss_kib: int         # peak resident size, plus that of the collector
+    end_ns: int          # from the result, or the request to stop, to the end; 0: unknown
     file_bytes: int
-    loop_ns: int = 0     # processor time of the loop, where the workload says it
-    clients: dict = field(default_factory=dict)   # of a server
-    recorded: dict = field(default_factory=dict)  # by this library or capture_floor.c
-    clock: dict = field(default_factory=dict)     # of capture_front.c
+    loop_ns: int = 0     # processor time of the loop, if the workload prints it
+    clients: dict = field(default_factory=dict)   # what clients of a server measured
+    recorded: dict = field(default_factory=dict)  # counts of this library or capture_floor.c
+    clock: dict = field(default_factory=dict)     # histograms of capture_front.c
 
 
 def fill(text, **values):
-    """For the names given only: programs have other braces in them."""
+    """Replaces {name}, for these names only: commands contain other braces too."""
     for name, value in values.items():
         text = text.replace("{" + name + "}", str(value))
     return text
@@ -110,7 +110,7 @@ def read_json(path):
 
 
 def read_output(directory, workload, work):
-    """The result, and the time of the loop."""
+    """Returns the result and the time of the loop."""
     if not workload.drive:
         with open(os.path.join(directory, "output"), encoding="utf-8") as file:
             work = file.read()
@@ -126,7 +126,7 @@ def read_output(directory, workload, work):
 
 
 def recorded_by(profiles):
-    """What the statistics of the last profile say; 0 for what they do not have."""
+    """Counts from the statistics of the last profile; 0 for those that are missing."""
     paths = sorted(glob.glob(os.path.join(profiles, "*.json")))
     if not paths:
         raise Refused("no statistics")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Medians of pairs of runs, as text, as markdown, as JSON."""
+"""Medians of pairs of runs, as text, markdown and JSON."""
 import dataclasses
 import statistics
 from dataclasses import dataclass
@@ -10,14 +10,14 @@ RATIO, DIFFERENCE, PER_SAMPLE, VALUE = "ratio", "difference", "per sample", "val
 
 @dataclass(frozen=True)
 class Metric:
-    """What is computed of a run; None where a run does not have it."""
+    """A figure of a run.  get(run, operations) returns None if the run does not have it."""
     name: str
     about: str
-    kind: str  # RATIO to the base's run beside it, DIFFERENCE from it (PER_SAMPLE), or a VALUE
+    kind: str  # RATIO to the base's run, DIFFERENCE from it, that PER_SAMPLE, or a plain VALUE
     get: Callable
     digits: int = 2
-    is_spread: bool = True  # show the least and the largest too
-    base_unit: str = ""     # of the base's own figure, if it is shown
+    is_spread: bool = True  # whether minimum and maximum are shown
+    base_unit: str = ""     # unit of the base's own figure; "": that is not shown
 
 
 def of_clients(name):
@@ -71,12 +71,12 @@ METRICS = [
 
 @dataclass
 class Row:
-    """A subject with a workload: pairs of runs (base's, subject's), or why there are none."""
+    """A subject with a workload: pairs of runs (base, subject), or why there are none."""
     workload: str
     subject: str
     base: str
-    count: int       # how much work
-    operations: int  # of the loop whose time is known
+    count: int       # amount of work
+    operations: int  # pairs in the timed loop
     pairs: list
     refused: str = ""
 
@@ -98,7 +98,7 @@ class Row:
         return [value for value in values if value is not None]
 
     def cell(self, metric):
-        """The median, and the least and the largest."""
+        """The median, with minimum and maximum."""
         values = self.figures(metric)
         if not values:
             return ""
@@ -110,7 +110,7 @@ class Row:
 
 
     def base_figures(self):
-        """What the base itself took, for the ratios to be of something."""
+        """The base's own figures, to which the ratios refer."""
         words = []
         for metric in METRICS:
             values = [metric.get(base, self.operations) for base, _ in self.pairs]
@@ -124,7 +124,7 @@ def used_metrics(rows):
 
 
 def bases(rows):
-    """A row of each base and amount of work."""
+    """One row for each base and amount of work."""
     return list({(row.base, row.count): row for row in reversed(rows)}.values())[::-1]
 
 
@@ -173,7 +173,7 @@ def markdown_table(metric, rows):
     return lines + [""]
 
 
-# What the summary takes together: programs as they are, not loops of malloc.
+# The summary has the mean of these: real programs, not loops of malloc.
 PROGRAMS = ("redis", "sqlite", "python", "node", "cc1")
 
 
@@ -183,7 +183,7 @@ def median_of(row, name):
 
 
 def short_table(title, columns, rows, cells_of):
-    """A line for each subject and base; cells_of: of its rows, by workload."""
+    """One line per subject and base.  cells_of makes its cells from its rows by workload."""
     lines = [f"### {title}", "", "| | " + " | ".join(columns) + " |",
              "|---" * (len(columns) + 1) + "|"]
     for subject, base in dict.fromkeys((row.subject, row.base) for row in rows):
@@ -195,7 +195,7 @@ def short_table(title, columns, rows, cells_of):
 
 
 def summary(rows):
-    """What a reader wants to know first: one table of programs, and one of loops."""
+    """The main results: one table of programs, and one of loops."""
     workloads = dict.fromkeys(row.workload for row in rows)
     loops = [name for name in workloads if any(
         row.workload == name and median_of(row, "ns/pair") is not None for row in rows)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is measured: nothing preloaded, this library, and the others that Debian packages."""
+"""The subjects that scripts/bench compares: this library, other profilers, and no profiler."""
 import ctypes.util
 import dataclasses
 import os
@@ -10,23 +10,23 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Subject:
-    """{directory} in the variables and in the collector stands for the run's directory."""
+    """In environment and collector, {directory} is replaced by the run's directory."""
     name: str
     about: str
     preload: str = ""
-    base: str = "none"  # what it is compared with: the same allocator, unprofiled
-    also: tuple = ()    # and with these, in pairs of their own
+    base: str = "none"  # compared with this: the same allocator without a profiler
+    also: tuple = ()    # and with these, each in a row of its own
     environment: dict = field(default_factory=dict)
-    files: str = ""     # the profiles it leaves in the directory
-    slow: bool = False  # does less work: a workload's `small` count, and its base with it
-    collector: str = "" # shell command that runs beside the program, reading from a FIFO
-    counts: bool = False  # leaves *.json in the directory, as HEAPSAMPLE_STATS has it
-    exact: bool = False   # samples all; a run that has fewer samples is refused
+    files: str = ""     # pattern of its profiles in the directory; a run without them is refused
+    slow: bool = False  # it and its base do less work: a workload's `small` count
+    collector: str = "" # shell command that runs beside the program and reads from a FIFO
+    counts: bool = False  # writes *.json in the format of HEAPSAMPLE_STATS to the directory
+    exact: bool = False   # samples all allocations; a run with fewer samples is refused
     is_ours: bool = False
 
 
 def ours(library, interval, slow=False, fixed=False, also=()):
-    """fixed: the interval does not rise under load, so that samples are lost instead."""
+    """fixed: the interval does not rise under load; samples are lost instead."""
     about = f"this library, interval {interval}" + (", which does not rise" if fixed else "")
     return Subject(
         f"heapsample-{interval}" + ("-fixed" if fixed else ""), about, library, also=also,
@@ -38,7 +38,7 @@ def ours(library, interval, slow=False, fixed=False, also=()):
 
 
 def ours_complete(library):
-    """To be compared with those that record every allocation, and lose none."""
+    """For the comparison with profilers that record every allocation and lose none."""
     fixed = ours(library, "1", slow=True, fixed=True)
     return dataclasses.replace(
         fixed, name="heapsample-1-block", exact=True,
@@ -97,7 +97,7 @@ def heaptrack_subjects():
     if not (os.path.exists(preload) and os.path.exists(interpret)):
         return [], "heaptrack is not as Debian installs it"
     pack = "zstd -q -c" if shutil.which("zstd") else "gzip -c"
-    # What the script does, without the script: its start is not the program's.
+    # The same as the script does; the time of the script itself is not measured.
     return [Subject("heaptrack", "heaptrack, every allocation", preload,
                     environment={"DUMP_HEAPTRACK_OUTPUT": "{directory}/fifo"},
                     files="heaptrack.out", slow=True,
@@ -134,7 +134,7 @@ def jemalloc_subjects():
 
 
 def all_subjects(build):
-    """The subjects that can run here, and a line for each group that cannot."""
+    """Returns the subjects that can run here, and a line for each group that cannot."""
     subjects, gaps = own_subjects(build), []
     for find in (heaptrack_subjects, tcmalloc_subjects, jemalloc_subjects):
         found, gap = find()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What the subjects are measured with.
+"""The workloads with which scripts/bench measures the subjects.
 
-A workload prints a result that shows that the same work was done, whoever looks on.
+Each prints a result, which must be the same with every subject.
 """
 import json
 import os
@@ -46,7 +46,7 @@ def script(text):
 
 
 def c_source(count):
-    """A C program of so many functions, for a compiler to have work with."""
+    """A C program with count functions, as input of a compiler."""
     function = """
 struct record_%(i)d { int key, values[%(size)d]; struct record_%(i)d *next; };
 int function_%(i)d(struct record_%(i)d *record, int limit)
@@ -72,19 +72,21 @@ int function_%(i)d(struct record_%(i)d *record, int limit)
 
 @dataclass(frozen=True)
 class Workload:
-    """{count}, {bench}, {input} in the command: how much work, the built programs, a file."""
+    """Replaced in command: {count} by the amount of work, {bench} by the directory of the programs,
+    {input} by the path of make_input()'s file, {directory} by the run's directory.
+    """
     name: str
     about: str
     command: tuple
-    full: int   # how much work: one to four seconds
-    small: int  # for subjects that are slow, and for --quick
-    program: Optional[str] = ""  # where it was found; None: it is not here
+    full: int   # amount of work: 0.6 to 4 seconds
+    small: int  # amount of work for slow subjects, and for --quick
+    program: Optional[str] = ""  # its path; None: it is not installed
     environment: dict = field(default_factory=dict)
-    operations: int = 0   # the command prints the time of a loop: how many in it, per count
-    result_file: str = "" # belongs to the result
-    make_input: Optional[Callable] = None  # count -> text of the file
-    drive: Optional[Callable] = None       # a server: see drive_redis()
-    tells_end: bool = True # its result is printed when it is ready, not at the end
+    operations: int = 0   # if the command prints the time of a loop: pairs in it, per count
+    result_file: str = "" # a file that is part of the result
+    make_input: Optional[Callable] = None  # takes count, returns the text of {input}
+    drive: Optional[Callable] = None       # drives a server; see drive_redis()
+    tells_end: bool = True # it prints its result when that is ready, not at exit
 
 
 def pairs(name, about, kind, threads, full, small):
@@ -98,7 +100,7 @@ def redis_cli(path, *words):
 
 
 def redis_figures(text):
-    """Of SET and GET together: the slower one's latency, the sum of times by its throughput."""
+    """SET and GET together: the rate over both runs, and the latency of the slower one."""
     rates = [float(rate) for rate in re.findall(r"throughput summary: ([\d.]+)", text)]
     figures = {"rate": len(rates) / sum(1 / rate for rate in rates)}
     for name, share in (("p50", 50.0), ("p99", 99.0), ("p99.9", 99.9)):
@@ -106,7 +108,7 @@ def redis_figures(text):
         for part in text.split("Latency by percentile distribution:")[1:]:
             part = part.split("Cumulative distribution")[0]
             points = re.findall(r"([\d.]+)% <= ([\d.]+) milliseconds", part)
-            # The first point that has this share of the requests.
+            # The first point that covers this share of the requests.
             slower = max(slower, next(float(ms) for percent, ms in points
                                       if float(percent) >= share))
         figures[name] = slower
@@ -114,7 +116,7 @@ def redis_figures(text):
 
 
 def drive_redis(directory, count):
-    """Load a server; the result, when it was told to end, and what its clients saw."""
+    """Loads a server.  Returns the result, when it was told to stop, and its clients' figures."""
     path = os.path.join(directory, "socket")
     load = [sys.executable, os.path.join(TESTS, "preload", "redis_load.py"), path]
     for _ in range(200):
@@ -142,7 +144,7 @@ def compiler():
 
 
 def real_node():
-    """The program itself, where node is a script that looks for it."""
+    """The path of the real program: node may be a script that starts it."""
     if shutil.which("node") is None:
         return None
     return json.loads(subprocess.run(["node", "-p", "JSON.stringify(process.execPath)"],
@@ -188,7 +190,7 @@ def all_workloads():
 
 
 def capture_workloads():
-    """For measuring the sample path: real programs, threads, and all caches empty."""
+    """For timing the sample path: real programs, loops with threads, and cold caches."""
     names = ("redis", "python", "sqlite", "cc1", "mixed", "mixed-8")
     known = {workload.name: workload for workload in all_workloads()}
     return [known[name] for name in names] + [
