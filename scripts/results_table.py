@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The README's table of what the tests found, made of their result files.
+"""Makes the README's table of test results from the result files.
 
 usage: scripts/run-tests --report [--write]
 
 Prints the table of the results in tests/results and, for hostile cases, of the last run in
-build/.  --write: keeps the latter in tests/results, and puts the table into the README.
+build/.  --write: copies the latter to tests/results, and puts the table into the README.
 
-A result file has lines 'key: value': date, commit and command, then figures.  Those of
-tests/results are of the last run that was kept; what is long is not run each time.
+A result file has lines 'key: value': date, commit and command, then figures.  tests/results has
+the last results that were kept, since long tests are not part of each run.
 """
 import glob
 import os
@@ -17,18 +17,18 @@ import sys
 
 RESULTS = "tests/results"
 MARK = "Made of tests/results by scripts/run-tests --report --write:\n"
-# The table goes on to the next line that begins in the first column.
+# The table ends before the next line that begins in the first column.
 TABLE = re.compile(re.escape(MARK) + r"((?:\n|[ \t].*\n)*)")
 COMMAND_COLUMNS, NAME_COLUMNS, COLUMNS = 66, 24, 98
 
-# The file, and what makes it, as the table says where there is none.
+# Result files of long runs and their commands; the table shows these if a file is missing.
 LONG = (("faults", "make check-faults"), ("model", "make check-model"), ("fuzz", "make fuzz"),
         ("suites", "scripts/run-malloc-suites"), ("analyze", "make analyze"),
         ("soak", "scripts/soak --minutes 30"))
 
 
 def read_results(directory):
-    """{name of the file: {key: value}}"""
+    """Returns {name of the file: {key: value}}."""
     results = {}
     for name in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
         with open(os.path.join(directory, name), encoding="utf-8") as file:
@@ -37,12 +37,12 @@ def read_results(directory):
 
 
 def grouped(text):
-    """Whole numbers with a comma for each thousand."""
+    """Separates thousands by commas in whole numbers of five digits and more."""
     return re.sub(r"\b\d{5,}\b", lambda match: "{:,}".format(int(match.group())), text)
 
 
 def row(name, text):
-    """Lines of at most COLUMNS, the name in front of the first."""
+    """Lines of at most COLUMNS; the first one begins with the name."""
     lines, words = [], grouped(text).split()
     begin = "      %-*s " % (NAME_COLUMNS, name)
     while words:
@@ -62,7 +62,7 @@ def heading(figures):
 # --- cases -----------------------------------------------------------------------------
 
 def case_counts(figures):
-    """{kind: {outcome: count}}"""
+    """Returns {kind: {outcome: count}}."""
     kinds = {}
     for key, value in figures.items():
         match = re.fullmatch(r"cases (.+) (passed|failed|skipped)", key)
@@ -72,7 +72,7 @@ def case_counts(figures):
 
 
 def outcomes(kinds):
-    """Of each kind how many passed of those that were run, and how many were skipped."""
+    """For each kind, how many cases passed of those that ran, and how many were skipped."""
     run = {kind: counts.get("passed", 0) + counts.get("failed", 0)
            for kind, counts in kinds.items()}
     parts = ["%s %d of %d" % (kind, counts.get("passed", 0), run[kind])
@@ -170,7 +170,7 @@ def table(results):
 
 
 def in_readme(text):
-    """The table of a README; None where there is none."""
+    """The table in the text of a README, or None if there is none."""
     match = TABLE.search(text)
     return match.group(1).strip("\n") + "\n" if match else None
 
