@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
 #
-# Shared by quickstart and run-tests: messages, packages, the build, pprof.
+# Shared by quickstart, run-tests and run-malloc-suites: messages, packages, the build.
 # The caller sets $program (for messages) and $root (the repository).
 
 say() {
@@ -25,7 +25,7 @@ have() {
 # Packages #
 ############
 
-# The packages to install, collected by need*(), installed by install_packages().
+# Packages to install: need*() adds to it, install_packages() installs them.
 missing_packages=()
 
 # need_package PACKAGE...
@@ -38,7 +38,7 @@ need_package() {
 	done
 }
 
-# need_command COMMAND PACKAGE: the package is needed only if there is no such command.
+# need_command COMMAND PACKAGE: needs the package if there is no such command.
 need_command() {
 	have "$1" || missing_packages+=("$2")
 }
@@ -61,9 +61,9 @@ need_build_packages() {
 	fi
 }
 
-# The package redis-server starts a service unless a policy-rc.d forbids it, and
-# that file is the administrator's.  The same binary is in redis-tools, where it
-# acts as the server when called by the name redis-server: see provide_redis().
+# The package redis-server would start a service; policy-rc.d could forbid that, but is the
+# administrator's file.  redis-tools has the same binary, redis-check-rdb: called as redis-server it
+# is the server, see provide_redis().
 need_redis() {
 	have redis-server || need_command redis-check-rdb redis-tools
 	need_command redis-benchmark redis-tools
@@ -84,8 +84,8 @@ apt_get() {
 		apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" </dev/null
 }
 
-# install_packages [OPTIONAL...]: installs those collected, and those optional ones that are
-# missing and available.  Returns 1 with one line if something could not be installed.
+# install_packages [OPTIONAL...]: installs $missing_packages, and the optional ones that are missing
+# and available.  If that fails it prints a line and returns 1.
 install_packages() {
 	local package status optional=() wanted=()
 
@@ -129,7 +129,7 @@ install_packages() {
 	fi
 }
 
-# provide_redis DIRECTORY: make `redis-server` a command, if need be by a link in DIRECTORY.
+# provide_redis DIRECTORY: makes `redis-server` a command, if necessary by a link in DIRECTORY.
 provide_redis() {
 	local binary
 
@@ -144,7 +144,7 @@ provide_redis() {
 # Build #
 #########
 
-# Whether the source tree can be built; if not, prints a line.
+# Returns whether the source tree can be built.  If not, it prints a line.
 check_source_tree() {
 	if [ -e "$root/config.status" ]; then
 		warn "error: the source tree is configured in place; run 'make distclean' in $root"
@@ -156,7 +156,7 @@ check_source_tree() {
 	fi
 }
 
-# The library that was built in DIRECTORY.
+# built_library DIRECTORY: prints the path of the library that is built in DIRECTORY.
 built_library() {
 	printf '%s\n' "$1/.libs/libheapsample.so"
 }
