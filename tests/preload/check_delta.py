@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Profiles of differences add up, row by row, to the one that the same program has at its end
-without HEAPSAMPLE_DELTA.
+"""The profiles of a run with HEAPSAMPLE_DELTA add up, row by row, to the last profile of the same
+program without it.
 
     check_delta.py WHOLE STATS DIFFERENCE...     in the order in which they were written
 
-STATS: the file of HEAPSAMPLE_STATS with the last of them.
+STATS: the HEAPSAMPLE_STATS file of the last DIFFERENCE.
 """
 import json
 import os
@@ -50,7 +50,7 @@ def differences(whole_path, stats_path, paths):
     for key in sorted(want.keys() | have.keys(), key=repr):
         if want.get(key) != have.get(key):
             yield "%s, not %s: %s" % (have.get(key), want.get(key), key)
-    # Each begins where the one before ends; the statistics are since the start.
+    # Each difference begins where the one before ends; the statistics cover the whole run.
     duration = sum(part.duration_nanos for part in parts)
     if stats["duration_ns"] != duration:
         yield "durations: %d together, %d in all" % (duration, stats["duration_ns"])

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks are cut at HEAPSAMPLE_DEPTH, by whoever walks them, say so, and are counted.
+"""Stacks are cut at HEAPSAMPLE_DEPTH frames, end in [truncated] and are counted.  Some were walked
+in place.
 
     check_depth.py PROFILE DEPTH
 """

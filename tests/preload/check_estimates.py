@@ -1,35 +1,35 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compare the estimates of many runs with the truth and with what sampling predicts.
+"""Compare the estimates of several runs with the truth, and their spread with theory.
 
     check_estimates.py INTERVAL TRUTH PROFILE...
 
-TRUTH: lines "SIZE KEPT", one per allocation of site_estimate.
+TRUTH: lines "SIZE KEPT", one per allocation of site_estimate.  KEPT: 1 if it stays in use, else 0.
 
-An allocation is sampled with p = 1 - (1 - 1/interval)^max(size, 1), independently, and
-counts 1/p then.  So a sum of values has the variance sum(value^2 * (1 - p) / p).  The mean
-of the runs must be within 3 standard errors of the truth; the squared deviations from
-their mean, in units of that variance, must not be above the 99.9 % point of chi-square.
+Each allocation is sampled independently with p = 1 - (1 - 1/interval)^max(size, 1); a sample
+counts as 1/p allocations.  So a sum of values has the variance sum(value^2 * (1 - p) / p).  The
+mean of the runs must be within 3 standard errors of the truth.  The sum of the squared deviations
+from their mean, in units of that variance, must not exceed the 99.9 % point of chi-square.
 """
 import math
 import sys
 
 from profile_facts import VALUES, finish, read_profile, sums_by_site
 
-# 99.9 % points by degrees of freedom: runs - 1.
+# 99.9 % points by degrees of freedom, which are runs - 1.
 CHI_SQUARE = {9: 27.88, 19: 43.82, 29: 58.30}
 
-# A run's sum is of rows that are rounded to whole numbers.
+# The values of a profile's rows are rounded to whole numbers.
 ROUNDING = 1.0
 
 
 def truth_of(path, interval):
-    """Per value: (sum, variance of its estimate)."""
+    """For each of VALUES: (sum, variance of its estimate)."""
     sums, variances = [0] * 4, [0.0] * 4
     with open(path, encoding="ascii") as file:
         for line in file:
             size, kept = map(int, line.split())
-            # As exp and log1p: 1 - 1/interval to a power is not exact enough.
+            # By expm1 and log1p: a power of 1 - 1/interval is not exact enough.
             p = 1.0 if interval == 1 else -math.expm1(max(size, 1) * math.log1p(-1 / interval))
             for i, value in enumerate((1, size, kept, kept * size)):
                 sums[i] += value

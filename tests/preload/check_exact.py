@@ -5,7 +5,7 @@
     check_exact.py PROFILE TRUTH [SITE...]
 
 TRUTH: {"site_malloc": [alloc_objects, alloc_space, inuse_objects, inuse_space], ...}.
-SITE: one that must have allocated.  Nothing may be lost or differ by one byte.
+SITE: must have allocated.  No sample may be lost, and all sums must be equal.
 """
 import json
 import sys

@@ -4,9 +4,9 @@
 
     check_filter.py PROFILE RANGES KINDS TEXT...
 
-RANGES: what victim_filter printed; KINDS: which of these ranges are secret, separated by
-commas, or none.  No number anywhere in the decompressed bytes is an address in them, and no
-TEXT is there.
+RANGES: what victim_filter printed.  KINDS: the kinds of ranges that are secret, separated by
+commas, or "none".  The decompressed bytes must have no varint that is an address in such a range,
+and no TEXT.
 """
 import gzip
 import sys
@@ -15,7 +15,7 @@ from profile_facts import finish
 
 
 def varints(data):
-    """The number at each byte, whether one begins there or not."""
+    """The varint at each byte, even if no number of the profile begins there."""
     for at in range(len(data)):
         value = 0
         for i, byte in enumerate(data[at:at + 10]):

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Check the stacks of victim_frames.c, from the site to the root.
 
-    check_frames.py PROFILE [preloaded]     preloaded: victim_frames_library.c
+    check_frames.py PROFILE [preloaded]     preloaded: victim_frames_library.c was preloaded
 
-Native stacks are whole: below main() and the functions of threads stand libc's frames, down
-to _start and clone, with nothing behind them and none of the library's own in between.
+Native stacks are complete: below main() and thread functions are libc's frames, down to _start or
+clone.  No stack has a frame of libheapsample.
 """
 import os
 import sys
@@ -17,7 +17,7 @@ LIBC = ("libc.so", "libc-2", "libpthread")
 LOADER = ("ld-linux", "ld-2")
 TRUNCATED = "[truncated]"
 
-# The frames that call the site, in this order, others between them; then the root.
+# By site: functions among its callers, in this order; the root.
 EXPECTED = {
     "site_main": (["main"], "_start"),
     "site_constructor": (["construct"], "start-up"),
@@ -34,13 +34,13 @@ EXPECTED = {
     "site_deep_calls": (["deep_calls"] * 127, TRUNCATED),
     "site_library_constructor": (["construct_library", "dlopen", "open_library", "main"],
                                  "_start"),
-    # The resolver and what it resolves have one address.
+    # The symbol of an IFUNC has the address of its resolver.
     "site_ifunc": (["chosen", "dlopen", "open_library", "main"], "_start"),
 }
-# The loader runs the constructors of what a program begins with on the kernel's first stack,
-# and resolvers before profiling has begun.
+# If the library is preloaded the loader runs its constructor before _start, and its IFUNC resolver
+# before profiling begins.
 PRELOADED = {"site_library_constructor": (["construct_library"], "loader")}
-# The last function of the program's, and the files of the frames below it.
+# By site: the program's outermost function, and the files that the frames below it belong to.
 BELOW = {"site_main": ("main", LIBC), "site_thread": ("run_thread", LIBC),
          "site_coroutine": ("run_coroutine", LIBC), "site_constructor": ("construct", LOADER + LIBC)}
 
@@ -97,15 +97,15 @@ def differences(path):
     for site in EXPECTED:
         if seen.get(site) != 1:
             yield "%s: %s samples, not 1" % (site, seen.get(site, 0))
-    # The stack and the coroutine that are deeper than the copy, the handler on an alternate
-    # stack; the deep calls.
+    # stack_truncated: site_deep_stack and site_deep_coroutine, whose stacks are larger than the
+    # copy, and site_alternate.  depth_truncated: site_deep_calls.
     for name, want in (("stack_truncated", 3), ("depth_truncated", 1)):
         if counts.get(name, 0) != want:
             yield "%s is %d, not %d" % (name, counts.get(name, 0), want)
 
 
 if not own_memory.may_be_read():
-    # Of a stack whose bounds are not known there is the rest of a page then.
+    # Then only the rest of the page is copied from a stack of unknown bounds.
     EXPECTED["site_deep_coroutine"] = (["deep_coroutine"], TRUNCATED)
 if sys.argv[2:] == ["preloaded"]:
     del EXPECTED["site_ifunc"]

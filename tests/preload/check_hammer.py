@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The profile of a program that frees all, under a ring with room for few samples.
+"""The profile of a program that frees all it allocates, with a ring that has room for few samples.
 
     check_hammer.py PROFILE STATS TRUTH
 
-STATS: the file of HEAPSAMPLE_STATS.  TRUTH: {"objects": N, "bytes": N}, what functions
-called site_... allocated; of the rest, nothing is lost.  At interval 1 all are samples:
-nothing is in use, each is recorded or counted as lost, and each recorded one has a free.
+STATS: the HEAPSAMPLE_STATS file.  TRUTH: {"objects": N, "bytes": N}, allocated by functions called
+site_...; only their samples may be lost.  The interval is 1, so each allocation is a sample, which
+is recorded or counted as lost.  Each recorded one has a free: nothing is in use.
 """
 import json
 import sys
@@ -17,7 +17,7 @@ LOST = ("lost_ring", "lost_live_set", "lost_memory")
 
 
 def allocated(profile, is_meant):
-    """[objects, bytes] of the stacks of which this holds."""
+    """[objects, bytes] allocated by the stacks for which is_meant() holds."""
     rows = [row["values"] for row in profile.rows() if is_meant(row["stack"])]
     return [sum(values[i] for values in rows) for i in range(2)]
 

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Profiles of heaps that the program reports.
 
-    check_heaps.py sums FILE HEAP:SITE=O,B,O,B...   the sums of all sites there are; malloc's is ""
-    check_heaps.py near FILE TRUTH PERCENT          TRUTH: lines of HEAP:SITE BYTES IN-USE
+    check_heaps.py sums FILE HEAP:SITE=O,B,O,B...   the four sums of all sites; malloc: HEAP is ""
+    check_heaps.py near FILE TRUTH PERCENT          TRUTH: lines "HEAP:SITE BYTES IN-USE-BYTES"
     check_heaps.py freed FILE HEAP                  something was allocated, nothing is in use
-    check_heaps.py period FILE BYTES                what is said to be the interval
+    check_heaps.py period FILE BYTES                the profile's period
 """
 import sys
 

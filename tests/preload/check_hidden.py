@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where hidden frames are in stacks.
+"""Where the frames that stand for hidden ones are in stacks.
 
     check_hidden.py PROFILE SIZE COUNT FRAME...
 
-All samples of SIZE bytes, COUNT of them, are one row; its innermost frames are FRAME....
-There is one function FILTERED, one location of it, in a mapping without a file.
+The samples of SIZE bytes are COUNT, in one row, whose innermost frames are FRAME....  There is one
+function FILTERED with one location, in the mapping [heapsample], which has no build id.
 """
 import sys
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which functions allocated blocks of a size.
+"""Which functions allocated the blocks of a size.
 
-    check_jit.py PROFILE SIZE OBJECTS LEAF [CALLER...]     all of them, from this stack
-    check_jit.py PROFILE SIZE OBJECTS                      however it is called
+    check_jit.py PROFILE SIZE OBJECTS LEAF [CALLER...]     all by this stack
+    check_jit.py PROFILE SIZE OBJECTS                      by any stack
 
-A frame is NAME, or NAME@FILE:LINE, with the wildcards of a shell.
+LEAF, CALLER: NAME or NAME@FILE:LINE (the function's first line), with the wildcards of a shell.
 """
 import fnmatch
 import sys

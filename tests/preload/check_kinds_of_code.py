@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What victim_kinds_of_code allocated is all under the right functions, in our view and in pprof's.
+"""All that victim_kinds_of_code allocated is under the right functions, for us and for pprof.
 
-    check_kinds_of_code.py PROFILE [TOP] LEAF...
+    check_kinds_of_code.py PROFILE TOP LEAF...
 
-TOP: what `go tool pprof -top` of alloc_space printed, or "-" where there is no pprof.
+TOP: the output of `go tool pprof -top` for alloc_space, or "-" if there is no pprof.
 """
 import re
 import sys
@@ -25,7 +25,7 @@ def our_view(path):
 
 
 def pprof_view(path):
-    """The same from the table's lines: flat flat% sum% cum cum% name."""
+    """The same from the lines of TOP: flat flat% sum% cum cum% name."""
     sums = {}
     with open(path, encoding="utf-8") as file:
         for line in file:

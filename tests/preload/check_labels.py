@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rows by the labels that the program has set.
+"""The four sums of samples by the labels that the program has set.
 
-    check_labels.py sums FILE TRUTH          TRUTH: lines of LABELS O B O B, of all there are
-    check_labels.py has FILE LABELS O B O B  one of them
+    check_labels.py sums FILE TRUTH          TRUTH: lines "LABELS O B O B" for all samples of sites
+    check_labels.py has FILE LABELS O B O B  the sums of these labels
 
-LABELS: KEY=VALUE,..., sorted; "-": none.
+LABELS: KEY=VALUE,..., sorted by key; "-": none.
 """
 import sys
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""In-use bytes of several runs against what a counting library saw at the same moment.
+"""Compare in-use bytes of several runs with the counts of count_live.c just before.
 
     check_live.py PERCENT {PROFILE COUNT}...
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks through code that was copied by hand: see victim_map_hint.
+"""Stacks through code that was copied by hand: see victim_map_hint.c.
 
     check_map_hint.py PROFILE SIZE COUNT FRAME...
 
-The allocations of SIZE bytes are COUNT, and each was made by the frames given, innermost
-first, which are called by run_code(), main() and the start of the program.  A FRAME that ends
-in "+" is one without a function's name: of that file, and an offset.
+COUNT allocations of SIZE bytes were made through run_code().  Each has the stack
+allocate_for_code(), FRAME..., run_code(), main(), and one frame or more below.  FRAME "FILE+":
+it has no function, and is called FILE+0xOFFSET.
 """
 import re
 import sys

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who made the allocations of a size, by name and linkage name.
+"""The functions that allocated the blocks of a size, by name and linkage name.
 
     check_names.py PROFILE SIZE=NAME[=LINKAGE-NAME]...
 
-A NAME that ends in "+" is one without a function: of that file, and an offset.
+NAME "FILE+": the frame has no function, and is called FILE+0xOFFSET.
 """
 import re
 import sys

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Simple questions to profiles.
+"""Simple checks of profiles.
 
-    check_profile.py sampled FILE...            the counter of samples is not 0 in any
-    check_profile.py has FILE NAME...           each function is in some stack
-    check_profile.py site FILE SITE O B O B     the four sums of site_SITE are these
-    check_profile.py various N SITE FILE...     of site_SITE there are N different sums at least
-    check_profile.py least FILE NAME BYTES      stacks with this function have that much in alloc_space
-    check_profile.py top FILE NAME BYTES        this function's own inuse_space is the most, and that much
-    check_profile.py counted FILE NAME...       the counts of these names are not 0
-    check_profile.py uncounted FILE NAME...     they are 0
-    check_profile.py comment FILE TEXT          a comment has this text
-    check_profile.py main FILE NAME             the first mapping is of a file of this name
-    check_profile.py lossless FILE...           no sample was lost, none without its stack
-    check_profile.py steady BYTES FILE...       the profiler's memory differs by so much at most
+    check_profile.py sampled FILE...            each has counted samples
+    check_profile.py has FILE NAME...           some stack has a function with NAME in its name
+    check_profile.py site FILE SITE O B O B     the four sums of site_SITE
+    check_profile.py various N SITE FILE...     site_SITE has at least N different sums
+    check_profile.py least FILE NAME BYTES      such stacks have at least BYTES in alloc_space
+    check_profile.py top FILE NAME BYTES        NAME has the most inuse_space of its own, at least
+                                                BYTES
+    check_profile.py counted FILE NAME...       these counters are not 0
+    check_profile.py uncounted FILE NAME...     these counters are 0
+    check_profile.py comment FILE TEXT          a comment has this text in it
+    check_profile.py main FILE NAME             the first mapping's file has this name
+    check_profile.py lossless FILE...           the counters of losses are 0 (profile_facts.py)
+    check_profile.py steady BYTES FILE...       profiler_memory differs by at most BYTES
 """
 import os
 import sys

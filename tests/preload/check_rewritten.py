@@ -4,7 +4,8 @@
 
     check_rewritten.py PROFILE FILE
 
-Only b, whose contents are in the file now, has names; a has addresses.  All stacks are whole.
+FILE: the name of the file that had a's contents first and has b's now.  So frames of b have
+function names, and those of a are FILE+0xOFFSET.  All stacks reach _start.
 """
 import sys
 

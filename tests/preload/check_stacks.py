@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every frame has a name and none is the library's; stacks end where threads begin.
+"""Each frame has a name and none is of libheapsample; stacks end where threads begin.
 
-    check_stacks.py PERCENT PROFILE...     PERCENT: of the samples, at least
+    check_stacks.py PERCENT PROFILE...     PERCENT: the least share of samples with such a root
 """
 import os
 import re
@@ -15,7 +15,7 @@ ROOTS = {"main", "_start", "start_thread", "clone", "clone3", "__clone", "__clon
 
 
 def is_root(frame, main_binary):
-    """A stripped program's _start is named by its address alone, and is its own."""
+    """FILE+0xOFFSET counts as a root in the program, which may be stripped, and in libc."""
     if frame["name"] in ROOTS or re.match(r"__libc_start_main(@|$)", frame["name"] or ""):
         return True
     file = os.path.basename(frame["mapping"] or "")

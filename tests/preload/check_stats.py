@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A file of HEAPSAMPLE_STATS is as the manual says, and agrees with its profile.
+"""A HEAPSAMPLE_STATS file has the form that the manual describes, and agrees with its profile.
 
     check_stats.py PROFILE STATS [HEAP:MEMBER=NUMBER...]
 """
@@ -41,7 +41,7 @@ def form(stats):
 
 
 def heaps(profile, stats):
-    """Each heap has what its rows have, and all together what is counted for the process."""
+    """Each heap has the sums of its rows, and the heaps add up to the counters of the process."""
     found = {}
     for row in profile.rows():
         sums = found.setdefault(row["labels"].get("heap", "malloc"), [0] * (2 + len(VALUES)))
@@ -68,11 +68,11 @@ def sums(profile, stats):
     stacks = sum(count for limit, count in stats["unwinding_times_us"])
     recorded = counts["samples"] - counts["lost_ring"] - counts["lost_live_set"] - \
         counts["abandoned"]
-    # Of those without a stack only the first ones are looked up.
+    # A sample without a stack is not timed if its pc is known.
     if not recorded - counts["stackless"] <= stacks + counts["walked"] <= recorded and \
             stats["reason"] == "exit":
         yield "%d times, %d walked, of %d samples" % (stacks, counts["walked"], counts["samples"])
-    # In so long a run nearly all is known of the stacks.
+    # In a long run the unwind rows of nearly all pcs are known.
     if counts["samples"] > 1000000 and counts["walked"] < counts["samples"] / 2:
         yield "%d of %d samples are walked in place" % (counts["walked"], counts["samples"])
     # A time in bucket i is at least 2^(i-1) us and below 2^i us.
@@ -88,7 +88,7 @@ def sums(profile, stats):
 
 def agreement(profile, stats):
     in_profile = counters(profile)
-    # What goes on while a profile is written, and those that are of it.
+    # These change while a profile is written.
     moving = ("dumps", "dump_ns", "dump_failures", "bookkeeping_ns", "worker_cpu_ns",
               "producer_cpu_ns")
     for name, value in stats["counters"].items():
@@ -98,7 +98,7 @@ def agreement(profile, stats):
             yield "%s=%d, in the profile %d" % (name, value, before)
     for name in ("dumps", "dump_ns", "bookkeeping_ns", "unwinding_ns", "worker_cpu_ns",
                  "producer_cpu_ns"):
-        # A profile within the run may be of the time before the first sample.
+        # A profile before the end may have no samples.
         of_samples = name in ("unwinding_ns", "worker_cpu_ns") and stats["reason"] != "exit"
         if stats["counters"][name] == 0 and not (of_samples and profile.totals()["alloc_space"] == 0):
             yield "%s is 0" % name

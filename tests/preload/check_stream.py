@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Read streams of allocations (Perfetto traces), apart from the library's own code.
+"""Check streams of allocations (Perfetto traces) with a reader that shares no code with the library.
 
-    check_stream.py complete STREAM              whole packets, in order, of one history
-    check_stream.py exact STREAM TRUTH PROFILE   the same, with the totals of the truth that
-                                                 the program printed and of all else that a
-                                                 profile of the same program has
-    check_stream.py has STREAM SIZE COUNT FREED  as many allocations of so many bytes, and
-                                                 frees of them
-    check_stream.py cut STREAM                   cut at each byte, with the first and the last
-                                                 packets only, all packets before are there
+    check_stream.py complete STREAM              whole packets, in order; each free has its
+                                                 allocation
+    check_stream.py exact STREAM TRUTH PROFILE   the same; the totals are those that the program
+                                                 printed plus those of the rows without a site in
+                                                 a profile of the same program
+    check_stream.py has STREAM SIZE COUNT FREED  COUNT allocations of SIZE bytes, FREED of them
+                                                 freed
+    check_stream.py cut STREAM                   the first and the last packets, cut at each byte:
+                                                 all packets before the cut can be read
     check_stream.py prefix STREAM...             whole packets, then perhaps a part of one
     check_stream.py heaps STREAM SIZE:HEAP=COUNT,FREED...
-                                                 complete, with several heaps: all allocations of
-                                                 so many bytes are of this heap, and are as many
-    check_stream.py lossy STREAM                 some packet says that something is missing
+                                                 complete, with several heaps: the allocations of
+                                                 SIZE bytes are COUNT, all of HEAP, FREED of
+                                                 them freed
+    check_stream.py lossy STREAM                 a packet says that something is missing
     check_stream.py inherited STREAM PARENT      no event of PARENT is in STREAM, and each free
                                                  is of an allocation in one of them
 """
@@ -26,7 +28,7 @@ import sys
 from profile_facts import VALUES, finish, losses, read_profile, site_of
 
 MONOTONIC_COARSE, BOOTTIME, REALTIME = 4, 6, 1
-TICK_NS = 20_000_000  # of the coarse clock, at 50 per second
+TICK_NS = 20_000_000  # more than a tick of the coarse clock: 10 ms at CONFIG_HZ=100
 
 
 class Cut(Exception):
@@ -65,7 +67,7 @@ def fields(data):
 
 
 def message(data, names):
-    """{name: value}; each field is there once at most."""
+    """{name: value}; no field may be there twice."""
     found = {}
     for number, value in fields(data):
         if names[number] in found:
@@ -75,7 +77,7 @@ def message(data, names):
 
 
 def packets(data):
-    """The whole packets, as messages, and the offsets where they end."""
+    """The complete packets, as messages, and the offsets of their ends."""
     at, found, ends = 0, [], []
     while at < len(data):
         try:
@@ -148,7 +150,7 @@ def check_prefix(path, heaps=(1,)):
 
 
 def check_complete(path, heaps=(1,)):
-    """Of interval 1: no address is allocated twice or freed without having been allocated."""
+    """At interval 1 an address in use is not allocated again, and only one in use is freed."""
     yield from check_prefix(path, heaps)
     data = read(path)
     if packets(data)[1][-1] != len(data):
@@ -172,7 +174,7 @@ def check_complete(path, heaps=(1,)):
 
 
 def totals(path):
-    """The four values of a profile, of all events."""
+    """All events as the four values of a profile."""
     live, sums = {}, [0] * len(VALUES)
     for is_free, values in events_of(path):
         if is_free:
@@ -258,7 +260,7 @@ def check_inherited(path, parent):
     numbers = {values["number"] for _, values in theirs}
     addresses = {values["address"] for is_free, values in theirs + ours if not is_free}
     for is_free, values in ours:
-        # What parent and child do after the fork may have the same numbers.
+        # Events after the fork may have the same numbers in both.
         if values["number"] in numbers and (is_free, values) in theirs:
             yield "%s is in both" % values
         if is_free and values["address"] not in addresses:

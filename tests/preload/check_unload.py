@@ -4,8 +4,9 @@
 
     check_unload.py PROFILE COUNTS TURNS
 
-No sample of one library's size has a name of another's; of each function's allocations 99 %
-carry its name; at half of the turns the second library was where the first had been.
+COUNTS: what it printed.  Each library allocates its own sizes: no sample of another size has a name
+of its functions.  At least 99 % of a function's allocations have its name.  In at least half of the
+turns the second library was where the first had been.
 """
 import json
 import sys

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Compare the stacks of a profile with those that truth_backtrace.c recorded of the same run.
+"""Compare the stacks of a profile with those that truth_backtrace.c recorded in the same run.
 
     check_unwind.py NAME SAMPLES GENERATED PROFILE TRUTH
 
-SAMPLES: compared, at least.  GENERATED: of these with generated code in the stack, at least.
+SAMPLES: how many must be compared at least.  GENERATED: how many must have generated code in
+their stacks at least.
 
-Stacks are compared as call sites (return address - 1; the address itself where V8 has a frame
-return to the beginning of code) with their number of allocations, without the frames of the
-recording library and of the library under test.  Left out on both sides: what the loader runs
-(constructors, before recording began), what the recording library allocates itself, and what
-the library under test does.
+Compared are stacks of call sites with their numbers of allocations.  A call site is the return
+address - 1, or the address itself where V8 makes a frame return to the beginning of code.  Frames
+of the recording library and of the library under test are removed.  Left out on both sides are
+allocations below the loader (in constructors: some ran before recording began), of the recording
+library, and of the library under test.
 
-Each stack that differs is paired with the one of the other side that it shares most of its
-innermost frames with, and the pair must be of one of the kinds below.  Prints a table row.
+A stack that differs is paired with the one of the other side that has the most innermost frames in
+common, and the pair must be of a kind that kind_of() knows.  Prints a table row.
 """
 import array
 import bisect
@@ -32,7 +33,7 @@ TRUTH_DEPTH = 1024
 
 
 class Ranges:
-    """Address ranges of the mappings whose files are called so."""
+    """Address ranges of the mappings whose file names begin with one of `names`."""
 
     def __init__(self, path, *names):
         self.ranges = []
@@ -69,7 +70,7 @@ def true_stacks(path):
         stack = [address - 1 for address in array.array("Q", raw) if address != 0]
         while stack and stack[0] in recorder:
             stack.pop(0)
-        # Of the loader's, those that begin there; dlopen() by the program is compared.
+        # Stacks that begin in the loader; dlopen() by the program is compared.
         if not stack or stack[-1] in loader or all(address in system for address in stack):
             continue
         result[tuple(address for address in stack if address not in library)] += count
@@ -77,7 +78,7 @@ def true_stacks(path):
 
 
 def profile_stacks(profile, anonymous):
-    """Adds addresses of code in no file to the set `anonymous`."""
+    """As true_stacks().  Adds the addresses of code that is in no file to the set `anonymous`."""
     result = collections.Counter()
     for row in profile.rows():
         mappings = [os.path.basename(frame["mapping"] or "") for frame in row["stack"]]
@@ -98,7 +99,7 @@ def profile_stacks(profile, anonymous):
 
 
 def with_entries(truth, found):
-    """truth with the address itself where a frame returns to the beginning of code."""
+    """The truth, with the address itself where the profile has the beginning of code."""
     entries = {address for stack in found for address in stack
                if isinstance(address, int) and address % 32 == 0}
     result = collections.Counter()
@@ -108,7 +109,7 @@ def with_entries(truth, found):
 
 
 def common(a, b):
-    """How many innermost frames are the same."""
+    """How many innermost frames are equal."""
     for i, (x, y) in enumerate(zip(a, b)):
         if x != y:
             return i
@@ -116,7 +117,7 @@ def common(a, b):
 
 
 def kind_of(truth, found, anonymous, code):
-    """Why the two are different, None if that is not known."""
+    """Why the two differ; None: not known."""
     same = common(truth, found)
     if found == truth + ("[unwind error]",):
         return "both stop in the same frame"

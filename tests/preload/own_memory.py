@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Whether the kernel lets a process read its own memory by process_vm_readv(): the exit status."""
+"""Exit status 0 if the kernel lets a process read its own memory by process_vm_readv(), else 1."""
 import ctypes
 import errno
 import os

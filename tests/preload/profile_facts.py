@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Facts about a profile that several checkers of this directory need."""
+"""Functions that several checkers of this directory share."""
 import os
 import re
 import sys
@@ -14,13 +14,13 @@ LOSSES = ("stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned",
 
 
 def counters(profile):
-    """The counts in the comments, {name: count}.  Counts of 0 may be missing."""
+    """The counters in the comments, {name: count}.  Those that are 0 may be missing."""
     return {name: int(value) for line in profile.comments
             for name, value in re.findall(r"\b([a-z_]+)[=:] ?(\d+)\b", line)}
 
 
 def losses(profile):
-    """A line for each count of samples that were lost or are less exact than they should be."""
+    """A line for each counter of lost or damaged samples that is not 0."""
     counts = counters(profile)
     for name in LOSSES:
         if counts.get(name, 0) != 0:
@@ -30,7 +30,7 @@ def losses(profile):
 def site_of(stack, prefix="site_"):
     """The name of the innermost function called site_..., or None."""
     for frame in stack:
-        # A local function may carry the compiler's suffix.
+        # The compiler may have added a suffix, as .constprop.0.
         match = re.match(r"(%s\w+)" % prefix, frame["name"] or "")
         if match:
             return match.group(1)
@@ -38,7 +38,7 @@ def site_of(stack, prefix="site_"):
 
 
 def sums_by_site(profiles):
-    """{site: [four sums]} of all stacks with a site."""
+    """{site: [sums of VALUES]} of all stacks with a site."""
     sums = {}
     for profile in profiles:
         for row in profile.rows():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Fill a redis-server, and ask it.
+"""Fill, question and end a redis-server.
 
     redis_load.py SOCKET ping           status 0 if it answers
-    redis_load.py SOCKET fill KEYS      that many distinct keys with values of 1,000 bytes;
-                                the keys are those of redis-benchmark -r KEYS
+    redis_load.py SOCKET fill KEYS      sets KEYS keys, those of redis-benchmark -r KEYS, to
+                                        values of 1,000 bytes
     redis_load.py SOCKET used           prints used_memory
     redis_load.py SOCKET shutdown       SHUTDOWN NOSAVE
 """
