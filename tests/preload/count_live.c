@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A second opinion: a preloaded library that counts the bytes a program asked for and
- * has not freed.  Comes before the library under test, so it sees the same calls.
- * On SIGUSR1 the count goes to the file COUNT_LIVE_FILE.
+ * A preloaded library that counts the blocks and the bytes that a program has asked for and not
+ * freed, to compare with a profile.  It is preloaded before the library under test and sees the
+ * same calls.  On SIGUSR1 it writes "OBJECTS BYTES" to the file $COUNT_LIVE_FILE.
  *
- * An open hash table of address and size in mapped memory, a spin lock around it.
+ * An open hash table of addresses and sizes in mapped memory, with a spin lock.
  */
 #include <dlfcn.h>
 #include <errno.h>

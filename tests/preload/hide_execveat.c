@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library that makes libc one without execveat(), as glibc before 2.34: the next one is
- * not found.
+ * A library that hides libc's execveat() from dlsym(RTLD_NEXT), as if libc had none (glibc before
+ * 2.34).
  */
 #include <dlfcn.h>
 #include <string.h>
 
-/* dlsym() goes by the address it returns to: the last call must be a jump. */
+/* RTLD_NEXT depends on the address that dlsym() returns to: the last call must be a jump. */
 __attribute__((optimize("optimize-sibling-calls"))) void *dlsym(void *handle, const char *name)
 {
 	static void *(*next)(void *, const char *);

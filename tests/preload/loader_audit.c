@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An audit library (LD_AUDIT) that sees every object and every binding, and each call by way
- * of the PLT.  It lives in a namespace with a libc of its own, and allocates there.
+ * An audit library (LD_AUDIT) that is told of each object, each binding and each call through the
+ * PLT.  The loader gives it a namespace with a libc of its own; it allocates there.
  */
 #include <link.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ uintptr_t la_symbind64(Elf64_Sym *symbol, unsigned int index, uintptr_t *from, u
 }
 
 #ifdef __x86_64__
-/* With a frame size the loader copies the frame, and calls instead of jumping. */
+/* A frame size makes the loader copy the frame and call the function instead of jumping to it. */
 Elf64_Addr la_x86_64_gnu_pltenter(Elf64_Sym *symbol, unsigned int index, uintptr_t *from,
 				  uintptr_t *to, La_x86_64_regs *registers, unsigned int *flags,
 				  const char *name, long int *frame)

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Another library to preload, as there are many: it has the malloc family by way of RTLD_NEXT,
- * with memory of its own until that is found, as heap checkers have; turns the clock back and
- * leaves fsync() out, as libfaketime and libeatmydata do; and handles SIGSEGV by printing a
- * backtrace, as libSegFault does, which allocates.
+ * A library that is preloaded beside the one under test.  It does what others do:
+ *
+ * - as heap checkers: wraps malloc by RTLD_NEXT, and serves memory of its own until that is found
+ * - as libfaketime: sets the clock back by a year
+ * - as libeatmydata: leaves fsync() out
+ * - as libSegFault: prints a backtrace at SIGSEGV, which allocates
+ *
+ * With WITH_MAIN: a program that does all this itself.
  */
 #include <dlfcn.h>
 #include <execinfo.h>
@@ -167,7 +171,6 @@ __attribute__((constructor)) static void begin(void)
 }
 
 #ifdef WITH_MAIN
-/* The same as a program that wraps malloc by itself. */
 int main(void)
 {
 	char *text = strdup("own wrapper\n");

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The stacks as they are: a preloaded library that unwinds each allocation in place with
- * unw_backtrace(), on the thread itself.  Comes before the library under test, which
- * then sees the same calls one frame further in.
+ * A preloaded library that records the true stack of each allocation: the allocating thread
+ * unwinds itself with unw_backtrace().  It is preloaded before the library under test, which sees
+ * the same calls with one more frame.
  *
- * Writes to the file TRUTH_FILE, which is mapped, so that what was recorded is there
- * however the process ends: a word with the bytes used, then per allocation a word with
- * the number of addresses and that many return addresses, the innermost first.  The
- * mappings of the process go to TRUTH_FILE.maps.
+ * Writes to $TRUTH_FILE, which must not exist before: a word with the number of bytes used; then
+ * for each allocation a word with the number of addresses, and the return addresses, innermost
+ * first.  The file is mapped, so it is complete however the process ends.  The mappings of the
+ * process go to $TRUTH_FILE.maps.
  *
- * libunwind is loaded with RTLD_LOCAL: linked, it would take over the program's exceptions.
+ * libunwind is loaded with RTLD_LOCAL: linked, it would handle the program's exceptions.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +29,7 @@
 static uint64_t *record_words; /* NULL: not recording */
 static pid_t owner;
 
-/* unw_backtrace() may allocate; what it allocates is nobody's truth. */
+/* Set during unw_backtrace(), whose own allocations are not recorded. */
 static __thread int busy __attribute__((tls_model("initial-exec")));
 
 static void *(*next_malloc)(size_t);

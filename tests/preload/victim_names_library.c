@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The library of victim_names. */
+/* The library of victim_names.cc: a function that allocates. */
 #include <stdlib.h>
 
 void *library_function(size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Linked at a fixed address, and takes the address of malloc: that is then one inside the
- * program, though malloc is defined elsewhere.
+ * A program that is linked at a fixed address and takes the address of malloc, which is then inside
+ * the program although malloc is defined elsewhere.
  */
 #include "victim_truth.h"
 
@@ -16,7 +16,7 @@ static SITE void site_no_pie(void *(*allocate)(size_t))
 
 int main(void)
 {
-	/* In code, not in data: an immediate operand that the loader does not fill in. */
+	/* In code the address is an immediate operand, which the loader does not fill in. */
 	site_no_pie(malloc);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Defines the malloc family itself, so that none of its calls leave the program; but for
- * reallocarray(), which libc's makes of the program's realloc().
+ * A program that defines the malloc family itself, so its calls stay in the program.  Only
+ * reallocarray() is libc's, which calls the program's realloc().
  */
 #include <stddef.h>
 #include <stdio.h>

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts, ends and leaves processes in each way.  See modes[] for the arguments.
+ * Starts and ends processes in all ways.
  *
- * site_parent makes 100 blocks of 1,000 bytes, site_child 50 of 500, none are freed.
+ * usage: victim_process MODE     see modes[]
+ *
+ * site_parent() makes 100 blocks of 1,000 bytes and site_child() 50 of 500; none are freed.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -89,7 +91,7 @@ static void mode_fork_exit_directly(void)
 	wait_for(child, 7);
 }
 
-/* More than the ring has room for, before the profiler has begun to run in the child. */
+/* The child allocates more than the ring has room for before its profiler threads run. */
 static void mode_fork_much(void)
 {
 	pid_t child;
@@ -114,7 +116,7 @@ static SITE void *site_thread(void *unused)
 	return NULL;
 }
 
-/* Children of one parent that all do the same, by themselves and with a thread of their own. */
+/* Each child of one parent does the same, on its main thread and then on another. */
 static void mode_fork_alike(void)
 {
 	site_parent();
@@ -162,7 +164,7 @@ static void mode_fork_often(void)
 	stop = 1;
 }
 
-/* 100 sizes from one of 2^depth stacks: path's bits say which. */
+/* Allocates 100 sizes from one of 2^depth stacks, which the bits of path select. */
 static SITE void site_stacks(unsigned depth, unsigned path)
 {
 	for (size_t size = 1; depth == 0 && size <= 100; size++) {
@@ -172,14 +174,14 @@ static SITE void site_stacks(unsigned depth, unsigned path)
 	}
 	if (depth > 0 && (path & 1) != 0) {
 		site_stacks(depth - 1, path >> 1);
-		__asm__ volatile("nop"); /* a call of its own */
+		__asm__ volatile("nop"); /* keeps the two calls apart */
 	} else if (depth > 0) {
 		site_stacks(depth - 1, path >> 1);
 		__asm__ volatile("nop; nop");
 	}
 }
 
-/* Until the first profile of this process is being written, into VICTIM_PROFILES; 5 s at most. */
+/* Waits, 5 s at most, until the first profile of this process is begun in $VICTIM_PROFILES. */
 static void wait_for_profile(void)
 {
 	char path[4096];
@@ -190,7 +192,7 @@ static void wait_for_profile(void)
 		usleep(1000);
 }
 
-/* Each child is forked while its parent's profile is being written, and has a child itself. */
+/* Each child is forked while its parent's profile is being written, and forks in turn. */
 static void mode_fork_at_profile(void)
 {
 	enum { STACKS_LG = 10 };
@@ -208,7 +210,7 @@ static void mode_fork_at_profile(void)
 		wait_for(child, 0);
 }
 
-/* As a daemon does: the grandchild lives on alone. */
+/* As a daemon: the grandchild goes on after its parent's end. */
 static void mode_daemon(void)
 {
 	int ends[2];
@@ -228,7 +230,7 @@ static void mode_daemon(void)
 	}
 	close(ends[1]);
 	wait_for(child, 7);
-	/* Returns when the grandchild's end is closed: it has ended. */
+	/* End of file: the grandchild has ended. */
 	check(read(ends[0], &byte, 1) == 0, "the pipe's end");
 }
 
@@ -263,7 +265,7 @@ static void mode_spawn(void)
 	site_parent();
 }
 
-/* A forked child, and a program that is executed. */
+/* A forked child, and a child that executes a program. */
 static void mode_family(void)
 {
 	char *const again[] = { (char *)(uintptr_t)self, (char *)(uintptr_t)"leaf", NULL };
@@ -277,7 +279,7 @@ static void mode_leaf(void)
 	site_child();
 }
 
-/* The same process goes on as another program. */
+/* The process executes another program in place, at the second try. */
 static void mode_exec(void)
 {
 	site_parent();

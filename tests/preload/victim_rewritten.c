@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * victim_rewritten FILE LIBRARY...: writes each library into the same file, a second after the one
- * before by the file's time, opens it, calls it and closes it.
+ * Loads several libraries from one file: writes each LIBRARY into FILE, with a modification time a
+ * second after the last one's, opens it, calls it and closes it.
+ *
+ * usage: victim_rewritten FILE LIBRARY...
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -10,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Of the libraries' destructors. */
+/* By size: written by the libraries' destructors. */
 long destructor_allocations[128];
 
 static void check(int holds, const char *what)

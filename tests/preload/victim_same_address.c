@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Gets the same address 50,000 times in a row, as fast as it can.
+ * Allocates and frees a block 50,000 times, as fast as it can.  The allocator reuses its address.
  *
- * usage: victim_same_address [free.coroutine]     on a coroutine's stack
+ * usage: victim_same_address [free.coroutine]     free.coroutine: on a coroutine's stack
  */
 #include <string.h>
 #include <ucontext.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A service that allocates until SIGTERM, and says so when it has done it once.
+ * A service that allocates until SIGTERM.  Prints a line after its first allocations, and at its
+ * end how many SIGUSR2 it has handled.
  *
- * usage: victim_service [takeover]     takeover: after a second SIGUSR2 is its own
+ * usage: victim_service [takeover]     takeover: handles SIGUSR2 itself after a second
  */
 #include <signal.h>
 #include <string.h>

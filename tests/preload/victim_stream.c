@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What befalls the file of a stream.
+ * A program for tests of HEAPSAMPLE_STREAM: what can happen to the file.
  *
  * usage: victim_stream idle STREAM           allocates, frees, and waits for a signal
  *        victim_stream fork STREAM           frees its parent's blocks in a forked child
- *        victim_stream replace STREAM OWN    puts its own file in the stream's descriptor
+ *        victim_stream replace STREAM OWN    makes the stream's descriptor its file OWN
  *        victim_stream churn                 allocates and frees until it is killed
  */
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static void wait_for_file(const char *path)
 	}
 }
 
-/* What is sampled is written after a second at the latest: until nothing has come for five. */
+/* Waits until the file has not grown for 5 s; samples are written within one second. */
 static void wait_for_the_rest(const char *path)
 {
 	struct stat file;
@@ -57,7 +57,7 @@ static void wait_for_the_rest(const char *path)
 	}
 }
 
-/* The descriptor of the file, which the program does not know. */
+/* The descriptor of the file, which the library has opened. */
 static int find_descriptor(const char *path)
 {
 	struct stat want, file;
@@ -76,7 +76,7 @@ static void mode_idle(char **arguments)
 {
 	site_blocks(1001);
 	wait_for_file(arguments[0]);
-	/* Nothing is sampled after these. */
+	/* These are the last events. */
 	free_half();
 	puts("freed");
 	fflush(stdout);
@@ -89,7 +89,7 @@ static void mode_fork(char **arguments)
 
 	site_blocks(1001);
 	wait_for_file(arguments[0]);
-	/* Not yet written when the process forks. */
+	/* Not written yet when the process forks. */
 	site_blocks(1002);
 	child = fork();
 	if (child == 0) {
@@ -121,7 +121,7 @@ static void mode_churn(char **unused)
 		void *block = malloc(next_size(&random, 5000));
 		USE(block);
 		free(block);
-		usleep(1); /* so that the file has a size to read */
+		usleep(1); /* limits the size of the file */
 	}
 }
 

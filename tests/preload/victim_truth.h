@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * For programs that count what they allocate: the true numbers per call site, and queues that hand
- * blocks to other threads.  Takes no memory from the allocator under test.
+ * For test programs that count what they allocate: the true sums of each call site, and queues by
+ * which threads pass blocks to each other.  Neither allocates.
  */
 #ifndef VICTIM_TRUTH_H
 #define VICTIM_TRUTH_H
@@ -12,10 +12,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* For a function that calls the allocator: is not inlined, so its frame is the call site. */
+/* A function that calls the allocator; not inlined, so it is the call site. */
 #define SITE __attribute__((noinline))
 
-/* Keeps the call before it from becoming a tail call, and its result from being optimized away. */
+/* Keeps the call before it from being a tail call, and its result from being optimized away. */
 #define USE(pointer) __asm__ volatile("" : "+r"(pointer) : : "memory")
 
 struct truth {
@@ -102,7 +102,7 @@ static inline void print_truth(const struct truth *sites, size_t count)
 	printf("}\n");
 }
 
-/* Random sizes, the same in each run. */
+/* The next of a row of pseudo-random sizes, which is the same in each run. */
 static inline size_t next_size(uint64_t *random, size_t below)
 {
 	*random = *random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * victim_unload TURNS A B C: opens and closes libraries A and B in turn, TURNS times, while
- * four threads allocate in whichever is open and another thread opens and closes C.  Prints
- * how often each allocated, and how often B was where A had been.
+ * Opens and closes libraries A and B in turn, TURNS times, while four threads allocate in the open
+ * one and another thread opens and closes C.  Prints how often each library has allocated, and how
+ * often B was at the address where A had been.
+ *
+ * usage: victim_unload TURNS A B C
  */
 #include <dlfcn.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A library that allocates when it is called and when it is closed, built several times: N
- * is the first letter of its functions, SIZE tells its allocations from another's.
+ * A library that allocates SIZE bytes when it is called and SIZE + 1 when it is closed.  Built
+ * several times, with different SIZE and N, the first letter of its functions' names.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looks for jemalloc's own family as programs do that can do without, by weak symbols, and
- * uses what it finds.  There is no jemalloc.  Prints whether there was such a family.
+ * Uses jemalloc's own functions if they exist, as weak symbols, like programs that do not depend on
+ * jemalloc.  There is no jemalloc.  Prints whether there were such functions.
  *
- * site_mallocx makes 6 blocks, site_rallocx 1 of them anew; all are freed.
+ * site_mallocx() makes 6 blocks, site_rallocx() moves one of them; all are freed.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void check_alignment(void)
 
 static void check_zeroed(void)
 {
-	/* The second is likely to be the first again, which is not zero. */
+	/* The second block is likely to be the first one again, which is not zero. */
 	for (int i = 0; i < 2; i++) {
 		unsigned char *block = site_mallocx(500, MALLOCX_ZERO);
 
@@ -66,7 +66,7 @@ static void check_moved(void)
 	block = site_rallocx(block, 50000);
 	for (int i = 0; i < 1000; i++)
 		check(block[i] == 7, "what rallocx keeps");
-	/* In place, which malloc cannot: what there is. */
+	/* xallocx() grows a block in place, which malloc cannot do: it returns the size it has. */
 	check(xallocx(block, 50000, 0, 0) >= 50000, "xallocx");
 	check(xallocx(block, 1 << 20, 0, 0) < 1 << 20, "xallocx that fails");
 	dallocx(block, 0);
@@ -87,7 +87,7 @@ int main(void)
 	check_alignment();
 	check_zeroed();
 	check_moved();
-	/* The usual way to free is right, too. */
+	/* free() takes such a block too. */
 	free(site_mallocx(64, 0));
 	puts("found");
 	return 0;
