@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Sourced after lib.sh by the tests of programs that are hard to profile.  A case is one program,
-# run three times: without the library, with it at interval 1, with it at the default interval.  It
-# passes if the last two runs are like the first: the same standard output, the same exit status or
-# signal, within the time limit; nothing more on stderr than the case allows; and the profiles that
-# are due.
+# Sourced after lib.sh by the tests of programs that are hard to profile.  A case runs one program
+# three times: without the library, with it at interval 1, and with it at the default interval.  It
+# passes if the last two runs end within $CASE_SECONDS (default 120), with the standard output and
+# the exit status or signal of the first, with nothing on stderr that the case does not allow, and
+# with the profiles that are due.
 #
-# Each case prints a line 'case KIND NAME: passed' or ': failed'.  If HS_RESULTS is set,
-# finish_cases writes the counts of each kind to $HS_RESULTS/<the test's name>.
+# Each case prints a line 'case KIND NAME: passed', 'failed' or 'skipped (WHY)'.  If HS_RESULTS is
+# set, finish_cases writes the counts of each kind to $HS_RESULTS/<the test's name>.
 # shellcheck shell=sh disable=SC2154 # lib.sh sets them
 
 case_seconds=${CASE_SECONDS:-120}
-# all: for cases whose children are profiled too, and write profiles of their own.  busy: a message
-# about a child that was forked on a machine so busy that the profiler did not pause in time.
+# all: a setting for cases whose children are profiled too.  busy: a message that is allowed if
+# the profiler does not pause in time for a fork, as on a busy machine.
 # shellcheck disable=SC2034 # the tests use them
 all='HEAPSAMPLE_CHILDREN=all' busy='fork met the profiler at work for too long'
 
 case_kind=program
 case_lines=
 
-# Sets the kind of program of the cases that follow.
+# Sets the kind of the cases that follow.
 kind() {
 	case_kind=$1
 }
@@ -40,8 +40,8 @@ one_way() {
 	status=$?
 }
 
-# Apart from the library's messages stderr must be as without it, and each message must match the
-# expression: may_say EXPRESSION.  If that is empty there must be none.
+# may_say EXPRESSION: without the library's messages stderr must be that of the plain run, and each
+# message must match the extended regular expression; if that is empty there must be no message.
 may_say() {
 	grep -v '^heapsample\[[0-9]*\]: ' "$out.stderr" >"$out.own"
 	[ "$case_own_stderr" = differs ] || diff "$plain.stderr" "$out.own" >&2 ||
@@ -53,8 +53,8 @@ may_say() {
 	fi || fail "$case_name: messages that are not expected"
 }
 
-# There must be so many profiles in $out (a number; 'some': one or more; 'any': any number), and
-# all must keep the rules.
+# has_case_profiles HOW-MANY: the number of profiles in $out ('some': one or more; 'any': any
+# number).  All must keep the rules of pprof_read.py.
 has_case_profiles() {
 	count=$(profile_count)
 	case $1 in
@@ -67,7 +67,7 @@ has_case_profiles() {
 		fail "$case_name: a profile breaks the rules"
 }
 
-# One of the two runs with the library: profiled_way HOW-MANY MESSAGES SETTING... -- PROGRAM...
+# A run with the library: profiled_way HOW-MANY MESSAGES SETTING... -- PROGRAM ARGUMENT...
 profiled_way() {
 	due=$1 allowed=$2
 	shift 2
@@ -86,9 +86,9 @@ profiled_way() {
 # hostile NAME HOW-MANY [-m MESSAGES] [-e] [VARIABLE=VALUE...] -- PROGRAM ARGUMENT...
 #
 # HOW-MANY: the profiles due at interval 1 (a number, 'some' or 'any'); at the default interval
-# there may be any number.  -m: the library's messages that may come, an extended regular
-# expression.  -e: the program's own stderr may differ.  The variables are set in the runs with the
-# library only.
+# there may be any number.  -m: an extended regular expression for the messages that the library may
+# print.  -e: the program's own stderr may differ.  The variables are set only in the runs with the
+# library.  PRELOAD, PRELOAD_AFTER: libraries to preload before and after ours, in all runs.
 hostile() {
 	case_name=$1 case_due=$2 case_messages='' case_own_stderr=same case_before=$failures
 	shift 2
@@ -123,7 +123,7 @@ hostile() {
 "
 }
 
-# The last case's run without the library must have had this status: the case works here.
+# ended_with STATUS: the last case's plain run must have had it, or the case does not test anything.
 ended_with() {
 	[ "$plain_status" -eq "$1" ] || {
 		fail "$case_name: status $plain_status, not $1, without the library too"
@@ -140,7 +140,7 @@ skip_case() {
 "
 }
 
-# Whether the programs that a case needs are installed; if not, skips it: have NAME PROGRAM...
+# have NAME PROGRAM...: whether the programs that a case needs are installed; if not, skips it.
 have() {
 	name=$1
 	shift
@@ -152,8 +152,8 @@ have() {
 	done
 }
 
-# Whether the command, which builds what a case needs, succeeds; if not, skips it:
-# made NAME COMMAND...
+# made NAME COMMAND...: whether the command, which builds what a case needs, succeeds; if not, skips
+# the case.
 made() {
 	name=$1
 	shift
@@ -163,7 +163,7 @@ made() {
 	}
 }
 
-# Ends the test as finish does, and leaves the counts of each kind in the results.
+# Ends the test as finish does, and writes the results.
 finish_cases() {
 	[ -z "${HS_RESULTS:-}" ] || {
 		test_name=$(basename "$0" .sh)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Sourced by the tests of the preloaded library.  A test calls run_profiled, checks the result,
-# reports with fail, and ends with finish.
+# Sourced by the tests of the preloaded library.  A test calls run_profiled, checks the results,
+# reports what is wrong with fail, and ends with finish.
 #
-# HEAPSAMPLE_TEST_BUILD, HEAPSAMPLE_TEST_LIBRARY: use another build directory, another library.
+# HEAPSAMPLE_TEST_BUILD, HEAPSAMPLE_TEST_LIBRARY: another build directory, another library.
 set -u
 export LC_ALL=C
 
@@ -14,7 +14,7 @@ tests=$source_directory/tests/preload
 victims=$build_directory/tests/preload
 failures=0
 
-# The user's own settings must not reach the tests.
+# The tests must not see the user's settings.
 for name in $(env | sed -n 's/^\(HEAPSAMPLE[A-Z_]*\)=.*/\1/p'); do
 	unset "$name"
 done
@@ -42,7 +42,7 @@ need python3 readelf
 [ -f "$library" ] || { echo "$library is not built" >&2; exit 1; }
 readelf -d "$library" | grep -q 'NEEDED.*lib[a-z]*san\.so' &&
 	skip "a library with a sanitizer cannot be preloaded"
-# The interpreter itself: the command python3 may be a script that looks for it.
+# The interpreter itself: python3 may be a script that finds it.
 python=$(python3 -c 'import sys; print(sys.executable)') || skip "no python3 that runs"
 
 directory=$(mktemp -d "${TMPDIR:-/tmp}/heapsample.XXXXXX") || exit 1
@@ -56,16 +56,17 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 1' HUP INT TERM
 
-# For programs that are run as other users: copies the library, which $library is from now on, and
-# PROGRAM... to $directory.  The build directory may be where only its owner may enter.
+# For programs that are run as other users, who may not be allowed to enter the build directory:
+# copies the library and PROGRAM... to $directory, and sets $library to the copy.
 open_to_all() {
 	chmod 755 "$directory"
 	cp "$library" "$@" "$directory" || fail "cannot copy to $directory"
 	library=$directory/${library##*/}
 }
 
-# Builds a program that not every machine can build: build NAME SOURCE FLAG...
-# If this one cannot: status 1, and the compiler's messages in $directory/NAME.build.
+# Builds a program during the test: build NAME SOURCE FLAG...
+# The result is $directory/NAME; the compiler's messages are in $directory/NAME.build.  If it fails
+# the status is not 0.
 build() {
 	name=$1 file=$2
 	shift 2
@@ -97,7 +98,7 @@ run_profiled() {
 	status=$?
 }
 
-# The same in the background; sets $process to its id.  end_profiled must follow.
+# The same in the background; sets $process to the process id.  end_profiled must follow.
 start_profiled() {
 	out=$directory/$1
 	shift
@@ -115,7 +116,7 @@ start_profiled() {
 	background="$background $process"
 }
 
-# Sends $process a signal, and waits for its end: end_profiled SIGNAL
+# Sends $process a signal, waits for its end, and sets $status: end_profiled SIGNAL
 end_profiled() {
 	kill "-$1" "$process"
 	wait "$process"
@@ -123,7 +124,7 @@ end_profiled() {
 	background=
 }
 
-# Tries a command every 50 ms until it succeeds, for 200 s at most (the machine may be busy).
+# Repeats a command every 50 ms until it succeeds, for at least 200 s: the machine may be busy.
 wait_until() {
 	tries=4000
 	until "$@"; do
@@ -133,7 +134,7 @@ wait_until() {
 	done
 }
 
-# Prints how many profiles there are in $out, or in another directory.
+# Prints the number of profiles in $out, or in the directory given.
 profile_count() {
 	find "${1:-$out}" -name '*.heap.pb.gz' | wc -l
 }
@@ -142,8 +143,9 @@ has_profiles() {
 	[ "$(profile_count)" -ge "$1" ]
 }
 
-# There must be so many profiles in $out, and no other files.  All must keep the rules and have
-# samples, so that the library was at work.  expect_profiles HOW-MANY
+# There must be this number of profiles in $out: expect_profiles HOW-MANY
+# If it is not 0 there must be no other files, and all profiles must keep the rules of pprof_read.py
+# and have samples.
 expect_profiles() {
 	count=$(profile_count)
 	[ "$count" -eq "$1" ] || fail "$(basename "$out"): $count profiles, not $1:" "$out"/*
@@ -156,7 +158,7 @@ expect_profiles() {
 		fail "$(basename "$out"): nothing was sampled"
 }
 
-# Runs a checker, which prints what is wrong and then has another status than 0.
+# Runs a checker, which prints what is wrong; its status is 0 if nothing is.
 # check CHECKER ARGUMENT...
 check() {
 	checker=$1
@@ -171,17 +173,17 @@ expect_status() {
 	}
 }
 
-# Prints the library's messages on the program's stderr.
+# Prints the library's messages in $out.stderr, or in the file given.
 messages() {
 	grep '^heapsample\[[0-9]*\]: ' "${1:-$out.stderr}"
 }
 
-# Nothing on stderr at all.
+# stderr must be empty.
 expect_silence() {
 	[ ! -s "$out.stderr" ] || fail "$(basename "$out"): stderr: $(cat "$out.stderr")"
 }
 
-# Exactly one line on stderr: a message of the library, with all these words.
+# stderr must be one message of the library, with all these words: expect_one_message WORD...
 expect_one_message() {
 	lines=$(wc -l <"$out.stderr")
 	[ "$lines" -eq 1 ] && [ "$(messages | wc -l)" -eq 1 ] ||

@@ -32,7 +32,7 @@ while [ $i -lt "$LIBRARIES" ]; do
 	i=$((i + 1))
 done
 
-# A case of the victim's, which is to succeed by itself.
+# A case with the victim, which must succeed without the library.
 works() {
 	hostile "$@"
 	ended_with 0
@@ -46,8 +46,8 @@ works deepbind 1 -- "$victim" deepbind "$library_of_victim"
 works namespaces 1 -- "$victim" namespaces "$library_of_victim"
 works nested 1 -- "$victim" nested
 
-# env is a profiled program too, which executes the other.  (Not "nested": under such an audit
-# library glibc itself fails in dlsym(RTLD_NEXT) of a program that calls it by the PLT.)
+# env is profiled too.  "nested" is left out: with such an audit library glibc's dlsym(RTLD_NEXT)
+# fails if a program calls it through the PLT.
 for mode in "churn $directory/libraries/library.2?.so" "deepbind $library_of_victim" \
 	"mappings 100"; do
 	# shellcheck disable=SC2086 # the arguments are words
@@ -58,7 +58,7 @@ kind 'address space'
 works mappings 1 -- "$victim" mappings $MAPPINGS
 works mapped_files 1 -- "$victim" files "$directory" $FILES
 
-# A case with other libraries preloaded: beside FIRST LAST ARGUMENT-OF-HOSTILE...
+# A case with libraries preloaded before and after ours: beside BEFORE AFTER ARGUMENT-OF-HOSTILE...
 # shellcheck disable=SC2034 # hostile looks at them
 beside() {
 	PRELOAD=$1 PRELOAD_AFTER=$2
@@ -68,7 +68,7 @@ beside() {
 	PRELOAD='' PRELOAD_AFTER=''
 }
 
-# Its malloc comes first, or the library's does; all is passed on.
+# Either its malloc or the library's comes first.
 kind 'beside another preloaded library'
 neighbour() {
 	mode=${1%% *}
@@ -81,8 +81,8 @@ neighbour "churn $directory/libraries/library.3?.so" 1
 neighbour "deepbind $library_of_victim" 1
 neighbour nested 1
 neighbour "clocks $directory" 1
-# One of the profiler's threads can be started, and not the other: it must not stay alone, or the
-# process would not end with the program's last thread.
+# Only one of the profiler's two threads can be started.  It must end again, or the process would
+# not end with the program's last thread.
 cat >"$directory/one_thread.c" <<'END'
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -114,7 +114,7 @@ END
 ${CC:-cc} -shared -fPIC -o "$directory/one_thread.so" "$directory/one_thread.c" -ldl || exit 99
 ${CC:-cc} -pthread -o "$directory/leaves" "$directory/leaves.c" || exit 99
 beside '' "$directory/one_thread.so" one_thread any -m 'cannot be started' -- "$directory/leaves"
-# An allocator to which nothing may be freed before it has given something, as mimalloc 3.
+# An allocator whose free() must not be called before its malloc(), as in mimalloc 3.
 cat >"$directory/fresh.c" <<'END'
 #include <stddef.h>
 #include <stdlib.h>
@@ -139,7 +139,7 @@ expected=139
 neighbour crash 0
 expected=0
 
-# The program's allocator, linked, or preloaded by itself.
+# Another allocator, linked to the program, or preloaded before or after the library.
 kind 'allocator'
 for allocator in jemalloc tcmalloc tcmalloc_minimal tcmalloc_minimal_debug mimalloc; do
 	if ! build "with_$allocator" victim_loader.c -pthread -Wl,--no-as-needed -l$allocator -ldl; then
@@ -156,17 +156,17 @@ for allocator in jemalloc tcmalloc tcmalloc_minimal tcmalloc_minimal_debug mimal
 		# shellcheck disable=SC2086
 		beside '' "$shared" "${allocator}_after_$word" 1 -- "$victim" $mode
 	done
-	# A program that may not be position-independent, and so has a free of its own, a jump.
+	# If the program is not position-independent its free() is a jump of its own.
 	beside '' "$shared" "${allocator}_after_python" any -- "$python" -c 'print(1)'
 done
 
-# A program's own malloc is not the library's business, whether it stands alone or passes on.
+# A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'
 hostile own_malloc 0 -m 'interposed' -- "$victims/victim_own_malloc"
 must_build own_wrapper preload_neighbour.c -DWITH_MAIN -pthread -ldl -rdynamic
 hostile own_wrapper 0 -m 'interposed' -- "$directory/own_wrapper"
 
-# The quick start says so before it builds anything.
+# A static program is not profiled; scripts/quickstart says so before it builds anything.
 kind 'static program'
 if build victim_static victim_loader.c -static -pthread -ldl; then
 	hostile static 0 -- "$directory/victim_static" mappings 100

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Programs that are stopped while profiles are written, and places where none can be: the program
-# is not told, one line says so, and no part of a profile is left.
+# Programs that are stopped while profiles are written, and places where none can be written: the
+# program does not notice, messages are only about this, and no part of a profile is left.
 . "$(dirname "$0")/lib.sh"
 . "$tests/hostile.sh"
 
@@ -13,14 +13,14 @@ kind stopped
 hostile stopped some -- "$victim" stopped
 hostile stopped-signal some HEAPSAMPLE_SIGNAL=SIGUSR2 -- "$victim" stopped
 hostile stopped-at-exit 1 -- "$victim" stopped-at-exit
-# The time that it was stopped is over for whoever waited; what is left out is said.
+# The time limit for the last samples passes while the process is stopped.
 hostile stopped-for-long 1 -m 'were not processed in time' -- "$victim" stopped-for-long
 
 kind output
 cannot='cannot write the profile|no such directory|HEAPSAMPLE_LOGFILE=.* cannot be opened'
-# With HEAPSAMPLE_LOG=info, which comes to stderr then.
+# If the log file cannot be used, messages of HEAPSAMPLE_LOG=info go to stderr.
 said="$cannot|info: "
-# placed NAME HOW-MANY DIRECTORY SETTING... -- ARGUMENT...: nothing but profiles is there afterwards.
+# placed NAME HOW-MANY DIRECTORY SETTING... -- PROGRAM...: leaves nothing but profiles.
 placed() {
 	name=$1 due=$2 place=$3
 	shift 3
@@ -35,7 +35,7 @@ if unshare -m true 2>/dev/null || unshare -U -r -m true 2>/dev/null; then
 else
 	skip_case full "cannot unshare"
 fi
-# What is being written just when the directory goes stays in it, under its temporary name.
+# A file that is being written when its directory is moved stays there under its temporary name.
 hostile coming-and-going any -m "$cannot" "HEAPSAMPLE_OUTPUT=$directory/moving/%p.%n.heap.pb.gz" -- \
 	"$victim" coming-and-going "$directory/moving"
 placed missing any "$directory/missing" -- "$victim" ask
@@ -55,7 +55,7 @@ if [ -n "$ordinary" ] && ! command -v setpriv >/dev/null; then
 	skip_case denied "no setpriv"
 	skip_case log-denied "no setpriv"
 else
-	# What changes the user is not profiled itself.
+	# setpriv itself is not profiled.
 	only=HEAPSAMPLE_PROGRAMS=victim_hostile_output
 	# shellcheck disable=SC2086 # words, or none
 	{

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Programs that forbid themselves system calls which the profiler makes: before its threads start
-# (HEAPSAMPLE_BLOCK=0: at the first sample) and later, for themselves and for all threads.
+# Programs whose seccomp filter refuses system calls that the profiler makes.  They install it
+# before its threads start (HEAPSAMPLE_BLOCK=0: that is at the first sample) or later, for one thread
+# or for all.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/hostile.sh"
 
@@ -10,11 +11,11 @@ victim=$victims/victim_hostile_seccomp
 "$victim" start errno uname >/dev/null
 [ $? -eq 5 ] || skip "no seccomp filters"
 
-# What may be said where there is no profile, or less in it.
+# Messages that may come if there is no profile, or less in it.
 given_up='cannot write the profile|cannot be started|futex\(\) is refused|was killed'
 given_up="$given_up|libunwind is not used|HEAPSAMPLE_MEMORY is used up"
 
-# filtered CALLS WHEN ACTION [all]
+# A case: filtered CALLS WHEN ACTION [all]
 filtered() {
 	calls=$1
 	shift
@@ -40,11 +41,11 @@ filtered setuid start errno
 filtered setuid later errno
 filtered setuid later errno all
 
-# Without ptrace, as in many containers: the profile is whole.
+# Without ptrace, as in many containers, the profile is complete.
 hostile no-ptrace 1 HEAPSAMPLE_BLOCK=0 -- "$victim" start errno ptrace process_vm_readv
 
-# Those that the profiler's threads make and the program's do not (process_vm_readv: not on a
-# thread's own stack).
+# Only calls that no thread of the program makes: it would be killed.  They make process_vm_readv
+# only on stacks of unknown bounds.
 kind seccomp-kill
 for call in openat rseq read renameat2 process_vm_readv; do
 	filtered $call start kill all

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Signals every 100 us for each thread, that meet it anywhere in an allocation: their handlers
-# allocate, on small stacks and on changing ones, jump out, or end the thread.
+# Each thread gets a signal every 100 us, at any point of an allocation.  The handlers allocate, on
+# small and on changing stacks, jump out, or end the thread.
 . "$(dirname "$0")/lib.sh"
 . "$tests/hostile.sh"
 
@@ -16,7 +16,7 @@ build libhostile.so victim_hostile_allocator.c -shared -fPIC -Wl,-z,now &&
 }
 
 kind signals
-# Handlers that return: what they have interrupted is never given up, nor mixed up with theirs.
+# Handlers that return: the sample that they interrupt is not given up, and not mixed with theirs.
 returning() {
 	hostile "$1" 1 -- "$directory/$2" "$1"
 	check check_profile.py uncounted "$directory/$1.1"/*.heap.pb.gz abandoned records_damaged \
@@ -28,8 +28,8 @@ done
 for mode in within within-disarmed; do
 	returning $mode hostile_handlers
 done
-# What never returns leaves gaps in the order, for which others wait in memory.  At the default
-# interval it is in these threads, as a rule, that the profiler's are started.
+# Handlers that do not return leave gaps in the order of numbers; later samples wait for them in
+# memory.  At the default interval these threads usually start the profiler's.
 for mode in jumping cancelled; do
 	hostile $mode 1 -m 'memory is near HEAPSAMPLE_MEMORY' -- \
 		"$directory/hostile_signals" $mode

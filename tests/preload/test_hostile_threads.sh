@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Threads that are many, short, small, cancelled or not of the program's making; stacks that are
-# coroutines', carved, gone, deep.
+# Threads: many, short, with small stacks, cancelled, started by libc.  Stacks: of coroutines, carved
+# out of another stack, unmapped, deep.
 . "$(dirname "$0")/lib.sh"
 . "$tests/hostile.sh"
 
@@ -27,7 +27,7 @@ hostile guarded-without-ptrace 1 HEAPSAMPLE_PROGRAMS=victim_hostile_stacks -- \
 	"$python" -B "$source_directory/tests/without_ptrace.py" "$victims/victim_hostile_stacks" guarded
 ended_with 0
 hostile frames 1 -- "$victims/victim_frames" /dev/null
-# shellcheck disable=SC3045 # where a shell has no -S there is no such case
+# shellcheck disable=SC3045 # a shell without -S skips the cases
 soft=$(ulimit -S -s 2>/dev/null)
 # shellcheck disable=SC3045
 if ulimit -S -s unlimited 2>/dev/null; then

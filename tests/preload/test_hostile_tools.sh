@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Well-known programs, with the processes that they start: what they print and how they end is
-# the same.
+# Well-known programs, with the processes that they start: their output and status are the same.
 . "$(dirname "$0")/lib.sh"
 . "$tests/hostile.sh"
 
@@ -44,7 +43,7 @@ have compile "${CC:-cc}" bash &&
 
 kind debugger
 
-# The debugger itself is profiled, with its own Python, and what it debugs.
+# gdb, the Python in it and the program that it debugs are all profiled.
 cat >"$work/debugged.c" <<'END2'
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +68,7 @@ end
 run
 python print(sum(len(str(i)) for i in range(10000)))
 END2
-# Without what tells of threads and processes, for the profiler has some.
+# Removes lines about threads and process ids, which differ: the profiler has threads.
 cat >"$work/debug.sh" <<'END2'
 gdb -q -batch -nx -x "$1" "$2" 2>&1 | sed -e '/^\[/{/Inferior/!d;s/process [0-9]*/process/;}' \
 	-e 's/^Thread 1 ".*" received/Program received/'
