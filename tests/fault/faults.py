@@ -5,19 +5,19 @@
     faults.py [--quick] LIBRARY VICTIM [CALL...]
 
 A sweep is a way of profiling, a call and a failure.  In its first run the first such call fails,
-in the second run the second one, and so on, until in some runs there was no such call any more;
-in a last run all of them fail.  The calls are those of inject.c, which is linked into LIBRARY.
-After each run
+in the second run the second one, and so on, until several runs in a row have fewer such calls; in a
+last run all of them fail.  The calls are those of inject.c, which is linked into LIBRARY.  After
+each run
 
   - the victim must have ended in time, with the output and status that it has without the library;
-  - each file with a final name must be whole, and no temporary one be left;
-  - what differs from a run without a fault must have been reported, by a line on stderr or a count
-    (in the profiles, in the file of HEAPSAMPLE_STATS).
+  - each file with a final name must be whole, and no temporary file may be left;
+  - what differs from a run without a fault must have been reported, by a line on stderr or a
+    counter (in the profiles, in the HEAPSAMPLE_STATS file).
 
 --quick: a selection of sweeps, for make check.  CALL...: the sweeps of these calls only.
-HS_RESULTS: a directory, for the figures, in its file faults.
+HS_RESULTS: a directory; the figures go to its file faults.
 
-To add a call of the profiler's: its number in inject.c's calls[] and a line in FAILURES.
+To add a call: its number in inject.c's calls[], and a line in FAILURES.
 """
 import argparse
 import concurrent.futures
@@ -38,10 +38,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from profile_facts import VALUES, counters, read_profile, sums_by_site  # noqa: E402
 from pprof_read import FormatError, violations  # noqa: E402
 
-RUN_SECONDS = 300  # a run takes some 30 ms, but a wait in vain 62 s, see session_state.h
+RUN_SECONDS = 300  # usually 30 ms; 62 s with a wait in vain, see session_state.h
 BLOCKS = "60"      # of each of the victim's threads
-CLEAN_RUNS = 3     # in a row: threads do not always make the same calls
-WORKERS = 4 * (os.cpu_count() or 2)  # a run waits more than it works
+CLEAN_RUNS = 3     # in a row end a sweep: threads do not always make the same calls
+WORKERS = 4 * (os.cpu_count() or 2)  # a run mostly waits
 MESSAGE = re.compile(r"heapsample\[\d+\]: (error|warning): ")
 
 # How the victim is profiled.
@@ -89,20 +89,21 @@ FAILURES = {
     "write": ["ENOSPC", "EINTR", "short"],
 }
 
-# The sweeps of --quick.  Besides these it has, for each call, a run in which all of them fail.
+# The sweeps of --quick.  It also has, for each failure of a call that is not SLOW, a run in which
+# all such calls fail.
 QUICK = [("every", call, failure) for call, failure in [
     ("mmap", "ENOMEM"), ("mprotect", "ENOMEM"), ("open", "EMFILE"), ("rename", "EACCES"),
     ("thread", "EAGAIN"), ("write", "ENOSPC"), ("write", "EINTR"), ("write", "short")]] + [
         ("some", "unlink", "EROFS"), ("stream", "arena", "ENOMEM")]
 
-# Without wakes the program's wait for a profile ends only when its time is up: these calls have
-# sweeps in one way of profiling only, and in none with --quick.
+# Without wakes the program waits for a profile until its time is up.  So these calls have sweeps in
+# one way of profiling only, and none with --quick.
 SLOW = {"futex_wake"}
 
 # Calls that messages need too: if all of them fail, nothing can be reported.
 NEEDED_TO_SAY = {"write", "stat", "sigprocmask"}
 
-# Counts of what was lost or could not be done.
+# Counters of what was lost or could not be done.
 LOSSES = {
     "stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned", "block_expired",
     "labels_refused", "sequence_gaps", "stack_truncated", "unwind_no_mapping", "unwind_no_info",
@@ -188,8 +189,8 @@ class Run:
     def facts(self):
         """
         What is the same in all runs without a fault: which profiles and statistics there are, and
-        their sums if every allocation is sampled.  Those of signals and of the peak are left out:
-        when they come varies.
+        their sums if every allocation is sampled.  Profiles of signals and of the peak are left
+        out: their times vary.
         """
         facts = {"streams": self.streams, "statistics": {
             kind for kind in self.statistics if kind.endswith((" call", " exit"))}}
@@ -200,7 +201,7 @@ class Run:
         return facts
 
     def given_up(self):
-        """{name of a count: its highest value in all profiles and statistics}."""
+        """{name of a counter: its highest value in all profiles and statistics}."""
         found = {}
         for profile in self.profiles.values():
             for name, value in counters(profile).items():
@@ -295,7 +296,7 @@ class Sweeps:
         self.seconds = time.monotonic() - self.start
         print("%d faults injected, %d survived; the slowest run: %.1f s, %s" % (
             self.faults, self.faults - self.failed, *self.slowest))
-        # Results are kept of a complete run only.
+        # Only a complete run leaves results.
         if not os.environ.get("HS_RESULTS") or self.settings.quick or self.settings.calls:
             return
         os.makedirs(os.environ["HS_RESULTS"], exist_ok=True)

@@ -8,10 +8,10 @@
  *   HS_FAULT_COUNTS=FILE     has two 64-bit numbers, to which the number of such calls and the
  *                            number of faults injected are added, by forked children too
  *
- * CALL is a name in calls[].  Most are system calls; not made through hs_syscall() are: "clock"
- * (clock_gettime), "thread" (pthread_create for a profiler thread), "arena" (memory of the arena,
- * which is also that of zlib, libelf and libunwind, and of what the C library allocates for our
- * threads).
+ * CALL is a name in calls[].  Most are system calls, which go through hs_syscall().  Others are
+ * wrapped: "clock" (clock_gettime), "thread" (pthread_create for a profiler thread), "futex_wait",
+ * "futex_wake", and "arena" (memory of the arena, also for zlib, libelf, libunwind, and for the C
+ * library on the profiler's threads).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +82,7 @@ static struct {
 	long number;
 	uint64_t turn;
 	bool goes_on;
-	long result; /* as hs_sys_fault_fn has it */
+	long result; /* of hs_sys_fault */
 	struct counts *counts;
 } fault;
 
@@ -147,7 +147,7 @@ static void map_counts(const char *path)
 	fault.counts = (struct counts *)memory;
 }
 
-/* The linker replaces each function X by its __wrap_X in this file (-Wl,--wrap=X). */
+/* The linker replaces calls of a function X by calls of its __wrap_X (-Wl,--wrap=X). */
 #define WRAPPED(result, name, ...)                                                                 \
 	result __real_##name(__VA_ARGS__);                                                         \
 	result __wrap_##name(__VA_ARGS__);                                                         \

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# The program is none the worse for a call of the profiler's that fails: a selection of calls and
-# failures; make check-faults has all.
+# The profiler's calls fail, and the program does not notice: a selection of calls and failures.
+# `make check-faults` tries all.
 . "$(dirname "$0")/../preload/lib.sh"
 
 "$python" "$source_directory/tests/fault/faults.py" --quick \

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that does some of everything, and prints whether all of it worked: threads that
- * allocate, free, move and hand over blocks, a library that is loaded and unloaded, a profile on
- * request and one on a signal, a handler on a stack of its own, labels, a forked child that
- * allocates; errno is checked throughout.
+ * A program that does some of everything, and prints checksums, or what went wrong: threads that
+ * allocate, free and move blocks, a library that is loaded and unloaded, a profile on request and
+ * one on a signal, a handler on an alternate stack, a label, a forked child that allocates.  Checks
+ * that allocations and heapsample_dump() preserve errno.
  *
- * victim_faults BLOCKS: the number of blocks that each thread makes.
+ * usage: victim_faults BLOCKS     how many blocks each thread makes
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -128,7 +128,7 @@ static void use_alternate_stack(void)
 	check(sigaltstack(&stack, NULL) == 0, "sigaltstack");
 }
 
-/* Only if the profiler handles the signal: otherwise it would end the program. */
+/* The signal is raised only if the profiler handles it: otherwise it would end the program. */
 static void ask_for_profiles(void)
 {
 	struct sigaction action;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records what four threads did: allocations with their stacks, frees and failed moves, of real
- * blocks, which went through the recorder, the ring, the unwinder and the live set.
+ * Records a run of four threads for test_replay.c: allocations with their stacks, frees and failed
+ * moves of real blocks, which go through the recorder, the ring, the unwinder and the live set.
  */
 #ifndef HS_TESTS_RECORDED_RUN_H
 #define HS_TESTS_RECORDED_RUN_H
@@ -42,7 +42,7 @@ struct recorded {
 };
 
 static struct recorded recorded[RECORDED_MOST + 1]; /* by number */
-static uint64_t recorded_count;                     /* so the highest number */
+static uint64_t recorded_count;                     /* the highest number */
 static struct hs_mapping_table *run_table;
 static struct hs_ring run_ring, run_queue;
 static void *_Atomic run_blocks[RUN_BLOCKS];
@@ -53,7 +53,7 @@ static inline uint64_t run_random(uint64_t *state, uint64_t limit)
 	return (*state >> 33) % limit;
 }
 
-/* As the interposer does: allocates and records.  moved: the block that realloc() has returned. */
+/* Allocates and records, as the interposer.  moved: what realloc() has returned, or NULL. */
 static __attribute__((noinline)) void *run_allocate(void *moved, size_t size)
 {
 	struct hs_regs regs;
@@ -66,7 +66,7 @@ static __attribute__((noinline)) void *run_allocate(void *moved, size_t size)
 
 static void *run_right(unsigned path, void *moved, size_t size);
 
-/* A different stack for each path, of which each frame uses a bit; its highest bit ends it. */
+/* A different stack for each path: each frame uses a bit, the lowest first, but not the highest. */
 static __attribute__((noinline)) void *run_left(unsigned path, void *moved, size_t size)
 {
 	void *block;
@@ -97,7 +97,7 @@ static inline void run_free(void *block)
 	free(block);
 }
 
-/* realloc to another size, or one that fails. */
+/* Moves the block by realloc(); once in four times, as if that had failed. */
 static inline void *run_move(uint64_t *random, void *block)
 {
 	size_t size = run_random(random, 3000) + 1;

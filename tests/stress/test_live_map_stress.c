@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The same with most samples in the live set's map, which covers six of the eight regions. */
+/*
+ * test_live_set_stress.c with a journal and a map.  Addresses of the first thread are in region 0,
+ * which has no sheet: these samples are in the index, all others in the map.
+ */
 #define MAP_SHEETS 6
 #define JOURNAL 512
 

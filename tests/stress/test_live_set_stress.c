@@ -2,8 +2,8 @@
 /*
  * Four threads allocate, free and move made-up addresses, which they hand to each other,
  * while a producer recycles slots and grows the tables.  At the end no slot is in use, each free
- * was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map, for so many of the
- * regions.  JOURNAL: with a journal so small that it is full now and then.
+ * was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map of at most so many
+ * sheets.  JOURNAL: with a journal of so many entries, so small that it is full now and then.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -26,7 +26,7 @@
 static _Atomic uint64_t sequence = 1;
 static _Atomic uint64_t allocated, tombstones;
 
-/* Addresses handed over: 0 = none.  An address is in one place at a time. */
+/* Addresses handed over; 0: none.  An address is in one place at a time. */
 static _Atomic uint64_t places[PLACES];
 static _Atomic uint8_t delivered[NUMBERS];
 static _Atomic bool stop;

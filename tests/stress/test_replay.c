@@ -57,21 +57,21 @@ static void deliver(uint64_t number)
 		hs_producer_take(producer, &event->unwound);
 }
 
-/* Has the producer prepare for a record, which must change nothing. */
+/* The producer prepares for a record, which must change no result. */
 static void look_ahead(uint64_t number)
 {
 	if (recorded[number].frees == 0)
 		hs_producer_expect(producer, &recorded[number].unwound);
 }
 
-/* Takes the frees that have come: one, or several at once. */
+/* Takes all frees that have come. */
 static void commit(void)
 {
 	hs_producer_take_freed(producer);
 	hs_producer_commit(producer);
 }
 
-/* Delivers all events.  held_most: so many are under way at a time; 0: they come in order. */
+/* Delivers all events.  held_most: how many may be under way at a time; 0: they come in order. */
 static void arrive(uint64_t *random, unsigned held_most)
 {
 	uint64_t number = 0;
