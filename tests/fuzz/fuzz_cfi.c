@@ -2,9 +2,8 @@
 /*
  * Call frame information: a CIE and an FDE, their rules at one pc, and the row made of these.
  *
- * The input: 16 bits for the bytes of the CIE, 16 bits for pc - start of the function
- * (modulo its length), then the CIE, without its length, and the FDE, without its length and
- * CIE pointer.
+ * The input: 16 bits for the size of the CIE, 16 bits for pc - start of the function (modulo its
+ * length), the CIE without its length, and the FDE without its length and CIE pointer.
  */
 #include "fuzz.h"
 #include "unwind/unwind_row.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * .gnu_debugdata: the input is this section of an object that has no other symbols.  If its first
- * byte is 1 the rest is compressed before use: so the image inside is damaged; damage of the
- * compressed bytes would not get past their checksums.
+ * .gnu_debugdata: the input after its first byte is this section of an object that has no other
+ * symbols.  If the first byte is 1 the section is compressed before use, so that damage gets into
+ * the image: damaged compressed bytes do not get past their checksums.
  */
 #include "symbolize/symbols.h"
 

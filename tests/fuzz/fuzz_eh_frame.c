@@ -22,7 +22,7 @@
 static struct hs_unwind_rows *rows;
 static unsigned char *object;
 
-/* The table knows the object as generated code: so it is read anew each time. */
+/* To the mapping table the object is generated code. */
 static void set_up(void)
 {
 	struct hs_mapping_table *table;
@@ -61,7 +61,7 @@ static void make_row(const struct hs_mapping *mapping, uint64_t pc)
 	MUST(row.kind <= HS_ROW_END && end != pc);
 	if (row.kind == HS_ROW_REGISTER || row.kind == HS_ROW_REALIGNED)
 		apply(&row);
-	/* The same once more. */
+	/* The result is the same again. */
 	hs_unwind_rows_make(rows, mapping, pc, &last, &same_end);
 	MUST(memcmp(&row, &last, sizeof row) == 0 && end == same_end);
 }

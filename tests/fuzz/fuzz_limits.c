@@ -2,7 +2,7 @@
 /*
  * Memory limits, which are in files of /proc and of the memory cgroup.  The input: a byte, the
  * percentage; then the texts of these files, each ended by a NUL, in the order of `files`.  The
- * first of them says where the group's own files are, if it is a plain name.
+ * first names the process's cgroup: only "/a" and the root have files.
  */
 #include "fuzz.h"
 
@@ -75,7 +75,7 @@ static void make_root(void)
 	atexit(remove_root);
 }
 
-/* Where the text is empty there is no file. */
+/* An empty text stands for no file. */
 static void write_files(const char *text, const char *end)
 {
 	char path[128];
@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (hs_oom_watch_is_crossed())
 		MUST(!hs_oom_watch_is_crossed());
 	hs_process_memory_read(&memory, root);
-	/* For the next input: nothing is above a limit. */
+	/* For the next input no limit counts as crossed. */
 	write_files("", "");
 	while (hs_oom_watch_is_crossed()) {
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The settings: the input is an environment, variables ended by NULs.  "HEAPSAMPLE" is put before
- * those without a '=', so that short inputs have an effect.  What is made of the values at start-up
- * is tried too: names of files, globs, prefixes, intervals of heaps.
+ * those that begin with '_' and have a '=', so that short inputs have an effect.  The values are
+ * used as at start-up: names of files, globs, prefixes, intervals of heaps.
  */
 #include "fuzz.h"
 
@@ -11,7 +11,7 @@
 #include "profile/symbol_filter.h"
 
 #define VARIABLES 64
-#define TEXT_BYTES 8192 /* of a start-up line; each option says less than 1100 bytes */
+#define TEXT_BYTES 8192 /* the most room for a start-up line that is cut */
 
 static size_t reports;
 
@@ -21,7 +21,7 @@ static void count_report(void *context, const char *line)
 	reports++;
 }
 
-/* Copies, each in a block of its own. */
+/* Copies each variable to a block of its own.  Returns how many there are. */
 static size_t make_environment(const uint8_t *data, size_t bytes, char *environment[VARIABLES + 1])
 {
 	const uint8_t *end = data + bytes;
@@ -110,7 +110,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	reports = 0;
 	hs_options_parse(&options, environment, count_report, &reports);
 	MUST(reports <= count);
-	/* Values are copied. */
+	/* The values in options are copies. */
 	for (size_t i = 0; i < count; i++)
 		free(environment[i]);
 	check_numbers(&options);

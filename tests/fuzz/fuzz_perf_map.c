@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The reader of perf maps.  The input is the file, which is written in two parts and read after
- * each; its first byte says how large the first part is.
+ * The reader of perf maps.  The input: a byte, the size of the first part in 255ths, then the file,
+ * which is written in two parts and read after each.
  */
 #include "symbolize/perf_map.h"
 

@@ -64,7 +64,7 @@ static void check_index(const struct hs_map_index *index, const struct hs_mappin
 	MUST(count == index->code.count);
 }
 
-/* Twice: the same text in order must give the same index again, and no new mapping. */
+/* Scans twice: a text in order must give the same index again, and no new mapping. */
 static void scan(const char *text, size_t bytes, bool in_order)
 {
 	static const struct hs_map_program program = { .device = 0x801, .inode = 7 };

@@ -6,7 +6,7 @@
  * The input: records, one after the other.  Each has a byte of flags (1: its number is from the
  * input; 2: it is abandoned; 4: its cookie is from the input), 16 bits for its length, 64 bits for
  * the number, 64 bits for the cookie, and bytes: the record, or the part of it that is not zero.
- * They go through the worker into the books, of which a profile's view is made at the end.
+ * They go through the worker into the books; at the end a profile's view is made of these.
  */
 #include "fuzz.h"
 
@@ -76,7 +76,7 @@ static void take_queue(void)
 	}
 }
 
-/* Gives the record no more room than it says: in the ring no sanitizer sees where it ends. */
+/* Puts a record into the ring, and has it processed.  Bytes after the first `given` are zero. */
 static void put(const uint8_t *header, const uint8_t *bytes, size_t given)
 {
 	uint64_t number, cookie, open = 0;

@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Write the seeds of the fuzz targets: make-corpus.py DIRECTORY (tests/fuzz/corpus).
 
-The seeds stand in the tree; this says where they come from and makes them again.  Other
-files of a corpus are inputs that once made a target fail, named for what they broke.
-Needs gcc, GNU binutils and xz.
+The seeds are in the tree; this script makes them again.  Other files of a corpus are inputs
+that once made a target fail, named for what they broke.  Needs gcc, GNU binutils and xz.
 """
 
 import os
@@ -199,7 +198,7 @@ def hint_seeds(folder, write):
 
 # ------------------------------------------------------------------ perf_map
 
-# Behind a byte that says where the file is cut for the first look.
+# The first byte says how much of the file is written before the first read, in 255ths.
 PERF_MAPS = {
     'v8': b'\x80' + b'''\
 c68fafca6b6 5 Eval:~ /srv/a.js:1:1

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The arena of base/arena.h over malloc, for the fuzz targets: AddressSanitizer then sees
- * each access past a block, or to one that was freed.  It replaces the archive's own arena, so it
- * has all functions that the code under test calls.
+ * The arena of base/arena.h over malloc, for the fuzz targets: AddressSanitizer then sees each
+ * access past a block or to a freed one.  It replaces the library's arena, so it has all of its
+ * functions that the code under test calls.
  */
 #include <malloc.h>
 #include <stdatomic.h>

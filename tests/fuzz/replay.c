@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The main program of a fuzz target where libFuzzer is not linked: runs the target once
- * over each file of its corpus ($srcdir/tests/fuzz/corpus/X for the program fuzz_X), or
- * over the files given.  A crash, an input that takes longer than INPUT_SECONDS or a
- * corpus without files is a failure.
+ * The main program of a fuzz target that is not linked with libFuzzer: runs the target once over
+ * each file of its corpus ($srcdir/tests/fuzz/corpus/X for the program fuzz_X), or over the files
+ * given.  A crash, an input that takes longer than INPUT_SECONDS or a corpus without files is a
+ * failure.
+ *
+ * usage: fuzz_X [FILE...]
  */
 #include <dirent.h>
 #include <stdint.h>

@@ -34,7 +34,7 @@ statistic() {
 	sed -n "s/^stat::$1: *//p" "$2" | tail -n 1
 }
 
-# Runs libFuzzer, which stops by the clock, until $target has used $seconds of processor time.
+# libFuzzer stops by the clock: runs it until $target has used $seconds of processor time.
 # Sets `executions`, `spent` and `findings`.
 run_target() {
 	take_time
