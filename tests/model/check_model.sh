@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Runs all scenarios of the model checker in full.  Then seeds one mistake at a time (bugs.txt) into
-# a copy of a file of the library: the checker must find each.  `make check-model` calls this, in
-# the build directory.
+# a copy of a file of the library: the checker must find each.  `make check-model` runs this in the
+# build directory.
 #
-# HS_RESULTS=DIR: leave the figures in DIR/model.
+# HS_RESULTS=DIR: writes the figures to DIR/model.
 set -u
 
 dir=$srcdir/tests/model
@@ -31,7 +31,7 @@ for name in $(tests/model/test_model list); do
 	cat "$work/$name.log" >>"$log"
 done
 
-# seed NAME SCENARIO FILE EXPRESSION: the scenario must find the mistake in a copy of the file.
+# seed NAME SCENARIO FILE EXPRESSION: sed makes the mistake in a copy; the scenario must find it.
 seed() {
 	rm -rf "$work/src"
 	mkdir -p "$work/src/$(dirname "$3")"

@@ -17,7 +17,7 @@ struct coroutine {
 /* Creates one with a stack of its own, which is never freed. */
 void coroutine_create(struct coroutine *coroutine, void (*run)(void));
 
-/* Abandons what it is doing: the next resume calls run from its beginning. */
+/* Abandons what it is doing: the next resume calls run() again. */
 void coroutine_restart(struct coroutine *coroutine);
 
 /* Runs it until it suspends itself or ends. */

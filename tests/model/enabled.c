@@ -55,7 +55,7 @@ uint32_t machine_enabled(void)
 			enabled |= 1u << (PROCESS_BUFFER + t);
 		if (is_timed(thread) && thread->early_timeouts > 0)
 			enabled |= 1u << (PROCESS_TIMER + t);
-		/* Even after its end: so every run has this step, to be tried before any other. */
+		/* Even after its end: so each run has this step, tried before any other. */
 		if ((thread->definition->flags & MODEL_MAY_DIE) && thread->life != DEAD)
 			enabled |= 1u << (PROCESS_DEATH + t);
 	}

@@ -34,7 +34,7 @@ struct node {
 struct explorer {
 	int bound;
 	unsigned length; /* steps of the run */
-	unsigned fixed;  /* so many are given: those of the last run, but another last one */
+	unsigned fixed;  /* how many are given: those of the last run, with a new last one */
 	struct clock last[PROCESSES]; /* of each process's last step */
 	struct exploration counts;
 	struct node nodes[STEPS_MOST];
@@ -127,7 +127,7 @@ static void own_causes(const struct node *node, struct clock *clock)
 		clock_of_all(clock);
 }
 
-/* Computes the clock of the newest step, and has those that it races with reversed. */
+/* Computes the clock of the newest step.  For each race, arranges that the reverse is tried. */
 static void find_races(unsigned step)
 {
 	struct node *node = &explorer->nodes[step];

@@ -7,7 +7,7 @@
 
 struct exploration {
 	uint64_t runs;    /* complete ones, no two with the same order of conflicting accesses */
-	uint64_t cut;     /* runs given up on the way, because they would have repeated one */
+	uint64_t cut;     /* runs given up because they would have repeated one */
 	uint64_t steps;   /* of all runs */
 	unsigned longest; /* most steps of a run */
 };
@@ -18,7 +18,10 @@ struct exploration {
  */
 bool explore(const struct model_scenario *scenario, int bound, struct exploration *done);
 
-/* Runs a schedule that explore() has printed, and prints its steps.  True if no violation. */
+/*
+ * Runs a schedule that explore() has printed with the same kind of bound (MODEL_COMPLETE or not),
+ * and prints its steps.  True if there was no violation.
+ */
 bool explore_replay(const struct model_scenario *scenario, int bound, const char *schedule);
 
 #endif

@@ -13,7 +13,7 @@ static void add(struct footprint *footprint, uintptr_t address, bool writes)
 	footprint->filter |= (uint64_t)1 << (address * 0x9e3779b97f4a7c15u >> 58);
 }
 
-/* Addresses that stand for things that are not memory: a futex's queue, a thread's life. */
+/* Numbers for things that are not memory: a futex's queue, a thread's life. */
 
 static uintptr_t queue_of(uintptr_t word)
 {

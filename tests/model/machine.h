@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The machine that scenarios run on.  Each thread, its store buffer, its timer (which ends futex
- * waits) and its death are processes that take steps.  The explorer knows a step by its footprint.
+ * waits) and its death are processes that take steps.  The explorer compares steps by footprints.
  */
 #ifndef HS_TESTS_MODEL_MACHINE_H
 #define HS_TESTS_MODEL_MACHINE_H
@@ -16,14 +16,14 @@ enum {
 	PROCESSES = 4 * MODEL_THREADS
 };
 
-/* A vector clock: for each process its last step that happens before; 0: none, the first is 1. */
+/* A vector clock: each process's last step that happens before, counted from 1; 0: none. */
 struct clock {
 	uint16_t steps[PROCESSES];
 };
 
 #define FOOTPRINT_MOST 4
 
-/* The addresses that a step reads and writes; others stand for a futex's queue, a thread's life. */
+/* What a step reads and writes: addresses, and numbers for a futex's queue or a thread's life. */
 struct footprint {
 	uint64_t filter; /* a bit for each address, by its hash */
 	uintptr_t address[FOOTPRINT_MOST];
@@ -31,7 +31,7 @@ struct footprint {
 	unsigned count;
 };
 
-/* Prepares a scenario: runs its setup and keeps the memory.  buffered: stores are, see model.h. */
+/* Runs a scenario's setup and keeps the memory.  buffered: with store buffers, see model.h. */
 void machine_load(const struct model_scenario *scenario, bool buffered);
 
 /* Restores memory and threads as at the start, and runs each thread up to its first access. */
@@ -40,12 +40,12 @@ void machine_restart(void);
 /* The processes that can take a step now. */
 uint32_t machine_enabled(void);
 
-/* When machine_enabled() is empty, time passes: the timers of the waits that end next. */
+/* If machine_enabled() is empty time passes: the timers of the waits that end next. */
 uint32_t machine_timers(void);
 
 /*
- * The footprint of a process's next step.  exactly: of the step taken now; otherwise all that it
- * may be, whatever other processes do before.
+ * The footprint of a process's next step.  exactly: if it is taken now; otherwise all that it may
+ * read and write, whatever other processes do before.
  */
 void machine_footprint(unsigned process, bool exactly, struct footprint *footprint);
 bool machine_conflict(const struct footprint *a, const struct footprint *b);

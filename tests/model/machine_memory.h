@@ -51,7 +51,7 @@ void memory_keep(void);
 void memory_restore(void);
 void memory_forget(void);
 
-/* Makes hs_thread that of another thread; the one before it is saved where it came from. */
+/* Loads hs_thread from *state, and saves it to the state that it was last loaded from. */
 void memory_use_thread_state(struct hs_thread_state *state);
 
 #define MEMORY_ARENA_BYTES ((size_t)256 << 10)

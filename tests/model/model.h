@@ -5,28 +5,29 @@
  *
  * The files are compiled against a <stdatomic.h> of the model's own (tests/model/include), which
  * asks the explorer before each atomic access.  Threads of a scenario are coroutines of one real
- * thread; futexes, deaths of threads and the passing of time are transitions like accesses.
- * A scenario is run again from its start for each order (explore.c):
+ * thread.  Futexes, deaths of threads and the passing of time are transitions like accesses.
+ * A scenario is run from its start for each order (explore.c):
  *
  * - Complete: depth first with dynamic partial order reduction (source sets and sleep sets,
- *   Abdulla, Aronsson, Jonsson, Sagonas: "Optimal dynamic partial order reduction", 2014): of
- *   orders that differ only by accesses that commute, only one is run.
+ *   Abdulla, Aronsson, Jonsson, Sagonas: "Optimal dynamic partial order reduction", 2014): if
+ *   orders differ only by accesses that commute, one of them is run.
  * - Bounded: all orders in which preemptions (of a thread that could go on), deaths and early
  *   timeouts together are no more than a bound; without reduction.
  *
  * Memory is that of x86-64 (total store order): a store that is not sequentially consistent
- * waits in its thread's buffer, in order, while the thread's loads go ahead, until a flush
- * (a transition too), a locked instruction, or a system call.  Bounded exploration has
- * sequentially consistent memory.
+ * waits in its thread's buffer, in order, while the thread's loads go ahead.  A flush, which is
+ * a transition too, writes the oldest store to memory.  Locked instructions and system calls wait
+ * until the buffer is empty.  Memory is sequentially consistent in bounded exploration, and if
+ * MODEL_SC is in the environment.
  *
  * Not found here:
  * - What only weaker processors or compilers reorder.  Acquire and release are left to
  *   ThreadSanitizer (scripts/run-tests); it does not understand fences, but the library has none.
  * - Spurious failures: weak compare-and-swap fails only if the value is another.
  * - Data races: an access that is not atomic happens together with the atomic one before it.
- *   ThreadSanitizer finds them.  So that torn records show, scenarios write records by atomics.
+ *   ThreadSanitizer finds them.  Scenarios write records by atomics, so that torn ones show.
  *
- * To add a scenario: write its functions in a scenarios_*.c, enter it in that file's table.
+ * To add a scenario: write its functions in a scenarios_*.c, and add it to that file's table.
  *
  *   setup     runs once; each run begins with memory as it is afterwards
  *   threads   a function each; loops must end: wait with model_await() or a futex, do not spin
@@ -53,7 +54,7 @@ enum model_thread_flags {
 struct model_thread {
 	void (*run)(void);
 	unsigned flags;
-	/* So many waits may time out at any time; the others only when nothing else can happen. */
+	/* How many waits may time out at any time; others do only when nothing else can happen. */
 	unsigned early_timeouts;
 };
 
@@ -80,15 +81,15 @@ void model_fail(const char *file, int line, const char *what) __attribute__((nor
 
 #define MODEL_CHECK(condition) ((condition) ? (void)0 : model_fail(__FILE__, __LINE__, #condition))
 
-/* Waits until a word has a value, which must be its last: it is written once.  One access. */
+/* Waits until a word has a value, which must be its last one.  One access. */
 void model_await(const _Atomic uint32_t *word, uint32_t value);
 
 /* Ends this thread as if it was killed here. */
 void model_die(void);
 
 /*
- * Waits for a thread to be killed, and goes on in its place, with its hs_thread, as after a jump
- * out of a handler.  Its stores are seen.
+ * Waits until a thread has been killed and its stores are in memory, and goes on in its place, with
+ * its hs_thread, as after a jump out of a handler.
  */
 void model_take_over(unsigned thread);
 

@@ -28,12 +28,12 @@ static const void *block_a, *block_b, *crowd[2 * HS_BUCKET_LANES];
 
 static _Atomic uint64_t sequence;
 static unsigned delivered[NUMBERS_MOST];  /* how often each number came */
-static _Atomic uint32_t handed, released; /* 1: another thread, which waits for it, may go on */
+static _Atomic uint32_t handed, released; /* 1: the thread that waits for it may go on */
 static unsigned frees;                    /* of samples, by the program's threads */
 static unsigned allocations;              /* of samples */
 static uint64_t number_of_b;              /* of the second allocation of an address */
 
-/* The next block after a place that belongs into these two buckets; the place moves there. */
+/* The next block after a place that belongs into these two buckets.  Moves the place to it. */
 static const void *next_block(uintptr_t *place)
 {
 	do
@@ -205,7 +205,7 @@ static void take_journaled(void)
 	struct hs_journaled journaled;
 
 	for (uint64_t number = 1; number < atomic_load(&sequence); number++) {
-		/* If it is not there yet it comes later: the producer waits at each number. */
+		/* If it is not there it comes later: the producer waits for each number. */
 		if (hs_free_journal_first(number, number + 1) == 0 ||
 		    !hs_free_journal_take(number, &journaled))
 			continue;
@@ -557,7 +557,7 @@ static void finish_swept(void)
 {
 	hs_live_set_sweep_freed(UINT64_MAX, &sequence);
 	take_freed();
-	/* If it is not freed by now it never was: the thread had been killed before. */
+	/* If it is not freed by now its thread was killed before the free. */
 	release(block_a);
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() == slots_taken_along());

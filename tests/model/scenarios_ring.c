@@ -9,14 +9,14 @@
 #include "profiler_steps.h"
 #include "sample/ring.h"
 
-/* 32 units and 4 descriptors; an ordinary record has 14 units at most. */
+/* 32 units of 16 bytes and 4 descriptors; an ordinary record has at most 14 units. */
 #define DATA_BYTES 512u
 #define RECORDS_MOST 8u
 
 static struct hs_ring ring;
 static _Alignas(64) unsigned char memory[1024];
 
-/* By a record's number.  The first two are written by its writer only, the others by the reader. */
+/* By a record's number.  The reader writes seen, seen_count and last_ticket, writers the others. */
 static bool is_committed[RECORDS_MOST], is_refused[RECORDS_MOST];
 static unsigned seen[RECORDS_MOST], seen_count;
 static uint32_t ticket_of[RECORDS_MOST], last_ticket;
@@ -168,9 +168,9 @@ static void setup_near_end(void)
 }
 
 /*
- * When the only record has been read the ring starts again from its beginning.  At the same time
- * the next record is begun, in the old place or in the new one, and then as many as there are
- * descriptors; together they need more room than there is.
+ * When the only record has been read the ring starts again from its beginning.  At the same time a
+ * writer begins the next record, at the old place or the new one, and then more: one for each
+ * descriptor.  Together they need more room than there is.
  */
 
 static void setup_one_record(void)
@@ -323,7 +323,7 @@ static void finish_dead(void)
 	MODEL_CHECK(item.state == HS_RING_EMPTY || item.tid == 1);
 }
 
-/* A writer is slow while the others go once round the descriptors, of which there are four. */
+/* A writer is slow while another uses each of the four descriptors. */
 
 static void put_many(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The whole sample path: at any step of it a thread leaves it for good, by a jump out of a signal
- * handler or by its death.  What it had begun is closed, and blocks nothing.
+ * The whole sample path: a thread leaves it at any step, by a jump out of a signal handler or by
+ * its death.  What it had begun is closed, and blocks nothing.
  */
 #include <stdatomic.h>
 
@@ -130,7 +130,7 @@ static void read_for_ever(bool closes_dead)
 	}
 }
 
-/* A thread that has jumped is not dead: nothing to close for the reader. */
+/* A thread that has jumped is not dead: the reader has nothing to close. */
 static void read_only(void)
 {
 	read_for_ever(false);

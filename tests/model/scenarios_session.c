@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The worker's and the producer's own loops: samples get through ring and queue without anybody
- * having to ask for them, and those from before the end of the process are in its profile.  The
- * producer's books are a list here.
+ * The worker's and the producer's own loops: samples get through the ring and the queue without
+ * being asked for, and all before the end of the process are in its profile.  The producer's books
+ * are a list here.
  */
 #include <stdatomic.h>
 
@@ -163,8 +163,8 @@ static void finish(void)
 /* What the loops call but the model does not cover. */
 
 /*
- * At a batch's first record the producer reads what JIT compilers have published, which must be
- * newer than all records of the batch: so none may be taken that was not in the queue then.
+ * At the start of a batch the producer reads what JIT compilers have published, which must be newer
+ * than all records of the batch: only those that were in the queue then may be taken.
  */
 void hs_producer_begin_batch(struct hs_producer *producer)
 {

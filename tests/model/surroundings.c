@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stands for what the checked code calls but is not checked itself: memory, system calls, clocks,
- * stacks.
+ * Replaces what the checked code calls and what is not checked itself: memory, system calls,
+ * clocks, stacks.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stands for what else the worker's and the producer's loops call: the scenarios need nothing of
- * it.  What only the start of a session calls is left out by the linker.
+ * Replaces what else the worker's and the producer's loops call, by functions that do as little as
+ * the scenarios need.  The linker drops what only the start of a session calls.
  */
 #include "base/log.h"
 #include "base/sys.h"
@@ -69,7 +69,7 @@ void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
 	(void)unwinder;
 }
 
-/* The producer's books; hs_producer_take() and what belongs to it is in scenarios_session.c. */
+/* The producer's books; scenarios_session.c has hs_producer_take(), _expect(), _begin_batch(). */
 
 bool hs_producer_knows_generated_code(const struct hs_producer *producer)
 {
@@ -119,7 +119,7 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 	return 0;
 }
 
-/* The profiler's threads run when a scenario begins, and no system call is refused. */
+/* The profiler's threads run already, and no system call is refused. */
 
 /* The program's threads have not ended. */
 void hs_left_alone_wait(struct hs_event *event, int64_t timeout_ns)

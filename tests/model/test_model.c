@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs the scenarios; without arguments as small ones (for `make check`).
+ * Runs the scenarios of the model checker.
  *
- * usage: test_model [full | quick] [SCENARIO...]
+ * usage: test_model [full | quick [SCENARIO...]]
  *        test_model replay SCENARIO SCHEDULE
  *        test_model list
  *
- * full: each as completely as it can be.  MODEL_DEPTH=N in the environment adds N to the bounds of
- * those that have one.  The exit status is 0 if there was no violation, 1 if there was one.
+ * quick: with small bounds, for `make check`; the default.  full: with full_bound, as replay.
+ * MODEL_DEPTH=N in the environment adds N to each bound.  The exit status is 0 if there was no
+ * violation, 1 if there was one.
  */
 #include <stdio.h>
 #include <stdlib.h>
