@@ -22,10 +22,14 @@
 /* Far above what vm.max_map_count lets a process have; past it something is wrong. */
 #define MOST_TEXT_BYTES ((size_t)256 << 20)
 
+/* If there are more pieces of former code, all are forgotten. */
+#define MOST_FORMER 4096u
+
 struct hs_mapping_table {
 	struct hs_mapping_store store;
 	struct hs_map_index index;
 	struct hs_map_index spare; /* the next index is built here */
+	struct hs_address_range_map former; /* see hs_mapping_table_find_former() */
 	uint64_t generation;
 	uint32_t closes; /* see hs_mapping_table_closes() */
 	uint64_t opens;
@@ -52,6 +56,7 @@ void hs_mapping_table_destroy(struct hs_mapping_table *table)
 		return;
 	hs_map_index_fini(&table->index);
 	hs_map_index_fini(&table->spare);
+	hs_address_range_map_fini(&table->former);
 	hs_map_hints_destroy(table->hints);
 	hs_mapping_store_fini(&table->store);
 	hs_arena_free(table->text);
@@ -121,6 +126,26 @@ static void adopt_index(struct hs_mapping_table *table)
 		table->generation++;
 	table->index = table->spare;
 	table->spare = old;
+}
+
+/* Generated code that is in the index before this one, and not in this one, or not all of it. */
+static void note_former(struct hs_mapping_table *table)
+{
+	const struct hs_address_range_map *before = &table->spare.code;
+	const struct hs_address_range *range;
+
+	if (table->former.count > MOST_FORMER)
+		hs_address_range_map_clear(&table->former);
+	for (uint64_t from = 0; (range = hs_address_range_map_from(before, from)) != NULL;
+	     from = range->end) {
+		if (!hs_mapping_table_is_anonymous(table, range->value) ||
+		    hs_address_range_map_find_containing(&table->index.code, range->start,
+							 range->end) != NULL)
+			continue;
+		/* Without memory it is left out. */
+		hs_address_range_map_trim_overlaps_and_emplace(&table->former, range->start,
+							       range->end, range->value);
+	}
 }
 
 /*
@@ -196,10 +221,12 @@ int hs_mapping_table_refresh(struct hs_mapping_table *table)
 			make_up(table);
 		return error;
 	}
-	table->is_made_up = false;
 	table->closes = closes;
 	table->opens = opens;
 	adopt_index(table);
+	if (!table->is_made_up)
+		note_former(table);
+	table->is_made_up = false;
 	return 0;
 }
 
@@ -243,11 +270,21 @@ uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc
 	return id != HS_MAPPING_NONE ? id : hs_mapping_table_find_recorded(table, pc);
 }
 
-uint32_t hs_mapping_table_find_recorded(const struct hs_mapping_table *table, uint64_t pc)
+static uint32_t find_in(const struct hs_address_range_map *map, uint64_t pc)
 {
-	const struct hs_address_range *range = hs_address_range_map_find(&table->index.code, pc);
+	const struct hs_address_range *range = hs_address_range_map_find(map, pc);
 
 	return range != NULL ? range->value : HS_MAPPING_NONE;
+}
+
+uint32_t hs_mapping_table_find_recorded(const struct hs_mapping_table *table, uint64_t pc)
+{
+	return find_in(&table->index.code, pc);
+}
+
+uint32_t hs_mapping_table_find_former(const struct hs_mapping_table *table, uint64_t pc)
+{
+	return find_in(&table->former, pc);
 }
 
 bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,

@@ -109,6 +109,13 @@ uint32_t hs_mapping_table_find(const struct hs_mapping_table *table, uint64_t pc
 uint32_t hs_mapping_table_find_recorded(const struct hs_mapping_table *table, uint64_t pc);
 
 /*
+ * The mapping of generated code that was at pc when the maps were read before.  JIT compilers make
+ * code not executable while they change it, and unmap it at the end of the program: samples of that
+ * code may not be unwound yet.
+ */
+uint32_t hs_mapping_table_find_former(const struct hs_mapping_table *table, uint64_t pc);
+
+/*
  * Whether [address, address + bytes) may be read for unwinding: lies in a readable
  * mapping of an ELF file, the vDSO or anonymous executable memory, not in a device
  * mapping, a stack or a heap (whose contents have changed since the sample).

@@ -39,17 +39,16 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 }
 
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
-				     const struct hs_mapping_table *table, uint64_t pc,
-				     struct hs_seen_returns *seen)
+				     const struct hs_mapping_table *table, uint32_t mapping,
+				     uint64_t pc, struct hs_seen_returns *seen)
 {
 	uint8_t code[HS_ARCH_CALL_BYTES];
 
 	if (pc <= sizeof code)
 		return HS_RETURN_NONE;
 	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) != 0)
-		return hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc - 1))
-			       ? HS_RETURN_AFTER_CALL
-			       : HS_RETURN_NONE;
+		return hs_mapping_table_is_anonymous(table, mapping) ? HS_RETURN_AFTER_CALL
+								     : HS_RETURN_NONE;
 	/* First: one byte behind a call may also look like the end of a call. */
 	if (hs_arch_is_padded_entry(pc, code))
 		return HS_RETURN_TO_ENTRY;

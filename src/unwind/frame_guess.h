@@ -46,12 +46,12 @@ static inline uint64_t *hs_seen_returns_place(struct hs_seen_returns *seen, uint
 }
 
 /*
- * What a guessed return address is, judged by the code before it.  seen: notes those behind a call.
- * An address in generated code that is unmapped by now is believed: a process that ends unmaps its
- * code before the last samples are unwound.
+ * What a guessed return address is, judged by the code before it.  mapping: that of the call.
+ * seen: notes those behind a call.  An address in generated code that is unmapped by now is
+ * believed: a process that ends unmaps its code before the last samples are unwound.
  */
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
-				     const struct hs_mapping_table *table, uint64_t pc,
-				     struct hs_seen_returns *seen);
+				     const struct hs_mapping_table *table, uint32_t mapping,
+				     uint64_t pc, struct hs_seen_returns *seen);
 
 #endif

@@ -36,9 +36,9 @@ static int refresh(struct hs_map_watch *watch)
  * The libraries of its stack were there when the maps were read: they are from before the capture
  * until a close, which waits for the stack to be unwound.
  */
-static bool is_older(const struct hs_map_watch *watch, uint64_t number)
+static bool is_older(const struct hs_map_watch *watch)
 {
-	return number != 0 && number < watch->numbers_before;
+	return watch->number != 0 && watch->number < watch->numbers_before;
 }
 
 static bool has_opened(const struct hs_map_watch *watch)
@@ -54,6 +54,7 @@ static bool has_rested(const struct hs_map_watch *watch)
 
 void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_captured *captured)
 {
+	watch->number = captured->number;
 	watch->closes_unwaited = captured->closes_unwaited;
 	watch->closes_over = hs_closes_over(captured->closes);
 	if (hs_mapping_table_generation(watch->table) == 0)
@@ -63,7 +64,7 @@ void hs_map_watch_follow(struct hs_map_watch *watch, const struct hs_captured *c
 	 * such as generated code.  Limited like misses, because some programs open libraries often.
 	 */
 	if (stack_lag(watch) < 0 ||
-	    (hs_closes_under_way(captured->closes) && !is_older(watch, captured->number)) ||
+	    (hs_closes_under_way(captured->closes) && !is_older(watch)) ||
 	    ((has_opened(watch) || watch->has_code_by_hand) && has_rested(watch)))
 		refresh(watch);
 }
@@ -88,14 +89,19 @@ uint32_t hs_map_watch_find(struct hs_map_watch *watch, uint64_t address)
 	/* By the maps, not by hints: the bytes of hinted code are read too. */
 	uint32_t id = hs_mapping_table_find_recorded(watch->table, address);
 	bool is_miss = id == HS_MAPPING_NONE || hs_mapping_table_is_made_up(watch->table);
+	uint32_t former = is_miss ? hs_mapping_table_find_former(watch->table, address)
+				  : HS_MAPPING_NONE;
 
-	if (is_miss && may_refresh(watch)) {
+	/* Reading the maps again tells no more of a stack that was captured before. */
+	if (is_miss && !(is_older(watch) && former != HS_MAPPING_NONE) && may_refresh(watch)) {
 		watch->refreshes_in_vain++;
 		if (refresh(watch) == 0 &&
 		    hs_mapping_table_find_recorded(watch->table, address) != HS_MAPPING_NONE)
 			watch->refreshes_in_vain = 0;
 	}
 	id = hs_mapping_table_find(watch->table, address);
+	if (id == HS_MAPPING_NONE)
+		id = hs_mapping_table_find_former(watch->table, address);
 	note_code_by_hand(watch, id);
 	return id;
 }

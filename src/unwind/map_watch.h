@@ -4,10 +4,13 @@
  * of an earlier or a later time.
  *
  * The maps are read again before a stack is looked at that was captured since they were read,
- * and after a library was closed or while one was; and when a pc is in no mapping, unless
- * that has been in vain several times in a row: then not before twenty times as long has gone
- * by as it took, or a library has been opened.  As often they are read where code was found that
- * the program has mapped by itself: no close tells when that goes.
+ * and after a library was closed or while one was; and when a pc is in no mapping, unless that has
+ * been in vain several times in a row: then not before twenty times as long has gone by as it took,
+ * or a library has been opened.  As often they are read where code was found that the program has
+ * mapped by itself: no close tells when that goes.
+ *
+ * Generated code that is gone, but was there when the maps were read before, is found
+ * nevertheless: the stack may be older.
  *
  * Threads: the unwinding worker.  Memory: the table's.  Reads /proc/self/maps.
  */
@@ -24,6 +27,7 @@
 struct hs_map_watch {
 	struct hs_mapping_table *table;
 	uint64_t numbers_before;    /* stacks with these were captured before the maps were read */
+	uint64_t number;            /* of the stack that is unwound; 0: not known */
 	uint64_t refresh_again_ns;  /* monotonic time before which a miss does not refresh */
 	unsigned refreshes_in_vain; /* on a miss, in a row */
 	bool has_code_by_hand;      /* HS_MAPPING_FLAT */

@@ -256,6 +256,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_regs regs = walk->stepper.regs;
 	enum hs_return kind = HS_RETURN_NONE;
+	uint32_t mapping;
 
 	if (is_first_frame(walk))
 		return HS_STOP_COMPLETE;
@@ -273,8 +274,8 @@ static enum hs_stop guess_frame(struct walk *walk)
 	/* find_mapping() first: the code may be newer than the index. */
 	if (*hs_seen_returns_place(&unwinder->returns, regs.pc) == regs.pc)
 		kind = HS_RETURN_AFTER_CALL;
-	else if (find_mapping(unwinder, regs.pc - 1) != HS_MAPPING_NONE)
-		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, regs.pc,
+	else if ((mapping = find_mapping(unwinder, regs.pc - 1)) != HS_MAPPING_NONE)
+		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, mapping, regs.pc,
 					     &unwinder->returns);
 	/* A compiled function begins there: it is a callback, not a return address. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))

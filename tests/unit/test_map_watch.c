@@ -245,6 +245,46 @@ static void test_code_mapped_by_hand(void)
 	end();
 }
 
+/* A JIT compiler writes into its code, and unmaps it in the end, before stacks are unwound. */
+static void test_generated_code_is_gone(void)
+{
+	unsigned char *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+				   -1, 0);
+	static unsigned char data[1];
+	uint64_t before, number = 100;
+	uint32_t id;
+
+	CHECK(code != MAP_FAILED);
+	begin();
+	follow_number(1, 0);
+	id = find(code);
+	CHECK(id != HS_MAPPING_NONE);
+	mprotect(code, PAGE, PROT_READ | PROT_WRITE);
+	atomic_store(&hs_sequence.next, number);
+	CHECK_INT(find(data), HS_MAPPING_NONE);
+	before = reads();
+	/* Captured before the maps were read. */
+	for (uint64_t older = 2; older < number; older++) {
+		follow_number(older, 0);
+		CHECK_INT(find(code), id);
+	}
+	CHECK_INT(reads(), before);
+	/* It may be executable again, or other code, by now. */
+	follow_number(number, 0);
+	CHECK_INT(find(code), id);
+	CHECK_INT(reads(), before + 1);
+	/* Another thing is there. */
+	munmap(code, PAGE);
+	map_file(code, 'a');
+	atomic_fetch_add(&hs_library_opens, 1);
+	watch.refresh_again_ns = 0;
+	follow_number(number, 0);
+	CHECK(find(code) != id);
+	munmap(code, PAGE);
+	atomic_store(&hs_sequence.next, 1);
+	end();
+}
+
 static void test_while_closing(void)
 {
 	unsigned char *code;
@@ -425,6 +465,7 @@ int main(void)
 	RUN(test_newer_stack);
 	RUN(test_newer_library);
 	RUN(test_code_mapped_by_hand);
+	RUN(test_generated_code_is_gone);
 	RUN(test_many_while_closing);
 	RUN(test_while_closing);
 	RUN(test_older_stack);
