@@ -50,6 +50,12 @@ static const struct hs_option_word switch_words[] = {
 	{ "1", HS_SWITCH_ON },
 	{ NULL, 0 },
 };
+static const struct hs_option_word delta_words[] = {
+	{ "0", HS_DELTA_NONE },
+	{ "1", HS_DELTA_ALL },
+	{ "alloc", HS_DELTA_ALLOC },
+	{ NULL, 0 },
+};
 static const struct hs_option_word final_words[] = {
 	{ "0", HS_FINAL_NONE },
 	{ "1", HS_FINAL_EXIT },
@@ -103,7 +109,7 @@ static const struct hs_option_word children_words[] = {
 #define DROP_FRAMES_DEFAULT                                                                        \
 	"(__libc_)?(malloc|calloc|realloc|memalign|valloc|pvalloc)|posix_memalign|aligned_alloc|"  \
 	"reallocarray|operator new(\\[\\])?|_Zn[wa][mj].*|"                                        \
-	"__r(ust|dl|g)_(alloc|alloc_zeroed|realloc)|"                                              \
+	"(__rustc::)?__r(ust|dl|g)_(alloc|alloc_zeroed|realloc)|"                                  \
 	"(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                                     \
 	"std::allocator_traits(<.*>)?::allocate|heapsample_report_(allocation|sample).*"
 
@@ -111,7 +117,8 @@ static const struct hs_option_word children_words[] = {
 
 /* In the order of the manual page. */
 static const struct hs_option option_table[] = {
-	{ PREFIX, "1", "0, 1 or check", FIELD(mode), VALUE(word), .words = mode_words },
+	{ PREFIX, "1", "0, 1 or check", .instead = "the profiler stays off", FIELD(mode),
+	  .parse = hs_option_parse_mode, .print = hs_option_print_word, .words = mode_words },
 	{ PREFIX "_INTERVAL", "512k", "bytes, 1 to 256g, such as 512k or 1m",
 	  FIELD(interval_bytes), VALUE(number),
 	  RANGE(1, UINT64_C(256) << 30, hs_option_size_units) },
@@ -143,7 +150,8 @@ static const struct hs_option option_table[] = {
 	  FIELD(inuse_interval_bytes), VALUE(number),
 	  RANGE(0, UINT64_C(1024) << 40, hs_option_size_units) },
 	{ PREFIX "_PEAK", "0", "0 or 1", FIELD(peak), VALUE(word), .words = switch_words },
-	{ PREFIX "_DELTA", "0", "0 or 1", FIELD(delta), VALUE(word), .words = switch_words },
+	{ PREFIX "_DELTA", "0", "0, 1 or alloc", FIELD(delta), VALUE(word),
+	  .words = delta_words },
 	{ PREFIX "_OOM", "0", "percent of the memory limit, 0 to 99, such as 80",
 	  FIELD(oom_percent), VALUE(number), RANGE(0, 99, percent_units) },
 	{ PREFIX "_KEEP", "0", "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g",

@@ -21,7 +21,8 @@
 /* Longest value of a text option, with the NUL.  A longer one is refused. */
 #define HS_OPTION_TEXT_BYTES 1024
 
-enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK };
+/* HS_MODE_UNKNOWN: off, and one message says so. */
+enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK, HS_MODE_UNKNOWN };
 enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON };
 enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
 
@@ -36,6 +37,9 @@ enum hs_label { HS_LABEL_SIZE = 1, HS_LABEL_THREAD = 2, HS_LABEL_TID = 4 };
 
 /* Bits of hs_options.jit: where the names of generated code come from. */
 enum hs_jit_source { HS_JIT_SOURCE_PERF_MAP = 1, HS_JIT_SOURCE_GDB = 2 };
+
+/* Which values of a profile are of the time since the one before: none, all, or the allocated. */
+enum hs_delta_kind { HS_DELTA_NONE, HS_DELTA_ALL, HS_DELTA_ALLOC };
 
 /* When a last profile is written; TERM: also where SIGTERM ends the process. */
 enum hs_final { HS_FINAL_NONE, HS_FINAL_EXIT, HS_FINAL_TERM };
@@ -56,7 +60,7 @@ struct hs_options {
 	uint64_t alloc_interval_bytes; /* _ALLOC_INTERVAL: allocated between dumps, 0 = none */
 	uint64_t inuse_interval_bytes; /* _INUSE_INTERVAL: new high water, 0 = none */
 	bool peak;                 /* _PEAK: a profile of the highest memory in use */
-	bool delta;                /* _DELTA: profiles of what happened since the one before */
+	enum hs_delta_kind delta;  /* _DELTA: profiles of what happened since the one before */
 	uint32_t oom_percent;      /* _OOM: of a memory limit, 0 = not watched */
 	uint32_t keep_files;       /* _KEEP: periodic files kept, 0 = all */
 	uint64_t keep_bytes;       /* their size, 0 = any */

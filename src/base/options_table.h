@@ -74,6 +74,7 @@ bool hs_option_parse_word(const struct hs_option *option, void *field, const cha
 size_t hs_option_print_word(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);
 bool hs_option_parse_text(const struct hs_option *option, void *field, const char *text);
+bool hs_option_parse_mode(const struct hs_option *option, void *field, const char *text);
 bool hs_option_parse_prefixes(const struct hs_option *option, void *field, const char *text);
 bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text);
 bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field,

@@ -164,6 +164,15 @@ size_t hs_option_print_word(const struct hs_option *option, const void *field, c
 	return hs_format(buffer, capacity, "%s", word->name != NULL ? word->name : "");
 }
 
+/* Whoever means to switch the profiler off must not have it on. */
+bool hs_option_parse_mode(const struct hs_option *option, void *field, const char *text)
+{
+	if (hs_option_parse_word(option, field, text))
+		return true;
+	hs_option_store(option, field, HS_MODE_UNKNOWN);
+	return false;
+}
+
 bool hs_option_parse_text(const struct hs_option *option, void *field, const char *text)
 {
 	size_t length = strlen(text);

@@ -156,6 +156,7 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 			     size_t capacity)
 {
 	static char before[HS_PATH_BYTES];
+	const uint32_t wanted = name->number;
 	struct stat file;
 	int error;
 
@@ -165,6 +166,8 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 		hs_format(before, sizeof before, "%s", path);
 		name->number++;
 	}
+	if (strcmp(path, before) == 0)
+		name->number = wanted; /* it is not in the name */
 	return error;
 }
 
@@ -355,12 +358,12 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *na
 }
 
 /*
- * Renames the file if it is complete, and removes it if not.  Touches nothing in another directory
- * that has come to the path.  If the directory could not be opened, for example because no
- * descriptor is free, whole paths are used: it could be replaced between check and change, but no
- * profile is lost.
+ * Ends the temporary name: renames the file if it is complete, and removes it if not.  Touches
+ * nothing in another directory that has come to the path.  If the directory could not be opened,
+ * for example because no descriptor is free, whole paths are used: it could be replaced between
+ * check and change, but no profile is lost.
  */
-static int rename_or_remove(const struct hs_dump_file *file, bool is_complete)
+static int end_name(const struct hs_dump_file *file, bool is_complete)
 {
 	bool by_path = file->other < 0;
 	int directory = by_path ? AT_FDCWD : file->other;
@@ -385,8 +388,8 @@ int hs_dump_file_close(struct hs_dump_file *file, int error)
 int hs_dump_file_finish(struct hs_dump_file *file, int error)
 {
 	if (error == 0)
-		error = rename_or_remove(file, true);
+		error = end_name(file, true);
 	if (error != 0)
-		rename_or_remove(file, false);
+		end_name(file, false);
 	return error;
 }

@@ -53,9 +53,9 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
 			size_t capacity);
 
 /*
- * The same for a program that was executed in place of another one, which may have written files of
- * these names: raises name->number until no file has the name.  If the pattern has no %n that
- * changes nothing.
+ * The same, and raises name->number until no file has the name: the image that was executed before
+ * in this process, or an earlier process of the same pid, may have written some.  Without %n in the
+ * pattern the number stays.  Blocks: on the file system.
  */
 int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
 			     size_t capacity);

@@ -181,7 +181,9 @@ static int write_header(struct encoder *encoder)
 	profile.period_type = &period_type;
 	profile.period = (int64_t)encoder->view->period_bytes;
 	profile.time_nanos = encoder->view->time_ns;
-	profile.duration_nanos = encoder->view->duration_ns;
+	/* Readers of many profiles divide values by the duration if there is one (Parca). */
+	if (encoder->view->delta == HS_DELTA_ALL)
+		profile.duration_nanos = encoder->view->duration_ns;
 
 	error = reserve(encoder, protobuf_c_message_get_packed_size(&profile.base));
 	if (error == 0)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/options.h"
+
 /* Written in the order of the view, with ids 1..n; the main binary is the first. */
 struct hs_view_mapping {
 	uint64_t start;
@@ -64,8 +66,9 @@ struct hs_view {
 	size_t location_count;
 	const struct hs_view_row *rows; /* no two with the same stack and labels; none all zero */
 	size_t row_count;
-	bool is_delta;   /* the values are differences since since_ns; in use may be < 0 */
-	bool is_partial; /* with is_delta: there are more rows, for the next profile */
+	/* What are differences since since_ns.  HS_DELTA_ALL: values in use may be below 0. */
+	enum hs_delta_kind delta;
+	bool is_partial; /* of HS_DELTA_ALL: there are more rows, for the next profile */
 	const struct hs_view_heap *heaps; /* by number; NULL: the view could not be made */
 
 	/*

@@ -64,6 +64,16 @@ bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows)
 	return delta->pending != NULL;
 }
 
+/* What the base will be once these values are written. */
+static void show(const struct hs_delta *delta, struct hs_shown *shown,
+		 const int64_t values[HS_VIEW_VALUES])
+{
+	int count = delta->kind == HS_DELTA_ALLOC ? 2 : HS_VIEW_VALUES;
+
+	*shown = (struct hs_shown){{0}};
+	memcpy(shown->values, values, (size_t)count * sizeof values[0]);
+}
+
 static bool subtract(int64_t values[HS_VIEW_VALUES], const struct hs_shown *base)
 {
 	bool any = false;
@@ -96,7 +106,7 @@ bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_V
 	struct hs_shown_row *pending = &delta->pending[delta->pending_count];
 
 	pending->row = row;
-	memcpy(pending->shown.values, values, sizeof pending->shown.values);
+	show(delta, &pending->shown, values);
 	if (!subtract(values, &delta->base[row]))
 		return false;
 	if (delta->pending_count == delta->pending_room) {
@@ -111,7 +121,7 @@ bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_V
 
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES])
 {
-	memcpy(delta->lost_pending[heap].values, values, sizeof delta->lost_pending[heap].values);
+	show(delta, &delta->lost_pending[heap], values);
 	return subtract(values, &delta->lost_base[heap]);
 }
 
@@ -146,9 +156,9 @@ void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows)
 		resize_base(delta, rows->capacity); /* without memory it stays as it is */
 }
 
-void hs_producer_write_deltas(struct hs_producer *producer)
+void hs_producer_write_deltas(struct hs_producer *producer, enum hs_delta_kind kind)
 {
-	producer->delta.is_on = true;
+	producer->delta.kind = kind;
 }
 
 void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_DELTA: each profile shows what happened since the one before.
+ * HEAPSAMPLE_DELTA: each profile shows what happened since the one before; with HS_DELTA_ALLOC what
+ * was allocated since, beside all that is in use.
  *
  * A row is written as the difference between its present values, rounded, and its base: the values
  * that complete files have shown of it in all.  So the files add up exactly to one profile taken at
@@ -23,10 +24,14 @@
 #include <stdint.h>
 
 #include "base/interner.h"
+#include "base/options.h"
 #include "output/profile_view.h"
 #include "sample/heap_id.h"
 
-/* Values as a profile has them: alloc_objects, alloc_space, inuse_objects, inuse_space. */
+/*
+ * Values as a profile has them: alloc_objects, alloc_space, inuse_objects, inuse_space.  The last
+ * two are 0 with HS_DELTA_ALLOC: each profile shows all that is in use.
+ */
 struct hs_shown {
 	int64_t values[HS_VIEW_VALUES];
 };
@@ -39,7 +44,7 @@ struct hs_shown_row {
 
 /* All zero: profiles are not of differences. */
 struct hs_delta {
-	bool is_on;
+	enum hs_delta_kind kind;
 	uint32_t most_rows;    /* of a profile; 0: no limit */
 	bool is_partial;       /* the profile under way had no room for some rows */
 	struct hs_shown *base; /* by row number; from base_count on all zero */

@@ -25,6 +25,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/options.h"
 #include "maps/mapping_table.h"
 #include "unwind/unwound.h"
 
@@ -122,7 +123,7 @@ int hs_producer_reset(struct hs_producer *producer);
 void hs_producer_keep_peak(struct hs_producer *producer);
 
 /* Makes profiles those of differences: see profile/delta.h.  Before the first record. */
-void hs_producer_write_deltas(struct hs_producer *producer);
+void hs_producer_write_deltas(struct hs_producer *producer, enum hs_delta_kind kind);
 
 /*
  * Bounds the rows of the next profiles of differences; 0: no bound.  Rows that find no room are in

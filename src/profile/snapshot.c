@@ -230,9 +230,9 @@ static size_t stack(const void *context, uint32_t callsite, uint32_t *locations,
 	return count;
 }
 
-static bool is_delta(const struct hs_snapshot_view *snapshot)
+static enum hs_delta_kind delta_kind(const struct hs_snapshot_view *snapshot)
 {
-	return snapshot->producer->delta.is_on && snapshot->peak_heap == HS_HEAP_NONE;
+	return snapshot->peak_heap == HS_HEAP_NONE ? snapshot->producer->delta.kind : HS_DELTA_NONE;
 }
 
 static void count_rows(struct hs_snapshot_view *snapshot)
@@ -250,8 +250,8 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 	view->location_count = snapshot->location_count;
 	view->rows = snapshot->rows;
 	view->row_count = snapshot->row_count;
-	view->is_delta = is_delta(snapshot);
-	view->is_partial = view->is_delta && snapshot->producer->delta.is_partial;
+	view->delta = delta_kind(snapshot);
+	view->is_partial = view->delta != HS_DELTA_NONE && snapshot->producer->delta.is_partial;
 	view->heaps = snapshot->heaps;
 	view->stack = stack;
 	view->stack_context = snapshot;
@@ -346,7 +346,7 @@ bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot)
 
 void hs_snapshot_written(struct hs_snapshot_view *snapshot)
 {
-	if (is_delta(snapshot))
+	if (delta_kind(snapshot) != HS_DELTA_NONE)
 		hs_delta_written(&snapshot->producer->delta);
 }
 
@@ -366,7 +366,7 @@ void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 	if (snapshot == NULL)
 		return;
 	snapshot->producer->snapshot = NULL;
-	if (is_delta(snapshot))
+	if (delta_kind(snapshot) != HS_DELTA_NONE)
 		hs_delta_end(&snapshot->producer->delta);
 	free_rows(snapshot);
 	hs_arena_free(snapshot->mappings);

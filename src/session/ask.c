@@ -106,7 +106,7 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 static int dump(const char *reason)
 {
 	hs_schedule_drain_now();
-	if (!hs_dump_write(reason))
+	if (!hs_dump_write(reason, false))
 		return -EIO;
 	memcpy(result_path, hs_dump_last_path(), strlen(hs_dump_last_path()) + 1);
 	return 0;

@@ -41,6 +41,7 @@
 static struct hs_dump_file dump_file = HS_DUMP_FILE_CLOSED;
 static struct hs_gzip_writer *writer;
 
+/* pprof prints all but those that begin with '#' at the head of every report. */
 struct comments {
 	char session[160];
 	char process[256];
@@ -48,24 +49,24 @@ struct comments {
 	char memory[256];
 };
 
-static size_t describe_count(char *text, size_t used, size_t capacity, const char *label,
-			     uint64_t count)
+static size_t describe_count(char *text, size_t begun, size_t used, size_t capacity,
+			     const char *label, uint64_t count)
 {
-	if (used > 0 && count == 0)
+	if (used > begun && count == 0)
 		return used;
-	return used + hs_format(text + used, capacity - used, "%s%s=%llu", used > 0 ? " " : "",
+	return used + hs_format(text + used, capacity - used, "%s%s=%llu", used > begun ? " " : "",
 				label, (unsigned long long)count);
 }
 
 /* "name=count" of every count that is not 0, and of samples, the first, in any case. */
 static void describe_counts(char *text, size_t capacity)
 {
-	size_t used = 0;
+	size_t begun = hs_format(text, capacity, "# "), used = begun;
 
 #define DESCRIBE_HEAPS(name, label)                                                                \
-	used = describe_count(text, used, capacity, label, hs_heap_total(name));
+	used = describe_count(text, begun, used, capacity, label, hs_heap_total(name));
 #define DESCRIBE(name, label)                                                                      \
-	used = describe_count(text, used, capacity, label, hs_stats_get(name));
+	used = describe_count(text, begun, used, capacity, label, hs_stats_get(name));
 	HS_HEAP_COUNTS(DESCRIBE_HEAPS)
 	HS_STATS(DESCRIBE)
 #undef DESCRIBE
@@ -84,13 +85,20 @@ static uint64_t period(uint32_t peak_heap)
 static void describe(struct comments *comments, struct hs_view *view,
 		     const struct hs_dump_name *name, bool hides_program)
 {
+	static const char *const delta_words[] = {
+		[HS_DELTA_NONE] = "",
+		[HS_DELTA_ALL] = " delta",
+		[HS_DELTA_ALLOC] = " delta=alloc",
+	};
 	struct hs_process_memory memory;
 
 	hs_process_memory_read(&memory, "");
 	hs_format(comments->session, sizeof comments->session,
 		  "libheapsample %s interval=%llu unwinder=libunwind%s", heapsample_version(),
-		  (unsigned long long)hs_options.interval_bytes, view->is_delta ? " delta" : "");
-	hs_format(comments->process, sizeof comments->process, "exe=%s pid=%d reason=%s number=%u",
+		  (unsigned long long)hs_options.interval_bytes,
+		  delta_words[view->delta]);
+	hs_format(comments->process, sizeof comments->process,
+		  "# exe=%s pid=%d reason=%s number=%u",
 		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
 		  name->number);
 	describe_counts(comments->counts, sizeof comments->counts);
@@ -112,7 +120,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 			  (unsigned long long)view->period_bytes);
 	else
 		hs_format(comments->memory, sizeof comments->memory,
-			  "profiler_memory=%zu resident=%llu current_interval=%llu",
+			  "# profiler_memory=%zu resident=%llu current_interval=%llu",
 			  hs_arena_used(), (unsigned long long)memory.resident,
 			  (unsigned long long)hs_sampler_last_interval());
 	view->comments[0] = comments->session;
@@ -233,6 +241,9 @@ static void set_times(struct hs_view *view, uint64_t now_ns, uint32_t peak_heap)
 	else if (delta_from_ns != 0)
 		view->since_ns = (int64_t)(delta_from_ns - session->start_ns);
 	view->duration_ns = session_ns - ((int64_t)now_ns - view->time_ns) - view->since_ns;
+	/* The wall clock may have been set since the peak. */
+	if (view->duration_ns < 0 || view->duration_ns > session_ns)
+		view->duration_ns = session_ns;
 }
 
 /* A profile of differences was written: rows of which nothing is left are removed. */
@@ -243,6 +254,14 @@ static void end_delta(const struct hs_view *view)
 	/* Not at the end of the process, where a thread waits and no profile follows. */
 	if (atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) == 0)
 		hs_producer_drop_spent(hs_session.producer, hs_threads_pause, NULL);
+}
+
+/* No profile replaces another one, if its number is in its name. */
+static void find_number(struct hs_dump_name *name, char *path)
+{
+	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_dump_name_expand_free(hs_options.output, name, path, HS_PATH_BYTES);
+	hs_lock_acquire(&hs_session.producer_batch);
 }
 
 /*
@@ -296,14 +315,15 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	int error;
 
 	path[0] = '\0';
-	if (!peak && session->executed && session->dump_number == 0)
-		hs_dump_name_expand_free(hs_options.output, &name, path, sizeof path);
+	if (!peak)
+		find_number(&name, path);
 	hs_session_set_budget(true);
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
 	error = try_one(&name, peak_heap, 0, path, &view, &hides_program, &snapshot);
-	while (error == -ENOMEM && hs_options.delta && !peak && rows >= PART_LEAST_ROWS) {
+	while (error == -ENOMEM && hs_options.delta == HS_DELTA_ALL && !peak &&
+	       rows >= PART_LEAST_ROWS) {
 		hs_snapshot_destroy(snapshot);
 		error = try_one(&name, peak_heap, rows, path, &view, &hides_program, &snapshot);
 		rows /= 2;
@@ -317,7 +337,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	hs_snapshot_destroy(snapshot);
 	hs_cpu_note_producer(false);
 	hs_session_set_budget(false);
-	if (error == 0 && view.is_delta)
+	if (error == 0 && view.delta != HS_DELTA_NONE)
 		end_delta(&view);
 	return error == 0;
 }
@@ -337,7 +357,7 @@ static void write_peak(uint32_t heap)
 		peaks_written_ns[heap] = peak_ns;
 }
 
-bool hs_dump_write(const char *reason)
+bool hs_dump_write(const char *reason, bool is_periodic)
 {
 	bool written, more;
 	int parts = 0;
@@ -349,9 +369,11 @@ bool hs_dump_write(const char *reason)
 	hs_heaps_check_names();
 	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
 		write_peak(heap);
-	do
+	do {
 		written = write_one(reason, HS_HEAP_NONE, &more);
-	while (more && ++parts < MOST_PARTS);
+		if (written && is_periodic)
+			hs_keep_add(dump_file.path);
+	} while (more && ++parts < MOST_PARTS);
 	return written;
 }
 

@@ -134,7 +134,7 @@ static void check_memory(void)
 		return;
 	/* If memory was filled by few large allocations, the last ones matter most. */
 	process_recorded();
-	hs_dump_write("oom");
+	hs_dump_write("oom", false);
 }
 
 void hs_schedule_start(void)
@@ -204,13 +204,6 @@ void hs_schedule_empty_ring(void)
 		       hs_sys_monotonic_ns() + EMPTY_LIMIT_NS);
 }
 
-/* Writes a profile that counts for HEAPSAMPLE_KEEP. */
-static void write_periodic(const char *reason)
-{
-	if (hs_dump_write(reason))
-		hs_keep_add(hs_dump_last_path());
-}
-
 /* At a fixed rate: the time that writing takes does not delay the next. */
 static void run_timed(void)
 {
@@ -225,7 +218,7 @@ static void run_timed(void)
 		session->next_dump_ns =
 			now_ns + interval_ns - (now_ns - session->next_dump_ns) % interval_ns;
 	process_recorded();
-	write_periodic("interval");
+	hs_dump_write("interval", true);
 }
 
 /* Memory in use at the last profile written for HEAPSAMPLE_INUSE_INTERVAL. */
@@ -246,12 +239,12 @@ static void run_by_bytes(void)
 	if (hs_options.alloc_interval_bytes != 0 &&
 	    allocated - allocated_before >= hs_options.alloc_interval_bytes) {
 		allocated_before = allocated;
-		write_periodic("alloc");
+		hs_dump_write("alloc", true);
 	}
 	if (hs_options.inuse_interval_bytes != 0 && in_use > high_water &&
 	    in_use - high_water >= hs_options.inuse_interval_bytes) {
 		high_water = in_use;
-		write_periodic("inuse");
+		hs_dump_write("inuse", true);
 	}
 }
 
@@ -268,13 +261,13 @@ void hs_schedule_run_due(void)
 	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||
 	     hs_epoch_start() != 0)) {
 		process_recorded();
-		hs_dump_write("signal");
+		hs_dump_write("signal", false);
 	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
 		drain(&session->final_fence,
 		      atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed));
-		hs_dump_write("exit");
+		hs_dump_write("exit", false);
 		hs_session_mark_finished();
 		return;
 	}

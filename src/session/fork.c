@@ -181,7 +181,6 @@ static void child(void)
 		atomic_store(own_mark, 1);
 	hs_left_alone_begin();
 	session->forked = true;
-	session->executed = false;
 	hs_dump_after_fork(quiesced);
 	if (hs_options.stream[0] != '\0')
 		hs_stream_after_fork();

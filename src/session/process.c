@@ -62,7 +62,6 @@ enum hs_process_verdict hs_process_decide(char **environment)
 	hs_format(hs_session.program, sizeof hs_session.program, "%s", hs_path_last(path));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
-	hs_session.executed = root == hs_sys_getpid();
 	if (getauxval(AT_SECURE) != 0 || hs_options.mode == HS_MODE_OFF || !program_is_wanted(path))
 		return HS_PROCESS_PASS;
 	if (hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0)

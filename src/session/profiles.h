@@ -54,10 +54,11 @@ void hs_schedule_after_reset(void);
 /* --- dump.c -------------------------------------------------------------------------- */
 
 /*
- * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  Whether a profile was written;
- * its absolute path is then hs_dump_last_path(), until the next.
+ * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  is_periodic: it counts for
+ * HEAPSAMPLE_KEEP.  Whether a profile was written; its absolute path is then hs_dump_last_path(),
+ * until the next.
  */
-bool hs_dump_write(const char *reason);
+bool hs_dump_write(const char *reason, bool is_periodic);
 const char *hs_dump_last_path(void);
 
 void hs_dump_after_reset(void);

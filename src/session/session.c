@@ -98,8 +98,8 @@ static int make_stages(void)
 		return -ENOMEM;
 	if (hs_options.peak)
 		hs_producer_keep_peak(session->producer);
-	if (hs_options.delta)
-		hs_producer_write_deltas(session->producer);
+	if (hs_options.delta != HS_DELTA_NONE)
+		hs_producer_write_deltas(session->producer, hs_options.delta);
 	error = hs_session_make_names();
 	if (error != 0)
 		return error;
@@ -223,9 +223,10 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 		if (hs_options.mode == HS_MODE_CHECK && getauxval(AT_SECURE) == 0)
 			hs_session_explain_pass();
 		pass_through();
-	} else if (hs_options.mode == HS_MODE_CHECK) {
+	} else if (hs_options.mode != HS_MODE_ON) {
 		report_settings(environment);
-		hs_session_check(interposed);
+		if (hs_options.mode == HS_MODE_CHECK)
+			hs_session_check(interposed);
 		pass_through();
 	} else if (!interposed) {
 		hs_log(HS_LOG_ERROR,

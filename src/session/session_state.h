@@ -77,7 +77,6 @@ struct hs_session {
 	_Atomic int64_t process_id;
 	bool forked;     /* this process is a forked child of the profiled one */
 	bool descendant; /* started by a profiled process, by exec */
-	bool executed;   /* exec'd by a profiled program in place: with its pid */
 	uint64_t samples_before_fork;
 	uint64_t start_ns; /* monotonic; set anew by the producer, with new books */
 	char program[64];  /* for file names */

@@ -64,12 +64,8 @@ static int open_file(void)
 		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
 		.inherited = session->forked || session->descendant,
 	};
-	int error;
+	int error = hs_dump_name_expand_free(hs_options.stream, &name, path, sizeof path);
 
-	if (session->executed)
-		error = hs_dump_name_expand_free(hs_options.stream, &name, path, sizeof path);
-	else
-		error = hs_dump_name_expand(hs_options.stream, &name, path, sizeof path);
 	if (error == 0)
 		error = hs_alloc_stream_open(&stream, path);
 	if (error == 0)

@@ -92,6 +92,9 @@ nothing_left
 try off HEAPSAMPLE=0 HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=debug
 expect_silence
 nothing_left
+try not_off HEAPSAMPLE=off HEAPSAMPLE_INTERVAL=1
+expect_one_message HEAPSAMPLE=off 'expected 0, 1 or check' 'stays off'
+nothing_left
 try check HEAPSAMPLE=check HEAPSAMPLE_INTERVAL=1
 messages | grep -q -e 'interposed' -e 'would profile' || fail "check does not say whether"
 messages | grep -q 'HEAPSAMPLE_INTERVAL=1 ' || fail "check does not show the settings"

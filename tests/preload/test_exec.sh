@@ -20,6 +20,15 @@ done
 [ "$(find "$out" -name '*.exec.heap.pb.gz' | wc -l)" -eq $((2 * images - 1)) ] ||
 	fail "not all but the last are of an exec:" "$out"/*
 
+# So does a later process, as after the restart of a container, where each program is process 1.
+for life in 1 2; do
+	run_profiled lives HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/lives/%e.%n.heap.pb.gz" \
+		-- "$victims/victim_exec" ""
+	expect_status 5
+	expect_silence
+	expect_profiles $((2 * life))
+done
+
 # With a libc without execveat() the library's own makes the system call.
 if build hide_execveat.so hide_execveat.c -O2 -foptimize-sibling-calls -fPIC -shared -ldl; then
 	PRELOAD=$directory/hide_execveat.so

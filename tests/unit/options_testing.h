@@ -10,8 +10,9 @@
 
 #define DROP_FRAMES                                                                                \
 	"(__libc_)?(malloc|calloc|realloc|memalign|valloc|pvalloc)|posix_memalign|aligned_alloc|"  \
-	"reallocarray|operator new(\\[\\])?|_Zn[wa][mj].*|__r(ust|dl|g)_(alloc|alloc_zeroed|"      \
-	"realloc)|(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                            \
+	"reallocarray|operator new(\\[\\])?|_Zn[wa][mj].*|"                                        \
+	"(__rustc::)?__r(ust|dl|g)_(alloc|alloc_zeroed|realloc)|"                                  \
+	"(std::__|__gnu_cxx::)new_allocator(<.*>)?::allocate|"                                     \
 	"std::allocator_traits(<.*>)?::allocate|heapsample_report_(allocation|sample).*"
 
 #define DEFAULTS                                                                                   \
@@ -24,8 +25,8 @@
 	"HEAPSAMPLE_DEPTH=128 HEAPSAMPLE_STACK=64k HEAPSAMPLE_RING=auto HEAPSAMPLE_MEMORY=256m "   \
 	"HEAPSAMPLE_MAX_CPU=0 HEAPSAMPLE_BLOCK=auto "                                              \
 	"HEAPSAMPLE_LOG=warn HEAPSAMPLE_LOGFILE= HEAPSAMPLE_SEED= HEAPSAMPLE_LABELS=size "         \
-	"HEAPSAMPLE_DROP_FRAMES=" DROP_FRAMES " HEAPSAMPLE_SKIP_SYMBOL_PREFIX= "            \
-	"HEAPSAMPLE_SYMBOLIZE=names "                       \
+	"HEAPSAMPLE_DROP_FRAMES=" DROP_FRAMES " HEAPSAMPLE_SKIP_SYMBOL_PREFIX= "                   \
+	"HEAPSAMPLE_SYMBOLIZE=names "                                                              \
 	"HEAPSAMPLE_JIT=perfmap,gdb HEAPSAMPLE_MAP= "                                              \
 	"HEAPSAMPLE_STATS= HEAPSAMPLE_CHILDREN=fork HEAPSAMPLE_PROGRAMS="
 

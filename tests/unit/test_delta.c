@@ -28,6 +28,7 @@ static int64_t shown[SITES][HS_VIEW_VALUES]; /* sums of all files */
 static struct block blocks[BLOCKS];
 static uint64_t code; /* an address in this program */
 static uint64_t state;
+static enum hs_delta_kind kind = HS_DELTA_ALL;
 static bool is_playing; /* the books go on while a profile is made */
 
 static void allocate_or_free(unsigned limit);
@@ -43,7 +44,7 @@ static uint64_t next_random(uint64_t limit)
 static void begin(bool keeps_peak)
 {
 	producer = new_producer(0);
-	hs_producer_write_deltas(producer);
+	hs_producer_write_deltas(producer, kind);
 	if (keeps_peak)
 		hs_producer_keep_peak(producer);
 	memset(model, 0, sizeof model);
@@ -93,6 +94,13 @@ static void add_rows(int64_t sums[SITES][HS_VIEW_VALUES])
 	}
 }
 
+/* Each profile has all that is in use. */
+static void forget_in_use(int64_t sums[SITES][HS_VIEW_VALUES])
+{
+	for (unsigned site = 0; site < SITES; site++)
+		sums[site][2] = sums[site][3] = 0;
+}
+
 /* Returns whether there are more rows, for the next one. */
 static bool write_part(void)
 {
@@ -102,9 +110,11 @@ static bool write_part(void)
 
 	memcpy(begun, model, sizeof begun);
 	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
-	CHECK(view.is_delta);
+	CHECK_INT(view.delta, kind);
 	is_partial = view.is_partial;
 	meanwhile(blocks);
+	if (kind == HS_DELTA_ALLOC)
+		forget_in_use(shown);
 	add_rows(shown);
 	CHECK(is_partial || memcmp(shown, begun, sizeof begun) == 0);
 	for (unsigned site = 0; site < SITES; site++) {
@@ -124,7 +134,7 @@ static void write_profile(void)
 {
 	unsigned parts = 0;
 
-	hs_producer_bound_delta(producer, next_random(3) == 0 ? 3 : 0);
+	hs_producer_bound_delta(producer, kind == HS_DELTA_ALL && next_random(3) == 0 ? 3 : 0);
 	while (write_part()) {
 		CHECK_INT(view.row_count, 3);
 		most_parts = ++parts > most_parts ? parts : most_parts;
@@ -147,7 +157,7 @@ static void check_peak(void)
 
 	memcpy(begun, peak, sizeof begun);
 	snapshot = freeze(HS_HEAP_MALLOC, HS_SYMBOLIZE_NONE);
-	CHECK(!view.is_delta);
+	CHECK_INT(view.delta, HS_DELTA_NONE);
 	meanwhile(blocks);
 	add_rows(found);
 	for (unsigned site = 0; site < SITES; site++) {
@@ -239,6 +249,16 @@ static void files_add_up_to_the_books(void)
 		CHECK_INT(producer->tracker.rows.count, 0);
 	}
 	CHECK(most_parts >= 10);
+}
+
+static void allocated_values_alone_are_differences(void)
+{
+	kind = HS_DELTA_ALLOC;
+	for (uint64_t seed = 21; seed <= 30; seed++) {
+		play(seed, seed % 2 == 0);
+		CHECK(seed % 2 == 0 || producer->tracker.rows.used == 0);
+	}
+	kind = HS_DELTA_ALL;
 }
 
 static void the_peak_keeps_its_rows(void)
@@ -445,7 +465,7 @@ static void ever_new_threads_take_no_more_memory(void)
 	size_t used = 0;
 
 	producer = new_producer(HS_LABEL_THREAD | HS_LABEL_TID);
-	hs_producer_write_deltas(producer);
+	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
 		struct hs_snapshot_view *snapshot;
 		union test_record records[2];
@@ -490,7 +510,7 @@ static void a_reset_gives_all_room_back(void)
 	size_t used[2];
 
 	producer = new_producer(HS_LABEL_THREAD);
-	hs_producer_write_deltas(producer);
+	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	for (int round = 0; round < 2; round++) {
 		union test_record late = allocate(0x80000, 10, 1, 0);
 
@@ -528,6 +548,7 @@ int main(void)
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	RUN(files_add_up_to_the_books);
+	RUN(allocated_values_alone_are_differences);
 	RUN(the_peak_keeps_its_rows);
 	RUN(what_is_freed_is_negative);
 	RUN(a_child_shows_all_of_its_books);

@@ -164,6 +164,26 @@ static void write_text(const char *path, const char *text)
 	close(fd);
 }
 
+/* No profile replaces another one, if the number is in the name. */
+static void number_is_one_that_no_file_has(void)
+{
+	static char path[HS_PATH_BYTES];
+	struct hs_dump_name name = plain;
+
+	CHECK_INT(hs_dump_name_expand_free("%e.%n", &name, path, sizeof path), 0);
+	CHECK_STR(path, "server.0007");
+	write_text("server.0007", "");
+	write_text("server.0008", "");
+	CHECK_INT(hs_dump_name_expand_free("%e.%n", &name, path, sizeof path), 0);
+	CHECK_STR(path, "server.0009");
+	CHECK_INT(name.number, 9);
+	CHECK_INT(hs_dump_name_expand_free("server.0007", &name, path, sizeof path), 0);
+	CHECK_STR(path, "server.0007");
+	CHECK_INT(name.number, 9);
+	unlink("server.0007");
+	unlink("server.0008");
+}
+
 static void file_appears_when_complete(void)
 {
 	struct hs_dump_file file;
@@ -514,6 +534,7 @@ int main(void)
 	RUN(inherited_pattern_gets_the_pid);
 	RUN(bad_patterns_are_refused);
 	RUN(long_names_are_refused);
+	RUN(number_is_one_that_no_file_has);
 	RUN(file_appears_when_complete);
 	RUN(discarded_file_leaves_nothing);
 	RUN(leftover_is_replaced);

@@ -48,11 +48,22 @@ static void test_defaults(void)
 
 static void test_mode(void)
 {
+	static const char *const values[] = {"", "2", "off", "yes", "CHECK", "check "};
+
 	good("HEAPSAMPLE=0", "HEAPSAMPLE=0");
 	CHECK_INT(options.mode, HS_MODE_OFF);
 	good("HEAPSAMPLE=check", "HEAPSAMPLE=check");
 	CHECK_INT(options.mode, HS_MODE_CHECK);
-	BAD_VALUES("HEAPSAMPLE", "0, 1 or check); using 1", "", "2", "yes", "CHECK", "check ");
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		char variable[64], line[128];
+
+		snprintf(variable, sizeof variable, "HEAPSAMPLE=%s", values[i]);
+		snprintf(line, sizeof line, "%s is not understood (expected 0, 1 or check); "
+			 "the profiler stays off\n", variable);
+		parse_one(variable);
+		CHECK_STR(reported, line);
+		CHECK_INT(options.mode, HS_MODE_UNKNOWN);
+	}
 }
 
 static void test_interval(void)
@@ -174,6 +185,15 @@ static void test_byte_intervals(void)
 	CHECK_INT(options.inuse_interval_bytes, 1536 << 10);
 	BAD_VALUES("HEAPSAMPLE_INUSE_INTERVAL", "bytes, 0 to 1024t, such as 100m); using 0", "",
 		   "1025t", "-1", "10%");
+}
+
+static void test_delta(void)
+{
+	good("HEAPSAMPLE_DELTA=1", "HEAPSAMPLE_DELTA=1");
+	CHECK_INT(options.delta, HS_DELTA_ALL);
+	good("HEAPSAMPLE_DELTA=alloc", "HEAPSAMPLE_DELTA=alloc");
+	CHECK_INT(options.delta, HS_DELTA_ALLOC);
+	BAD_VALUES("HEAPSAMPLE_DELTA", "0, 1 or alloc); using 0", "", "2", "all", "inuse");
 }
 
 static void test_oom(void)
@@ -464,6 +484,7 @@ int main(void)
 	RUN(test_signal);
 	RUN(test_time_interval);
 	RUN(test_byte_intervals);
+	RUN(test_delta);
 	RUN(test_oom);
 	RUN(test_keep);
 	RUN(test_depth);

@@ -46,6 +46,25 @@ static const char *text(const Perftools__Profiles__Profile *profile, int64_t ind
 								      : NULL;
 }
 
+/* Readers of many profiles take one with a duration for one of differences, all of its values. */
+static void only_differences_have_a_duration(void)
+{
+	static const int64_t durations[] = {
+		[HS_DELTA_NONE] = 0, [HS_DELTA_ALL] = 2000000000, [HS_DELTA_ALLOC] = 0,
+	};
+
+	for (enum hs_delta_kind kind = HS_DELTA_NONE; kind <= HS_DELTA_ALLOC; kind++) {
+		Perftools__Profiles__Profile *profile;
+		struct sample sample;
+
+		sample_fill(&sample);
+		sample.view.delta = kind;
+		profile = decode(&sample.view);
+		CHECK_INT(profile->duration_nanos, durations[kind]);
+		drop(profile);
+	}
+}
+
 static void header_is_as_the_view_says(void)
 {
 	static const char *const types[][2] = { { "alloc_objects", "count" },
@@ -68,7 +87,7 @@ static void header_is_as_the_view_says(void)
 	CHECK_STR(text(profile, profile->period_type->unit), "bytes");
 	CHECK_INT(profile->period, 524288);
 	CHECK_INT(profile->time_nanos, 1700000000000000001);
-	CHECK_INT(profile->duration_nanos, 2000000000);
+	CHECK_INT(profile->duration_nanos, 0);
 	CHECK_STR(text(profile, profile->drop_frames), "malloc|calloc");
 	CHECK_INT(profile->keep_frames, 0);
 	CHECK_INT(profile->doc_url, 0);
@@ -378,6 +397,7 @@ int main(int argc, char **argv)
 	if (argc == 3 && strcmp(argv[1], "write") == 0)
 		return command_write(argv[2]);
 	RUN(header_is_as_the_view_says);
+	RUN(only_differences_have_a_duration);
 	RUN(places_are_as_the_view_says);
 	RUN(rows_are_as_the_view_says);
 	RUN(empty_view_is_a_profile);

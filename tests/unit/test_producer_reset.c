@@ -207,7 +207,7 @@ static void memory_comes_back(void)
 
 	begin(HS_LABEL_SIZE | HS_LABEL_THREAD | HS_LABEL_TID);
 	hs_producer_keep_peak(producer);
-	hs_producer_write_deltas(producer);
+	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	fresh = hs_arena_used();
 	for (uint32_t epoch = 1; epoch <= 100; epoch++) {
 		snprintf(name, sizeof name, "round %u", epoch);
@@ -306,7 +306,7 @@ static void differences_begin_anew(void)
 	union test_record record;
 
 	begin(0);
-	hs_producer_write_deltas(producer);
+	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	record = allocate_at(1, A, 1000);
 	take(producer, &record);
 	release(A);

@@ -29,7 +29,7 @@ extern const char wide[];
 static void begin(const char *prefixes)
 {
 	producer = new_producer(HS_LABEL_SIZE);
-	hs_producer_write_deltas(producer);
+	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	if (prefixes != NULL)
 		CHECK(hs_producer_filter(producer, table, prefixes, 0));
 	for (uint64_t i = 0; i < ROWS; i++) {
