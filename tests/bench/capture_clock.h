@@ -8,7 +8,7 @@
  * back's.  A call's time is that from front to back and from back to front, without the allocator.
  *
  * A library jumps to the back for an allocation that it does not sample, and calls it otherwise;
- * the back's return address shows which.  capture_floor.so also calls hs_bench_note_sample().
+ * the back's return address shows which.
  */
 #ifndef HS_BENCH_CAPTURE_CLOCK_H
 #define HS_BENCH_CAPTURE_CLOCK_H
@@ -19,15 +19,12 @@
 
 /* The thread's current call, written by the back. */
 struct clocked_call {
-	const void *caller; /* of the back; NULL: it was not called */
+	const void *caller;     /* of the back; NULL: it was not called */
 	uint64_t reached, left; /* when it was called, and when it returned */
-	int is_sample; /* set by hs_bench_note_sample() */
 };
 
 /* Defined by the front. */
 extern EXPORT __thread struct clocked_call hs_bench_call;
-
-EXPORT void hs_bench_note_sample(void);
 
 /*
  * Reads the time stamp counter when all earlier instructions and stores are done.  Otherwise later

@@ -37,9 +37,6 @@
 
 extern void *__libc_stack_end;
 
-/* Defined in capture_front.c; NULL if that is not preloaded. */
-extern __attribute__((weak, visibility("default"))) void hs_bench_note_sample(void);
-
 struct line {
 	_Atomic uint64_t length; /* of the record, header included; release in commit */
 	uint64_t allocated;      /* bytes since the thread's last sample */
@@ -119,8 +116,6 @@ static inline int64_t take_sample(int64_t left)
 	size_t bytes;
 
 	drawn = draw_countdown();
-	if (hs_bench_note_sample != NULL)
-		hs_bench_note_sample();
 	if (!atomic_load_explicit(&is_running, memory_order_relaxed))
 		return drawn;
 	bytes = stack_bytes(stack);

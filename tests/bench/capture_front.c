@@ -54,11 +54,6 @@ static uint64_t middle_of(unsigned bucket)
 	return ((uint64_t)(bucket - shift * STEPS) << shift) + ((uint64_t)1 << shift) / 2;
 }
 
-void hs_bench_note_sample(void)
-{
-	hs_bench_call.is_sample = 1;
-}
-
 static struct histograms *own_histograms(void)
 {
 	if (own == NULL)
@@ -74,7 +69,7 @@ static void count(uint64_t start, uint64_t end, const struct clocked_call *outer
 
 	if (caller != NULL && start_ticks != 0) {
 		unsigned bucket = bucket_of(call->reached - start + end - call->left);
-		int is_passed = caller >= __ehdr_start && caller < etext && !call->is_sample;
+		int is_passed = caller >= __ehdr_start && caller < etext;
 		enum kind kind = is_passed ? PASSED_ON : SAMPLES;
 
 		atomic_fetch_add_explicit(&own_histograms()->calls[kind][bucket], 1,
