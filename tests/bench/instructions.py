@@ -119,8 +119,9 @@ def measure(subjects, build, scratch, quick):
     if shutil.which("valgrind") is None:
         raise RuntimeError("no valgrind")
     results = []
-    print("Instructions per pair of malloc and free, none of them sampled (callgrind).  Where\n"
-          "there are samples there are threads, and glibc takes other paths: \"elsewhere\".\n")
+    print("Instructions per pair of malloc and free, none of them sampled (callgrind).\n"
+          "elsewhere: those added outside the library.  The profiler's threads add none; a few\n"
+          "come and go with the addresses of the blocks.\n")
     print("%-12s %-26s %8s %8s %14s %10s" % ("", "", "in all", "added", "in the library",
                                             "elsewhere"))
     plain = count(build, scratch, "", State(""))
