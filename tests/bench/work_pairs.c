@@ -12,10 +12,12 @@
  *             walk through 64 MiB; THREADS must be 1
  *   handover  every second thread frees what the one before it allocates; THREADS must be even
  *
- * Prints what was done, then a line "time:" with the processor time of the loops.
+ * Prints what was done, then a line "time:" with the processor time of the loops.  The status is 2
+ * if the arguments are wrong.
  */
 #include <pthread.h>
 #include <semaphore.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,6 +248,15 @@ static void run_all(const struct kind *kind, unsigned count, uint64_t pairs)
 	fflush(stdout);
 }
 
+static bool is_possible(const struct kind *kind, unsigned threads)
+{
+	if (threads < 1 || threads > THREADS_MAX)
+		return false;
+	if (kind->loop == loop_cold)
+		return threads == 1;
+	return kind->loop == kind->second || threads % 2 == 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned count;
@@ -254,7 +265,7 @@ int main(int argc, char **argv)
 		return 2;
 	count = (unsigned)atoi(argv[2]);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (strcmp(kinds[i].name, argv[1]) != 0 || count < 1 || count > THREADS_MAX)
+		if (strcmp(kinds[i].name, argv[1]) != 0 || !is_possible(&kinds[i], count))
 			continue;
 		run_all(&kinds[i], count, strtoull(argv[3], NULL, 10));
 		return 0;
