@@ -5,8 +5,7 @@
  *
  * usage: bench_symbols [OBJECT...]
  *
- * For an OBJECT the addresses are spread evenly from 0x400000 on, over as many bytes as its file
- * has.  That suits programs linked to that address.
+ * For an OBJECT the addresses are spread evenly over its largest executable segment.
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -159,16 +158,33 @@ static void measure(const char *path, uint64_t start, uint64_t bytes)
 	       WANTED, best, most_memory(path, &wanted, found) >> 10);
 }
 
+static void measure_object(const char *path)
+{
+	FILE *file = fopen(path, "rb");
+	Elf64_Phdr segment, code = {0};
+	Elf64_Ehdr header;
+
+	check(file != NULL && fread(&header, sizeof header, 1, file) == 1 &&
+		      hs_elf_header_is_ours(&header) &&
+		      fseek(file, (long)header.e_phoff, SEEK_SET) == 0,
+	      path);
+	for (unsigned i = 0; i < header.e_phnum; i++) {
+		check(fread(&segment, sizeof segment, 1, file) == 1, path);
+		if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
+		    segment.p_memsz > code.p_memsz)
+			code = segment;
+	}
+	fclose(file);
+	measure(path, code.p_vaddr, code.p_memsz);
+}
+
 int main(int argc, char **argv)
 {
 	char path[] = "/tmp/bench_symbols.XXXXXX";
-	struct stat status;
 
 	check(hs_arena_init((size_t)256 << 20) == 0, "no memory");
-	for (int i = 1; i < argc; i++) {
-		check(stat(argv[i], &status) == 0, argv[i]);
-		measure(argv[i], TEXT_START, (uint64_t)status.st_size);
-	}
+	for (int i = 1; i < argc; i++)
+		measure_object(argv[i]);
 	if (argc > 1)
 		return 0;
 	make_object(path);
