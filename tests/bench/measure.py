@@ -126,11 +126,11 @@ def read_output(directory, workload, work):
 
 
 def recorded_by(profiles):
-    """Counts from the statistics of the last profile; 0 for those that are missing."""
-    paths = sorted(glob.glob(os.path.join(profiles, "*.json")))
+    """Counts from the statistics that were written last; 0 for those that are missing."""
+    paths = glob.glob(os.path.join(profiles, "*.json"))
     if not paths:
         raise Refused("no statistics")
-    counters = collections.Counter(read_json(paths[-1])["counters"])
+    counters = collections.Counter(read_json(max(paths, key=os.path.getmtime))["counters"])
     return {
         "samples": counters["samples"],
         "lost": sum(counters[name] for name in ("lost_ring", "lost_live_set", "lost_memory")),
