@@ -21,7 +21,7 @@ class Subject:
     slow: bool = False  # it and its base do less work: a workload's `small` count
     collector: str = "" # shell command that runs beside the program and reads from a FIFO
     counts: bool = False  # writes *.json in the format of HEAPSAMPLE_STATS to the directory
-    exact: bool = False   # samples all allocations; a run with fewer samples is refused
+    exact: bool = False   # records all allocations; a run with fewer or lost samples is refused
     is_ours: bool = False
 
 
