@@ -147,7 +147,8 @@ def all_rows(figures):
             yield key, value
 
 
-ROWS = {"faults": fault_rows, "model": model_rows, "fuzz": fuzz_rows, "suites": suite_rows, "soak": soak_rows}
+ROWS = {"faults": fault_rows, "model": model_rows, "fuzz": fuzz_rows, "suites": suite_rows,
+        "soak": soak_rows}
 
 
 def long_lines(results):

@@ -98,8 +98,8 @@ class Builder:
         if self.period_type is not None:
             fields.append((11, [(1, self.text(self.period_type[0])),
                                 (2, self.text(self.period_type[1]))]))
-        fields += [(9, self.time), (12, self.period), (13, packed([self.text(c) for c in self.comments])),
-                   (14, self.text(self.default))]
+        comments = packed([self.text(comment) for comment in self.comments])
+        fields += [(9, self.time), (12, self.period), (13, comments), (14, self.text(self.default))]
         return encode(fields + [(6, text) for text in self.strings]) + self.extra
 
 
@@ -142,7 +142,8 @@ DAMAGES = [
     (set_value("extra", encode([(10, -5)])), "duration is -5"),
     (lambda b: b.sample_types.pop(), "sample types are"),
     (lambda b: b.sample_types.reverse(), "sample types are"),
-    (set_item("sample_types", 0, ("alloc-objects", "count")), "sample type alloc-objects has a '-'"),
+    (set_item("sample_types", 0, ("alloc-objects", "count")),
+     "sample type alloc-objects has a '-'"),
     (set_item("sample_types", 1, ("alloc_space", "kilobytes")), "sample types are"),
     (set_item("sample_types", 0, (500, "count")), "sample type 1: text 500"),
     (set_value("default", b"alloc_space"), "default sample type is 'alloc_space'"),
@@ -185,7 +186,8 @@ DAMAGES = [
     (set_labels(Builder.number(b"bytes", 1), Builder.number(b"bytes", 2)),
      "sample 1: label bytes is given twice"),
     (set_labels(Builder.number(b"tid", 1), (b"tid", b"x")), "sample 1: label tid is given twice"),
-    (set_labels(Builder.number(b"bytes", 1, b"")), "sample 1: label bytes is a number without unit"),
+    (set_labels(Builder.number(b"bytes", 1, b"")),
+     "sample 1: label bytes is a number without unit"),
     (set_labels((b"thread", b"")), "sample 1: label thread is a number without unit"),
     (set_labels((b"thread", b"x", 3)), "sample 1: label thread is both text and number"),
     (set_labels((b"", b"x")), "sample 1: label key ''"),

@@ -56,10 +56,12 @@ METRICS = [
            base_unit="ms"),
     Metric("file KiB", "of the profile; KiB", VALUE,
            lambda run, operations: run.file_bytes / 1024 if run.file_bytes else None, 1, False),
-    Metric("samples", "taken by this library or capture-floor", VALUE, of_ours("samples"), 0, False),
+    Metric("samples", "taken by this library or capture-floor", VALUE, of_ours("samples"), 0,
+           False),
     Metric("B/sample", "bytes allocated for each: the interval in effect, where blocks are smaller",
            VALUE, of_ours("bytes_per_sample"), 0, False),
-    Metric("lost", "of them, only their sums are known; refused by capture-floor", VALUE, of_ours("lost"), 0, False),
+    Metric("lost", "of them, only their sums are known; refused by capture-floor", VALUE,
+           of_ours("lost"), 0, False),
     Metric("stackless", "of them, without their stacks", VALUE, of_ours("stackless"), 0,
            False),
     Metric("errors", "of them, stacks that could not be unwound to their end", VALUE,
@@ -107,7 +109,6 @@ class Row:
         if not metric.is_spread:
             return middle
         return f"{middle} ({form % min(values)}..{form % max(values)})"
-
 
     def base_figures(self):
         """The base's own figures, to which the ratios refer."""
@@ -167,9 +168,8 @@ def markdown_table(metric, rows):
     lines = [f"### {metric.name}: {metric.about}", "",
              "| | " + " | ".join(workloads) + " |", "|---" * (len(workloads) + 1) + "|"]
     for subject, base in names:
-        lines.append(f"| {subject} / {base} | " +
-                     " | ".join(cells.get((subject, base, workload), "") for workload in workloads) +
-                     " |")
+        row = [cells.get((subject, base, workload), "") for workload in workloads]
+        lines.append(f"| {subject} / {base} | " + " | ".join(row) + " |")
     return lines + [""]
 
 

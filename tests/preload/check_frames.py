@@ -42,7 +42,8 @@ EXPECTED = {
 PRELOADED = {"site_library_constructor": (["construct_library"], "loader")}
 # By site: the program's outermost function, and the files that the frames below it belong to.
 BELOW = {"site_main": ("main", LIBC), "site_thread": ("run_thread", LIBC),
-         "site_coroutine": ("run_coroutine", LIBC), "site_constructor": ("construct", LOADER + LIBC)}
+         "site_coroutine": ("run_coroutine", LIBC),
+         "site_constructor": ("construct", LOADER + LIBC)}
 
 
 def file_of(frame):

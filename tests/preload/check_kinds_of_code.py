@@ -29,7 +29,8 @@ def pprof_view(path):
     sums = {}
     with open(path, encoding="utf-8") as file:
         for line in file:
-            match = re.match(r" *([0-9.]+)([kM]?B) +\S+% +\S+% +\S+ +\S+% +(.*?)(?: \(inline\))?$", line)
+            match = re.match(r" *([0-9.]+)([kM]?B) +\S+% +\S+% +\S+ +\S+% +(.*?)(?: \(inline\))?$",
+                             line)
             if match:
                 sums[match.group(3)] = float(match.group(1)) * UNITS[match.group(2)]
     return sums

@@ -12,7 +12,8 @@ from profile_facts import VALUES, counters, finish, read_profile
 
 MEMBERS = {
     "version": str, "program": str, "pid": int, "reason": str, "number": int,
-    "profile": (str, type(None)), "ended_early": (str, type(None)), "time_ns": int, "duration_ns": int, "counters": dict,
+    "profile": (str, type(None)), "ended_early": (str, type(None)), "time_ns": int,
+    "duration_ns": int, "counters": dict,
     "unwinding_times_us": list, "ring_bytes": int, "ring_high_water_bytes": int,
     "profiler_memory": int, "profiler_memory_budget": int, "resident": int, "heaps": list,
 }
@@ -100,7 +101,8 @@ def agreement(profile, stats):
                  "producer_cpu_ns"):
         # A profile before the end may have no samples.
         of_samples = name in ("unwinding_ns", "worker_cpu_ns") and stats["reason"] != "exit"
-        if stats["counters"][name] == 0 and not (of_samples and profile.totals()["alloc_space"] == 0):
+        is_early = of_samples and profile.totals()["alloc_space"] == 0
+        if stats["counters"][name] == 0 and not is_early:
             yield "%s is 0" % name
     if not 0 < stats["ring_high_water_bytes"] <= stats["ring_bytes"]:
         yield "%d of %d bytes of the ring" % (stats["ring_high_water_bytes"], stats["ring_bytes"])

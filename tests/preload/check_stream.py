@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Check streams of allocations (Perfetto traces) with a reader that shares no code with the library.
+"""Checks streams of allocations (Perfetto traces); shares no code with the library.
 
     check_stream.py complete STREAM              whole packets, in order; each free has its
                                                  allocation

@@ -21,8 +21,9 @@ CHANCE = 1e-13
 # These must all be 0 if the program's threads wait for room.  sequence_gaps need not be: it counts
 # threads that did not get to run for a tenth of a second after they had taken a number; what they
 # deliver then still reaches the books.
-DROPS = tuple(name for name in LOSSES if name != "sequence_gaps") + ("stale", "superseded", "unwind_no_engine", "map_read_failures", "interval_raises",
-                  "close_waits_expired", "dump_failures")
+DROPS = tuple(name for name in LOSSES if name != "sequence_gaps") + (
+    "stale", "superseded", "unwind_no_engine", "map_read_failures", "interval_raises",
+    "close_waits_expired", "dump_failures")
 
 
 def probability(size, interval):

@@ -98,6 +98,14 @@ new src/base/new.c "$(printf '\t/* %089d */' 0)"
 fails columns src/base/new.c "101 columns"
 new src/base/new.c "$(printf '\t/* %086d */' 0)"
 passes src/base/new.c "100 columns"
+for file in new.py new; do
+	printf '#!/usr/bin/env python3\n# %s\n# %098d\n' 'SPDX-License-Identifier: BSD-2-Clause' 0 \
+		>"examples/$file"
+	passes "examples/$file" "100 columns of Python"
+	printf '#!/usr/bin/env python3\n# %s\n# %099d\n' 'SPDX-License-Identifier: BSD-2-Clause' 0 \
+		>"examples/$file"
+	fails columns "examples/$file" "101 columns of Python"
+done
 new src/base/new.c "$(yes '' | head -n 399; echo .)"
 fails length src/base/new.c "401 lines"
 new src/base/new.c '/* over 400 lines because this is a test */' "$(yes '' | head -n 399; echo .)"
