@@ -70,6 +70,20 @@ need_redis() {
 	need_command redis-cli redis-tools
 }
 
+need_test_packages() {
+	need_build_packages
+	need_command xz xz-utils
+	need_command python3 python3
+	need_command sqlite3 sqlite3
+	need_command node nodejs
+	need_command lli llvm
+	need_command mandoc mandoc
+	need_command go golang-go
+	need_command ld.lld lld
+	have dpkg-query && need_package libjemalloc2 libjemalloc-dev
+	need_redis
+}
+
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		"$@"
@@ -92,7 +106,8 @@ install_packages() {
 	mapfile -t wanted < <(printf '%s\n' "${missing_packages[@]}" | sort -u | sed '/^$/d')
 	if ! have apt-get || ! have dpkg-query; then
 		[ "${#wanted[@]}" -eq 0 ] && return 0
-		warn "error: apt-get is not here; install what these Debian packages hold: ${wanted[*]}"
+		warn "error: apt-get is not here;" \
+			"install what these Debian packages hold: ${wanted[*]}"
 		return 1
 	fi
 	for package; do
@@ -108,7 +123,8 @@ install_packages() {
 			say "going without (not root, no sudo): ${optional[*]}"
 			return 0
 		fi
-		warn "error: not root and no sudo; install first: apt-get install ${wanted[*]} ${optional[*]}"
+		warn "error: not root and no sudo;" \
+			"install first: apt-get install ${wanted[*]} ${optional[*]}"
 		return 1
 	fi
 
@@ -151,7 +167,8 @@ check_source_tree() {
 		return 1
 	fi
 	if [[ $root = *[[:space:]:]* ]]; then
-		warn "error: neither make nor LD_PRELOAD takes a path with a blank or a colon: $root"
+		warn "error: neither make nor LD_PRELOAD takes a path with a blank or a colon:" \
+			"$root"
 		return 1
 	fi
 }
