@@ -22,7 +22,6 @@
 /* How long a call reads: a fork may wait for it. */
 #define READ_NS 10000000u
 
-#define MOST_ENTRIES 65536
 #define MOST_OBJECT_BYTES ((uint64_t)64 << 20)
 
 /* struct jit_code_entry, as it lies in memory. */
@@ -134,7 +133,6 @@ static void begin_list(struct hs_gdb_jit *gdb, uint32_t number)
 	if (hs_sys_read_memory_all(list->address, &list->last, sizeof list->last) < 0)
 		memset(&list->last, 0, sizeof list->last); /* its library is gone */
 	reading->list = number;
-	reading->entries = 0;
 	reading->link = list->address + offsetof(struct hs_gdb_jit_descriptor, first_entry);
 	/* Of another version it is not ready yet, or of a kind that we do not know. */
 	reading->at = list->last.version == 1 ? list->last.first_entry : 0;
@@ -147,8 +145,7 @@ static bool read_entry(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 	uint64_t at = reading->at, still;
 	struct entry entry;
 
-	if (reading->entries++ == MOST_ENTRIES ||
-	    hs_sys_read_memory_all(at, &entry, sizeof entry) < 0 ||
+	if (hs_sys_read_memory_all(at, &entry, sizeof entry) < 0 ||
 	    hs_sys_read_memory_all(reading->link, &still, sizeof still) < 0 || still != at ||
 	    !take_object(gdb, map, &entry, at))
 		return false;

@@ -47,7 +47,6 @@ struct hs_gdb_jit_reading {
 	uint64_t bytes;          /* of entries and objects */
 	uint64_t ns;             /* that it has taken */
 	uint32_t list;           /* that is being read, */
-	uint32_t entries;        /* how many of it have been, */
 	uint64_t link;           /* where it says where the next one is, */
 	uint64_t at;             /* and where that is; 0: there are no more */
 };

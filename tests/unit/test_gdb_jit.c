@@ -337,7 +337,7 @@ static void the_list_may_change_while_it_is_read(void)
 /* A fork must not wait for a whole list: each call reads a part. */
 static void long_lists_are_read_in_parts(void)
 {
-	enum { ENTRIES = 60000 };
+	enum { ENTRIES = 100000 };
 	struct entry *many = calloc(ENTRIES, sizeof *many);
 
 	begin();
