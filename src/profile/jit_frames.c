@@ -26,6 +26,7 @@ struct hs_jit_frames {
 	struct hs_perf_map perf_map;
 	struct hs_gdb_jit gdb;
 	bool is_read;      /* in this batch of records, and there was no more */
+	bool is_all_read;  /* for this profile */
 	uint32_t searched; /* mappings below this id were searched for a descriptor */
 };
 
@@ -141,6 +142,11 @@ void hs_jit_frames_begin_batch(struct hs_jit_frames *jit)
 	jit->is_read = false;
 }
 
+void hs_jit_frames_begin_profile(struct hs_jit_frames *jit)
+{
+	jit->is_all_read = false;
+}
+
 bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_frame *frames,
 			     uint32_t count)
 {
@@ -202,8 +208,9 @@ void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_tabl
 	    (!may_be_generated(jit, hs_location_table_get(locations, ids[0])->mapping) &&
 	     hs_jit_frames_path(hs_location_table_get(locations, ids[0])->mapping) == NULL))
 		return;
-	while (read_sources(jit, true))
+	while (!jit->is_all_read && read_sources(jit, true))
 		hs_pauses_take(pauses);
+	jit->is_all_read = true;
 	for (uint32_t i = 0; i < count; i++) {
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);

@@ -56,6 +56,9 @@ bool hs_jit_frames_has_code(const struct hs_jit_frames *jit);
 /* Records that follow may be newer than what was read. */
 void hs_jit_frames_begin_batch(struct hs_jit_frames *jit);
 
+/* Names that follow are for another profile. */
+void hs_jit_frames_begin_profile(struct hs_jit_frames *jit);
+
 /*
  * The code of a frame; 0: none, or not known.  A frame in no mapping that has code is given the
  * mapping HS_MAPPING_JIT_PERF_MAP or HS_MAPPING_JIT_GDB.
@@ -63,8 +66,9 @@ void hs_jit_frames_begin_batch(struct hs_jit_frames *jit);
 uint32_t hs_jit_frames_code(struct hs_jit_frames *jit, struct hs_frame *frame);
 
 /*
- * Names the locations in ids, all of one mapping, that are of known code.  Counts those that are of
- * unknown generated code and have no name yet (jit_unknown_frames).
+ * Names the locations in ids, all of one mapping, that are of known code.  What compilers have told
+ * is read before, once for each profile.  Counts those that are of unknown generated code and have
+ * no name yet (jit_unknown_frames).
  */
 void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_table *locations,
 			const uint32_t *ids, uint32_t count, struct hs_pauses *pauses);

@@ -331,6 +331,8 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
 	if (producer->hint_names != NULL)
 		hs_hint_names_follow(producer->hint_names);
+	if (producer->jit_frames != NULL)
+		hs_jit_frames_begin_profile(producer->jit_frames);
 	if (!build(snapshot, options->symbolize)) {
 		hs_snapshot_destroy(snapshot);
 		return NULL;

@@ -282,6 +282,41 @@ static void code_for_debuggers_has_its_name(void)
 	end();
 }
 
+static long change_list(long number)
+{
+	(void)number;
+	__jit_debug_descriptor.action++;
+	return 0;
+}
+
+/* However many mappings of generated code it has, and however often the list changes. */
+static void a_profile_reads_the_list_once(void)
+{
+	const struct {
+		void *next, *previous, *object;
+		uint64_t bytes;
+	} unreadable = {NULL, NULL, (void *)0x10, 1};
+	char *pages = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t other = (uint64_t)(uintptr_t)pages + PAGE, skipped;
+
+	mprotect(pages + PAGE, PAGE, PROT_READ | PROT_EXEC);
+	begin();
+	sample(code, in);
+	sample(other, hs_mapping_table_find(table, other));
+	__jit_debug_descriptor.first = (void *)(uintptr_t)&unreadable;
+	skipped = hs_stats_get(jit_skipped);
+	hs_sys_fault = change_list;
+	freeze();
+	hs_sys_fault = NULL;
+	CHECK(leaf(0, 1)->mapping != leaf(1, 1)->mapping);
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 1);
+	freeze();
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 2);
+	__jit_debug_descriptor.first = NULL;
+	munmap(pages, 3 * PAGE);
+	end();
+}
+
 static unsigned calls;
 
 static long count_calls(long number)
@@ -319,6 +354,7 @@ int main(void)
 	RUN(code_in_no_mapping_has_one_made_up);
 	RUN(files_keep_their_own_names);
 	RUN(code_for_debuggers_has_its_name);
+	RUN(a_profile_reads_the_list_once);
 	RUN(without_generated_code_nothing_is_looked_at);
 	return CHECK_RESULT();
 }
