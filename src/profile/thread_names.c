@@ -13,6 +13,12 @@
 /* TASK_COMM_LEN of the kernel, with the NUL. */
 enum { NAME_BYTES = 16 };
 
+/*
+ * How many known threads are looked at when a new one is met.  One that is gone is forgotten in the
+ * second round at the latest, so about as many are known as are there.
+ */
+enum { LOOKED_AT = 4 };
+
 struct name {
 	char key[NAME_BYTES]; /* zeros after the text */
 	char *text;           /* the same, in memory that does not move */
@@ -22,7 +28,7 @@ struct name {
 struct tid {
 	uint32_t tid;
 	uint32_t name;
-	bool is_recent; /* read since the last hs_thread_names_forget_gone() */
+	bool is_recent; /* read since it was last looked at */
 };
 
 static struct name *name_at(const struct hs_thread_names *names, uint32_t number)
@@ -37,6 +43,7 @@ int hs_thread_names_init(struct hs_thread_names *names)
 
 	if (error != 0)
 		return error;
+	names->next = 0;
 	hs_interner_add(&names->names, &unknown);
 	error = hs_interner_init(&names->tids, sizeof(struct tid), sizeof(uint32_t));
 	if (error != 0)
@@ -105,13 +112,40 @@ void hs_thread_names_release(struct hs_thread_names *names, uint32_t number)
 	hs_interner_remove(&names->names, number);
 }
 
+/* Looks whether a thread is gone, unless it was read not long ago.  number: below the count. */
+static void look_at(struct hs_thread_names *names, uint32_t number)
+{
+	struct tid *known = hs_interner_item(&names->tids, number);
+	char key[NAME_BYTES];
+
+	if (!hs_interner_is_used(&names->tids, number))
+		return;
+	if (!known->is_recent && !read_name(known->tid, key)) {
+		hs_thread_names_release(names, known->name);
+		hs_interner_remove(&names->tids, number);
+	} else {
+		known->is_recent = false;
+	}
+}
+
+static void look_at_some(struct hs_thread_names *names)
+{
+	for (int i = 0; i < LOOKED_AT && names->tids.count > 0; i++) {
+		names->next = names->next < names->tids.count ? names->next : 0;
+		look_at(names, names->next++);
+	}
+}
+
 uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid)
 {
 	const struct tid entry = {.tid = tid};
-	uint32_t number = hs_interner_add(&names->tids, &entry), name = 0;
 	struct tid *known = NULL;
+	uint32_t number, name = 0;
 	char key[NAME_BYTES];
 
+	if (hs_interner_find(&names->tids, &tid) == HS_INTERNER_NONE)
+		look_at_some(names);
+	number = hs_interner_add(&names->tids, &entry);
 	if (number != HS_INTERNER_NONE) {
 		known = hs_interner_item(&names->tids, number);
 		known->is_recent = true;
@@ -130,19 +164,8 @@ uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid)
 
 void hs_thread_names_forget_gone(struct hs_thread_names *names, struct hs_pauses *pauses)
 {
-	char key[NAME_BYTES];
-
 	for (uint32_t i = 0; i < names->tids.count; i++) {
-		struct tid *known = hs_interner_item(&names->tids, i);
-
-		if (!hs_interner_is_used(&names->tids, i))
-			continue;
-		if (!known->is_recent && !read_name(known->tid, key)) {
-			hs_thread_names_release(names, known->name);
-			hs_interner_remove(&names->tids, i);
-		} else {
-			known->is_recent = false;
-		}
+		look_at(names, i);
 		hs_pauses_count(pauses);
 	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Names of threads, for the label "thread": as /proc has them when the producer takes a sample, or
- * for a thread that is gone the last that was read.
+ * for a thread that is gone the last that was read.  Threads that are gone are forgotten as new
+ * ones come, which may have their ids.
  *
  * A name is held by events and rows that have its number, and by the thread that had it last.
  * Without holders it is removed, and its number is given out again.
@@ -17,6 +18,7 @@
 struct hs_thread_names {
 	struct hs_interner names; /* number 0, for good: the name is not known */
 	struct hs_interner tids;  /* from a tid to the name that was last read */
+	uint32_t next;            /* number of the tid to look at next */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -29,7 +31,7 @@ uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid);
 /* Releases a name.  number: may be 0. */
 void hs_thread_names_release(struct hs_thread_names *names, uint32_t number);
 
-/* Forgets threads that are gone and were not read since the last call. */
+/* Forgets all threads that are gone, except those that were read not long ago. */
 void hs_thread_names_forget_gone(struct hs_thread_names *names, struct hs_pauses *pauses);
 
 /* The text of a number: never "", NULL for 0.  Valid as long as the number is held. */
