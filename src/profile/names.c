@@ -20,6 +20,11 @@ static bool is_vdso(const struct hs_mapping *mapping)
 	return strcmp(mapping->path, "[vdso]") == 0;
 }
 
+static bool is_anonymous(const struct hs_mapping *mapping)
+{
+	return (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+}
+
 static struct hs_object object_of(const struct hs_mapping *mapping)
 {
 	return (struct hs_object){
@@ -48,7 +53,7 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 	struct hs_names_object *known = &names->objects[id];
 	int result;
 
-	if (known->hopeless || (mapping->flags & HS_MAPPING_ANONYMOUS) != 0)
+	if (known->hopeless)
 		return;
 	if (is_vdso(mapping))
 		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
@@ -131,7 +136,7 @@ static void note_object(struct hs_names_object *object, const struct hs_symbols 
 static void name_by_offset(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
 			   struct hs_location *location)
 {
-	bool anonymous = (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
+	bool anonymous = is_anonymous(mapping);
 	uint64_t address =
 		location->address - (anonymous ? mapping->start : mapping->load_bias);
 	const char *path = anonymous ? mapping->path : hs_path_last(mapping->path);
@@ -221,7 +226,7 @@ static bool keep(struct hs_names *names, struct hs_names_object *object,
 bool hs_names_find(struct hs_names *names, struct hs_location *location,
 		   const struct hs_mapping *mapping, uint32_t id)
 {
-	struct hs_names_object *object = get_object(names, id);
+	struct hs_names_object *object = is_anonymous(mapping) ? NULL : get_object(names, id);
 
 	return object != NULL && keep(names, object, mapping, id) &&
 	       name_by_symbol(object->kept, mapping, location, &names->last);
@@ -280,9 +285,22 @@ void hs_names_end_fill(struct hs_names *names)
 	names->wanted = NULL;
 }
 
-void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
-		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
-		   uint32_t id, struct hs_pauses *pauses)
+static void fill_anonymous(const struct hs_location_table *locations, const uint32_t *ids,
+			   uint32_t count, const struct hs_mapping *mapping,
+			   struct hs_pauses *pauses)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+
+		if (location->name == NULL)
+			name_by_offset(NULL, mapping, location);
+		hs_pauses_count(pauses);
+	}
+}
+
+static void fill_from_object(struct hs_names *names, const struct hs_location_table *locations,
+			     const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
+			     uint32_t id, struct hs_pauses *pauses)
 {
 	struct hs_names_object *object = get_object(names, id);
 	const struct hs_symbols *symbols;
@@ -312,13 +330,22 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_table *locat
 			named = name_by_symbol(symbols, mapping, location, &names->last);
 		if (!named && location->name == NULL)
 			name_by_offset(symbols, mapping, location);
-		if (is_new && location->system_name == NULL &&
-		    (mapping->flags & HS_MAPPING_ANONYMOUS) == 0)
+		if (is_new && location->system_name == NULL)
 			hs_stats_add(names_missing, 1);
 		hs_pauses_count(pauses);
 	}
 	hs_names_end_fill(names);
 	hs_pauses_take(pauses);
+}
+
+void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
+		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
+		   uint32_t id, struct hs_pauses *pauses)
+{
+	if (is_anonymous(mapping))
+		fill_anonymous(locations, ids, count, mapping, pauses);
+	else
+		fill_from_object(names, locations, ids, count, mapping, id, pauses);
 }
 
 bool hs_names_has_dwarf(const struct hs_names *names, uint32_t id)

@@ -31,7 +31,7 @@ struct hs_names_object {
 };
 
 struct hs_names {
-	struct hs_names_object *objects; /* by mapping id */
+	struct hs_names_object *objects; /* by mapping id; unused for anonymous mappings */
 	uint32_t count;
 	uint64_t uses;  /* times that hs_names_find() has used symbols */
 	uint64_t round; /* `uses` when the present round began */

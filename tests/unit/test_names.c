@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -91,6 +92,29 @@ static bool load_library(void)
 	ids[0] = add(hidden_function + 1);
 	ids[1] = add(shown + 1);
 	return true;
+}
+
+/* Nothing is kept for its mapping: a program may have ever new ones. */
+static void generated_code_is_named_by_its_offset(void)
+{
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct hs_frame frame = {.address = (uint64_t)(uintptr_t)page + 0x10};
+	char expected[64];
+	uint32_t id;
+
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	frame.mapping = hs_mapping_table_find(table, frame.address);
+	id = hs_location_table_intern(&locations, frame, 0);
+	CHECK(!hs_names_find(&names, hs_location_table_get(&locations, id),
+			     hs_mapping_table_get(table, frame.mapping), frame.mapping));
+	hs_names_fill(&names, &locations, &id, 1, hs_mapping_table_get(table, frame.mapping),
+		      frame.mapping, &pauses);
+	snprintf(expected, sizeof expected, "//anon+0x%llx",
+		 (unsigned long long)(frame.address -
+				      hs_mapping_table_get(table, frame.mapping)->start));
+	CHECK_STR(hs_location_table_get(&locations, id)->name, expected);
+	CHECK_INT(names.count, 0);
+	munmap(page, 4096);
 }
 
 static void names_come_with_a_debug_file(void)
@@ -226,6 +250,7 @@ int main(void)
 	CHECK_INT(hs_location_table_init(&locations), 0);
 	if (table == NULL || !load_library())
 		SKIP("no compiler or no binutils");
+	RUN(generated_code_is_named_by_its_offset);
 	used = hs_arena_used();
 	RUN(names_come_with_a_debug_file);
 	RUN(no_memory_is_no_name);
