@@ -19,6 +19,7 @@
 #define PLACE 0x10000
 #define TABLE_ENTRIES 256
 
+static struct hs_memory_cache *memory;
 static struct hs_unwind_rows *rows;
 static unsigned char *object;
 
@@ -33,8 +34,9 @@ static void set_up(void)
 	table = hs_mapping_table_create();
 	MUST(table != NULL && hs_mapping_table_refresh(table) == 0);
 	MUST(mprotect(object, OBJECT_BYTES, PROT_READ | PROT_WRITE) == 0);
-	rows = hs_unwind_rows_create(hs_memory_cache_create(table));
-	MUST(rows != NULL);
+	memory = hs_memory_cache_create(table);
+	rows = hs_unwind_rows_create(memory);
+	MUST(memory != NULL && rows != NULL);
 }
 
 static void apply(const struct hs_unwind_row *row)
@@ -101,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 		bytes = OBJECT_BYTES;
 	memset(object, 0, OBJECT_BYTES);
 	memcpy(object, data, bytes);
+	hs_memory_cache_forget_changing(memory);
 	make_table(data, bytes);
 	mapping.start = (uintptr_t)object;
 	mapping.end = mapping.start + OBJECT_BYTES;
