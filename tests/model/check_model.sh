@@ -51,8 +51,18 @@ seed() {
 	if "$work/seeded" full "$2" >"$work/$1.log" 2>&1; then
 		die "$1: a seeded bug that $2 does not find"
 	fi
-	grep -q 'schedule:' "$work/$1.log" || die "$1: $2 ended without a schedule"
+	replay "$1" "$2"
+	# With small bounds it may be missed.
+	"$work/seeded" quick "$2" >"$work/$1.log" 2>&1 || replay "$1" "$2"
 	echo "found: $1, by $2"
+}
+
+# replay NAME SCENARIO: the schedule in the log leads to a violation again.
+replay() {
+	schedule=$(sed -n 's/^ *schedule: //p' "$work/$1.log")
+	[ -n "$schedule" ] || die "$1: $2 ended without a schedule"
+	"$work/seeded" replay "$2" "$schedule" >"$work/$1.replay" 2>&1
+	[ $? -eq 1 ] || die "$1: no violation with the schedule of $2: $schedule"
 }
 
 seeds=0

@@ -11,6 +11,10 @@
 
 /* A longer run counts as one that does not end. */
 #define STEPS_MOST 3000
+#define ENDLESS "a run does not end"
+
+/* The first word of a schedule in whose run stores are not buffered. */
+#define UNBUFFERED "unbuffered"
 
 #define BIT(process) (1u << (process))
 #define ALL_THREADS (BIT(MODEL_THREADS) - 1)
@@ -33,6 +37,7 @@ struct node {
 
 struct explorer {
 	int bound;
+	bool is_buffered;
 	unsigned length; /* steps of the run */
 	unsigned fixed;  /* how many are given: those of the last run, with a new last one */
 	struct clock last[PROCESSES]; /* of each process's last step */
@@ -283,7 +288,7 @@ static void print_schedule(void)
 {
 	char name[4];
 
-	printf("  schedule:");
+	printf("  schedule:%s", explorer->is_buffered ? "" : " " UNBUFFERED);
 	for (unsigned i = 0, times; i < explorer->length; i += times) {
 		for (times = 1; i + times < explorer->length &&
 				explorer->nodes[i + times].process == explorer->nodes[i].process;)
@@ -294,27 +299,28 @@ static void print_schedule(void)
 	printf("\n");
 }
 
-static void prepare(const struct model_scenario *scenario, int bound)
+static void prepare(const struct model_scenario *scenario, bool is_buffered)
 {
 	if (explorer == NULL)
 		explorer = mmap(NULL, sizeof *explorer, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (explorer == MAP_FAILED)
 		machine_give_up("no memory");
-	memset(&explorer->counts, 0, sizeof explorer->counts);
-	explorer->bound = bound;
-	explorer->fixed = 0;
-	explorer->nodes[0].sleep = 0;
-	explorer->nodes[0].preemptions = 0;
-	explorer->nodes[0].thread = MODEL_THREADS;
-	machine_load(scenario, bound == MODEL_COMPLETE && !getenv("MODEL_SC"));
+	explorer->is_buffered = is_buffered;
+	machine_load(scenario, is_buffered);
 }
 
 bool explore(const struct model_scenario *scenario, int bound, struct exploration *done)
 {
 	bool is_well = true;
 
-	prepare(scenario, bound);
+	prepare(scenario, bound == MODEL_COMPLETE && !getenv("MODEL_SC"));
+	memset(&explorer->counts, 0, sizeof explorer->counts);
+	explorer->bound = bound;
+	explorer->fixed = 0;
+	explorer->nodes[0].sleep = 0;
+	explorer->nodes[0].preemptions = 0;
+	explorer->nodes[0].thread = MODEL_THREADS;
 	do {
 		enum run run = run_once();
 
@@ -324,7 +330,7 @@ bool explore(const struct model_scenario *scenario, int bound, struct exploratio
 			explorer->counts.longest = explorer->length;
 		if (run == RUN_LONG || machine_violation() != NULL) {
 			printf("%s: %s\n", scenario->name,
-			       run == RUN_LONG ? "a run does not end" : machine_violation());
+			       run == RUN_LONG ? ENDLESS : machine_violation());
 			print_schedule();
 			is_well = false;
 		}
@@ -358,22 +364,31 @@ static void replay_step(unsigned process)
 	machine_step(process, &none);
 }
 
-bool explore_replay(const struct model_scenario *scenario, int bound, const char *schedule)
+static const char *next_word(const char *at)
 {
-	prepare(scenario, bound);
+	at += strcspn(at, " ");
+	return at + strspn(at, " ");
+}
+
+bool explore_replay(const struct model_scenario *scenario, const char *schedule)
+{
+	const char *at = schedule + strspn(schedule, " "), *violation;
+	bool is_buffered = strncmp(at, UNBUFFERED, strlen(UNBUFFERED)) != 0;
+	unsigned steps = 0;
+
+	prepare(scenario, is_buffered);
 	machine_restart();
-	for (const char *at = schedule + strspn(schedule, " "); *at != '\0';) {
+	for (at = is_buffered ? at : next_word(at); *at != '\0'; at = next_word(at)) {
 		size_t length = strcspn(at, "* ");
 		unsigned long times = at[length] == '*' ? strtoul(at + length + 1, NULL, 10) : 1;
 
-		while (times-- > 0)
+		for (; times > 0; times--, steps++)
 			replay_step(process_named(at, length));
-		at += strcspn(at, " ");
-		at += strspn(at, " ");
 	}
 	if (machine_violation() == NULL && machine_enabled() == 0)
 		machine_finish();
-	if (machine_violation() != NULL)
-		printf("%s\n", machine_violation());
-	return machine_violation() == NULL;
+	violation = steps + 1 == STEPS_MOST ? ENDLESS : machine_violation();
+	if (violation != NULL)
+		printf("%s\n", violation);
+	return violation == NULL;
 }

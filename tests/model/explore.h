@@ -19,9 +19,9 @@ struct exploration {
 bool explore(const struct model_scenario *scenario, int bound, struct exploration *done);
 
 /*
- * Runs a schedule that explore() has printed with the same kind of bound (MODEL_COMPLETE or not),
- * and prints its steps.  True if there was no violation.
+ * Runs a schedule that explore() has printed, and prints its steps.  Returns whether there was no
+ * violation.
  */
-bool explore_replay(const struct model_scenario *scenario, int bound, const char *schedule);
+bool explore_replay(const struct model_scenario *scenario, const char *schedule);
 
 #endif
