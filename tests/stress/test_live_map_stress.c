@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * test_live_set_stress.c with a journal and a map.  Addresses of the first thread are in region 0,
- * which has no sheet: these samples are in the index, all others in the map.
+ * test_live_set_stress.c with a journal and a map.  There are more regions than sheets, and the
+ * first of the first thread is region 0, which never has one: their samples are in the index.
  */
 #define MAP_SHEETS 6
 #define JOURNAL 512

@@ -2,8 +2,8 @@
 /*
  * Four threads allocate, free and move made-up addresses, which they hand to each other,
  * while a producer recycles slots and grows the tables.  At the end no slot is in use, each free
- * was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map of at most so many
- * sheets.  JOURNAL: with a journal of so many entries, so small that it is full now and then.
+ * was delivered once, and the numbers have no gap.  MAP_SHEETS: with a map of so many sheets, which
+ * are all taken.  JOURNAL: with a journal of so many entries, so few that it is full now and then.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,6 +21,7 @@
 #define THREADS 4
 #define ROUNDS 60000u
 #define PLACES 20000u
+#define APART 64u /* bytes: the addresses of a thread are in several regions of a map */
 #define NUMBERS (THREADS * (ROUNDS + PLACES) * 4u)
 
 static _Atomic uint64_t sequence = 1;
@@ -102,7 +103,7 @@ static void *churn(void *argument)
 	uint64_t id = (uint64_t)(uintptr_t)argument, random = id + 1;
 
 	for (uint64_t round = 0; round < ROUNDS; round++) {
-		uint64_t address = ((id << 32 | round) + 1) * 16;
+		uint64_t address = ((id << 32 | round) + 1) * APART;
 		uint64_t place = next_random(&random) % PLACES, other;
 
 		if (!allocate(address)) {
@@ -117,6 +118,20 @@ static void *churn(void *argument)
 	}
 	return NULL;
 }
+
+#ifdef MAP_SHEETS
+static unsigned regions_with_sheets(void)
+{
+	unsigned count = 0;
+
+	for (uint32_t i = 0; i <= hs_live_map.mask; i++) {
+		uint32_t sheet = (uint32_t)atomic_load(&hs_live_map.regions[i]);
+
+		count += sheet > 0 && sheet <= MAP_SHEETS;
+	}
+	return count;
+}
+#endif
 
 static uint64_t freed;
 
@@ -195,6 +210,9 @@ static void test_every_free_is_delivered_once(void)
 	pthread_join(producer, NULL);
 	recycle_freed();
 
+#ifdef MAP_SHEETS
+	CHECK_INT(regions_with_sheets(), MAP_SHEETS);
+#endif
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK_INT(freed, atomic_load(&allocated));
 	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
