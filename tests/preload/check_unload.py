@@ -5,8 +5,9 @@
     check_unload.py PROFILE COUNTS TURNS
 
 COUNTS: what it printed.  Each library allocates its own sizes: no sample of another size has a name
-of its functions.  At least 99 % of a function's allocations have its name.  In at least half of the
-turns the second library was where the first had been.
+of its functions.  At least 99 % of a function's allocations have its name, and a stack up to the
+thread's or the program's start.  In at least half of the turns the second library was where the
+first had been.
 """
 import json
 import sys
@@ -40,6 +41,8 @@ def differences(path, counts_path, turns):
               (name, named[name], counts[name], whole[name]))
         if named[name] < 0.99 * counts[name] or named[name] > counts[name]:
             yield "%s: %d samples of %d" % (name, named[name], counts[name])
+        if whole[name] < 0.99 * counts[name]:
+            yield "%s: %d stacks of %d reach the root" % (name, whole[name], counts[name])
 
 
 sys.exit(finish(differences(sys.argv[1], sys.argv[2], int(sys.argv[3]))))
