@@ -144,14 +144,14 @@ has_profiles() {
 }
 
 # There must be this number of profiles in $out: expect_profiles HOW-MANY
-# If it is not 0 there must be no other files, and all profiles must keep the rules of pprof_read.py
-# and have samples.
+# There must be no other files, and all profiles must keep the rules of pprof_read.py and have
+# samples.
 expect_profiles() {
 	count=$(profile_count)
 	[ "$count" -eq "$1" ] || fail "$(basename "$out"): $count profiles, not $1:" "$out"/*
-	[ "$count" -eq 0 ] && return
 	left=$(find "$out" -type f ! -name '*.heap.pb.gz')
 	[ -z "$left" ] || fail "$(basename "$out"): left behind: $left"
+	[ "$count" -eq 0 ] && return
 	"$python" "$source_directory/tests/pprof_read.py" check "$out"/*.heap.pb.gz >&2 ||
 		fail "$(basename "$out"): a profile breaks the rules"
 	"$python" "$tests/check_profile.py" sampled "$out"/*.heap.pb.gz >&2 ||
