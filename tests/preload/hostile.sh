@@ -131,6 +131,17 @@ ended_with() {
 	}
 }
 
+# has_said MESSAGE...: in both of the last case's runs with the library it must have said each: an
+# expression for a part of a message.
+has_said() {
+	for case_said in "$@"; do
+		for case_run in "$case_name.1" "$case_name.default"; do
+			messages "$directory/$case_run.stderr" | grep -q -e "$case_said" ||
+				fail "$case_run: no message '$case_said'"
+		done
+	done
+}
+
 # Reports a case that this machine cannot run: skip_case NAME WHY...
 skip_case() {
 	case_name=$1

@@ -29,9 +29,25 @@ placed() {
 		! -name '*.own' 2>/dev/null)
 	[ -z "$left" ] || fail "$name: left behind: $left"
 }
+# Programs that start the victim are not profiled.
+only=HEAPSAMPLE_PROGRAMS=victim_hostile_output
 mkdir "$directory/full" "$directory/moving" "$directory/denied"
-if unshare -m true 2>/dev/null || unshare -U -r -m true 2>/dev/null; then
-	placed full any "$directory/full" -- "$victim" full "$directory/full"
+# Prints the name of what is left.
+cat >"$directory/full.sh" <<'END'
+mount -t tmpfs -o size=256k none "$2" || exit 1
+"$1" full "$2"
+status=$?
+find "$2" -type f ! -name '*.heap.pb.gz'
+exit $status
+END
+unshare='unshare -m'
+$unshare true 2>/dev/null || unshare='unshare -U -r -m'
+if $unshare true 2>/dev/null; then
+	# shellcheck disable=SC2086 # words
+	hostile full any -m "$cannot" "HEAPSAMPLE_OUTPUT=$directory/full/%p.%n.heap.pb.gz" $only -- \
+		$unshare sh "$directory/full.sh" "$victim" "$directory/full"
+	ended_with 5
+	has_said 'no space' 'read-only'
 else
 	skip_case full "cannot unshare"
 fi
@@ -39,10 +55,14 @@ fi
 hostile coming-and-going any -m "$cannot" "HEAPSAMPLE_OUTPUT=$directory/moving/%p.%n.heap.pb.gz" -- \
 	"$victim" coming-and-going "$directory/moving"
 placed missing any "$directory/missing" -- "$victim" ask
+has_said 'cannot write the profile.*no such directory'
 hostile device any -m "$cannot" HEAPSAMPLE_OUTPUT=/dev/full -- "$victim" ask
+has_said 'cannot write the profile'
 hostile log-missing 2 -m "$said" "HEAPSAMPLE_LOGFILE=$directory/missing/log" \
 	HEAPSAMPLE_LOG=info -- "$victim" ask
+has_said 'HEAPSAMPLE_LOGFILE=.* cannot be opened' 'info: wrote'
 hostile log-full 2 -m "$said" HEAPSAMPLE_LOGFILE=/dev/full HEAPSAMPLE_LOG=info -- "$victim" ask
+has_said 'info: wrote'
 hostile log-moving any -m "$said" "HEAPSAMPLE_LOGFILE=$directory/moving/log" \
 	HEAPSAMPLE_LOG=info "HEAPSAMPLE_OUTPUT=$directory/moving/%p.%n.heap.pb.gz" -- \
 	"$victim" coming-and-going "$directory/moving"
@@ -55,14 +75,14 @@ if [ -n "$ordinary" ] && ! command -v setpriv >/dev/null; then
 	skip_case denied "no setpriv"
 	skip_case log-denied "no setpriv"
 else
-	# setpriv itself is not profiled.
-	only=HEAPSAMPLE_PROGRAMS=victim_hostile_output
 	# shellcheck disable=SC2086 # words, or none
 	{
 		placed denied any "$directory/denied" $only -- $ordinary "$victim" ask
+		has_said 'cannot write the profile.*permission denied'
 		hostile log-denied any -m "$said" $only HEAPSAMPLE_LOG=info \
 			"HEAPSAMPLE_LOGFILE=$directory/denied/log" \
 			"HEAPSAMPLE_OUTPUT=$directory/denied/%p.heap.pb.gz" -- $ordinary "$victim" ask
+		has_said 'HEAPSAMPLE_LOGFILE=.* cannot be opened' 'cannot write the profile'
 	}
 	[ -z "$(ls -A "$directory/denied")" ] || fail "denied:" "$directory/denied"/*
 fi
