@@ -76,4 +76,5 @@ hostile rmdir any HEAPSAMPLE_OUTPUT=%p.%n.heap.pb.gz HEAPSAMPLE_LOGFILE=log HEAP
 cd - >/dev/null || exit 1
 hostile remove-output any -m 'no such directory' \
 	"HEAPSAMPLE_OUTPUT=$directory/away/%p.%n.heap.pb.gz" -- "$victim" remove-output "$directory/away"
+has_said 'no such directory'
 finish_cases

@@ -114,6 +114,7 @@ END
 ${CC:-cc} -shared -fPIC -o "$directory/one_thread.so" "$directory/one_thread.c" -ldl || exit 99
 ${CC:-cc} -pthread -o "$directory/leaves" "$directory/leaves.c" || exit 99
 beside '' "$directory/one_thread.so" one_thread any -m 'cannot be started' -- "$directory/leaves"
+has_said 'cannot be started'
 # An allocator whose free() must not be called before its malloc(), as in mimalloc 3.
 cat >"$directory/fresh.c" <<'END'
 #include <stddef.h>
@@ -163,8 +164,10 @@ done
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'
 hostile own_malloc 0 -m 'interposed' -- "$victims/victim_own_malloc"
+has_said interposed
 must_build own_wrapper preload_neighbour.c -DWITH_MAIN -pthread -ldl -rdynamic
 hostile own_wrapper 0 -m 'interposed' -- "$directory/own_wrapper"
+has_said interposed
 
 # A static program is not profiled; scripts/quickstart says so before it builds anything.
 kind 'static program'
