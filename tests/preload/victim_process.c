@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -181,15 +182,25 @@ static SITE void site_stacks(unsigned depth, unsigned path)
 	}
 }
 
-/* Waits, 5 s at most, until the first profile of this process is begun in $VICTIM_PROFILES. */
-static void wait_for_profile(void)
+/*
+ * Waits for the first profile of this process in $VICTIM_PROFILES.  Returns whether it is being
+ * written: on a busy machine it may be finished.
+ */
+static bool wait_for_profile(void)
 {
-	char path[4096];
+	const char *directory = getenv("VICTIM_PROFILES");
+	char finished[4096], begun[4096];
 
-	snprintf(path, sizeof path, "%s/.victim_process.%d.0001.heap.pb.gz.tmp",
-		 getenv("VICTIM_PROFILES"), (int)getpid());
-	for (int i = 0; i < 5000 && access(path, F_OK) != 0; i++)
+	snprintf(finished, sizeof finished, "%s/victim_process.%d.0001.heap.pb.gz", directory,
+		 (int)getpid());
+	snprintf(begun, sizeof begun, "%s/.victim_process.%d.0001.heap.pb.gz.tmp", directory,
+		 (int)getpid());
+	while (access(finished, F_OK) != 0) {
+		if (access(begun, F_OK) == 0)
+			return true;
 		usleep(1000);
+	}
+	return false;
 }
 
 /* Each child is forked while its parent's profile is being written, and forks in turn. */
@@ -197,17 +208,20 @@ static void mode_fork_at_profile(void)
 {
 	enum { STACKS_LG = 10 };
 	pid_t child = 0;
+	int times = 0;
 
 	for (unsigned path = 0; path < 1 << STACKS_LG; path++)
 		site_stacks(STACKS_LG, path);
 	for (int generation = 0; generation < 5 && child == 0; generation++) {
 		site_child();
 		kill(getpid(), SIGUSR2);
-		wait_for_profile();
+		times += wait_for_profile();
 		child = fork();
 	}
 	if (child != 0)
 		wait_for(child, 0);
+	else
+		check(times > 0, "no fork while a profile is written");
 }
 
 /* As a daemon: the grandchild goes on after its parent's end. */
