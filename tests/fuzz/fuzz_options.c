@@ -91,14 +91,15 @@ static void describe(const struct hs_options *options)
 {
 	static char whole[32 * 1024];
 	size_t length = hs_options_describe(options, whole, sizeof whole);
-	char *part = malloc(TEXT_BYTES);
 
 	MUST(length == strlen(whole));
-	for (size_t room = 1; room <= TEXT_BYTES; room *= 4) {
+	for (size_t room = 1; room <= TEXT_BYTES; room *= 2) {
+		char *part = malloc(room);
+
 		MUST(hs_options_describe(options, part, room) < room);
 		MUST(strncmp(part, whole, strlen(part)) == 0);
+		free(part);
 	}
-	free(part);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

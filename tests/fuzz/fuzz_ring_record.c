@@ -43,8 +43,11 @@ static void set_up(void)
 	struct hs_unwinder *unwinder;
 	struct hs_map_hints *hints;
 
+	static _Atomic uint32_t labels;
+
 	MUST(hs_live_set_init(1 << 12, 1 << 10) == 0);
 	hs_labels_init();
+	MUST(hs_labels_set(&labels, "key", "value") == 0);
 	table = hs_mapping_table_create();
 	MUST(table != NULL && hs_mapping_table_refresh(table) == 0);
 	hints = hs_mapping_table_add_hints(table, "");
@@ -103,6 +106,20 @@ static void put(const uint8_t *header, const uint8_t *bytes, size_t given)
 	take_queue();
 }
 
+/* key NUL value NUL ... NUL */
+static void check_labels(const char *labels)
+{
+	const char *next = labels;
+
+	for (unsigned count = 0; *next != '\0'; count++) {
+		MUST(count < HS_VIEW_LABELS && strlen(next) <= HS_LABEL_KEY_BYTES);
+		next += strlen(next) + 1;
+		MUST(strlen(next) > 0 && strlen(next) <= HS_LABEL_VALUE_BYTES);
+		next += strlen(next) + 1;
+	}
+	MUST(next - labels <= HS_LABELS_BYTES);
+}
+
 static void check_view(void)
 {
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
@@ -111,10 +128,9 @@ static void check_view(void)
 		hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL, &view);
 
 	MUST(snapshot != NULL);
-	for (size_t i = 0; i < view.row_count; i++) {
-		for (unsigned k = 0; k < HS_VIEW_LABELS && view.rows[i].labels != NULL; k++)
-			MUST(strlen(view.rows[i].labels) < HS_LABELS_BYTES);
-	}
+	for (size_t i = 0; i < view.row_count; i++)
+		if (view.rows[i].labels != NULL)
+			check_labels(view.rows[i].labels);
 	hs_snapshot_destroy(snapshot);
 }
 
