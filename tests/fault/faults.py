@@ -117,7 +117,7 @@ class Run:
 
     def __init__(self, settings, way=None, fault=None):
         self.way = way
-        self.fault = fault
+        self.fault = fault or "none"
         self.directory = tempfile.mkdtemp(prefix="heapsample-fault.")
         self.out = os.path.join(self.directory, "out")
         os.mkdir(self.out)
@@ -161,19 +161,18 @@ class Run:
         self.profiles, self.statistics, self.streams = {}, {}, 0
         for name in sorted(os.listdir(self.out)):
             path = os.path.join(self.out, name)
-            kind = self.kind_of(name)
             try:
                 if name.startswith("."):
                     if not self.fault.startswith("unlink:"):
                         yield "%s is left" % name
                 elif name.endswith(".heap.pb.gz"):
-                    self.profiles[kind] = read_profile(path)
-                    for line in violations(self.profiles[kind]):
+                    profile = self.profiles[self.kind_of(name)] = read_profile(path)
+                    for line in violations(profile):
                         if not (self.fault.startswith("clock:") and line == "time is 0"):
                             yield "%s: %s" % (name, line)
                 elif name.endswith(".json"):
                     with open(path, encoding="utf-8") as file:
-                        self.statistics[kind] = json.load(file)
+                        self.statistics[self.kind_of(name)] = json.load(file)
                 elif name.endswith(".stream"):
                     self.streams += 1
                 else:
