@@ -84,6 +84,7 @@ void *calloc(size_t count, size_t size)
 void *realloc(void *old, size_t size)
 {
 	void *block;
+	size_t most;
 
 	calls++;
 	if (next_malloc == NULL)
@@ -91,7 +92,8 @@ void *realloc(void *old, size_t size)
 	if (!is_early(old))
 		return next_realloc(old, size);
 	block = next_malloc(size);
-	return block == NULL ? NULL : memcpy(block, old, size);
+	most = (size_t)(early + sizeof early - (char *)old); /* its size is not known */
+	return block == NULL ? NULL : memcpy(block, old, size < most ? size : most);
 }
 
 void free(void *block)
