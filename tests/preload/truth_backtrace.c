@@ -90,8 +90,10 @@ __attribute__((constructor)) static void start(void)
 	if (path == NULL)
 		return;
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL, 0600);
+	if (fd < 0 && errno == EEXIST)
+		return; /* it is another process's */
 	if (fd < 0 || ftruncate(fd, (off_t)FILE_BYTES) != 0)
-		return;
+		_exit(99);
 	memory = mmap(NULL, FILE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (memory == MAP_FAILED)
@@ -113,9 +115,11 @@ static __attribute__((noinline)) void record(const void *address)
 		return;
 	busy = 1;
 	depth = backtrace_in_place(stack, DEPTH);
+	if (depth < 0)
+		_exit(99);
 	bytes = (uint64_t)(depth + 1) * sizeof *record_words;
 	at = __atomic_fetch_add(record_words, bytes, __ATOMIC_RELAXED);
-	if (depth < 0 || at + bytes > FILE_BYTES)
+	if (at + bytes > FILE_BYTES)
 		_exit(99);
 	record_words[at / 8] = (uint64_t)depth;
 	memcpy(&record_words[at / 8 + 1], stack, (size_t)depth * sizeof *stack);
