@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Pieces of the text they were found in; not NUL-terminated. */
+/* Pieces of the text, or "(anonymous)"; not NUL-terminated. */
 struct hs_jit_name_parts {
 	const char *name;
 	size_t name_bytes;

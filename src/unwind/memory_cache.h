@@ -2,7 +2,7 @@
 /*
  * A cache of pages of the process's own memory, copied with process_vm_readv(): unwind tables and
  * code, which unwinding reads again and again.  Memory whose contents change (JIT code) is read
- * anew for each batch of samples.
+ * again for each batch of samples.
  *
  * Only what hs_mapping_table_is_readable() allows is read.  When a library was closed since
  * the table was refreshed, that is done again before a page is read, so that none is taken
@@ -30,7 +30,7 @@ void hs_memory_cache_destroy(struct hs_memory_cache *cache);
  */
 void hs_memory_cache_drop_stale(struct hs_memory_cache *cache);
 
-/* What changes (JIT code) is to be read anew from now on. */
+/* What changes (JIT code) is to be read again from now on. */
 void hs_memory_cache_forget_changing(struct hs_memory_cache *cache);
 
 /* Copy bytes at address, aligned or not.  Returns 0 or -EFAULT. */

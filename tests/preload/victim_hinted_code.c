@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Code that is copied by hand, as a .o or a .so: N is a letter, its functions are
- * N_outer and N_leaf.  It reaches the allocator through a pointer, and keeps no frame
- * pointer: only its unwind tables say who called it.
+ * N_outer and N_leaf.  It reaches the allocator through a pointer.  It is built without frame
+ * pointers, so that only its unwind tables say who called it, or with nothing but frame pointers.
  */
 #include <stddef.h>
 
