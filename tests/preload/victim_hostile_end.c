@@ -208,15 +208,6 @@ static void mode_kill_in_dump(void)
 	kill(getpid(), SIGKILL);
 }
 
-/* Writes profiles.  argument: how many. */
-static void mode_ask(void)
-{
-	churn(5000);
-	for (int i = 0; i < atoi(argument); i++)
-		ask_for_profile();
-	say("main");
-}
-
 static void close_from(int first, int how)
 {
 	if (how == 0 && syscall(SYS_close_range, first, ~0u, 0) == 0)
@@ -334,7 +325,6 @@ static const struct mode modes[] = {
 	{"abort", mode_abort},
 	{"storm", mode_storm},
 	{"kill-in-dump", mode_kill_in_dump},
-	{"ask", mode_ask},
 	{"close", mode_close},
 	{"dup-over", mode_dup_over},
 	{"chdir", mode_chdir},
