@@ -365,7 +365,7 @@ static void deep_in_main(void)
 
 	getrlimit(RLIMIT_STACK, &limit);
 	if (limit.rlim_cur < most + (2 << 20))
-		most = limit.rlim_cur - (2 << 20);
+		most = limit.rlim_cur > 2 << 20 ? limit.rlim_cur - (2 << 20) : 0;
 	deep(most);
 	printf("%zu MiB deep\n", most >> 20);
 }
