@@ -5,6 +5,7 @@
  *
  * usage: victim_libc_threads STEP...     "fork" (the child does the rest too), or see do_it()
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <grp.h>
 #include <pthread.h>
@@ -70,18 +71,23 @@ static unsigned read_number(const char *path, const char *name)
 /* All threads take the user and its group, also the profiler's, which libc's flag hides. */
 static void take_user(void)
 {
-	char path[64];
+	char path[300];
+	struct dirent *task;
+	DIR *tasks;
 
 	/* This also allocates. */
 	EXPECT(initgroups("no such user", OTHER_GROUP) == 0);
 	EXPECT(setuid(OTHER_USER) == 0);
 	allocate();
-	for (pid_t tid = getpid(); tid < getpid() + 20; tid++) {
-		snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-		if (access(path, F_OK) == 0)
-			EXPECT(read_number(path, "Uid:") == OTHER_USER &&
-			       read_number(path, "Groups:") == OTHER_GROUP);
+	tasks = opendir("/proc/self/task");
+	while (tasks != NULL && (task = readdir(tasks)) != NULL) {
+		if (task->d_name[0] == '.')
+			continue;
+		snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
+		EXPECT(read_number(path, "Uid:") == OTHER_USER &&
+		       read_number(path, "Groups:") == OTHER_GROUP);
 	}
+	EXPECT(tasks != NULL && closedir(tasks) == 0);
 }
 
 /* libc's own flag: a program that uses it may have a copy. */
