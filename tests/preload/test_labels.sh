@@ -25,6 +25,8 @@ for profile in "$out"/*.heap.pb.gz; do
 	fi
 done
 [ -n "${child:-}" ] || fail "a child does not keep its labels"
+check check_labels.py has "${child:-none}" - 5 32 5 32
+check check_labels.py has "${child:-none}" child=1 1 17 1 17
 check check_labels.py sums "${parent:-none}" "$out.stdout"
 
 # Of both heaps together.

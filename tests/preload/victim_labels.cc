@@ -75,14 +75,25 @@ static void *serve(void *argument)
 	return nullptr;
 }
 
+static void *serve_in_thread_of_child(void *argument)
+{
+	site_serve(8); /* without labels, also here */
+	EXPECT(heapsample_set_label("child", "1") == 0);
+	site_serve(17);
+	return argument;
+}
+
 /* A forked child keeps the labels of the thread that forked. */
 static void serve_in_child()
 {
 	int status = 0;
+	pthread_t thread;
 	pid_t child = fork();
 
 	if (child == 0) {
 		site_serve(777);
+		pthread_create(&thread, nullptr, serve_in_thread_of_child, nullptr);
+		pthread_join(thread, nullptr);
 		std::exit(failures != 0);
 	}
 	EXPECT(waitpid(child, &status, 0) == child && status == 0);
