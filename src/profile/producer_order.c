@@ -328,16 +328,26 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 
 void hs_producer_commit_before(struct hs_producer *producer, uint64_t number)
 {
+	bool has_swept = false;
 	uint64_t first;
 
 	if (producer->has_to_sweep && hs_alone_has_ended())
 		sweep(producer, 0);
-	do {
+	for (;;) {
 		hs_producer_commit(producer);
 		first = first_waiting(producer);
-		if (first != 0 && first < number && first != producer->order.next)
-			hs_producer_skip_gap(producer);
-	} while (first != 0 && first < number);
+		if (first == 0 || first >= number)
+			break;
+		/* The journal's frees are committed some at a time. */
+		if (first == producer->order.next)
+			continue;
+		/* Once for all gaps: a sweep looks at every slot that was ever used. */
+		if (has_swept)
+			skip_to(producer, first);
+		else
+			sweep(producer, number);
+		has_swept = true;
+	}
 	if (producer->has_given_up && hs_free_journal_is_kept())
 		hs_producer_apply_late(producer);
 	count_frees(producer);
