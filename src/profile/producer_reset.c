@@ -34,10 +34,8 @@ int hs_producer_reset(struct hs_producer *producer)
 	hs_heap_tracker_fini(&producer->tracker);
 	producer->tracker = empty;
 	hs_producer_forget_written(producer);
-	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
-		atomic_store_explicit(&hs_heaps[heap].lost.objects_weight, 0, memory_order_relaxed);
-		atomic_store_explicit(&hs_heaps[heap].lost.bytes, 0, memory_order_relaxed);
-	}
+	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++)
+		hs_heap_forget_lost(heap);
 	hs_thread_names_forget_gone(&producer->threads, &no_pauses);
 	/* Twice: the first call keeps the room that was needed before. */
 	hs_tables_trim(producer);

@@ -45,13 +45,11 @@ static bool make_lost_row(const struct hs_producer *producer, uint32_t heap, boo
 	const struct hs_heap_tracker *tracker = &producer->tracker;
 	const struct hs_totals *in_use =
 		at_peak ? &tracker->lost_at_peak[heap] : &tracker->lost_in_use[heap];
-	const struct hs_lost *lost = &hs_heaps[heap].lost;
 	/* Relaxed: sums that threads go on adding to; nothing depends on them. */
-	uint64_t objects = atomic_load_explicit(&lost->objects_weight, memory_order_relaxed);
-	uint64_t bytes = atomic_load_explicit(&lost->bytes, memory_order_relaxed);
+	uint64_t bytes = atomic_load_explicit(&hs_heaps[heap].lost.bytes, memory_order_relaxed);
 
 	*out = (struct hs_view_row){
-		.values = {hs_weight_round(objects),
+		.values = {hs_weight_round(hs_heap_lost_weight(heap)),
 			   bytes > INT64_MAX ? INT64_MAX : (int64_t)bytes,
 			   hs_weight_round(in_use->objects), hs_weight_round(in_use->bytes)},
 		.callsite = tracker->lost_callsite,

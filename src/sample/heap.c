@@ -151,6 +151,26 @@ void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight)
 		((unsigned __int128)weight * size + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
 
 	/* Relaxed: sums, which publish nothing. */
-	atomic_fetch_add_explicit(&lost->objects_weight, weight, memory_order_relaxed);
+	atomic_fetch_add_explicit(&lost->objects, weight >> HS_WEIGHT_SHIFT, memory_order_relaxed);
+	atomic_fetch_add_explicit(&lost->fractions, weight & (HS_WEIGHT_ONE - 1),
+				  memory_order_relaxed);
 	atomic_fetch_add_explicit(&lost->bytes, (uint64_t)bytes, memory_order_relaxed);
+}
+
+unsigned __int128 hs_heap_lost_weight(uint32_t heap)
+{
+	const struct hs_lost *lost = &hs_heaps[heap].lost;
+	uint64_t objects = atomic_load_explicit(&lost->objects, memory_order_relaxed);
+
+	return ((unsigned __int128)objects << HS_WEIGHT_SHIFT) +
+	       atomic_load_explicit(&lost->fractions, memory_order_relaxed);
+}
+
+void hs_heap_forget_lost(uint32_t heap)
+{
+	struct hs_lost *lost = &hs_heaps[heap].lost;
+
+	atomic_store_explicit(&lost->objects, 0, memory_order_relaxed);
+	atomic_store_explicit(&lost->fractions, 0, memory_order_relaxed);
+	atomic_store_explicit(&lost->bytes, 0, memory_order_relaxed);
 }

@@ -37,7 +37,8 @@ enum hs_heap_state {
 
 /* Sums of the weights of samples that could not be recorded at all. */
 struct hs_lost {
-	_Atomic uint64_t objects_weight; /* units of 1 / HS_WEIGHT_ONE */
+	_Atomic uint64_t objects;   /* without fractions, */
+	_Atomic uint64_t fractions; /* and those, in units of 1 / HS_WEIGHT_ONE */
 	_Atomic uint64_t bytes;
 };
 
@@ -122,5 +123,11 @@ void hs_heap_gone(uint32_t heap);
 
 /* Counts a sample that could not be recorded.  Any thread. */
 void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight);
+
+/* The sum of their weights.  Any thread. */
+unsigned __int128 hs_heap_lost_weight(uint32_t heap);
+
+/* Begins to count anew.  The producer. */
+void hs_heap_forget_lost(uint32_t heap);
 
 #endif

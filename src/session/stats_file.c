@@ -31,8 +31,7 @@ static void fill_heap(struct hs_stats_heap *out, uint32_t number, const struct h
 		.interval = heap->asked_bytes,
 		.current_interval = hs_heap_last_interval(number),
 		/* Relaxed: sums that threads go on adding to; nothing depends on them. */
-		.lost_objects = (uint64_t)hs_weight_round(
-			atomic_load_explicit(&heap->lost.objects_weight, memory_order_relaxed)),
+		.lost_objects = (uint64_t)hs_weight_round(hs_heap_lost_weight(number)),
 		.lost_bytes = atomic_load_explicit(&heap->lost.bytes, memory_order_relaxed),
 	};
 #define FILL_COUNT(name, text) out->counts.name = hs_heap_get(number, name);

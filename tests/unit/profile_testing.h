@@ -49,8 +49,7 @@ static inline struct hs_producer *new_producer(unsigned labels)
 	struct hs_producer *producer = hs_producer_create(labels);
 
 	hs_sequence.next = 1;
-	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = 0;
-	hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
+	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	if (producer == NULL)
 		exit(99);
 	return producer;

@@ -323,7 +323,7 @@ static void without_memory_samples_go_to_lost(void)
 	}
 	lost = hs_heap_total(lost_memory) - before;
 	CHECK(lost > 0 && lost < SAMPLES);
-	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.objects_weight, lost << HS_WEIGHT_SHIFT);
+	CHECK_INT(hs_heap_lost_weight(HS_HEAP_MALLOC), lost << HS_WEIGHT_SHIFT);
 	sums = sum_rows(producer);
 	CHECK_INT(sums.objects >> HS_WEIGHT_SHIFT, SAMPLES - lost);
 	CHECK_INT((sums.bytes >> HS_WEIGHT_SHIFT) + hs_heaps[HS_HEAP_MALLOC].lost.bytes,

@@ -100,11 +100,10 @@ static void make_profile(uint32_t peak_heap)
 
 static void check_all_accounted_for(void)
 {
-	const struct hs_lost *lost = &hs_heaps[HS_HEAP_MALLOC].lost;
 	struct sums sums = sum_rows(producer);
 
-	CHECK_INT((sums.objects + lost->objects_weight) >> HS_WEIGHT_SHIFT, objects);
-	CHECK_INT((sums.bytes >> HS_WEIGHT_SHIFT) + lost->bytes, bytes);
+	CHECK_INT((sums.objects + hs_heap_lost_weight(HS_HEAP_MALLOC)) >> HS_WEIGHT_SHIFT, objects);
+	CHECK_INT((sums.bytes >> HS_WEIGHT_SHIFT) + hs_heaps[HS_HEAP_MALLOC].lost.bytes, bytes);
 	CHECK(sums.inuse_objects >> HS_WEIGHT_SHIFT <= live_count);
 	check_holders(producer);
 }

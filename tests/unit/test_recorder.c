@@ -38,7 +38,7 @@ static void start(uint64_t interval)
 	hs_recorder.process_id = hs_sys_getpid();
 	hs_recorder.ring = &ring;
 	hs_recorder.stack_limit_bytes = 1024;
-	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
+	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	memset(&hs_stats, 0, sizeof hs_stats);
 #define FORGET(name, text) hs_heaps[HS_HEAP_MALLOC].name = 0;
 	HS_HEAP_COUNTS(FORGET)
@@ -225,7 +225,7 @@ static void test_full_ring(void)
 		lost += !allocate(blocks + i * 16, 10);
 	CHECK(lost > 0);
 	CHECK_INT(hs_heap_total(lost_ring), lost);
-	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.objects_weight, lost * HS_WEIGHT_ONE);
+	CHECK_INT(hs_heap_lost_weight(HS_HEAP_MALLOC), lost * HS_WEIGHT_ONE);
 	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.bytes, lost * 10);
 	while (next(&record).state == HS_RING_COMMITTED) {
 		if (record.flags & HS_RECORD_STACKLESS) {

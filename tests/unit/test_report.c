@@ -99,7 +99,7 @@ static void begin(const uint64_t intervals[HEAPS])
 	memset(truth, 0, sizeof truth);
 	for (uint32_t i = 0; i < HEAPS; i++) {
 		add_heap(FIRST + i, intervals[i]);
-		hs_heaps[FIRST + i].lost.objects_weight = hs_heaps[FIRST + i].lost.bytes = 0;
+		hs_heap_forget_lost(FIRST + i);
 	}
 }
 
@@ -147,11 +147,11 @@ static void check_near(uint32_t heap, const char *what, long double got, long do
 static void check_unbiased(void)
 {
 	for (uint32_t i = 0; i < HEAPS; i++) {
-		const struct hs_lost *lost = &hs_heaps[FIRST + i].lost;
-
-		check_near(i, "objects", (long double)lost->objects_weight / HS_WEIGHT_ONE,
+		check_near(i, "objects",
+			   (long double)hs_heap_lost_weight(FIRST + i) / HS_WEIGHT_ONE,
 			   truth[i].objects, truth[i].objects_variance);
-		check_near(i, "bytes", lost->bytes, truth[i].bytes, truth[i].bytes_variance);
+		check_near(i, "bytes", hs_heaps[FIRST + i].lost.bytes, truth[i].bytes,
+			   truth[i].bytes_variance);
 	}
 	end();
 }
@@ -185,7 +185,7 @@ static void an_excluded_heap_takes_nothing(void)
 {
 	check_intervals(0, 1024, 65536);
 	CHECK(truth[0].objects == 0);
-	CHECK_INT(hs_heaps[FIRST].lost.objects_weight, 0);
+	CHECK_INT(hs_heap_lost_weight(FIRST), 0);
 	CHECK_INT(hs_heaps[FIRST].lost.bytes, 0);
 }
 
@@ -235,14 +235,13 @@ static void sampling_that_stops(void)
 static void check_sample(uint64_t size, uint64_t stands_for, uint64_t objects_weight,
 			 uint64_t bytes)
 {
-	struct hs_lost *lost = &hs_heaps[FIRST].lost;
 	uint64_t samples = hs_heap_total(samples), of_heap = hs_heap_get(FIRST, samples);
 
-	lost->objects_weight = lost->bytes = 0;
+	hs_heap_forget_lost(FIRST);
 	/* There is no room for it. */
 	CHECK(hs_report_sample(FIRST, 1, size, stands_for, &here));
-	CHECK_INT(lost->objects_weight, objects_weight);
-	CHECK_INT(lost->bytes, bytes);
+	CHECK_INT(hs_heap_lost_weight(FIRST), objects_weight);
+	CHECK_INT(hs_heaps[FIRST].lost.bytes, bytes);
 	CHECK_INT(hs_heap_total(samples) - samples, 1);
 	CHECK_INT(hs_heap_get(FIRST, samples) - of_heap, 1);
 }

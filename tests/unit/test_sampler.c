@@ -171,9 +171,8 @@ static void check_unbiased(uint64_t interval)
 	long double bytes = 0, variance_objects = 0, variance_bytes = 0;
 	uint64_t size_random = 99;
 	uint64_t exact = hs_stats_get(allocated_bytes);
-	struct hs_lost *lost = &hs_heaps[HS_HEAP_MALLOC].lost;
 
-	lost->objects_weight = lost->bytes = 0;
+	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	atomic_store(&hs_sampler_interval, interval);
 	atomic_fetch_add(&hs_sampler_generation, 1);
 	for (unsigned i = 0; i < ALLOCATIONS; i++) {
@@ -188,9 +187,10 @@ static void check_unbiased(uint64_t interval)
 		variance_objects += missed / (1 - missed);
 		variance_bytes += missed / (1 - missed) * size * size;
 	}
-	check_near("objects", interval, (long double)lost->objects_weight / HS_WEIGHT_ONE,
-		   ALLOCATIONS, sqrtl(variance_objects) * 4 / SIGMAS + 1e-6L * ALLOCATIONS);
-	check_near("bytes", interval, lost->bytes, bytes,
+	check_near("objects", interval,
+		   (long double)hs_heap_lost_weight(HS_HEAP_MALLOC) / HS_WEIGHT_ONE, ALLOCATIONS,
+		   sqrtl(variance_objects) * 4 / SIGMAS + 1e-6L * ALLOCATIONS);
+	check_near("bytes", interval, hs_heaps[HS_HEAP_MALLOC].lost.bytes, bytes,
 		   sqrtl(variance_bytes) * 4 / SIGMAS + 1e-6L * bytes);
 	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes) - exact, (uint64_t)bytes);

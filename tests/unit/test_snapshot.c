@@ -230,8 +230,9 @@ static void what_was_lost_is_a_row(void)
 {
 	producer = new_producer(HS_LABEL_SIZE);
 	add(5, 1, 0, 0);
-	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = 5 * HS_WEIGHT_ONE / 2;
-	hs_heaps[HS_HEAP_MALLOC].lost.bytes = 1234;
+	hs_heap_lose(HS_HEAP_MALLOC, 0, 3 * HS_WEIGHT_ONE / 4);
+	hs_heap_lose(HS_HEAP_MALLOC, 0, 3 * HS_WEIGHT_ONE / 4);
+	hs_heap_lose(HS_HEAP_MALLOC, 1234, HS_WEIGHT_ONE);
 	freeze(HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.row_count, 2);
 	CHECK_INT(view.mapping_count, 2);
@@ -245,6 +246,22 @@ static void what_was_lost_is_a_row(void)
 	CHECK_INT(view.rows[1].values[3], 0);
 	CHECK(!view.rows[1].has_size);
 	CHECK(view.rows[0].has_size && view.rows[0].size == 5);
+	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+}
+
+/* More objects than weights of 64 bits can add up to. */
+static void much_is_lost(void)
+{
+	const uint64_t most = (uint64_t)1 << 62, objects = most >> HS_WEIGHT_SHIFT;
+
+	producer = new_producer(HS_LABEL_SIZE);
+	for (int i = 0; i < 1000; i++)
+		hs_heap_lose(HS_HEAP_MALLOC, 3, most + HS_WEIGHT_ONE / 4);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 1);
+	CHECK_INT(view.rows[0].values[0], 1000 * objects + 250);
+	CHECK_INT(view.rows[0].values[1], 1000 * (3 * objects + 1));
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
 }
@@ -278,7 +295,7 @@ static void what_has_no_row_is_in_use(void)
 				      &view);
 	CHECK_INT(view.rows[view.row_count - 1].values[3], 5 * lost);
 	hs_snapshot_destroy(snapshot);
-	hs_heaps[HS_HEAP_MALLOC].lost.objects_weight = hs_heaps[HS_HEAP_MALLOC].lost.bytes = 0;
+	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	check_holders(producer);
 }
 
@@ -296,7 +313,7 @@ static void heaps_have_rows_of_their_own(void)
 	record.head.heap = POOL;
 	take(producer, &record);
 	CHECK(!hs_producer_commit(producer));
-	atomic_store(&hs_heaps[POOL].lost.objects_weight, HS_WEIGHT_ONE);
+	hs_heap_lose(POOL, 0, HS_WEIGHT_ONE);
 	freeze(HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.row_count, 3);
 	CHECK(view.rows[0].heap == NULL);
@@ -308,7 +325,7 @@ static void heaps_have_rows_of_their_own(void)
 	CHECK_INT(hs_producer_in_use_bytes(producer, POOL), 5);
 	CHECK(hs_producer_peak_ns(producer, POOL) != 0);
 	CHECK_INT(hs_producer_peak_ns(producer, POOL + 1), 0);
-	atomic_store(&hs_heaps[POOL].lost.objects_weight, 0);
+	hs_heap_forget_lost(POOL);
 
 	/* The peak of one heap has nothing of the others. */
 	view = (struct hs_view){0};
@@ -452,6 +469,7 @@ int main(void)
 	RUN(equal_books_give_equal_views);
 	RUN(an_empty_profile_has_the_main_mapping);
 	RUN(what_was_lost_is_a_row);
+	RUN(much_is_lost);
 	RUN(what_has_no_row_is_in_use);
 	RUN(heaps_have_rows_of_their_own);
 	RUN(labels_of_the_program_keep_rows_apart);
