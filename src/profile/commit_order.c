@@ -129,3 +129,17 @@ uint64_t hs_commit_order_skip_to(struct hs_commit_order *order, uint64_t number)
 	order->next = number;
 	return skipped;
 }
+
+void hs_commit_order_trim(struct hs_commit_order *order)
+{
+	struct hs_heap_event *smaller;
+
+	if (order->waiting > 0 || order->capacity == FIRST_CAPACITY)
+		return;
+	/* All its places are empty. */
+	smaller = hs_arena_realloc(order->window, FIRST_CAPACITY * sizeof *smaller);
+	if (smaller == NULL)
+		return;
+	order->window = smaller;
+	order->capacity = FIRST_CAPACITY;
+}

@@ -89,4 +89,7 @@ uint64_t hs_commit_order_first(const struct hs_commit_order *order);
 /* Gives up all numbers below number, none of which has arrived.  Returns how many those are. */
 uint64_t hs_commit_order_skip_to(struct hs_commit_order *order, uint64_t number);
 
+/* Lets go of the room by which the window has grown, unless something waits.  From time to time. */
+void hs_commit_order_trim(struct hs_commit_order *order);
+
 #endif

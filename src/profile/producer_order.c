@@ -323,6 +323,8 @@ void hs_producer_skip_gap(struct hs_producer *producer)
 	sweep(producer, first);
 	if (producer->order.next == next)
 		skip_to(producer, first_waiting(producer));
+	/* Here, since gaps are rare: the longer one was waited for, the more had to wait. */
+	hs_commit_order_trim(&producer->order);
 	hs_live_set_give_back();
 }
 

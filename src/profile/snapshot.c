@@ -375,6 +375,7 @@ void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
 	hs_arena_free(snapshot->locations);
 	hs_arena_free(snapshot->index);
 	free_search(snapshot);
+	hs_commit_order_trim(&snapshot->producer->order);
 	hs_arena_free(snapshot);
 }
 

@@ -14,6 +14,7 @@ void hs_tables_release_row(struct hs_producer *producer, uint32_t row)
 
 void hs_tables_trim(struct hs_producer *producer)
 {
+	hs_commit_order_trim(&producer->order);
 	hs_interner_trim(&producer->tracker.rows);
 	hs_interner_trim(&producer->trie.interner);
 	hs_interner_trim(&producer->locations.interner);

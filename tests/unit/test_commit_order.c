@@ -61,6 +61,38 @@ static void grows_and_keeps_what_waits(void)
 	hs_commit_order_fini(&order);
 }
 
+static void gives_room_back_when_nothing_waits(void)
+{
+	size_t used;
+
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	used = hs_arena_used();
+	hs_commit_order_trim(&order);
+	CHECK_INT(hs_arena_used(), used);
+	for (uint64_t number = 5000; number > 0; number--)
+		CHECK_INT(put(number), HS_ARRIVAL_KEPT);
+	for (uint64_t number = 1; number <= 5000; number++) {
+		hs_commit_order_trim(&order);
+		CHECK(hs_arena_used() > used);
+		CHECK_INT(take(), number);
+	}
+	hs_commit_order_trim(&order);
+	CHECK_INT(hs_arena_used(), used);
+	CHECK_INT(order.capacity, HS_COMMIT_WINDOW_MIN);
+	CHECK_INT(take(), 0);
+	for (uint64_t number = 12000; number > 5000; number--)
+		CHECK_INT(put(number), HS_ARRIVAL_KEPT);
+	for (uint64_t number = 5001; number <= 12000; number++)
+		CHECK_INT(take(), number);
+	/* Without memory it stays usable. */
+	hs_arena_set_budget(hs_arena_used());
+	hs_commit_order_trim(&order);
+	hs_arena_set_budget((size_t)256 << 20);
+	CHECK_INT(put(13000), HS_ARRIVAL_KEPT);
+	CHECK_INT(take(), 0);
+	hs_commit_order_fini(&order);
+}
+
 static void skips_gaps(void)
 {
 	CHECK_INT(hs_commit_order_init(&order), 0);
@@ -123,6 +155,7 @@ int main(void)
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
 	RUN(gives_events_in_order);
 	RUN(grows_and_keeps_what_waits);
+	RUN(gives_room_back_when_nothing_waits);
 	RUN(skips_gaps);
 	RUN(forgets_gaps_of_long_ago);
 	RUN(refuses_what_it_has_no_room_for);

@@ -349,6 +349,34 @@ static void without_memory_samples_go_to_lost(void)
 }
 
 /* As many frees as may come between two looks: the window does not grow. */
+/* A number does not come for long.  When it is given up, what waited for it takes no more room. */
+static void a_long_wait_leaves_no_room_taken(void)
+{
+	enum { SAMPLES = 20000 };
+	size_t used = 0;
+
+	producer = new_producer(0);
+	for (uint64_t round = 0; round < 3; round++) {
+		hs_sequence.next++;
+		for (uint64_t i = 0; i < SAMPLES; i++) {
+			union test_record record = allocate(A, 1, 1, 0);
+
+			release(A);
+			take(producer, &record);
+			hs_producer_take_freed(producer);
+		}
+		CHECK(producer->order.waiting >= SAMPLES);
+		hs_producer_skip_gap(producer);
+		CHECK(!hs_producer_commit(producer));
+		CHECK_INT(producer->order.capacity, HS_COMMIT_WINDOW_MIN);
+		if (round == 0)
+			used = hs_arena_used();
+		CHECK_INT(hs_arena_used(), used);
+		check_sums(producer, (round + 1) * SAMPLES, (round + 1) * SAMPLES, 0, 0);
+	}
+	CHECK_INT(hs_live_set_used(), 0);
+}
+
 static void many_frees_need_no_memory(void)
 {
 	enum { SAMPLES = 3000 };
@@ -435,6 +463,7 @@ int main(void)
 	RUN(an_abandoned_record_whose_sample_was_freed_comes_back_once);
 	RUN(a_number_too_far_ahead_forces_progress);
 	RUN(steady_state_takes_no_memory);
+	RUN(a_long_wait_leaves_no_room_taken);
 	RUN(many_frees_need_no_memory);
 	RUN(frees_that_wait_need_no_memory);
 	RUN(without_memory_samples_go_to_lost);

@@ -432,6 +432,27 @@ static void threads_are_labelled(void)
 }
 
 /* Each allocation in turn fails, and all memory is given back; with enough it works. */
+/* What had to wait for a number has arrived, and so has the number. */
+static void a_profile_gives_room_back(void)
+{
+	union test_record late;
+
+	producer = new_producer(0);
+	late = allocate(next_address += 16, 1, 1, 0);
+	for (int i = 0; i < 3000; i++) {
+		union test_record record = allocate(next_address += 16, 1, 1, 0);
+
+		take(producer, &record);
+	}
+	take(producer, &late);
+	CHECK(!hs_producer_commit(producer));
+	CHECK(producer->order.capacity > HS_COMMIT_WINDOW_MIN);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.rows[0].values[0], 3001);
+	hs_snapshot_destroy(snapshot);
+	CHECK_INT(producer->order.capacity, HS_COMMIT_WINDOW_MIN);
+}
+
 static void without_memory_there_is_no_snapshot(void)
 {
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
@@ -476,6 +497,7 @@ int main(void)
 	RUN(rows_are_rounded_once);
 	RUN(anonymous_code_is_named_by_offset);
 	RUN(threads_are_labelled);
+	RUN(a_profile_gives_room_back);
 	RUN(without_memory_there_is_no_snapshot);
 	return CHECK_RESULT();
 }
