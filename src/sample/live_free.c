@@ -50,7 +50,7 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 	struct hs_live_slot *slot = hs_live_slot(number);
 	uint32_t listed = atomic_load_explicit(&slot->listed, memory_order_relaxed);
 
-	/* If it is less, it is of an earlier generation.  By difference: generations wrap. */
+	/* If it is less, it was not listed in this generation.  By difference: generations wrap. */
 	if (hs_likely((int32_t)(listed - hs_slot_listed(state)) < 0) &&
 	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
 						    memory_order_relaxed, memory_order_relaxed))

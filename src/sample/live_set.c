@@ -141,6 +141,12 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 	state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
 	atomic_store_explicit(&hs_live_slot(number)->free_sequence, hs_slot_no_number(state),
 			      memory_order_relaxed);
+	/*
+	 * It may be of a generation of long ago if samples were cancelled since.  Never decreases,
+	 * so threads that are late with a free of an earlier generation still find theirs passed.
+	 */
+	atomic_store_explicit(&hs_live_slot(number)->listed, hs_slot_listed(state) - 1,
+			      memory_order_relaxed);
 	atomic_store_explicit(&hs_live_slot(number)->state,
 			      hs_slot_with_state(state, HS_SLOT_FILLING), memory_order_relaxed);
 	ticket->slot = number;

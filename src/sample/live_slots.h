@@ -25,6 +25,7 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
  * sweep.  Not set if the journal has the free.
  * next: the number + 1 of the slot behind it on its list; 0: the last.  While MOVING: whether the
  * map had it.
+ * listed: hs_slot_listed() if the slot was put on the freed list in this generation, else one less.
  * book: in the same cache line, because the producer has just read what the threads wrote there.
  */
 struct hs_live_slot {
@@ -32,7 +33,7 @@ struct hs_live_slot {
 	_Atomic uint64_t key;
 	_Atomic uint64_t free_sequence;
 	_Atomic uint32_t next;
-	_Atomic uint32_t listed; /* generation (low bits) for which it was put on the freed list */
+	_Atomic uint32_t listed;
 	struct hs_book book;
 };
 

@@ -582,8 +582,10 @@ static void finish_swept_or_in_use(void)
 static void sweep_and_allocate(void)
 {
 	sweep();
-	if (allocate(block_b) != 0)
+	if (allocate(block_b) != 0) {
+		take_freed();
 		MODEL_CHECK(release(block_b) == 1);
+	}
 	take_freed();
 }
 

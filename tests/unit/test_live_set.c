@@ -108,6 +108,24 @@ static void test_insert_free_recycle(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
+/* A slot is cancelled so often, with no free in between, that generations of 32 bits wrap. */
+static void test_cancelled_often(void)
+{
+	static const uint64_t rounds[] = {5, 1u << 31, (1u << 31) + 5, UINT32_MAX};
+	struct hs_live_ticket ticket;
+
+	for (unsigned i = 0; i < sizeof rounds / sizeof *rounds; i++) {
+		CHECK(hs_live_set_take(&ticket));
+		hs_live_set_cancel(ticket);
+		atomic_fetch_add(&hs_live_slot(ticket.slot)->state,
+				 rounds[i] << HS_SLOT_STATE_BITS);
+		CHECK_INT(insert(0x2000).slot, ticket.slot);
+		CHECK(live_free(pointer(0x2000), &sequence));
+		CHECK_INT(recycle_freed(), 1);
+		CHECK_INT(hs_live_set_used(), 0);
+	}
+}
+
 static void test_given_up_sample(void)
 {
 	struct hs_live_ticket ticket = insert(0x2000);
@@ -535,6 +553,7 @@ int main(void)
 	CHECK_INT(hs_live_set_init(MANY_SLOTS, 100), 0);
 	RUN(test_pages_ahead);
 	RUN(test_insert_free_recycle);
+	RUN(test_cancelled_often);
 	RUN(test_given_up_sample);
 	RUN(test_move);
 	RUN(test_all_samples_of_an_address_are_freed);
