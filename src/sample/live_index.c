@@ -19,6 +19,9 @@
 /* A table has at most this many times the room that its entries need. */
 #define MOST_ROOM 64
 
+/* So many buckets are copied in a step. */
+#define COPIED_AT_ONCE 2048u
+
 /* Doublings tried after the first, if entries that were made meanwhile fill two buckets. */
 #define GROW_TRIES 2
 
@@ -41,6 +44,17 @@ HS_HOT uintptr_t hs_live_filter = (uintptr_t)none.filter + 59;
 HS_HOT uint64_t hs_live_filter_factor = HS_HASH_FACTOR >> SPREAD_MOST_SHIFT;
 /* The next table while entries are copied; 0 = none. */
 static HS_SAMPLE_WORDS _Atomic uint64_t growing;
+
+/*
+ * A larger table while it is made, in steps of less than a millisecond: a fork waits until the
+ * producer has done one, and the child's producer does the rest.
+ */
+static struct {
+	uint64_t table;     /* 0: none is made */
+	size_t touched;     /* bytes of it that have their pages */
+	uint64_t copied;    /* buckets of the current table that have been copied */
+	unsigned doublings; /* so often it was too small */
+} larger;
 static _Atomic uint64_t refused; /* hash of a key without room, lowest bit set; 0 = none */
 
 HS_SAMPLE_WORDS _Atomic bool hs_live_index_has_entries;
@@ -207,40 +221,54 @@ static bool copy_lane(_Atomic uint32_t *lane, uint64_t to)
 	return true;
 }
 
-/* Copy all entries; false when the new table has no room for one. */
-static bool copy_table(uint64_t from, uint64_t to)
+/* Copies the entries of more buckets; false when the new table has no room for one. */
+static bool copy_some(uint64_t from)
 {
-	struct hs_live_bucket *bucket = hs_live_table_buckets(from);
+	uint64_t end = hs_live_table_count(from);
 
-	for (uint64_t n = hs_live_table_count(from); n > 0; n--, bucket++) {
+	if (end - larger.copied > COPIED_AT_ONCE)
+		end = larger.copied + COPIED_AT_ONCE;
+	for (; larger.copied < end; larger.copied++) {
+		struct hs_live_bucket *bucket = hs_live_table_buckets(from) + larger.copied;
+
 		for (int lane = 0; lane < HS_BUCKET_LANES; lane++) {
-			if (!copy_lane(&bucket->slots[lane], to))
+			if (!copy_lane(&bucket->slots[lane], larger.table))
 				return false;
 		}
 	}
 	return true;
 }
 
-/* Makes a table of so many buckets current.  0, -ENOMEM, or -EAGAIN: they are too few. */
-static int grow_to(uint64_t buckets)
+static int begin(uint64_t buckets)
 {
-	uint64_t old = atomic_load(&hs_live_index);
-	uint64_t next = hs_live_table_make(buckets);
+	larger.table = hs_live_table_make(buckets);
+	larger.touched = 0;
+	larger.copied = 0;
+	return larger.table == 0 ? -ENOMEM : 0;
+}
 
-	if (next == 0)
-		return -ENOMEM;
-	hs_live_table_touch(next);
+/* Does a step, of which the last makes the next table current.  False: it is too small. */
+static bool go_on(void)
+{
+	uint64_t current = atomic_load(&hs_live_index);
+
+	if (!hs_live_table_touch(larger.table, &larger.touched))
+		return true;
 	/* Before the copy's loads: see hs_live_index_insert(). */
-	atomic_store(&growing, next);
-	if (!copy_table(old, next)) {
+	if (larger.copied == 0)
+		atomic_store(&growing, larger.table);
+	if (!copy_some(current)) {
 		/* Its memory is not used again: inserts may still be writing to it. */
 		atomic_store(&growing, 0);
-		return -EAGAIN;
+		return false;
 	}
+	if (larger.copied < hs_live_table_count(current))
+		return true;
 	/* In this order: an insert that no longer sees growing sees the new table. */
-	switch_to(next);
+	switch_to(larger.table);
 	atomic_store(&growing, 0);
-	return 0;
+	larger.table = 0;
+	return true;
 }
 
 /*
@@ -294,13 +322,20 @@ int hs_live_index_maintain(uint32_t live)
 {
 	int32_t counted = atomic_load_explicit(&table_entries, memory_order_relaxed);
 	uint32_t entries = hs_live_map_is_used() ? (uint32_t)(counted > 0 ? counted : 0) : live;
-	uint64_t now = hs_live_table_count(atomic_load(&hs_live_index));
-	uint64_t buckets = buckets_wanted(now, entries);
-	int error;
+	uint64_t now = hs_live_table_count(atomic_load(&hs_live_index)), buckets;
 
-	if (buckets == now)
+	if (larger.table == 0) {
+		buckets = buckets_wanted(now, entries);
+		larger.doublings = 0;
+		if (buckets == now)
+			return 0;
+		if (begin(buckets) != 0)
+			return -ENOMEM;
+	}
+	if (go_on())
 		return 0;
-	for (int tries = 0; (error = grow_to(buckets)) == -EAGAIN && tries < GROW_TRIES; tries++)
-		buckets *= 2;
-	return error == -EAGAIN ? -ENOMEM : error;
+	if (larger.doublings++ < GROW_TRIES)
+		return begin(2 * hs_live_table_count(larger.table));
+	larger.table = 0;
+	return -ENOMEM;
 }

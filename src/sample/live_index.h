@@ -109,8 +109,8 @@ uint32_t hs_live_search_next(struct hs_live_search *search);
 
 /*
  * Makes a larger table if this one has too many entries, or has refused an insert for which a
- * larger one would have room.  live: number of entries, with those of the map.  The producer.  0 or
- * -ENOMEM.
+ * larger one would have room; each call does a step of that.  live: number of entries, with those
+ * of the map.  The producer.  0 or -ENOMEM.
  */
 int hs_live_index_maintain(uint32_t live);
 

@@ -321,9 +321,13 @@ static void touch_ahead(void)
 /* Once: later tables get their pages when they are made, and a forked child has its parent's. */
 static void touch_index(void)
 {
+	uint64_t table = atomic_load_explicit(&hs_live_index, memory_order_relaxed);
+	size_t touched = 0;
+
 	if (hs_live_slots.is_index_touched || !hs_live_index_is_table_used())
 		return;
-	hs_live_table_touch(atomic_load_explicit(&hs_live_index, memory_order_relaxed));
+	while (!hs_live_table_touch(table, &touched))
+		;
 	hs_live_slots.is_index_touched = true;
 }
 

@@ -290,8 +290,8 @@ bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
 void hs_live_set_begin(void);
 
 /*
- * Grows the index and makes more slots usable, ahead of the program.  headroom: slots that should
- * be free.  0, or -ENOMEM: go on with what there is.
+ * Grows the index, by a step in each call, and makes more slots usable, ahead of the program.
+ * headroom: slots that should be free.  0, or -ENOMEM: go on with what there is.
  */
 int hs_live_set_maintain(uint32_t headroom);
 

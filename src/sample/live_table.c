@@ -15,6 +15,8 @@
 /* 2 GiB: for more than 100 million samples. */
 #define FILTER_MOST_BITS 31
 
+#define TOUCHED_AT_ONCE ((size_t)1 << 20)
+
 /* A byte that has reached this is not changed any more.  It does not happen in practice. */
 #define FILTER_FULL UINT8_MAX
 
@@ -214,12 +216,16 @@ static size_t bytes_of(uint64_t buckets)
 	return bytes_before(buckets) + buckets * sizeof(struct hs_live_bucket);
 }
 
-void hs_live_table_touch(uint64_t table)
+bool hs_live_table_touch(uint64_t table, size_t *touched)
 {
 	uint64_t buckets = hs_live_table_count(table);
+	char *start = (char *)hs_live_table_buckets(table) - bytes_before(buckets);
+	size_t left = bytes_of(buckets) - *touched;
+	size_t bytes = left < TOUCHED_AT_ONCE ? left : TOUCHED_AT_ONCE;
 
-	hs_sys_touch((char *)hs_live_table_buckets(table) - bytes_before(buckets),
-		     bytes_of(buckets));
+	hs_sys_touch(start + *touched, bytes);
+	*touched += bytes;
+	return bytes == left;
 }
 
 uint64_t hs_live_table_make(uint64_t buckets)

@@ -7,6 +7,7 @@
 #define HS_SAMPLE_LIVE_TABLE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/hot.h"
@@ -105,8 +106,11 @@ void hs_live_table_without_filter(void);
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);
 
-/* Has the kernel give the table all its pages.  The producer. */
-void hs_live_table_touch(uint64_t table);
+/*
+ * Has the kernel give the table more of its pages; true: it has all.  *touched: bytes that have
+ * theirs, 0 at first.  The producer.
+ */
+bool hs_live_table_touch(uint64_t table, size_t *touched);
 
 /*
  * Enters slot under key.  Any thread, lock-free.  False: both buckets of the key are full.
