@@ -72,3 +72,35 @@ int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table 
 		hs_engine_log_unused(problem, error);
 	return error;
 }
+
+int hs_engine_load_now(struct hs_engine_state *state, struct hs_libunwind_engine *engine)
+{
+	int error = hs_engine_load(engine);
+
+	state->is = error == 0 ? HS_ENGINE_LOADED : HS_ENGINE_UNUSABLE;
+	return error;
+}
+
+bool hs_engine_may_be_used(struct hs_engine_state *state, struct hs_libunwind_engine *engine,
+			   struct hs_mapping_table *table, void (*drop)(struct hs_unwinder *),
+			   struct hs_unwinder *unwinder)
+{
+	enum hs_leave leave = HS_LEAVE_GIVEN;
+
+	if (state->is == HS_ENGINE_UNUSABLE)
+		return false;
+	if (state->before_use != NULL)
+		leave = state->before_use(state->is == HS_ENGINE_NOT_LOADED,
+					  state->is != HS_ENGINE_READY);
+	if (leave == HS_LEAVE_NEVER)
+		state->is = HS_ENGINE_UNUSABLE;
+	if (leave != HS_LEAVE_GIVEN)
+		return false;
+	if (state->is == HS_ENGINE_NOT_LOADED)
+		hs_engine_load_now(state, engine);
+	if (state->is == HS_ENGINE_LOADED)
+		state->is = hs_engine_start(engine, table, drop, unwinder) == 0
+				    ? HS_ENGINE_READY
+				    : HS_ENGINE_UNUSABLE;
+	return state->is == HS_ENGINE_READY;
+}

@@ -12,8 +12,13 @@
 
 #include "maps/mapping_table.h"
 #include "unwind/libunwind_engine.h"
+#include "unwind/unwinder.h"
 
-struct hs_unwinder;
+/* How far it is.  All zero but for before_use: not loaded. */
+struct hs_engine_state {
+	enum { HS_ENGINE_NOT_LOADED, HS_ENGINE_LOADED, HS_ENGINE_READY, HS_ENGINE_UNUSABLE } is;
+	enum hs_leave (*before_use)(bool loads, bool is_first); /* NULL: nothing to do */
+};
 
 /* Blocks: on the loader's lock. */
 int hs_engine_load(struct hs_libunwind_engine *engine);
@@ -24,6 +29,14 @@ int hs_engine_load(struct hs_libunwind_engine *engine);
  */
 int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
 		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder);
+
+/* Loads it ahead of the first frame that needs it. */
+int hs_engine_load_now(struct hs_engine_state *state, struct hs_libunwind_engine *engine);
+
+/* Whether it may be called now.  Loads and starts it, as above, if that has not been done. */
+bool hs_engine_may_be_used(struct hs_engine_state *state, struct hs_libunwind_engine *engine,
+			   struct hs_mapping_table *table, void (*drop)(struct hs_unwinder *),
+			   struct hs_unwinder *unwinder);
 
 /* Logs that libunwind is not used.  error: -errno. */
 void hs_engine_log_unused(const char *problem, int error);

@@ -22,8 +22,7 @@ struct hs_unwinder {
 	struct hs_memory_cache *memory;
 	struct hs_libunwind_engine *engine;
 	struct hs_unwind_rows *rows;
-	enum { ENGINE_NOT_LOADED, ENGINE_LOADED, ENGINE_READY, ENGINE_UNUSABLE } engine_state;
-	enum hs_leave (*before_engine)(bool loads, bool is_first); /* NULL: nothing to do */
+	struct hs_engine_state engine_state;
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
@@ -54,7 +53,7 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 	if (unwinder == NULL)
 		return NULL;
 	unwinder->table = unwinder->maps.table = table;
-	unwinder->before_engine = before_engine;
+	unwinder->engine_state.before_use = before_engine;
 	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
 		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
@@ -103,34 +102,13 @@ static void drop_stale_caches(struct hs_unwinder *unwinder)
 
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	int error = hs_engine_load(unwinder->engine);
-
-	unwinder->engine_state = error == 0 ? ENGINE_LOADED : ENGINE_UNUSABLE;
-	return error;
+	return hs_engine_load_now(&unwinder->engine_state, unwinder->engine);
 }
 
-/* Whether libunwind may be called now. */
 static bool may_use_engine(struct hs_unwinder *unwinder)
 {
-	enum hs_leave leave = HS_LEAVE_GIVEN;
-
-	if (unwinder->engine_state == ENGINE_UNUSABLE)
-		return false;
-	if (unwinder->before_engine != NULL)
-		leave = unwinder->before_engine(unwinder->engine_state == ENGINE_NOT_LOADED,
-						unwinder->engine_state != ENGINE_READY);
-	if (leave == HS_LEAVE_NEVER)
-		unwinder->engine_state = ENGINE_UNUSABLE;
-	if (leave != HS_LEAVE_GIVEN)
-		return false;
-	if (unwinder->engine_state == ENGINE_NOT_LOADED)
-		hs_unwinder_load_engine(unwinder);
-	if (unwinder->engine_state == ENGINE_LOADED)
-		unwinder->engine_state = hs_engine_start(unwinder->engine, unwinder->table,
-							 drop_stale_caches, unwinder) == 0
-						 ? ENGINE_READY
-						 : ENGINE_UNUSABLE;
-	return unwinder->engine_state == ENGINE_READY;
+	return hs_engine_may_be_used(&unwinder->engine_state, unwinder->engine, unwinder->table,
+				     drop_stale_caches, unwinder);
 }
 
 /* The mapping of an address, re-reading the maps if need be. */
