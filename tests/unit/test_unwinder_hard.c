@@ -10,8 +10,6 @@
 #include "check.h"
 #include "unwind_fixture.h"
 
-#define STACK_BYTES ((size_t)128 << 10)
-
 typedef void function(void);
 
 /*
@@ -21,17 +19,11 @@ typedef void function(void);
  * call_by_rbx: the canonical frame address hangs on rbx, so it is found only if the frames
  * inside have told where rbx is.  These hide it: at an offset, by DW_CFA_def_cfa_expression
  * and DW_CFA_expression, by DW_CFA_val_expression (the complement of it is kept).
- * The last three have no unwind information: with a frame pointer, without, and on a stack
- * of its own of which it is the first frame.
  */
 void call_by_rbx(void (*f)(function *), function *argument);
 void hide_at_offset(function *f);
 void hide_by_expression(function *f);
 void hide_by_value(function *f);
-void call_with_frame_pointer(function *f);
-void call_without_frame_pointer(function *f);
-void call_at_top(function *f, void *top);
-void call_on_stack(function *f, void *top);
 void call_step_by_step(function *f);
 
 __asm__(".text\n"
@@ -101,46 +93,6 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 
-	"call_with_frame_pointer:\n"
-	"	push %rbp\n"
-	"	mov %rsp, %rbp\n"
-	"	call *%rdi\n"
-	"	pop %rbp\n"
-	"	ret\n"
-
-	"call_without_frame_pointer:\n"
-	"	push %rbp\n"
-	"	mov $1, %ebp\n"
-	"	call *%rdi\n"
-	"	pop %rbp\n"
-	"	ret\n"
-
-	"call_at_top:\n"
-	"	push %rbp\n"
-	"	push %rbx\n"
-	"	mov %rsp, %rbx\n"
-	"	mov %rsi, %rsp\n"
-	"	xor %ebp, %ebp\n"
-	"	call *%rdi\n"
-	"	mov %rbx, %rsp\n"
-	"	pop %rbx\n"
-	"	pop %rbp\n"
-	"	ret\n"
-
-	"call_on_stack: .cfi_startproc\n"
-	"	push %rbp\n"
-	"	.cfi_adjust_cfa_offset 8\n"
-	"	.cfi_offset 6, -16\n"
-	"	mov %rsp, %rbp\n"
-	"	.cfi_def_cfa_register 6\n"
-	"	mov %rsi, %rsp\n"
-	"	call *%rdi\n"
-	"	mov %rbp, %rsp\n"
-	"	pop %rbp\n"
-	"	.cfi_def_cfa 7, 8\n"
-	"	ret\n"
-	"	.cfi_endproc\n"
-
 	"call_step_by_step: .cfi_startproc\n"
 	"	sub $8, %rsp\n"
 	"	.cfi_adjust_cfa_offset 8\n"
@@ -189,34 +141,6 @@ static void test_register_rules(void)
 		CHECK_INT(frames[4].address + 1, return_of_caller);
 		CHECK(is_complete());
 	}
-	end();
-}
-
-static FRAME void call_from_c(void (*assembly)(function *))
-{
-	return_of_caller = (uintptr_t)__builtin_return_address(0);
-	assembly(capture_leaf);
-	NO_TAIL_CALL();
-}
-
-static void test_no_information(void)
-{
-	uint64_t errors = hs_stats_get(unwind_no_info);
-
-	begin();
-	call_from_c(call_with_frame_pointer);
-	unwind();
-	CHECK(frames[1].address - (uintptr_t)call_with_frame_pointer < 16);
-	CHECK_INT(frames[3].address + 1, return_of_caller);
-	CHECK(is_complete());
-	CHECK_INT(hs_stats_get(unwind_no_info), errors);
-
-	call_from_c(call_without_frame_pointer);
-	unwind();
-	CHECK_INT(frame_count, 3);
-	CHECK(frames[1].address - (uintptr_t)call_without_frame_pointer < 16);
-	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
-	CHECK_INT(hs_stats_get(unwind_no_info), errors + 1);
 	end();
 }
 
@@ -275,16 +199,6 @@ static void test_frames_of_no_constant_size(void)
 	end();
 }
 
-static unsigned char *new_stack(void)
-{
-	unsigned char *stack =
-		mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	CHECK(stack != MAP_FAILED);
-	capture.top = (uintptr_t)stack + STACK_BYTES;
-	return stack;
-}
-
 static ucontext_t main_context, coroutine_context;
 
 static void run_coroutine(unsigned char *stack, size_t bytes, function *f)
@@ -302,8 +216,8 @@ static void test_coroutine(void)
 	unsigned char *stack;
 
 	begin();
-	stack = new_stack();
-	run_coroutine(stack, STACK_BYTES, capture_leaf);
+	stack = new_stack(PROT_READ | PROT_WRITE);
+	run_coroutine(stack, NEW_STACK_BYTES, capture_leaf);
 	/* As for the sampler, which does not know the end of this stack. */
 	for (int cut = 0; cut < 2; cut++) {
 		capture.captured.stack_cut = cut;
@@ -312,36 +226,7 @@ static void test_coroutine(void)
 		CHECK(is_complete());
 		CHECK(strstr(path_of(&frames[1]), "/libc") != NULL);
 	}
-	munmap(stack, STACK_BYTES);
-	end();
-}
-
-static void test_stack_of_its_own(void)
-{
-	unsigned char *stack;
-	uint64_t errors = hs_stats_get(unwind_no_info);
-
-	begin();
-	stack = new_stack();
-	call_at_top(capture_leaf, stack + STACK_BYTES);
-	unwind();
-	CHECK_INT(frame_count, 2);
-	CHECK(frames[1].address - (uintptr_t)call_at_top < 32);
-	CHECK(is_complete());
-	CHECK_INT(hs_stats_get(unwind_no_info), errors);
-	/* This is the end of the copy, not of the stack. */
-	capture.captured.stack_cut = true;
-	unwind();
-	CHECK_INT(frame_count, 3);
-	CHECK(!is_complete());
-
-	/* The frames before the switch are on a stack that was not copied. */
-	call_on_stack(capture_leaf, stack + STACK_BYTES);
-	unwind();
-	CHECK_INT(frame_count, 3);
-	CHECK(frames[1].address - (uintptr_t)call_on_stack < 32);
-	CHECK(!is_complete());
-	munmap(stack, STACK_BYTES);
+	munmap(stack, NEW_STACK_BYTES);
 	end();
 }
 
@@ -360,17 +245,17 @@ static void raise_in_coroutine(void)
 static void test_alternate_stack_below_the_interrupted(void)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
-	stack_t alternate = {.ss_size = STACK_BYTES / 2}, none = {.ss_flags = SS_DISABLE};
+	stack_t alternate = {.ss_size = NEW_STACK_BYTES / 2}, none = {.ss_flags = SS_DISABLE};
 	unsigned char *stack;
 	uint64_t truncated = hs_stats_get(stack_truncated);
 	bool interrupted = false;
 
 	begin();
-	stack = new_stack();
+	stack = new_stack(PROT_READ | PROT_WRITE);
 	alternate.ss_sp = stack;
 	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
 	CHECK_INT(sigaltstack(&alternate, NULL), 0);
-	run_coroutine(stack + STACK_BYTES / 2, STACK_BYTES / 2, raise_in_coroutine);
+	run_coroutine(stack + NEW_STACK_BYTES / 2, NEW_STACK_BYTES / 2, raise_in_coroutine);
 	CHECK_INT(sigaltstack(&none, NULL), 0);
 	unwind();
 	CHECK(is_complete());
@@ -378,7 +263,7 @@ static void test_alternate_stack_below_the_interrupted(void)
 		interrupted |= frames[i].address - (uintptr_t)raise_in_coroutine < 64;
 	CHECK(interrupted);
 	CHECK_INT(hs_stats_get(stack_truncated), truncated);
-	munmap(stack, STACK_BYTES);
+	munmap(stack, NEW_STACK_BYTES);
 	end();
 }
 
@@ -460,10 +345,8 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_register_rules);
-	RUN(test_no_information);
 	RUN(test_frames_of_no_constant_size);
 	RUN(test_coroutine);
-	RUN(test_stack_of_its_own);
 	RUN(test_alternate_stack_below_the_interrupted);
 	RUN(test_every_instruction);
 	free(capture.bytes);

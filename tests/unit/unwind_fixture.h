@@ -14,6 +14,7 @@
 #include "unwind/unwinder.h"
 
 #define CAPTURE_BYTES ((size_t)1 << 20)
+#define NEW_STACK_BYTES ((size_t)128 << 10)
 #define DEPTH 512
 
 /* For a function that must have a frame of its own; after a call that must not be a tail call. */
@@ -85,6 +86,17 @@ static inline void change_maps(void)
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	munmap(code, 4096);
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
+}
+
+/* A stack to run on, which is captured up to its end. */
+static inline unsigned char *new_stack(int protection)
+{
+	unsigned char *stack =
+		mmap(NULL, NEW_STACK_BYTES, protection, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(stack != MAP_FAILED);
+	capture.top = (uintptr_t)stack + NEW_STACK_BYTES;
+	return stack;
 }
 
 static inline void end(void)

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Unwinds from code without unwind information, and from stacks that begin or go on elsewhere. */
+#include "base/arena.h"
+#include "base/stats.h"
+#include "check.h"
+#include "unwind_fixture.h"
+
+typedef void function(void);
+
+/*
+ * Each calls its argument.  The first three have no unwind information: with a frame pointer,
+ * without, and on a stack of its own of which it is the first frame.
+ */
+void call_with_frame_pointer(function *f);
+void call_without_frame_pointer(function *f);
+void call_at_top(function *f, void *top);
+void call_on_stack(function *f, void *top);
+
+__asm__(".text\n"
+	"call_with_frame_pointer:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	call *%rdi\n"
+	"	pop %rbp\n"
+	"	ret\n"
+
+	"call_without_frame_pointer:\n"
+	"	push %rbp\n"
+	"	mov $1, %ebp\n"
+	"	call *%rdi\n"
+	"	pop %rbp\n"
+	"	ret\n"
+
+	"call_at_top:\n"
+	"	push %rbp\n"
+	"	push %rbx\n"
+	"	mov %rsp, %rbx\n"
+	"	mov %rsi, %rsp\n"
+	"	xor %ebp, %ebp\n"
+	"	call *%rdi\n"
+	"	mov %rbx, %rsp\n"
+	"	pop %rbx\n"
+	"	pop %rbp\n"
+	"	ret\n"
+
+	"call_on_stack: .cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_adjust_cfa_offset 8\n"
+	"	.cfi_offset 6, -16\n"
+	"	mov %rsp, %rbp\n"
+	"	.cfi_def_cfa_register 6\n"
+	"	mov %rsi, %rsp\n"
+	"	call *%rdi\n"
+	"	mov %rbp, %rsp\n"
+	"	pop %rbp\n"
+	"	.cfi_def_cfa 7, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n");
+
+static FRAME void capture_leaf(void)
+{
+	capture_here();
+	NO_TAIL_CALL();
+}
+
+static uint64_t return_of_caller;
+
+static FRAME void call_from_c(void (*assembly)(function *))
+{
+	return_of_caller = (uintptr_t)__builtin_return_address(0);
+	assembly(capture_leaf);
+	NO_TAIL_CALL();
+}
+
+static void test_no_information(void)
+{
+	uint64_t errors = hs_stats_get(unwind_no_info);
+
+	begin();
+	call_from_c(call_with_frame_pointer);
+	unwind();
+	CHECK(frames[1].address - (uintptr_t)call_with_frame_pointer < 16);
+	CHECK_INT(frames[3].address + 1, return_of_caller);
+	CHECK(is_complete());
+	CHECK_INT(hs_stats_get(unwind_no_info), errors);
+
+	call_from_c(call_without_frame_pointer);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(frames[1].address - (uintptr_t)call_without_frame_pointer < 16);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_no_info), errors + 1);
+	end();
+}
+
+static void test_stack_of_its_own(void)
+{
+	unsigned char *stack;
+	uint64_t errors = hs_stats_get(unwind_no_info);
+
+	begin();
+	stack = new_stack(PROT_READ | PROT_WRITE);
+	call_at_top(capture_leaf, stack + NEW_STACK_BYTES);
+	unwind();
+	CHECK_INT(frame_count, 2);
+	CHECK(frames[1].address - (uintptr_t)call_at_top < 32);
+	CHECK(is_complete());
+	CHECK_INT(hs_stats_get(unwind_no_info), errors);
+	/* This is the end of the copy, not of the stack. */
+	capture.captured.stack_cut = true;
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(!is_complete());
+
+	/* The frames before the switch are on a stack that was not copied. */
+	call_on_stack(capture_leaf, stack + NEW_STACK_BYTES);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(frames[1].address - (uintptr_t)call_on_stack < 32);
+	CHECK(!is_complete());
+	munmap(stack, NEW_STACK_BYTES);
+	end();
+}
+
+int main(void)
+{
+	if (hs_arena_init((size_t)256 << 20) < 0)
+		return 99;
+	RUN(test_no_information);
+	RUN(test_stack_of_its_own);
+	free(capture.bytes);
+	return CHECK_RESULT();
+}
