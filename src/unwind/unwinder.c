@@ -2,12 +2,12 @@
 /* Walks captured stacks.  Run by the unwinding worker. */
 #include "unwind/unwinder.h"
 
-#include "arch/unwind.h"
 #include "base/arena.h"
 #include "base/stats.h"
 #include "sample/capture.h"
 #include "sample/known_pcs.h"
 #include "sample/walk.h"
+#include "unwind/code_look.h"
 #include "unwind/engine_start.h"
 #include "unwind/frame_guess.h"
 #include "unwind/libunwind_engine.h"
@@ -120,14 +120,6 @@ static uint32_t find_mapping(struct hs_unwinder *unwinder, uint64_t address)
 	return id;
 }
 
-static bool is_signal_return(struct hs_unwinder *unwinder, uint64_t pc)
-{
-	uint8_t code[HS_ARCH_SIGNAL_RETURN_BYTES];
-
-	return hs_memory_cache_read(unwinder->memory, pc, code, sizeof code) == 0 &&
-	       hs_arch_is_signal_return(code);
-}
-
 /*
  * Finds out all about a pc that is not in the cache.  False: it is in no mapping.  If the row of
  * the call also holds at pc, pc is not code that a signal handler returns to.
@@ -141,7 +133,8 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 
 	*known = (struct hs_pc){.pc = pc, .is_call = is_call};
 	hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
-	if ((!hs_row_has_frame(&known->row) || end <= pc) && is_signal_return(unwinder, pc)) {
+	if ((!hs_row_has_frame(&known->row) || end <= pc) &&
+	    hs_code_is_signal_return(unwinder->memory, pc)) {
 		known->is_signal_return = true;
 		known->row = (struct hs_unwind_row){.kind = HS_ROW_NONE};
 		id = hs_mapping_table_find(unwinder->table, pc);
@@ -228,13 +221,48 @@ static bool is_first_frame(const struct walk *walk)
 	       has_info(walk, walk->stepper.regs.pc);
 }
 
+/*
+ * Whether the call before pc calls a function that has unwind information, and so is not that of
+ * the frame: this has set up no frame record, and the frame pointer is of one further out.
+ * Generated code is not looked at: it may jump anywhere.
+ */
+static bool is_call_of_another(const struct walk *walk, uint64_t pc)
+{
+	struct hs_unwinder *unwinder = walk->unwinder;
+	uint32_t caller = hs_mapping_table_find(unwinder->table, pc);
+	uint64_t callee;
+
+	return !hs_mapping_table_is_anonymous(unwinder->table, walk->known.mapping) &&
+	       !hs_mapping_table_is_anonymous(unwinder->table, caller) &&
+	       hs_code_has_callee(unwinder->memory, pc, &callee) && has_info(walk, callee);
+}
+
+/* What a guessed return address is. */
+static enum hs_return judge_return(struct walk *walk, uint64_t pc)
+{
+	struct hs_unwinder *unwinder = walk->unwinder;
+	enum hs_return kind = HS_RETURN_NONE;
+	uint32_t mapping;
+
+	/* find_mapping() first: the code may be newer than the index. */
+	if (*hs_seen_returns_place(&unwinder->returns, pc) == pc)
+		kind = HS_RETURN_AFTER_CALL;
+	else if ((mapping = find_mapping(unwinder, pc - 1)) != HS_MAPPING_NONE)
+		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, mapping, pc,
+					     &unwinder->returns);
+	if (kind == HS_RETURN_AFTER_CALL && is_call_of_another(walk, pc))
+		return HS_RETURN_NONE;
+	/* A compiled function begins there: it is a callback, not a return address. */
+	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, pc))
+		return HS_RETURN_NONE;
+	return kind;
+}
+
 /* Go to the calling frame without unwind information. */
 static enum hs_stop guess_frame(struct walk *walk)
 {
-	struct hs_unwinder *unwinder = walk->unwinder;
 	struct hs_regs regs = walk->stepper.regs;
-	enum hs_return kind = HS_RETURN_NONE;
-	uint32_t mapping;
+	enum hs_return kind;
 
 	if (is_first_frame(walk))
 		return HS_STOP_COMPLETE;
@@ -249,15 +277,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
-	/* find_mapping() first: the code may be newer than the index. */
-	if (*hs_seen_returns_place(&unwinder->returns, regs.pc) == regs.pc)
-		kind = HS_RETURN_AFTER_CALL;
-	else if ((mapping = find_mapping(unwinder, regs.pc - 1)) != HS_MAPPING_NONE)
-		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, mapping, regs.pc,
-					     &unwinder->returns);
-	/* A compiled function begins there: it is a callback, not a return address. */
-	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, regs.pc))
-		kind = HS_RETURN_NONE;
+	kind = judge_return(walk, regs.pc);
 	walk->is_call = kind != HS_RETURN_TO_ENTRY;
 	walk->is_guess = true;
 	return kind == HS_RETURN_NONE ? HS_STOP_NO_INFO : HS_STOP_NOT;

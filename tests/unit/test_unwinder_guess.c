@@ -8,13 +8,36 @@
 typedef void function(void);
 
 /*
- * Each calls its argument.  The first three have no unwind information: with a frame pointer,
- * without, and on a stack of its own of which it is the first frame.
+ * Each calls its argument.  The first four have no unwind information: with a frame pointer,
+ * without, without any frame, and on a stack of its own of which it is the first frame.
  */
 void call_with_frame_pointer(function *f);
 void call_without_frame_pointer(function *f);
+void call_bare(function *f);
 void call_at_top(function *f, void *top);
 void call_on_stack(function *f, void *top);
+
+/*
+ * The same by way of others.  These have unwind information and frame pointers: by_two calls
+ * by_one, which calls call_bare; direct calls call_with_frame_pointer, and by_slot does so through
+ * a slot of a PLT.
+ */
+void by_two(function *f);
+void direct(function *f);
+void by_slot(function *f);
+
+#define WITH_FRAME_POINTER(name, callee)                                                           \
+	#name ": .cfi_startproc\n"                                                                 \
+	"	push %rbp\n"                                                                       \
+	"	.cfi_def_cfa 7, 16\n"                                                              \
+	"	.cfi_offset 6, -16\n"                                                              \
+	"	mov %rsp, %rbp\n"                                                                  \
+	"	.cfi_def_cfa_register 6\n"                                                         \
+	"	call " #callee "\n"                                                                \
+	"	pop %rbp\n"                                                                        \
+	"	.cfi_def_cfa 7, 8\n"                                                               \
+	"	ret\n"                                                                             \
+	"	.cfi_endproc\n"
 
 __asm__(".text\n"
 	"call_with_frame_pointer:\n"
@@ -29,6 +52,12 @@ __asm__(".text\n"
 	"	mov $1, %ebp\n"
 	"	call *%rdi\n"
 	"	pop %rbp\n"
+	"	ret\n"
+
+	"call_bare:\n"
+	"	sub $8, %rsp\n"
+	"	call *%rdi\n"
+	"	add $8, %rsp\n"
 	"	ret\n"
 
 	"call_at_top:\n"
@@ -55,7 +84,20 @@ __asm__(".text\n"
 	"	pop %rbp\n"
 	"	.cfi_def_cfa 7, 8\n"
 	"	ret\n"
-	"	.cfi_endproc\n");
+	"	.cfi_endproc\n"
+
+	"slot: .cfi_startproc\n"
+	"	endbr64\n"
+	"	.byte 0xf2\n" /* bnd, which clang does not know */
+	"	jmp *address(%rip)\n"
+	"	.cfi_endproc\n"
+	".section .data.rel.ro, \"aw\"\n"
+	"address: .quad call_with_frame_pointer\n"
+	".text\n"
+	WITH_FRAME_POINTER(by_one, call_bare)
+	WITH_FRAME_POINTER(by_two, by_one)
+	WITH_FRAME_POINTER(direct, call_with_frame_pointer)
+	WITH_FRAME_POINTER(by_slot, slot));
 
 static FRAME void capture_leaf(void)
 {
@@ -93,6 +135,37 @@ static void test_no_information(void)
 	end();
 }
 
+/* What the frame pointer leads to is not the frame's caller, but the caller of one further out. */
+static void test_frame_pointer_of_another(void)
+{
+	uint64_t errors = hs_stats_get(unwind_no_info);
+
+	begin();
+	call_from_c(by_two);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(frames[1].address - (uintptr_t)call_bare < 16);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_no_info), errors + 1);
+	end();
+}
+
+static void test_frame_pointer_of_its_own(void)
+{
+	void (*const functions[])(function *) = {direct, by_slot};
+
+	begin();
+	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
+		call_from_c(functions[i]);
+		unwind();
+		CHECK(frames[1].address - (uintptr_t)call_with_frame_pointer < 16);
+		CHECK(frames[2].address - (uintptr_t)functions[i] < 16);
+		CHECK_INT(frames[4].address + 1, return_of_caller);
+		CHECK(is_complete());
+	}
+	end();
+}
+
 static void test_stack_of_its_own(void)
 {
 	unsigned char *stack;
@@ -127,6 +200,8 @@ int main(void)
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return 99;
 	RUN(test_no_information);
+	RUN(test_frame_pointer_of_another);
+	RUN(test_frame_pointer_of_its_own);
 	RUN(test_stack_of_its_own);
 	free(capture.bytes);
 	return CHECK_RESULT();

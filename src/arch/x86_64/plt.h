@@ -16,6 +16,9 @@
 /* Of a section that does not say it. */
 #define HS_PLT_SLOT_BYTES 16
 
+/* The most that hs_plt_decode() needs. */
+#define HS_PLT_JUMP_BYTES 11
+
 /* Whether a relocation puts a function's address into the GOT. */
 static inline bool hs_plt_is_relocation(uint32_t type)
 {

@@ -107,6 +107,17 @@ static inline bool hs_arch_is_after_call(const uint8_t code[HS_ARCH_CALL_BYTES])
 	return false;
 }
 
+/* Whether the code ends, at pc, with E8 rel32, a call of *target. */
+static inline bool hs_arch_call_target(const uint8_t code[HS_ARCH_CALL_BYTES], uint64_t pc,
+				       uint64_t *target)
+{
+	int32_t distance;
+
+	memcpy(&distance, code + HS_ARCH_CALL_BYTES - sizeof distance, sizeof distance);
+	*target = pc + (uint64_t)(int64_t)distance;
+	return code[HS_ARCH_CALL_BYTES - 5] == 0xe8;
+}
+
 /*
  * Whether pc is where code begins that a JIT compiler has padded: V8 aligns its built-in code to 32
  * bytes and fills what is left with INT3.  code: what ends at pc.

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Looks at code.  Run by the unwinding worker. */
+#include "unwind/code_look.h"
+
+#include "arch/plt.h"
+#include "arch/unwind.h"
+
+bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc)
+{
+	uint8_t code[HS_ARCH_SIGNAL_RETURN_BYTES];
+
+	return hs_memory_cache_read(memory, pc, code, sizeof code) == 0 &&
+	       hs_arch_is_signal_return(code);
+}
+
+bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee)
+{
+	uint8_t call[HS_ARCH_CALL_BYTES], entry[HS_PLT_JUMP_BYTES];
+	uint64_t got;
+
+	return hs_memory_cache_read(memory, pc - sizeof call, call, sizeof call) == 0 &&
+	       hs_arch_call_target(call, pc, callee) &&
+	       hs_memory_cache_read(memory, *callee, entry, sizeof entry) == 0 &&
+	       !hs_plt_decode(entry, sizeof entry, *callee, &got);
+}

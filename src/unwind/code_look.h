@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Looks at the code where a frame is.  Code that cannot be read is nothing of all this.
+ *
+ * Threads: the unwinding worker.  Blocks, allocates: as memory_cache.h.
+ */
+#ifndef HS_UNWIND_CODE_LOOK_H
+#define HS_UNWIND_CODE_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "unwind/memory_cache.h"
+
+/* Whether a signal handler returns to the code at pc. */
+bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc);
+
+/*
+ * Whether the function is known that the call before pc calls: it does so directly, and not by way
+ * of a PLT.  *callee: its address.
+ */
+bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee);
+
+#endif
