@@ -13,6 +13,14 @@ bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc)
 	       hs_arch_is_signal_return(code);
 }
 
+bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc)
+{
+	uint8_t code[HS_ARCH_CALL_BYTES];
+
+	return hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0 &&
+	       hs_arch_is_after_call(code);
+}
+
 bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee)
 {
 	uint8_t call[HS_ARCH_CALL_BYTES], entry[HS_PLT_JUMP_BYTES];

@@ -15,6 +15,9 @@
 /* Whether a signal handler returns to the code at pc. */
 bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc);
 
+/* Whether the code before pc is a call. */
+bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc);
+
 /*
  * Whether the function is known that the call before pc calls: it does so directly, and not by way
  * of a PLT.  *callee: its address.

@@ -211,14 +211,16 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 }
 
 /*
- * If an address has unwind information and the byte before it has none, it is no return address,
- * but a function that the last frame is made to return to, as makecontext()'s __start_context.
+ * If an address has unwind information and the byte before it has none, nor is it after a call, it
+ * is no return address, but a function that the last frame is made to return to, as makecontext()'s
+ * __start_context.
  */
 static bool is_first_frame(const struct walk *walk)
 {
 	return walk->is_call &&
 	       !hs_mapping_table_is_anonymous(walk->unwinder->table, walk->known.mapping) &&
-	       has_info(walk, walk->stepper.regs.pc);
+	       has_info(walk, walk->stepper.regs.pc) &&
+	       !hs_code_follows_call(walk->unwinder->memory, walk->stepper.regs.pc);
 }
 
 /*

@@ -26,6 +26,12 @@ void by_two(function *f);
 void direct(function *f);
 void by_slot(function *f);
 
+/*
+ * Ends with its call.  What follows has unwind information; it belongs to the same function, so
+ * that this can return.
+ */
+void end_with_call(function *f);
+
 #define WITH_FRAME_POINTER(name, callee)                                                           \
 	#name ": .cfi_startproc\n"                                                                 \
 	"	push %rbp\n"                                                                       \
@@ -83,6 +89,15 @@ __asm__(".text\n"
 	"	mov %rbp, %rsp\n"
 	"	pop %rbp\n"
 	"	.cfi_def_cfa 7, 8\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+
+	"end_with_call:\n"
+	"	push %rbp\n"
+	"	mov $1, %ebp\n"
+	"	call *%rdi\n"
+	"	.cfi_startproc\n"
+	"	pop %rbp\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 
@@ -166,6 +181,21 @@ static void test_frame_pointer_of_its_own(void)
 	end();
 }
 
+/* The return address has unwind information, but the stack does not begin there. */
+static void test_information_after_the_call(void)
+{
+	uint64_t errors = hs_stats_get(unwind_no_info);
+
+	begin();
+	call_from_c(end_with_call);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(frames[1].address - (uintptr_t)end_with_call < 16);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_no_info), errors + 1);
+	end();
+}
+
 static void test_stack_of_its_own(void)
 {
 	unsigned char *stack;
@@ -202,6 +232,7 @@ int main(void)
 	RUN(test_no_information);
 	RUN(test_frame_pointer_of_another);
 	RUN(test_frame_pointer_of_its_own);
+	RUN(test_information_after_the_call);
 	RUN(test_stack_of_its_own);
 	free(capture.bytes);
 	return CHECK_RESULT();
