@@ -4,13 +4,20 @@
 
 #include "arch/unwind.h"
 
+/* More than _start has on the stack when it calls. */
+#define START_BYTES 64u
+
 /*
- * Whether the frame is the stack's first one: nothing that it could return to lies above.
- * So it is in the loader, which runs constructors from the stack that the kernel made.
+ * Whether the frame is the stack's first one.  Nothing that it could return to lies above: so it is
+ * in the loader, which runs constructors from the stack that the kernel made.  Or it is _start's,
+ * which sets the frame pointer to 0.  Source: System V ABI, AMD64 supplement, 3.4.1.
  */
-static bool is_at_stack_end(const struct hs_stack_window *window, uint64_t sp)
+static bool is_at_stack_end(const struct hs_stack_window *window, const struct hs_regs *regs)
 {
-	return !window->cut && window->size > 0 && sp == window->start + window->size;
+	uint64_t above = window->start + window->size - regs->sp;
+
+	return !window->cut && window->size > 0 &&
+	       (above == 0 || (above <= START_BYTES && hs_arch_frame_pointer(regs) == 0));
 }
 
 static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
@@ -34,8 +41,7 @@ static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
 
 enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs)
 {
-	return is_at_stack_end(window, regs->sp) ? HS_GUESS_END
-						 : follow_frame_pointer(window, regs);
+	return is_at_stack_end(window, regs) ? HS_GUESS_END : follow_frame_pointer(window, regs);
 }
 
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,

@@ -225,6 +225,26 @@ static void test_stack_of_its_own(void)
 	end();
 }
 
+/* As _start: a frame pointer of 0 at the end of the stack.  Elsewhere it may be anything. */
+static void test_first_frame_of_the_program(void)
+{
+	unsigned char *stack;
+
+	begin();
+	stack = new_stack(PROT_READ | PROT_WRITE);
+	call_at_top(capture_leaf, stack + NEW_STACK_BYTES - 16);
+	unwind();
+	CHECK_INT(frame_count, 2);
+	CHECK(frames[1].address - (uintptr_t)call_at_top < 32);
+	CHECK(is_complete());
+	call_at_top(capture_leaf, stack + NEW_STACK_BYTES - 1024);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	munmap(stack, NEW_STACK_BYTES);
+	end();
+}
+
 int main(void)
 {
 	if (hs_arena_init((size_t)256 << 20) < 0)
@@ -234,6 +254,7 @@ int main(void)
 	RUN(test_frame_pointer_of_its_own);
 	RUN(test_information_after_the_call);
 	RUN(test_stack_of_its_own);
+	RUN(test_first_frame_of_the_program);
 	free(capture.bytes);
 	return CHECK_RESULT();
 }
