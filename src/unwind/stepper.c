@@ -20,6 +20,15 @@ enum hs_step hs_stepper_step_by_engine(struct hs_stepper *stepper, bool is_call)
 	return step;
 }
 
+/* Whether a row is by a frame pointer to another stack, which the program has switched from. */
+static bool is_of_another_stack(const struct hs_stack_window *window,
+				const struct hs_unwind_row *row, uint64_t base)
+{
+	/* 0: not known any more. */
+	return window->cut && row->cfa_register == HS_ARCH_FP && base != 0 &&
+	       base % HS_ROW_WORD == 0 && base - window->start >= window->size;
+}
+
 /* Whether a row that could not be applied wants a word of the part that was not copied. */
 static bool is_cut_off(struct hs_stepper *stepper, const struct hs_unwind_row *row)
 {
@@ -27,6 +36,8 @@ static bool is_cut_off(struct hs_stepper *stepper, const struct hs_unwind_row *r
 	uint64_t base = *hs_arch_register(&stepper->regs, row->cfa_register);
 	uint64_t cfa = base + (uint64_t)(int64_t)row->cfa_offset, back;
 
+	if (is_of_another_stack(window, row, base))
+		return true;
 	if (row->kind == HS_ROW_REALIGNED && !hs_stack_window_read(window, cfa, &cfa))
 		return hs_stack_window_is_cut_off(window, cfa);
 	back = cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD;

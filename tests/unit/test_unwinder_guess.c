@@ -215,12 +215,34 @@ static void test_stack_of_its_own(void)
 	CHECK_INT(frame_count, 3);
 	CHECK(!is_complete());
 
-	/* The frames before the switch are on a stack that was not copied. */
+	munmap(stack, NEW_STACK_BYTES);
+	end();
+}
+
+/* The frames before the switch are on a stack that was not copied. */
+static void test_switch_to_another_stack(void)
+{
+	uint64_t errors = hs_stats_get(unwind_bad_frame);
+	uint64_t asked = hs_stats_get(unwind_rows_fallback);
+	unsigned char *stack;
+
+	begin();
+	stack = new_stack(PROT_READ | PROT_WRITE);
 	call_on_stack(capture_leaf, stack + NEW_STACK_BYTES);
+	/* As for the sampler, which does not know the end of this stack. */
+	capture.captured.stack_cut = true;
 	unwind();
 	CHECK_INT(frame_count, 3);
 	CHECK(frames[1].address - (uintptr_t)call_on_stack < 32);
-	CHECK(!is_complete());
+	CHECK(ends_with(HS_PSEUDO_TRUNCATED));
+	CHECK_INT(hs_stats_get(unwind_rows_fallback), asked);
+
+	/* It does: the frame pointer is wrong. */
+	capture.captured.stack_cut = false;
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_bad_frame), errors + 1);
 	munmap(stack, NEW_STACK_BYTES);
 	end();
 }
@@ -254,6 +276,7 @@ int main(void)
 	RUN(test_frame_pointer_of_its_own);
 	RUN(test_information_after_the_call);
 	RUN(test_stack_of_its_own);
+	RUN(test_switch_to_another_stack);
 	RUN(test_first_frame_of_the_program);
 	free(capture.bytes);
 	return CHECK_RESULT();
