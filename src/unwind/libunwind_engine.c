@@ -67,6 +67,19 @@ struct hs_libunwind_engine {
 	} at;
 };
 
+/*
+ * Reads unwind information and what it points to.  Not generated code, which has none: its memory
+ * may be an executable stack, which has changed since.
+ */
+static bool read_object(const struct hs_libunwind_engine *engine, uint64_t address,
+			unw_word_t *value)
+{
+	uint32_t code = hs_mapping_table_find_recorded(engine->table, address);
+
+	return !hs_mapping_table_is_anonymous(engine->table, code) &&
+	       hs_memory_cache_read(engine->memory, address, value, sizeof *value) == 0;
+}
+
 static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *value, int write,
 		      void *arg)
 {
@@ -78,7 +91,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 	engine->reads_left--;
 	if (hs_stack_window_read(&engine->window, address, value) ||
 	    hs_hint_frames_read(engine->hinted, address, value) ||
-	    hs_memory_cache_read(engine->memory, address, value, sizeof *value) == 0)
+	    read_object(engine, address, value))
 		return 0;
 	if (hs_stack_window_is_cut_off(&engine->window, address))
 		engine->cut = true;

@@ -32,6 +32,12 @@ void by_slot(function *f);
  */
 void end_with_call(function *f);
 
+/*
+ * Its frame is larger than a page.  No row has its canonical frame address, DW_OP_breg7 4112,
+ * DW_OP_nop.
+ */
+void call_from_large_frame(function *f);
+
 #define WITH_FRAME_POINTER(name, callee)                                                           \
 	#name ": .cfi_startproc\n"                                                                 \
 	"	push %rbp\n"                                                                       \
@@ -98,6 +104,15 @@ __asm__(".text\n"
 	"	call *%rdi\n"
 	"	.cfi_startproc\n"
 	"	pop %rbp\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+
+	"call_from_large_frame: .cfi_startproc\n"
+	"	sub $4104, %rsp\n"
+	"	.cfi_escape 0x0f, 4, 0x77, 0x90, 0x20, 0x96\n"
+	"	call *%rdi\n"
+	"	add $4104, %rsp\n"
+	"	.cfi_def_cfa 7, 8\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 
@@ -247,6 +262,33 @@ static void test_switch_to_another_stack(void)
 	end();
 }
 
+static void call_capture(void)
+{
+	call_from_large_frame(capture_leaf);
+	NO_TAIL_CALL();
+}
+
+/* Stacks may be executable, as generated code is; what they hold now is not what they held. */
+static void test_executable_stack(void)
+{
+	unsigned char *stack;
+
+	begin();
+	stack = new_stack(PROT_READ | PROT_WRITE | PROT_EXEC);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	call_on_stack(call_capture, stack + NEW_STACK_BYTES);
+	unwind();
+	CHECK(frames[2].address - (uintptr_t)call_capture < 32);
+	capture.captured.stack_bytes = 4096;
+	capture.captured.stack_cut = true;
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK(frames[1].address - (uintptr_t)call_from_large_frame < 32);
+	CHECK(ends_with(HS_PSEUDO_TRUNCATED));
+	munmap(stack, NEW_STACK_BYTES);
+	end();
+}
+
 /* As _start: a frame pointer of 0 at the end of the stack.  Elsewhere it may be anything. */
 static void test_first_frame_of_the_program(void)
 {
@@ -277,6 +319,7 @@ int main(void)
 	RUN(test_information_after_the_call);
 	RUN(test_stack_of_its_own);
 	RUN(test_switch_to_another_stack);
+	RUN(test_executable_stack);
 	RUN(test_first_frame_of_the_program);
 	free(capture.bytes);
 	return CHECK_RESULT();
