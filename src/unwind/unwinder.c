@@ -211,9 +211,8 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 }
 
 /*
- * If an address has unwind information and the byte before it has none, nor is it after a call, it
- * is no return address, but a function that the last frame is made to return to, as makecontext()'s
- * __start_context.
+ * An address with unwind information, but none for the byte before, and not after a call, is no
+ * return address, but a function that the last frame returns to, as makecontext() makes it.
  */
 static bool is_first_frame(const struct walk *walk)
 {
@@ -230,30 +229,32 @@ static bool is_first_frame(const struct walk *walk)
  */
 static bool is_call_of_another(const struct walk *walk, uint64_t pc)
 {
-	struct hs_unwinder *unwinder = walk->unwinder;
-	uint32_t caller = hs_mapping_table_find(unwinder->table, pc);
+	const struct hs_mapping_table *table = walk->unwinder->table;
 	uint64_t callee;
 
-	return !hs_mapping_table_is_anonymous(unwinder->table, walk->known.mapping) &&
-	       !hs_mapping_table_is_anonymous(unwinder->table, caller) &&
-	       hs_code_has_callee(unwinder->memory, pc, &callee) && has_info(walk, callee);
+	return !hs_mapping_table_is_anonymous(table, walk->known.mapping) &&
+	       !hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc)) &&
+	       hs_code_has_callee(walk->unwinder->memory, pc, &callee) && has_info(walk, callee);
 }
 
 /* What a guessed return address is. */
 static enum hs_return judge_return(struct walk *walk, uint64_t pc)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
+	uint64_t *seen = hs_seen_returns_place(&unwinder->returns, pc);
 	enum hs_return kind = HS_RETURN_NONE;
 	uint32_t mapping;
 
+	if (*seen == pc)
+		return HS_RETURN_AFTER_CALL;
 	/* find_mapping() first: the code may be newer than the index. */
-	if (*hs_seen_returns_place(&unwinder->returns, pc) == pc)
-		kind = HS_RETURN_AFTER_CALL;
-	else if ((mapping = find_mapping(unwinder, pc - 1)) != HS_MAPPING_NONE)
+	if ((mapping = find_mapping(unwinder, pc - 1)) != HS_MAPPING_NONE)
 		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, mapping, pc,
 					     &unwinder->returns);
-	if (kind == HS_RETURN_AFTER_CALL && is_call_of_another(walk, pc))
+	if (kind == HS_RETURN_AFTER_CALL && is_call_of_another(walk, pc)) {
+		*seen = 0;
 		return HS_RETURN_NONE;
+	}
 	/* A compiled function begins there: it is a callback, not a return address. */
 	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, pc))
 		return HS_RETURN_NONE;
