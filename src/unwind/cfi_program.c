@@ -72,13 +72,15 @@ static const uint8_t *take_expression(struct machine *machine, uint32_t *bytes)
 	return start;
 }
 
-/* The rule of a register, or one that nobody looks at if the register is not captured. */
+/*
+ * The rule of a register, or one that nobody looks at if the register is not captured: there are
+ * many above those of HS_ARCH_DWARF_REGISTERS, for vectors and more.
+ */
 static struct hs_cfi_rule *rule_of(struct machine *machine, uint64_t number,
 				   struct hs_cfi_rule *ignored)
 {
 	int index = number < HS_ARCH_DWARF_REGISTERS ? hs_arch_register_index((int)number) : -1;
 
-	machine->is_known &= number < HS_ARCH_DWARF_REGISTERS;
 	return index >= 0 ? &machine->rules->of[index] : ignored;
 }
 
