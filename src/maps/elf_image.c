@@ -24,24 +24,22 @@ static uint64_t page_up(uint64_t value)
 	return page_down(value + HS_PAGE_BYTES - 1);
 }
 
-static int read_header(uint64_t base, uint64_t limit, ElfW(Ehdr) *header)
+int hs_elf_headers_find(struct hs_elf_headers *headers, uint64_t base, uint64_t limit)
 {
-	uint64_t bytes = limit - base;
+	ElfW(Ehdr) header;
 	int error;
 
-	if (limit <= base || bytes < sizeof *header)
+	if (limit <= base || limit - base < sizeof header)
 		return -ENOEXEC;
-	error = hs_sys_read_memory_all(base, header, sizeof *header);
+	error = hs_sys_read_memory_all(base, &header, sizeof header);
 	if (error < 0)
 		return error;
-	if (!hs_elf_header_is_ours(header) ||
-	    (header->e_type != ET_DYN && header->e_type != ET_EXEC) ||
-	    header->e_phentsize != sizeof(ElfW(Phdr)) || header->e_phnum == 0 ||
-	    header->e_phnum > MAX_HEADERS)
+	if (!hs_elf_header_is_ours(&header) ||
+	    (header.e_type != ET_DYN && header.e_type != ET_EXEC) ||
+	    header.e_phentsize != sizeof(ElfW(Phdr)) || header.e_phnum == 0 ||
+	    header.e_phnum > MAX_HEADERS)
 		return -ENOEXEC;
-	if (header->e_phoff > bytes ||
-	    header->e_phnum * sizeof(ElfW(Phdr)) > bytes - header->e_phoff)
-		return -ENOEXEC;
+	*headers = (struct hs_elf_headers){header.e_phoff, header.e_phnum * sizeof(ElfW(Phdr))};
 	return 0;
 }
 
@@ -135,26 +133,26 @@ static bool find_bias(const ElfW(Phdr) *headers, unsigned count, uint64_t base, 
 	return false;
 }
 
-int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
+int hs_elf_image_read_by_headers(struct hs_elf_image *image, uint64_t base, uint64_t address,
+				 uint32_t bytes)
 {
 	ElfW(Phdr) headers[MAX_HEADERS];
-	ElfW(Ehdr) header;
-	int error = read_header(base, limit, &header);
+	unsigned count = bytes / sizeof headers[0];
+	int error;
 
 	memset(image, 0, sizeof *image);
-	if (error < 0)
-		return error;
-	error = hs_sys_read_memory_all(base + header.e_phoff, headers,
-				       header.e_phnum * sizeof headers[0]);
-	if (error < 0)
-		return error;
-	if (!find_bias(headers, header.e_phnum, base, &image->load_bias))
+	if (count > MAX_HEADERS)
 		return -ENOEXEC;
-	for (unsigned i = 0; i < header.e_phnum; i++) {
+	error = hs_sys_read_memory_all(address, headers, count * sizeof headers[0]);
+	if (error < 0)
+		return error;
+	if (!find_bias(headers, count, base, &image->load_bias))
+		return -ENOEXEC;
+	for (unsigned i = 0; i < count; i++) {
 		if (headers[i].p_type == PT_LOAD)
 			add_segment(image, &headers[i]);
 	}
-	for (unsigned i = 0; i < header.e_phnum; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		if (headers[i].p_type == PT_NOTE && image->build_id[0] == '\0')
 			read_notes(image, &headers[i]);
 		if (headers[i].p_type == PT_GNU_EH_FRAME) {
@@ -164,6 +162,18 @@ int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
 		}
 	}
 	return 0;
+}
+
+int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
+{
+	struct hs_elf_headers headers;
+	int error = hs_elf_headers_find(&headers, base, limit);
+
+	if (error < 0)
+		return error;
+	if (headers.offset > limit - base || headers.bytes > limit - base - headers.offset)
+		return -ENOEXEC;
+	return hs_elf_image_read_by_headers(image, base, base + headers.offset, headers.bytes);
 }
 
 bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,

@@ -37,11 +37,22 @@ struct hs_elf_image {
 	struct hs_elf_segment segments[HS_ELF_SEGMENTS]; /* ascending, as in the file */
 };
 
+/* Where an object's program headers are in its file. */
+struct hs_elf_headers {
+	uint64_t offset;
+	uint32_t bytes;
+};
+
 /*
- * Read the object whose file offset 0 is mapped at [base, limit).
- * Returns 0, -ENOEXEC (not an ELF object of this machine) or -errno.
+ * Read the object whose file offset 0 is mapped at [base, limit), with its program headers.
+ * Returns 0, -ENOEXEC (not an ELF object of this machine) or -errno; then image is of no use.
  */
 int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit);
+
+/* The same in two steps, for headers that are mapped elsewhere, at address. */
+int hs_elf_headers_find(struct hs_elf_headers *headers, uint64_t base, uint64_t limit);
+int hs_elf_image_read_by_headers(struct hs_elf_image *image, uint64_t base, uint64_t address,
+				 uint32_t bytes);
 
 /*
  * The executable segment that code mapped at [start, end) from file offset `offset` belongs to.

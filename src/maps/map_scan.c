@@ -12,6 +12,7 @@
 #include "base/sys.h"
 #include "maps/elf_image.h"
 #include "maps/line_kind.h"
+#include "maps/mapped_image.h"
 #include "maps/proc_maps.h"
 
 /*
@@ -128,7 +129,7 @@ static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		return;
 	}
 	if (object->has_code && line->offset == 0)
-		object->image_error = hs_elf_image_read(&object->image, line->start, line->end);
+		object->image_error = hs_mapped_image_read(&object->image, *rest, *line);
 }
 
 /*

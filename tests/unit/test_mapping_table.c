@@ -376,6 +376,49 @@ static void test_first_page_mapped_twice(void)
 	end_table();
 }
 
+/* As llvm-bolt writes objects: the program headers are in a segment of their own. */
+static void test_program_headers_in_another_line(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-headers", 'h');
+	unsigned char *base = map_at(NULL, -1, 6 * PAGE, PROT_NONE), *code = base + 4 * PAGE;
+	const ElfW(Phdr) headers[] = {
+		{.p_type = PT_LOAD, .p_flags = PF_R, .p_memsz = PAGE, .p_filesz = PAGE},
+		{.p_type = PT_LOAD,
+		 .p_flags = PF_R | PF_X,
+		 .p_offset = PAGE,
+		 .p_vaddr = 4 * PAGE,
+		 .p_memsz = 2 * PAGE,
+		 .p_filesz = 2 * PAGE},
+		{.p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4},
+	};
+
+	CHECK_INT(pwrite(fd, headers, sizeof headers, 2 * PAGE), sizeof headers);
+	CHECK_INT(pwrite(fd, &(uint64_t){2 * PAGE}, 8, offsetof(ElfW(Ehdr), e_phoff)), 8);
+	CHECK_INT(pwrite(fd, &(uint16_t){3}, 2, offsetof(ElfW(Ehdr), e_phnum)), 2);
+	/* Between them are lines of the file that are out of reach, and anonymous ones. */
+	map_at(base, fd, 3 * PAGE, PROT_NONE);
+	mprotect(base, PAGE, PROT_READ);
+	CHECK(mmap(code, 2 * PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, PAGE) !=
+	      MAP_FAILED);
+	begin_table();
+	CHECK_INT(mapping_of(code)->load_bias, (uintptr_t)base);
+	CHECK_STR(mapping_of(code)->build_id, "6868686868686868");
+	CHECK_INT(mapping_of(code)->flags, HS_MAPPING_FILE);
+	/* What is not mapped, or belongs to the next image of the file, is not found. */
+	munmap(code + PAGE, PAGE);
+	refresh();
+	CHECK_INT(mapping_of(code)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
+	map_at(base + 3 * PAGE, fd, 3 * PAGE, PROT_READ);
+	mprotect(base, PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK_INT(mapping_of(base)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
+	munmap(base, 6 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
 /* Some programs copy their code to huge pages, which they put in its place. */
 static void test_text_moved_to_anonymous_memory(void)
 {
@@ -811,6 +854,7 @@ int main(void)
 	RUN(test_program_without_a_build_id);
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
+	RUN(test_program_headers_in_another_line);
 	RUN(test_text_moved_to_anonymous_memory);
 	RUN(test_all_text_moved);
 	RUN(test_program_in_a_memfd);
