@@ -91,5 +91,5 @@ bool hs_eh_fde_read(struct hs_dwarf_cursor *entry, uint64_t place, const struct 
 	if (cie->has_augmentation)
 		hs_dwarf_skip(entry, hs_dwarf_take_uleb128(entry));
 	fde->program = (struct hs_cfi_program){entry->next, (size_t)(entry->end - entry->next)};
-	return !entry->is_damaged && fde->bytes > 0;
+	return !entry->is_damaged;
 }

@@ -35,7 +35,7 @@ struct hs_eh_cie {
 
 struct hs_eh_fde {
 	uint64_t start; /* of the function */
-	uint64_t bytes; /* at least 1 */
+	uint64_t bytes; /* 0: it is empty, and another one may start there */
 	struct hs_cfi_program program;
 };
 
@@ -50,8 +50,7 @@ bool hs_eh_cie_read(struct hs_dwarf_cursor *entry, struct hs_eh_cie *cie);
 
 /*
  * Read an FDE of a CIE.  entry is after its pointer to the CIE; place: the address of entry->next.
- * Returns false for one that is damaged, or empty, or whose pointers are of another kind than
- * linkers make.
+ * Returns false for one that is damaged, or whose pointers are of another kind than linkers make.
  */
 bool hs_eh_fde_read(struct hs_dwarf_cursor *entry, uint64_t place, const struct hs_eh_cie *cie,
 		    struct hs_eh_fde *fde);

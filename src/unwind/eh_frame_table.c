@@ -16,7 +16,7 @@ static bool read_cie(const struct hs_eh_frame *section, size_t offset, struct hs
 	return hs_eh_frame_take_entry(&rest, &entry) && hs_eh_cie_read(&entry, cie);
 }
 
-/* Read an FDE, whose CIE pointer is at entry->next. */
+/* Read an FDE, whose CIE pointer is at entry->next.  False also for an empty function's. */
 static bool read_fde(const struct hs_eh_frame *section, struct hs_dwarf_cursor *entry,
 		     struct hs_eh_fde *fde)
 {
@@ -25,7 +25,7 @@ static bool read_fde(const struct hs_eh_frame *section, struct hs_dwarf_cursor *
 	struct hs_eh_cie cie;
 
 	return back != 0 && back <= here && read_cie(section, here - back, &cie) &&
-	       hs_eh_fde_read(entry, section->address + here + 4, &cie, fde);
+	       hs_eh_fde_read(entry, section->address + here + 4, &cie, fde) && fde->bytes > 0;
 }
 
 static bool is_before(const struct hs_eh_frame_entry *a, const struct hs_eh_frame_entry *b)

@@ -12,6 +12,9 @@
 #define CIE_BYTES 1024
 #define FDE_BYTES 65536
 
+/* Entries of empty functions passed over at one address. */
+#define MAX_EMPTY 16
+
 struct hs_unwind_rows {
 	struct hs_memory_cache *memory;
 	/* Of the row that is made. */
@@ -80,24 +83,38 @@ static bool read_entry(const struct hs_unwind_rows *rows, uint64_t address, uint
 	return true;
 }
 
+/* Reads the FDE at an address, and its CIE; the address becomes that of the next entry. */
+static bool read_fde(struct hs_unwind_rows *rows, uint64_t *address)
+{
+	uint64_t place = *address + 4, back;
+	struct hs_dwarf_cursor fde, cie;
+
+	if (!read_entry(rows, *address, rows->fde_bytes, FDE_BYTES, &fde))
+		return false;
+	*address = place + (uint64_t)(fde.end - fde.next);
+	back = hs_dwarf_take(&fde, 4);
+	return back != 0 && read_entry(rows, place - back, rows->cie_bytes, CIE_BYTES, &cie) &&
+	       hs_eh_cie_read(&cie, &rows->cie) &&
+	       hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde);
+}
+
 static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
 				 uint64_t pc)
 {
-	uint64_t address = 0, place, back;
+	uint64_t address = 0, start;
 	enum finding finding = find_fde(rows, mapping, pc, &address);
-	struct hs_dwarf_cursor fde, cie;
 
 	if (finding != FOUND)
 		return finding;
-	place = address + 4;
-	if (!read_entry(rows, address, rows->fde_bytes, FDE_BYTES, &fde))
+	if (!read_fde(rows, &address))
 		return UNREADABLE;
-	back = hs_dwarf_take(&fde, 4);
-	if (back == 0 || !read_entry(rows, place - back, rows->cie_bytes, CIE_BYTES, &cie) ||
-	    !hs_eh_cie_read(&cie, &rows->cie) ||
-	    !hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde))
-		return UNREADABLE;
-	return pc - rows->fde.start < rows->fde.bytes ? FOUND : NOTHING;
+	/* Of the entries of one address lld's table has the first, the others follow it. */
+	start = rows->fde.start;
+	for (int i = 0; rows->fde.bytes == 0; i++) {
+		if (i == MAX_EMPTY || !read_fde(rows, &address) || rows->fde.start != start)
+			return UNREADABLE;
+	}
+	return pc - start < rows->fde.bytes ? FOUND : NOTHING;
 }
 
 static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct hs_unwind_row *row,

@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (hs_eh_cie_read(&cie_bytes, &cie)) {
 		const uint8_t *start = fde_bytes.next;
 
-		if (hs_eh_fde_read(&fde_bytes, PLACE, &cie, &fde))
+		if (hs_eh_fde_read(&fde_bytes, PLACE, &cie, &fde) && fde.bytes > 0)
 			run(&cie, &fde, fde.start + distance % fde.bytes);
 		free((void *)(uintptr_t)start);
 	} else {
