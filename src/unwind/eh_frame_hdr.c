@@ -8,6 +8,7 @@
 
 #define HDR_VERSION 1
 #define ENTRY_BYTES 8
+#define NO_TABLE 0xff
 
 int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
 			  uint64_t section_bytes)
@@ -30,16 +31,41 @@ int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, si
 	return 0;
 }
 
+/* Returns how many bytes of the mapping's section are in header; 0: none. */
+static size_t read_bytes(struct hs_memory_cache *memory, const struct hs_mapping *mapping,
+			 uint8_t header[HS_EH_FRAME_HDR_BYTES])
+{
+	uint64_t bytes = mapping->eh_frame_hdr_bytes;
+
+	if (bytes > HS_EH_FRAME_HDR_BYTES)
+		bytes = HS_EH_FRAME_HDR_BYTES;
+	if (mapping->eh_frame_hdr == 0 ||
+	    hs_memory_cache_read(memory, mapping->eh_frame_hdr, header, bytes) < 0)
+		return 0;
+	return bytes;
+}
+
 int hs_eh_frame_hdr_read(struct hs_eh_frame_hdr *out, struct hs_memory_cache *memory,
 			 const struct hs_mapping *mapping)
 {
-	uint64_t bytes = mapping->eh_frame_hdr_bytes;
 	uint8_t header[HS_EH_FRAME_HDR_BYTES];
+	size_t bytes = read_bytes(memory, mapping, header);
 
-	if (bytes > sizeof header)
-		bytes = sizeof header;
-	if (mapping->eh_frame_hdr == 0 ||
-	    hs_memory_cache_read(memory, mapping->eh_frame_hdr, header, bytes) < 0)
-		return -ENOENT;
 	return hs_eh_frame_hdr_parse(out, header, bytes, mapping->eh_frame_hdr_bytes);
+}
+
+uint64_t hs_eh_frame_hdr_without_table(struct hs_memory_cache *memory,
+				       const struct hs_mapping *mapping)
+{
+	uint8_t header[HS_EH_FRAME_HDR_BYTES];
+	size_t bytes = read_bytes(memory, mapping, header);
+	struct hs_dwarf_cursor cursor;
+	uint64_t distance;
+
+	if (bytes < 4 || header[0] != HDR_VERSION || header[3] != NO_TABLE ||
+	    (header[1] & ~HS_DWARF_FORM) != HS_DWARF_RELATIVE)
+		return 0;
+	cursor = (struct hs_dwarf_cursor){header + 4, header + bytes, false};
+	distance = hs_dwarf_take_encoded(&cursor, header[1]);
+	return cursor.is_damaged ? 0 : mapping->eh_frame_hdr + 4 + distance;
 }

@@ -35,4 +35,11 @@ int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, si
 int hs_eh_frame_hdr_read(struct hs_eh_frame_hdr *out, struct hs_memory_cache *memory,
 			 const struct hs_mapping *mapping);
 
+/*
+ * Of a mapping's section that says that it has no search table: where .eh_frame begins; else 0.
+ * GNU ld leaves the table out if it cannot read the .eh_frame of one of its inputs.
+ */
+uint64_t hs_eh_frame_hdr_without_table(struct hs_memory_cache *memory,
+				       const struct hs_mapping *mapping);
+
 #endif

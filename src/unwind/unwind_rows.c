@@ -12,6 +12,9 @@
 #define CIE_BYTES 1024
 #define FDE_BYTES 65536
 
+/* Of sections without a search table: each new pc takes a millisecond at most. */
+#define SEARCHED_BYTES ((uint64_t)1 << 20)
+
 /* Entries of empty functions passed over at one address. */
 #define MAX_EMPTY 16
 
@@ -20,6 +23,7 @@ struct hs_unwind_rows {
 	/* Of the row that is made. */
 	struct hs_eh_cie cie;
 	struct hs_eh_fde fde;
+	uint64_t cie_address; /* 0: not read yet */
 	uint8_t cie_bytes[CIE_BYTES];
 	uint8_t fde_bytes[FDE_BYTES];
 };
@@ -83,19 +87,51 @@ static bool read_entry(const struct hs_unwind_rows *rows, uint64_t address, uint
 	return true;
 }
 
+/* Reads the CIE at an address, unless it was the last one of this search. */
+static bool read_cie(struct hs_unwind_rows *rows, uint64_t address)
+{
+	struct hs_dwarf_cursor cie;
+
+	if (address == rows->cie_address)
+		return true;
+	rows->cie_address = 0;
+	if (!read_entry(rows, address, rows->cie_bytes, CIE_BYTES, &cie) ||
+	    !hs_eh_cie_read(&cie, &rows->cie))
+		return false;
+	rows->cie_address = address;
+	return true;
+}
+
 /* Reads the FDE at an address, and its CIE; the address becomes that of the next entry. */
 static bool read_fde(struct hs_unwind_rows *rows, uint64_t *address)
 {
 	uint64_t place = *address + 4, back;
-	struct hs_dwarf_cursor fde, cie;
+	struct hs_dwarf_cursor fde;
 
 	if (!read_entry(rows, *address, rows->fde_bytes, FDE_BYTES, &fde))
 		return false;
 	*address = place + (uint64_t)(fde.end - fde.next);
 	back = hs_dwarf_take(&fde, 4);
-	return back != 0 && read_entry(rows, place - back, rows->cie_bytes, CIE_BYTES, &cie) &&
-	       hs_eh_cie_read(&cie, &rows->cie) &&
+	return back != 0 && read_cie(rows, place - back) &&
 	       hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde);
+}
+
+/* Without a search table: looks at one entry after the other. */
+static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+				   uint64_t pc)
+{
+	uint64_t start = hs_eh_frame_hdr_without_table(rows->memory, mapping);
+	uint64_t address = start, last = start - 1;
+
+	if (start == 0)
+		return UNREADABLE;
+	while (address != last && address - start < SEARCHED_BYTES) {
+		last = address;
+		/* False of a CIE, too, and at the end, whose address stays. */
+		if (read_fde(rows, &address) && pc - rows->fde.start < rows->fde.bytes)
+			return FOUND;
+	}
+	return address == last ? NOTHING : UNREADABLE;
 }
 
 static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
@@ -104,8 +140,11 @@ static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_ma
 	uint64_t address = 0, start;
 	enum finding finding = find_fde(rows, mapping, pc, &address);
 
-	if (finding != FOUND)
-		return finding;
+	rows->cie_address = 0;
+	if (finding == UNREADABLE)
+		return search_section(rows, mapping, pc);
+	if (finding == NOTHING)
+		return NOTHING;
 	if (!read_fde(rows, &address))
 		return UNREADABLE;
 	/* Of the entries of one address lld's table has the first, the others follow it. */

@@ -275,32 +275,43 @@ static void test_files(void)
 }
 
 /*
- * An .eh_frame_hdr and its .eh_frame, with functions at offsets 264 and 296.  Empty ones are at
- * 264, twice, and at 280.  Of the entries of one address lld keeps the first in the search table.
+ * An .eh_frame at offset 36 of an object with functions at offsets 264 and 296.  Empty ones are at
+ * 264, twice, and at 280.
  */
-static const uint8_t with_empty_functions[] = {
-	/* 0: the search table */
+/* clang-format off */
+#define EH_FRAME                                                                                   \
+	/* 36: the CIE, pointers pcrel sdata4: rsp + 8, return address at -8 */                    \
+	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,  \
+	/* 60, 80: [264, 264) */                                                                   \
+	16, 0, 0, 0, 28, 0, 0, 0, 196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,                            \
+	16, 0, 0, 0, 48, 0, 0, 0, 176, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,                            \
+	/* 100: [264, 280), rsp + 16 */                                                            \
+	16, 0, 0, 0, 68, 0, 0, 0, 156, 0, 0, 0, 16, 0, 0, 0, 0, 0x0e, 16, 0,                       \
+	/* 120: [280, 280) */                                                                      \
+	16, 0, 0, 0, 88, 0, 0, 0, 152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,                            \
+	/* 140: [296, 312), rsp + 24 */                                                            \
+	16, 0, 0, 0, 108, 0, 0, 0, 148, 0, 0, 0, 16, 0, 0, 0, 0, 0x0e, 24, 0,                      \
+	/* 160: the end */                                                                         \
+	0, 0, 0, 0
+
+/* Of the entries of one address lld keeps the first in the search table. */
+static const uint8_t with_table[] = {
 	1, 0x1b, 3, 0x3b, 32, 0, 0, 0, 3, 0, 0, 0,
 	8, 1, 0, 0, 60, 0, 0, 0, 24, 1, 0, 0, 120, 0, 0, 0, 40, 1, 0, 0, 140, 0, 0, 0,
-	/* 36: the CIE, pointers pcrel sdata4: rsp + 8, return address at -8 */
-	20, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
-	/* 60, 80: [264, 264) */
-	16, 0, 0, 0, 28, 0, 0, 0, 196, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	16, 0, 0, 0, 48, 0, 0, 0, 176, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	/* 100: [264, 280), rsp + 16 */
-	16, 0, 0, 0, 68, 0, 0, 0, 156, 0, 0, 0, 16, 0, 0, 0, 0, 0x0e, 16, 0,
-	/* 120: [280, 280) */
-	16, 0, 0, 0, 88, 0, 0, 0, 152, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-	/* 140: [296, 312), rsp + 24 */
-	16, 0, 0, 0, 108, 0, 0, 0, 148, 0, 0, 0, 16, 0, 0, 0, 0, 0x0e, 24, 0,
-	/* 160: the end */
-	0, 0, 0, 0};
+	EH_FRAME};
 
-static void test_function_behind_an_empty_one(void)
+#define WITHOUT_TABLE(version, encoding, table)                                                    \
+	{version, encoding, 0xff, table, 32, 0, 0, 0,                                              \
+	 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,       \
+	 EH_FRAME}
+/* clang-format on */
+
+/* between: the row of the empty function. */
+static void check_functions(const uint8_t *header, uint64_t bytes, enum hs_row_kind between)
 {
 	const struct hs_mapping mapping = {
-		.eh_frame_hdr = (uintptr_t)with_empty_functions,
-		.eh_frame_hdr_bytes = 36,
+		.eh_frame_hdr = (uintptr_t)header,
+		.eh_frame_hdr_bytes = bytes,
 	};
 	struct hs_unwind_row row;
 	uint64_t row_end;
@@ -310,13 +321,43 @@ static void test_function_behind_an_empty_one(void)
 		if (at < 264 || at >= 312) {
 			CHECK_INT(row.kind, HS_ROW_NO_INFO);
 		} else if (at >= 280 && at < 296) {
-			CHECK_INT(row.kind, HS_ROW_NONE);
+			CHECK_INT(row.kind, between);
 		} else {
 			CHECK_INT(row.kind, HS_ROW_REGISTER);
 			CHECK_INT(row.cfa_offset, at < 280 ? 16 : 24);
 			CHECK_INT(row_end - mapping.eh_frame_hdr, at < 280 ? 280 : 312);
 		}
 	}
+}
+
+static void test_function_behind_an_empty_one(void)
+{
+	check_functions(with_table, 36, HS_ROW_NONE);
+}
+
+static void test_no_search_table(void)
+{
+	static const uint8_t good[] = WITHOUT_TABLE(1, 0x1b, 0xff);
+	static const uint8_t bad[][sizeof good] = {
+		WITHOUT_TABLE(2, 0x1b, 0xff),
+		WITHOUT_TABLE(1, 0xff, 0xff),
+		WITHOUT_TABLE(1, 0x3b, 0xff),
+		WITHOUT_TABLE(1, 0x1b, 0x1b),
+	};
+	struct hs_mapping mapping = {.eh_frame_hdr_bytes = 8};
+	struct hs_unwind_row row;
+	uint64_t row_end;
+
+	check_functions(good, 8, HS_ROW_NO_INFO);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		mapping.eh_frame_hdr = (uintptr_t)bad[i];
+		hs_unwind_rows_make(rows, &mapping, mapping.eh_frame_hdr + 264, &row, &row_end);
+		CHECK_INT(row.kind, HS_ROW_NONE);
+	}
+	mapping.eh_frame_hdr = (uintptr_t)good;
+	mapping.eh_frame_hdr_bytes = 7;
+	hs_unwind_rows_make(rows, &mapping, mapping.eh_frame_hdr + 264, &row, &row_end);
+	CHECK_INT(row.kind, HS_ROW_NONE);
 }
 
 int main(void)
@@ -329,6 +370,7 @@ int main(void)
 	RUN(test_loaded_objects);
 	RUN(test_files);
 	RUN(test_function_behind_an_empty_one);
+	RUN(test_no_search_table);
 	end();
 	return CHECK_RESULT();
 }
