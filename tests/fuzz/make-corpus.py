@@ -90,6 +90,12 @@ IMAGE_LINES = b'''\
 10001000-10002000 rw-p 00000000 08:01 7 /lib/object.so
 10002000-10003000 rw-p 00000000 00:00 0
 '''
+# Of one whose program headers are at 0x2000 in the file.
+MOVED_LINES = b'''\
+10000000-10001000 r--p 00000000 08:01 7 /lib/object.so
+10001000-10002000 ---p 00001000 08:01 7 /lib/object.so
+10002000-10003000 r-xp 00002000 08:01 7 /lib/object.so
+'''
 VDSO_LINES = b'10000000-10002000 r-xp 00000000 00:00 0 [vdso]\n'
 
 # --------------------------------------------------------------- elf_symbols
@@ -159,6 +165,9 @@ def elf_seeds(folder, write):
     debug_data_seeds(shared, read('shared.xz'), write)
     write('proc_maps', 'object', IMAGE_LINES + b'\0' + shared)
     write('proc_maps', 'vdso', VDSO_LINES + b'\0' + shared)
+    moved = shared[:32] + struct.pack('<Q', 0x2000) + shared[40:]
+    write('proc_maps', 'moved-headers',
+          MOVED_LINES + b'\0' + moved.ljust(0x2000, b'\0')[:0x2000] + segments)
 
 
 # ----------------------------------------------------------------- map_hints
