@@ -164,7 +164,7 @@ echo "$dynamic" | grep -q 'BIND_NOW' || fail "bound lazily"
 ! echo "$dynamic" | grep -e TEXTREL -e RPATH -e RUNPATH || fail "relocations in the text, or a path"
 # A stack protector where files of others are read, and not where samples are taken.
 if command -v objdump >/dev/null && readelf -SW "$library" | grep -q symtab; then
-	for function in hs_perf_map_read hs_elf_image_read hs_dump_name_expand; do
+	for function in hs_perf_map_read hs_elf_image_read_by_headers hs_dump_name_expand; do
 		objdump -d --disassemble=$function "$library" | grep -q '%fs:0x28' ||
 			fail "$function: no stack protector"
 	done
