@@ -23,8 +23,9 @@ HS_EXPORT int pthread_cancel(pthread_t thread);
 HS_EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument);
 HS_EXPORT void thrd_exit(int result) __attribute__((noreturn));
 
-/* What a thread of the program starts with; freed by the new thread. */
+/* What a thread of the program starts with. */
 struct thread_start {
+	struct thread_start *next; /* in begun */
 	union {
 		void *(*start)(void *);
 		thrd_start_t start_c11;
@@ -33,6 +34,12 @@ struct thread_start {
 	size_t stack_bytes;
 	size_t guard_bytes;
 };
+
+/*
+ * Those that new threads have read.  For a creating thread to free: a thread that does not allocate
+ * would get an arena of malloc's by freeing, 64 MB of addresses.
+ */
+static struct thread_start *_Atomic begun;
 
 /* Whether this thread was started by run_thread(), which sees it end. */
 static __thread bool is_created;
@@ -61,12 +68,32 @@ static void thread_ends(void *unused)
 	hs_session_thread_ends();
 }
 
+static void add_begun(struct thread_start *memory)
+{
+	memory->next = atomic_load_explicit(&begun, memory_order_relaxed);
+	while (!atomic_compare_exchange_weak_explicit(&begun, &memory->next, memory,
+						      memory_order_release, memory_order_relaxed))
+		;
+}
+
+/* All of them at once, so that none can come back meanwhile. */
+static void free_begun(void)
+{
+	struct thread_start *memory = atomic_exchange_explicit(&begun, NULL, memory_order_acquire);
+	struct thread_start *next;
+
+	for (; memory != NULL; memory = next) {
+		next = memory->next;
+		hs_allocator.free(memory);
+	}
+}
+
 /* Inlined, for the addresses of the frame: that of the thread's first function, called by libc. */
 static inline __attribute__((always_inline)) struct thread_start begin_thread(void *memory)
 {
 	struct thread_start start = *(struct thread_start *)memory;
 
-	hs_allocator.free(memory);
+	add_begun(memory);
 	is_created = true;
 	hs_session_thread_begins(start.stack_bytes, start.guard_bytes,
 				 (uintptr_t)__builtin_dwarf_cfa(),
@@ -118,6 +145,7 @@ static struct thread_start *prepare_start(const pthread_attr_t *attributes, void
 	struct thread_start *memory;
 
 	hs_session_single_threaded_ends();
+	free_begun();
 	memory = hs_allocator.malloc(sizeof *memory);
 	if (memory == NULL)
 		return NULL;

@@ -7,9 +7,10 @@
 . "$tests/hostile.sh"
 
 kind threads
-for mode in short crowd tiny freeing others c11; do
+for mode in short crowd tiny freeing others c11 idle; do
 	hostile $mode 1 -- "$victims/victim_hostile_threads" $mode
 done
+hostile idle-off 0 HEAPSAMPLE=0 -- "$victims/victim_hostile_threads" idle
 for mode in attributes ends cancelled; do
 	hostile $mode 1 -- "$victims/victim_hostile_thread_ends" $mode
 done

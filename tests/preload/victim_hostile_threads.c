@@ -254,6 +254,58 @@ static void c11(void)
 	tss_delete(storage);
 }
 
+/* --- idle ------------------------------------------------------------------------------- */
+
+/* How many arenas malloc() has. */
+static unsigned count_arenas(void)
+{
+	size_t bytes;
+	char *text;
+	FILE *out = open_memstream(&text, &bytes);
+	unsigned count = 0;
+
+	check(out != NULL && malloc_info(0, out) == 0 && fclose(out) == 0);
+	for (const char *heap = text; (heap = strstr(heap, "<heap nr=")) != NULL; heap++)
+		count++;
+	free(text);
+	return count;
+}
+
+static void *run_idle(void *unused)
+{
+	pthread_barrier_wait(&barrier);
+	pthread_barrier_wait(&barrier);
+	return unused;
+}
+
+static int run_idle_c11(void *unused)
+{
+	run_idle(unused);
+	return 0;
+}
+
+/* Threads that never allocate need no arena; two are for the profiler's. */
+static void idle(void)
+{
+	enum { PAIRS = 8 };
+	pthread_t threads[PAIRS];
+	thrd_t threads_c11[PAIRS];
+
+	end_block(new_block(1));
+	pthread_barrier_init(&barrier, NULL, 2 * PAIRS + 1);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		start(&threads[i], NULL, run_idle, NULL);
+		check(thrd_create(&threads_c11[i], run_idle_c11, NULL) == thrd_success);
+	}
+	pthread_barrier_wait(&barrier);
+	check(count_arenas() <= 3);
+	pthread_barrier_wait(&barrier);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		pthread_join(threads[i], NULL);
+		thrd_join(threads_c11[i], NULL);
+	}
+}
+
 /* Real-time threads, which the profiler's cannot preempt.  77: not permitted. */
 static void *run_real_time(void *unused)
 {
@@ -286,6 +338,7 @@ static void real_time(void)
 static const struct mode modes[] = {
 	{"short", short_threads}, {"crowd", crowd},         {"tiny", tiny}, {"freeing", freeing},
 	{"others", others},       {"real-time", real_time}, {"c11", c11},
+	{"idle", idle},
 };
 
 int main(int argc, char **argv)
