@@ -72,6 +72,7 @@
 	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))                    \
 	X(void, dallocx, (void *block, int flags))                                                 \
 	X(void, sdallocx, (void *block, size_t size, int flags))                                   \
+	X(int, close_range, (unsigned first, unsigned last, int flags))                            \
 	X(int, execveat, (int directory, const char *path, char *const argv[],                     \
 			  char *const envp[], int flags))
 

@@ -57,14 +57,24 @@ mkdir -p "$directory/root"
 root limits chroot any -m 'no such directory|libunwind is not used' -- chroot "$directory/root"
 
 kind namespaces
+victim=$victims/victim_hostile_namespaces
 may_unshare() {
 	unshare "$@" true 2>/dev/null
 }
-for flag in 0x00020000 0x40000000 0x10000000 0x10020000 0x04000000 0x08000000 0x600; do
+for flag in 0x00020000 0x40000000 0x10000000 0x10020000 0x04000000 0x08000000 0x200 0x600; do
 	limits "unshare.$flag" 1 -- unshare $flag
 done
+for function in unshare close_range; do
+	limits "files.$function" 1 -- files $function
+done
+if [ -e /proc/sysvipc ]; then
+	limits undo 1 -- undo
+else
+	skip_case undo "no semaphores"
+fi
 # Whose children are in another pid namespace can have no more threads: the default interval's.
 limits unshare.0x20000000 1 -m 'cannot be started' -- unshare 0x20000000
+limits unshare-twice 1 -m 'cannot be started' -- unshare-twice
 # Who enters a namespace of mounts is at its root from then on; in a chroot no mount is at /.
 is_at_root() {
 	awk '$5 == "/" { found = 1 } END { exit !found }' /proc/self/mountinfo
@@ -102,6 +112,7 @@ for when in first later; do
 done
 
 kind limits
+victim=$directory/victim_hostile_limits
 refused='cannot write the profile|cannot be started|no memory for the profiler|libunwind is not used'
 refused="$refused|HEAPSAMPLE_MEMORY is used up"
 # At interval 1, where the machine has much to do, the ring fills up.

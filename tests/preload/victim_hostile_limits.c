@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A program that gives up rights, moves to other namespaces, or runs into limits, and continues.
+ * A program that gives up rights, or runs into limits, and continues.
  *
  * usage: victim_hostile_limits MODE [ARGUMENT...], see modes[]
  */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 
 #include "victim_hostile.h"
 
@@ -98,89 +93,6 @@ static void mode_prctl(void)
 	say("before");
 	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS");
 	check(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0, "PR_SET_DUMPABLE");
-	say("after");
-}
-
-/* argument: the flags of unshare(), as a number. */
-static void mode_unshare(void)
-{
-	int result;
-
-	say("before");
-	usleep(20000);
-	result = unshare((int)strtol(arguments[0], NULL, 0));
-	printf("%d, %d\n", result, result == 0 ? 0 : errno);
-	say("after");
-}
-
-/* argument: a name in /proc/self/ns. */
-static void mode_setns(void)
-{
-	char path[64];
-	int fd, result;
-
-	say("before");
-	usleep(20000);
-	snprintf(path, sizeof path, "/proc/self/ns/%s", arguments[0]);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	check(fd >= 0, path);
-	result = setns(fd, 0);
-	printf("%d, %d\n", result, result == 0 ? 0 : errno);
-	close(fd);
-	say("after");
-}
-
-static void try_setns(const char *what, int fd)
-{
-	int result = setns(fd, 0);
-
-	printf("%s: %d, %d\n", what, result, result == 0 ? 0 : errno);
-	say(what);
-}
-
-/* arguments: a name in /proc/self/ns, its flag, and the number of other threads. */
-static void mode_setns_child(void)
-{
-	int flag = (int)strtol(arguments[1], NULL, 0), own, other, ready[2], status;
-	char path[64];
-	pid_t child;
-
-	say("before");
-	start_churning(atoi(arguments[2]));
-	check(pipe(ready) == 0, "pipe");
-	child = fork();
-	check(child >= 0, "fork");
-	if (child == 0) {
-		/* Without privileges a new user namespace is needed too. */
-		if (unshare(flag) != 0 && unshare(CLONE_NEWUSER | flag) != 0)
-			_exit(1);
-		check(write(ready[1], "", 1) == 1, "write");
-		pause();
-	}
-	close(ready[1]);
-	snprintf(path, sizeof path, "/proc/%d/ns/%s", child, arguments[0]);
-	if (read(ready[0], path + sizeof path - 1, 1) != 1) {
-		puts("not permitted");
-		return;
-	}
-	other = open(path, O_RDONLY | O_CLOEXEC);
-	snprintf(path, sizeof path, "/proc/self/ns/%s", arguments[0]);
-	own = open(path, O_RDONLY | O_CLOEXEC);
-	check(other >= 0 && own >= 0, path);
-	try_setns("to the child's", other);
-	try_setns("back", own);
-	kill(child, SIGKILL);
-	check(waitpid(child, &status, 0) == child, "waitpid");
-}
-
-/* argument: "first": before the first sample; "later": after it. */
-static void mode_without_proc(void)
-{
-	if (strcmp(arguments[0], "later") == 0)
-		say("before");
-	check(unshare(CLONE_NEWNS) == 0, "unshare");
-	check(mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0, "mount");
-	check(umount2("/proc", MNT_DETACH) == 0, "umount");
 	say("after");
 }
 
@@ -307,10 +219,6 @@ static const struct mode modes[] = {
 	{"user", mode_user},
 	{"chroot", mode_chroot},
 	{"prctl", mode_prctl},
-	{"unshare", mode_unshare},
-	{"setns", mode_setns},
-	{"setns-child", mode_setns_child},
-	{"without-proc", mode_without_proc},
 	{"limit", mode_limit},
 	{"room", mode_room},
 	{"say", mode_say},
