@@ -20,10 +20,7 @@
 #include "session/session_state.h"
 #include "session/threads.h"
 
-/* How long a thread waits for the profiler's to end. */
-#define STOP_LIMIT_NS 2000000000u
-
-/* The same for threads that are already ending, on a busy machine. */
+/* How long a thread waits for the profiler's that are already ending, on a busy machine. */
 #define END_LIMIT_NS 2000000000u
 
 /* How long the kernel may still show a thread that has ended. */
@@ -293,7 +290,7 @@ bool hs_session_stop_threads(struct hs_undisturbed *before)
 {
 	sigset_t blocked;
 
-	if (!stop_undisturbed(STOP_LIMIT_NS, before))
+	if (!stop_undisturbed(HS_PROFILE_LIMIT_NS, before))
 		return false;
 	hs_session_fill_async_signals(&blocked);
 	sigorset(&blocked, &blocked, &before->mask);

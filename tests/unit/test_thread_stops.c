@@ -8,20 +8,21 @@
 
 #include "session/ask.h"
 
-/* Longer than the library waits for its threads to end before a call that wants them stopped. */
+/* Longer than the library waits for its threads where it does not wait for a profile. */
 #define LONGER_THAN_A_STOP_US 2300000
+
+/* Not long enough for a profile whose writer is held. */
+#define SHORT_LIMIT_NS 20000000
 
 static _Atomic int handled;
 
 /* After a stop in vain nothing is sampled any more, but profiles are still written. */
 static void timed_profiles_after_a_stop_in_vain(void)
 {
-	struct hs_undisturbed before;
-
 	start("HEAPSAMPLE_TIME_INTERVAL=1");
 	hold(PRODUCER, SYS_write);
 	WAIT_UNTIL(is_held);
-	CHECK(!hs_session_stop_threads(&before));
+	CHECK(!hs_threads_stop(SHORT_LIMIT_NS));
 	release();
 	WAIT_UNTIL(hs_stats_get(dumps) >= 3);
 }
@@ -280,6 +281,30 @@ static void signal_during_a_stop(void)
 	pthread_join(threads[0], NULL);
 }
 
+static void *call_alone(void *unused)
+{
+	struct hs_undisturbed before;
+
+	CHECK(hs_session_stop_threads(&before));
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	hs_session_restart_threads(&before);
+	return unused;
+}
+
+/* A call that needs the threads stopped must wait: otherwise it would fail. */
+static void stop_waits_for_a_profile(void)
+{
+	pthread_t threads[2];
+
+	threads[0] = write_for_long();
+	threads[1] = run(call_alone, NULL);
+	WAIT_UNTIL(is_stopping());
+	usleep(LONGER_THAN_A_STOP_US);
+	release();
+	pthread_join(threads[1], NULL);
+	pthread_join(threads[0], NULL);
+}
+
 static void *end_last_thread(void *unused)
 {
 	hs_session_thread_ends();
@@ -314,6 +339,7 @@ static const struct held_case cases[] = {
 	{"change_of_rights_waits_for_a_profile", change_of_rights_waits_for_a_profile},
 	{"stop_leaves_an_empty_ring", stop_leaves_an_empty_ring},
 	{"signal_during_a_stop", signal_during_a_stop},
+	{"stop_waits_for_a_profile", stop_waits_for_a_profile},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };
 
