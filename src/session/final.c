@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The final profile: requested when the process ends, and waited for.
+ *
+ * Runs on the program's threads, except where a function says otherwise.
+ */
+#include <errno.h>
+#include <limits.h>
+
+#include "base/alone.h"
+#include "base/log.h"
+#include "base/options.h"
+#include "base/sys.h"
+#include "sample/heap.h"
+#include "sample/recorder.h"
+#include "sample/sampler.h"
+#include "session/profiles.h"
+#include "session/session_state.h"
+#include "session/threads.h"
+
+/* Why the final profile will not come; NULL: it still may. */
+static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
+{
+	struct hs_session *session = &hs_session;
+
+	if (now_ns - start_ns >= HS_PROFILE_LIMIT_NS)
+		return "it was not complete after 62 s";
+	if (hs_threads_died())
+		return "a thread of the profiler was killed";
+	if (hs_threads_cannot_wake(start_ns,
+				(atomic_load(&session->requests) & HS_REQUEST_FINAL) != 0))
+		return "futex() is refused";
+	return NULL;
+}
+
+/* Waits until the final profile is written, or will not come.  start_ns: when it was requested. */
+static void wait_until_finished(uint64_t start_ns)
+{
+	struct hs_session *session = &hs_session;
+	const char *reason;
+
+	while (atomic_load_explicit(&session->finished, memory_order_acquire) == 0) {
+		reason = why_not_finished(start_ns, hs_sys_monotonic_ns());
+		if (reason != NULL) {
+			hs_log(HS_LOG_ERROR, "no profile of %s: %s", session->program, reason);
+			break;
+		}
+		hs_threads_wait(&session->finished, 0);
+	}
+}
+
+void hs_session_mark_finished(void)
+{
+	/* Release: whoever sees it finds the file. */
+	atomic_store_explicit(&hs_session.finished, 1, memory_order_release);
+	hs_sys_futex_wake(&hs_session.finished, INT_MAX);
+}
+
+static void request_final(uint64_t start_ns)
+{
+	struct hs_session *session = &hs_session;
+
+	session->final_fence = hs_schedule_fence();
+	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
+			      memory_order_relaxed);
+	/* Release: the producer sees the fence. */
+	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
+}
+
+/* Requests the final profile and waits for it. */
+static void final_profile(void)
+{
+	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
+
+	request_final(start_ns);
+	if (!hs_threads_await()) {
+		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
+		       session->program);
+		hs_session_mark_finished();
+		return;
+	}
+	hs_ring_wake_reader(&session->ring);
+	hs_event_signal(&session->producer_event);
+	wait_until_finished(start_ns);
+}
+
+static bool is_final_due(void)
+{
+	return (hs_options.final_dump || hs_options.stream[0] != '\0') &&
+	       (!hs_session.forked || hs_heap_total(samples) > hs_session.samples_before_fork);
+}
+
+/* Frees and samples that threads are in the middle of are left to the producer. */
+static void end_recording(void)
+{
+	hs_alone_end();
+	hs_sampler_end();
+	hs_recorder.block_ns = 0;
+}
+
+bool hs_session_finish_left_alone(void)
+{
+	uint32_t first = 0;
+
+	if (!hs_session_is_active() ||
+	    !atomic_compare_exchange_strong(&hs_session.finishing, &first, 1))
+		return false;
+	end_recording();
+	if (!is_final_due())
+		return false;
+	request_final(hs_sys_monotonic_ns());
+	return true;
+}
+
+void hs_session_finish(void)
+{
+	struct hs_session *session = &hs_session;
+	int saved_errno = errno;
+	uint32_t first = 0;
+
+	if (!hs_session_is_active() || hs_on_profiler_thread() || !hs_fork_is_own_process())
+		return;
+	/* If this handler has interrupted fork() the producer would wait for its locks. */
+	hs_fork_let_go();
+	if (!atomic_compare_exchange_strong(&session->finishing, &first, 1)) {
+		/* Another thread, or the call that this handler has interrupted, came first. */
+		wait_until_finished(hs_sys_monotonic_ns());
+		errno = saved_errno;
+		return;
+	}
+	hs_record_stop_thread();
+	end_recording();
+	if (is_final_due())
+		final_profile();
+	else
+		hs_session_mark_finished();
+	errno = saved_errno;
+}
