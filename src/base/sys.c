@@ -23,9 +23,6 @@
 /* The pause in place of a wait that the kernel refuses. */
 #define REFUSED_NS 1000000
 
-/* A clock that cannot be read advances by this with each call: every wait ends. */
-#define UNREAD_NS 1000000
-
 _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
 long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
@@ -291,6 +288,16 @@ bool hs_sys_thread_is_gone(pid_t tid)
 	return hs_syscall(SYS_tgkill, hs_sys_getpid(), tid, 0, 0, 0, 0) == -ESRCH;
 }
 
+int hs_sys_signal_handler(int number, uintptr_t *handler)
+{
+	uint64_t action[4] = {0}; /* the kernel's: handler, flags, restorer and mask */
+	int result = (int)hs_syscall(SYS_rt_sigaction, number, 0, (long)action, sizeof action[3], 0,
+				     0);
+
+	*handler = action[0];
+	return result;
+}
+
 uint64_t hs_sys_soft_limit(int resource)
 {
 	struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
@@ -345,37 +352,6 @@ int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes)
 		bytes -= (size_t)got;
 	}
 	return 0;
-}
-
-uint64_t hs_sys_clock_ns(clockid_t clock)
-{
-	struct timespec now = { 0, 0 };
-	int saved_errno = errno;
-
-	if (clock_gettime(clock, &now) != 0)
-		errno = saved_errno;
-	return (uint64_t)now.tv_sec * HS_SECOND_NS + (uint64_t)now.tv_nsec;
-}
-
-uint64_t hs_sys_monotonic_ns(void)
-{
-	static _Atomic uint64_t last_ns;
-	uint64_t now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC), before_ns;
-
-	/* Relaxed: a time publishes nothing. */
-	if (now_ns == 0)
-		return atomic_fetch_add_explicit(&last_ns, UNREAD_NS, memory_order_relaxed) +
-		       UNREAD_NS;
-	before_ns = atomic_load_explicit(&last_ns, memory_order_relaxed);
-	if (now_ns <= before_ns)
-		return before_ns; /* it went on without being read, or another thread was first */
-	atomic_store_explicit(&last_ns, now_ns, memory_order_relaxed);
-	return now_ns;
-}
-
-uint64_t hs_sys_realtime_ns(void)
-{
-	return hs_sys_clock_ns(CLOCK_REALTIME);
 }
 
 uint64_t hs_sys_random(void)

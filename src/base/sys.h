@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls, raw.  Every call of the profiler into the kernel goes through
- * hs_syscall(): it never touches errno, never passes through a library function
- * that the program (or another preloaded library) may have replaced, and is the
- * one seam where the tests inject failures.
+ * System calls, raw.  Every call of the profiler into the kernel, but for reading clocks, goes
+ * through hs_syscall(): it never touches errno, never passes through a library function that the
+ * program (or another preloaded library) may have replaced, and is the one seam where the tests
+ * inject failures.
  *
  * Errors: a negative errno value, as the kernel returns it.
  * Called on: any thread, in signal handlers too.  Errno: preserved.
@@ -114,6 +114,9 @@ pid_t hs_sys_gettid(void);
 /* Whether thread tid of this process is gone (ESRCH). */
 bool hs_sys_thread_is_gone(pid_t tid);
 
+/* The address of a signal's handler, or SIG_DFL or SIG_IGN.  Returns 0 or -errno. */
+int hs_sys_signal_handler(int number, uintptr_t *handler);
+
 /* The process's soft limit of a resource (RLIMIT_*); UINT64_MAX: none, or it cannot be read. */
 uint64_t hs_sys_soft_limit(int resource);
 
@@ -137,9 +140,10 @@ ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_
 #define HS_SECOND_NS 1000000000u
 
 /*
- * Clocks in nanoseconds, by the vDSO.  0 if the clock cannot be read, but CLOCK_MONOTONIC then
- * advances a little with each call, so that every wait ends.
+ * Clocks in nanoseconds, by the vDSO once hs_sys_clock_start() has found it.  0 if the clock cannot
+ * be read, but CLOCK_MONOTONIC then advances a little with each call, so that every wait ends.
  */
+void hs_sys_clock_start(void);
 uint64_t hs_sys_clock_ns(clockid_t clock);
 uint64_t hs_sys_monotonic_ns(void);
 uint64_t hs_sys_realtime_ns(void);

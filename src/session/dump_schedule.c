@@ -26,6 +26,10 @@
 
 /* Whether our handler was installed, and was there at the last check. */
 static bool signal_is_ours;
+
+/* As the kernel has it: on_signal(), or another's that a replaced sigaction() made of it. */
+static uintptr_t installed_handler;
+
 static uint64_t next_signal_look_ns;
 
 /* On any of the program's threads.  Async-signal-safe: an atomic and a futex. */
@@ -47,17 +51,19 @@ static void install_signal(int number)
 		       "HEAPSAMPLE_SIGNAL: signal %d is taken already: no profile on it", number);
 		return;
 	}
-	signal_is_ours = sigaction(number, &action, NULL) == 0;
+	signal_is_ours = sigaction(number, &action, NULL) == 0 &&
+			 hs_sys_signal_handler(number, &installed_handler) == 0;
 }
 
 /* Warns, once, if the program has replaced our handler. */
 static void check_signal(void)
 {
-	struct sigaction now;
+	uintptr_t handler;
 
 	next_signal_look_ns = hs_sys_monotonic_ns() + HS_SECOND_NS;
-	if (!signal_is_ours || sigaction(hs_options.signal_number, NULL, &now) != 0 ||
-	    now.sa_handler == on_signal)
+	if (!signal_is_ours ||
+	    hs_sys_signal_handler(hs_options.signal_number, &handler) != 0 ||
+	    handler == installed_handler)
 		return;
 	signal_is_ours = false;
 	hs_log(HS_LOG_WARN,

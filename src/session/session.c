@@ -216,6 +216,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	int saved_errno = errno;
 
 	hs_session.next = *next;
+	hs_sys_clock_start();
 	hs_thread_trial_init();
 	/* The user of a privileged program must not choose the file for its messages. */
 	read_options(getauxval(AT_SECURE) != 0 ? NULL : environment);

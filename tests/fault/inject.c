@@ -9,9 +9,9 @@
  *                            number of faults injected are added, by forked children too
  *
  * CALL is a name in calls[].  Most are system calls, which go through hs_syscall().  Others are
- * wrapped: "clock" (clock_gettime), "thread" (pthread_create for a profiler thread), "futex_wait",
- * "futex_wake", and "arena" (memory of the arena, also for zlib, libelf, libunwind, and for the C
- * library on the profiler's threads).
+ * wrapped: "thread" (pthread_create for a profiler thread), "futex_wait", "futex_wake", and "arena"
+ * (memory of the arena, also for zlib, libelf, libunwind, and for the C library on the profiler's
+ * threads).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
-#include <time.h>
 
 #include "arch/syscall.h"
 #include "base/arena.h"
@@ -27,18 +26,17 @@
 #include "session/session.h"
 
 enum {
-	CALL_CLOCK = -1,
-	CALL_THREAD = -2,
-	CALL_ARENA = -3,
-	CALL_FUTEX_WAIT = -4,
-	CALL_FUTEX_WAKE = -5,
+	CALL_THREAD = -1,
+	CALL_ARENA = -2,
+	CALL_FUTEX_WAIT = -3,
+	CALL_FUTEX_WAKE = -4,
 };
 
 static const struct {
 	const char *name;
 	long number;
 } calls[] = {
-	{"clock", CALL_CLOCK},
+	{"clock", SYS_clock_gettime},
 	{"thread", CALL_THREAD},
 	{"arena", CALL_ARENA},
 	{"close", SYS_close},
@@ -178,14 +176,10 @@ WRAPPED(void, hs_session_start, char **environment, bool interposed,
 	__real_hs_session_start(environment, interposed, &ours);
 }
 
-WRAPPED(int, clock_gettime, clockid_t clock, struct timespec *now)
+/* Without the vDSO's clocks, which would not pass through hs_syscall(). */
+void __wrap_hs_sys_clock_start(void);
+void __wrap_hs_sys_clock_start(void)
 {
-	long injected = fault.number == CALL_CLOCK ? fault_of(CALL_CLOCK) : 0;
-
-	if (injected == 0)
-		return __real_clock_gettime(clock, now);
-	errno = (int)-injected;
-	return -1;
 }
 
 WRAPPED(int, hs_sys_futex_wait, _Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)

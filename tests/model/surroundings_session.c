@@ -3,6 +3,8 @@
  * Replaces what else the worker's and the producer's loops call, by functions that do as little as
  * the scenarios need.  The linker drops what only the start of a session calls.
  */
+#include <errno.h>
+
 #include "base/log.h"
 #include "base/sys.h"
 #include "maps/map_hint_text.h"
@@ -166,6 +168,12 @@ bool hs_threads_cannot_wake(uint64_t start_ns, bool not_begun)
 bool hs_sys_is_wake_refused(void)
 {
 	return false;
+}
+
+int hs_sys_signal_handler(int number, uintptr_t *handler)
+{
+	(void)number, (void)handler;
+	return -EINVAL;
 }
 
 void hs_budget_follow(void)

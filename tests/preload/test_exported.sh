@@ -15,6 +15,15 @@ grep -q '@' "$out.exported" && fail "symbols with a version are not interposed"
 nm -D --undefined-only "$library" | grep -w -e abort -e __assert_fail >&2 &&
 	fail "the library can end the program"
 
+# Functions that a program may have in libc's place, with a lock: see src/base/sys.h.
+nm -D --undefined-only "$library" | sed 's/@.*//' | awk '{ print $NF }' |
+	grep -x -e clock_gettime -e gettimeofday -e time -e nanosleep -e usleep -e sleep -e sched_yield \
+		-e open -e open64 -e openat -e openat64 -e read -e pread -e pread64 -e write -e close \
+		-e stat -e stat64 -e fstat -e fstat64 -e fcntl -e fcntl64 -e ioctl -e poll -e getpid -e kill \
+		-e 'pthread_mutex_.*' -e 'pthread_cond_.*' -e 'pthread_rwlock_.*' -e pthread_once \
+		-e malloc -e calloc -e realloc -e free >&2 &&
+	fail "the library calls what a program may replace"
+
 readelf -dW "$library" >"$out.dynamic"
 case $(getconf GNU_LIBC_VERSION) in
 'glibc 2.'[12]? | 'glibc 2.3'[0-3]) libc='libc\.so\.6\|libdl\.so\.2\|libpthread\.so\.0' ;;

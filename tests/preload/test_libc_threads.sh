@@ -42,6 +42,8 @@ for setting in HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_INTERVAL=1; do
 	[ "$(id -u)" -ne 0 ] || libc "other-user.${#setting}" "$setting HEAPSAMPLE_FINAL=0" \
 		allocate:1 user:1 allocate:1
 done
+# The profiler's threads look at the signal's handler.
+libc signal "HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_SIGNAL=SIGUSR2" allocate:1
 # The profiler's threads come with a coroutine's sample too; here nothing else is likely to be one.
 libc coroutine HEAPSAMPLE_INTERVAL=64k coroutine:1
 

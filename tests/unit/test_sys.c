@@ -7,9 +7,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -346,6 +348,38 @@ static void test_clock_that_cannot_be_read(void)
 	CHECK_INT(errno, 1234);
 }
 
+static uint64_t read_by_libc(clockid_t clock)
+{
+	struct timespec now;
+
+	CHECK_INT(clock_gettime(clock, &now), 0);
+	return (uint64_t)now.tv_sec * HS_SECOND_NS + (uint64_t)now.tv_nsec;
+}
+
+static void check_clock(clockid_t clock)
+{
+	uint64_t before = read_by_libc(clock), now = hs_sys_clock_ns(clock);
+
+	CHECK(before <= now && now <= read_by_libc(clock));
+}
+
+static void test_clocks(void)
+{
+	check_clock(CLOCK_MONOTONIC);
+	inject(SYS_clock_gettime, -EPERM, 1);
+	CHECK_INT(hs_sys_clock_ns(CLOCK_MONOTONIC), 0);
+	hs_sys_clock_start();
+	inject(SYS_clock_gettime, -EPERM, 1000);
+	if (getauxval(AT_SYSINFO_EHDR) != 0) {
+		check_clock(CLOCK_MONOTONIC);
+		check_clock(CLOCK_THREAD_CPUTIME_ID);
+		CHECK_INT(fault_count, 1000);
+	}
+	hs_sys_fault = NULL;
+	check_clock(CLOCK_MONOTONIC);
+	test_clock_that_cannot_be_read();
+}
+
 static void test_threads_that_are_gone(void)
 {
 	CHECK(!hs_sys_thread_is_gone(hs_sys_gettid()));
@@ -394,6 +428,7 @@ int main(void)
 	RUN(test_futex_of_two);
 	RUN(test_futex_that_is_refused_does_not_spin);
 	RUN(test_clock_that_cannot_be_read);
+	RUN(test_clocks);
 	RUN(test_threads_that_are_gone);
 	RUN(test_random_without_the_call);
 	RUN(test_touch);

@@ -6,6 +6,9 @@
 #ifndef HS_ARCH_X86_64_SYSCALL_H
 #define HS_ARCH_X86_64_SYSCALL_H
 
+/* The clock_gettime() of the vDSO. */
+#define HS_ARCH_VDSO_CLOCK "__vdso_clock_gettime"
+
 static inline long hs_arch_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	/* Not initialized where they are declared: cppcheck 2.17 cannot parse that. */
