@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -22,6 +23,9 @@
 
 /* The pause in place of a wait that the kernel refuses. */
 #define REFUSED_NS 1000000
+
+/* How long a real-time thread gives the processor away before it sleeps, and then at a time. */
+#define YIELD_NS 1000000
 
 _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
@@ -286,6 +290,24 @@ pid_t hs_sys_gettid(void)
 bool hs_sys_thread_is_gone(pid_t tid)
 {
 	return hs_syscall(SYS_tgkill, hs_sys_getpid(), tid, 0, 0, 0, 0) == -ESRCH;
+}
+
+bool hs_sys_is_real_time(void)
+{
+	long policy = hs_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
+
+	policy &= ~(long)SCHED_RESET_ON_FORK;
+	return policy == SCHED_FIFO || policy == SCHED_RR;
+}
+
+void hs_sys_let_others_run(uint64_t start_ns)
+{
+	_Atomic uint32_t word = 0;
+
+	if (hs_sys_monotonic_ns() - start_ns < YIELD_NS || !hs_sys_is_real_time())
+		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	else
+		hs_sys_futex_wait(&word, 0, YIELD_NS);
 }
 
 int hs_sys_signal_handler(int number, uintptr_t *handler)

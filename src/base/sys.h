@@ -114,6 +114,16 @@ pid_t hs_sys_gettid(void);
 /* Whether thread tid of this process is gone (ESRCH). */
 bool hs_sys_thread_is_gone(pid_t tid);
 
+/* Whether the calling thread has the policy SCHED_FIFO or SCHED_RR. */
+bool hs_sys_is_real_time(void);
+
+/*
+ * For each round of a wait, begun at start_ns (monotonic), for something that another thread does
+ * at once: gives the processor away.  After a millisecond a real-time thread, which may have it all
+ * to itself, sleeps; no other does, for a seccomp filter may kill whoever calls futex().
+ */
+void hs_sys_let_others_run(uint64_t start_ns);
+
 /* The address of a signal's handler, or SIG_DFL or SIG_IGN.  Returns 0 or -errno. */
 int hs_sys_signal_handler(int number, uintptr_t *handler);
 

@@ -2,9 +2,6 @@
 /* How a sample waits for room in the ring, if HEAPSAMPLE_BLOCK wants that.  See recorder.h. */
 #include "sample/recorder.h"
 
-#include <sched.h>
-#include <sys/syscall.h>
-
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/reentry.h"
@@ -12,15 +9,13 @@
 bool hs_record_may_wait(uintptr_t sp)
 {
 	const struct hs_thread_state *thread = &hs_thread;
-	long policy;
 
 	if (thread->no_wait || hs_sys_is_wake_refused() || hs_reentry_may_be_handler(thread, sp))
 		return false;
 	/* A vfork child shares our memory but must not hold up its parent. */
-	if (hs_sys_getpid() != atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed))
-		return false;
-	policy = hs_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
-	return policy != SCHED_FIFO && policy != SCHED_RR;
+	return hs_sys_getpid() ==
+		       atomic_load_explicit(&hs_recorder.process_id, memory_order_relaxed) &&
+	       !hs_sys_is_real_time();
 }
 
 /* Whether this sample may wait for room; sets until when. */

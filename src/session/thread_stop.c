@@ -119,11 +119,12 @@ static bool join_both(uint64_t end_ns)
 /* The kernel counts a thread that was joined as one of the process's for a moment longer. */
 static void wait_until_left(enum hs_profiler_thread which)
 {
-	uint64_t end_ns = hs_sys_monotonic_ns() + LEAVE_LIMIT_NS;
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	pid_t tid = atomic_exchange(&hs_session.tids[which], 0);
 
-	while (tid != 0 && !hs_sys_thread_is_gone(tid) && hs_sys_monotonic_ns() < end_ns)
-		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	while (tid != 0 && !hs_sys_thread_is_gone(tid) &&
+	       hs_sys_monotonic_ns() - start_ns < LEAVE_LIMIT_NS)
+		hs_sys_let_others_run(start_ns);
 }
 
 /* STOPPING -> NONE, when they are gone. */

@@ -104,7 +104,7 @@ bool hs_threads_would_live(bool loads)
 	/* pthread_create()'s, which a filter must allow, without CLONE_SETTLS. */
 	const int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			  CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
-	uint64_t end_ns = hs_sys_monotonic_ns() + TRIAL_LIMIT_NS;
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	char *stack = hs_sys_map(TRIAL_STACK_BYTES, PROT_READ | PROT_WRITE);
 	struct trial *trial = (struct trial *)(void *)stack;
 	pid_t tid = 1;
@@ -119,8 +119,9 @@ bool hs_threads_would_live(bool loads)
 		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
 		return false;
 	}
-	while ((tid = atomic_load(&trial->tid)) != 0 && hs_sys_monotonic_ns() < end_ns)
-		hs_syscall(SYS_sched_yield, 0, 0, 0, 0, 0, 0);
+	while ((tid = atomic_load(&trial->tid)) != 0 &&
+	       hs_sys_monotonic_ns() - start_ns < TRIAL_LIMIT_NS)
+		hs_sys_let_others_run(start_ns);
 	live = tid == 0 && trial->futex >= 0 && trial->rseq == hs_session.rseq_answer;
 	if (tid == 0)
 		hs_sys_unmap(stack, TRIAL_STACK_BYTES);

@@ -82,6 +82,11 @@ pid_t hs_sys_getpid(void)
 	return 1;
 }
 
+bool hs_sys_is_real_time(void)
+{
+	return false;
+}
+
 ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes)
 {
 	(void)tid;

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -387,6 +388,22 @@ static void test_threads_that_are_gone(void)
 	CHECK(hs_sys_thread_is_gone(1 << 23));
 }
 
+static void test_real_time(void)
+{
+	const struct sched_param lowest = {.sched_priority = 1}, none = {0};
+
+	CHECK(!hs_sys_is_real_time());
+	if (sched_setscheduler(0, SCHED_RR, &lowest) != 0)
+		return;
+	CHECK(hs_sys_is_real_time());
+	CHECK_INT(sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest), 0);
+	CHECK(hs_sys_is_real_time());
+	CHECK_INT(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+	inject(SYS_sched_getscheduler, -EPERM, 1);
+	CHECK(!hs_sys_is_real_time());
+	hs_sys_fault = NULL;
+}
+
 static void test_random_without_the_call(void)
 {
 	CHECK(hs_sys_random() != hs_sys_random());
@@ -430,6 +447,7 @@ int main(void)
 	RUN(test_clock_that_cannot_be_read);
 	RUN(test_clocks);
 	RUN(test_threads_that_are_gone);
+	RUN(test_real_time);
 	RUN(test_random_without_the_call);
 	RUN(test_touch);
 	return CHECK_RESULT();

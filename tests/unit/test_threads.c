@@ -5,7 +5,9 @@
  */
 #include "held_session.h"
 
+#include <sched.h>
 #include <signal.h>
+#include <time.h>
 
 #include "sample/live_set.h"
 #include "sample/record.h"
@@ -229,7 +231,37 @@ static void number_is_far_behind_in_the_queue(void)
 	CHECK_INT(hs_producer_next_number(hs_session.producer), count + 3);
 }
 
+static atomic_bool sleeps, is_over;
+
+/* Holds the trial thread until its creator sleeps. */
+static long hold_trial(long number)
+{
+	struct timespec moment = {.tv_nsec = 1000000};
+
+	if (number == SYS_futex && hs_sys_gettid() == hs_sys_getpid())
+		atomic_store(&sleeps, true);
+	while (number == SYS_futex && !atomic_load(&sleeps) && !atomic_load(&is_over))
+		hs_syscall(SYS_nanosleep, (long)&moment, 0, 0, 0, 0, 0);
+	return 0;
+}
+
+/* It may have the only processor. */
+static void real_time_thread_sleeps_while_one_is_tried(void)
+{
+	const struct sched_param lowest = {.sched_priority = 1};
+
+	start(NULL);
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK, &lowest) != 0) {
+		printf("# no right to be a real-time thread\n");
+		return;
+	}
+	atomic_store(&hs_sys_fault, hold_trial);
+	CHECK(hs_threads_would_live(false));
+	atomic_store(&is_over, true);
+}
+
 static const struct held_case cases[] = {
+	{"real_time_thread_sleeps_while_one_is_tried", real_time_thread_sleeps_while_one_is_tried},
 	{"exit_while_they_end", exit_while_they_end},
 	{"end_when_exit_has_asked", end_when_exit_has_asked},
 	{"exec_while_they_end", exec_while_they_end},
