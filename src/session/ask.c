@@ -36,19 +36,18 @@ bool hs_ask_is_waiting(void)
 	       atomic_load_explicit(&done, memory_order_relaxed);
 }
 
-static int wait_done(uint32_t ask, uint64_t end_ns)
+/* waited_ns: for how long the caller has waited before. */
+static int wait_done(uint32_t ask, uint64_t waited_ns)
 {
 	uint64_t start_ns = hs_sys_monotonic_ns();
 	uint32_t now;
 
 	/* Acquire: pairs with the release in hs_ask_serve(). */
 	while ((now = atomic_load_explicit(&done, memory_order_acquire)) != ask) {
-		uint64_t now_ns = hs_sys_monotonic_ns();
-
-		if (now_ns >= end_ns || hs_threads_died() ||
+		if (waited_ns >= HS_PROFILE_LIMIT_NS || hs_threads_died() ||
 		    hs_threads_cannot_wake(start_ns, begun != ask))
 			return -ETIMEDOUT;
-		hs_threads_wait(&done, now);
+		waited_ns += hs_threads_wait(&done, now);
 	}
 	return 0;
 }
@@ -65,7 +64,7 @@ static int copy_path(char *path, size_t capacity)
 	return 0;
 }
 
-static int ask_and_wait(const struct hs_ask *ask, uint64_t end_ns, char *path, size_t capacity)
+static int ask_and_wait(const struct hs_ask *ask, uint64_t waited_ns, char *path, size_t capacity)
 {
 	uint32_t mine = atomic_load_explicit(&number, memory_order_relaxed) + 1;
 	int error;
@@ -77,7 +76,7 @@ static int ask_and_wait(const struct hs_ask *ask, uint64_t end_ns, char *path, s
 	atomic_store_explicit(&number, mine, memory_order_release);
 	hs_ring_wake_reader(&hs_session.ring);
 	hs_event_signal(&hs_session.producer_event);
-	error = wait_done(mine, end_ns);
+	error = wait_done(mine, waited_ns);
 	if (error == 0)
 		error = result;
 	return error == 0 && ask->kind == HS_ASK_DUMP ? copy_path(path, capacity) : error;
@@ -85,7 +84,7 @@ static int ask_and_wait(const struct hs_ask *ask, uint64_t end_ns, char *path, s
 
 int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 {
-	uint64_t end_ns = hs_sys_monotonic_ns() + HS_PROFILE_LIMIT_NS;
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	int error;
 
 	/* This signal handler has interrupted a request of its thread, which may hold the lock. */
@@ -95,7 +94,7 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 	atomic_signal_fence(memory_order_seq_cst);
 	error = -EBUSY;
 	if (hs_lock_acquire_within(&lock, HS_PROFILE_LIMIT_NS)) {
-		error = ask_and_wait(ask, end_ns, path, capacity);
+		error = ask_and_wait(ask, hs_sys_monotonic_ns() - start_ns, path, capacity);
 		hs_lock_release(&lock);
 	}
 	atomic_signal_fence(memory_order_seq_cst);

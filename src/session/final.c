@@ -19,11 +19,11 @@
 #include "session/threads.h"
 
 /* Why the final profile will not come; NULL: it still may. */
-static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
+static const char *why_not_finished(uint64_t start_ns, uint64_t waited_ns)
 {
 	struct hs_session *session = &hs_session;
 
-	if (now_ns - start_ns >= HS_PROFILE_LIMIT_NS)
+	if (waited_ns >= HS_PROFILE_LIMIT_NS)
 		return "it was not complete after 62 s";
 	if (hs_threads_died())
 		return "a thread of the profiler was killed";
@@ -37,15 +37,16 @@ static const char *why_not_finished(uint64_t start_ns, uint64_t now_ns)
 static void wait_until_finished(uint64_t start_ns)
 {
 	struct hs_session *session = &hs_session;
+	uint64_t waited_ns = hs_sys_monotonic_ns() - start_ns;
 	const char *reason;
 
 	while (atomic_load_explicit(&session->finished, memory_order_acquire) == 0) {
-		reason = why_not_finished(start_ns, hs_sys_monotonic_ns());
+		reason = why_not_finished(start_ns, waited_ns);
 		if (reason != NULL) {
 			hs_log(HS_LOG_ERROR, "no profile of %s: %s", session->program, reason);
 			break;
 		}
-		hs_threads_wait(&session->finished, 0);
+		waited_ns += hs_threads_wait(&session->finished, 0);
 	}
 }
 

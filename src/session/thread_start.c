@@ -25,6 +25,7 @@
 
 /* A waiting thread looks this often whether there still is something to wait for. */
 #define WAIT_SLICE_NS 50000000
+#define WAITED_MOST_NS 100000000u
 
 /*
  * The stack on which threads are started: that takes some KiB, and the caller's may be a
@@ -172,12 +173,16 @@ bool hs_threads_may_start(uintptr_t sp)
 	return !hs_thread.no_wait && !hs_reentry_may_be_handler(&hs_thread, sp);
 }
 
-void hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
+uint64_t hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
 {
+	uint64_t start_ns = hs_sys_monotonic_ns(), passed_ns;
+
 	hs_libc_answer_worker();
 	hs_sys_futex_wait(word, now, WAIT_SLICE_NS);
 	if (hs_threads_may_start((uintptr_t)__builtin_frame_address(0)))
 		hs_threads_ensure();
+	passed_ns = hs_sys_monotonic_ns() - start_ns;
+	return passed_ns < WAITED_MOST_NS ? passed_ns : WAITED_MOST_NS;
 }
 
 void hs_threads_wait_for_reader(uint64_t timeout_ns)

@@ -64,8 +64,10 @@ void hs_threads_wait_for_reader(uint64_t timeout_ns);
 /*
  * Waits, for a short while, until the profiler threads have changed *word, which is now `now`.
  * Starts them if they are gone: they may have been stopped after the caller asked them.
+ * Returns how long that was, in nanoseconds: 100 ms at most, for a process that was stopped
+ * meanwhile has not waited for them all that time.
  */
-void hs_threads_wait(_Atomic uint32_t *word, uint32_t now);
+uint64_t hs_threads_wait(_Atomic uint32_t *word, uint32_t now);
 
 /*
  * Whether what was asked of the producer at start_ns will not be done: it has not begun

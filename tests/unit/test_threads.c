@@ -231,6 +231,58 @@ static void number_is_far_behind_in_the_queue(void)
 	CHECK_INT(hs_producer_next_number(hs_session.producer), count + 3);
 }
 
+/* While a process is stopped the clock goes on: see the linker's flags. */
+static _Atomic uint64_t stopped_ns;
+static atomic_int looks;
+
+uint64_t __real_hs_sys_monotonic_ns(void);
+uint64_t __wrap_hs_sys_monotonic_ns(void);
+uint64_t __wrap_hs_sys_monotonic_ns(void)
+{
+	if (hs_sys_gettid() == hs_sys_getpid())
+		atomic_fetch_add(&looks, 1);
+	return __real_hs_sys_monotonic_ns() + atomic_load(&stopped_ns);
+}
+
+/* Until the main thread, which waits for the producer, has looked at the clock again. */
+static void *stop_for_long(void *unused)
+{
+	WAIT_UNTIL(is_held);
+	atomic_store(&stopped_ns, 2 * HS_PROFILE_LIMIT_NS);
+	atomic_store(&looks, 0);
+	WAIT_UNTIL(looks >= 2);
+	release();
+	return unused;
+}
+
+static void stopped_while_a_profile_is_written(bool is_final)
+{
+	pthread_t thread;
+
+	start(NULL);
+	hold(PRODUCER, SYS_write);
+	sample(1, true);
+	thread = run(stop_for_long, NULL);
+	if (is_final)
+		hs_session_finish();
+	else
+		CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_stats_get(dumps), 1);
+	while (looks < 2)
+		hs_sys_monotonic_ns();
+	pthread_join(thread, NULL);
+}
+
+static void stopped_in_exit(void)
+{
+	stopped_while_a_profile_is_written(true);
+}
+
+static void stopped_in_a_request(void)
+{
+	stopped_while_a_profile_is_written(false);
+}
+
 static atomic_bool sleeps, is_over;
 
 /* Holds the trial thread until its creator sleeps. */
@@ -261,6 +313,8 @@ static void real_time_thread_sleeps_while_one_is_tried(void)
 }
 
 static const struct held_case cases[] = {
+	{"stopped_in_exit", stopped_in_exit},
+	{"stopped_in_a_request", stopped_in_a_request},
 	{"real_time_thread_sleeps_while_one_is_tried", real_time_thread_sleeps_while_one_is_tried},
 	{"exit_while_they_end", exit_while_they_end},
 	{"end_when_exit_has_asked", end_when_exit_has_asked},
