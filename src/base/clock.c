@@ -105,17 +105,26 @@ uint64_t hs_sys_clock_ns(clockid_t clock)
 
 uint64_t hs_sys_monotonic_ns(void)
 {
-	static _Atomic uint64_t last_ns;
-	uint64_t now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC), before_ns;
+	static _Atomic uint64_t last_ns, behind_ns;
+	/* Acquire: the clock is read later than for this. */
+	uint64_t before_ns = atomic_load_explicit(&last_ns, memory_order_acquire);
+	uint64_t behind = atomic_load_explicit(&behind_ns, memory_order_relaxed);
+	uint64_t now_ns = hs_sys_clock_ns(CLOCK_MONOTONIC);
 
-	/* Relaxed: a time publishes nothing. */
 	if (now_ns == 0)
 		return atomic_fetch_add_explicit(&last_ns, UNREAD_NS, memory_order_relaxed) +
 		       UNREAD_NS;
-	before_ns = atomic_load_explicit(&last_ns, memory_order_relaxed);
-	if (now_ns <= before_ns)
-		return before_ns; /* it went on without being read, or another thread was first */
-	atomic_store_explicit(&last_ns, now_ns, memory_order_relaxed);
+	now_ns += behind;
+	if (now_ns < before_ns) {
+		/* It went on without being read, or this process is in another time namespace. */
+		if (before_ns - now_ns >= UNREAD_NS)
+			atomic_compare_exchange_strong_explicit(
+				&behind_ns, &behind, behind + before_ns - now_ns,
+				memory_order_relaxed, memory_order_relaxed);
+		return before_ns;
+	}
+	/* Release: with what was added to it. */
+	atomic_store_explicit(&last_ns, now_ns, memory_order_release);
 	return now_ns;
 }
 

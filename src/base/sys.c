@@ -250,7 +250,8 @@ int hs_sys_futex_wait_either(_Atomic uint32_t *word, uint32_t expected, uintptr_
 		{expected, (uintptr_t)word, WORD_OF_32_BITS | FUTEX_PRIVATE_FLAG, 0},
 		{shared_expected, shared, WORD_OF_32_BITS, 0},
 	};
-	uint64_t end_ns = timeout_ns < 0 ? 0 : hs_sys_monotonic_ns() + (uint64_t)timeout_ns;
+	/* The kernel's, which hs_sys_monotonic_ns() may be ahead of. */
+	uint64_t end_ns = hs_sys_clock_ns(CLOCK_MONOTONIC) + (uint64_t)timeout_ns;
 	const struct timespec end = {
 		.tv_sec = (time_t)(end_ns / HS_SECOND_NS),
 		.tv_nsec = (long)(end_ns % HS_SECOND_NS),

@@ -151,7 +151,8 @@ ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_
 
 /*
  * Clocks in nanoseconds, by the vDSO once hs_sys_clock_start() has found it.  0 if the clock cannot
- * be read, but CLOCK_MONOTONIC then advances a little with each call, so that every wait ends.
+ * be read; but hs_sys_monotonic_ns() then advances a little with each call, so that every wait
+ * ends, and it goes on where CLOCK_MONOTONIC goes back, as in a time namespace.
  */
 void hs_sys_clock_start(void);
 uint64_t hs_sys_clock_ns(clockid_t clock);

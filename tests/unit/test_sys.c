@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -388,6 +389,52 @@ static void test_threads_that_are_gone(void)
 	CHECK(hs_sys_thread_is_gone(1 << 23));
 }
 
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
+/* Makes the children's CLOCK_MONOTONIC an earlier one.  False: that is not allowed. */
+static bool set_clock_back(void)
+{
+	static const char offset[] = "monotonic -10 0";
+	int fd, error;
+
+	if (unshare(CLONE_NEWTIME) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWTIME) != 0)
+		return false;
+	fd = hs_sys_open("/proc/self/timens_offsets", O_WRONLY, 0);
+	error = hs_sys_write_all(fd, offset, strlen(offset));
+	hs_sys_close(fd);
+	return error == 0;
+}
+
+static void test_clock_that_goes_back(void)
+{
+	uint64_t before, after;
+	int status;
+	pid_t child = fork(), grandchild;
+
+	if (child == 0) {
+		if (!set_clock_back()) {
+			printf("# no time namespaces\n");
+			fflush(stdout);
+			_exit(0);
+		}
+		before = hs_sys_monotonic_ns();
+		grandchild = fork();
+		if (grandchild == 0) {
+			after = hs_sys_monotonic_ns();
+			CHECK(after >= before);
+			usleep(1000);
+			CHECK(hs_sys_monotonic_ns() > after);
+			_exit(CHECK_RESULT());
+		}
+		waitpid(grandchild, &status, 0);
+		_exit(status != 0);
+	}
+	CHECK_INT(waitpid(child, &status, 0), child);
+	CHECK_INT(status, 0);
+}
+
 static void test_real_time(void)
 {
 	const struct sched_param lowest = {.sched_priority = 1}, none = {0};
@@ -446,6 +493,7 @@ int main(void)
 	RUN(test_futex_that_is_refused_does_not_spin);
 	RUN(test_clock_that_cannot_be_read);
 	RUN(test_clocks);
+	RUN(test_clock_that_goes_back);
 	RUN(test_threads_that_are_gone);
 	RUN(test_real_time);
 	RUN(test_random_without_the_call);
