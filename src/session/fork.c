@@ -26,6 +26,7 @@
 #include "session/libc_threads.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 
 /* The longest that a fork waits for the profiler threads, and for one to open a file. */
 #define QUIESCE_LIMIT_NS 50000000u
@@ -97,30 +98,23 @@ static bool take_batch_locks(void)
 	return true;
 }
 
-static void prepare(void)
+/* Undisturbed: a handler that ends the process must find all of it done, or nothing. */
+static void take_part(void)
 {
-	int saved_errno = errno;
-	bool taken = false;
+	struct hs_undisturbed before;
 
-	hs_thread.no_wait = true;
-	hs_sampler_fork_begins(&hs_thread);
-	if (depth++ == 0 && hs_lock_acquire_within(&gate, GATE_LIMIT_NS)) {
-		taken = holders > 0 || take_batch_locks();
-		holders += taken;
+	hs_threads_begin_undisturbed(&before);
+	if (hs_lock_acquire_within(&gate, GATE_LIMIT_NS)) {
+		quiesced = holders > 0 || take_batch_locks();
+		holders += quiesced;
 		hs_lock_release(&gate);
-		/* After gate is released: a handler may call hs_fork_let_go(). */
-		quiesced = taken;
 	}
-	errno = saved_errno;
+	hs_threads_end_undisturbed(&before);
 }
 
-void hs_fork_let_go(void)
+/* Undisturbed, as take_part(). */
+static void give_back_part(void)
 {
-	if (has_hidden)
-		hs_libc_set_single_threaded(false);
-	has_hidden = false;
-	if (!quiesced)
-		return;
 	quiesced = false;
 	/* Held for moments only, except by a thread that takes the batch locks. */
 	hs_lock_acquire(&gate);
@@ -131,6 +125,33 @@ void hs_fork_let_go(void)
 		hs_lock_release(&hs_session.worker_batch);
 	}
 	hs_lock_release(&gate);
+}
+
+static void prepare(void)
+{
+	int saved_errno = errno;
+
+	hs_thread.no_wait = true;
+	hs_sampler_fork_begins(&hs_thread);
+	if (depth++ == 0)
+		take_part();
+	errno = saved_errno;
+}
+
+void hs_fork_let_go(void)
+{
+	struct hs_undisturbed before;
+
+	if (has_hidden)
+		hs_libc_set_single_threaded(false);
+	has_hidden = false;
+	if (!quiesced)
+		return;
+	hs_threads_begin_undisturbed(&before);
+	/* Unless a handler has done it just now. */
+	if (quiesced)
+		give_back_part();
+	hs_threads_end_undisturbed(&before);
 }
 
 static void parent(void)
