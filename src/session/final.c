@@ -68,24 +68,6 @@ static void request_final(uint64_t start_ns)
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
 }
 
-/* Requests the final profile and waits for it. */
-static void final_profile(void)
-{
-	struct hs_session *session = &hs_session;
-	uint64_t start_ns = hs_sys_monotonic_ns();
-
-	request_final(start_ns);
-	if (!hs_threads_await()) {
-		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
-		       session->program);
-		hs_session_mark_finished();
-		return;
-	}
-	hs_ring_wake_reader(&session->ring);
-	hs_event_signal(&session->producer_event);
-	wait_until_finished(start_ns);
-}
-
 static bool is_final_due(void)
 {
 	return (hs_options.final_dump || hs_options.stream[0] != '\0') &&
@@ -114,27 +96,45 @@ bool hs_session_finish_left_alone(void)
 	return true;
 }
 
+/*
+ * The first time ends the recording, and requests the final profile if it is due.  Undisturbed: a
+ * handler that ends the process only waits for what it has interrupted.
+ */
+static void request_final_once(uint64_t start_ns)
+{
+	struct hs_undisturbed before;
+	uint32_t first = 0;
+
+	hs_threads_begin_undisturbed(&before);
+	if (atomic_compare_exchange_strong(&hs_session.finishing, &first, 1)) {
+		hs_record_stop_thread();
+		end_recording();
+		if (is_final_due()) {
+			request_final(start_ns);
+			hs_ring_wake_reader(&hs_session.ring);
+			hs_event_signal(&hs_session.producer_event);
+		} else {
+			hs_session_mark_finished();
+		}
+	}
+	hs_threads_end_undisturbed(&before);
+}
+
 void hs_session_finish(void)
 {
-	struct hs_session *session = &hs_session;
+	uint64_t start_ns = hs_sys_monotonic_ns();
 	int saved_errno = errno;
-	uint32_t first = 0;
 
 	if (!hs_session_is_active() || hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return;
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
-	if (!atomic_compare_exchange_strong(&session->finishing, &first, 1)) {
-		/* Another thread, or the call that this handler has interrupted, came first. */
-		wait_until_finished(hs_sys_monotonic_ns());
-		errno = saved_errno;
-		return;
-	}
-	hs_record_stop_thread();
-	end_recording();
-	if (is_final_due())
-		final_profile();
-	else
+	request_final_once(start_ns);
+	if (atomic_load(&hs_session.finished) == 0 && !hs_threads_await()) {
+		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
+		       hs_session.program);
 		hs_session_mark_finished();
+	}
+	wait_until_finished(start_ns);
 	errno = saved_errno;
 }

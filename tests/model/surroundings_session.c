@@ -138,6 +138,16 @@ void hs_fork_let_go(void)
 {
 }
 
+void hs_threads_begin_undisturbed(struct hs_undisturbed *before)
+{
+	(void)before;
+}
+
+void hs_threads_end_undisturbed(const struct hs_undisturbed *before)
+{
+	(void)before;
+}
+
 bool hs_threads_await(void)
 {
 	return true;
