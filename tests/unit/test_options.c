@@ -55,7 +55,7 @@ static void test_mode(void)
 	good("HEAPSAMPLE=check", "HEAPSAMPLE=check");
 	CHECK_INT(options.mode, HS_MODE_CHECK);
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-		char variable[64], line[128];
+		char variable[64], line[192];
 
 		snprintf(variable, sizeof variable, "HEAPSAMPLE=%s", values[i]);
 		snprintf(line, sizeof line, "%s is not understood (expected 0, 1 or check); "
