@@ -49,24 +49,24 @@ struct comments {
 	char memory[256];
 };
 
-static size_t describe_count(char *text, size_t begun, size_t used, size_t capacity,
-			     const char *label, uint64_t count)
+static size_t describe_count(char *text, size_t used, size_t capacity, const char *label,
+			     uint64_t count)
 {
-	if (used > begun && count == 0)
+	if (used > sizeof "#" - 1 && count == 0)
 		return used;
-	return used + hs_format(text + used, capacity - used, "%s%s=%llu", used > begun ? " " : "",
-				label, (unsigned long long)count);
+	return used + hs_format(text + used, capacity - used, " %s=%llu", label,
+				(unsigned long long)count);
 }
 
 /* "name=count" of every count that is not 0, and of samples, the first, in any case. */
 static void describe_counts(char *text, size_t capacity)
 {
-	size_t begun = hs_format(text, capacity, "# "), used = begun;
+	size_t used = hs_format(text, capacity, "#");
 
 #define DESCRIBE_HEAPS(name, label)                                                                \
-	used = describe_count(text, begun, used, capacity, label, hs_heap_total(name));
+	used = describe_count(text, used, capacity, label, hs_heap_total(name));
 #define DESCRIBE(name, label)                                                                      \
-	used = describe_count(text, begun, used, capacity, label, hs_stats_get(name));
+	used = describe_count(text, used, capacity, label, hs_stats_get(name));
 	HS_HEAP_COUNTS(DESCRIBE_HEAPS)
 	HS_STATS(DESCRIBE)
 #undef DESCRIBE
