@@ -57,43 +57,40 @@ void hs_session_mark_finished(void)
 	hs_sys_futex_wake(&hs_session.finished, INT_MAX);
 }
 
-static void request_final(uint64_t start_ns)
-{
-	struct hs_session *session = &hs_session;
-
-	session->final_fence = hs_schedule_fence();
-	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
-			      memory_order_relaxed);
-	/* Release: the producer sees the fence. */
-	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
-}
-
 static bool is_final_due(void)
 {
 	return (hs_options.final_dump || hs_options.stream[0] != '\0') &&
 	       (!hs_session.forked || hs_heap_total(samples) > hs_session.samples_before_fork);
 }
 
-/* Frees and samples that threads are in the middle of are left to the producer. */
-static void end_recording(void)
+/*
+ * Ends the recording, and requests the final profile if it is due; returns whether it is.  Frees
+ * and samples that threads are in the middle of are left to the producer.
+ */
+static bool end_recording(uint64_t start_ns)
 {
+	struct hs_session *session = &hs_session;
+
 	hs_alone_end();
 	hs_sampler_end();
 	hs_recorder.block_ns = 0;
+	if (!is_final_due())
+		return false;
+	session->final_fence = hs_schedule_fence();
+	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
+			      memory_order_relaxed);
+	/* Release: the producer sees the fence. */
+	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
+	return true;
 }
 
 bool hs_session_finish_left_alone(void)
 {
 	uint32_t first = 0;
 
-	if (!hs_session_is_active() ||
-	    !atomic_compare_exchange_strong(&hs_session.finishing, &first, 1))
-		return false;
-	end_recording();
-	if (!is_final_due())
-		return false;
-	request_final(hs_sys_monotonic_ns());
-	return true;
+	return hs_session_is_active() &&
+	       atomic_compare_exchange_strong(&hs_session.finishing, &first, 1) &&
+	       end_recording(hs_sys_monotonic_ns());
 }
 
 /*
@@ -108,9 +105,7 @@ static void request_final_once(uint64_t start_ns)
 	hs_threads_begin_undisturbed(&before);
 	if (atomic_compare_exchange_strong(&hs_session.finishing, &first, 1)) {
 		hs_record_stop_thread();
-		end_recording();
-		if (is_final_due()) {
-			request_final(start_ns);
+		if (end_recording(start_ns)) {
 			hs_ring_wake_reader(&hs_session.ring);
 			hs_event_signal(&hs_session.producer_event);
 		} else {
@@ -122,13 +117,14 @@ static void request_final_once(uint64_t start_ns)
 
 void hs_session_finish(void)
 {
-	uint64_t start_ns = hs_sys_monotonic_ns();
 	int saved_errno = errno;
+	uint64_t start_ns;
 
 	if (!hs_session_is_active() || hs_on_profiler_thread() || !hs_fork_is_own_process())
 		return;
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
+	start_ns = hs_sys_monotonic_ns();
 	request_final_once(start_ns);
 	if (atomic_load(&hs_session.finished) == 0 && !hs_threads_await()) {
 		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
