@@ -66,6 +66,12 @@ struct hs_delta {
 
 void hs_delta_fini(struct hs_delta *delta);
 
+/* What are differences in a profile of the peak of a heap, or with HS_HEAP_NONE of now. */
+static inline enum hs_delta_kind hs_delta_of(const struct hs_delta *delta, uint32_t peak_heap)
+{
+	return peak_heap == HS_HEAP_NONE ? delta->kind : HS_DELTA_NONE;
+}
+
 /* How many rows a profile has at most. */
 uint32_t hs_delta_rows(const struct hs_delta *delta, const struct hs_interner *rows);
 

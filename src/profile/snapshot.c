@@ -232,7 +232,7 @@ static size_t stack(const void *context, uint32_t callsite, uint32_t *locations,
 
 static enum hs_delta_kind delta_kind(const struct hs_snapshot_view *snapshot)
 {
-	return snapshot->peak_heap == HS_HEAP_NONE ? snapshot->producer->delta.kind : HS_DELTA_NONE;
+	return hs_delta_of(&snapshot->producer->delta, snapshot->peak_heap);
 }
 
 static void count_rows(struct hs_snapshot_view *snapshot)

@@ -114,7 +114,7 @@ struct hs_view_row *hs_snapshot_rows_copy(struct hs_producer *producer, uint32_t
 					  uint32_t *count, struct hs_view_heap *heaps)
 {
 	const struct hs_interner *table = &producer->tracker.rows;
-	bool differences = producer->delta.kind != HS_DELTA_NONE && peak_heap == HS_HEAP_NONE;
+	bool differences = hs_delta_of(&producer->delta, peak_heap) != HS_DELTA_NONE;
 	uint32_t most = differences ? hs_delta_rows(&producer->delta, table) : table->used;
 	struct hs_view_row *rows = hs_arena_alloc(((size_t)most + HS_HEAP_LIMIT) * sizeof *rows);
 
