@@ -18,6 +18,7 @@
 static int compare(const char *names, const struct hs_symbol *a, const struct hs_symbol *b)
 {
 	const char *a_name = names + a->name, *b_name = names + b->name;
+	size_t a_length, b_length;
 	int order;
 
 	if (a->value != b->value)
@@ -26,6 +27,10 @@ static int compare(const char *names, const struct hs_symbol *a, const struct hs
 		return a->rank < b->rank ? -1 : 1;
 	if ((a_name[0] == '_') != (b_name[0] == '_'))
 		return a_name[0] == '_' ? -1 : 1;
+	a_length = strlen(a_name);
+	b_length = strlen(b_name);
+	if (a_length != b_length)
+		return a_length > b_length ? -1 : 1;
 	order = strcmp(b_name, a_name);
 	if (order != 0)
 		return order;

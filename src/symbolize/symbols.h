@@ -67,7 +67,8 @@ size_t hs_symbols_bytes(const struct hs_symbols *symbols);
  * The linkage name of the function that contains an ELF virtual address, one that was wanted,
  * or NULL.
  * Among aliases the same one is chosen each time: global before weak before local,
- * then the one without leading underscores, then the first in the alphabet.
+ * then the one without leading underscores, then the shortest (libc's __clone3 is also
+ * __GI___clone3), then the first in the alphabet.
  * The text lives as long as symbols.  O(log n).
  */
 const char *hs_symbols_find(const struct hs_symbols *symbols, uint64_t address);

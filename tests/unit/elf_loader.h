@@ -70,6 +70,8 @@ static inline bool is_preferred(const struct elf_symbol *a, const struct elf_sym
 		return binding_order(a) > binding_order(b);
 	if ((a->name[0] == '_') != (b->name[0] == '_'))
 		return b->name[0] == '_';
+	if (strlen(a->name) != strlen(b->name))
+		return strlen(a->name) < strlen(b->name);
 	return strcmp(a->name, b->name) < 0;
 }
 

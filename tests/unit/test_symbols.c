@@ -62,13 +62,16 @@ static void finds_the_function_that_contains_an_address(void)
 }
 
 /* Each is preferred to all before it. */
-static void prefers_aliases_by_binding_underscore_alphabet(void)
+static void prefers_aliases_by_binding_underscore_length_alphabet(void)
 {
 	static const struct elf_symbol aliases[] = {
-		BOUND("_zz", STB_LOCAL),  BOUND("_aa", STB_LOCAL),  BOUND("zz", STB_LOCAL),
-		BOUND("aa", STB_LOCAL),   BOUND("_zw", STB_WEAK),   BOUND("_aw", STB_WEAK),
-		BOUND("zw", STB_WEAK),    BOUND("aw", STB_WEAK),    BOUND("_zg", STB_GLOBAL),
-		BOUND("__g", STB_GLOBAL), BOUND("zg", STB_GLOBAL),  BOUND("aug", STB_GNU_UNIQUE),
+		BOUND("__GI_z", STB_LOCAL), BOUND("_zz", STB_LOCAL),
+		BOUND("_aa", STB_LOCAL),    BOUND("aaa", STB_LOCAL),
+		BOUND("zz", STB_LOCAL),     BOUND("aa", STB_LOCAL),
+		BOUND("_zw", STB_WEAK),     BOUND("_aw", STB_WEAK),
+		BOUND("zw", STB_WEAK),      BOUND("aw", STB_WEAK),
+		BOUND("_zg", STB_GLOBAL),   BOUND("__g", STB_GLOBAL),
+		BOUND("aug", STB_GNU_UNIQUE), BOUND("zg", STB_GLOBAL),
 		BOUND("ag", STB_GLOBAL),
 	};
 	struct elf_symbol reversed[COUNT(aliases)];
@@ -92,7 +95,7 @@ static void resolves_nested_and_overlapping_symbols(void)
 	static const struct elf_symbol nested[] = {
 		FUNCTION("outer", 0x1100, 0x100), FUNCTION("inner", 0x1140, 0x40),
 		FUNCTION("core", 0x1150, 0x10),   FUNCTION("left", 0x1300, 0x20),
-		FUNCTION("right", 0x1310, 0x20),  FUNCTION("long", 0x1400, 0x40),
+		FUNCTION("right", 0x1310, 0x20),  FUNCTION("lengthy", 0x1400, 0x40),
 		FUNCTION("brief", 0x1400, 0x10),
 	};
 	struct hs_symbols *symbols = load_symbols(nested, COUNT(nested));
@@ -109,7 +112,7 @@ static void resolves_nested_and_overlapping_symbols(void)
 	CHECK_STR(hs_symbols_find(symbols, 0x1310), "right");
 	CHECK_STR(hs_symbols_find(symbols, 0x132f), "right");
 	CHECK_STR(hs_symbols_find(symbols, 0x140f), "brief");
-	CHECK_STR(hs_symbols_find(symbols, 0x1410), "long");
+	CHECK_STR(hs_symbols_find(symbols, 0x1410), "lengthy");
 	hs_symbols_free(symbols);
 }
 
@@ -420,7 +423,7 @@ int main(void)
 		return 1;
 	hs_debug_file_root = "/nonexistent";
 	RUN(finds_the_function_that_contains_an_address);
-	RUN(prefers_aliases_by_binding_underscore_alphabet);
+	RUN(prefers_aliases_by_binding_underscore_length_alphabet);
 	RUN(resolves_nested_and_overlapping_symbols);
 	RUN(gives_symbols_without_size_one_address);
 	RUN(agrees_with_a_search_of_all_symbols);
