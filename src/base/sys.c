@@ -293,11 +293,17 @@ bool hs_sys_thread_is_gone(pid_t tid)
 	return hs_syscall(SYS_tgkill, hs_sys_getpid(), tid, 0, 0, 0, 0) == -ESRCH;
 }
 
-bool hs_sys_is_real_time(void)
+int hs_sys_policy(void)
 {
 	long policy = hs_syscall(SYS_sched_getscheduler, 0, 0, 0, 0, 0, 0);
 
-	policy &= ~(long)SCHED_RESET_ON_FORK;
+	return (int)(policy & ~(long)SCHED_RESET_ON_FORK);
+}
+
+bool hs_sys_is_real_time(void)
+{
+	int policy = hs_sys_policy();
+
 	return policy == SCHED_FIFO || policy == SCHED_RR;
 }
 

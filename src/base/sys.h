@@ -114,6 +114,9 @@ pid_t hs_sys_gettid(void);
 /* Whether thread tid of this process is gone (ESRCH). */
 bool hs_sys_thread_is_gone(pid_t tid);
 
+/* The calling thread's policy, such as SCHED_OTHER; none that exists if it cannot be read. */
+int hs_sys_policy(void);
+
 /* Whether the calling thread has the policy SCHED_FIFO or SCHED_RR. */
 bool hs_sys_is_real_time(void);
 

@@ -186,8 +186,8 @@ static void start_profiling(char **environment)
 	}
 	hs_thread.tid = (uint32_t)hs_sys_gettid();
 	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
-	hs_session.affinity_bytes = hs_syscall(SYS_sched_getaffinity, 0, sizeof hs_session.affinity,
-					       (long)hs_session.affinity, 0, 0, 0);
+	hs_syscall(SYS_sched_getaffinity, 0, sizeof hs_session.affinity, (long)hs_session.affinity,
+		   0, 0, 0);
 	hs_left_alone_begin();
 	hs_process_mark_root();
 	hs_fork_install();

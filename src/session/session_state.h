@@ -81,8 +81,7 @@ struct hs_session {
 	uint64_t start_ns; /* monotonic; set anew by the producer, with new books */
 	char program[64];  /* for file names */
 	struct hs_session_next next;
-	unsigned char affinity[128]; /* the process's affinity mask at the start */
-	long affinity_bytes;
+	unsigned char affinity[128]; /* the process's affinity mask at the start; 0: not known */
 
 	struct hs_ring ring;                    /* program's threads -> worker */
 	struct hs_ring queue;                   /* worker -> producer */

@@ -33,18 +33,27 @@
  */
 static _Alignas(16) char start_stack[64 << 10];
 
-static int start_thread(pthread_t *thread, void *(*start)(void *))
+/* Not if that is inherited: a seccomp filter may end a process that sets a policy. */
+static void choose_policy(pthread_attr_t *attributes)
 {
 	struct sched_param none = {.sched_priority = 0};
+
+	if (hs_sys_policy() == SCHED_OTHER)
+		return;
+	pthread_attr_setinheritsched(attributes, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(attributes, SCHED_OTHER);
+	pthread_attr_setschedparam(attributes, &none);
+}
+
+static int start_thread(pthread_t *thread, void *(*start)(void *))
+{
 	pthread_attr_t attributes;
 	int error = pthread_attr_init(&attributes);
 
 	if (error != 0)
 		return error;
 	pthread_attr_setstacksize(&attributes, THREAD_STACK_BYTES);
-	pthread_attr_setinheritsched(&attributes, PTHREAD_EXPLICIT_SCHED);
-	pthread_attr_setschedpolicy(&attributes, SCHED_OTHER);
-	pthread_attr_setschedparam(&attributes, &none);
+	choose_policy(&attributes);
 	error = hs_session.next.pthread_create(thread, &attributes, start, NULL);
 	if (error != 0) {
 		/* Changing it may be refused (SCHED_IDLE without privilege): inherit it. */

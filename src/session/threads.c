@@ -6,6 +6,7 @@
  * unblocked (setuid() signals every thread); under SCHED_OTHER; and on the processors that the
  * process could use when it began.
  */
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -57,15 +58,24 @@ static uint32_t slot_headroom(void)
 	return share < SLOT_HEADROOM ? share : SLOT_HEADROOM;
 }
 
+/* Not if it is inherited: a seccomp filter may end a process that sets it. */
+static void take_affinity(void)
+{
+	unsigned char inherited[sizeof hs_session.affinity] = {0};
+
+	hs_syscall(SYS_sched_getaffinity, 0, sizeof inherited, (long)inherited, 0, 0, 0);
+	if (memcmp(inherited, hs_session.affinity, sizeof inherited) != 0)
+		hs_syscall(SYS_sched_setaffinity, 0, sizeof hs_session.affinity,
+			   (long)hs_session.affinity, 0, 0, 0);
+}
+
 static void become_profiler(enum hs_profiler_thread which, const char *name)
 {
 	atomic_store(&hs_session.tids[which], hs_sys_gettid());
 	hs_thread.kind = HS_THREAD_PROFILER;
 	hs_thread.bytes_until_sample = 0;
 	hs_syscall(SYS_prctl, PR_SET_NAME, (long)name, 0, 0, 0, 0);
-	if (hs_session.affinity_bytes > 0)
-		hs_syscall(SYS_sched_setaffinity, 0, hs_session.affinity_bytes,
-			   (long)hs_session.affinity, 0, 0, 0);
+	take_affinity();
 }
 
 /* enum hs_stop */

@@ -53,4 +53,10 @@ for call in openat rseq read renameat2 process_vm_readv; do
 done
 filtered process_vm_readv start kill
 filtered process_vm_readv later kill
+
+# systemd's SystemCallFilter=~@resources, which ends the process.
+resources='ioprio_set mbind migrate_pages move_pages sched_setaffinity sched_setattr'
+resources="$resources sched_setparam sched_setscheduler set_mempolicy setpriority setrlimit"
+# shellcheck disable=SC2086 # calls are words
+hostile no-resources 1 HEAPSAMPLE_BLOCK=0 -- "$victim" start end $resources
 finish_cases

@@ -5,7 +5,7 @@
  * usage: victim_hostile_seccomp WHEN ACTION [all] CALL...
  *
  * WHEN: "start" (of main), or "later" (after samples).  ACTION: "errno" (EPERM), "nosys" (ENOSYS),
- * "kill" (the calling thread).  all: for all threads that exist.
+ * "kill" (the calling thread), "end" (the process).  all: for all threads that exist.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -44,6 +44,15 @@ static const struct {
 	CALL(sched_getparam),
 	CALL(sched_setaffinity),
 	CALL(sched_getaffinity),
+	CALL(sched_setparam),
+	CALL(sched_setattr),
+	CALL(ioprio_set),
+	CALL(setpriority),
+	CALL(setrlimit),
+	CALL(mbind),
+	CALL(migrate_pages),
+	CALL(move_pages),
+	CALL(set_mempolicy),
 	CALL(prctl),
 	CALL(getpid),
 	CALL(gettid),
@@ -93,6 +102,8 @@ static uint32_t action_of(const char *name)
 {
 	if (strcmp(name, "kill") == 0)
 		return SECCOMP_RET_KILL_THREAD;
+	if (strcmp(name, "end") == 0)
+		return SECCOMP_RET_KILL_PROCESS;
 	return SECCOMP_RET_ERRNO | (strcmp(name, "nosys") == 0 ? ENOSYS : EPERM);
 }
 
