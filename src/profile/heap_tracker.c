@@ -18,6 +18,8 @@
 /* Row numbers from here on stand, in a book, for no row: one for each heap. */
 #define LOST_ROWS (UINT32_MAX - HS_HEAP_LIMIT)
 
+static uint64_t rounding_hash = 1;
+
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
 {
 	int error;
@@ -225,15 +227,20 @@ void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap
 	hs_live_set_recycle(event->slot, event->generation);
 }
 
+void hs_row_seed(uint64_t seed)
+{
+	rounding_hash = hs_hash_bytes(1, &seed, sizeof seed);
+}
+
 void hs_row_round(const struct hs_row_key *key, const struct hs_row_totals *totals,
 		  int64_t values[HS_VIEW_VALUES])
 {
-	uint64_t bias = hs_hash_bytes(1, key, sizeof *key) >> (64 - HS_WEIGHT_SHIFT);
+	uint64_t bias = hs_hash_bytes(rounding_hash, key, sizeof *key) >> (64 - HS_WEIGHT_SHIFT);
 
 	values[0] = hs_weight_cut(totals->allocated.objects, bias);
-	values[1] = hs_weight_round(totals->allocated.bytes);
+	values[1] = hs_weight_cut(totals->allocated.bytes, bias);
 	values[2] = hs_weight_cut(totals->allocated.objects - totals->freed.objects, bias);
-	values[3] = hs_weight_round(totals->allocated.bytes - totals->freed.bytes);
+	values[3] = hs_weight_cut(totals->allocated.bytes - totals->freed.bytes, bias);
 }
 
 void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row)

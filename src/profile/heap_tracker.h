@@ -73,13 +73,18 @@ uint64_t hs_heap_tracker_size_bucket(uint64_t size);
 /*
  * A row's values as a profile has them, integers: see hs_view_row.  totals: of now or of the peak.
  *
- * Bytes are rounded to the nearest.  Objects are not: rows of one object of weight 1.3 would all
- * have 1, and their sum would be too small.  They are rounded up as often as their fraction says.
- * The key decides, so that a row is rounded alike in all profiles, and has no more objects in use
- * than were allocated.
+ * Not to the nearest: rows of one object of weight 1.3 would all have 1, and their sum would be too
+ * small.  They are rounded up as often as their fraction says.  The key and the seed decide: so a
+ * row is rounded alike in all profiles, and has no more in use than was allocated.
  */
 void hs_row_round(const struct hs_row_key *key, const struct hs_row_totals *totals,
 		  int64_t values[HS_VIEW_VALUES]);
+
+/*
+ * Other rows are rounded up with another seed: sums over processes that do the same are right too.
+ * Start-up; forked children keep it.
+ */
+void hs_row_seed(uint64_t seed);
 
 /* Drops a row of which nothing is in use; its number is given out again. */
 void hs_heap_tracker_drop(struct hs_heap_tracker *tracker, uint32_t row);

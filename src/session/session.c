@@ -16,6 +16,7 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
+#include "profile/heap_tracker.h"
 #include "sample/capture.h"
 #include "sample/heap.h"
 #include "sample/labels.h"
@@ -138,8 +139,10 @@ void hs_session_limit_changed(int resource)
 static void start_sampling(void)
 {
 	struct hs_session *session = &hs_session;
+	uint64_t seed = hs_options.has_seed ? hs_options.seed : hs_sys_random();
 
-	hs_sampler_seed(hs_options.has_seed ? hs_options.seed : hs_sys_random());
+	hs_sampler_seed(seed);
+	hs_row_seed(seed);
 	hs_recorder.ring = &session->ring;
 	hs_recorder.stack_limit_bytes = hs_recorder.stream ? 0 : hs_options.stack_bytes;
 	hs_recorder.depth_frames = hs_options.depth_frames;

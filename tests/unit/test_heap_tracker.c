@@ -62,35 +62,59 @@ static void a_row_that_was_dropped_is_not_taken(void)
 		check_row(add(row + 1, row), row + 1, 1);
 }
 
-/* The sum of so many rows of one object of this weight each, as large allocations make them. */
-static int64_t sum_of_objects(uint64_t weight, uint32_t rows)
+/* A row of one object of one byte of this weight: its number of objects, and of bytes. */
+static int64_t rounded(uint64_t weight, uint32_t callsite)
 {
-	const struct hs_row_totals totals = {.allocated = {.objects = weight}};
-	int64_t values[HS_VIEW_VALUES], sum = 0;
+	const struct hs_row_totals totals = {.allocated = {.objects = weight, .bytes = weight}};
+	const struct hs_row_key key = {.callsite = callsite, .size = 1 << 20};
+	int64_t values[HS_VIEW_VALUES];
 
-	for (uint32_t callsite = 0; callsite < rows; callsite++) {
-		const struct hs_row_key key = {.callsite = callsite, .size = 1 << 20};
+	hs_row_round(&key, &totals, values);
+	for (int i = 1; i < HS_VIEW_VALUES; i++)
+		CHECK_INT(values[i], values[0]);
+	return values[0];
+}
 
-		hs_row_round(&key, &totals, values);
-		CHECK_INT(values[2], values[0]);
-		sum += values[0];
+static int64_t sum_of_rows(uint64_t weight, uint32_t rows)
+{
+	int64_t sum = 0;
+
+	for (uint32_t callsite = 0; callsite < rows; callsite++)
+		sum += rounded(weight, callsite);
+	return sum;
+}
+
+/* The same row in so many processes. */
+static int64_t sum_of_processes(uint64_t weight, uint32_t processes)
+{
+	int64_t sum = 0;
+
+	for (uint32_t seed = 0; seed < processes; seed++) {
+		hs_row_seed(seed);
+		sum += rounded(weight, 1);
 	}
 	return sum;
 }
 
 /* Rounded to the nearest they would all be 1, or all 2. */
-static void fractions_of_objects_are_not_lost_in_sums(void)
+static void check_sums(int64_t (*sum_of)(uint64_t weight, uint32_t count))
 {
-	enum { ROWS = 10000, NEAR = ROWS / 100 };
+	enum { COUNT = 10000, NEAR = COUNT / 100 };
 
 	for (uint64_t percent = 100; percent < 200; percent += 10) {
-		int64_t sum = sum_of_objects(HS_WEIGHT_ONE * percent / 100, ROWS);
-		int64_t want = ROWS / 100 * (int64_t)percent;
+		int64_t sum = sum_of(HS_WEIGHT_ONE * percent / 100, COUNT);
+		int64_t want = COUNT / 100 * (int64_t)percent;
 
 		CHECK(sum >= want - NEAR && sum <= want + NEAR);
 	}
-	CHECK_INT(sum_of_objects(HS_WEIGHT_ONE, ROWS), ROWS);
-	CHECK_INT(sum_of_objects(7 * HS_WEIGHT_ONE, ROWS), 7 * ROWS);
+	CHECK_INT(sum_of(HS_WEIGHT_ONE, COUNT), COUNT);
+	CHECK_INT(sum_of(7 * HS_WEIGHT_ONE, COUNT), 7 * COUNT);
+}
+
+static void fractions_are_not_lost_in_sums(void)
+{
+	check_sums(sum_of_rows);
+	check_sums(sum_of_processes);
 }
 
 /* While objects are freed one by one, a row never has more in use than were allocated. */
@@ -120,7 +144,7 @@ int main(void)
 	CHECK_INT(hs_heap_tracker_init(&tracker, false), 0);
 	RUN(the_row_of_another_is_not_taken);
 	RUN(a_row_that_was_dropped_is_not_taken);
-	RUN(fractions_of_objects_are_not_lost_in_sums);
+	RUN(fractions_are_not_lost_in_sums);
 	RUN(no_more_are_in_use_than_were_allocated);
 	hs_heap_tracker_fini(&tracker);
 	return CHECK_RESULT();
