@@ -187,7 +187,7 @@ static uint32_t twelfth(uint64_t interval)
 
 /*
  * Inversion: a countdown is floor(-ln u * s) + 1, with s = -1 / ln(1 - 1/n)
- * = n - 1/2 - 1/(12 n) - ..., in units of 2^-20; the terms left out are below 2^-24 of it.  The
+ * = n - 1/2 - 1/(12 n) - ..., in units of 2^-20; the terms left out are below 2^-22 of it.  The
  * scale is s ln 2.
  */
 uint64_t hs_sampler_scale(uint64_t interval)

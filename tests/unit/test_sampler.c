@@ -60,6 +60,17 @@ static void test_log2(void)
 		check_log2(hs_sampler_random(&random) >> i % 64 | 1);
 }
 
+/* A draw is this times -log2 of a random number: far less than draws can show must it be off. */
+static void test_scale(void)
+{
+	for (uint64_t interval = BYTEWISE_INTERVAL + 1; interval <= HS_INTERVAL_MAX;
+	     interval += interval / 9 + 1) {
+		long double want = -logl(2) / log1pl(-1.0L / interval) * (1 << 20);
+
+		CHECK(fabsl(hs_sampler_scale(interval) - want) <= want * 0x1p-22L + 2);
+	}
+}
+
 /* P(draw > n), without cancellation. */
 static long double survival(uint64_t n, uint64_t interval)
 {
@@ -160,12 +171,15 @@ static void test_the_end_keeps_the_interval(void)
 	CHECK_INT(hs_sampler_last_interval(), 64);
 }
 
+#define ALLOCATIONS 2000000
+
 /*
  * End to end, as the interposer calls it.  The ring has no room, so all weights go to the lost
  * totals: these are sums over all samples.  Sizes are from a fixed sequence.
+ * levels: after each few allocations the interval is one of so many, each twice the one before.
+ * per_thread: after so many allocations they are another thread's.
  */
-#define ALLOCATIONS 2000000
-static void check_unbiased(uint64_t interval)
+static void check_unbiased(uint64_t interval, unsigned levels, unsigned per_thread)
 {
 	const struct hs_regs regs = { .sp = (uintptr_t)__builtin_frame_address(0) };
 	long double bytes = 0, variance_objects = 0, variance_bytes = 0;
@@ -179,9 +193,18 @@ static void check_unbiased(uint64_t interval)
 		/* From 1 to 100000, each magnitude as likely as any other. */
 		uint64_t z = (size_random = size_random * 6364136223846793005u + 1) >> 33;
 		size_t size = (z % 100000 >> z / 100000 % 17) + 1;
-		long double missed = survival(size, interval);
+		long double missed;
 
-		if (i == 0 || !hs_sampler_passes(size))
+		if (i % 5 == 0)
+			atomic_store(&hs_sampler_interval, interval << z / 1700000 % levels);
+		if (i % per_thread == 0) {
+			hs_record_settle();
+			hs_thread = (struct hs_thread_state){ 0 };
+		}
+		/* A countdown goes on with the interval that it was drawn with. */
+		missed = survival(size, i % per_thread == 0 ? hs_sampler_interval
+							    : hs_thread.interval_bytes);
+		if (!hs_sampler_passes(size))
 			hs_record_allocation(&size_random, size, &regs);
 		bytes += size;
 		variance_objects += missed / (1 - missed);
@@ -196,7 +219,7 @@ static void check_unbiased(uint64_t interval)
 	CHECK_INT(hs_stats_get(allocated_bytes) - exact, (uint64_t)bytes);
 }
 
-static void test_totals_are_unbiased(void)
+static void make_full_ring(void)
 {
 	static _Alignas(4096) unsigned char memory[3 * 4096];
 	static struct hs_ring ring;
@@ -209,22 +232,42 @@ static void test_totals_are_unbiased(void)
 	while (hs_ring_reserve(&ring, 16, HS_RING_KEPT, 1, 0, &open) != NULL)
 		;
 	hs_sampler_seed(1);
-	check_unbiased(1);
-	check_unbiased(16);
-	check_unbiased(512);
-	check_unbiased(4096);
-	check_unbiased(65536);
-	check_unbiased(524288);
+}
+
+static void test_totals_are_unbiased(void)
+{
+	static const uint64_t of_totals[] = { 1, 16, 512, 4096, 65536, 524288 };
+
+	make_full_ring();
+	for (unsigned i = 0; i < sizeof of_totals / sizeof *of_totals; i++)
+		check_unbiased(of_totals[i], 1, ALLOCATIONS);
 	CHECK_INT(hs_live_set_used(), 0);
+}
+
+static void test_intervals_that_change(void)
+{
+	check_unbiased(1, 4, ALLOCATIONS);
+	check_unbiased(16, 4, ALLOCATIONS);
+	check_unbiased(4096, 5, ALLOCATIONS);
+}
+
+static void test_short_threads(void)
+{
+	check_unbiased(64, 1, 1);
+	check_unbiased(4096, 1, 3);
+	check_unbiased(262144, 3, 7);
 }
 
 int main(void)
 {
 	RUN(test_log2);
+	RUN(test_scale);
 	RUN(test_draws);
 	RUN(test_weights);
 	RUN(test_streams_differ_and_repeat);
 	RUN(test_the_end_keeps_the_interval);
 	RUN(test_totals_are_unbiased);
+	RUN(test_intervals_that_change);
+	RUN(test_short_threads);
 	return CHECK_RESULT();
 }
