@@ -22,6 +22,7 @@
 #include "sample/heap.h"
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
+#include "session/epoch.h"
 #include "session/process_memory.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
@@ -82,6 +83,29 @@ static uint64_t period(uint32_t peak_heap)
 					       : hs_options.interval_bytes;
 }
 
+/* Why the profile has no rows. */
+static void describe_empty(char *text, size_t capacity, const struct hs_view *view)
+{
+	unsigned long long period_bytes = view->period_bytes;
+
+	if (view->since_ns != 0)
+		hs_format(text, capacity, "empty: no samples or frees since the profile before");
+	else if (!hs_epoch_was_on())
+		hs_format(text, capacity, "empty: sampling was not switched on");
+	else if (hs_heaps[HS_HEAP_MALLOC].asked_bytes == 0)
+		hs_format(text, capacity,
+			  "empty: nothing was sampled, malloc is not to be sampled");
+	else if (!hs_epoch_was_always_on())
+		hs_format(text, capacity,
+			  "empty: nothing was sampled since sampling was switched on or the totals "
+			  "were reset, one in %llu bytes on average", period_bytes);
+	else
+		hs_format(text, capacity,
+			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
+			  "average",
+			  (unsigned long long)hs_stats_get(allocated_bytes), period_bytes);
+}
+
 static void describe(struct comments *comments, struct hs_view *view,
 		     const struct hs_dump_name *name, bool hides_program)
 {
@@ -102,22 +126,8 @@ static void describe(struct comments *comments, struct hs_view *view,
 		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
 		  name->number);
 	describe_counts(comments->counts, sizeof comments->counts);
-	if (view->row_count == 0 && view->since_ns != 0)
-		hs_format(comments->memory, sizeof comments->memory, "%s",
-			  "empty: no samples or frees since the profile before");
-	else if (view->row_count == 0 && hs_heap_total(samples) == 0 &&
-		 atomic_load_explicit(&hs_epoch, memory_order_relaxed) == 0)
-		hs_format(comments->memory, sizeof comments->memory, "%s",
-			  "empty: sampling was not switched on");
-	else if (view->row_count == 0 && hs_heaps[HS_HEAP_MALLOC].asked_bytes == 0)
-		hs_format(comments->memory, sizeof comments->memory, "%s",
-			  "empty: nothing was sampled, malloc is not to be sampled");
-	else if (view->row_count == 0)
-		hs_format(comments->memory, sizeof comments->memory,
-			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
-			  "average",
-			  (unsigned long long)hs_stats_get(allocated_bytes),
-			  (unsigned long long)view->period_bytes);
+	if (view->row_count == 0)
+		describe_empty(comments->memory, sizeof comments->memory, view);
 	else
 		hs_format(comments->memory, sizeof comments->memory,
 			  "# profiler_memory=%zu resident=%llu current_interval=%llu",

@@ -15,6 +15,8 @@
 /* The last epoch; 0: there was none. */
 static uint32_t last;
 
+static bool was_always_on; /* and never reset */
+
 /* The books are told first: they must know the epoch of its first sample. */
 static void open_epoch(void)
 {
@@ -30,10 +32,21 @@ static bool is_on(void)
 	return atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0;
 }
 
+bool hs_epoch_was_on(void)
+{
+	return last != 0;
+}
+
+bool hs_epoch_was_always_on(void)
+{
+	return was_always_on;
+}
+
 void hs_epoch_init(bool active)
 {
 	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
 	hs_producer_set_epoch(hs_session.producer, 0);
+	was_always_on = active;
 	if (active)
 		open_epoch();
 }
@@ -58,6 +71,7 @@ int hs_epoch_stop(void)
 	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
 	hs_heap_follow();
 	hs_schedule_drain_now();
+	was_always_on = false;
 	/* Samples that arrive later are dropped. */
 	hs_producer_set_epoch(hs_session.producer, 0);
 	hs_log(HS_LOG_INFO, "sampling of %s is off", hs_session.program);
@@ -70,6 +84,7 @@ int hs_epoch_reset(void)
 
 	if (error != 0)
 		return error;
+	was_always_on = false;
 	if (is_on())
 		open_epoch();
 	hs_session.start_ns = hs_sys_monotonic_ns();

@@ -22,6 +22,10 @@ int hs_epoch_stop(void);
 /* Empties the books, as if the program had just begun.  0 or -ENOMEM. */
 int hs_epoch_reset(void);
 
+/* Whether sampling has ever been on; whether it has been on from the start, without a reset. */
+bool hs_epoch_was_on(void);
+bool hs_epoch_was_always_on(void);
+
 /* active: whether sampling is on.  Start-up. */
 void hs_epoch_init(bool active);
 

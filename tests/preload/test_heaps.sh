@@ -53,6 +53,20 @@ expect_status 0
 expect_silence
 check check_profile.py comment "$out"/*.heap.pb.gz 'sampling was not switched on'
 
+# After a start or a reset not all that was allocated could have been sampled.
+for active in 0 1; do
+	run_profiled "request$active" HEAPSAMPLE_ACTIVE=$active HEAPSAMPLE_INTERVAL=256g \
+		HEAPSAMPLE_FINAL=0 -- "$heaps" request
+	expect_status 0
+	expect_silence
+	check check_profile.py comment "$(dumped request)" \
+		'nothing was sampled since sampling was switched on or the totals were reset'
+done
+
+# A program that allocates little.
+run_profiled little HEAPSAMPLE_INTERVAL=256g -- "$victims/victim_exact"
+check check_profile.py comment "$out"/*.heap.pb.gz ' bytes allocated, one in 274877906944 on average'
+
 # The same if malloc is not to be sampled.
 run_profiled excluded HEAPSAMPLE_HEAPS=malloc=0 -- "$victims/victim_exact"
 expect_status 0

@@ -3,7 +3,7 @@
  * A program with heaps of its own, that switches sampling on and off.  Its checks are of what
  * the calls return; the profiles are checked by check_heaps.py.
  *
- *     victim_heaps exact|estimate|control|errors|threads|storm|absent|many|overload|stream
+ *     victim_heaps exact|estimate|control|request|errors|threads|storm|absent|many|overload|stream
  */
 #include <heapsample/heapsample.h>
 #include <pthread.h>
@@ -168,6 +168,17 @@ static void control(void)
 	EXPECT(heapsample_get_stats(&stats, sizeof stats) == 0);
 	EXPECT(stats.is_sampling == 1 && stats.samples > 3 && stats.profiles == 3);
 	EXPECT(stats.interval_bytes == 1 && stats.samples_lost == 0 && stats.memory_bytes > 0);
+}
+
+/* One request of a service, as in heapsample(3); it allocates next to nothing. */
+static void request(void)
+{
+	free(site_malloc(1000));
+	EXPECT(heapsample_reset() == 0);
+	heapsample_start(); /* -EALREADY if it is on */
+	free(site_malloc(10));
+	EXPECT(heapsample_stop() == 0);
+	dump("request");
 }
 
 static void errors(void)
@@ -377,10 +388,10 @@ int main(int count, char **arguments)
 		const char *name;
 		void (*run)(void);
 	} modes[] = {
-		{"exact", exact},   {"estimate", estimate}, {"control", control},
-		{"errors", errors}, {"threads", threads},   {"absent", absent},
-		{"many", many},     {"overload", overload}, {"storm", storm},
-		{"stream", stream},
+		{"exact", exact},     {"estimate", estimate}, {"control", control},
+		{"request", request}, {"errors", errors},     {"threads", threads},
+		{"absent", absent},   {"many", many},         {"overload", overload},
+		{"storm", storm},     {"stream", stream},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {
