@@ -6,13 +6,8 @@
  * know whether the profiler is there, control it, or report memory to it.  Include it, and link
  * nothing (before glibc 2.34: -ldl).
  *
- * heapsample_version() is declared weak: compare it with NULL before you call it.
- *
- *     if (heapsample_version)
- *         printf("profiled by libheapsample %s\n", heapsample_version());
- *
- * The other functions can always be called.  If the library is not preloaded they do nothing;
- * those that return an error return -ENOSYS.  heapsample(3) has examples.
+ * The functions can always be called.  If the library is not preloaded they do nothing; those that
+ * return an error return -ENOSYS.  heapsample(3) has examples.
  */
 #ifndef HEAPSAMPLE_HEAPSAMPLE_H
 #define HEAPSAMPLE_HEAPSAMPLE_H
@@ -32,14 +27,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/*
- * Return the version of the preloaded library as "MAJOR.MINOR.PATCH".
- *
- * The string is static.  Any thread may call this, in signal handlers too; it does not
- * allocate, block or change errno.
- */
-extern const char *heapsample_version(void) __attribute__((weak));
 
 /* Called when sampling of a heap is switched; the functions may be NULL. */
 struct heapsample_heap_calls {
@@ -67,6 +54,7 @@ struct heapsample_stats {
 
 #ifdef HEAPSAMPLE_IN_LIBRARY
 
+const char *heapsample_version(void);
 int heapsample_map_hint(const char *objfile, const void *start, size_t length, uint64_t offset);
 int heapsample_unmap_hint(const void *start, size_t length);
 int heapsample_heap_register(const char *name, const struct heapsample_heap_calls *calls);
@@ -100,6 +88,23 @@ static __inline__ void *heapsample_find_(void **found, const char *name)
 		__atomic_store_n(found, function ? function : missing, __ATOMIC_RELAXED);
 	}
 	return function == missing ? nothing : function;
+}
+
+/*
+ * Return the version of the library as "MAJOR.MINOR.PATCH", a static string; NULL if it is not
+ * preloaded.  Any thread; in signal handlers too, after the first call outside of one.
+ */
+static __inline__ const char *heapsample_version(void)
+{
+	static void *found;
+	static const char *nothing;
+	const char *(*function)(void);
+	void *address = heapsample_find_(&found, "heapsample_version");
+
+	if (!address)
+		return nothing;
+	__builtin_memcpy(&function, &address, sizeof function);
+	return function();
 }
 
 /*

@@ -2,6 +2,7 @@
 /*
  * The version of the library, for programs and for the profiles.
  */
+#define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
 #include "base/visibility.h"

@@ -5,6 +5,7 @@
  * Runs on the producer's thread with producer_batch held; releases it for each write and between
  * pieces of work, so that neither a fork nor a full queue ever waits for a file.
  */
+#define HEAPSAMPLE_IN_LIBRARY
 #include <errno.h>
 #include <heapsample/heapsample.h>
 #include <string.h>

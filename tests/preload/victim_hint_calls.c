@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the functions for map hints return to a program in C or C++ that links
+ * What the version and the functions for map hints are to a program in C or C++ that links
  * nothing of the library's.  victim_hint_calls absent|present|refused
  */
 #include <heapsample/heapsample.h>
@@ -25,6 +25,7 @@ static void call_all(int usual, int invalid, int long_name)
 	char *somewhere = (char *)&failures;
 
 	errno = 4711;
+	expect("version", heapsample_version() != NULL, getenv("LD_PRELOAD") != NULL);
 	expect("hint", heapsample_map_hint("x.so", somewhere, 64, 0), usual);
 	expect("unhint", heapsample_unmap_hint(somewhere, 64), usual);
 	expect("no file", heapsample_map_hint(NULL, somewhere, 64, 0), invalid);

@@ -35,9 +35,6 @@ enum { WORKER, PRODUCER };
 		CHECK(condition);                                                                  \
 	} while (0)
 
-/* Not weak as in the public header, so that it is linked from the archive. */
-const char *heapsample_version(void);
-
 static char scratch[64];
 static unsigned char blocks[1000];
 
@@ -76,7 +73,6 @@ static inline void start_with(const struct hs_session_next *next, const char *se
 					    (char *)(uintptr_t)setting, NULL};
 
 	snprintf(output, sizeof output, "HEAPSAMPLE_OUTPUT=%s/%%p.%%n.%%r", scratch);
-	CHECK(heapsample_version() != NULL);
 	hs_session_start(environment, true, next);
 	CHECK(hs_session_is_active());
 }
