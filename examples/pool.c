@@ -50,7 +50,8 @@ static void *pool_take(struct pool *pool)
 		return NULL;
 	pool->free = *block;
 	/* After the block is taken ... */
-	heapsample_report_allocation(pool->heap, (uint64_t)(uintptr_t)block, pool->block_bytes);
+	heapsample_report_allocation(pool->heap, (uintptr_t)block,
+				     pool->block_bytes);
 	return block;
 }
 
@@ -59,7 +60,7 @@ static void pool_give(struct pool *pool, void *block)
 	void **freed = block;
 
 	/* ... and before another thread could take it again. */
-	heapsample_report_free(pool->heap, (uint64_t)(uintptr_t)block);
+	heapsample_report_free(pool->heap, (uintptr_t)block);
 	*freed = pool->free;
 	pool->free = freed;
 }
