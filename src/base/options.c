@@ -126,8 +126,8 @@ static const struct hs_option option_table[] = {
 	  FIELD(max_interval_bytes), VALUE(number),
 	  RANGE(0, UINT64_C(256) << 30, hs_option_size_units) },
 	{ PREFIX "_HEAPS", "",
-	  "name=interval,... such as pool=64k,*=1m; each name once, at most 63 bytes, "
-	  "no comma at the end",
+	  "name=interval,... such as pool=64k,*=1m; each name once, of at most 63 bytes; "
+	  "no comma at the end, at most 1023 bytes in all",
 	  FIELD(heaps), .parse = hs_option_parse_heaps, .print = hs_option_print_text },
 	{ PREFIX "_ACTIVE", "1", "0 or 1", FIELD(active), VALUE(word), .words = switch_words },
 	{ PREFIX "_OUTPUT", "%e.%p.%n.heap.pb.gz", PATTERN_FORM,

@@ -7,12 +7,13 @@
 
 static void refuse(const char *value)
 {
-	char variable[256], line[512];
+	char variable[2048], line[512];
 
 	snprintf(variable, sizeof variable, VARIABLE "%s", value);
 	snprintf(line, sizeof line,
 		 "%.*s%s is not understood (expected name=interval,... such as pool=64k,*=1m; each "
-		 "name once, at most 63 bytes, no comma at the end); ignored",
+		 "name once, of at most 63 bytes; no comma at the end, at most 1023 bytes in all); "
+		 "ignored",
 		 (int)strlen(VARIABLE) + 63, variable, strlen(value) > 63 ? "..." : "");
 	bad(variable, line);
 }
@@ -71,8 +72,14 @@ static void bad_values(void)
 		"pool=00000000000000000000000000000001k", /* longer than any number is */
 	};
 
+	char longer[1200] = "";
+
 	for (size_t i = 0; i < sizeof values / sizeof *values; i++)
 		refuse(values[i]);
+	for (int i = 100; strlen(longer) <= 1023; i++)
+		snprintf(longer + strlen(longer), 80, "%sthe pool of number %d=1k",
+			 i == 100 ? "" : ",", i);
+	refuse(longer);
 }
 
 static uint64_t interval(const char *name)
