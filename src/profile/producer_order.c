@@ -308,7 +308,7 @@ uint64_t hs_producer_next_number(const struct hs_producer *producer)
 
 static void sweep(struct hs_producer *producer, uint64_t stuck_before)
 {
-	producer->has_to_sweep = !hs_live_set_sweep_freed(stuck_before, &hs_sequence.next);
+	producer->has_to_sweep = !hs_live_set_sweep_freed(stuck_before);
 	hs_producer_take_freed(producer);
 }
 

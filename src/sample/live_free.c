@@ -7,6 +7,7 @@
 #include "sample/free_times.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
+#include "sample/sequence.h"
 
 /* Moves a slot on if it is LIVE with this heap and key.  *out_state: its new state. */
 static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot_state to,
@@ -26,9 +27,9 @@ static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot
  * Acquire-release: the order of numbers must be that of the real free and the next allocation of
  * the address.
  */
-static uint64_t take_number(_Atomic uint64_t *sequence)
+static uint64_t take_number(void)
 {
-	return hs_alone_fetch_add(sequence, 1);
+	return hs_alone_fetch_add(&hs_sequence.next, 1);
 }
 
 static void set_number(uint32_t number, uint64_t state, uint64_t taken)
@@ -39,10 +40,10 @@ static void set_number(uint32_t number, uint64_t state, uint64_t taken)
 						memory_order_relaxed, memory_order_relaxed);
 }
 
-void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence)
+void hs_live_slot_number(uint32_t number, uint64_t state)
 {
 	hs_free_times_note(number);
-	set_number(number, state, take_number(sequence));
+	set_number(number, state, take_number());
 }
 
 void hs_live_slot_list(uint32_t number, uint64_t state)
@@ -59,9 +60,9 @@ void hs_live_slot_list(uint32_t number, uint64_t state)
 }
 
 /* The slot has been moved from HS_SLOT_LIVE to FREED. */
-void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic uint64_t *sequence)
+void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key)
 {
-	hs_live_slot_number(number, state, sequence);
+	hs_live_slot_number(number, state);
 	hs_live_index_remove(key, number, !hs_is_alone());
 	hs_live_slot_list(number, state);
 }
@@ -78,7 +79,7 @@ static __attribute__((noinline)) void list_instead(uint32_t slot, uint64_t addre
 }
 
 /* Frees a block of malloc's that is in the map, without reading its slot. */
-static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
+static inline bool free_mapped(uint64_t address)
 {
 	_Atomic uint32_t *cell = hs_live_map_cell(address);
 	uint32_t held = cell != NULL ? atomic_load_explicit(cell, memory_order_relaxed) : 0;
@@ -86,7 +87,7 @@ static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
 
 	if (held == 0)
 		return false;
-	number = take_number(sequence);
+	number = take_number();
 	if (!hs_free_journal_put(number, held - 1, address))
 		list_instead(held - 1, address, number);
 	/*
@@ -103,7 +104,7 @@ static inline bool free_mapped(uint64_t address, _Atomic uint64_t *sequence)
  * another sample's.  If the thread dies in between, the memory is never freed, and the sample
  * rightly stays in use.
  */
-static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t *sequence)
+static inline bool free_found(uint32_t slot, uint64_t address)
 {
 	uint64_t state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_acquire);
 	bool is_locked = !hs_is_alone();
@@ -112,62 +113,60 @@ static inline bool free_found(uint32_t slot, uint64_t address, _Atomic uint64_t 
 	if (hs_slot_state(state) != HS_SLOT_LIVE || hs_slot_heap(state) != HS_HEAP_MALLOC ||
 	    hs_live_set_key(slot) != address || !hs_live_index_remove(address, slot, is_locked))
 		return false;
-	number = take_number(sequence);
+	number = take_number();
 	if (!hs_free_journal_put(number, slot, address))
 		list_instead(slot, address, number);
 	return true;
 }
 
 /* With a journal and no map.  Ends one at most: malloc's samples are superseded one by one. */
-static __attribute__((noinline)) uint32_t free_to_journal(uint64_t address,
-							  _Atomic uint64_t *sequence)
+static __attribute__((noinline)) uint32_t free_to_journal(uint64_t address)
 {
 	struct hs_live_search search;
 	uint32_t slot;
 
 	/* Prefetched before the slot is read, which takes a while. */
-	hs_arch_prefetch_write(sequence);
-	hs_free_journal_fetch(atomic_load_explicit(sequence, memory_order_relaxed));
+	hs_arch_prefetch_write(&hs_sequence);
+	hs_free_journal_fetch(atomic_load_explicit(&hs_sequence.next, memory_order_relaxed));
 	hs_live_search_start(&search, address);
 	while ((slot = hs_live_search_next(&search)) != HS_SLOT_NONE) {
-		if (free_found(slot, address, sequence))
+		if (free_found(slot, address))
 			return 1;
 	}
 	return 0;
 }
 
 /* With a map, or without a journal. */
-static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id,
-						   _Atomic uint64_t *sequence)
+static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id)
 {
 	uint64_t key = hs_live_key(heap, id), state;
 	struct hs_live_search search;
 	uint32_t number, count = 0;
 
 	if (hs_free_journal_is_kept() && heap == HS_HEAP_MALLOC) {
-		count = free_mapped(id, sequence);
+		count = free_mapped(id);
 		if (!hs_live_index_is_table_used())
 			return count;
 	}
 	hs_live_search_start(&search, key);
 	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
 		if (take_live(number, heap, key, HS_SLOT_FREED, &state)) {
-			hs_live_slot_free(number, state, key, sequence);
+			hs_live_slot_free(number, state, key);
 			count++;
 		}
 	}
 	return count;
 }
 
-uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence)
+uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id)
 {
 	/* Two functions: one for both would take more stack. */
 	return hs_free_journal_is_kept() && heap == HS_HEAP_MALLOC && !hs_live_map_is_used()
-		       ? free_to_journal(id, sequence)
-		       : free_any(heap, id, sequence);
+		       ? free_to_journal(id)
+		       : free_any(heap, id);
 }
 
-uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
+uint32_t hs_live_set_begin_move(const void *address)
 {
 	uint64_t key = hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), state;
 	struct hs_live_search search;
@@ -176,7 +175,7 @@ uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence)
 	hs_live_search_start(&search, key);
 	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
 		if (take_live(number, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
-			hs_live_slot_number(number, state, sequence);
+			hs_live_slot_number(number, state);
 			/*
 			 * Now: the memory may soon be another thread's, whose free must not find
 			 * it.

@@ -239,7 +239,7 @@ uint64_t hs_live_set_id(uint32_t number)
 	return hs_live_key(hs_live_set_heap(number), hs_live_set_key(number));
 }
 
-uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
+uint32_t hs_live_set_free_heap(uint32_t heap)
 {
 	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire), count = 0;
 
@@ -253,13 +253,13 @@ uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence)
 			    &slot->state, &state, hs_slot_with_state(state, HS_SLOT_FREED),
 			    memory_order_acq_rel, memory_order_relaxed))
 			continue;
-		hs_live_slot_free(number, hs_slot_with_state(state, HS_SLOT_FREED), key, sequence);
+		hs_live_slot_free(number, hs_slot_with_state(state, HS_SLOT_FREED), key);
 		count++;
 	}
 	return count;
 }
 
-bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
+bool hs_live_set_sweep_freed(uint64_t stuck_before)
 {
 	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire);
 	bool has_all = true;
@@ -277,7 +277,7 @@ bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence)
 			has_all &= hs_alone_has_ended();
 			if (!hs_alone_has_ended())
 				continue;
-			hs_live_slot_number(number, state, sequence);
+			hs_live_slot_number(number, state);
 		} else if (freed >= stuck_before) {
 			continue;
 		}

@@ -179,12 +179,12 @@ HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, u
 void hs_live_set_cancel(struct hs_live_ticket ticket);
 
 /*
- * The program frees a heap's id: if it is a live sample, records that under the next number of
- * sequence.  There may be several, if frees before were not reported: then all of them.  Returns
- * how many there were.
+ * The program frees a heap's id: if it is a live sample, records that under the next sequence
+ * number.  There may be several, if frees before were not reported: then all of them.  Returns how
+ * many there were.
  * Called on: any thread, signal handlers too.  Blocks: never.
  */
-uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *sequence);
+uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id);
 
 /*
  * realloc() of an address begins: if it is a live sample, makes it MOVING, with a number.
@@ -192,7 +192,7 @@ uint32_t hs_live_set_free_id(uint32_t heap, uint64_t id, _Atomic uint64_t *seque
  * gone (freed or moved), or _cancel_move() if realloc() failed, which returns the number for the
  * caller to deliver as a tombstone.
  */
-uint32_t hs_live_set_begin_move(const void *address, _Atomic uint64_t *sequence);
+uint32_t hs_live_set_begin_move(const void *address);
 void hs_live_set_end_move(uint32_t slot);
 uint64_t hs_live_set_cancel_move(uint32_t slot);
 
@@ -256,7 +256,7 @@ uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
  * Free all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots.
  * Returns how many.
  */
-uint32_t hs_live_set_free_heap(uint32_t heap, _Atomic uint64_t *sequence);
+uint32_t hs_live_set_free_heap(uint32_t heap);
 
 /*
  * Makes a slot EMPTY whose free is in the books, or whose sample is given up (an abandoned record).
@@ -281,7 +281,7 @@ void hs_live_set_give_back(void);
  * takes late stays a gap.  Slow: looks at all slots.
  * False: a slot has no number, and none can be given because the program is alone (base/alone.h).
  */
-bool hs_live_set_sweep_freed(uint64_t stuck_before, _Atomic uint64_t *sequence);
+bool hs_live_set_sweep_freed(uint64_t stuck_before);
 
 /*
  * Sampling is about to begin: has the kernel give pages to what samples will write, also to the

@@ -140,8 +140,8 @@ int hs_live_slots_grow(void);
  * out of the index.  They do nothing if a sweep has done it meanwhile, even if the slot is in use
  * again by now.  state: the one the caller gave it; key: the one it had.  Any thread.
  */
-void hs_live_slot_number(uint32_t number, uint64_t state, _Atomic uint64_t *sequence);
+void hs_live_slot_number(uint32_t number, uint64_t state);
 void hs_live_slot_list(uint32_t number, uint64_t state);
-void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key, _Atomic uint64_t *sequence);
+void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key);
 
 #endif

@@ -9,7 +9,7 @@
 
 uint32_t hs_record_move_begin(const void *address)
 {
-	return hs_live_set_begin_move(address, &hs_sequence.next);
+	return hs_live_set_begin_move(address);
 }
 
 /*

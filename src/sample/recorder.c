@@ -200,7 +200,7 @@ static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
 /* Records the free of a heap's id.  Returns how many samples that ends. */
 static uint32_t record_free(uint32_t heap, uint64_t id)
 {
-	uint32_t count = hs_live_set_free_id(heap, id, &hs_sequence.next);
+	uint32_t count = hs_live_set_free_id(heap, id);
 
 	if (hs_likely(count > 0))
 		hs_heap_count_frees(heap, count);

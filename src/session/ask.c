@@ -119,7 +119,7 @@ static int close_heap(uint32_t heap)
 	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_CLOSING)
 		return -EINVAL;
 	hs_schedule_drain_now();
-	freed = hs_live_set_free_heap(heap, &hs_sequence.next);
+	freed = hs_live_set_free_heap(heap);
 	hs_heap_count_frees(heap, freed);
 	/* Takes all slots that are on the freed list. */
 	hs_threads_process();

@@ -145,8 +145,7 @@ static void free_all(uint32_t count)
 		uint32_t many = count - i < BATCH ? count - i : BATCH;
 
 		for (uint32_t j = 0; j < many; j++)
-			check(hs_live_set_free_id(HS_HEAP_MALLOC, blocks[i + j],
-						  &hs_sequence.next) == 1,
+			check(hs_live_set_free_id(HS_HEAP_MALLOC, blocks[i + j]) == 1,
 			      "a sample is not live");
 		take_batch(0);
 	}
@@ -182,7 +181,7 @@ static void *run_program(void *unused)
 		for (uint32_t i = 0; i < BATCH; i++) {
 			uint64_t *block = &blocks[random_below(live_now)];
 
-			check(hs_live_set_free_id(HS_HEAP_MALLOC, *block, &hs_sequence.next) == 1,
+			check(hs_live_set_free_id(HS_HEAP_MALLOC, *block) == 1,
 			      "a sample is not live");
 			allocate(&batch[i], block, 64, random_below(STACKS));
 		}

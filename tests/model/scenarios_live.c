@@ -14,6 +14,7 @@
 #include "sample/live_map.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
+#include "sample/sequence.h"
 
 #define SLOTS 16u
 #define NUMBERS_MOST 32u
@@ -26,7 +27,6 @@
 /* Made-up blocks of the program, all in the first two buckets of a table of BUCKETS. */
 static const void *block_a, *block_b, *crowd[2 * HS_BUCKET_LANES];
 
-static _Atomic uint64_t sequence;
 static unsigned delivered[NUMBERS_MOST];  /* how often each number came */
 static _Atomic uint32_t handed, released; /* 1: the thread that waits for it may go on */
 static unsigned frees;                    /* of samples, by the program's threads */
@@ -55,7 +55,6 @@ static void setup(void)
 	hs_live_slots.slots = hs_arena_reserve(SLOTS * sizeof(struct hs_live_slot));
 	hs_live_slots.limit = SLOTS;
 	atomic_store(&hs_live_slots.capacity, SLOTS);
-	atomic_store(&sequence, 1);
 }
 
 /* With a map, whose first sheet covers the blocks. */
@@ -159,7 +158,7 @@ static void setup_full_journal(void)
 
 static void deliver(uint64_t number)
 {
-	MODEL_CHECK(number > 0 && number < atomic_load(&sequence) && number < NUMBERS_MOST);
+	MODEL_CHECK(number > 0 && number < atomic_load(&hs_sequence.next) && number < NUMBERS_MOST);
 	delivered[number]++;
 }
 
@@ -175,7 +174,7 @@ static uint64_t allocate(const void *block)
 		hs_live_set_cancel(ticket);
 		return 0;
 	}
-	number = atomic_fetch_add_explicit(&sequence, 1, memory_order_acq_rel);
+	number = atomic_fetch_add_explicit(&hs_sequence.next, 1, memory_order_acq_rel);
 	delivered[number]++;
 	allocations++;
 	return number;
@@ -188,7 +187,7 @@ static unsigned release(const void *block)
 	/* With a map there is no filter. */
 	if ((hs_live_map_is_used() || hs_live_set_may_hold(block)) &&
 	    hs_live_index_may_hold((uintptr_t)block))
-		count = live_free(block, &sequence);
+		count = live_free(block);
 	frees += count;
 	return count;
 }
@@ -203,7 +202,7 @@ static void take_journaled(void)
 {
 	struct hs_journaled journaled;
 
-	for (uint64_t number = 1; number < atomic_load(&sequence); number++) {
+	for (uint64_t number = 1; number < atomic_load(&hs_sequence.next); number++) {
 		/* If it is not there it comes later: the producer waits for each number. */
 		if (hs_free_journal_first(number, number + 1) == 0 ||
 		    !hs_free_journal_take(number, &journaled))
@@ -239,7 +238,7 @@ static void finish_empty(void)
 
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() == 0);
-	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+	for (uint64_t number = 1; number < atomic_load(&hs_sequence.next); number++)
 		MODEL_CHECK(delivered[number] == 1);
 	for (uint64_t bucket = 0; bucket < hs_live_table_count(index); bucket++) {
 		MODEL_CHECK(atomic_load(&buckets[bucket].tags) == 0);
@@ -359,7 +358,7 @@ static void allocate_and_free_b(void)
 
 static void move_a(void)
 {
-	uint32_t slot = hs_live_set_begin_move(block_a, &sequence);
+	uint32_t slot = hs_live_set_begin_move(block_a);
 
 	MODEL_CHECK(slot != HS_SLOT_NONE);
 	hand_over(&released);
@@ -379,7 +378,7 @@ static void free_unsampled(void)
 
 static void fail_to_move_a(void)
 {
-	uint32_t slot = hs_live_set_begin_move(block_a, &sequence);
+	uint32_t slot = hs_live_set_begin_move(block_a);
 
 	MODEL_CHECK(slot != HS_SLOT_NONE);
 	deliver(hs_live_set_cancel_move(slot));
@@ -522,7 +521,7 @@ static void allocate_b_perhaps(void)
 
 static void sweep(void)
 {
-	hs_live_set_sweep_freed(atomic_load_explicit(&sequence, memory_order_relaxed), &sequence);
+	hs_live_set_sweep_freed(atomic_load_explicit(&hs_sequence.next, memory_order_relaxed));
 	take_freed();
 }
 
@@ -553,14 +552,14 @@ static unsigned slots_taken_along(void)
 
 static void finish_swept(void)
 {
-	hs_live_set_sweep_freed(UINT64_MAX, &sequence);
+	hs_live_set_sweep_freed(UINT64_MAX);
 	take_freed();
 	/* If it is not freed by now its thread was killed before the free. */
 	release(block_a);
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() == slots_taken_along());
 	MODEL_CHECK(slots_taken_along() <= !is_free_done);
-	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+	for (uint64_t number = 1; number < atomic_load(&hs_sequence.next); number++)
 		MODEL_CHECK(delivered[number] <= 1);
 	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
 }
@@ -572,7 +571,7 @@ static void finish_swept_or_in_use(void)
 	release(block_a);
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() <= !is_free_done);
-	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+	for (uint64_t number = 1; number < atomic_load(&hs_sequence.next); number++)
 		MODEL_CHECK(delivered[number] <= 1);
 	MODEL_CHECK(release(block_a) == 0 && release(block_b) == 0);
 }

@@ -15,7 +15,6 @@
 #define THREADS 2
 #define LONG_LIVED 200000u
 
-static _Atomic uint64_t sequence = 1;
 static _Atomic uint64_t pairs, refused;
 static _Atomic bool stop;
 
@@ -27,7 +26,7 @@ static void *allocate_and_free(void *address)
 		if (!hs_live_set_take(&ticket)) {
 			sched_yield(); /* the producer is behind */
 		} else if (live_insert(ticket, address)) {
-			CHECK_INT(live_free(address, &sequence), 1);
+			CHECK_INT(live_free(address), 1);
 			atomic_fetch_add(&pairs, 1);
 		} else {
 			hs_live_set_cancel(ticket);
@@ -86,7 +85,7 @@ static void test_hot_addresses(void)
 	buckets = (uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63));
 	CHECK_INT(buckets, 262144);
 	for (uint64_t i = 0; i < LONG_LIVED; i++)
-		CHECK_INT(live_free((void *)(uintptr_t)(0x7f0000000000 + i * 48), &sequence), 1);
+		CHECK_INT(live_free((void *)(uintptr_t)(0x7f0000000000 + i * 48)), 1);
 	recycle_freed();
 	CHECK_INT(hs_live_set_used(), 0);
 	printf("%llu pairs\n", (unsigned long long)atomic_load(&pairs));

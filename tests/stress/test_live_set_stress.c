@@ -17,6 +17,7 @@
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
+#include "sample/sequence.h"
 
 #define THREADS 4
 #define ROUNDS 60000u
@@ -24,7 +25,6 @@
 #define APART 64u /* bytes: the addresses of a thread are in several regions of a map */
 #define NUMBERS (THREADS * (ROUNDS + PLACES) * 4u)
 
-static _Atomic uint64_t sequence = 1;
 static _Atomic uint64_t allocated, tombstones;
 
 /* Addresses handed over; 0: none.  An address is in one place at a time. */
@@ -63,7 +63,7 @@ static bool allocate(uint64_t address)
 static void release(uint64_t address)
 {
 	CHECK(hs_live_set_may_hold((void *)(uintptr_t)address));
-	CHECK(live_free((void *)(uintptr_t)address, &sequence));
+	CHECK(live_free((void *)(uintptr_t)address));
 }
 
 /*
@@ -81,7 +81,7 @@ static void be_away_once(void)
 /* A realloc that fails, or that keeps the address.  False: the new sample found no room. */
 static bool move(uint64_t address, bool fails)
 {
-	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &sequence);
+	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address);
 	bool kept = true;
 
 	CHECK(slot != HS_SLOT_NONE);
@@ -147,7 +147,7 @@ static void recycle_journaled(void)
 	static uint64_t next = 1;
 	struct hs_journaled journaled;
 
-	for (; next < atomic_load(&sequence); next++) {
+	for (; next < atomic_load(&hs_sequence.next); next++) {
 		if (hs_free_journal_take(next, &journaled)) {
 			deliver(next);
 			CHECK(!journaled.is_late);
@@ -215,10 +215,10 @@ static void test_every_free_is_delivered_once(void)
 #endif
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK_INT(freed, atomic_load(&allocated));
-	for (uint64_t number = 1; number < atomic_load(&sequence); number++)
+	for (uint64_t number = 1; number < atomic_load(&hs_sequence.next); number++)
 		missing += atomic_load(&delivered[number]) != 1;
 	CHECK_INT(missing, 0);
-	CHECK_INT(atomic_load(&sequence) - 1, freed + atomic_load(&tombstones));
+	CHECK_INT(atomic_load(&hs_sequence.next) - 1, freed + atomic_load(&tombstones));
 	CHECK(freed > THREADS * ROUNDS / 8);
 	printf("%llu frees, %llu tombstones\n", (unsigned long long)freed,
 	       (unsigned long long)atomic_load(&tombstones));

@@ -33,11 +33,11 @@ static void *address_of(uint64_t number, bool apart)
 static void happen(uint64_t number, bool apart)
 {
 	struct recorded *event = &recorded[number];
-	_Atomic uint64_t sequence = number;
+	uint64_t next = atomic_exchange(&hs_sequence.next, number);
 	struct hs_live_ticket ticket;
 
 	if (event->frees != 0) {
-		CHECK_INT(hs_live_set_begin_move(address_of(event->frees, apart), &sequence),
+		CHECK_INT(hs_live_set_begin_move(address_of(event->frees, apart)),
 			  recorded[event->frees].unwound.slot);
 	} else if (event->unwound.kind == HS_RECORD_ALLOCATION) {
 		CHECK(hs_live_set_take(&ticket));
@@ -45,6 +45,7 @@ static void happen(uint64_t number, bool apart)
 		event->unwound.slot = ticket.slot;
 		event->unwound.generation = ticket.generation;
 	}
+	hs_sequence.next = next;
 }
 
 static void deliver(uint64_t number)

@@ -94,7 +94,7 @@ static inline bool history_free(uint64_t address)
 	struct history_step *step;
 
 	if (history_heap == HS_HEAP_MALLOC) {
-		slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence.next);
+		slot = hs_live_set_begin_move((void *)(uintptr_t)address);
 		CHECK(slot != HS_SLOT_NONE || alive == 0);
 		if (slot == HS_SLOT_NONE)
 			return false;
@@ -125,7 +125,7 @@ static inline bool history_is_settled(uint64_t address)
 /* A realloc that fails: its number will be delivered as a tombstone. */
 static inline void history_fail_to_move(uint64_t address)
 {
-	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address, &hs_sequence.next);
+	uint32_t slot = hs_live_set_begin_move((void *)(uintptr_t)address);
 	union test_record *record;
 
 	CHECK(slot != HS_SLOT_NONE);
@@ -177,14 +177,15 @@ static inline void history_check_progress(void)
 
 static inline void history_deliver_free(uint64_t number)
 {
-	_Atomic uint64_t sequence = number;
+	uint64_t next = atomic_exchange(&hs_sequence.next, number);
 
 	if (history[number].slot != HS_SLOT_NONE)
 		hs_live_set_end_move(history[number].slot);
 	else
 		CHECK_INT(hs_live_set_free_id(oracle.events[number].heap,
-					      oracle.events[number].address, &sequence),
+					      oracle.events[number].address),
 			  1);
+	hs_sequence.next = next;
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 }
 

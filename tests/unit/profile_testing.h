@@ -92,7 +92,7 @@ static inline void take(struct hs_producer *producer, const union test_record *r
 
 static inline void release(uint64_t address)
 {
-	CHECK(live_free((void *)(uintptr_t)address, &hs_sequence.next));
+	CHECK(live_free((void *)(uintptr_t)address));
 }
 
 /* Sums of all rows, in units of 1 / HS_WEIGHT_ONE. */

@@ -11,9 +11,9 @@ static inline bool live_insert(struct hs_live_ticket ticket, const void *address
 	return hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, (uintptr_t)address);
 }
 
-static inline uint32_t live_free(const void *address, _Atomic uint64_t *sequence)
+static inline uint32_t live_free(const void *address)
 {
-	return hs_live_set_free_id(HS_HEAP_MALLOC, (uintptr_t)address, sequence);
+	return hs_live_set_free_id(HS_HEAP_MALLOC, (uintptr_t)address);
 }
 
 /* Ends the use of the record last read, and gives its room back to writers at once. */

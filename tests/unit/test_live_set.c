@@ -11,7 +11,6 @@
 #include "check.h"
 #include "sample_testing.h"
 
-static _Atomic uint64_t sequence = 1;
 
 static void *pointer(uint64_t address)
 {
@@ -80,17 +79,17 @@ static void test_pages_ahead(void)
 static void test_insert_free_recycle(void)
 {
 	struct hs_live_ticket ticket, again;
-	uint64_t before = atomic_load(&sequence);
+	uint64_t before = atomic_load(&hs_sequence.next);
 
 	CHECK(!hs_live_set_may_hold(pointer(0x1000)));
-	CHECK(!live_free(pointer(0x1000), &sequence));
+	CHECK(!live_free(pointer(0x1000)));
 	ticket = insert(0x1000);
 	CHECK(hs_live_set_may_hold(pointer(0x1000)));
 	CHECK_INT(hs_live_set_used(), 1);
-	CHECK(!live_free(pointer(0x1010), &sequence));
-	CHECK(live_free(pointer(0x1000), &sequence));
-	CHECK(!live_free(pointer(0x1000), &sequence));
-	CHECK_INT(atomic_load(&sequence), before + 1);
+	CHECK(!live_free(pointer(0x1010)));
+	CHECK(live_free(pointer(0x1000)));
+	CHECK(!live_free(pointer(0x1000)));
+	CHECK_INT(atomic_load(&hs_sequence.next), before + 1);
 	CHECK_INT(hs_live_set_used(), 1);
 	CHECK_INT(hs_live_set_free_sequence(ticket.slot), before);
 	CHECK_INT(recycle_freed(), 1);
@@ -120,7 +119,7 @@ static void test_cancelled_often(void)
 		atomic_fetch_add(&hs_live_slot(ticket.slot)->state,
 				 rounds[i] << HS_SLOT_STATE_BITS);
 		CHECK_INT(insert(0x2000).slot, ticket.slot);
-		CHECK(live_free(pointer(0x2000), &sequence));
+		CHECK(live_free(pointer(0x2000)));
 		CHECK_INT(recycle_freed(), 1);
 		CHECK_INT(hs_live_set_used(), 0);
 	}
@@ -134,16 +133,16 @@ static void test_given_up_sample(void)
 	CHECK(hs_live_set_give_up(ticket.slot, ticket.generation));
 	hs_live_set_give_back();
 	CHECK(!hs_live_set_may_hold(pointer(0x2000)));
-	CHECK(!live_free(pointer(0x2000), &sequence));
+	CHECK(!live_free(pointer(0x2000)));
 	CHECK_INT(hs_live_set_used(), 0);
 
 	/* A slot that the program has begun to free must not get onto two lists. */
 	ticket = insert(0x2000);
-	CHECK(live_free(pointer(0x2000), &sequence));
+	CHECK(live_free(pointer(0x2000)));
 	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
 	CHECK_INT(recycle_freed(), 1);
 	ticket = insert(0x2000);
-	CHECK_INT(hs_live_set_begin_move(pointer(0x2000), &sequence), ticket.slot);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x2000)), ticket.slot);
 	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
 	hs_live_set_end_move(ticket.slot);
 	CHECK_INT(recycle_freed(), 1);
@@ -153,22 +152,22 @@ static void test_given_up_sample(void)
 static void test_move(void)
 {
 	struct hs_live_ticket old = insert(0x3000), new;
-	uint64_t number = atomic_load(&sequence);
+	uint64_t number = atomic_load(&hs_sequence.next);
 
-	CHECK_INT(hs_live_set_begin_move(pointer(0x3010), &sequence), HS_SLOT_NONE);
-	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
-	CHECK(!live_free(pointer(0x3000), &sequence)); /* only LIVE is found */
+	CHECK_INT(hs_live_set_begin_move(pointer(0x3010)), HS_SLOT_NONE);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x3000)), old.slot);
+	CHECK(!live_free(pointer(0x3000))); /* only LIVE is found */
 	/* A realloc that failed: the sample lives on, and its free takes another number. */
 	CHECK_INT(hs_live_set_cancel_move(old.slot), number);
-	CHECK_INT(hs_live_set_begin_move(pointer(0x3000), &sequence), old.slot);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x3000)), old.slot);
 	CHECK_INT(hs_live_set_free_sequence(old.slot), number + 1);
 	/* A realloc in place: the address is sampled again while the old slot is still in use. */
 	new = insert(0x3000);
 	CHECK(new.slot != old.slot);
 	hs_live_set_end_move(old.slot);
-	CHECK(live_free(pointer(0x3000), &sequence));
+	CHECK(live_free(pointer(0x3000)));
 	CHECK_INT(hs_live_set_free_sequence(new.slot), number + 2);
-	CHECK(!live_free(pointer(0x3000), &sequence));
+	CHECK(!live_free(pointer(0x3000)));
 	CHECK_INT(recycle_freed(), 2);
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK(!hs_live_set_may_hold(pointer(0x3000)));
@@ -177,13 +176,13 @@ static void test_move(void)
 /* One free ends all samples of an address, so that nothing stays behind. */
 static void test_all_samples_of_an_address_are_freed(void)
 {
-	uint64_t before = atomic_load(&sequence);
+	uint64_t before = atomic_load(&hs_sequence.next);
 
 	insert(0x5000);
 	insert(0x5000);
 	insert(0x5000);
-	CHECK_INT(live_free(pointer(0x5000), &sequence), 3);
-	CHECK_INT(atomic_load(&sequence), before + 3);
+	CHECK_INT(live_free(pointer(0x5000)), 3);
+	CHECK_INT(atomic_load(&hs_sequence.next), before + 3);
 	CHECK_INT(recycle_freed(), 3);
 	CHECK(!hs_live_set_may_hold(pointer(0x5000)));
 	CHECK_INT(hs_live_set_used(), 0);
@@ -214,18 +213,18 @@ static void test_heaps_are_apart(void)
 		CHECK_INT(hs_live_set_id(slots[1]), ids[i]);
 		CHECK_INT(hs_live_set_heap(slots[2]), OTHER);
 		CHECK(hs_live_set_may_hold_key(hs_live_key(POOL, ids[i])));
-		CHECK_INT(hs_live_set_free_id(POOL, ids[i], &sequence), 1);
-		CHECK_INT(hs_live_set_free_id(POOL, ids[i], &sequence), 0);
-		CHECK_INT(hs_live_set_free_id(OTHER, ids[i], &sequence), 1);
-		CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, ids[i], &sequence), 1);
+		CHECK_INT(hs_live_set_free_id(POOL, ids[i]), 1);
+		CHECK_INT(hs_live_set_free_id(POOL, ids[i]), 0);
+		CHECK_INT(hs_live_set_free_id(OTHER, ids[i]), 1);
+		CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, ids[i]), 1);
 		CHECK_INT(recycle_freed(), 3);
 	}
 	/* Ids of two heaps with the same key. */
 	insert_id(HS_HEAP_MALLOC, odd);
 	insert_id(POOL, 0x6000);
-	CHECK_INT(hs_live_set_free_id(POOL, 0x6000, &sequence), 1);
-	CHECK_INT(hs_live_set_free_id(POOL, 0x6000, &sequence), 0);
-	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, odd, &sequence), 1);
+	CHECK_INT(hs_live_set_free_id(POOL, 0x6000), 1);
+	CHECK_INT(hs_live_set_free_id(POOL, 0x6000), 0);
+	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, odd), 1);
 	CHECK_INT(recycle_freed(), 2);
 	CHECK_INT(hs_live_set_used(), 0);
 }
@@ -235,12 +234,12 @@ static void test_free_a_heap(void)
 	insert_id(HS_HEAP_MALLOC, 0x7000);
 	for (uint64_t id = 0; id < 100; id++)
 		insert_id(POOL, id);
-	CHECK_INT(hs_live_set_free_heap(POOL, &sequence), 100);
+	CHECK_INT(hs_live_set_free_heap(POOL), 100);
 	CHECK_INT(recycle_freed(), 100);
 	CHECK_INT(hs_live_set_used(), 1);
 	for (uint64_t id = 0; id < 100; id++)
 		CHECK(!hs_live_set_may_hold_key(hs_live_key(POOL, id)));
-	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, 0x7000, &sequence), 1);
+	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC, 0x7000), 1);
 	CHECK_INT(recycle_freed(), 1);
 }
 
@@ -251,7 +250,7 @@ static void test_free_a_heap_in_an_insert(void)
 	uint64_t key = hs_live_key(POOL, 0x7100);
 
 	hs_live_index_remove(key, slot, true);
-	CHECK_INT(hs_live_set_free_heap(POOL, &sequence), 1);
+	CHECK_INT(hs_live_set_free_heap(POOL), 1);
 	CHECK(hs_live_index_insert(key, slot));
 	CHECK_INT(recycle_freed(), 1);
 	CHECK(!hs_live_set_may_hold_key(key));
@@ -294,7 +293,7 @@ static void test_equal_distances(void)
 				}
 			}
 			for (unsigned i = 0; i < 48; i++)
-				live_free(pointer(0x7f3a12345010 + i * distance), &sequence);
+				live_free(pointer(0x7f3a12345010 + i * distance));
 			recycle_freed();
 		}
 	}
@@ -338,7 +337,7 @@ static void crowd(uint64_t addresses[13], unsigned bit)
 static void free_crowd(const uint64_t addresses[13])
 {
 	for (unsigned i = 12; i-- > 0;)
-		CHECK(live_free(pointer(addresses[i]), &sequence));
+		CHECK(live_free(pointer(addresses[i])));
 	for (unsigned i = 0; i < 13; i++)
 		CHECK(!hs_live_set_may_hold(pointer(addresses[i])));
 }
@@ -370,7 +369,7 @@ static void test_bucket_overflow(void)
 	CHECK_INT(hs_live_set_maintain(0), 0);
 	CHECK_INT(index_shift(), shift - 2);
 	insert(addresses[12]);
-	CHECK(live_free(pointer(addresses[12]), &sequence));
+	CHECK(live_free(pointer(addresses[12])));
 	CHECK_INT(hs_live_set_maintain(0), 0);
 	CHECK_INT(index_shift(), shift - 2);
 	free_crowd(addresses);
@@ -385,7 +384,7 @@ static void test_hot_address(void)
 
 	for (unsigned i = 0; i < count; i++) {
 		insert(0x8000);
-		CHECK_INT(live_free(pointer(0x8000), &sequence), 1);
+		CHECK_INT(live_free(pointer(0x8000)), 1);
 		if (i % 64 == 0)
 			CHECK_INT(hs_live_set_maintain(0), 0);
 	}
@@ -400,20 +399,20 @@ static void test_sweep(void)
 {
 	struct hs_live_ticket early = insert(0x4000), late = insert(0x4010);
 	struct hs_live_ticket listed = insert(0x4020);
-	uint64_t state, other, number = atomic_load(&sequence);
+	uint64_t state, other, number = atomic_load(&hs_sequence.next);
 
 	/* A thread that has died before it took a number, one after it, and one that lives. */
 	CHECK(take_live(early.slot, HS_HEAP_MALLOC, 0x4000, HS_SLOT_FREED, &state));
 	CHECK(take_live(late.slot, HS_HEAP_MALLOC, 0x4010, HS_SLOT_FREED, &other));
-	hs_live_slot_number(late.slot, other, &sequence);
+	hs_live_slot_number(late.slot, other);
 	/* Only slots from the list may be recycled. */
 	CHECK(!hs_live_set_recycle(late.slot, late.generation));
-	CHECK(live_free(pointer(0x4020), &sequence));
-	hs_live_set_sweep_freed(number, &sequence);
+	CHECK(live_free(pointer(0x4020)));
+	hs_live_set_sweep_freed(number);
 	CHECK_INT(hs_live_set_free_sequence(early.slot), number + 2);
 	CHECK_INT(recycle_freed(), 2); /* early and listed */
-	hs_live_set_sweep_freed(number + 1, &sequence);
-	hs_live_set_sweep_freed(number + 1, &sequence);
+	hs_live_set_sweep_freed(number + 1);
+	hs_live_set_sweep_freed(number + 1);
 	CHECK_INT(hs_live_set_free_sequence(late.slot), number);
 	CHECK_INT(recycle_freed(), 1);
 	CHECK_INT(hs_live_set_used(), 0);
@@ -426,12 +425,12 @@ static void test_sweep(void)
 	late = insert(0x5000);
 	early = insert(0x5010);
 	listed = insert(0x5020);
-	hs_live_slot_number(late.slot, other, &sequence);
+	hs_live_slot_number(late.slot, other);
 	hs_live_slot_list(late.slot, other);
 	CHECK_INT(recycle_freed(), 0);
 	for (uint64_t address = 0x5000; address < 0x5030; address += 0x10) {
-		number = atomic_load(&sequence);
-		CHECK(live_free(pointer(address), &sequence));
+		number = atomic_load(&hs_sequence.next);
+		CHECK(live_free(pointer(address)));
 	}
 	CHECK_INT(hs_live_set_free_sequence(listed.slot), number);
 	CHECK_INT(recycle_freed(), 3);
@@ -490,7 +489,7 @@ static void test_growth(void)
 	       MANY / (double)((uint64_t)1 << (64 - (atomic_load(&hs_live_index) & 63))));
 	CHECK(passed < 50000);
 	for (unsigned i = 0; i < MANY; i++)
-		CHECK(live_free(pointer(many_address(i)), &sequence));
+		CHECK(live_free(pointer(many_address(i))));
 	CHECK_INT(recycle_freed(), MANY);
 	CHECK_INT(hs_live_set_used(), 0);
 	for (unsigned i = 0; i < MANY; i++)

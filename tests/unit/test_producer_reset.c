@@ -90,7 +90,7 @@ static void samples_of_a_heap_that_is_gone_are_dropped(void)
 	take(producer, &closing);
 	commit();
 	check_books(1, 10, 1, 10);
-	CHECK_INT(hs_live_set_free_id(pool, A, &hs_sequence.next), 1);
+	CHECK_INT(hs_live_set_free_id(pool, A), 1);
 	hs_heap_gone(pool);
 	take(producer, &late);
 	commit();
@@ -229,7 +229,7 @@ static void memory_comes_back(void)
 		check_holders(producer);
 	}
 	CHECK_INT(hs_heap_total(stale), stale);
-	hs_live_set_free_heap(HS_HEAP_MALLOC, &hs_sequence.next);
+	hs_live_set_free_heap(HS_HEAP_MALLOC);
 	commit();
 	CHECK_INT(hs_live_set_used(), 0);
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "check.h"
 #include "sample/live_set.h"
+#include "sample/sequence.h"
 #include "sample_testing.h"
 
 enum { FREES = 3000 };
@@ -35,12 +36,12 @@ static uint32_t make_free(uint64_t number)
 {
 	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
 	void *address = (void *)(uintptr_t)(number * 16);
-	_Atomic uint64_t sequence = number;
 	struct hs_freed_slots freed;
 
 	CHECK(hs_live_set_take(&ticket));
 	CHECK(live_insert(ticket, address));
-	CHECK_INT(live_free(address, &sequence), 1);
+	hs_sequence.next = number;
+	CHECK_INT(live_free(address), 1);
 	hs_live_set_take_freed(&freed);
 	CHECK_INT(hs_live_set_next_freed(&freed), ticket.slot);
 	return ticket.slot;
