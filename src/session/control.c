@@ -107,14 +107,13 @@ int hs_session_get_stats(struct hs_session_stats *stats)
 /* Whether something was sampled that was not written before an earlier exec, which failed then. */
 static bool has_news(void)
 {
-	struct hs_session *session = &hs_session;
+	static _Atomic uint64_t samples_before; /* at the last exec */
 	uint64_t samples = hs_heap_total(samples);
 	bool streams = hs_options.stream[0] != '\0'; /* in which frees may be left to write */
 
-	if ((!hs_options.final_dump && !streams) ||
-	    samples == (session->forked ? session->samples_before_fork : 0))
+	if ((!hs_options.final_dump && !streams) || samples == hs_session.samples_before_fork)
 		return false;
-	return atomic_exchange_explicit(&session->exec_samples, samples, memory_order_relaxed) !=
+	return atomic_exchange_explicit(&samples_before, samples, memory_order_relaxed) !=
 		       samples ||
 	       streams;
 }

@@ -193,6 +193,9 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 	return hs_unlocked_file_end(&dump_file, write_file(view));
 }
 
+/* Of the last profile written. */
+static uint32_t last_number;
+
 /* When the last profile of differences was taken, where the next begins; monotonic, 0: none was. */
 static uint64_t delta_from_ns;
 
@@ -206,6 +209,7 @@ static uint64_t peaks_written_ns[HS_HEAP_LIMIT];
 
 void hs_dump_after_fork(bool is_whole)
 {
+	last_number = 0;
 	delta_from_ns = 0;
 	memset(peaks_written_ns, 0, sizeof peaks_written_ns);
 	hs_producer_forget_written(hs_session.producer);
@@ -229,7 +233,7 @@ static void report(const struct hs_dump_name *name, const struct hs_view *view, 
 {
 	if (error == 0) {
 		if (name->number != 0) /* a profile of a peak has none */
-			hs_session.dump_number = name->number;
+			last_number = name->number;
 		hs_stats_add(dumps, 1);
 		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, name->reason,
 		       view->row_count);
@@ -314,7 +318,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 		.program = session->program,
 		.reason = reason,
 		.pid = (pid_t)session->process_id,
-		.number = peak ? 0 : session->dump_number + 1,
+		.number = peak ? 0 : last_number + 1,
 		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
 		.inherited = session->forked || session->descendant,
 	};

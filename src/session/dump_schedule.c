@@ -271,8 +271,7 @@ void hs_schedule_run_due(void)
 	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
-		drain(&session->final_fence,
-		      atomic_load_explicit(&session->drain_end_ns, memory_order_relaxed));
+		drain(&session->final_fence, session->drain_end_ns);
 		hs_dump_write("exit", false);
 		hs_session_mark_finished();
 		return;

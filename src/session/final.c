@@ -77,9 +77,8 @@ static bool end_recording(uint64_t start_ns)
 	if (!is_final_due())
 		return false;
 	session->final_fence = hs_schedule_fence();
-	atomic_store_explicit(&session->drain_end_ns, start_ns + HS_DRAIN_LIMIT_NS,
-			      memory_order_relaxed);
-	/* Release: the producer sees the fence. */
+	session->drain_end_ns = start_ns + HS_DRAIN_LIMIT_NS;
+	/* Release: the producer sees both. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
 	return true;
 }

@@ -208,7 +208,6 @@ static void child(void)
 	hs_keep_after_fork();
 	hs_cpu_guard_after_fork();
 	session->samples_before_fork = hs_heap_total(samples);
-	session->dump_number = 0;
 	atomic_store(&session->requests, 0);
 	hs_ask_after_fork();
 	hs_heaps_after_fork();

@@ -63,7 +63,6 @@ struct hs_session {
 	_Atomic uint32_t phase;     /* enum hs_session_phase */
 	_Atomic uint32_t threads;   /* enum hs_threads_phase; futex */
 	_Atomic uint32_t libc_view; /* enum hs_libc_view; futex */
-	_Atomic int32_t starter;    /* tid of the thread that starts the profiler threads */
 	_Atomic uint32_t stop;      /* enum hs_stop_request */
 
 	pthread_t handles[HS_PROFILER_THREADS];  /* by the starter, or under is_joining */
@@ -71,7 +70,6 @@ struct hs_session {
 	bool joined[HS_PROFILER_THREADS];        /* as handles */
 	_Atomic bool is_joining;                 /* a lock: see thread_stop.c */
 
-	long rseq_answer;                /* see thread_trial.c */
 	_Atomic int32_t more_threads;    /* the program's threads - 1; -1: none is left */
 	_Atomic bool is_ring_full_early; /* of map hints: see map_hints.c */
 	_Atomic int64_t process_id;
@@ -102,19 +100,14 @@ struct hs_session {
 	struct hs_event worker_event;   /* the queue has room again */
 	_Atomic bool is_queue_full;     /* set by the worker before it waits for worker_event */
 
-	/* Whether a compiler tells of generated code.  Set by the producer, for the worker. */
-	_Atomic bool knows_generated_code;
-
 	_Atomic bool engine_loaded;    /* libunwind, at the start; set by the worker just before */
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */
 	_Atomic uint32_t finishing;    /* set by the first hs_session_finish() of this process */
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
 	struct hs_fence final_fence;   /* what the final profile has; set before HS_REQUEST_FINAL */
-	_Atomic uint64_t drain_end_ns; /* until when the final profile waits for the fence */
-	_Atomic uint64_t exec_samples; /* counted at the last hs_session_exec_begins() */
+	uint64_t drain_end_ns;         /* until when it waits for the fence; the same */
 
 	/* The producer's. */
-	uint32_t dump_number;    /* of the last profile written */
 	uint64_t next_dump_ns;   /* of timed profiles, monotonic; 0: none is due */
 	const char *ended_early; /* why sampling has ended; NULL: it has not */
 };

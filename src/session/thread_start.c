@@ -33,6 +33,9 @@
  */
 static _Alignas(16) char start_stack[64 << 10];
 
+/* The tid of the thread that starts the profiler threads, or did. */
+static _Atomic int32_t starter;
+
 /* Not if that is inherited: a seccomp filter may end a process that sets a policy. */
 static void choose_policy(pthread_attr_t *attributes)
 {
@@ -115,7 +118,7 @@ static bool start_once(bool may_start, bool *failed)
 
 	if (!atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
 		return none == HS_THREADS_RUNNING;
-	atomic_store_explicit(&session->starter, hs_sys_gettid(), memory_order_relaxed);
+	atomic_store_explicit(&starter, hs_sys_gettid(), memory_order_relaxed);
 	*failed = !may_start || start_both() != 0;
 	atomic_store_explicit(&session->threads, *failed ? HS_THREADS_FAILED : HS_THREADS_RUNNING,
 			      memory_order_release);
@@ -154,7 +157,7 @@ bool hs_threads_cannot_wake(uint64_t start_ns, bool not_begun)
 static bool is_changing(uint32_t phase)
 {
 	if (phase == HS_THREADS_STARTING)
-		return hs_session.starter != hs_sys_gettid();
+		return starter != hs_sys_gettid();
 	return phase == HS_THREADS_STOPPING && !hs_threads_is_deserted();
 }
 

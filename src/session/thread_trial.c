@@ -20,14 +20,15 @@
 #include "session/threads.h"
 #include "unwind/engine_start.h"
 
-/* The root directory at start-up. */
-static struct stat first_root;
-
 #define TRIAL_STACK_BYTES 16384
 #define TRIAL_LIMIT_NS 1000000000u
 
 /* Not a possible result of a system call. */
 #define NO_ANSWER LONG_MIN
+
+/* At start-up: the root directory, and what rseq() answered; NO_ANSWER: libc does not call it. */
+static struct stat first_root;
+static long rseq_answer;
 
 struct trial {
 	_Atomic uint32_t word;
@@ -45,7 +46,7 @@ static long try_rseq(void)
 
 void hs_thread_trial_init(void)
 {
-	hs_session.rseq_answer = hs_session.next.registers_rseq ? try_rseq() : NO_ANSWER;
+	rseq_answer = hs_session.next.registers_rseq ? try_rseq() : NO_ANSWER;
 	hs_sys_stat("/", &first_root);
 }
 
@@ -91,7 +92,7 @@ static int try_calls(void *memory)
 	if (trial->loads)
 		try_loading();
 	trial->futex = hs_sys_futex_wake(&trial->word, 1);
-	trial->rseq = hs_session.rseq_answer != NO_ANSWER ? try_rseq() : NO_ANSWER;
+	trial->rseq = rseq_answer != NO_ANSWER ? try_rseq() : NO_ANSWER;
 	return 0;
 }
 
@@ -122,7 +123,7 @@ bool hs_threads_would_live(bool loads)
 	while ((tid = atomic_load(&trial->tid)) != 0 &&
 	       hs_sys_monotonic_ns() - start_ns < TRIAL_LIMIT_NS)
 		hs_sys_let_others_run(start_ns);
-	live = tid == 0 && trial->futex >= 0 && trial->rseq == hs_session.rseq_answer;
+	live = tid == 0 && trial->futex >= 0 && trial->rseq == rseq_answer;
 	if (tid == 0)
 		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
 	return live;

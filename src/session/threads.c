@@ -51,6 +51,9 @@
 #define SLOT_HEADROOM (96u << 10)
 #define SLOT_HEADROOM_SHARE 4u
 
+/* Whether a compiler tells of generated code.  Set by the producer, for the worker. */
+static _Atomic bool knows_generated_code;
+
 static uint32_t slot_headroom(void)
 {
 	uint32_t share = hs_live_set_limit() / SLOT_HEADROOM_SHARE;
@@ -146,9 +149,8 @@ static int64_t nap_ns(struct hs_worker_nap *nap)
 	    hs_options.inuse_interval_bytes != 0)
 		return SHORT_NAP_NS;
 	ns = hs_worker_nap_ns(nap, hs_sys_monotonic_ns(), hs_ring_head_ticket(&hs_session.ring));
-	return atomic_load_explicit(&hs_session.knows_generated_code, memory_order_relaxed)
-		       ? HS_NAP_LEAST_NS
-		       : ns;
+	return atomic_load_explicit(&knows_generated_code, memory_order_relaxed) ? HS_NAP_LEAST_NS
+										 : ns;
 }
 
 /*
@@ -313,7 +315,7 @@ bool hs_threads_process(void)
 		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow();
-		atomic_store_explicit(&session->knows_generated_code,
+		atomic_store_explicit(&knows_generated_code,
 				      hs_producer_knows_generated_code(session->producer),
 				      memory_order_relaxed);
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
