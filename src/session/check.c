@@ -61,14 +61,7 @@ void hs_session_check(bool interposed)
 	static char path[HS_PATH_BYTES];
 	const bool streams = hs_options.stream[0] != '\0';
 	const char *pattern = streams ? hs_options.stream : hs_options.output;
-	const struct hs_dump_name name = {
-		.program = hs_session.program,
-		.reason = streams ? "stream" : "exit",
-		.pid = (pid_t)hs_session.process_id,
-		.number = 1,
-		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
-		.inherited = hs_session.descendant,
-	};
+	const struct hs_dump_name name = hs_dump_name_now(streams ? "stream" : "exit", 1);
 
 	if (!interposed) {
 		hs_session_describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);

@@ -196,6 +196,20 @@ static int write_named(const struct hs_view *view, const struct hs_dump_name *na
 /* Of the last profile written. */
 static uint32_t last_number;
 
+struct hs_dump_name hs_dump_name_now(const char *reason, uint32_t number)
+{
+	const struct hs_session *session = &hs_session;
+
+	return (struct hs_dump_name){
+		.program = session->program,
+		.reason = reason,
+		.pid = (pid_t)session->process_id,
+		.number = number,
+		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
+		.inherited = session->forked || session->descendant,
+	};
+}
+
 /* When the last profile of differences was taken, where the next begins; monotonic, 0: none was. */
 static uint64_t delta_from_ns;
 
@@ -312,16 +326,8 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 {
 	static char path[HS_PATH_BYTES];
-	struct hs_session *session = &hs_session;
 	bool peak = peak_heap != HS_HEAP_NONE;
-	struct hs_dump_name name = {
-		.program = session->program,
-		.reason = reason,
-		.pid = (pid_t)session->process_id,
-		.number = peak ? 0 : last_number + 1,
-		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
-		.inherited = session->forked || session->descendant,
-	};
+	struct hs_dump_name name = hs_dump_name_now(reason, peak ? 0 : last_number + 1);
 	struct hs_view view;
 	struct hs_snapshot_view *snapshot;
 	uint64_t start_ns, bookkeeping_ns;

@@ -53,6 +53,9 @@ void hs_schedule_after_reset(void);
 
 /* --- dump.c -------------------------------------------------------------------------- */
 
+/* What the name of a file is made of, now.  number: see struct hs_dump_name.  Start-up too. */
+struct hs_dump_name hs_dump_name_now(const char *reason, uint32_t number);
+
 /*
  * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  is_periodic: it counts for
  * HEAPSAMPLE_KEEP.  Whether a profile was written; its absolute path is then hs_dump_last_path(),

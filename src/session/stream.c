@@ -55,15 +55,7 @@ static void forgive_inherited_gaps(void)
 
 static int open_file(void)
 {
-	struct hs_session *session = &hs_session;
-	struct hs_dump_name name = {
-		.program = session->program,
-		.reason = "stream",
-		.pid = (pid_t)session->process_id,
-		.number = 1,
-		.time_s = hs_sys_realtime_ns() / HS_SECOND_NS,
-		.inherited = session->forked || session->descendant,
-	};
+	struct hs_dump_name name = hs_dump_name_now("stream", 1);
 	int error = hs_dump_name_expand_free(hs_options.stream, &name, path, sizeof path);
 
 	if (error == 0)
