@@ -298,7 +298,7 @@ static void find_number(struct hs_dump_name *name, char *path)
  * until the caller passes *out to hs_snapshot_destroy().
  */
 static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows, char *path,
-		   struct hs_view *view, bool *hides_program, struct hs_snapshot_view **out)
+		   struct hs_view *view, struct hs_snapshot_view **out)
 {
 	static struct comments comments;
 	struct hs_session *session = &hs_session;
@@ -311,8 +311,7 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 				  hs_threads_pause, NULL, view);
 	if (*out == NULL)
 		return -ENOMEM;
-	*hides_program = hs_snapshot_hides_main(*out);
-	describe(&comments, view, name, *hides_program);
+	describe(&comments, view, name, hs_snapshot_hides_main(*out));
 	error = write_named(view, name, path);
 	if (error == 0)
 		hs_snapshot_written(*out);
@@ -331,8 +330,8 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	struct hs_view view;
 	struct hs_snapshot_view *snapshot;
 	uint64_t start_ns, bookkeeping_ns;
-	bool hides_program = true; /* until the snapshot tells */
 	uint32_t rows = PART_ROWS;
+	bool hides_program;
 	int error;
 
 	path[0] = '\0';
@@ -342,17 +341,19 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
-	error = try_one(&name, peak_heap, 0, path, &view, &hides_program, &snapshot);
+	error = try_one(&name, peak_heap, 0, path, &view, &snapshot);
 	while (error == -ENOMEM && hs_options.delta == HS_DELTA_ALL && !peak &&
 	       rows >= PART_LEAST_ROWS) {
 		hs_snapshot_destroy(snapshot);
-		error = try_one(&name, peak_heap, rows, path, &view, &hides_program, &snapshot);
+		error = try_one(&name, peak_heap, rows, path, &view, &snapshot);
 		rows /= 2;
 	}
 	*more = error == 0 && view.is_partial;
 	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
 				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));
 	report(&name, &view, path, error);
+	/* Without a snapshot it is not known. */
+	hides_program = snapshot == NULL || hs_snapshot_hides_main(snapshot);
 	hs_stats_file_write(&name, &view, hides_program ? "FILTERED" : name.program,
 			    error == 0 && !hides_program ? dump_file.path : NULL);
 	hs_snapshot_destroy(snapshot);
