@@ -263,7 +263,7 @@ int hs_labels_set(_Atomic uint32_t *labels, const char *key, const char *value)
 {
 	uint32_t old = atomic_load_explicit(labels, memory_order_relaxed);
 	struct wanted wanted;
-	int number = 0;
+	int number;
 
 	if (key == NULL) {
 		atomic_store_explicit(labels, 0, memory_order_relaxed);
@@ -276,7 +276,7 @@ int hs_labels_set(_Atomic uint32_t *labels, const char *key, const char *value)
 	do {
 		number = put_into(&wanted, old);
 		if (number == 0 && wanted.count > 0)
-			number = make_usable() ? add(&wanted) : -ENOSPC;
+			number = add(&wanted);
 		if (number == -ENOSPC)
 			hs_stats_add(labels_refused, 1);
 		if (number < 0)
