@@ -8,8 +8,6 @@
 #include "base/arena.h"
 #include "base/sys.h"
 
-enum { FIRST_CAPACITY = HS_COMMIT_WINDOW_MIN };
-
 static struct hs_heap_event *place(const struct hs_commit_order *order, uint64_t number)
 {
 	return &order->window[number & (order->capacity - 1)];
@@ -17,8 +15,8 @@ static struct hs_heap_event *place(const struct hs_commit_order *order, uint64_t
 
 int hs_commit_order_init(struct hs_commit_order *order)
 {
-	*order = (struct hs_commit_order){ .next = 1, .capacity = FIRST_CAPACITY };
-	order->window = hs_arena_zalloc(FIRST_CAPACITY * sizeof *order->window);
+	*order = (struct hs_commit_order){ .next = 1, .capacity = HS_COMMIT_WINDOW_MIN };
+	order->window = hs_arena_zalloc(HS_COMMIT_WINDOW_MIN * sizeof *order->window);
 	order->given_up = hs_arena_zalloc(HS_COMMIT_GIVEN_UP * sizeof *order->given_up);
 	return order->window == NULL || order->given_up == NULL ? -ENOMEM : 0;
 }
@@ -134,12 +132,12 @@ void hs_commit_order_trim(struct hs_commit_order *order)
 {
 	struct hs_heap_event *smaller;
 
-	if (order->waiting > 0 || order->capacity == FIRST_CAPACITY)
+	if (order->waiting > 0 || order->capacity == HS_COMMIT_WINDOW_MIN)
 		return;
 	/* All its places are empty. */
-	smaller = hs_arena_realloc(order->window, FIRST_CAPACITY * sizeof *smaller);
+	smaller = hs_arena_realloc(order->window, HS_COMMIT_WINDOW_MIN * sizeof *smaller);
 	if (smaller == NULL)
 		return;
 	order->window = smaller;
-	order->capacity = FIRST_CAPACITY;
+	order->capacity = HS_COMMIT_WINDOW_MIN;
 }
