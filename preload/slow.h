@@ -16,24 +16,17 @@
 #include "preload/next_alloc.h"
 #include "sample/thread_state.h"
 
-/* X(result, name, arguments). */
-#define HS_SLOW_C(X)                                                                               \
-	X(void *, malloc, (size_t size))                                                           \
-	X(void *, calloc, (size_t count, size_t size))                                             \
-	X(void *, realloc, (void *block, size_t size))                                             \
-	X(int, posix_memalign, (void **out, size_t alignment, size_t size))                        \
-	X(void *, aligned_alloc, (size_t alignment, size_t size))                                  \
-	X(void *, memalign, (size_t alignment, size_t size))                                       \
-	X(void *, valloc, (size_t size))                                                           \
-	X(void *, pvalloc, (size_t size))                                                          \
-	X(void *, mallocx, (size_t size, int flags))                                               \
-	X(void *, rallocx, (void *block, size_t size, int flags))                                  \
-	X(size_t, xallocx, (void *block, size_t size, size_t extra, int flags))
-
-#define HS_ENTRY_PROTOTYPE(result, name, arguments)                                                \
-	HS_HIDDEN result hs_entry_##name arguments;
-HS_SLOW_C(HS_ENTRY_PROTOTYPE)
-#undef HS_ENTRY_PROTOTYPE
+HS_HIDDEN void *hs_entry_malloc(size_t size);
+HS_HIDDEN void *hs_entry_calloc(size_t count, size_t size);
+HS_HIDDEN void *hs_entry_realloc(void *block, size_t size);
+HS_HIDDEN int hs_entry_posix_memalign(void **out, size_t alignment, size_t size);
+HS_HIDDEN void *hs_entry_aligned_alloc(size_t alignment, size_t size);
+HS_HIDDEN void *hs_entry_memalign(size_t alignment, size_t size);
+HS_HIDDEN void *hs_entry_valloc(size_t size);
+HS_HIDDEN void *hs_entry_pvalloc(size_t size);
+HS_HIDDEN void *hs_entry_mallocx(size_t size, int flags);
+HS_HIDDEN void *hs_entry_rallocx(void *block, size_t size, int flags);
+HS_HIDDEN size_t hs_entry_xallocx(void *block, size_t size, size_t extra, int flags);
 
 #define HS_ENTRY_PROTOTYPE(name, arguments, names)                                                 \
 	HS_HIDDEN void *hs_entry_##name arguments;
