@@ -18,7 +18,6 @@
 #include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
-#include "session/session.h"
 
 /* Whether a block must not go straight to the next free: it may be a sample, or is the arena's. */
 static inline bool is_special(const void *block)

@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "base/likely.h"
-#include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"

@@ -10,7 +10,7 @@
 #include "sample/free_times.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
-#include "sample/recorder.h"
+#include "sample/sequence.h"
 
 /* The most frees of the journal that are committed at a time. */
 #define JOURNALED_AT_ONCE 8192u

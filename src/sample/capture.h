@@ -14,7 +14,6 @@
 #define HS_SAMPLE_CAPTURE_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

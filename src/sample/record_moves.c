@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Blocks that a realloc may move or free.  See recorder.h. */
-#include "base/stats.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/record.h"

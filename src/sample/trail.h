@@ -16,8 +16,6 @@
 #define HS_SAMPLE_TRAIL_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "arch/regs.h"

@@ -6,11 +6,9 @@
 #include <limits.h>
 #include <string.h>
 
-#include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
-#include "sample/recorder.h"
 #include "sample/thread_state.h"
 #include "session/epoch.h"
 #include "session/profiles.h"

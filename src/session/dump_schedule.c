@@ -13,7 +13,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
-#include "sample/recorder.h"
+#include "sample/sequence.h"
 #include "session/ask.h"
 #include "session/epoch.h"
 #include "session/oom_watch.h"

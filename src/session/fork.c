@@ -14,7 +14,6 @@
 #include "base/libraries.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/recorder.h"

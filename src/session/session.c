@@ -3,7 +3,6 @@
 #include "session/session.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <sys/auxv.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -14,7 +13,6 @@
 #include "base/likely.h"
 #include "base/log.h"
 #include "base/options.h"
-#include "base/stats.h"
 #include "base/sys.h"
 #include "profile/heap_tracker.h"
 #include "sample/capture.h"

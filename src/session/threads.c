@@ -15,7 +15,6 @@
 #include "base/sys.h"
 #include "sample/live_set.h"
 #include "sample/recorder.h"
-#include "sample/sampler.h"
 #include "sample/thread_state.h"
 #include "session/budget.h"
 #include "session/cpu_guard.h"
