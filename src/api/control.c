@@ -33,25 +33,13 @@ HS_EXPORT int heapsample_set_label(const char *key, const char *value)
 
 HS_EXPORT int heapsample_get_stats(struct heapsample_stats *stats, size_t size)
 {
-	struct hs_session_stats now;
 	struct heapsample_stats all;
 	unsigned char *to = (unsigned char *)stats;
 	const unsigned char *from = (const unsigned char *)&all;
-	int error = hs_session_get_stats(&now);
+	int error = hs_session_get_stats(&all);
 
 	if (error != 0)
 		return error;
-	all = (struct heapsample_stats){
-		.is_sampling = now.is_on,
-		.interval_bytes = now.interval_bytes,
-		.allocated_bytes = now.allocated_bytes,
-		.samples = now.samples,
-		.samples_lost = now.samples_lost,
-		.frees = now.frees,
-		.profiles = now.profiles,
-		.profiles_failed = now.profiles_failed,
-		.memory_bytes = now.memory_bytes,
-	};
 	/*
 	 * A program that was built with an older or a newer header gets what both know.  By bytes:
 	 * gcc 14's analyzer takes what memcpy() would copy for uninitialized.

@@ -17,11 +17,7 @@ int hs_entry_report_sample(int heap, uint64_t id, uint64_t size, uint64_t stands
 
 HS_EXPORT int heapsample_heap_register(const char *name, const struct heapsample_heap_calls *calls)
 {
-	struct hs_heap_calls copy = {NULL, NULL, NULL};
-
-	if (calls != NULL)
-		copy = (struct hs_heap_calls){calls->enabled, calls->disabled, calls->context};
-	return hs_session_heap_register(name, &copy);
+	return hs_session_heap_register(name, calls);
 }
 
 HS_EXPORT int heapsample_heap_unregister(int heap)

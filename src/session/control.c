@@ -4,6 +4,7 @@
  * before an exec.  See session.h.  Runs on the program's threads.
  */
 #include <errno.h>
+#include <heapsample/heapsample.h>
 
 #include "base/alone.h"
 #include "base/arena.h"
@@ -83,12 +84,12 @@ int hs_session_close_heap(uint32_t heap)
 	return ask(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap}, NULL, 0);
 }
 
-int hs_session_get_stats(struct hs_session_stats *stats)
+int hs_session_get_stats(struct heapsample_stats *stats)
 {
 	if (!hs_session_is_active())
 		return -ENOSYS;
-	*stats = (struct hs_session_stats){
-		.is_on = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0,
+	*stats = (struct heapsample_stats){
+		.is_sampling = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0,
 		.interval_bytes = hs_heap_interval(HS_HEAP_MALLOC),
 		.allocated_bytes = hs_stats_get(allocated_bytes),
 		.samples = hs_heap_total(samples),

@@ -4,6 +4,7 @@
  * program's threads, except where session_state.h says otherwise.
  */
 #include <errno.h>
+#include <heapsample/heapsample.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -24,9 +25,9 @@
 static struct hs_lock lock;
 
 static struct {
-	struct hs_heap_calls calls; /* written before the heap is registered */
-	_Atomic uint32_t caller;    /* tid of the thread that may be in one of them, or 0; futex */
-	_Atomic bool was_told_on;   /* written by the caller */
+	struct heapsample_heap_calls calls; /* written before the heap is registered */
+	_Atomic uint32_t caller; /* tid of the thread that may be in one of them, or 0; futex */
+	_Atomic bool was_told_on; /* written by the caller */
 } told[HS_HEAP_LIMIT];
 
 /* 0, or -errno after logging what is wrong. */
@@ -58,7 +59,7 @@ static uint64_t interval_of(uint32_t heap)
 /* Called by the thread that is told[heap].caller. */
 static void tell(uint32_t heap)
 {
-	const struct hs_heap_calls calls = told[heap].calls;
+	const struct heapsample_heap_calls calls = told[heap].calls;
 	uint64_t interval = interval_of(heap);
 
 	if (atomic_load(&told[heap].was_told_on) == (interval != 0))
@@ -114,8 +115,9 @@ void hs_heaps_notify(void)
 		notify(heap);
 }
 
-int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls)
+int hs_session_heap_register(const char *name, const struct heapsample_heap_calls *calls)
 {
+	static const struct heapsample_heap_calls none;
 	int saved_errno = errno, heap = check_name(name);
 	uint64_t interval;
 
@@ -129,7 +131,7 @@ int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls
 	interval = hs_options_heap_interval(&hs_options, name);
 	heap = hs_heap_make(name, interval, hs_options_block_ns(&hs_options, interval) != 0);
 	if (heap > 0) {
-		told[heap].calls = *calls;
+		told[heap].calls = calls != NULL ? *calls : none;
 		hs_heap_register((uint32_t)heap);
 	}
 	hs_lock_release(&lock);

@@ -21,6 +21,10 @@
 #include "arch/regs.h"
 #include "base/hot.h"
 
+/* Of heapsample.h. */
+struct heapsample_heap_calls;
+struct heapsample_stats;
+
 enum { HS_LIBC_FLAGS = 2 };
 
 /* What the session needs of the interposer: the next definitions of functions it wraps. */
@@ -188,27 +192,8 @@ int hs_session_switch_on(void);
 int hs_session_switch_off(void);
 int hs_session_reset(void);
 
-struct hs_session_stats {
-	bool is_on;
-	uint64_t interval_bytes;
-	uint64_t allocated_bytes; /* as in base/stats.h */
-	uint64_t samples;
-	uint64_t samples_lost;
-	uint64_t frees;
-	uint64_t profiles;
-	uint64_t profiles_failed;
-	uint64_t memory_bytes; /* of the profiler */
-};
-
 /* 0 or -ENOSYS.  Any thread, signal handlers too. */
-int hs_session_get_stats(struct hs_session_stats *stats);
-
-/* What is called when a heap's sampling begins and ends; functions may be NULL. */
-struct hs_heap_calls {
-	void (*enabled)(void *context, uint64_t interval_bytes);
-	void (*disabled)(void *context);
-	void *context;
-};
+int hs_session_get_stats(struct heapsample_stats *stats);
 
 /*
  * Heaps of the program, see heapsample.h.  May be called before the session starts.
@@ -217,7 +202,7 @@ struct hs_heap_calls {
  * _unregister: 0, -EINVAL, or as hs_session_reset().
  * Called on: the program's threads; calls the heap's functions.  Errno: preserved.
  */
-int hs_session_heap_register(const char *name, const struct hs_heap_calls *calls);
+int hs_session_heap_register(const char *name, const struct heapsample_heap_calls *calls);
 int hs_session_heap_unregister(uint32_t heap);
 
 /*
