@@ -30,7 +30,7 @@ struct hs_stream_event {
 	uint64_t size;         /* requested bytes */
 	uint64_t sample_bytes; /* bytes that the sample stands for */
 	uint64_t time_ns;      /* CLOCK_MONOTONIC_COARSE */
-	uint64_t sequence;     /* sequence number */
+	uint64_t sequence;     /* the event's number */
 };
 
 struct hs_alloc_stream {

@@ -36,7 +36,7 @@ int hs_hint_record_put(struct hs_ring *ring, enum hs_record_kind kind, uint64_t 
 			.address = start,
 			.size = length,
 			.file_offset = offset,
-			.kind = (uint16_t)kind,
+			.kind = (uint8_t)kind,
 			.stack_bytes = (uint32_t)path_bytes + 1,
 		};
 		memcpy(record->stack, path, path_bytes);

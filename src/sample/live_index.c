@@ -104,7 +104,7 @@ bool hs_live_index_insert(uint64_t key, uint32_t slot)
 	index = atomic_load(&hs_live_index);
 	while (hs_likely(hs_live_table_insert(index, key, slot, is_locked))) {
 		/*
-		 * The store of the entry and this load, grow_to()'s store and the copy's loads
+		 * The store of the entry and this load, go_on()'s store and the copy's loads
 		 * are sequentially consistent: either this sees the new table, or the copy sees
 		 * the entry.
 		 */

@@ -51,7 +51,6 @@ static bool may_differ(void)
 {
 	struct capabilities ours;
 
-	/* Which filters other threads have the kernel tells in /proc only. */
 	if (is_filtered())
 		return true;
 	return get_capabilities(0, &ours) &&

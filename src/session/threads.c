@@ -80,7 +80,7 @@ static void become_profiler(enum hs_profiler_thread which, const char *name)
 	take_affinity();
 }
 
-/* enum hs_stop */
+/* enum hs_stop_request */
 static uint32_t stop(void)
 {
 	return atomic_load_explicit(&hs_session.stop, memory_order_relaxed);

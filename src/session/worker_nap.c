@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The length of the worker's naps.  See worker_nap.h. */
-/* The length of the worker's naps.  See worker_nap.h. */
 #include "session/worker_nap.h"
 
 void hs_worker_nap_begin(struct hs_worker_nap *nap, uint64_t now_ns, uint32_t ticket)
