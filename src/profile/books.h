@@ -40,6 +40,7 @@ struct hs_producer {
 	uint64_t numbers_end;                 /* numbers below are known to be given out */
 	uint64_t slots_fetched, rows_fetched; /* see fetch_journaled() */
 	struct hs_heap_tracker tracker;
+	const struct hs_mapping_table *mappings; /* the worker's */
 	struct hs_callsite_trie trie;
 	struct hs_location_table locations;
 	struct hs_stack_cache known_stacks;

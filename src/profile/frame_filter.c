@@ -21,9 +21,9 @@ struct row_key {
 	uint32_t tid;
 };
 
-static const char *path_of(const struct hs_frame_filter *filter, uint32_t id)
+static const char *path_of(const struct hs_producer *producer, uint32_t id)
 {
-	const struct hs_mapping *mapping = hs_mapping_table_get(filter->table, id);
+	const struct hs_mapping *mapping = hs_mapping_table_get(producer->mappings, id);
 
 	return mapping != NULL ? mapping->path : hs_jit_frames_path(id);
 }
@@ -31,11 +31,10 @@ static const char *path_of(const struct hs_frame_filter *filter, uint32_t id)
 /* Whether a location is hidden by what is known of it now. */
 static bool is_hidden(const struct hs_producer *producer, const struct hs_location *location)
 {
-	const struct hs_frame_filter *filter = &producer->filter;
-	const char *prefixes = filter->prefixes;
+	const char *prefixes = producer->filter.prefixes;
 	struct hs_jit_name code;
 
-	if (hs_symbol_filter_hides_path(prefixes, path_of(filter, location->mapping)) ||
+	if (hs_symbol_filter_hides_path(prefixes, path_of(producer, location->mapping)) ||
 	    hs_symbol_filter_hides_name(prefixes, location->name) ||
 	    hs_symbol_filter_hides_name(prefixes, location->system_name))
 		return true;
@@ -46,7 +45,7 @@ static bool is_hidden(const struct hs_producer *producer, const struct hs_locati
 	     hs_symbol_filter_hides_path(prefixes, code.file)))
 		return true;
 	return producer->hint_names != NULL &&
-	       hs_mapping_table_is_anonymous(filter->table, location->mapping) &&
+	       hs_mapping_table_is_anonymous(producer->mappings, location->mapping) &&
 	       hs_symbol_filter_hides_path(
 		       prefixes, hs_hint_names_path(producer->hint_names, location->address));
 }
@@ -55,7 +54,7 @@ static bool is_hidden(const struct hs_producer *producer, const struct hs_locati
 static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location *location)
 {
 	const struct hs_mapping *mapping =
-		hs_mapping_table_get(producer->filter.table, location->mapping);
+		hs_mapping_table_get(producer->mappings, location->mapping);
 
 	if (mapping == NULL || location->code != 0 ||
 	    !hs_symbol_filter_has_names(producer->filter.prefixes) ||
@@ -255,7 +254,7 @@ bool hs_frame_filter_hides_mapping(const struct hs_producer *producer, uint32_t 
 {
 	const struct hs_location_table *locations = &producer->locations;
 
-	if (hs_symbol_filter_hides_path(producer->filter.prefixes, path_of(&producer->filter, id)))
+	if (hs_symbol_filter_hides_path(producer->filter.prefixes, path_of(producer, id)))
 		return true;
 	for (uint32_t i = 0; i < locations->interner.count; i++) {
 		const struct hs_location *location = hs_location_table_get(locations, i);

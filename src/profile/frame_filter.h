@@ -24,14 +24,12 @@
 
 #include "base/interner.h"
 #include "base/pauses.h"
-#include "maps/mapping_table.h"
 #include "output/profile_view.h"
 
 struct hs_producer;
 
 struct hs_frame_filter {
 	const char *prefixes; /* "" or NULL: nothing is hidden, and the rest is not used */
-	const struct hs_mapping_table *table;
 	uint32_t location; /* the pseudo frame */
 	uint32_t callsite; /* a stack of it alone */
 	uint32_t shown;    /* locations that were found to be shown so far */

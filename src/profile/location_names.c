@@ -5,11 +5,12 @@
 #include "profile/books.h"
 #include "profile/location_sort.h"
 
-void hs_location_names_fill(struct hs_producer *producer, const struct hs_mapping_table *table,
-			    const uint32_t *ids, uint32_t count, struct hs_pauses *pauses)
+void hs_location_names_fill(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
+			    struct hs_pauses *pauses)
 {
+	const struct hs_mapping_table *table = producer->mappings;
 	const struct hs_location_table *locations = &producer->locations;
-	uint32_t id = hs_location_mapping(table, hs_location_table_get(locations, ids[0]));
+	uint32_t id = hs_location_mapping(producer, hs_location_table_get(locations, ids[0]));
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id);
 
 	if (producer->hint_names != NULL && hs_mapping_table_is_anonymous(table, id))

@@ -10,11 +10,10 @@
 #define HS_PROFILE_LOCATION_NAMES_H
 
 #include "base/pauses.h"
-#include "maps/mapping_table.h"
 #include "profile/producer.h"
 
 /* ids: of locations of one mapping, in ascending order of their addresses.  count: at least 1. */
-void hs_location_names_fill(struct hs_producer *producer, const struct hs_mapping_table *table,
-			    const uint32_t *ids, uint32_t count, struct hs_pauses *pauses);
+void hs_location_names_fill(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
+			    struct hs_pauses *pauses);
 
 #endif

@@ -9,19 +9,19 @@
 #define HS_PROFILE_LOCATION_SORT_H
 
 #include "base/pauses.h"
-#include "maps/mapping_table.h"
 #include "profile/location_table.h"
+
+struct hs_producer;
 
 /*
  * The mapping that a location is written under: its own, which may be made up for generated code;
  * or HS_MAPPING_NONE, for pseudo frames and if the table does not have it.
  */
-uint32_t hs_location_mapping(const struct hs_mapping_table *table,
+uint32_t hs_location_mapping(const struct hs_producer *producer,
 			     const struct hs_location *location);
 
 /* Sorts the numbers in ids.  Pauses between passes.  spare: room for count numbers. */
-void hs_location_sort(uint32_t *ids, uint32_t *spare, uint32_t count,
-		      const struct hs_location_table *locations,
-		      const struct hs_mapping_table *table, struct hs_pauses *pauses);
+void hs_location_sort(const struct hs_producer *producer, uint32_t *ids, uint32_t *spare,
+		      uint32_t count, struct hs_pauses *pauses);
 
 #endif

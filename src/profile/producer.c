@@ -56,7 +56,7 @@ static void destroy(struct hs_producer *producer)
 	hs_arena_free(producer);
 }
 
-struct hs_producer *hs_producer_create(unsigned labels)
+struct hs_producer *hs_producer_create(const struct hs_mapping_table *mappings, unsigned labels)
 {
 	struct hs_producer *producer = hs_arena_zalloc(sizeof *producer);
 
@@ -66,6 +66,7 @@ struct hs_producer *hs_producer_create(unsigned labels)
 		destroy(producer);
 		return NULL;
 	}
+	producer->mappings = mappings;
 	producer->labels = labels;
 	producer->epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
 	/* Cannot fail: the tables have room for this. */
@@ -73,10 +74,9 @@ struct hs_producer *hs_producer_create(unsigned labels)
 	return producer;
 }
 
-bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
-			     unsigned sources, size_t most_bytes)
+bool hs_producer_follow_code(struct hs_producer *producer, unsigned sources, size_t most_bytes)
 {
-	producer->jit_frames = hs_jit_frames_create(table, sources, most_bytes);
+	producer->jit_frames = hs_jit_frames_create(producer->mappings, sources, most_bytes);
 	return producer->jit_frames != NULL;
 }
 
@@ -97,8 +97,7 @@ bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
 	return producer->hint_names != NULL;
 }
 
-bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_table *table,
-			const char *prefixes, size_t symbol_bytes)
+bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size_t symbol_bytes)
 {
 	struct hs_frame_filter *filter = &producer->filter;
 
@@ -107,7 +106,6 @@ bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_ta
 	if (filter->callsite == HS_CALLSITE_NONE)
 		return false;
 	filter->location = hs_callsite_trie_get(&producer->trie, filter->callsite)->location;
-	filter->table = table;
 	filter->prefixes = prefixes;
 	return true;
 }

@@ -31,15 +31,17 @@
 
 struct hs_producer;
 
-/* labels: bits of enum hs_label.  NULL: the arena is used up. */
-struct hs_producer *hs_producer_create(unsigned labels);
+/*
+ * mappings: those that the frames of records name; must outlive the producer.  labels: bits of enum
+ * hs_label.  NULL: the arena is used up.
+ */
+struct hs_producer *hs_producer_create(const struct hs_mapping_table *mappings, unsigned labels);
 
 /*
  * Has generated code told apart (see profile/jit_frames.h).  Once, before the first record.
  * Without this such frames are known by their addresses alone.  False: the arena is used up.
  */
-bool hs_producer_follow_code(struct hs_producer *producer, const struct hs_mapping_table *table,
-			     unsigned sources, size_t most_bytes);
+bool hs_producer_follow_code(struct hs_producer *producer, unsigned sources, size_t most_bytes);
 
 /* Whether a compiler has told of generated code so far: then code may change at any time. */
 bool hs_producer_knows_generated_code(const struct hs_producer *producer);
@@ -58,8 +60,7 @@ bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
  * before the first record.  symbol_bytes: of symbol tables that may be kept in memory for this.
  * False: the arena is used up.
  */
-bool hs_producer_filter(struct hs_producer *producer, const struct hs_mapping_table *table,
-			const char *prefixes, size_t symbol_bytes);
+bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size_t symbol_bytes);
 
 /* An allocation or a free, for a stream. */
 struct hs_streamed {

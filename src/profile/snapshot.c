@@ -13,7 +13,6 @@
 
 struct hs_snapshot_view {
 	struct hs_producer *producer;
-	const struct hs_mapping_table *table;
 	struct hs_pauses pauses;
 	uint32_t peak_heap; /* the rows are those of its peak; HS_HEAP_NONE: the present ones */
 	struct hs_view_row *rows;
@@ -76,8 +75,8 @@ static bool find_locations(struct hs_snapshot_view *snapshot)
 
 static void put_in_order(struct hs_snapshot_view *snapshot)
 {
-	hs_location_sort(snapshot->order, snapshot->spare, snapshot->location_count,
-			 &snapshot->producer->locations, snapshot->table, &snapshot->pauses);
+	hs_location_sort(snapshot->producer, snapshot->order, snapshot->spare,
+			 snapshot->location_count, &snapshot->pauses);
 	for (uint32_t i = 0; i < snapshot->location_count; i++)
 		snapshot->index[snapshot->order[i]] = i;
 }
@@ -91,10 +90,10 @@ static const struct hs_location *location_at(const struct hs_snapshot_view *snap
 /* The end of the run of locations from place on that are of one mapping. */
 static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t place)
 {
-	uint32_t id = hs_location_mapping(snapshot->table, location_at(snapshot, place));
+	uint32_t id = hs_location_mapping(snapshot->producer, location_at(snapshot, place));
 
 	while (place < snapshot->location_count &&
-	       hs_location_mapping(snapshot->table, location_at(snapshot, place)) == id)
+	       hs_location_mapping(snapshot->producer, location_at(snapshot, place)) == id)
 		place++;
 	return place;
 }
@@ -122,15 +121,16 @@ static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mappi
 /* Adds the main binary if no location is of it, unless it is hidden. */
 static void add_unused_main(struct hs_snapshot_view *snapshot)
 {
-	uint32_t count = hs_mapping_table_count(snapshot->table);
+	const struct hs_mapping_table *table = snapshot->producer->mappings;
+	uint32_t count = hs_mapping_table_count(table);
 	const struct hs_mapping *mapping = NULL;
 
 	if (snapshot->location_count > 0)
-		mapping = hs_mapping_table_get(snapshot->table, location_at(snapshot, 0)->mapping);
+		mapping = hs_mapping_table_get(table, location_at(snapshot, 0)->mapping);
 	if (mapping != NULL && (mapping->flags & HS_MAPPING_MAIN) != 0)
 		return;
 	for (uint32_t id = 0; id < count; id++) {
-		mapping = hs_mapping_table_get(snapshot->table, id);
+		mapping = hs_mapping_table_get(table, id);
 		if ((mapping->flags & HS_MAPPING_MAIN) == 0)
 			continue;
 		snapshot->hides_main = hs_frame_filter_is_on(&snapshot->producer->filter) &&
@@ -173,8 +173,8 @@ static void name_locations(struct hs_snapshot_view *snapshot)
 {
 	for (uint32_t i = 0, end; i < snapshot->location_count; i = end) {
 		end = end_of_run(snapshot, i);
-		hs_location_names_fill(snapshot->producer, snapshot->table, snapshot->order + i,
-				       end - i, &snapshot->pauses);
+		hs_location_names_fill(snapshot->producer, snapshot->order + i, end - i,
+				       &snapshot->pauses);
 	}
 }
 
@@ -186,8 +186,8 @@ static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t e
 		    enum hs_symbolize symbolize)
 {
 	struct hs_names *names = &snapshot->producer->names;
-	uint32_t id = hs_location_mapping(snapshot->table, location_at(snapshot, from));
-	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->table, id);
+	uint32_t id = hs_location_mapping(snapshot->producer, location_at(snapshot, from));
+	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->producer->mappings, id);
 	const char *jit_path = hs_jit_frames_path(id);
 
 	add_mapping(snapshot, mapping, jit_path != NULL ? jit_path : PSEUDO_PATH);
@@ -315,7 +315,6 @@ static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize
 }
 
 struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
-					    const struct hs_mapping_table *table,
 					    const struct hs_options *options, uint32_t peak_heap,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view)
@@ -326,7 +325,6 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 		return NULL;
 	producer->snapshot = snapshot;
 	snapshot->producer = producer;
-	snapshot->table = table;
 	snapshot->peak_heap = peak_heap;
 	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
 	if (producer->hint_names != NULL)

@@ -32,7 +32,6 @@ struct hs_snapshot_view;
  * NULL: the arena is used up.
  */
 struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
-					    const struct hs_mapping_table *table,
 					    const struct hs_options *options, uint32_t peak_heap,
 					    void (*pause)(void *context), void *pause_context,
 					    struct hs_view *view);

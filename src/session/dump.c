@@ -307,8 +307,8 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 	hs_producer_bound_delta(session->producer, rows);
 	*view = (struct hs_view){.period_bytes = period(peak_heap)};
 	set_times(view, hs_sys_realtime_ns(), peak_heap);
-	*out = hs_snapshot_create(session->producer, session->mapping_table, &hs_options, peak_heap,
-				  hs_threads_pause, NULL, view);
+	*out = hs_snapshot_create(session->producer, &hs_options, peak_heap, hs_threads_pause, NULL,
+				  view);
 	if (*out == NULL)
 		return -ENOMEM;
 	describe(&comments, view, name, hs_snapshot_hides_main(*out));

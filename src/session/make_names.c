@@ -18,11 +18,11 @@ int hs_session_make_names(void)
 		hs_options.symbolize != HS_SYMBOLIZE_NONE || hs_symbol_filter_has_names(hidden);
 
 	if (hidden[0] != '\0' &&
-	    !hs_producer_filter(session->producer, session->mapping_table, hidden,
+	    !hs_producer_filter(session->producer, hidden,
 				hs_session_memory_bytes() / SYMBOLS_SHARE))
 		return -ENOMEM;
 	if (named && hs_options.jit != 0 &&
-	    !hs_producer_follow_code(session->producer, session->mapping_table, hs_options.jit,
+	    !hs_producer_follow_code(session->producer, hs_options.jit,
 				     hs_session_memory_bytes() / JIT_SHARE))
 		return -ENOMEM;
 	if (hs_options.map[0] != '\0' &&

@@ -85,7 +85,7 @@ static int make_stages(void)
 	hints = hs_mapping_table_add_hints(session->mapping_table, hs_options.map);
 	if (hints == NULL)
 		return -ENOMEM;
-	session->producer = hs_producer_create(hs_options.labels);
+	session->producer = hs_producer_create(session->mapping_table, hs_options.labels);
 	if (session->producer == NULL)
 		return -ENOMEM;
 	if (hs_options.stream[0] != '\0')

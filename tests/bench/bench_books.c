@@ -156,9 +156,9 @@ static void start_producer(unsigned labels)
 	hs_sequence.next = 1;
 	next_block = 0;
 	random_state = 88172645463325252u;
-	producer = hs_producer_create(labels);
+	producer = hs_producer_create(table, labels);
 	check(producer != NULL &&
-		      hs_producer_follow_code(producer, table,
+		      hs_producer_follow_code(producer,
 					      HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB, 1 << 20),
 	      "no producer");
 }
@@ -279,7 +279,7 @@ static __attribute__((noinline)) void dump(const char *where, const struct hs_du
 	size_t before = hs_arena_used();
 	double start = now_ns(), frozen;
 	struct hs_snapshot_view *snapshot = hs_snapshot_create(
-		producer, table, &options, HS_HEAP_NONE, note_memory, &sink, &view);
+		producer, &options, HS_HEAP_NONE, note_memory, &sink, &view);
 
 	check(snapshot != NULL, "no snapshot");
 	frozen = now_ns();

@@ -57,7 +57,7 @@ static void set_up(void)
 	make_ring(&ring);
 	make_ring(&queue);
 	worker = hs_worker_create(&ring, &queue, unwinder, hints, DEPTH);
-	producer = hs_producer_create(HS_LABEL_SIZE);
+	producer = hs_producer_create(table, HS_LABEL_SIZE);
 	MUST(worker != NULL && producer != NULL);
 }
 
@@ -125,7 +125,7 @@ static void check_view(void)
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	struct hs_view view = {0};
 	struct hs_snapshot_view *snapshot =
-		hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL, &view);
+		hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL, &view);
 
 	MUST(snapshot != NULL);
 	for (size_t i = 0; i < view.row_count; i++)

@@ -138,7 +138,7 @@ static void encode(bool named, bool peak, struct memory_sink *sink)
 		.duration_ns = 2000000000,
 	};
 	struct hs_snapshot_view *snapshot =
-		hs_snapshot_create(producer, run_table, &options, peak, NULL, NULL, &view);
+		hs_snapshot_create(producer, &options, peak, NULL, NULL, &view);
 
 	CHECK(snapshot != NULL && view.row_count > 50);
 	if (!peak)
@@ -151,7 +151,7 @@ static void replay(uint64_t seed, unsigned held_most, bool named, struct memory_
 {
 	uint64_t random = seed;
 
-	producer = hs_producer_create(HS_LABEL_SIZE | HS_LABEL_TID);
+	producer = hs_producer_create(run_table, HS_LABEL_SIZE | HS_LABEL_TID);
 	CHECK(producer != NULL);
 	hs_producer_keep_peak(producer);
 	arrive(&random, held_most);

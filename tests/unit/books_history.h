@@ -54,7 +54,7 @@ static inline void history_set_up(void)
 
 static inline void history_begin(uint64_t seed, uint64_t interval)
 {
-	producer = new_producer(0);
+	producer = new_producer(history_table, 0);
 	hs_producer_keep_peak(producer);
 	oracle_begin();
 	history_interval = interval;
@@ -295,7 +295,7 @@ static inline void history_compare_one(uint32_t peak_heap)
 	struct hs_snapshot_view *snapshot;
 
 	memcpy(now, oracle.heaps, sizeof now);
-	snapshot = hs_snapshot_create(producer, history_table, &options, peak_heap, history_pause,
+	snapshot = hs_snapshot_create(producer, &options, peak_heap, history_pause,
 				      NULL, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)

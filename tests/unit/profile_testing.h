@@ -43,10 +43,11 @@ static inline void set_up(void)
 	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
 }
 
-/* Creates a producer.  Numbers begin with 1 again. */
-static inline struct hs_producer *new_producer(unsigned labels)
+/* Creates a producer.  Numbers begin with 1 again.  mappings: NULL if no profile is made. */
+static inline struct hs_producer *new_producer(const struct hs_mapping_table *mappings,
+					       unsigned labels)
 {
-	struct hs_producer *producer = hs_producer_create(labels);
+	struct hs_producer *producer = hs_producer_create(mappings, labels);
 
 	hs_sequence.next = 1;
 	hs_heap_forget_lost(HS_HEAP_MALLOC);

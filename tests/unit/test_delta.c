@@ -43,7 +43,7 @@ static uint64_t next_random(uint64_t limit)
 
 static void begin(bool keeps_peak)
 {
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	hs_producer_write_deltas(producer, kind);
 	if (keeps_peak)
 		hs_producer_keep_peak(producer);
@@ -67,7 +67,7 @@ static struct hs_snapshot_view *freeze(uint32_t peak_heap, enum hs_symbolize sym
 
 	view = (struct hs_view){0};
 	snapshot =
-		hs_snapshot_create(producer, table, &options, peak_heap, meanwhile, blocks, &view);
+		hs_snapshot_create(producer, &options, peak_heap, meanwhile, blocks, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);
@@ -464,7 +464,7 @@ static void ever_new_threads_take_no_more_memory(void)
 	uint32_t tid = (uint32_t)hs_sys_gettid();
 	size_t used = 0;
 
-	producer = new_producer(HS_LABEL_THREAD | HS_LABEL_TID);
+	producer = new_producer(table, HS_LABEL_THREAD | HS_LABEL_TID);
 	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
 		struct hs_snapshot_view *snapshot;
@@ -509,7 +509,7 @@ static void a_reset_gives_all_room_back(void)
 	uint32_t tid = (uint32_t)hs_sys_gettid();
 	size_t used[2];
 
-	producer = new_producer(HS_LABEL_THREAD);
+	producer = new_producer(table, HS_LABEL_THREAD);
 	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	for (int round = 0; round < 2; round++) {
 		union test_record late = allocate(0x80000, 10, 1, 0);

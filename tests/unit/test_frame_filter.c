@@ -51,9 +51,9 @@ static uint64_t in_libc(void)
 
 static void begin(const char *prefixes)
 {
-	producer = new_producer(HS_LABEL_SIZE);
-	CHECK(hs_producer_filter(producer, table, prefixes, 0));
-	CHECK(hs_producer_follow_code(producer, table, HS_JIT_SOURCE_PERF_MAP, MIB));
+	producer = new_producer(table, HS_LABEL_SIZE);
+	CHECK(hs_producer_filter(producer, prefixes, 0));
+	CHECK(hs_producer_follow_code(producer, HS_JIT_SOURCE_PERF_MAP, MIB));
 }
 
 /* An allocation whose stack is leaf and root. */
@@ -74,7 +74,7 @@ static void freeze(enum hs_symbolize symbolize)
 
 	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL, &view);
+	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);
@@ -337,8 +337,8 @@ static void objects_are_read_once(void)
 	unsigned first;
 
 	for (size_t i = 0; i < COUNT(limits); i++) {
-		producer = new_producer(0);
-		CHECK(hs_producer_filter(producer, table, "nothing", limits[i]));
+		producer = new_producer(table, 0);
+		CHECK(hs_producer_filter(producer, "nothing", limits[i]));
 		opened = 0;
 		hs_sys_fault = count_opens;
 		sample(1, in_libc(), in(open_door));

@@ -92,7 +92,7 @@ static void deliver(uint64_t address)
 /* A number never comes: the frees that wait for it are enough for the gap to be noticed. */
 static void test_frees_wait_for_a_number(void)
 {
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	deliver(A);
 	deliver(A + 16);
 	hs_producer_commit(producer);
@@ -115,7 +115,7 @@ static void test_a_late_free_is_in_the_next_profile(void)
 {
 	uint64_t number;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	deliver(A);
 	number = atomic_fetch_add(&hs_sequence.next, 1);
 	deliver(A + 16);
@@ -146,7 +146,7 @@ static void test_many_frees(void)
 	enum { MANY = 12000 };
 	uint64_t frees = hs_heap_total(frees);
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	for (uint64_t i = 0; i < MANY; i++) {
 		deliver(A + 16 * i);
 		hs_producer_commit(producer);
@@ -171,7 +171,7 @@ static void test_entries_of_other_samples(void)
 {
 	uint32_t slot;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	deliver(A);
 	hs_producer_commit(producer);
 	slot = hs_live_map_find(A) - 1;

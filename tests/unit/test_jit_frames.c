@@ -48,8 +48,8 @@ static void begin(void)
 	code = (uint64_t)(uintptr_t)page;
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	in = hs_mapping_table_find(table, code);
-	producer = new_producer(0);
-	CHECK(hs_producer_follow_code(producer, table, HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
+	producer = new_producer(table, 0);
+	CHECK(hs_producer_follow_code(producer, HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
 				      MIB));
 }
 
@@ -80,7 +80,7 @@ static void freeze(void)
 
 	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL, &view);
+	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);

@@ -91,7 +91,7 @@ static void play(unsigned n, bool with_gaps)
 {
 	unsigned permutation[6];
 
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(NULL, HS_LABEL_SIZE);
 	make_history();
 	collect_freed();
 	permute(n, permutation);
@@ -130,7 +130,7 @@ static void a_lost_allocation_leaves_no_slot(void)
 	union test_record lost, kept;
 	uint64_t gaps = hs_stats_get(sequence_gaps);
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	lost = allocate(A, 10, 1, 0);
 	kept = allocate(B, 20, 1, 0);
 	release(A);
@@ -159,7 +159,7 @@ static void what_is_missing_is_given_up_to_a_number(void)
 	union test_record first, second, fourth;
 	uint64_t gaps = hs_stats_get(sequence_gaps);
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	first = allocate(A, 10, 1, 0);
 	second = allocate(B, 20, 1, 0);
 	release(A);
@@ -183,7 +183,7 @@ static void a_record_that_comes_twice_counts_once(void)
 {
 	union test_record record;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	record = allocate(A, 10, 1, 0);
 	take(producer, &record);
 	take(producer, &record);
@@ -207,7 +207,7 @@ static void abandoned_records_give_their_slots_back(void)
 		.slot = HS_SLOT_NONE,
 	} };
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	numbered = allocate(A, 10, 1, 0);
 	unnumbered = allocate(B, 10, 1, 0);
 	numbered.head.kind = HS_RECORD_TOMBSTONE;
@@ -229,7 +229,7 @@ static void an_abandoned_record_whose_sample_was_freed_comes_back_once(void)
 {
 	union test_record record, other;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	record = allocate(A, 10, 1, 0);
 	other = allocate(B, 10, 1, 0);
 	release(B);
@@ -248,7 +248,7 @@ static void a_number_too_far_ahead_forces_progress(void)
 {
 	union test_record first, second, third;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	first = allocate(A, 1, 1, 0);
 	second = allocate(B, 2, 1, 0);
 	hs_sequence.next = 3 * (uint64_t)HS_COMMIT_WINDOW_MAX;
@@ -287,7 +287,7 @@ static void steady_state_takes_no_memory(void)
 {
 	size_t used = 0;
 
-	producer = new_producer(HS_LABEL_SIZE | HS_LABEL_TID);
+	producer = new_producer(NULL, HS_LABEL_SIZE | HS_LABEL_TID);
 	for (int i = 0; i < 100000; i++) {
 		union test_record record = allocate(A, 64, 512, 0);
 
@@ -313,7 +313,7 @@ static void without_memory_samples_go_to_lost(void)
 	uint64_t before = hs_heap_total(lost_memory), lost;
 	struct sums sums;
 
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(NULL, HS_LABEL_SIZE);
 	hs_arena_set_budget(hs_arena_used() + 64 * 1024);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		union test_record record = allocate(A + 16 * i, 10 + i, 1, i);
@@ -355,7 +355,7 @@ static void a_long_wait_leaves_no_room_taken(void)
 	enum { SAMPLES = 20000 };
 	size_t used = 0;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	for (uint64_t round = 0; round < 3; round++) {
 		hs_sequence.next++;
 		for (uint64_t i = 0; i < SAMPLES; i++) {
@@ -383,7 +383,7 @@ static void many_frees_need_no_memory(void)
 	uint64_t gaps = hs_stats_get(sequence_gaps);
 	uint32_t capacity;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		union test_record record = allocate(A + 16 * i, 10, 1, 0);
 
@@ -410,7 +410,7 @@ static void frees_that_wait_need_no_memory(void)
 	uint64_t gaps = hs_stats_get(sequence_gaps);
 	union test_record late;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
 		union test_record record = allocate(A + 16 * i, 10, 1, 0);
 

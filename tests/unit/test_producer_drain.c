@@ -31,7 +31,7 @@ static void many_numbers_are_missing(void)
 	uint64_t gaps = hs_stats_get(sequence_gaps);
 	unsigned listed = 0;
 
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		union test_record record = allocate((uintptr_t)block(i), 10, 1, 0);
 
@@ -65,7 +65,7 @@ static void many_numbers_are_missing(void)
 /* If nothing is missing there is no reason to. */
 static void nothing_is_missing(void)
 {
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	for (unsigned i = 0; i < SAMPLES; i++) {
 		union test_record record = allocate((uintptr_t)block(i), 10, 1, 0);
 

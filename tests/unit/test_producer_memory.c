@@ -95,7 +95,7 @@ static void make_profile(uint32_t peak_heap)
 	struct hs_view view = {0};
 
 	hs_snapshot_destroy(
-		hs_snapshot_create(producer, table, &options, peak_heap, NULL, NULL, &view));
+		hs_snapshot_create(producer, &options, peak_heap, NULL, NULL, &view));
 }
 
 static void check_all_accounted_for(void)
@@ -122,7 +122,7 @@ static void play(uint64_t seed)
 {
 	state = seed;
 	objects = bytes = 0;
-	producer = new_producer(HS_LABEL_SIZE | HS_LABEL_TID);
+	producer = new_producer(table, HS_LABEL_SIZE | HS_LABEL_TID);
 	hs_producer_keep_peak(producer);
 	for (uint64_t i = 0; i < EVENTS; i++) {
 		if (live_count == 0 || random_below(5) < 3)

@@ -12,10 +12,11 @@
 #define C 0x30000
 
 static struct hs_producer *producer;
+static struct hs_mapping_table *table; /* empty */
 
 static void begin(unsigned labels)
 {
-	producer = new_producer(labels);
+	producer = new_producer(table, labels);
 	hs_producer_set_epoch(producer, 1);
 }
 
@@ -252,14 +253,14 @@ static void without_memory_the_books_stay(void)
 }
 
 /* Checks a profile, of now or of a heap's peak: it has one row with these values, or no row. */
-static void check_profile(struct hs_mapping_table *table, uint32_t peak_heap, int64_t objects,
-			  int64_t bytes, int64_t inuse_objects, int64_t inuse_bytes)
+static void check_profile(uint32_t peak_heap, int64_t objects, int64_t bytes,
+			  int64_t inuse_objects, int64_t inuse_bytes)
 {
 	const int64_t want[HS_VIEW_VALUES] = {objects, bytes, inuse_objects, inuse_bytes};
 	const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	struct hs_view view = {0};
 	struct hs_snapshot_view *snapshot =
-		hs_snapshot_create(producer, table, &options, peak_heap, NULL, NULL, &view);
+		hs_snapshot_create(producer, &options, peak_heap, NULL, NULL, &view);
 
 	CHECK_INT(view.row_count, objects != 0);
 	if (view.row_count == 1)
@@ -272,7 +273,6 @@ static void check_profile(struct hs_mapping_table *table, uint32_t peak_heap, in
 
 static void the_peak_begins_anew(void)
 {
-	struct hs_mapping_table *table = hs_mapping_table_create();
 	union test_record record;
 
 	begin(0);
@@ -281,10 +281,10 @@ static void the_peak_begins_anew(void)
 	take(producer, &record);
 	commit();
 	CHECK(hs_producer_peak_ns(producer, HS_HEAP_MALLOC) != 0);
-	check_profile(table, HS_HEAP_MALLOC, 1, 1000, 1, 1000);
+	check_profile(HS_HEAP_MALLOC, 1, 1000, 1, 1000);
 	CHECK_INT(hs_producer_reset(producer), 0);
 	CHECK_INT(hs_producer_peak_ns(producer, HS_HEAP_MALLOC), 0);
-	check_profile(table, HS_HEAP_MALLOC, 0, 0, 0, 0);
+	check_profile(HS_HEAP_MALLOC, 0, 0, 0, 0);
 	/* What was in use before does not belong to it. */
 	hs_producer_set_epoch(producer, 2);
 	record = allocate_at(2, B, 10);
@@ -294,15 +294,14 @@ static void the_peak_begins_anew(void)
 	CHECK(hs_producer_peak_ns(producer, HS_HEAP_MALLOC) != 0);
 	release(A);
 	commit();
-	check_profile(table, HS_HEAP_MALLOC, 1, 10, 1, 10);
-	check_profile(table, HS_HEAP_NONE, 1, 10, 0, 0);
+	check_profile(HS_HEAP_MALLOC, 1, 10, 1, 10);
+	check_profile(HS_HEAP_NONE, 1, 10, 0, 0);
 	check_books(1, 10, 0, 0);
 }
 
 /* Profiles of differences: what was shown, dropped or lost before the reset is not in the next. */
 static void differences_begin_anew(void)
 {
-	struct hs_mapping_table *table = hs_mapping_table_create();
 	union test_record record;
 
 	begin(0);
@@ -311,24 +310,24 @@ static void differences_begin_anew(void)
 	take(producer, &record);
 	release(A);
 	commit();
-	check_profile(table, HS_HEAP_NONE, 1, 1000, 0, 0);
+	check_profile(HS_HEAP_NONE, 1, 1000, 0, 0);
 	hs_producer_drop_spent(producer, NULL, NULL);
 	CHECK_INT(producer->tracker.rows.used, 0);
 	hs_heap_lose(HS_HEAP_MALLOC, 5, HS_WEIGHT_ONE);
 	CHECK_INT(hs_producer_reset(producer), 0);
 	hs_producer_set_epoch(producer, 2);
-	check_profile(table, HS_HEAP_NONE, 0, 0, 0, 0);
+	check_profile(HS_HEAP_NONE, 0, 0, 0, 0);
 	record = allocate_at(2, A, 30);
 	take(producer, &record);
 	commit();
-	check_profile(table, HS_HEAP_NONE, 1, 30, 1, 30);
+	check_profile(HS_HEAP_NONE, 1, 30, 1, 30);
 	CHECK_INT(hs_producer_reset(producer), 0);
 	hs_producer_set_epoch(producer, 3);
 	/* The row has the number of one that was shown, and almost its values. */
 	record = allocate_at(3, B, 30);
 	take(producer, &record);
 	commit();
-	check_profile(table, HS_HEAP_NONE, 1, 30, 1, 30);
+	check_profile(HS_HEAP_NONE, 1, 30, 1, 30);
 	release(A);
 	release(B);
 	commit();
@@ -338,6 +337,7 @@ static void differences_begin_anew(void)
 int main(void)
 {
 	set_up();
+	table = hs_mapping_table_create();
 	RUN(samples_of_another_epoch_are_dropped);
 	RUN(samples_of_a_heap_that_is_gone_are_dropped);
 	RUN(events_that_wait_are_dropped_by_a_reset);

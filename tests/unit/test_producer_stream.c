@@ -27,7 +27,7 @@ static void note(const struct hs_streamed *event)
 
 static void begin(void)
 {
-	producer = new_producer(0);
+	producer = new_producer(NULL, 0);
 	hs_producer_stream_to(producer, note);
 	seen_count = 0;
 }

@@ -60,7 +60,7 @@ static void freeze(enum hs_symbolize symbolize)
 
 	options.symbolize = symbolize;
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, count_pause, &pauses,
+	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, count_pause, &pauses,
 				      &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
@@ -82,7 +82,7 @@ static void names_functions_and_puts_main_first(void)
 	uint64_t one = address_of(snapshot_function_one), two = address_of(snapshot_function_two);
 	uint64_t libc = (uint64_t)(uintptr_t)memfd_create;
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(10, 1, libc, two);
 	add(20, 1, two + 1, one);
 	freeze(HS_SYMBOLIZE_NAMES);
@@ -128,7 +128,7 @@ static void cxx_and_rust_names_are_those_of_the_source(void)
 {
 	uint64_t one = (uint64_t)(uintptr_t)cxx_one;
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(10, 1, one, (uint64_t)(uintptr_t)cxx_two);
 	add(20, 1, one + 8, (uint64_t)(uintptr_t)rust);
 	freeze(HS_SYMBOLIZE_NAMES);
@@ -149,7 +149,7 @@ static void main_is_first_whatever_its_id(void)
 	uint64_t one = address_of(snapshot_function_one);
 
 	CHECK(hs_mapping_table_find(table, low_code) < hs_mapping_table_find(table, one));
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(10, 1, low_code, 0);
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.mapping_count, 3);
@@ -171,7 +171,7 @@ static void symbolize_decides_on_names(void)
 {
 	uint64_t one = address_of(snapshot_function_one);
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(10, 1, one, one);
 	freeze(HS_SYMBOLIZE_NONE);
 	CHECK(view.locations[0].name == NULL);
@@ -194,7 +194,7 @@ static void equal_books_give_equal_views(void)
 	uint64_t one = address_of(snapshot_function_one);
 	size_t used, count;
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	for (uint64_t i = 0; i < 4; i++)
 		add(10, 1, one + 3 - i, one + 7);
 	freeze(HS_SYMBOLIZE_NAMES);
@@ -216,7 +216,7 @@ static void equal_books_give_equal_views(void)
 
 static void an_empty_profile_has_the_main_mapping(void)
 {
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.row_count, 0);
 	CHECK_INT(view.location_count, 0);
@@ -228,7 +228,7 @@ static void an_empty_profile_has_the_main_mapping(void)
 
 static void what_was_lost_is_a_row(void)
 {
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(table, HS_LABEL_SIZE);
 	add(5, 1, 0, 0);
 	hs_heap_lose(HS_HEAP_MALLOC, 0, 3 * HS_WEIGHT_ONE / 4);
 	hs_heap_lose(HS_HEAP_MALLOC, 0, 3 * HS_WEIGHT_ONE / 4);
@@ -255,7 +255,7 @@ static void much_is_lost(void)
 {
 	const uint64_t most = (uint64_t)1 << 62, objects = most >> HS_WEIGHT_SHIFT;
 
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(table, HS_LABEL_SIZE);
 	for (int i = 0; i < 1000; i++)
 		hs_heap_lose(HS_HEAP_MALLOC, 3, most + HS_WEIGHT_ONE / 4);
 	freeze(HS_SYMBOLIZE_NONE);
@@ -272,7 +272,7 @@ static void what_has_no_row_is_in_use(void)
 	uint64_t before = hs_heap_total(lost_memory);
 	int64_t lost;
 
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(table, HS_LABEL_SIZE);
 	hs_producer_keep_peak(producer);
 	add(5, 1, 0, 0);
 	hs_arena_set_budget(hs_arena_used() + 64 * 1024);
@@ -291,7 +291,7 @@ static void what_has_no_row_is_in_use(void)
 		CHECK_INT(view.rows[view.row_count - 1].values[i], i % 2 == 0 ? lost : 5 * lost);
 	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, table, &hs_options, HS_HEAP_MALLOC, NULL, NULL,
+	snapshot = hs_snapshot_create(producer, &hs_options, HS_HEAP_MALLOC, NULL, NULL,
 				      &view);
 	CHECK_INT(view.rows[view.row_count - 1].values[3], 5 * lost);
 	hs_snapshot_destroy(snapshot);
@@ -306,7 +306,7 @@ static void heaps_have_rows_of_their_own(void)
 
 	strcpy(hs_heaps[POOL].name, "pool");
 	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(table, HS_LABEL_SIZE);
 	hs_producer_keep_peak(producer);
 	add(5, 1, 0, 0);
 	record = allocate(next_address += 16, 5, 1, 0);
@@ -329,7 +329,7 @@ static void heaps_have_rows_of_their_own(void)
 
 	/* The peak of one heap has nothing of the others. */
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, table, &hs_options, POOL, NULL, NULL, &view);
+	snapshot = hs_snapshot_create(producer, &hs_options, POOL, NULL, NULL, &view);
 	CHECK_INT(view.row_count, 1);
 	CHECK_STR(view.rows[0].heap, "pool");
 	hs_snapshot_destroy(snapshot);
@@ -341,7 +341,7 @@ static void labels_of_the_program_keep_rows_apart(void)
 	_Atomic uint32_t labels = 0;
 
 	hs_labels_init();
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(5, 1, 0, 0);
 	for (int i = 0; i < 3; i++) {
 		union test_record record = allocate(next_address += 16, 5, 1, 0);
@@ -372,7 +372,7 @@ static void rows_are_rounded_once(void)
 	int64_t objects = (int64_t)(7 * weight >> HS_WEIGHT_SHIFT);
 	int64_t bytes = (int64_t)(21 * weight >> HS_WEIGHT_SHIFT);
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	for (int i = 0; i < 7; i++)
 		add(3, 100, 0, 0);
 	freeze(HS_SYMBOLIZE_NONE);
@@ -400,7 +400,7 @@ static void anonymous_code_is_named_by_offset(void)
 
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	start = hs_mapping_table_get(table, hs_mapping_table_find(table, address))->start;
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(1, 1, address + 0x1f, address + 0x1f);
 	freeze(HS_SYMBOLIZE_NAMES);
 	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)(address + 0x1f - start));
@@ -416,7 +416,7 @@ static void threads_are_labelled(void)
 	union test_record record;
 
 	prctl(PR_SET_NAME, name);
-	producer = new_producer(HS_LABEL_THREAD | HS_LABEL_TID);
+	producer = new_producer(table, HS_LABEL_THREAD | HS_LABEL_TID);
 	add(1, 1, 0, 0);
 	record = allocate(next_address += 16, 1, 1, 0);
 	record.head.tid = INT32_MAX;
@@ -439,7 +439,7 @@ static void a_profile_gives_room_back(void)
 {
 	union test_record late;
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	late = allocate(next_address += 16, 1, 1, 0);
 	for (int i = 0; i < 3000; i++) {
 		union test_record record = allocate(next_address += 16, 1, 1, 0);
@@ -460,12 +460,12 @@ static void without_memory_there_is_no_snapshot(void)
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	size_t used, extra = 0;
 
-	producer = new_producer(0);
+	producer = new_producer(table, 0);
 	add(1, 1, 0, 0);
 	used = hs_arena_used();
 	do {
 		hs_arena_set_budget(used + extra);
-		snapshot = hs_snapshot_create(producer, table, &options, HS_HEAP_NONE, NULL, NULL,
+		snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL,
 					      &view);
 		if (snapshot == NULL)
 			CHECK_INT(hs_arena_used(), used);

@@ -28,10 +28,10 @@ extern const char wide[];
 
 static void begin(const char *prefixes)
 {
-	producer = new_producer(HS_LABEL_SIZE);
+	producer = new_producer(table, HS_LABEL_SIZE);
 	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	if (prefixes != NULL)
-		CHECK(hs_producer_filter(producer, table, prefixes, 0));
+		CHECK(hs_producer_filter(producer, prefixes, 0));
 	for (uint64_t i = 0; i < ROWS; i++) {
 		union test_record record = allocate(0x100000 + 16 * i, 8 + i % 2, 1, 0);
 		uint64_t leaf = (uint64_t)(uintptr_t)wide + i;
@@ -50,7 +50,7 @@ static size_t freeze(void (*pause)(void *context))
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
 	struct hs_view view = {.row_count = 0};
 	struct hs_snapshot_view *snapshot = hs_snapshot_create(
-		producer, table, &options, HS_HEAP_NONE, pause, NULL, &view);
+		producer, &options, HS_HEAP_NONE, pause, NULL, &view);
 
 	CHECK(snapshot != NULL);
 	hs_snapshot_destroy(snapshot);
