@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/digits.h"
 #include "base/format.h"
 #include "base/sys.h"
 
@@ -32,9 +33,6 @@
 
 /* How long a line waits for room, in a pipe that is full or on a terminal that is held. */
 #define WRITABLE_NS 100000000
-
-/* A number above is none of a descriptor. */
-#define DESCRIPTOR_MAX 100000000
 
 /*
  * Signals that writing a line can raise: SIGPIPE, SIGXFSZ, and SIGTTOU, which
@@ -58,13 +56,13 @@ static struct {
 static int number_after(const char *path, const char *beginning)
 {
 	size_t bytes = strlen(beginning);
-	int number = 0;
+	const char *end;
+	uint64_t number;
 
-	if (strncmp(path, beginning, bytes) != 0 || path[bytes] == '\0')
+	if (strncmp(path, beginning, bytes) != 0)
 		return -1;
-	for (path += bytes; *path >= '0' && *path <= '9' && number < DESCRIPTOR_MAX; path++)
-		number = number * 10 + (*path - '0');
-	return *path == '\0' ? number : -1;
+	end = hs_parse_digits(path + bytes, NULL, 10, &number);
+	return end != NULL && *end == '\0' && number <= INT_MAX ? (int)number : -1;
 }
 
 /*

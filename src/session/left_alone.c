@@ -25,6 +25,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
+#include "base/digits.h"
 #include "base/sys.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -110,14 +111,13 @@ static bool sleep_until_told(struct hs_event *event, int64_t timeout_ns)
 }
 
 /* A field of /proc/PID/stat, numbered as in proc(5).  at: the end of the second field. */
-static unsigned long stat_number(const char *at, int field)
+static uint64_t stat_number(const char *at, int field)
 {
-	unsigned long value = 0;
+	uint64_t value;
 
 	for (int passed = 2; passed < field && *at != '\0'; at++)
 		passed += *at == ' ';
-	for (; *at >= '0' && *at <= '9'; at++)
-		value = value * 10 + (unsigned long)(*at - '0');
+	hs_parse_digits(at, NULL, 10, &value);
 	return value;
 }
 
@@ -125,7 +125,7 @@ static unsigned long stat_number(const char *at, int field)
  * Whether all threads of the program have ended; then *status is the main thread's wait status.
  * The kernel keeps the main thread's entry, as a zombie, until the process ends.
  */
-static bool is_left_alone(unsigned long *status)
+static bool is_left_alone(uint64_t *status)
 {
 	enum { THREADS = 20, EXIT_CODE = 52 };
 	char line[1024];
@@ -159,7 +159,7 @@ static void die_of(int number)
 }
 
 /* Ends the process as it would have ended without the profiler's threads. */
-static void end(unsigned long status)
+static void end(uint64_t status)
 {
 	int number = (int)(status & SIGNAL_BITS);
 	long code = (long)(status >> EXIT_SHIFT);
@@ -176,7 +176,7 @@ static void end(unsigned long status)
 
 static void sleep_and_look(struct hs_event *event, int64_t timeout_ns)
 {
-	unsigned long status;
+	uint64_t status;
 
 	if (is_left_alone(&status)) {
 		end(status);

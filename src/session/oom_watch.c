@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/digits.h"
 #include "base/format.h"
 #include "base/sys.h"
 #include "session/process_memory.h"
@@ -47,15 +48,11 @@ static char group[PATH_MAX];                /* "/a/b" or "" */
 /* The number at text, after blanks; NO_LIMIT if there is none ("max"). */
 static uint64_t number_at(const char *text)
 {
-	uint64_t value = 0;
+	uint64_t value;
 
 	while (*text == ' ' || *text == '\t')
 		text++;
-	if (*text < '0' || *text > '9')
-		return NO_LIMIT;
-	for (; *text >= '0' && *text <= '9' && value < NO_LIMIT; text++)
-		value = value * 10 + (uint64_t)(*text - '0');
-	return value;
+	return hs_parse_digits(text, NULL, 10, &value) != NULL ? value : NO_LIMIT;
 }
 
 /* The number behind a key at the beginning of a line; 0 if there is none. */

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "base/digits.h"
 #include "base/format.h"
 #include "base/options.h"
 #include "base/path.h"
@@ -24,17 +25,16 @@
 /* The value of ROOT_VARIABLE as a pid; 0 = not set, or not ours. */
 static int64_t root_of(char **environment)
 {
-	const size_t length = sizeof ROOT_VARIABLE - 1;
-	int64_t pid = 0;
+	const size_t length = sizeof ROOT_VARIABLE "=" - 1;
 
 	for (char **entry = environment; entry != NULL && *entry != NULL; entry++) {
-		const char *digits = *entry + length + 1;
+		const char *end;
+		uint64_t pid;
 
-		if (strncmp(*entry, ROOT_VARIABLE "=", length + 1) != 0)
+		if (strncmp(*entry, ROOT_VARIABLE "=", length) != 0)
 			continue;
-		for (; *digits >= '0' && *digits <= '9' && pid < INT32_MAX; digits++)
-			pid = pid * 10 + (*digits - '0');
-		return *digits == '\0' ? pid : 0;
+		end = hs_parse_digits(*entry + length, NULL, 10, &pid);
+		return end != NULL && *end == '\0' && pid <= INT32_MAX ? (int64_t)pid : 0;
 	}
 	return 0;
 }

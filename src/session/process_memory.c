@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <sys/auxv.h>
 
+#include "base/digits.h"
 #include "base/format.h"
 #include "base/sys.h"
 
@@ -19,11 +20,8 @@ bool hs_process_memory_read(struct hs_process_memory *out, const char *root)
 
 	hs_format(path, sizeof path, "%s/proc/self/statm", root);
 	is_read = hs_sys_read_file(path, text, sizeof text) > 0;
-	for (int i = 0; is_read && i < FIELDS; i++) {
-		while (*next == ' ')
-			next++;
-		for (; *next >= '0' && *next <= '9'; next++)
-			bytes[i] = bytes[i] * 10 + (uint64_t)(*next - '0');
+	for (int i = 0; is_read && i < FIELDS && next != NULL; i++) {
+		next = hs_parse_digits(next + (*next == ' '), NULL, 10, &bytes[i]);
 		bytes[i] *= getauxval(AT_PAGESZ);
 	}
 	out->total = bytes[TOTAL];
