@@ -120,8 +120,7 @@ static void describe(struct comments *comments, struct hs_view *view,
 	hs_process_memory_read(&memory, "");
 	hs_format(comments->session, sizeof comments->session,
 		  "libheapsample %s interval=%llu unwinder=libunwind%s", heapsample_version(),
-		  (unsigned long long)hs_options.interval_bytes,
-		  delta_words[view->delta]);
+		  (unsigned long long)hs_options.interval_bytes, delta_words[view->delta]);
 	hs_format(comments->process, sizeof comments->process,
 		  "# exe=%s pid=%d reason=%s number=%u",
 		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
