@@ -5,12 +5,9 @@
  * Runs on the producer's thread with producer_batch held; releases it for each write and between
  * pieces of work, so that neither a fork nor a full queue ever waits for a file.
  */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <errno.h>
-#include <heapsample/heapsample.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -21,10 +18,7 @@
 #include "output/pprof_encoder.h"
 #include "profile/snapshot.h"
 #include "sample/heap.h"
-#include "sample/sampler.h"
 #include "session/cpu_guard.h"
-#include "session/epoch.h"
-#include "session/process_memory.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -43,38 +37,6 @@
 static struct hs_dump_file dump_file = HS_DUMP_FILE_CLOSED;
 static struct hs_gzip_writer *writer;
 
-/* pprof prints all but those that begin with '#' at the head of every report. */
-struct comments {
-	char session[160];
-	char process[256];
-	char counts[2048];
-	char memory[256];
-};
-
-static size_t describe_count(char *text, size_t used, size_t capacity, const char *label,
-			     uint64_t count)
-{
-	if (used > sizeof "#" - 1 && count == 0)
-		return used;
-	return used + hs_format(text + used, capacity - used, " %s=%llu", label,
-				(unsigned long long)count);
-}
-
-/* "name=count" of every count that is not 0, and of samples, the first, in any case. */
-static void describe_counts(char *text, size_t capacity)
-{
-	size_t used = hs_format(text, capacity, "#");
-
-#define DESCRIBE_HEAPS(name, label)                                                                \
-	used = describe_count(text, used, capacity, label, hs_heap_total(name));
-#define DESCRIBE(name, label)                                                                      \
-	used = describe_count(text, used, capacity, label, hs_stats_get(name));
-	HS_HEAP_COUNTS(DESCRIBE_HEAPS)
-	HS_STATS(DESCRIBE)
-#undef DESCRIBE
-#undef DESCRIBE_HEAPS
-}
-
 /* The interval by the settings; of all heaps together malloc's, if that is sampled. */
 static uint64_t period(uint32_t peak_heap)
 {
@@ -82,62 +44,6 @@ static uint64_t period(uint32_t peak_heap)
 
 	return hs_heaps[heap].asked_bytes != 0 ? hs_heaps[heap].asked_bytes
 					       : hs_options.interval_bytes;
-}
-
-/* Why the profile has no rows. */
-static void describe_empty(char *text, size_t capacity, const struct hs_view *view)
-{
-	unsigned long long period_bytes = view->period_bytes;
-
-	if (view->since_ns != 0)
-		hs_format(text, capacity, "empty: no samples or frees since the profile before");
-	else if (!hs_epoch_was_on())
-		hs_format(text, capacity, "empty: sampling was not switched on");
-	else if (hs_heaps[HS_HEAP_MALLOC].asked_bytes == 0)
-		hs_format(text, capacity,
-			  "empty: nothing was sampled, malloc is not to be sampled");
-	else if (!hs_epoch_was_always_on())
-		hs_format(text, capacity,
-			  "empty: nothing was sampled since sampling was switched on or the totals "
-			  "were reset, one in %llu bytes on average", period_bytes);
-	else
-		hs_format(text, capacity,
-			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
-			  "average",
-			  (unsigned long long)hs_stats_get(allocated_bytes), period_bytes);
-}
-
-static void describe(struct comments *comments, struct hs_view *view,
-		     const struct hs_dump_name *name, bool hides_program)
-{
-	static const char *const delta_words[] = {
-		[HS_DELTA_NONE] = "",
-		[HS_DELTA_ALL] = " delta",
-		[HS_DELTA_ALLOC] = " delta=alloc",
-	};
-	struct hs_process_memory memory;
-
-	hs_process_memory_read(&memory, "");
-	hs_format(comments->session, sizeof comments->session,
-		  "libheapsample %s interval=%llu unwinder=libunwind%s", heapsample_version(),
-		  (unsigned long long)hs_options.interval_bytes, delta_words[view->delta]);
-	hs_format(comments->process, sizeof comments->process,
-		  "# exe=%s pid=%d reason=%s number=%u",
-		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
-		  name->number);
-	describe_counts(comments->counts, sizeof comments->counts);
-	if (view->row_count == 0)
-		describe_empty(comments->memory, sizeof comments->memory, view);
-	else
-		hs_format(comments->memory, sizeof comments->memory,
-			  "# profiler_memory=%zu resident=%llu current_interval=%llu",
-			  hs_arena_used(), (unsigned long long)memory.resident,
-			  (unsigned long long)hs_sampler_last_interval());
-	view->comments[0] = comments->session;
-	view->comments[1] = comments->process;
-	view->comments[2] = comments->counts;
-	view->comments[3] = comments->memory;
-	view->comments[4] = hs_session.ended_early;
 }
 
 static int write_unlocked(void *unused, const void *bytes, size_t count)
@@ -299,7 +205,6 @@ static void find_number(struct hs_dump_name *name, char *path)
 static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows, char *path,
 		   struct hs_view *view, struct hs_snapshot_view **out)
 {
-	static struct comments comments;
 	struct hs_session *session = &hs_session;
 	int error;
 
@@ -310,7 +215,7 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 				  view);
 	if (*out == NULL)
 		return -ENOMEM;
-	describe(&comments, view, name, hs_snapshot_hides_main(*out));
+	hs_comments_write(view, name, hs_snapshot_hides_main(*out));
 	error = write_named(view, name, path);
 	if (error == 0)
 		hs_snapshot_written(*out);

@@ -75,6 +75,14 @@ void hs_dump_after_reset(void);
 void hs_dump_after_fork(bool is_whole);
 void hs_dump_drop_inherited(void);
 
+/* --- comments.c ---------------------------------------------------------------------- */
+
+/*
+ * Gives a view its comments, in memory that is written anew by the next call.  hides_program: its
+ * name must not be told.
+ */
+void hs_comments_write(struct hs_view *view, const struct hs_dump_name *name, bool hides_program);
+
 /* --- stats_file.c -------------------------------------------------------------------- */
 
 /*
