@@ -329,13 +329,20 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 	hs_dump_file_close_other(file);
 }
 
-/* Opens the directory at the path where the file was created; it may be another by now. */
-static void open_directory(struct hs_dump_file *file)
+int hs_dump_file_close(struct hs_dump_file *file, int error)
+{
+	int closed = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
+
+	return error != 0 ? error : closed;
+}
+
+void hs_dump_file_open_directory(struct hs_dump_file *file)
 {
 	char *last = file->path + (hs_path_last(file->path) - file->path), first = *last;
 	struct stat opened = {.st_ino = 0};
 	int fd, error;
 
+	file->fd = -1;
 	*last = '\0';
 	fd = hs_sys_open(file->path[0] != '\0' ? file->path : ".", O_PATH | O_DIRECTORY, 0);
 	*last = first;
@@ -374,15 +381,6 @@ static int end_name(const struct hs_dump_file *file, bool is_complete)
 		return -ESTALE;
 	return is_complete ? hs_sys_rename(directory, temporary, path)
 			   : hs_sys_unlink_in(directory, temporary);
-}
-
-int hs_dump_file_close(struct hs_dump_file *file, int error)
-{
-	int closed = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
-
-	file->fd = -1;
-	open_directory(file);
-	return error != 0 ? error : closed;
 }
 
 int hs_dump_file_finish(struct hs_dump_file *file, int error)

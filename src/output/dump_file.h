@@ -11,8 +11,8 @@
  * Called on: the producer; names are also made at start-up.  Allocates: never.  Blocks: on the file
  * system.  Descriptors: one while open; for moments another one.
  *
- * A fork may come at any time except while a descriptor is closed: the kernel copies memory later
- * than descriptors, so the child might have the descriptor and not know of it.
+ * A fork may come at any time except while a descriptor is forgotten, after it was closed: the
+ * kernel copies memory later than descriptors, so the child might have it and not know of it.
  */
 #ifndef HS_OUTPUT_DUMP_FILE_H
 #define HS_OUTPUT_DUMP_FILE_H
@@ -109,15 +109,18 @@ bool hs_dump_file_is_ours(const struct hs_dump_file *file);
 void hs_dump_file_forget(struct hs_dump_file *file);
 
 /*
- * The end of a file, in three steps, of which the second may wait for a disk: the caller can let a
- * fork come in it.  The first two take and return 0, or the error for which the file is given up.
+ * The end of a file, in four steps.  All but the last may wait for a disk or a server: the caller
+ * can let a fork come in the first and the third, and in the second as when a file is opened.  The
+ * first and the third take and return 0, or the error for which the file is given up.
  *
- * hs_dump_file_close() closes it; -EBADF: fd is not ours any more.  hs_dump_file_finish() renames
- * it, or removes it if there is an error; -ESTALE: the directory's path leads to another one.
- * hs_dump_file_close_other() closes the other descriptor; it must also follow
- * hs_dump_file_create().
+ * hs_dump_file_close() closes it, and leaves fd as it is; -EBADF: fd is not ours any more.
+ * hs_dump_file_open_directory() forgets fd, and opens the directory at the path where the file was
+ * created, which may be another one by now.  hs_dump_file_finish() renames the file, or removes it
+ * if there is an error; -ESTALE: it is not in that directory.  hs_dump_file_close_other() closes
+ * the other descriptor; it must also follow hs_dump_file_create().
  */
 int hs_dump_file_close(struct hs_dump_file *file, int error);
+void hs_dump_file_open_directory(struct hs_dump_file *file);
 int hs_dump_file_finish(struct hs_dump_file *file, int error);
 void hs_dump_file_close_other(struct hs_dump_file *file);
 

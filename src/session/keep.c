@@ -69,6 +69,17 @@ static bool are_too_many(void)
 	       (hs_options.keep_bytes != 0 && kept_bytes > hs_options.keep_bytes);
 }
 
+/* As remove_oldest(). */
+static int stat_unlocked(const char *path, struct stat *status)
+{
+	int error;
+
+	hs_lock_hand_over(&hs_session.producer_batch);
+	error = hs_sys_stat(path, status);
+	hs_lock_acquire(&hs_session.producer_batch);
+	return error;
+}
+
 void hs_keep_add(const char *path)
 {
 	size_t bytes = strlen(path) + 1;
@@ -80,7 +91,7 @@ void hs_keep_add(const char *path)
 	forget_replaced(path);
 	file = hs_arena_alloc(sizeof *file + bytes);
 	/* A file that is not noted is never removed. */
-	if (file == NULL || hs_sys_stat(path, &status) < 0) {
+	if (file == NULL || stat_unlocked(path, &status) < 0) {
 		hs_arena_free(file);
 		return;
 	}

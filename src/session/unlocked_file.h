@@ -40,7 +40,12 @@ static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *p
 /* The file is complete, or is given up for the error.  Returns that, or an error of its own. */
 static inline int hs_unlocked_file_end(struct hs_dump_file *file, int error)
 {
+	hs_lock_hand_over(&hs_session.producer_batch);
 	error = hs_dump_file_close(file, error);
+	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_opening_begins();
+	hs_dump_file_open_directory(file);
+	hs_unlocked_opening_ends();
 	hs_lock_hand_over(&hs_session.producer_batch);
 	error = hs_dump_file_finish(file, error);
 	hs_lock_acquire(&hs_session.producer_batch);

@@ -304,7 +304,9 @@ static void measure_dump(unsigned labels)
 	dump("the first", NULL);
 	dump("counted", NULL);
 	dump("gzip'd", &file);
-	hs_dump_file_finish(&file, hs_dump_file_close(&file, -1));
+	hs_dump_file_close(&file, -1);
+	hs_dump_file_open_directory(&file);
+	hs_dump_file_finish(&file, -1);
 	hs_dump_file_close_other(&file);
 	free_all(DUMP_SAMPLES);
 }

@@ -70,6 +70,7 @@ static inline void start_with(const struct hs_session_next *next, const char *se
 {
 	char output[128], *environment[] = {output, (char *)(uintptr_t) "HEAPSAMPLE_INTERVAL=1",
 					    (char *)(uintptr_t) "HEAPSAMPLE_BLOCK=0",
+					    (char *)(uintptr_t) "HEAPSAMPLE_KEEP=1",
 					    (char *)(uintptr_t)setting, NULL};
 
 	snprintf(output, sizeof output, "HEAPSAMPLE_OUTPUT=%s/%%p.%%n.%%r", scratch);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A fork while a file is being opened, named or removed.  That may take long on a busy disk, so the
- * fork does not wait for it, or not for long.  The child must have no descriptor of the file.
+ * A fork while a file is being opened, closed, named or removed.  That may take long on a busy
+ * disk, so the fork does not wait for it, or not for long.  The child must have no descriptor of
+ * the file.
  */
 #include "held_session.h"
 
@@ -20,6 +21,18 @@ static long hold_later(long number)
 		return 0;
 	}
 	return hold_there(number);
+}
+
+static _Atomic long call_before;
+static atomic_bool has_been_before;
+
+/* The same, not counting calls before the first one of another kind. */
+static long hold_after(long number)
+{
+	if (number == atomic_load(&call_before) &&
+	    hs_sys_gettid() == atomic_load(&hs_session.tids[PRODUCER]))
+		atomic_store(&has_been_before, true);
+	return atomic_load(&has_been_before) ? hold_later(number) : 0;
 }
 
 static atomic_bool is_forked;
@@ -53,9 +66,12 @@ static int count_descriptors(void)
 	return count;
 }
 
+static bool comes_unasked;
+
 static void *ask(void *unused)
 {
-	(void)hs_session_dump(NULL, 0);
+	if (!comes_unasked)
+		(void)hs_session_dump(NULL, 0);
 	return unused;
 }
 
@@ -98,6 +114,16 @@ static void fork_at(long call, int first, const char *setting)
 	atomic_store(&passing, first);
 	hold(PRODUCER, call);
 	fork_when_held(hold_later);
+}
+
+/* The same, not counting calls before the first one of another kind. */
+static void fork_after(long before, long call, int first, const char *setting)
+{
+	start(setting);
+	atomic_store(&passing, first);
+	atomic_store(&call_before, before);
+	hold(PRODUCER, call);
+	fork_when_held(hold_after);
 }
 
 static atomic_int looks;
@@ -156,9 +182,26 @@ static void profile_has_been_opened(void)
 	fork_when_held(hold_until_awaited);
 }
 
+/* That may take long: the pages go to a server then. */
+static void profile_is_closed(void)
+{
+	fork_after(SYS_write, SYS_close, 0, NULL);
+}
+
+static void directory_is_opened(void)
+{
+	fork_after(SYS_write, SYS_openat, 0, NULL);
+}
+
 static void profile_gets_its_name(void)
 {
 	fork_at(SYS_renameat2, 0, NULL);
+}
+
+static void kept_profile_is_looked_at(void)
+{
+	comes_unasked = true;
+	fork_after(SYS_renameat2, SYS_newfstatat, 1, "HEAPSAMPLE_TIME_INTERVAL=1");
 }
 
 static void statistics_get_their_name(void)
@@ -182,7 +225,10 @@ static const struct held_case cases[] = {
 	{"no_stream_is_open", no_stream_is_open},
 	{"profile_is_opened", profile_is_opened},
 	{"profile_has_been_opened", profile_has_been_opened},
+	{"profile_is_closed", profile_is_closed},
+	{"directory_is_opened", directory_is_opened},
 	{"profile_gets_its_name", profile_gets_its_name},
+	{"kept_profile_is_looked_at", kept_profile_is_looked_at},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},
 };

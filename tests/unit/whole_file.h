@@ -5,22 +5,26 @@
 
 #include "output/dump_file.h"
 
+static inline int end_file(struct hs_dump_file *file, int error)
+{
+	error = hs_dump_file_close(file, error);
+	hs_dump_file_open_directory(file);
+	error = hs_dump_file_finish(file, error);
+	hs_dump_file_close_other(file);
+	return error;
+}
+
 /* The file is complete: closes and renames it.  0 or -errno, and the file is removed. */
 static inline int commit_file(struct hs_dump_file *file)
 {
-	int error = hs_dump_file_finish(file, hs_dump_file_close(file, 0));
-
-	hs_dump_file_close_other(file);
-	return error;
+	return end_file(file, 0);
 }
 
 /* Gives the file up: closes and removes it.  Does nothing to a file that is closed. */
 static inline void discard_file(struct hs_dump_file *file)
 {
-	if (file->fd < 0)
-		return;
-	hs_dump_file_finish(file, hs_dump_file_close(file, -1));
-	hs_dump_file_close_other(file);
+	if (file->fd >= 0)
+		end_file(file, -1);
 }
 
 #endif
