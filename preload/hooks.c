@@ -51,15 +51,18 @@ static void finish(void *unused)
 
 /*
  * Whether calls of malloc reach us, directly or through another preloaded library.  They do not if
- * the executable defines malloc, because it comes before every library.
+ * an allocator is preloaded before us, or the executable defines malloc, because it comes before
+ * every library.
  */
 static bool is_interposed(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "malloc");
 
-	return first == (void *)malloc ||
-	       !hs_next_same_object(first, (void *)getauxval(AT_ENTRY)) ||
-	       !hs_next_is_defined_at(first);
+	if (first == (void *)malloc)
+		return true;
+	return !hs_next.is_bypassed &&
+	       (!hs_next_same_object(first, (void *)getauxval(AT_ENTRY)) ||
+		!hs_next_is_defined_at(first));
 }
 
 /*
@@ -70,10 +73,11 @@ static bool is_interposed(void)
 static void begin(int argc, char **argv, char **environment)
 {
 	struct hs_session_next next;
-	bool interposed = is_interposed();
+	bool interposed;
 
 	(void)argc, (void)argv;
 	hs_next_resolve_all();
+	interposed = is_interposed();
 	next.pthread_create = hs_next.pthread_create;
 	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
 	next.single_threaded[0] = dlsym(RTLD_NEXT, "__libc_single_threaded");

@@ -10,6 +10,10 @@
 #include <string.h>
 
 #include "base/hot.h"
+#include "sample/thread_state.h"
+
+/* More than any library allocates at its first call. */
+#define PRIMING_COUNTDOWN (UINT64_C(1) << 62)
 
 static __thread volatile bool resolving;
 
@@ -146,10 +150,12 @@ static void find_foreign_realloc(void)
  * A preloaded library whose free comes before ours may look up the next free at its first call.
  * If that call came from a dlsym() that frees the message of an earlier failure, the library's own
  * dlsym() would free the same message and call it again, without end.  So it is called here, when
- * there is no message.  With a block: mimalloc 3 crashes if its first call is free(NULL).
+ * there is no message.  With a block: mimalloc 3 crashes if its first call is free(NULL).  The
+ * countdown tells whether that library passes the call on to us, or is an allocator of its own.
  */
 static void prime_foreign_free(void)
 {
+	const uint64_t countdown = hs_thread.bytes_until_sample;
 	void *(*first_malloc)(size_t);
 	void (*first_free)(void *);
 
@@ -157,8 +163,12 @@ static void prime_foreign_free(void)
 	if (first_free == NULL || first_free == free)
 		return;
 	*(void **)(void *)&first_malloc = dlsym(RTLD_DEFAULT, "malloc");
-	if (first_malloc != NULL)
-		first_free(first_malloc(1));
+	if (first_malloc == NULL)
+		return;
+	hs_thread.bytes_until_sample = PRIMING_COUNTDOWN;
+	first_free(first_malloc(1));
+	hs_next.is_bypassed = hs_thread.bytes_until_sample == PRIMING_COUNTDOWN;
+	hs_thread.bytes_until_sample = countdown;
 }
 
 void hs_next_resolve_all(void)

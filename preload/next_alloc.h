@@ -168,6 +168,7 @@ struct hs_next {
 	void *(*foreign_realloc)(void *block, size_t size);
 	enum hs_new_mode new_mode;
 	bool resolved;
+	bool is_bypassed; /* the malloc that a library preloaded before us has does not call ours */
 #define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;
 	HS_NEXT_C(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD

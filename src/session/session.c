@@ -232,8 +232,9 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 		pass_through();
 	} else if (!interposed) {
 		hs_log(HS_LOG_ERROR,
-		       "malloc cannot be interposed: %s defines its own; it is not profiled",
-		       hs_session.program);
+		       "malloc cannot be interposed: %s, or a library preloaded before this one, "
+		       "defines its own; %s is not profiled",
+		       hs_session.program, hs_session.program);
 		pass_through();
 	} else {
 		start_profiling(environment);

@@ -135,7 +135,8 @@ void free(void *block)
 }
 END
 ${CC:-cc} -shared -fPIC -fno-builtin -o "$directory/fresh.so" "$directory/fresh.c" || exit 99
-beside "$directory/fresh.so" '' before_fresh any -- "$directory/leaves"
+beside "$directory/fresh.so" '' before_fresh 0 -m interposed -- "$directory/leaves"
+has_said interposed
 expected=139
 neighbour crash 0
 expected=0
@@ -153,7 +154,8 @@ for allocator in jemalloc tcmalloc tcmalloc_minimal tcmalloc_minimal_debug mimal
 		# shellcheck disable=SC2086 # the arguments are words
 		works "${allocator}_$word" 1 -- "$directory/with_$allocator" $mode
 		# shellcheck disable=SC2086
-		beside "$shared" '' "${allocator}_before_$word" any -- "$victim" $mode
+		beside "$shared" '' "${allocator}_before_$word" 0 -m interposed -- "$victim" $mode
+		has_said interposed
 		# shellcheck disable=SC2086
 		beside '' "$shared" "${allocator}_after_$word" 1 -- "$victim" $mode
 	done

@@ -17,6 +17,29 @@ expect_status 6
 expect_one_message 'interposed'
 no_profile
 
+# An allocator that is preloaded before the library.
+cat >"$directory/allocator.c" <<'END'
+#include <stddef.h>
+void *__libc_malloc(size_t bytes);
+void *__libc_calloc(size_t count, size_t bytes);
+void *__libc_realloc(void *block, size_t bytes);
+void __libc_free(void *block);
+void *malloc(size_t bytes) { return __libc_malloc(bytes); }
+void *calloc(size_t count, size_t bytes) { return __libc_calloc(count, bytes); }
+void *realloc(void *block, size_t bytes) { return __libc_realloc(block, bytes); }
+void free(void *block) { __libc_free(block); }
+END
+${CC:-cc} -shared -fPIC -fno-builtin -o "$directory/allocator.so" "$directory/allocator.c" || exit 99
+PRELOAD=$directory/allocator.so
+run_profiled first HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_process" exit
+expect_status 5
+expect_one_message 'interposed'
+no_profile
+run_profiled checked HEAPSAMPLE=check -- "$victims/victim_process" exit
+expect_status 5
+expect_one_message 'check: malloc is not interposed'
+PRELOAD=
+
 if build victim_static victim_process.c -static -pthread; then
 	run_profiled static HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_static" exit
 	expect_status 5
