@@ -50,6 +50,16 @@ static void finish(void *unused)
 }
 
 /*
+ * ThreadSanitizer takes the profiler's threads for the program's, and LeakSanitizer finds leaked
+ * blocks in the profiler's memory.  Linked dynamically, they leave malloc to us.
+ */
+static bool has_sanitizer(void)
+{
+	return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL ||
+	       dlsym(RTLD_DEFAULT, "__lsan_init") != NULL;
+}
+
+/*
  * Whether calls of malloc reach us, directly or through another preloaded library.  They do not if
  * an allocator is preloaded before us, or the executable defines malloc, because it comes before
  * every library.
@@ -58,6 +68,8 @@ static bool is_interposed(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "malloc");
 
+	if (has_sanitizer())
+		return false;
 	if (first == (void *)malloc)
 		return true;
 	return !hs_next.is_bypassed &&
@@ -208,14 +220,25 @@ LIMITING(prlimit64, (pid_t process, int resource, const void *limit, void *old),
 #define SS_AUTODISARM (1u << 31)
 #endif
 
+/* LeakSanitizer calls it while it initializes itself: no look-up here, which would allocate. */
+static int set_stack(const stack_t *stack, stack_t *old)
+{
+	long error;
+
+	if (hs_next.sigaltstack != NULL)
+		return hs_next.sigaltstack(stack, old);
+	error = hs_syscall(SYS_sigaltstack, (long)stack, (long)old, 0, 0, 0, 0);
+	if (error == 0)
+		return 0;
+	errno = (int)-error;
+	return -1;
+}
+
 /* *stack is read only after the kernel has read it: it may be an invalid address. */
 int sigaltstack(const stack_t *stack, stack_t *old)
 {
-	int result;
+	int result = set_stack(stack, old);
 
-	if (hs_next.sigaltstack == NULL)
-		hs_next_resolve_all();
-	result = hs_next.sigaltstack(stack, old);
 	if (result == 0 && stack != NULL && ((unsigned)stack->ss_flags & SS_AUTODISARM) != 0)
 		atomic_store_explicit(&hs_reentry_stacks_disarm, true, memory_order_relaxed);
 	return result;

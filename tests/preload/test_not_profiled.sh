@@ -58,6 +58,22 @@ else
 	echo "without 32-bit programs" >&2
 fi
 
+export LSAN_OPTIONS=detect_leaks=0 # the program leaves blocks in use
+for sanitizer in thread leak; do
+	if build "victim_$sanitizer" victim_process.c -fsanitize=$sanitizer -pthread &&
+		"$directory/victim_$sanitizer" return; then
+		run_profiled $sanitizer HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_$sanitizer" return
+		expect_status 0
+		expect_one_message interposed
+		no_profile
+		run_profiled off_$sanitizer HEAPSAMPLE=0 -- "$directory/victim_$sanitizer" return
+		expect_status 0
+		expect_silence
+	else
+		echo "without -fsanitize=$sanitizer" >&2
+	fi
+done
+
 # AddressSanitizer wants to be the first library, and ends the program by itself if it is
 # not, unless told that all is well.  Then its allocator serves the program: either that
 # is profiled, or a line says why not.
