@@ -60,14 +60,47 @@ static void test_log2(void)
 		check_log2(hs_sampler_random(&random) >> i % 64 | 1);
 }
 
-/* A draw is this times -log2 of a random number: far less than draws can show must it be off. */
-static void test_scale(void)
+static uint64_t undo_xor_shift(uint64_t z, unsigned shift)
 {
-	for (uint64_t interval = BYTEWISE_INTERVAL + 1; interval <= HS_INTERVAL_MAX;
-	     interval += interval / 9 + 1) {
-		long double want = -logl(2) / log1pl(-1.0L / interval) * (1 << 20);
+	uint64_t undone = z;
 
-		CHECK(fabsl(hs_sampler_scale(interval) - want) <= want * 0x1p-22L + 2);
+	for (unsigned known = shift; known < 64; known += shift)
+		undone = z ^ undone >> shift;
+	return undone;
+}
+
+/* The draw that is made of this random number: from the generator's state before it. */
+static uint64_t draw_of(uint64_t number, uint64_t interval)
+{
+	uint64_t state, random;
+
+	/* The inverses of the generator's factors. */
+	state = undo_xor_shift(number, 31) * 0x319642b2d24d8ec3u;
+	state = undo_xor_shift(state, 27) * 0x96de1b173f119089u;
+	state = random = undo_xor_shift(state, 30) - 0x9e3779b97f4a7c15u;
+	CHECK(hs_sampler_random(&state) == number);
+	return hs_sampler_draw(&random, interval, hs_sampler_scale(interval));
+}
+
+/* Finds what is far less than the draws' spread. */
+static void test_draws_of_known_numbers(void)
+{
+	uint64_t random = 1, interval = 2;
+
+	for (; interval <= BYTEWISE_INTERVAL; interval++) {
+		CHECK_INT(draw_of(0, interval), 1);
+		CHECK_INT(draw_of(UINT64_MAX / interval, interval), 1);
+		CHECK(draw_of(UINT64_MAX / interval + 1, interval) > 1);
+	}
+	for (; interval <= HS_INTERVAL_MAX; interval += interval / 9 + 1) {
+		for (unsigned shift = 0; shift < 64; shift++) {
+			uint64_t u = hs_sampler_random(&random) >> shift | 1;
+			long double want = (logl(u) - 64 * logl(2)) / log1pl(-1.0L / interval) + 1;
+
+			/* A draw is the integer below, of a logarithm in units of 2^-32. */
+			CHECK(fabsl(draw_of(u, interval) + 0.5L - want) <=
+			      0.5L + 0x1p-31L * interval + 0x1p-22L * want);
+		}
 	}
 }
 
@@ -261,7 +294,7 @@ static void test_short_threads(void)
 int main(void)
 {
 	RUN(test_log2);
-	RUN(test_scale);
+	RUN(test_draws_of_known_numbers);
 	RUN(test_draws);
 	RUN(test_weights);
 	RUN(test_streams_differ_and_repeat);
