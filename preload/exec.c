@@ -15,8 +15,7 @@
 /* For all of them: say so to the session, then go on with the next definition. */
 #define BEGIN(name)                                                                                \
 	do {                                                                                       \
-		if (hs_next.name == NULL)                                                          \
-			hs_next_resolve_all();                                                     \
+		HS_NEXT_ENSURE(name);                                                              \
 		hs_session_exec_begins();                                                          \
 	} while (0)
 

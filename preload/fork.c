@@ -23,8 +23,7 @@ pid_t fork(void)
 	bool blocked;
 	pid_t child;
 
-	if (hs_next.fork == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(fork);
 	if (!hs_session_is_single_threaded())
 		return hs_next.fork();
 	hs_session_fill_async_signals(&sent);

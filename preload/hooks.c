@@ -163,8 +163,7 @@ static int namespace_type(int fd)
 		int result, changed = what;                                                        \
 		bool stopped;                                                                      \
 												   \
-		if (hs_next.name == NULL)                                                          \
-			hs_next_resolve_all();                                                     \
+		HS_NEXT_ENSURE(name);                                                              \
 		stopped = stop_before(changed, &before);                                           \
 		result = hs_next.name arguments;                                                   \
 		if (!stopped && result != 0 && (errno == EINVAL || errno == EUSERS) &&             \
@@ -202,8 +201,7 @@ int close_range(unsigned first, unsigned last, int flags)
 	{                                                                                          \
 		int result;                                                                        \
 												   \
-		if (hs_next.name == NULL)                                                          \
-			hs_next_resolve_all();                                                     \
+		HS_NEXT_ENSURE(name);                                                              \
 		result = hs_next.name arguments;                                                   \
 		if (result == 0 && limit != NULL)                                                  \
 			hs_session_limit_changed(resource);                                        \
@@ -280,16 +278,14 @@ int mprotect(void *start, size_t bytes, int protection)
  */
 void *dlopen(const char *file, int mode)
 {
-	if (hs_next.dlopen == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(dlopen);
 	hs_session_library_opens();
 	return hs_next.dlopen(file, mode);
 }
 
 void *dlmopen(Lmid_t namespace, const char *file, int mode)
 {
-	if (hs_next.dlmopen == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(dlmopen);
 	hs_session_library_opens();
 	return hs_next.dlmopen(namespace, file, mode);
 }
@@ -316,8 +312,7 @@ int dlclose(void *handle)
 	bool counted;
 	int result;
 
-	if (hs_next.dlclose == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(dlclose);
 	counted = hs_session_close_begins();
 	unloads = counted ? count_unloads() : 0;
 	result = hs_next.dlclose(handle);

@@ -124,8 +124,7 @@ size_t malloc_usable_size(void *block)
 {
 	if (hs_arena_owns(block))
 		return hs_arena_usable_size(block);
-	if (hs_next.malloc_usable_size == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(malloc_usable_size);
 	return hs_next.malloc_usable_size(block);
 }
 

@@ -208,6 +208,13 @@ bool hs_next_is_defined_at(const void *address);
 /* Looks up everything.  The constructor, or whoever needs one of the others before. */
 void hs_next_resolve_all(void);
 
+/* Before a call of one of HS_NEXT_LIBC or HS_NEXT_RIGHTS: our constructor may be yet to run. */
+#define HS_NEXT_ENSURE(name)                                                                       \
+	do {                                                                                       \
+		if (hs_next.name == NULL)                                                          \
+			hs_next_resolve_all();                                                     \
+	} while (0)
+
 /*
  * Before the first use of operator new or delete, or of a function that may not exist: a
  * constructor that runs before ours may be the caller.

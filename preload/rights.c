@@ -21,8 +21,7 @@
 		struct hs_rights begun;                                                            \
 		int result;                                                                        \
 												   \
-		if (hs_next.name == NULL)                                                          \
-			hs_next_resolve_all();                                                     \
+		HS_NEXT_ENSURE(name);                                                              \
 		begun = hs_session_rights_begin();                                                 \
 		result = hs_next.name names;                                                       \
 		hs_session_rights_end(begun);                                                      \
@@ -37,8 +36,7 @@ int capset(void *header, const void *data)
 	bool stopped;
 	int result;
 
-	if (hs_next.capset == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(capset);
 	stopped = hs_session_stop_threads(&before);
 	result = hs_next.capset(header, data);
 	if (stopped)

@@ -219,8 +219,7 @@ int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const stru
 			*out = block;
 		return block != NULL ? 0 : ENOMEM;
 	}
-	if (hs_next.posix_memalign == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(posix_memalign);
 	error = hs_next.posix_memalign(out, alignment, size);
 	hs_session_record(error == 0 ? *out : NULL, size, regs);
 	return error;
@@ -235,8 +234,7 @@ int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const stru
 		(void)c;                                                                           \
 		if (!can_pass())                                                                   \
 			return or_errno(hs_arena_aligned_alloc(alignment, size));                  \
-		if (hs_next.name == NULL)                                                          \
-			hs_next_resolve_all();                                                     \
+		HS_NEXT_ENSURE(name);                                                              \
 		block = hs_next.name(alignment, size);                                             \
 		hs_session_record(block, hs_requested_size(alignment, size), regs);                \
 		return block;                                                                      \
@@ -253,8 +251,7 @@ SLOW_ALIGNED(memalign)
 		(void)b, (void)c;                                                                  \
 		if (!can_pass())                                                                   \
 			return or_errno(hs_arena_aligned_alloc(HS_PAGE_BYTES, size));              \
-		if (hs_next.name == NULL)                                                          \
-			hs_next_resolve_all();                                                     \
+		HS_NEXT_ENSURE(name);                                                              \
 		block = hs_next.name(size);                                                        \
 		hs_session_record(block, size, regs);                                              \
 		return block;                                                                      \

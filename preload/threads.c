@@ -167,8 +167,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	struct thread_start *memory;
 	int error;
 
-	if (hs_next.pthread_create == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(pthread_create);
 	memory = prepare_start(attributes, argument);
 	if (memory == NULL)
 		return hs_next.pthread_create(thread, attributes, start, argument);
@@ -184,8 +183,7 @@ int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	struct thread_start *memory;
 	int error;
 
-	if (hs_next.thrd_create == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(thrd_create);
 	memory = prepare_start(NULL, argument);
 	if (memory == NULL)
 		return hs_next.thrd_create(thread, start, argument);
@@ -205,8 +203,7 @@ static void end_main(void)
 
 void pthread_exit(void *result)
 {
-	if (hs_next.pthread_exit == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(pthread_exit);
 	end_main();
 	hs_next.pthread_exit(result);
 	__builtin_unreachable();
@@ -214,8 +211,7 @@ void pthread_exit(void *result)
 
 void thrd_exit(int result)
 {
-	if (hs_next.thrd_exit == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(thrd_exit);
 	end_main();
 	hs_next.thrd_exit(result);
 	__builtin_unreachable();
@@ -227,8 +223,7 @@ void thrd_exit(int result)
  */
 int pthread_cancel(pthread_t thread)
 {
-	if (hs_next.pthread_cancel == NULL)
-		hs_next_resolve_all();
+	HS_NEXT_ENSURE(pthread_cancel);
 	if (pthread_equal(thread, main_thread))
 		main_ends();
 	hs_session_single_threaded_ends();
