@@ -45,13 +45,13 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f)
 }
 
 /* Repeats after EINTR.  -EIO at the end, not -EINTR: callers (libelf) would repeat that too. */
-static long repeat(long number, long a, long b, long c, long d, long e, long f)
+static long repeat(long number, long a, long b, long c, long d)
 {
 	unsigned repeats = 0;
 	long result;
 
 	do
-		result = hs_syscall(number, a, b, c, d, e, f);
+		result = hs_syscall(number, a, b, c, d, 0, 0);
 	while (result == -EINTR && ++repeats < REPEATS_MAX);
 	return result == -EINTR ? -EIO : result;
 }
@@ -68,12 +68,12 @@ int hs_sys_close(int fd)
 
 ssize_t hs_sys_read(int fd, void *buffer, size_t bytes)
 {
-	return repeat(SYS_read, fd, (long)buffer, (long)bytes, 0, 0, 0);
+	return repeat(SYS_read, fd, (long)buffer, (long)bytes, 0);
 }
 
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
-	return repeat(SYS_pread64, fd, (long)buffer, (long)bytes, (long)offset, 0, 0);
+	return repeat(SYS_pread64, fd, (long)buffer, (long)bytes, (long)offset);
 }
 
 int hs_sys_stat(const char *path, struct stat *out)
@@ -125,7 +125,7 @@ int hs_sys_write_all(int fd, const void *buffer, size_t bytes)
 	const char *next = buffer;
 
 	while (bytes > 0) {
-		long written = repeat(SYS_write, fd, (long)next, (long)bytes, 0, 0, 0);
+		long written = repeat(SYS_write, fd, (long)next, (long)bytes, 0);
 		if (written < 0)
 			return (int)written;
 		if (written == 0)
@@ -146,7 +146,7 @@ bool hs_sys_wait_writable(int fd, int64_t timeout_ns)
 	};
 
 	/* If a seccomp filter refuses the wait, the write is tried. */
-	return repeat(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0, 0, 0) != 0;
+	return repeat(SYS_ppoll, (long)&wanted, 1, (long)&limit, 0) != 0;
 }
 
 int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)

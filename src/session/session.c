@@ -207,7 +207,7 @@ static void start_profiling(char **environment)
 		hs_threads_ensure();
 	/* The loader's lock is free here: the worker can load libunwind. */
 	if (hs_recorder.block_ns != 0) {
-		hs_threads_wait_for_reader(HS_START_LIMIT_NS);
+		hs_threads_wait_for_reader();
 		hs_libc_constructor_ends();
 	}
 }

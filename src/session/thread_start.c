@@ -23,6 +23,9 @@
 /* A thread that begins within this time after a wake that was refused was not asleep. */
 #define ASLEEP_LIMIT_NS 500000000u
 
+/* How long a program whose samples wait for ring space waits for the worker to begin. */
+#define READER_LIMIT_NS 5000000000u
+
 /* A waiting thread looks this often whether there still is something to wait for. */
 #define WAIT_SLICE_NS 50000000
 #define WAITED_MOST_NS 100000000u
@@ -197,10 +200,10 @@ uint64_t hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
 	return passed_ns < WAITED_MOST_NS ? passed_ns : WAITED_MOST_NS;
 }
 
-void hs_threads_wait_for_reader(uint64_t timeout_ns)
+void hs_threads_wait_for_reader(void)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t end_ns = hs_sys_monotonic_ns() + timeout_ns;
+	uint64_t end_ns = hs_sys_monotonic_ns() + READER_LIMIT_NS;
 
 	while (atomic_load_explicit(&session->threads, memory_order_relaxed) ==
 		       HS_THREADS_RUNNING &&
@@ -215,5 +218,5 @@ void hs_threads_start_for_sample(uintptr_t sp)
 
 	/* Samples that may wait for room need a worker that makes it. */
 	if (hs_threads_ensure() && is_loaded && hs_recorder.block_ns != 0 && hs_record_may_wait(sp))
-		hs_threads_wait_for_reader(HS_START_LIMIT_NS);
+		hs_threads_wait_for_reader();
 }

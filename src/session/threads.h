@@ -16,9 +16,6 @@
 /* How often a thread looks at something that nobody wakes it for. */
 #define HS_THREADS_LOOK_NS 1000000
 
-/* How long a program that waits for ring space waits at its start for the worker. */
-#define HS_START_LIMIT_NS 5000000000u
-
 /* --- the loops: threads.c ------------------------------------------------------ */
 
 void *hs_threads_run_worker(void *unused);
@@ -58,8 +55,8 @@ bool hs_threads_may_start(uintptr_t sp);
  */
 void hs_threads_start_for_sample(uintptr_t sp);
 
-/* Waits until the worker reads the ring, if the threads run. */
-void hs_threads_wait_for_reader(uint64_t timeout_ns);
+/* Waits until the worker reads the ring, if the threads run; 5 s at most. */
+void hs_threads_wait_for_reader(void);
 
 /*
  * Waits, for a short while, until the profiler threads have changed *word, which is now `now`.
