@@ -209,7 +209,8 @@ static void *alloc(size_t alignment, size_t bytes, bool zeroed)
 	uintptr_t start, payload;
 	struct hs_arena_block *block;
 
-	if (hs_arena_range.start == 0 || bytes > hs_arch_load(&hs_arena_range.bytes))
+	if (hs_arena_range.start == 0 ||
+	    bytes > __atomic_load_n(&hs_arena_range.bytes, __ATOMIC_RELAXED))
 		return NULL;
 	class = class_of(HEADER_BYTES + (bytes < UNIT ? UNIT : bytes) + alignment - UNIT);
 	hs_lock_acquire(&hs_arena.lock);

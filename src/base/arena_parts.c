@@ -51,7 +51,7 @@ void *hs_arena_reserve(size_t bytes)
 {
 	uintptr_t end, start = 0;
 
-	if (bytes == 0 || bytes > hs_arch_load(&hs_arena_range.bytes))
+	if (bytes == 0 || bytes > __atomic_load_n(&hs_arena_range.bytes, __ATOMIC_RELAXED))
 		return NULL;
 	bytes = hs_arena_round_up(bytes, hs_arena.page_bytes);
 	hs_lock_acquire(&hs_arena.lock);

@@ -27,16 +27,7 @@ static inline bool hs_arch_count_down(uint64_t *left, uint64_t size)
 	return ended;
 }
 
-/* Relaxed atomic load of a word. */
-static inline uintptr_t hs_arch_load(const uintptr_t *word)
-{
-	uintptr_t value;
-
-	__asm__("mov %[word], %[value]" : [value] "=r"(value) : [word] "m"(*word));
-	return value;
-}
-
-/* The same of one that is also a shift: in the register that has those. */
+/* Relaxed atomic load of a word that is also a shift: into the register that has those. */
 static inline uintptr_t hs_arch_load_shift(const uintptr_t *word)
 {
 	uintptr_t value;

@@ -7,14 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-static inline uintptr_t hs_arch_load(const uintptr_t *word)
-{
-	return atomic_load_explicit(word, memory_order_relaxed);
-}
-
 static inline uintptr_t hs_arch_load_shift(const uintptr_t *word)
 {
-	return hs_arch_load(word);
+	return atomic_load_explicit(word, memory_order_relaxed);
 }
 
 static inline bool hs_arch_is_below(uintptr_t number, const uintptr_t *word)
