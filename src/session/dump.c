@@ -146,22 +146,32 @@ void hs_dump_drop_inherited(void)
 	hs_snapshot_drop_inherited(hs_session.producer);
 }
 
+/* Unlocked: it may wait for the reader of a pipe, or for a disk. */
+static void log_result(const struct hs_dump_name *name, const struct hs_view *view,
+		       const char *path, int error)
+{
+	hs_lock_hand_over(&hs_session.producer_batch);
+	if (error == 0)
+		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, name->reason,
+		       view->row_count);
+	else
+		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
+		       path[0] != '\0' ? path : "file", hs_options.output,
+		       hs_dump_error_text(error), -error);
+	hs_lock_acquire(&hs_session.producer_batch);
+}
+
 /* Counts and logs the result. */
 static void report(const struct hs_dump_name *name, const struct hs_view *view, const char *path,
 		   int error)
 {
-	if (error == 0) {
-		if (name->number != 0) /* a profile of a peak has none */
-			last_number = name->number;
-		hs_stats_add(dumps, 1);
-		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, name->reason,
-		       view->row_count);
-	} else {
+	if (error != 0)
 		hs_stats_add(dump_failures, 1);
-		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
-		       path[0] != '\0' ? path : "file", hs_options.output,
-		       hs_dump_error_text(error), -error);
-	}
+	else
+		hs_stats_add(dumps, 1);
+	if (error == 0 && name->number != 0) /* a profile of a peak has none */
+		last_number = name->number;
+	log_result(name, view, path, error);
 }
 
 static void set_times(struct hs_view *view, uint64_t now_ns, uint32_t peak_heap)

@@ -120,10 +120,13 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 	error = hs_dump_name_expand(hs_options.stats, name, path, sizeof path);
 	if (error == 0)
 		error = write_named(path, &report);
-	if (error != 0)
-		hs_log(HS_LOG_ERROR,
-		       "cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
-		       hs_options.stats, hs_dump_error_text(error), -error);
+	if (error == 0)
+		return;
+	/* As in dump.c. */
+	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_log(HS_LOG_ERROR, "cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
+	       hs_options.stats, hs_dump_error_text(error), -error);
+	hs_lock_acquire(&hs_session.producer_batch);
 }
 
 void hs_stats_file_after_fork(void)

@@ -204,6 +204,12 @@ static void kept_profile_is_looked_at(void)
 	fork_after(SYS_renameat2, SYS_newfstatat, 1, "HEAPSAMPLE_TIME_INTERVAL=1");
 }
 
+/* Which may wait for a pipe that nobody reads. */
+static void profile_is_logged(void)
+{
+	fork_after(SYS_renameat2, SYS_ppoll, 0, "HEAPSAMPLE_LOG=info");
+}
+
 static void statistics_get_their_name(void)
 {
 	char setting[128];
@@ -229,6 +235,7 @@ static const struct held_case cases[] = {
 	{"directory_is_opened", directory_is_opened},
 	{"profile_gets_its_name", profile_gets_its_name},
 	{"kept_profile_is_looked_at", kept_profile_is_looked_at},
+	{"profile_is_logged", profile_is_logged},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},
 };
