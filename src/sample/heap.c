@@ -8,6 +8,9 @@
 #include "base/format.h"
 #include "base/hot.h"
 
+/* The part of a weight below 1. */
+#define FRACTION (HS_WEIGHT_ONE - 1)
+
 HS_SAMPLE_HEAPS struct hs_heap hs_heaps[HS_HEAP_LIMIT] = {
 	[HS_HEAP_MALLOC] = {.name = "malloc",
 			    .is_default = true,
@@ -146,15 +149,17 @@ void hs_heap_gone(uint32_t heap)
 void hs_heap_lose(uint32_t heap, uint64_t size, uint64_t weight)
 {
 	struct hs_lost *lost = &hs_heaps[heap].lost;
-	/* Rounded: truncated, the sum would be short by half a byte per sample. */
-	unsigned __int128 bytes =
-		((unsigned __int128)weight * size + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT;
+	unsigned __int128 bytes = (unsigned __int128)weight * size;
+	uint64_t fraction = (uint64_t)bytes & FRACTION, before;
 
 	/* Relaxed: sums, which publish nothing. */
 	atomic_fetch_add_explicit(&lost->objects, weight >> HS_WEIGHT_SHIFT, memory_order_relaxed);
-	atomic_fetch_add_explicit(&lost->fractions, weight & (HS_WEIGHT_ONE - 1),
+	atomic_fetch_add_explicit(&lost->fractions, weight & FRACTION, memory_order_relaxed);
+	before = atomic_fetch_add_explicit(&lost->byte_fractions, fraction, memory_order_relaxed);
+	/* The sum is rounded, to the nearest, rather than what each sample adds to it. */
+	bytes += (before + HS_WEIGHT_ONE / 2) & FRACTION;
+	atomic_fetch_add_explicit(&lost->bytes, (uint64_t)(bytes >> HS_WEIGHT_SHIFT),
 				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&lost->bytes, (uint64_t)bytes, memory_order_relaxed);
 }
 
 unsigned __int128 hs_heap_lost_weight(uint32_t heap)
@@ -173,4 +178,5 @@ void hs_heap_forget_lost(uint32_t heap)
 	atomic_store_explicit(&lost->objects, 0, memory_order_relaxed);
 	atomic_store_explicit(&lost->fractions, 0, memory_order_relaxed);
 	atomic_store_explicit(&lost->bytes, 0, memory_order_relaxed);
+	atomic_store_explicit(&lost->byte_fractions, 0, memory_order_relaxed);
 }

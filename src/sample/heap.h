@@ -39,7 +39,8 @@ enum hs_heap_state {
 struct hs_lost {
 	_Atomic uint64_t objects;   /* without fractions, */
 	_Atomic uint64_t fractions; /* and those, in units of 1 / HS_WEIGHT_ONE */
-	_Atomic uint64_t bytes;
+	_Atomic uint64_t bytes;     /* the sum, rounded */
+	_Atomic uint64_t byte_fractions;
 };
 
 struct hs_heap {

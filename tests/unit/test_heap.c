@@ -85,6 +85,24 @@ static void counts_are_summed(void)
 	CHECK_INT(hs_heap_total(stale) - stale, 1000);
 }
 
+/* Of many samples that each stand for a part of a byte too. */
+static void losses_are_summed_exactly(void)
+{
+	const uint64_t weight = hs_sampler_weight(4, 4);
+	unsigned __int128 bytes = 0;
+
+	begin();
+	for (unsigned n = 0; n < 1000; n++) {
+		CHECK_INT(hs_heaps[FIRST].lost.bytes, hs_weight_round(bytes));
+		CHECK_INT(hs_heap_lost_weight(FIRST), n * weight);
+		hs_heap_lose(FIRST, 4, weight);
+		bytes += 4 * weight;
+	}
+	hs_heap_forget_lost(FIRST);
+	hs_heap_lose(FIRST, 4, weight);
+	CHECK_INT(hs_heaps[FIRST].lost.bytes, hs_weight_round(4 * weight));
+}
+
 static void limits(void)
 {
 	char name[HS_HEAP_NAME_BYTES];
@@ -295,6 +313,7 @@ int main(void)
 {
 	RUN(numbers_and_names);
 	RUN(counts_are_summed);
+	RUN(losses_are_summed_exactly);
 	RUN(limits);
 	RUN(intervals_follow_the_level);
 	RUN(the_smallest_interval);

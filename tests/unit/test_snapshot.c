@@ -261,7 +261,7 @@ static void much_is_lost(void)
 	freeze(HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.row_count, 1);
 	CHECK_INT(view.rows[0].values[0], 1000 * objects + 250);
-	CHECK_INT(view.rows[0].values[1], 1000 * (3 * objects + 1));
+	CHECK_INT(view.rows[0].values[1], 3 * (1000 * objects + 250));
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
 }
