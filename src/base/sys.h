@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls, raw.  Every call of the profiler into the kernel, but for reading clocks, goes
- * through hs_syscall(): it never touches errno, never passes through a library function that the
- * program (or another preloaded library) may have replaced, and is the one seam where the tests
- * inject failures.
+ * System calls, raw.  The profiler's calls into the kernel go through hs_syscall(), except for
+ * reading clocks, sample/capture.c's look at a stack, and what has to be libc's (threads, handlers
+ * of signals).  It never touches errno, never passes through a library function that the program
+ * (or another preloaded library) may have replaced, and is the one seam where the tests inject
+ * failures.
  *
  * Errors: a negative errno value, as the kernel returns it.
  * Called on: any thread, in signal handlers too.  Errno: preserved.
