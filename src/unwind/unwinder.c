@@ -216,7 +216,7 @@ static bool has_info(const struct walk *walk, uint64_t pc)
  */
 static bool is_first_frame(const struct walk *walk)
 {
-	return walk->is_call &&
+	return walk->is_call && !walk->known.is_own &&
 	       !hs_mapping_table_is_anonymous(walk->unwinder->table, walk->known.mapping) &&
 	       has_info(walk, walk->stepper.regs.pc) &&
 	       !hs_code_follows_call(walk->unwinder->memory, walk->stepper.regs.pc);
@@ -267,8 +267,11 @@ static enum hs_stop guess_frame(struct walk *walk)
 	struct hs_regs regs = walk->stepper.regs;
 	enum hs_return kind;
 
-	if (is_first_frame(walk))
+	if (is_first_frame(walk)) {
+		/* It was noted as a call. */
+		walk->frames[walk->count - 1].address = walk->stepper.regs.pc;
 		return HS_STOP_COMPLETE;
+	}
 	switch (hs_frame_guess(&walk->stepper.window, &regs)) {
 	case HS_GUESS_FRAME:
 		break;
@@ -332,11 +335,8 @@ static enum hs_stop walk_stack(struct walk *walk)
 {
 	enum hs_stop stop = record(walk);
 
-	while (stop == HS_STOP_NOT) {
-		stop = step(walk);
-		if (stop == HS_STOP_NOT)
-			stop = record(walk);
-	}
+	while (stop == HS_STOP_NOT && (stop = step(walk)) == HS_STOP_NOT)
+		stop = record(walk);
 	return stop;
 }
 

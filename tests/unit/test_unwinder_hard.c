@@ -200,6 +200,7 @@ static void test_frames_of_no_constant_size(void)
 }
 
 static ucontext_t main_context, coroutine_context;
+static uint64_t start_of_coroutine; /* what its function returns to */
 
 static void run_coroutine(unsigned char *stack, size_t bytes, function *f)
 {
@@ -208,6 +209,7 @@ static void run_coroutine(unsigned char *stack, size_t bytes, function *f)
 	coroutine_context.uc_stack.ss_size = bytes;
 	coroutine_context.uc_link = &main_context;
 	makecontext(&coroutine_context, f, 0);
+	start_of_coroutine = *(uint64_t *)coroutine_context.uc_mcontext.gregs[REG_RSP];
 	CHECK_INT(swapcontext(&main_context, &coroutine_context), 0);
 }
 
@@ -225,6 +227,7 @@ static void test_coroutine(void)
 		CHECK_INT(frame_count, 2);
 		CHECK(is_complete());
 		CHECK(strstr(path_of(&frames[1]), "/libc") != NULL);
+		CHECK_INT(frames[1].address, start_of_coroutine);
 	}
 	munmap(stack, NEW_STACK_BYTES);
 	end();
