@@ -4,10 +4,18 @@
 
 #include "profile/books.h"
 
-/* jit: NULL if no frame of the stack can be of generated code. */
-static uint32_t code_of(struct hs_jit_frames *jit, struct hs_frame *frame)
+/*
+ * jit: NULL if no frame of the stack can be of generated code.  If a sample came before its code
+ * was known the frame stays without, so that both have one location.
+ */
+static uint32_t code_of(struct hs_producer *producer, struct hs_jit_frames *jit,
+			struct hs_frame *frame)
 {
-	return jit != NULL ? hs_jit_frames_code(jit, frame) : 0;
+	uint32_t code = jit != NULL ? hs_jit_frames_code(jit, frame) : 0;
+
+	if (code != 0 && hs_location_table_learn_code(&producer->locations, *frame, code))
+		return 0;
+	return code;
 }
 
 /* The same hash as the trie's for a node. */
@@ -18,14 +26,14 @@ static struct hs_stack_hash add_to_hash(struct hs_stack_hash hash, struct hs_fra
 	return hs_stack_hash_add(hash, frame.address, frame.mapping, code);
 }
 
-static struct hs_stack_hash hash_stack(struct hs_jit_frames *jit, const struct hs_frame *frames,
-				       uint32_t count)
+static struct hs_stack_hash hash_stack(struct hs_producer *producer, struct hs_jit_frames *jit,
+				       const struct hs_frame *frames, uint32_t count)
 {
 	struct hs_stack_hash hash = {0};
 
 	while (count > 0) {
 		struct hs_frame frame = frames[--count];
-		uint32_t code = code_of(jit, &frame);
+		uint32_t code = code_of(producer, jit, &frame);
 
 		hash = add_to_hash(hash, frame, code);
 	}
@@ -55,7 +63,7 @@ static uint32_t intern_frames(struct hs_producer *producer, struct hs_jit_frames
 
 	for (uint32_t done = 1; done <= count && node != HS_CALLSITE_NONE; done++) {
 		struct hs_frame frame = frames[count - done];
-		uint32_t code = code_of(jit, &frame), known;
+		uint32_t code = code_of(producer, jit, &frame), known;
 
 		hash = add_to_hash(hash, frame, code);
 		known = hs_stack_cache_find_path(&producer->known_stacks, &producer->trie, hash,
@@ -97,7 +105,7 @@ void hs_intern_expect(struct hs_producer *producer, const struct hs_unwound *rec
 	/* With generated code the hash waits for the record's turn: compilers are asked then. */
 	if (jit == NULL || !hs_jit_frames_may_be_in(jit, record->frames, record->frame_count)) {
 		expected->number = record->sequence;
-		expected->hash = hash_stack(NULL, record->frames, record->frame_count);
+		expected->hash = hash_stack(producer, NULL, record->frames, record->frame_count);
 	}
 	/* The same stack again: it is in the caches already. */
 	if (expected->hash.first == before->hash.first)
@@ -129,12 +137,13 @@ uint32_t hs_intern_stack(struct hs_producer *producer, const struct hs_unwound *
 		return find_or_intern(producer, NULL, expected->hash, frames, count);
 	if (jit != NULL && !hs_jit_frames_follow(jit, frames, count))
 		jit = NULL;
-	return find_or_intern(producer, jit, hash_stack(jit, frames, count), frames, count);
+	return find_or_intern(producer, jit, hash_stack(producer, jit, frames, count), frames,
+			      count);
 }
 
 uint32_t hs_intern_pseudo_stack(struct hs_producer *producer, enum hs_pseudo_frame pseudo)
 {
 	struct hs_frame frame = {.address = pseudo, .mapping = HS_MAPPING_NONE};
 
-	return find_or_intern(producer, NULL, hash_stack(NULL, &frame, 1), &frame, 1);
+	return find_or_intern(producer, NULL, hash_stack(producer, NULL, &frame, 1), &frame, 1);
 }

@@ -10,8 +10,9 @@
  * old when it is taken (session/threads.c).
  *
  * A location without code is looked up again for each profile, because some compilers write their
- * map late.  Frames in files never have code: a perf map does not tell that a library has taken the
- * place of generated code.
+ * map late.  If its frame is sampled again by then, with its code known, it stays the same location
+ * (hs_location_table_learn_code()).  Frames in files never have code: a perf map does not tell that
+ * a library has taken the place of generated code.
  *
  * Without such frames nothing is read.  With them each batch of records costs a stat(2) for the
  * perf map and a process_vm_readv(2) for each list of the GDB JIT interface.

@@ -38,6 +38,21 @@ uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_fra
 	return hs_interner_add(&table->interner, &location);
 }
 
+bool hs_location_table_learn_code(struct hs_location_table *table, struct hs_frame frame,
+				  uint32_t code)
+{
+	const struct hs_location key = {.address = frame.address, .mapping = frame.mapping};
+	uint32_t number = hs_interner_find(&table->interner, &key);
+	struct hs_location *location;
+
+	if (number == HS_INTERNER_NONE)
+		return false;
+	location = hs_location_table_get(table, number);
+	if (location->later_code == 0)
+		location->later_code = code;
+	return location->later_code == code;
+}
+
 void hs_location_table_hold(struct hs_location_table *table, uint32_t location)
 {
 	hs_location_table_get(table, location)->holders++;

@@ -8,6 +8,9 @@
 #ifndef HS_PROFILE_LOCATION_TABLE_H
 #define HS_PROFILE_LOCATION_TABLE_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/interner.h"
 #include "profile/shared_name.h"
 #include "unwind/frame.h"
@@ -54,6 +57,13 @@ static inline struct hs_frame hs_location_frame(struct hs_frame frame)
  * holder releases it, or it is settled.  HS_LOCATION_NONE: out of memory.
  */
 uint32_t hs_location_table_intern(struct hs_location_table *table, struct hs_frame frame,
+				  uint32_t code);
+
+/*
+ * If there is a location of the frame whose code was not known, it is of this code from now on, or
+ * was found to be before.  False: there is none, or it is of other code.
+ */
+bool hs_location_table_learn_code(struct hs_location_table *table, struct hs_frame frame,
 				  uint32_t code);
 
 void hs_location_table_hold(struct hs_location_table *table, uint32_t location);

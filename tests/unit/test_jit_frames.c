@@ -213,6 +213,25 @@ static void names_that_come_late_are_filled_in(void)
 	end();
 }
 
+/* As with java, which writes its map when it is asked to. */
+static void a_frame_sampled_before_its_name_came_is_the_same_frame(void)
+{
+	begin();
+	sample(code + 0x10, in);
+	say(code, 0x100, "late");
+	sample(code + 0x10, in);
+	freeze();
+	CHECK_INT(view.row_count, 1);
+	CHECK_STR(leaf(0, 2)->name, "late");
+	say(code, 0x100, "another since");
+	sample(code + 0x10, in);
+	freeze();
+	CHECK_INT(view.row_count, 2);
+	CHECK_STR(leaf(0, 2)->name, "late");
+	CHECK_STR(leaf(1, 1)->name, "another since");
+	end();
+}
+
 static void code_in_no_mapping_has_one_made_up(void)
 {
 	const struct hs_view_location *location;
@@ -351,6 +370,7 @@ int main(void)
 	RUN(an_address_used_again_is_another_frame);
 	RUN(moved_code_keeps_its_name);
 	RUN(names_that_come_late_are_filled_in);
+	RUN(a_frame_sampled_before_its_name_came_is_the_same_frame);
 	RUN(code_in_no_mapping_has_one_made_up);
 	RUN(files_keep_their_own_names);
 	RUN(code_for_debuggers_has_its_name);
