@@ -51,11 +51,15 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	uint64_t since_ns = view->now_ns - state->changed_ns;
 	bool is_ring_short = view->refusals != state->refusals;
 	bool is_cpu_short = view->cpu_overs != state->cpu_overs;
-	bool is_short = is_memory_short(state, view, view->losses != state->losses);
+	/* A raise shows when slots have become free that were taken before: it has a second. */
+	bool is_slotless = view->slotless != state->slotless;
+	bool is_short = is_memory_short(state, view, view->losses != state->losses) ||
+			(is_slotless && since_ns > LOWER_NS);
 
 	state->refusals = view->refusals;
 	state->cpu_overs = view->cpu_overs;
 	state->losses = view->losses;
+	state->slotless = view->slotless;
 	if (view->slots_used > state->slots_most)
 		state->slots_most = view->slots_used;
 	if (since_ns > RAISE_NS && view->interval < view->most &&
@@ -66,7 +70,7 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 		return view->interval * 2 < view->most ? view->interval * 2 : view->most;
 	}
 	if (since_ns > LOWER_NS && view->interval > view->asked && !is_ring_short &&
-	    !view->is_cpu_near && is_there_room(state, view)) {
+	    !view->is_cpu_near && !is_slotless && is_there_room(state, view)) {
 		if (view->used_bytes < state->raised_bytes)
 			state->raised_bytes = view->used_bytes;
 		state->changed_ns = view->now_ns;
@@ -143,6 +147,7 @@ void hs_budget_follow(void)
 		.cpu_overs = hs_cpu_pressure.overs,
 		.is_cpu_near = hs_cpu_pressure.is_near,
 		.losses = hs_heap_total(lost_memory),
+		.slotless = hs_heap_total(lost_live_set),
 		.interval = interval,
 		.asked = hs_options.interval_bytes,
 		.most = hs_options.max_interval_bytes != 0 ? hs_options.max_interval_bytes

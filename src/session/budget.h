@@ -16,9 +16,10 @@ struct hs_budget_state {
 	uint64_t changed_ns; /* monotonic, of the last change of the interval */
 	size_t raised_bytes; /* in use at the last raise: further ones need growth since */
 	uint32_t slots_most; /* of the live set, used at a time so far */
-	uint64_t refusals;   /* at the last look, as cpu_overs and losses */
+	uint64_t refusals;   /* at the last look, as those that follow */
 	uint64_t cpu_overs;
 	uint64_t losses;
+	uint64_t slotless;
 };
 
 /* What there is now. */
@@ -31,6 +32,7 @@ struct hs_budget_view {
 	uint64_t cpu_overs;  /* seconds in which sampling took more than HEAPSAMPLE_MAX_CPU */
 	bool is_cpu_near;    /* in the last one it took more than half of that */
 	uint64_t losses;     /* samples for which the books had no memory */
+	uint64_t slotless;   /* samples for which the live set, which cannot grow, had no slot */
 	uint64_t interval;   /* bytes, not 0 */
 	uint64_t asked;      /* interval that was asked for */
 	uint64_t most;       /* it goes no higher */

@@ -22,13 +22,17 @@ static void start(void)
 	};
 }
 
-/* Lets time pass, in steps of 20 ms. */
+/* 20 ms. */
+static void pass_one(void)
+{
+	view.now_ns += 20000000u;
+	view.interval = hs_budget_interval(&state, &view);
+}
+
 static void pass(unsigned seconds)
 {
-	for (unsigned i = 0; i < 50 * seconds; i++) {
-		view.now_ns += 20000000u;
-		view.interval = hs_budget_interval(&state, &view);
-	}
+	for (unsigned i = 0; i < 50 * seconds; i++)
+		pass_one();
 }
 
 static void use(size_t used_bytes, uint32_t slots_used)
@@ -68,10 +72,26 @@ static void losses_raise_before_the_mark(void)
 	CHECK_INT(view.interval, ASKED);
 	for (int i = 0; i < 10; i++) {
 		view.losses += 1000;
-		view.now_ns += 20000000u;
-		view.interval = hs_budget_interval(&state, &view);
+		pass_one();
 	}
 	CHECK_INT(view.interval, 2 * ASKED);
+}
+
+/* Samples that find no slot are lost until there are fewer than slots that become free. */
+static void a_full_live_set_raises_while_samples_are_lost(void)
+{
+	start();
+	use(40 * MIB, 300000);
+	for (int i = 0; i < 250; i++) {
+		view.slotless += 10;
+		pass_one();
+	}
+	CHECK_INT(view.interval, 32 * ASKED);
+	pass(1);
+	CHECK_INT(view.interval, 32 * ASKED);
+	use(40 * MIB, 1000);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
 }
 
 /* Slots stay in the arena when their samples are freed: it must count that they are empty. */
@@ -174,6 +194,7 @@ int main(void)
 	RUN(nothing_happens_below_the_mark);
 	RUN(what_does_not_grow_raises_once);
 	RUN(losses_raise_before_the_mark);
+	RUN(a_full_live_set_raises_while_samples_are_lost);
 	RUN(an_empty_live_set_brings_it_back);
 	RUN(less_memory_brings_it_back);
 	RUN(a_full_ring_raises);
