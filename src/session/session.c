@@ -232,7 +232,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 		pass_through();
 	} else if (!interposed) {
 		hs_log(HS_LOG_ERROR,
-		       "malloc cannot be interposed: %s, or a library preloaded before this one, "
+		       "malloc cannot be interposed: %s, or a library that comes before this one, "
 		       "defines its own; %s is not profiled",
 		       hs_session.program, hs_session.program);
 		pass_through();

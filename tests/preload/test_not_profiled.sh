@@ -40,6 +40,25 @@ expect_status 5
 expect_one_message 'check: malloc is not interposed'
 PRELOAD=
 
+# The library itself, opened by the program.
+cat >"$directory/opens.c" <<'END'
+#include <dlfcn.h>
+#include <stdlib.h>
+int main(int argc, char **argv)
+{
+	if (argc != 2 || dlopen(argv[1], RTLD_NOW) == NULL)
+		return 1;
+	free(malloc(1000));
+	return 5;
+}
+END
+${CC:-cc} -o "$directory/opens" "$directory/opens.c" -ldl || exit 99
+run_profiled opened HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PROGRAMS=opens -- \
+	env -u LD_PRELOAD "$directory/opens" "$library"
+expect_status 5
+expect_one_message 'interposed'
+no_profile
+
 if build victim_static victim_process.c -static -pthread; then
 	run_profiled static HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_static" exit
 	expect_status 5
