@@ -12,40 +12,43 @@
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
-/* For all of them: say so to the session, then go on with the next definition. */
-#define BEGIN(name)                                                                                \
+/*
+ * For all of them: say so to the session, then go on with the next definition.  path: of the
+ * program, or NULL where it has to be looked for.
+ */
+#define BEGIN(name, path)                                                                          \
 	do {                                                                                       \
 		HS_NEXT_ENSURE(name);                                                              \
-		hs_session_exec_begins();                                                          \
+		hs_session_exec_begins(path);                                                      \
 	} while (0)
 
 HS_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
-	BEGIN(execve);
+	BEGIN(execve, path);
 	return hs_next.execve(path, argv, envp);
 }
 
 HS_EXPORT int execv(const char *path, char *const argv[])
 {
-	BEGIN(execv);
+	BEGIN(execv, path);
 	return hs_next.execv(path, argv);
 }
 
 HS_EXPORT int execvp(const char *file, char *const argv[])
 {
-	BEGIN(execvp);
+	BEGIN(execvp, NULL);
 	return hs_next.execvp(file, argv);
 }
 
 HS_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	BEGIN(execvpe);
+	BEGIN(execvpe, NULL);
 	return hs_next.execvpe(file, argv, envp);
 }
 
 HS_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
-	BEGIN(fexecve);
+	BEGIN(fexecve, NULL);
 	return hs_next.fexecve(fd, argv, envp);
 }
 
@@ -55,7 +58,7 @@ HS_EXPORT int execveat(int directory, const char *path, char *const argv[], char
 
 int execveat(int directory, const char *path, char *const argv[], char *const envp[], int flags)
 {
-	BEGIN(execve);
+	BEGIN(execve, NULL);
 	if (hs_next.execveat == NULL)
 		return (int)syscall(SYS_execveat, directory, path, argv, envp, flags);
 	return hs_next.execveat(directory, path, argv, envp, flags);

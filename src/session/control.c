@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
+#include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/labels.h"
 #include "sample/recorder.h"
@@ -117,13 +118,22 @@ static bool has_news(void)
 	       streams;
 }
 
-void hs_session_exec_begins(void)
+/* Where a program tries the directories of PATH itself, as python does, most executions fail. */
+static bool is_missing(const char *path)
+{
+	struct stat status;
+	int error = path != NULL ? hs_sys_stat(path, &status) : 0;
+
+	return error == -ENOENT || error == -ENOTDIR;
+}
+
+void hs_session_exec_begins(const char *path)
 {
 	const struct hs_ask profile = {.kind = HS_ASK_DUMP, .reason = "exec"};
 	int saved_errno = errno, error;
 
 	if (!hs_session_is_active() || hs_on_profiler_thread() ||
-	    !hs_fork_is_own_process() || !has_news())
+	    !hs_fork_is_own_process() || is_missing(path) || !has_news())
 		return;
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();

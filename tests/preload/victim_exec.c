@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * victim_exec CHAIN: executes itself in place by each function of CHAIN in turn, a letter
- * each; in each image site_image makes 10 blocks of 1,000 bytes.  Before that, an execution
- * that fails, and one each in a forked and a vfork child, which allocate nothing.
+ * each; in each image site_image makes 10 blocks of 1,000 bytes.  Before that, executions
+ * that fail, of a file that is no program and of files that are not there, and one each in a
+ * forked and a vfork child, which allocate nothing.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -87,9 +88,13 @@ int main(int argc, char **argv)
 
 	if (argc != 2)
 		return 2;
-	free(malloc(100));
-	check(execv("/nonexistent/program", nothing) == -1, "execution");
-	check(execv("/nonexistent/program", nothing) == -1, "execution");
+	for (int i = 0; i < 3; i++) {
+		free(malloc(100));
+		check(execv("/nonexistent/program", nothing) == -1, "execution");
+		check(execve("/dev/null/program", nothing, environ) == -1, "execution");
+	}
+	check(execv("/dev/null", nothing) == -1, "execution");
+	check(execv("/dev/null", nothing) == -1, "execution");
 	execute_in_child(fork());
 	execute_in_child(vfork());
 	site_image();

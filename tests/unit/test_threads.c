@@ -76,7 +76,7 @@ static void end_when_exit_has_asked(void)
 
 static void *execute(void *unused)
 {
-	hs_session_exec_begins();
+	hs_session_exec_begins(NULL);
 	return unused;
 }
 
@@ -101,17 +101,17 @@ static void exec_before_they_start(void)
 	start(NULL);
 	sample(1, false);
 	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
-	hs_session_exec_begins();
+	hs_session_exec_begins(NULL);
 	CHECK_INT(hs_stats_get(dumps), 1);
 	/* Again, with nothing new to write. */
-	hs_session_exec_begins();
+	hs_session_exec_begins(NULL);
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
 static void execute_in_handler(int signal)
 {
 	(void)signal;
-	hs_session_exec_begins();
+	hs_session_exec_begins(NULL);
 }
 
 /* A handler there may have interrupted pthread_create(), which holds locks. */
@@ -166,7 +166,7 @@ static void exec_while_they_start(void)
 
 static void execute_here(void)
 {
-	hs_session_exec_begins();
+	hs_session_exec_begins(NULL);
 }
 
 /* As a handler during fork() may: the producer can do nothing until fork() releases its locks. */
