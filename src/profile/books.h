@@ -52,7 +52,7 @@ struct hs_producer {
 	struct hs_hint_names *hint_names; /* NULL: no hints can come late */
 	struct hs_frame_filter filter;
 	struct hs_delta delta;
-	struct hs_snapshot_view *snapshot; /* the one being made or written; NULL: none */
+	struct hs_snapshot *snapshot; /* the one being made or written; NULL: none */
 	struct hs_weigher weighers[HS_PRODUCER_WEIGHERS]; /* by the interval's hash */
 	unsigned labels; /* bits of enum hs_label */
 	uint32_t epoch;  /* samples of other epochs are dropped; 0: all are */

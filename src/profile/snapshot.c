@@ -11,7 +11,7 @@
 
 #define PSEUDO_PATH "[heapsample]"
 
-struct hs_snapshot_view {
+struct hs_snapshot {
 	struct hs_producer *producer;
 	struct hs_pauses pauses;
 	uint32_t peak_heap; /* the rows are those of its peak; HS_HEAP_NONE: the present ones */
@@ -33,7 +33,7 @@ struct hs_snapshot_view {
 #define UNUSED UINT32_MAX
 
 /* Notes the locations of a stack, from the leaf to where another stack has had them already. */
-static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
+static void use_stack(struct hs_snapshot *snapshot, uint32_t node)
 {
 	const struct hs_callsite_trie *trie = &snapshot->producer->trie;
 	const struct hs_callsite *site = hs_callsite_trie_get(trie, node);
@@ -51,7 +51,7 @@ static void use_stack(struct hs_snapshot_view *snapshot, uint32_t node)
 	}
 }
 
-static bool find_locations(struct hs_snapshot_view *snapshot)
+static bool find_locations(struct hs_snapshot *snapshot)
 {
 	const struct hs_producer *producer = snapshot->producer;
 	uint32_t count = producer->locations.interner.count;
@@ -73,7 +73,7 @@ static bool find_locations(struct hs_snapshot_view *snapshot)
 	return true;
 }
 
-static void put_in_order(struct hs_snapshot_view *snapshot)
+static void put_in_order(struct hs_snapshot *snapshot)
 {
 	hs_location_sort(snapshot->producer, snapshot->order, snapshot->spare,
 			 snapshot->location_count, &snapshot->pauses);
@@ -81,14 +81,13 @@ static void put_in_order(struct hs_snapshot_view *snapshot)
 		snapshot->index[snapshot->order[i]] = i;
 }
 
-static const struct hs_location *location_at(const struct hs_snapshot_view *snapshot,
-					     uint32_t place)
+static const struct hs_location *location_at(const struct hs_snapshot *snapshot, uint32_t place)
 {
 	return hs_location_table_get(&snapshot->producer->locations, snapshot->order[place]);
 }
 
 /* The end of the run of locations from place on that are of one mapping. */
-static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t place)
+static uint32_t end_of_run(const struct hs_snapshot *snapshot, uint32_t place)
 {
 	uint32_t id = hs_location_mapping(snapshot->producer, location_at(snapshot, place));
 
@@ -102,7 +101,7 @@ static uint32_t end_of_run(const struct hs_snapshot_view *snapshot, uint32_t pla
  * Adds a mapping to the view; add_locations() sets has_functions.  mapping: NULL: a made-up one, of
  * this path.
  */
-static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mapping *mapping,
+static void add_mapping(struct hs_snapshot *snapshot, const struct hs_mapping *mapping,
 			const char *path)
 {
 	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count++];
@@ -119,7 +118,7 @@ static void add_mapping(struct hs_snapshot_view *snapshot, const struct hs_mappi
 }
 
 /* Adds the main binary if no location is of it, unless it is hidden. */
-static void add_unused_main(struct hs_snapshot_view *snapshot)
+static void add_unused_main(struct hs_snapshot *snapshot)
 {
 	const struct hs_mapping_table *table = snapshot->producer->mappings;
 	uint32_t count = hs_mapping_table_count(table);
@@ -142,8 +141,7 @@ static void add_unused_main(struct hs_snapshot_view *snapshot)
 }
 
 /* Lays out the locations of [from, end), which are of the mapping added last. */
-static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
-			  bool named)
+static void add_locations(struct hs_snapshot *snapshot, uint32_t from, uint32_t end, bool named)
 {
 	struct hs_view_mapping *mapping = &snapshot->mappings[snapshot->mapping_count - 1];
 	const struct hs_jit_frames *jit = snapshot->producer->jit_frames;
@@ -169,7 +167,7 @@ static void add_locations(struct hs_snapshot_view *snapshot, uint32_t from, uint
 	}
 }
 
-static void name_locations(struct hs_snapshot_view *snapshot)
+static void name_locations(struct hs_snapshot *snapshot)
 {
 	for (uint32_t i = 0, end; i < snapshot->location_count; i = end) {
 		end = end_of_run(snapshot, i);
@@ -182,7 +180,7 @@ static void name_locations(struct hs_snapshot_view *snapshot)
  * Adds a mapping and its locations.  With HS_SYMBOLIZE_LINES an object that has DWARF is left to
  * the reader, which finds lines by it.
  */
-static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t end,
+static void add_run(struct hs_snapshot *snapshot, uint32_t from, uint32_t end,
 		    enum hs_symbolize symbolize)
 {
 	struct hs_names *names = &snapshot->producer->names;
@@ -196,7 +194,7 @@ static void add_run(struct hs_snapshot_view *snapshot, uint32_t from, uint32_t e
 		snapshot->mappings[snapshot->mapping_count - 1].has_functions = false;
 }
 
-static bool lay_out(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
+static bool lay_out(struct hs_snapshot *snapshot, enum hs_symbolize symbolize)
 {
 	uint32_t runs = 1; /* for a main binary without locations */
 
@@ -217,7 +215,7 @@ static bool lay_out(struct hs_snapshot_view *snapshot, enum hs_symbolize symboli
 
 static size_t stack(const void *context, uint32_t callsite, uint32_t *locations, size_t capacity)
 {
-	const struct hs_snapshot_view *snapshot = context;
+	const struct hs_snapshot *snapshot = context;
 	size_t count = 0;
 
 	while (callsite != HS_CALLSITE_ROOT && count < capacity) {
@@ -230,18 +228,18 @@ static size_t stack(const void *context, uint32_t callsite, uint32_t *locations,
 	return count;
 }
 
-static enum hs_delta_kind delta_kind(const struct hs_snapshot_view *snapshot)
+static enum hs_delta_kind delta_kind(const struct hs_snapshot *snapshot)
 {
 	return hs_delta_of(&snapshot->producer->delta, snapshot->peak_heap);
 }
 
-static void count_rows(struct hs_snapshot_view *snapshot)
+static void count_rows(struct hs_snapshot *snapshot)
 {
 	for (uint32_t i = 0; i < snapshot->row_count; i++)
 		snapshot->heaps[snapshot->rows[i].heap_number].row_count++;
 }
 
-static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_options *options,
+static void fill_view(const struct hs_snapshot *snapshot, const struct hs_options *options,
 		      struct hs_view *view)
 {
 	view->mappings = snapshot->mappings;
@@ -262,7 +260,7 @@ static void fill_view(const struct hs_snapshot_view *snapshot, const struct hs_o
 }
 
 /* Frees what was needed only to find the locations. */
-static void free_search(struct hs_snapshot_view *snapshot)
+static void free_search(struct hs_snapshot *snapshot)
 {
 	hs_arena_free(snapshot->node_seen);
 	hs_arena_free(snapshot->order);
@@ -276,7 +274,7 @@ static void free_search(struct hs_snapshot_view *snapshot)
  * Finds the locations of the rows, names them and puts them in order.  If a name says that one is
  * hidden, all is done again for stacks without it; that ends, with one location less each time.
  */
-static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_names)
+static bool find_shown_locations(struct hs_snapshot *snapshot, bool with_names)
 {
 	struct hs_producer *producer = snapshot->producer;
 	bool filter = hs_frame_filter_is_on(&producer->filter);
@@ -301,7 +299,7 @@ static bool find_shown_locations(struct hs_snapshot_view *snapshot, bool with_na
 	}
 }
 
-static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize)
+static bool build(struct hs_snapshot *snapshot, enum hs_symbolize symbolize)
 {
 	snapshot->rows = hs_snapshot_rows_copy(snapshot->producer, snapshot->peak_heap,
 					       &snapshot->row_count, snapshot->heaps);
@@ -314,12 +312,12 @@ static bool build(struct hs_snapshot_view *snapshot, enum hs_symbolize symbolize
 	return true;
 }
 
-struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
-					    const struct hs_options *options, uint32_t peak_heap,
-					    void (*pause)(void *context), void *pause_context,
-					    struct hs_view *view)
+struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
+				       const struct hs_options *options, uint32_t peak_heap,
+				       void (*pause)(void *context), void *pause_context,
+				       struct hs_view *view)
 {
-	struct hs_snapshot_view *snapshot = hs_arena_zalloc(sizeof *snapshot);
+	struct hs_snapshot *snapshot = hs_arena_zalloc(sizeof *snapshot);
 
 	if (snapshot == NULL)
 		return NULL;
@@ -339,18 +337,18 @@ struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
 	return snapshot;
 }
 
-bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot)
+bool hs_snapshot_hides_main(const struct hs_snapshot *snapshot)
 {
 	return snapshot->hides_main;
 }
 
-void hs_snapshot_written(struct hs_snapshot_view *snapshot)
+void hs_snapshot_written(struct hs_snapshot *snapshot)
 {
 	if (delta_kind(snapshot) != HS_DELTA_NONE)
 		hs_delta_written(&snapshot->producer->delta);
 }
 
-static void free_rows(struct hs_snapshot_view *snapshot)
+static void free_rows(struct hs_snapshot *snapshot)
 {
 	struct hs_callsite_trie *trie = &snapshot->producer->trie;
 
@@ -361,7 +359,7 @@ static void free_rows(struct hs_snapshot_view *snapshot)
 	hs_arena_free(snapshot->rows);
 }
 
-void hs_snapshot_destroy(struct hs_snapshot_view *snapshot)
+void hs_snapshot_destroy(struct hs_snapshot *snapshot)
 {
 	if (snapshot == NULL)
 		return;

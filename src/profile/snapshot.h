@@ -18,7 +18,7 @@
 #include "profile/producer.h"
 
 /* Owns what the view points to. */
-struct hs_snapshot_view;
+struct hs_snapshot;
 
 /*
  * Makes a snapshot of the present books, or of one heap's at its peak.  peak_heap: that heap, if
@@ -31,18 +31,18 @@ struct hs_snapshot_view;
  * Fills in the view, except comments, times and the period, which are the caller's.
  * NULL: the arena is used up.
  */
-struct hs_snapshot_view *hs_snapshot_create(struct hs_producer *producer,
-					    const struct hs_options *options, uint32_t peak_heap,
-					    void (*pause)(void *context), void *pause_context,
-					    struct hs_view *view);
+struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
+				       const struct hs_options *options, uint32_t peak_heap,
+				       void (*pause)(void *context), void *pause_context,
+				       struct hs_view *view);
 
 /* Whether the program's own path is hidden (profile/frame_filter.h), and not in the view. */
-bool hs_snapshot_hides_main(const struct hs_snapshot_view *snapshot);
+bool hs_snapshot_hides_main(const struct hs_snapshot *snapshot);
 
 /* The snapshot's file is complete: with HEAPSAMPLE_DELTA the next profile begins where it ends. */
-void hs_snapshot_written(struct hs_snapshot_view *snapshot);
+void hs_snapshot_written(struct hs_snapshot *snapshot);
 
-void hs_snapshot_destroy(struct hs_snapshot_view *snapshot);
+void hs_snapshot_destroy(struct hs_snapshot *snapshot);
 
 /*
  * In a forked child, if the parent was making or writing a snapshot: closes the files that are open

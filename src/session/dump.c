@@ -213,7 +213,7 @@ static void find_number(struct hs_dump_name *name, char *path)
  * until the caller passes *out to hs_snapshot_destroy().
  */
 static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows, char *path,
-		   struct hs_view *view, struct hs_snapshot_view **out)
+		   struct hs_view *view, struct hs_snapshot **out)
 {
 	struct hs_session *session = &hs_session;
 	int error;
@@ -242,7 +242,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	bool peak = peak_heap != HS_HEAP_NONE;
 	struct hs_dump_name name = hs_dump_name_now(reason, peak ? 0 : last_number + 1);
 	struct hs_view view;
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 	uint64_t start_ns, bookkeeping_ns;
 	uint32_t rows = PART_ROWS;
 	bool hides_program;

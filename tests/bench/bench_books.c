@@ -278,7 +278,7 @@ static __attribute__((noinline)) void dump(const char *where, const struct hs_du
 	struct hs_byte_sink bytes = {.write = write_bytes, .context = &sink};
 	size_t before = hs_arena_used();
 	double start = now_ns(), frozen;
-	struct hs_snapshot_view *snapshot = hs_snapshot_create(
+	struct hs_snapshot *snapshot = hs_snapshot_create(
 		producer, &options, HS_HEAP_NONE, note_memory, &sink, &view);
 
 	check(snapshot != NULL, "no snapshot");

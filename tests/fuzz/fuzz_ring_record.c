@@ -124,7 +124,7 @@ static void check_view(void)
 {
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	struct hs_view view = {0};
-	struct hs_snapshot_view *snapshot =
+	struct hs_snapshot *snapshot =
 		hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL, &view);
 
 	MUST(snapshot != NULL);

@@ -137,7 +137,7 @@ static void encode(bool named, bool peak, struct memory_sink *sink)
 		.time_ns = 1700000000000000001,
 		.duration_ns = 2000000000,
 	};
-	struct hs_snapshot_view *snapshot =
+	struct hs_snapshot *snapshot =
 		hs_snapshot_create(producer, &options, peak, NULL, NULL, &view);
 
 	CHECK(snapshot != NULL && view.row_count > 50);

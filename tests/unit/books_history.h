@@ -292,7 +292,7 @@ static inline void history_compare_one(uint32_t peak_heap)
 	struct oracle_heap now[ORACLE_HEAPS];
 	history_sums sums = {{{0}}};
 	struct hs_view view = {0};
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 
 	memcpy(now, oracle.heaps, sizeof now);
 	snapshot = hs_snapshot_create(producer, &options, peak_heap, history_pause,

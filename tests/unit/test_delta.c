@@ -60,10 +60,10 @@ static void meanwhile(void *context)
 		allocate_or_free(BLOCKS);
 }
 
-static struct hs_snapshot_view *freeze(uint32_t peak_heap, enum hs_symbolize symbolize)
+static struct hs_snapshot *freeze(uint32_t peak_heap, enum hs_symbolize symbolize)
 {
 	const struct hs_options options = {.symbolize = symbolize};
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 
 	view = (struct hs_view){0};
 	snapshot =
@@ -104,7 +104,7 @@ static void forget_in_use(int64_t sums[SITES][HS_VIEW_VALUES])
 /* Returns whether there are more rows, for the next one. */
 static bool write_part(void)
 {
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 	int64_t sums[HS_VIEW_VALUES] = {0}, begun[SITES][HS_VIEW_VALUES];
 	bool is_partial;
 
@@ -152,7 +152,7 @@ static void fail_to_write(void)
 /* The peak's allocated sums lack rows that had been dropped before it. */
 static void check_peak(void)
 {
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 	int64_t found[SITES][HS_VIEW_VALUES] = {{0}}, begun[SITES][HS_VIEW_VALUES];
 
 	memcpy(begun, peak, sizeof begun);
@@ -292,7 +292,7 @@ static void what_is_freed_is_negative(void)
 
 static void a_child_shows_all_of_its_books(void)
 {
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 
 	begin(false);
 	allocate_block(0, 100, 3);
@@ -316,7 +316,7 @@ static void a_child_shows_all_of_its_books(void)
 
 static void losses_are_differences_too(void)
 {
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 
 	begin(false);
 	for (int round = 1; round <= 3; round++) {
@@ -347,7 +347,7 @@ static void rounding_is_carried_over(void)
 	printf("weight %.3f\n", (double)weight / (double)HS_WEIGHT_ONE);
 	for (int round = 0; round < ROUNDS; round++) {
 		union test_record record = allocate(0x100000, SIZE, INTERVAL, 0);
-		struct hs_snapshot_view *snapshot;
+		struct hs_snapshot *snapshot;
 
 		take(producer, &record);
 		release(0x100000);
@@ -374,7 +374,7 @@ static void cycle(uint64_t number, uint32_t stacks, enum hs_symbolize symbolize)
 {
 	uint64_t base = code + (number << 24);
 	uint32_t mapping = hs_mapping_table_find(table, code);
-	struct hs_snapshot_view *snapshot;
+	struct hs_snapshot *snapshot;
 
 	for (uint32_t i = 0; i < stacks; i++) {
 		union test_record record = allocate(0x100000 + 64 * i, 10, 1, 0);
@@ -467,7 +467,7 @@ static void ever_new_threads_take_no_more_memory(void)
 	producer = new_producer(table, HS_LABEL_THREAD | HS_LABEL_TID);
 	hs_producer_write_deltas(producer, HS_DELTA_ALL);
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
-		struct hs_snapshot_view *snapshot;
+		struct hs_snapshot *snapshot;
 		union test_record records[2];
 		char name[16];
 

@@ -24,7 +24,7 @@ struct {
 
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
-static struct hs_snapshot_view *snapshot;
+static struct hs_snapshot *snapshot;
 static struct hs_view view;
 static uint64_t next_address = 0x100000;
 static char path[64];

@@ -259,7 +259,7 @@ static void check_profile(uint32_t peak_heap, int64_t objects, int64_t bytes,
 	const int64_t want[HS_VIEW_VALUES] = {objects, bytes, inuse_objects, inuse_bytes};
 	const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	struct hs_view view = {0};
-	struct hs_snapshot_view *snapshot =
+	struct hs_snapshot *snapshot =
 		hs_snapshot_create(producer, &options, peak_heap, NULL, NULL, &view);
 
 	CHECK_INT(view.row_count, objects != 0);

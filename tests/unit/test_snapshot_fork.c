@@ -49,7 +49,7 @@ static size_t freeze(void (*pause)(void *context))
 {
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
 	struct hs_view view = {.row_count = 0};
-	struct hs_snapshot_view *snapshot = hs_snapshot_create(
+	struct hs_snapshot *snapshot = hs_snapshot_create(
 		producer, &options, HS_HEAP_NONE, pause, NULL, &view);
 
 	CHECK(snapshot != NULL);
