@@ -2,6 +2,7 @@
 /* Profiles, sampling on and off, labels: what a program calls by way of heapsample.h. */
 #define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
+#include <string.h>
 
 #include "base/visibility.h"
 #include "session/session.h"
@@ -33,18 +34,13 @@ HS_EXPORT int heapsample_set_label(const char *key, const char *value)
 
 HS_EXPORT int heapsample_get_stats(struct heapsample_stats *stats, size_t size)
 {
-	struct heapsample_stats all;
-	unsigned char *to = (unsigned char *)stats;
-	const unsigned char *from = (const unsigned char *)&all;
+	struct heapsample_stats all = {0};
 	int error = hs_session_get_stats(&all);
 
 	if (error != 0)
 		return error;
-	/*
-	 * A program that was built with an older or a newer header gets what both know.  By bytes:
-	 * gcc 14's analyzer takes what memcpy() would copy for uninitialized.
-	 */
-	for (size_t at = 0; at < size; at++)
-		to[at] = at < sizeof all ? from[at] : 0;
+	/* A program that was built with an older or a newer header gets what both know. */
+	memset(stats, 0, size);
+	memcpy(stats, &all, size < sizeof all ? size : sizeof all);
 	return 0;
 }
