@@ -30,9 +30,8 @@ struct hs_pc {
 	uint32_t mapping; /* its number in the mapping table */
 	uint32_t stamp;   /* a new one each time the entry is written; 0: being written */
 	struct hs_unwind_row row;
-	bool is_call;          /* pc is a return address: the call site is pc - 1 */
-	bool is_signal_return; /* pc is the code that a signal handler returns to */
-	bool is_own;           /* pc is in this library */
+	bool is_call; /* pc is a return address: the call site is pc - 1 */
+	bool is_own;  /* pc is in this library */
 };
 
 /* A struct hs_pc, which threads may read while it is written. */

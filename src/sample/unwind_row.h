@@ -24,6 +24,7 @@
 
 enum hs_row_kind {
 	HS_ROW_NONE,      /* left to libunwind */
+	HS_ROW_SIGNAL,    /* a signal handler returns there: the kernel saved all registers */
 	HS_ROW_NO_INFO,   /* there is no unwind information */
 	HS_ROW_REGISTER,  /* the canonical frame address (CFA) is register + offset */
 	HS_ROW_REALIGNED, /* the CFA is stored there; registers are saved below *register */

@@ -73,8 +73,8 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 	if (!hs_known_pcs_find(pcs, pc, true, &known))
 		return none;
 	row = &known.row;
-	if (known.is_signal_return || row->kind <= HS_ROW_NO_INFO ||
-	    row->cfa_register > HS_ARCH_FP || known.mapping > HS_TRAIL_MAPPING_MOST)
+	if (row->kind <= HS_ROW_NO_INFO || row->cfa_register > HS_ARCH_FP ||
+	    known.mapping > HS_TRAIL_MAPPING_MOST)
 		return none;
 	step = step_of(&known);
 	if (row->kind == HS_ROW_REALIGNED) {

@@ -45,8 +45,28 @@ static bool is_cut_off(struct hs_stepper *stepper, const struct hs_unwind_row *r
 	       hs_stack_window_is_cut_off(window, back);
 }
 
+/* To the code that a signal has interrupted, wherever its stack is. */
+static enum hs_step step_out_of_signal(struct hs_stepper *stepper)
+{
+	static const uint8_t offsets[HS_ARCH_REGS] = HS_ARCH_INTERRUPTED_REGS;
+	const struct hs_stack_window *window = &stepper->window;
+	struct hs_regs regs;
+
+	for (unsigned i = 0; i < HS_ARCH_REGS; i++) {
+		uint64_t at = stepper->regs.sp + offsets[i];
+
+		if (!hs_stack_window_read(window, at, hs_arch_register(&regs, i)))
+			return hs_stack_window_is_cut_off(window, at) ? HS_STEP_CUT : HS_STEP_BAD;
+	}
+	hs_stepper_move(stepper, &regs);
+	stepper->by_row++;
+	return HS_STEP_FRAME;
+}
+
 enum hs_step hs_stepper_step(struct hs_stepper *stepper, const struct hs_unwind_row *row)
 {
+	if (row->kind == HS_ROW_SIGNAL)
+		return step_out_of_signal(stepper);
 	if (row->kind == HS_ROW_NO_INFO)
 		return HS_STEP_NO_INFO;
 	if (row->kind == HS_ROW_NONE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Makes rows from .eh_frame, whose entries are found by .eh_frame_hdr; both are read through the
- * memory cache.  Hinted code, signal frames and damaged tables are left to libunwind.
+ * memory cache.  Hinted code, what is marked as a signal frame, and damaged tables are left out.
  *
  * Threads: the unwinding worker.  Memory: the arena.  A row holds as long as the mapping
  * table's generation.

@@ -135,8 +135,7 @@ static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, str
 	hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
 	if ((!hs_row_has_frame(&known->row) || end <= pc) &&
 	    hs_code_is_signal_return(unwinder->memory, pc)) {
-		known->is_signal_return = true;
-		known->row = (struct hs_unwind_row){.kind = HS_ROW_NONE};
+		known->row = (struct hs_unwind_row){.kind = HS_ROW_SIGNAL};
 		id = hs_mapping_table_find(unwinder->table, pc);
 		mapping = hs_mapping_table_get(unwinder->table, id);
 	}
@@ -193,7 +192,8 @@ static enum hs_stop record(struct walk *walk)
 	}
 	if (pc == walk->wanted_pc)
 		walk->wanted_sp = walk->stepper.regs.sp;
-	append(walk, pc - (walk->is_call && !walk->known.is_signal_return), walk->known.mapping);
+	append(walk, pc - (walk->is_call && walk->known.row.kind != HS_ROW_SIGNAL),
+	       walk->known.mapping);
 	return HS_STOP_NOT;
 }
 
@@ -294,7 +294,7 @@ static enum hs_stop enter_frame(struct walk *walk, uint64_t below)
 {
 	const struct hs_stack_window *window = &walk->stepper.window;
 	uint64_t sp = walk->stepper.regs.sp;
-	bool interrupted = walk->known.is_signal_return;
+	bool interrupted = walk->known.row.kind == HS_ROW_SIGNAL;
 
 	/* A signal handler may run on a stack of its own, above the interrupted one. */
 	if (!interrupted && sp <= below)
@@ -312,7 +312,7 @@ static enum hs_stop step(struct walk *walk)
 	uint64_t sp = walk->stepper.regs.sp;
 	enum hs_step step = hs_stepper_step(&walk->stepper, &walk->known.row);
 
-	if (step == HS_STEP_NO_ROW) {
+	if (step == HS_STEP_NO_ROW && !walk->is_switched) {
 		if (!may_use_engine(walk->unwinder))
 			return HS_STOP_NO_ENGINE;
 		step = hs_stepper_step_by_engine(&walk->stepper, walk->is_call);

@@ -74,8 +74,8 @@ static bool take_stackless(struct hs_worker *worker, const struct hs_record *rec
 
 	if (pcs == NULL ||
 	    record->closes != atomic_load_explicit(&pcs->valid, memory_order_relaxed) ||
-	    !hs_known_pcs_find(pcs, pc, true, &known) || known.is_own || known.is_signal_return ||
-	    known.row.kind == HS_ROW_END)
+	    !hs_known_pcs_find(pcs, pc, true, &known) || known.is_own ||
+	    known.row.kind == HS_ROW_SIGNAL || known.row.kind == HS_ROW_END)
 		return false;
 	result->frames[0] = (struct hs_frame){pc - 1, known.mapping};
 	result->frames[1] = (struct hs_frame){HS_PSEUDO_STACKLESS, HS_MAPPING_NONE};

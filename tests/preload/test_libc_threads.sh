@@ -37,6 +37,7 @@ for setting in HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_INTERVAL=1; do
 	libc "cancel.${#setting}" $setting allocate:1 cancel:0 allocate:0
 	libc "user.${#setting}" $setting allocate:1 same-user:1 allocate:1 thread:0 same-user:0 allocate:0
 	libc "expression.${#setting}" $setting allocate:1 expression:0 allocate:0 allocate:0
+	libc "handler.${#setting}" $setting allocate:1 handler:1 allocate:1
 	libc "first.${#setting}" $setting cancel:0 allocate:0 allocate:0
 	libc "fork.${#setting}" $setting allocate:1 child:1 fork:1
 	[ "$(id -u)" -ne 0 ] || libc "other-user.${#setting}" "$setting HEAPSAMPLE_FINAL=0" \

@@ -72,6 +72,12 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n");
 
+static void on_signal(int number)
+{
+	(void)number;
+	allocate();
+}
+
 static void *run(void *argument)
 {
 	return argument;
@@ -147,6 +153,14 @@ static void allocate_by_expression(void)
 	usleep(200000);
 }
 
+static void allocate_in_handler(void)
+{
+	const struct sigaction action = {.sa_handler = on_signal};
+
+	EXPECT(sigaction(SIGUSR1, &action, NULL) == 0 && raise(SIGUSR1) == 0);
+	usleep(200000);
+}
+
 static void cancel(void)
 {
 	EXPECT(pthread_cancel(pthread_self()) == 0);
@@ -178,7 +192,8 @@ static void do_it(const char *what)
 	} steps[] = {{"nothing", nothing},    {"allocate", allocate},
 		     {"thread", make_thread}, {"expression", allocate_by_expression},
 		     {"user", take_user},     {"same-user", take_same_user},
-		     {"cancel", cancel},      {"coroutine", allocate_on_coroutine}};
+		     {"cancel", cancel},      {"coroutine", allocate_on_coroutine},
+		     {"handler", allocate_in_handler}};
 
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
 		if (strcmp(what, steps[i].name) == 0)

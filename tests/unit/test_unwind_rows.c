@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Rows: wherever unwind information changes in a function, in all objects that can be found, a row
- * must lead to the same registers as libunwind.
+ * must lead to the same registers as libunwind.  So must that of a signal handler's return.
  */
 #include "unwind/unwind_rows.h"
 
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -16,6 +18,7 @@
 #include "unwind/eh_frame_hdr.h"
 #include "unwind/eh_frame_table.h"
 #include "unwind/engine_check.h"
+#include "unwind/stepper.h"
 
 #define PAGE ((uint64_t)4096)
 
@@ -152,20 +155,12 @@ static void end(void)
 
 static bool is_equal(const struct hs_unwind_row *row, const struct hs_regs *frame)
 {
-	struct hs_regs ours = *frame, theirs;
-	enum hs_step step;
-	uint64_t pc, sp;
+	struct hs_stepper ours = {.engine = engine, .window = window, .regs = *frame};
+	struct hs_stepper theirs = ours;
+	enum hs_step step = hs_stepper_step_by_engine(&theirs, false);
 
-	CHECK_INT(hs_libunwind_engine_begin(engine, frame, &window), 0);
-	step = hs_libunwind_engine_step(engine, &pc, &sp);
-	if (row->kind == HS_ROW_END)
-		return step == HS_STEP_END;
-	if (row->kind == HS_ROW_NO_INFO)
-		return step == HS_STEP_NO_INFO;
-	if (step != HS_STEP_FRAME || !hs_row_apply(row, &window, &ours))
-		return false;
-	hs_libunwind_engine_get_regs(engine, &theirs);
-	return memcmp(&ours, &theirs, sizeof ours) == 0;
+	return hs_stepper_step(&ours, row) == step &&
+	       (step != HS_STEP_FRAME || memcmp(&ours.regs, &theirs.regs, sizeof ours.regs) == 0);
 }
 
 /* *end: where the row ends. */
@@ -360,6 +355,18 @@ static void test_no_search_table(void)
 	CHECK_INT(row.kind, HS_ROW_NONE);
 }
 
+static void test_signal_handler(void)
+{
+	static const struct hs_unwind_row row = {.kind = HS_ROW_SIGNAL};
+	uint64_t action[4] = {0}; /* as in the kernel: handler, flags, restorer, mask */
+	struct hs_regs frame = registers;
+
+	CHECK(signal(SIGUSR1, SIG_IGN) != SIG_ERR);
+	CHECK_INT(syscall(SYS_rt_sigaction, SIGUSR1, NULL, action, sizeof action[3]), 0);
+	frame.pc = action[2];
+	CHECK(is_equal(&row, &frame));
+}
+
 int main(void)
 {
 	if (hs_arena_init((size_t)256 << 20) < 0)
@@ -371,6 +378,7 @@ int main(void)
 	RUN(test_files);
 	RUN(test_function_behind_an_empty_one);
 	RUN(test_no_search_table);
+	RUN(test_signal_handler);
 	end();
 	return CHECK_RESULT();
 }

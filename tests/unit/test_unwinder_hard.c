@@ -328,6 +328,7 @@ static void call_functions(void)
 static void test_every_instruction(void)
 {
 	struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
+	uint64_t by_libunwind;
 
 #ifdef __SANITIZE_THREAD__
 	printf("# left out: what is stepped through would be ThreadSanitizer, which that breaks\n");
@@ -336,7 +337,9 @@ static void test_every_instruction(void)
 	begin();
 	CHECK_INT(sigaction(SIGTRAP, &action, NULL), 0);
 	steps = steps_in_vdso = 0;
+	by_libunwind = hs_stats_get(unwind_rows_fallback);
 	step_through(call_functions);
+	CHECK_INT(hs_stats_get(unwind_rows_fallback), by_libunwind);
 	printf("# %zu instructions, %zu of the vDSO\n", steps, steps_in_vdso);
 	CHECK(steps > 300);
 	CHECK(steps_in_vdso > 10);

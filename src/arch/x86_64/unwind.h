@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ucontext.h>
 
 #include "arch/x86_64/regs.h"
 
@@ -135,5 +136,19 @@ static inline bool hs_arch_is_signal_return(const uint8_t code[HS_ARCH_SIGNAL_RE
 	return memcmp(code, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05",
 		      HS_ARCH_SIGNAL_RETURN_BYTES) == 0;
 }
+
+/*
+ * There the stack pointer is at what the kernel restores, a ucontext_t: where in it each register
+ * of struct hs_regs is.
+ */
+#define HS_ARCH_INTERRUPTED(number) offsetof(ucontext_t, uc_mcontext.gregs[number])
+#define HS_ARCH_INTERRUPTED_REGS                                                                   \
+	{ HS_ARCH_INTERRUPTED(REG_RIP), HS_ARCH_INTERRUPTED(REG_RSP),                              \
+	  HS_ARCH_INTERRUPTED(REG_RBP), HS_ARCH_INTERRUPTED(REG_RBX),                              \
+	  HS_ARCH_INTERRUPTED(REG_R12), HS_ARCH_INTERRUPTED(REG_R13),                              \
+	  HS_ARCH_INTERRUPTED(REG_R14), HS_ARCH_INTERRUPTED(REG_R15) }
+
+_Static_assert(HS_ARCH_INTERRUPTED(REG_R8) == 40 && HS_ARCH_INTERRUPTED(REG_RIP) == 168,
+	       "the kernel's layout");
 
 #endif
