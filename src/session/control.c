@@ -104,20 +104,6 @@ int hs_session_get_stats(struct heapsample_stats *stats)
 	return 0;
 }
 
-/* Whether something was sampled that was not written before an earlier exec, which failed then. */
-static bool has_news(void)
-{
-	static _Atomic uint64_t samples_before; /* at the last exec */
-	uint64_t samples = hs_heap_total(samples);
-	bool streams = hs_options.stream[0] != '\0'; /* in which frees may be left to write */
-
-	if ((!hs_options.final_dump && !streams) || samples == hs_session.samples_before_fork)
-		return false;
-	return atomic_exchange_explicit(&samples_before, samples, memory_order_relaxed) !=
-		       samples ||
-	       streams;
-}
-
 /* Where a program tries the directories of PATH itself, as python does, most executions fail. */
 static bool is_missing(const char *path)
 {
@@ -127,13 +113,31 @@ static bool is_missing(const char *path)
 	return error == -ENOENT || error == -ENOTDIR;
 }
 
+/*
+ * Whether something was sampled that was not written before an earlier exec, which failed then.
+ * Only then is the path looked at.
+ */
+static bool has_news(const char *path)
+{
+	static _Atomic uint64_t samples_before; /* at the last exec */
+	uint64_t samples = hs_heap_total(samples);
+	bool streams = hs_options.stream[0] != '\0'; /* in which frees may be left to write */
+
+	if ((!hs_options.final_dump && !streams) || samples == hs_session.samples_before_fork ||
+	    is_missing(path))
+		return false;
+	return atomic_exchange_explicit(&samples_before, samples, memory_order_relaxed) !=
+		       samples ||
+	       streams;
+}
+
 void hs_session_exec_begins(const char *path)
 {
 	const struct hs_ask profile = {.kind = HS_ASK_DUMP, .reason = "exec"};
 	int saved_errno = errno, error;
 
 	if (!hs_session_is_active() || hs_on_profiler_thread() ||
-	    !hs_fork_is_own_process() || is_missing(path) || !has_news())
+	    !hs_fork_is_own_process() || !has_news(path))
 		return;
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
