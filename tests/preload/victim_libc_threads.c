@@ -19,6 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "../unit/call_by_expression.h"
 #include "victim_expect.h"
 
 /* Many times the interval, so it is sampled. */
@@ -60,17 +61,6 @@ static void allocate(void)
 	free(malloc(BYTES));
 	usleep(20000);
 }
-
-/* Only libunwind can unwind it: the CFA is DW_OP_breg7 8, DW_OP_plus_uconst 8. */
-void call_by_expression(function *f);
-__asm__(".text\n"
-	"call_by_expression: .cfi_startproc\n"
-	"	sub $8, %rsp\n"
-	"	.cfi_escape 0x0f, 4, 0x77, 8, 0x23, 8\n"
-	"	call *%rdi\n"
-	"	add $8, %rsp\n"
-	"	ret\n"
-	"	.cfi_endproc\n");
 
 static void on_signal(int number)
 {

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/libraries.h"
 #include "base/sys.h"
+#include "call_by_expression.h"
 #include "sample/capture.h"
 #include "sample/hint_record.h"
 #include "sample/live_set.h"
@@ -193,17 +194,6 @@ static enum hs_leave change_maps_once(bool loads, bool is_first)
 	is_to_change = false;
 	return HS_LEAVE_GIVEN;
 }
-
-/* Only libunwind can unwind it: the CFA is DW_OP_breg7 8, DW_OP_plus_uconst 8. */
-void call_by_expression(void (*f)(void));
-__asm__(".text\n"
-	"call_by_expression: .cfi_startproc\n"
-	"	sub $8, %rsp\n"
-	"	.cfi_escape 0x0f, 4, 0x77, 8, 0x23, 8\n"
-	"	call *%rdi\n"
-	"	add $8, %rsp\n"
-	"	ret\n"
-	"	.cfi_endproc\n");
 
 static void unwind_while_maps_change(void)
 {
