@@ -118,13 +118,14 @@ void hs_heaps_notify(void)
 int hs_session_heap_register(const char *name, const struct heapsample_heap_calls *calls)
 {
 	static const struct heapsample_heap_calls none;
-	int saved_errno = errno, heap = check_name(name);
+	int saved_errno = errno, heap;
 	uint64_t interval;
 
-	if (heap != 0)
-		return heap;
 	if (atomic_load(&hs_session.phase) == HS_SESSION_OFF)
 		return -ENOSYS;
+	heap = check_name(name);
+	if (heap != 0)
+		return heap;
 	if (!hs_lock_acquire_within(&lock, REGISTER_LIMIT_NS))
 		return -EAGAIN;
 	/* 0 before the options are read; hs_heaps_start() sets it then. */

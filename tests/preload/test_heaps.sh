@@ -12,6 +12,10 @@ dumped() {
 }
 
 "$heaps" absent || fail "without the library"
+run_profiled passed HEAPSAMPLE_PROGRAMS=other -- "$heaps" absent
+expect_status 0
+expect_silence
+expect_profiles 0
 
 run_profiled exact "HEAPSAMPLE_HEAPS=excluded=0,*=1" -- "$heaps" exact
 expect_status 0

@@ -372,7 +372,9 @@ static void absent(void)
 	EXPECT(site_kept(heap, 1, 1) == 0);
 	EXPECT(site_weighed(heap, 1, 1, 1) == 0);
 	heapsample_report_free(heap, 1);
-	EXPECT(heapsample_heap_unregister(heap) == -ENOSYS);
+	EXPECT(heapsample_heap_unregister(heap) ==
+	       (heapsample_version() == NULL ? -ENOSYS : -EINVAL));
+	EXPECT(heapsample_heap_register("a=b", NULL) == -ENOSYS);
 	EXPECT(heapsample_dump(path, sizeof path) == -ENOSYS);
 	EXPECT(heapsample_start() == -ENOSYS);
 	EXPECT(heapsample_stop() == -ENOSYS);
