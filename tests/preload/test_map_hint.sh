@@ -200,6 +200,12 @@ calls() {
 	calls calls_no_pie ${CC:-cc} -std=gnu99 -no-pie -fno-pie
 	calls calls_cxx ${CXX:-c++} -x c++ -std=c++11
 }
+# Nor is it ended by clang's checks of calls through pointers.
+cfi='-flto -fvisibility=hidden -fsanitize=cfi'
+# shellcheck disable=SC2086 # several flags
+if echo 'int main(void) { return 0; }' | clang $cfi -x c -o can_cfi - 2>/dev/null; then
+	calls calls_cfi clang $cfi -std=c11
+fi
 # Nor does it bring warnings that C++ programs make errors of.
 for compiler in "${CXX:-c++}" clang++; do
 	command -v "${compiler%% *}" >/dev/null || continue
