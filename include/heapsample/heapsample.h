@@ -7,7 +7,9 @@
  * nothing (before glibc 2.34: -ldl).
  *
  * The functions can always be called.  If the library is not preloaded they do nothing; those that
- * return an error return -ENOSYS.  heapsample(3) has examples.
+ * return an error return -ENOSYS.  A source file's first call of each looks it up with dlsym(),
+ * which takes the loader's lock and may call malloc() and free(): do not make it in a signal
+ * handler, nor in a malloc() of your own.  heapsample(3) has examples.
  */
 #ifndef HEAPSAMPLE_HEAPSAMPLE_H
 #define HEAPSAMPLE_HEAPSAMPLE_H
