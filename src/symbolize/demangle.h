@@ -5,6 +5,7 @@
  *
  * A name is untrusted and may stand for a text of any length: work ends with the text that
  * fits.  libiberty refuses what nests too deeply, and names longer than some 1000 bytes.
+ * Before 2022 it did not in v0 names: they are no mangled names here then.
  *
  * Stack: up to 1 MiB, for names that were made to that end.  Threads: profiler threads.
  * Memory: none, but for Rust identifiers that are not ASCII (a moment, the arena).

@@ -313,7 +313,9 @@ static void linkage_tables(void)
 	static const char *const flags[] = {
 		"-pie -fPIE -Wl,-z,lazy", "-pie -fPIE -Wl,-z,now", "-no-pie -fno-PIE",
 		"-shared -fPIC -Wl,-z,lazy", "-pie -fPIE -fcf-protection -Wl,-z,ibtplt",
-		"-shared -fPIC -Wl,-z,now -Wl,-z,ibtplt", "-pie -fPIE -fuse-ld=lld",
+		"-shared -fPIC -Wl,-z,now -Wl,-z,ibtplt",
+		/* objdump before 2.39 does not understand the .plt.sec of lld. */
+		"-pie -fPIE -fcf-protection=none -fuse-ld=lld",
 	};
 
 	for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {

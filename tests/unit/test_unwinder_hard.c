@@ -57,7 +57,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 
-	/* CFA: DW_OP_breg7 8, DW_OP_deref.  rbx: at (CFA) DW_OP_const1u 16, DW_OP_minus. */
+	/* CFA: DW_OP_breg7 8, DW_OP_deref.  rbx: at DW_OP_breg7 32. */
 	"hide_by_expression: .cfi_startproc\n"
 	"	push %rbx\n"
 	"	.cfi_adjust_cfa_offset 8\n"
@@ -67,7 +67,7 @@ __asm__(".text\n"
 	"	mov %rax, 8(%rsp)\n"
 	"	mov $-1, %rbx\n"
 	"	.cfi_escape 0x0f, 3, 0x77, 8, 0x06\n"
-	"	.cfi_escape 0x10, 3, 3, 0x08, 16, 0x1c\n"
+	"	.cfi_escape 0x10, 3, 2, 0x77, 32\n"
 	"	call *%rdi\n"
 	"	add $32, %rsp\n"
 	"	pop %rbx\n"
