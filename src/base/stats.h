@@ -16,76 +16,76 @@
 #include "base/visibility.h"
 
 /*
- * X(name, text): text is its name in the profile's comments.  First what is counted for each heap
+ * X(name): also its name in the profile's comments.  First what is counted for each heap
  * (sample/heap.h), then what is counted for the process.
  */
 #define HS_HEAP_COUNTS(X) \
-	X(samples, "samples") /* allocations chosen by the sampler */ \
-	X(sampled_bytes, "sampled_bytes") /* their sizes, as requested */ \
-	X(frees, "frees") /* frees of sampled allocations */ \
-	X(stackless, "stackless") /* recorded with the return address only: ring full */ \
-	X(lost_ring, "lost_ring") /* to [lost]: no ring space even for that */ \
-	X(lost_live_set, "lost_live_set") /* to [lost]: live set full */ \
-	X(lost_memory, "lost_memory") /* to [lost]: the books are out of memory */ \
-	X(stale, "stale") /* samples dropped: their epoch, or heap, had ended */
+	X(samples) /* allocations chosen by the sampler */ \
+	X(sampled_bytes) /* their sizes, as requested */ \
+	X(frees) /* frees of sampled allocations */ \
+	X(stackless) /* recorded with the return address only: ring full */ \
+	X(lost_ring) /* to [lost]: no ring space even for that */ \
+	X(lost_live_set) /* to [lost]: live set full */ \
+	X(lost_memory) /* to [lost]: the books are out of memory */ \
+	X(stale) /* samples dropped: their epoch, or heap, had ended */
 
 /* Counted by the program's threads, so in a cache line of their own. */
 #define HS_STATS_OF_THREADS(X) \
-	X(allocated_bytes, "allocated_bytes") /* see sample/sampler.h */ \
-	X(superseded, "superseded") /* samples whose address was allocated again, unfreed */ \
-	X(abandoned, "abandoned") /* reservations closed for their writer */ \
-	X(blocked, "blocked") /* waits of a program's thread for ring space */ \
-	X(block_expired, "block_expired") /* such waits that ended without space */ \
-	X(stack_unknown, "stack_unknown") /* copied by process_vm_readv: bounds unknown */ \
-	X(close_waits_expired, "close_waits_expired") /* waits at dlclose() given up */ \
-	X(labels_refused, "labels_refused") /* calls refused: too many distinct sets */
+	X(allocated_bytes) /* see sample/sampler.h */ \
+	X(superseded) /* samples whose address was allocated again, unfreed */ \
+	X(abandoned) /* reservations closed for their writer */ \
+	X(blocked) /* waits of a program's thread for ring space */ \
+	X(block_expired) /* such waits that ended without space */ \
+	X(stack_unknown) /* copied by process_vm_readv: bounds unknown */ \
+	X(close_waits_expired) /* waits at dlclose() given up */ \
+	X(labels_refused) /* calls refused: too many distinct sets */
 
 #define HS_STATS_OF_PROFILER(X) \
-	X(sequence_gaps, "sequence_gaps") /* numbers waited for in vain */ \
-	X(records_damaged, "records_damaged") /* dropped: the program has overwritten them */ \
-	X(stack_truncated, "stack_truncated") /* unwound to the end of the copy */ \
-	X(depth_truncated, "depth_truncated") /* more frames than HEAPSAMPLE_DEPTH */ \
-	X(walked, "walked") /* stacks walked in place, by the program's thread */ \
-	X(unwound, "unwound") /* stacks unwound, by the profiler's */ \
-	X(unwind_rows_hit, "unwind_rows_hit") /* frames unwound by a cached row */ \
-	X(unwind_rows_made, "unwind_rows_made") /* rows computed from unwind tables */ \
-	X(unwind_rows_fallback, "unwind_rows_fallback") /* frames left to libunwind */ \
-	X(unwind_no_engine, "unwind_no_engine") /* libunwind missing or not usable */ \
-	X(unwind_no_mapping, "unwind_no_mapping") /* pc in no known mapping */ \
-	X(unwind_no_info, "unwind_no_info") /* no unwind information for a pc */ \
-	X(unwind_bad_frame, "unwind_bad_frame") /* other failures of a step */ \
-	X(empty_stacks, "empty_stacks") /* no frame of the program */ \
-	X(unwind_late, "unwind_late") /* pc whose library may have been replaced since */ \
-	X(map_reads, "map_reads") /* /proc/self/maps read */ \
-	X(map_lines_skipped, "map_lines_skipped") /* its lines that could not be parsed */ \
-	X(mappings_skipped, "mappings_skipped") /* executable, but no memory to note them */ \
-	X(map_read_failures, "map_read_failures") /* it could not be read */ \
-	X(maps_made_up, "maps_made_up") /* nor ever before: one mapping stands for all */ \
-	X(names_missing, "names_missing") /* locations in objects, without a symbol */ \
-	X(jit_unknown_frames, "jit_unknown_frames") /* locations in generated code, unnamed */ \
-	X(jit_skipped, "jit_skipped") /* JIT compilers' entries: not understood, or no memory */ \
-	X(map_hints, "map_hints") /* map hints applied, again after a change of the file */ \
-	X(map_hints_malformed, "map_hints_malformed") /* not understood */ \
-	X(map_hints_refused, "map_hints_refused") /* calls refused: no room */ \
-	X(hint_tables_missing, "hint_tables_missing") /* hinted code without unwind tables */ \
-	X(filtered, "filtered") /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
-	X(starts_refused, "starts_refused") /* sampling was on already */ \
-	X(resets, "resets") /* of the books */ \
-	X(interval_raises, "interval_raises") /* memory, room or processor time */ \
-	X(interval_lowers, "interval_lowers") /* and back again */ \
-	X(worker_cpu_ns, "worker_cpu_ns") /* processor time of the profiler's threads */ \
-	X(producer_cpu_ns, "producer_cpu_ns") \
-	X(unwinding_ns, "unwinding_ns") /* time spent on it */ \
-	X(bookkeeping_ns, "bookkeeping_ns") /* in the books, with names read for them */ \
-	X(dump_ns, "dump_ns") /* writing profiles, without the bookkeeping meanwhile */ \
-	X(dumps, "dumps") /* profiles written */ \
-	X(dump_failures, "dump_failures") /* profiles that could not be written */ \
-	X(stream_failures, "stream_failures") /* streams that ended because of an error */
+	X(sequence_gaps) /* numbers waited for in vain */ \
+	X(records_damaged) /* dropped: the program has overwritten them */ \
+	X(stack_truncated) /* unwound to the end of the copy */ \
+	X(depth_truncated) /* more frames than HEAPSAMPLE_DEPTH */ \
+	X(walked) /* stacks walked in place, by the program's thread */ \
+	X(unwound) /* stacks unwound, by the profiler's */ \
+	X(unwind_rows_hit) /* frames unwound by a cached row */ \
+	X(unwind_rows_made) /* rows computed from unwind tables */ \
+	X(unwind_rows_fallback) /* frames left to libunwind */ \
+	X(unwind_no_engine) /* libunwind missing or not usable */ \
+	X(unwind_no_mapping) /* pc in no known mapping */ \
+	X(unwind_no_info) /* no unwind information for a pc */ \
+	X(unwind_bad_frame) /* other failures of a step */ \
+	X(empty_stacks) /* no frame of the program */ \
+	X(unwind_late) /* pc whose library may have been replaced since */ \
+	X(map_reads) /* /proc/self/maps read */ \
+	X(map_lines_skipped) /* its lines that could not be parsed */ \
+	X(mappings_skipped) /* executable, but no memory to note them */ \
+	X(map_read_failures) /* it could not be read */ \
+	X(maps_made_up) /* nor ever before: one mapping stands for all */ \
+	X(names_missing) /* locations in objects, without a symbol */ \
+	X(jit_unknown_frames) /* locations in generated code, unnamed */ \
+	X(jit_skipped) /* JIT compilers' entries: not understood, or no memory */ \
+	X(map_hints) /* map hints applied, again after a change of the file */ \
+	X(map_hints_malformed) /* not understood */ \
+	X(map_hints_refused) /* calls refused: no room */ \
+	X(hint_tables_missing) /* hinted code without unwind tables */ \
+	X(filtered) /* addresses that HEAPSAMPLE_SKIP_SYMBOL_PREFIX hides */ \
+	X(starts_refused) /* sampling was on already */ \
+	X(resets) /* of the books */ \
+	X(interval_raises) /* memory, room or processor time */ \
+	X(interval_lowers) /* and back again */ \
+	X(worker_cpu_ns) /* processor time of the profiler's threads */ \
+	X(producer_cpu_ns) \
+	X(unwinding_ns) /* time spent on it */ \
+	X(bookkeeping_ns) /* in the books, with names read for them */ \
+	X(dump_ns) /* writing profiles, without the bookkeeping meanwhile */ \
+	X(dumps) /* profiles written */ \
+	X(dump_failures) /* profiles that could not be written */ \
+	X(stream_failures) /* streams that ended because of an error */
 
 #define HS_STATS(X) HS_STATS_OF_THREADS(X) HS_STATS_OF_PROFILER(X)
 
 struct hs_stats {
-#define HS_STATS_FIELD(name, text) _Atomic uint64_t name;
+#define HS_STATS_FIELD(name) _Atomic uint64_t name;
 	struct {
 		HS_STATS_OF_THREADS(HS_STATS_FIELD)
 	} __attribute__((aligned(64)));

@@ -83,7 +83,7 @@ static void put_text(struct json *json, const char *indent, const char *key, con
 
 static void put_counts(struct json *json, const char *indent, const struct hs_stats_counts *counts)
 {
-#define PUT_COUNT(name, text) put_number(json, indent, text, counts->name);
+#define PUT_COUNT(name) put_number(json, indent, #name, counts->name);
 	HS_HEAP_COUNTS(PUT_COUNT)
 #undef PUT_COUNT
 }
@@ -93,7 +93,7 @@ static void put_counters(struct json *json, const struct hs_stats_counts *totals
 	put_key(json, " ", "counters");
 	put(json, "{");
 	put_counts(json, "  ", totals);
-#define PUT_COUNTER(name, text) put_number(json, "  ", text, hs_stats_get(name));
+#define PUT_COUNTER(name) put_number(json, "  ", #name, hs_stats_get(name));
 	HS_STATS(PUT_COUNTER)
 #undef PUT_COUNTER
 	put(json, "\n }");

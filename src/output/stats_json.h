@@ -16,7 +16,7 @@
 
 /* What is counted for each heap. */
 struct hs_stats_counts {
-#define HS_STATS_COUNT(name, text) uint64_t name;
+#define HS_STATS_COUNT(name) uint64_t name;
 	HS_HEAP_COUNTS(HS_STATS_COUNT)
 #undef HS_STATS_COUNT
 };

@@ -39,10 +39,10 @@ static void describe_counts(char *text, size_t capacity)
 {
 	size_t used = hs_format(text, capacity, "#");
 
-#define DESCRIBE_HEAPS(name, label)                                                                \
-	used = describe_count(text, used, capacity, label, hs_heap_total(name));
-#define DESCRIBE(name, label)                                                                      \
-	used = describe_count(text, used, capacity, label, hs_stats_get(name));
+#define DESCRIBE_HEAPS(name)                                                                       \
+	used = describe_count(text, used, capacity, #name, hs_heap_total(name));
+#define DESCRIBE(name)                                                                             \
+	used = describe_count(text, used, capacity, #name, hs_stats_get(name));
 	HS_HEAP_COUNTS(DESCRIBE_HEAPS)
 	HS_STATS(DESCRIBE)
 #undef DESCRIBE

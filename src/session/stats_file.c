@@ -35,7 +35,7 @@ static void fill_heap(struct hs_stats_heap *out, uint32_t number, const struct h
 		.lost_objects = (uint64_t)hs_weight_round(hs_heap_lost_weight(number)),
 		.lost_bytes = atomic_load_explicit(&heap->lost.bytes, memory_order_relaxed),
 	};
-#define FILL_COUNT(name, text) out->counts.name = hs_heap_get(number, name);
+#define FILL_COUNT(name) out->counts.name = hs_heap_get(number, name);
 	HS_HEAP_COUNTS(FILL_COUNT)
 #undef FILL_COUNT
 	if (view->heaps != NULL)
@@ -72,7 +72,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->memory_used = hs_arena_used();
 	report->memory_budget = hs_session_memory_bytes();
 	report->resident_bytes = memory.resident;
-#define FILL_TOTAL(name, text) report->totals.name = hs_heap_total(name);
+#define FILL_TOTAL(name) report->totals.name = hs_heap_total(name);
 	HS_HEAP_COUNTS(FILL_TOTAL)
 #undef FILL_TOTAL
 	report->heap_count = fill_heaps(view);

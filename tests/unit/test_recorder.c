@@ -40,7 +40,7 @@ static void start(uint64_t interval)
 	hs_recorder.stack_limit_bytes = 1024;
 	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	memset(&hs_stats, 0, sizeof hs_stats);
-#define FORGET(name, text) hs_heaps[HS_HEAP_MALLOC].name = 0;
+#define FORGET(name) hs_heaps[HS_HEAP_MALLOC].name = 0;
 	HS_HEAP_COUNTS(FORGET)
 #undef FORGET
 	atomic_store(&hs_sampler_interval, interval);
