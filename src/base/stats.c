@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters of what happened.  See stats.h. */
 #include "base/stats.h"
 
 #include "base/hot.h"

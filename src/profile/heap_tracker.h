@@ -11,9 +11,9 @@
 #ifndef HS_PROFILE_HEAP_TRACKER_H
 #define HS_PROFILE_HEAP_TRACKER_H
 
-#include "profile/commit_order.h"
 #include "base/interner.h"
 #include "output/profile_view.h"
+#include "profile/commit_order.h"
 #include "profile/peak.h"
 #include "sample/heap_id.h"
 

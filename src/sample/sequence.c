@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+/* The numbers of events.  See sequence.h. */
 #include "sample/sequence.h"
 
 #include "base/hot.h"

@@ -137,6 +137,8 @@ uint64_t hs_session_memory_bytes(void);
  */
 void hs_session_set_budget(bool writing);
 
+/* --- final.c ------------------------------------------------------------------------- */
+
 /*
  * None of the program's threads is left: requests the last profile, if it is due and was not
  * requested before.  Whether it was requested now.  The producer's thread.

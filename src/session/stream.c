@@ -6,7 +6,6 @@
  * Runs on the producer's thread with producer_batch held; releases it while it writes, so that a
  * fork never waits for a file.
  */
-
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"

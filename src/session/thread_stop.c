@@ -5,7 +5,6 @@
  *
  * Runs on the program's threads.
  */
-
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

@@ -18,8 +18,8 @@
 
 #include "arch/regs.h"
 #include "maps/mapping_table.h"
-#include "unwind/memory_cache.h"
 #include "sample/stack_window.h"
+#include "unwind/memory_cache.h"
 
 struct hs_libunwind_engine;
 

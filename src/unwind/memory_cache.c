@@ -11,7 +11,6 @@
 #include "base/libraries.h"
 #include "base/sys.h"
 
-/* What one read takes: the smallest page, so that no read straddles two mappings. */
 #define WAYS 2u
 /* 2 MiB of pages: the tables that a large program's hot frames need. */
 #define SETS 256u
@@ -105,7 +104,10 @@ static bool catch_up(struct hs_memory_cache *cache, uint64_t address)
 					hs_mapping_table_page_tag(cache->table, address) == tag);
 }
 
-/* Whether the page was read while the maps said what it is. */
+/*
+ * Whether the page was read while the maps said what it is.  It is of the smallest size, so that no
+ * read straddles two mappings.
+ */
 static bool read_page(struct hs_memory_cache *cache, uint64_t address, uint8_t *page)
 {
 	for (int tries = 0; tries < READ_TRIES; tries++) {

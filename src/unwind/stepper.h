@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "unwind/libunwind_engine.h"
 #include "sample/stack_window.h"
 #include "sample/unwind_row.h"
+#include "unwind/libunwind_engine.h"
 
 /* All zero but for the engine, the window and the registers of the first frame. */
 struct hs_stepper {

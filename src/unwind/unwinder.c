@@ -154,7 +154,7 @@ static bool know(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct
 	       look_up(unwinder, pc, is_call, known);
 }
 
-/* Sets unwinder->known for the current frame. */
+/* Sets walk->known for the current frame. */
 static void classify(struct walk *walk)
 {
 	struct hs_unwinder *unwinder = walk->unwinder;
