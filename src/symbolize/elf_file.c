@@ -8,7 +8,6 @@
 #include "symbolize/elf_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
 #include <string.h>
 
@@ -132,15 +131,10 @@ int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 		return result;
 	if (!S_ISREG(status.st_mode))
 		return -ENOEXEC;
-	result = hs_sys_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	result = hs_sys_open_regular(path, &status);
 	if (result < 0)
 		return result;
 	file->fd = result;
-	result = hs_sys_fstat(file->fd, &status);
-	if (result < 0) {
-		hs_elf_file_close(file);
-		return result;
-	}
 	file->bytes = status.st_size > 0 ? (uint64_t)status.st_size : 0;
 	file->inode = status.st_ino;
 	file->version = hs_file_version(&status);
