@@ -11,9 +11,10 @@
 #define HS_MAPS_MAPPING_STORE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-#include "maps/mapping_table.h"
+#include "maps/mapping.h"
 
 /* Block k holds HS_MAPPING_BLOCK << k entries: 16 blocks are 4 million. */
 #define HS_MAPPING_BLOCK 64u

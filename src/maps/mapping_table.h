@@ -23,34 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/build_id.h"
-
-/* No mapping; a frame with this mapping is a pseudo frame (see unwind/frame.h). */
-#define HS_MAPPING_NONE UINT32_MAX
-
-enum hs_mapping_flags {
-	HS_MAPPING_MAIN = 1,      /* the program's executable: first in a profile */
-	HS_MAPPING_FILE = 2,      /* backed by a file that may be opened by path */
-	HS_MAPPING_ANONYMOUS = 4, /* memory (line_kind.h) that is no ELF object: JIT code */
-	HS_MAPPING_OWN = 8,       /* this library */
-	HS_MAPPING_HINT = 16,     /* said by a hint: see map_hints.h */
-	HS_MAPPING_FLAT = 32,     /* a file's without its ELF image: load_bias gives offsets */
-};
-
-struct hs_mapping {
-	uint64_t start;          /* first address */
-	uint64_t end;            /* first address past it */
-	uint64_t offset;         /* file offset of start, bytes */
-	uint64_t load_bias;      /* run-time address - ELF virtual address; modulo 2^64 */
-	uint64_t inode;
-	uint64_t device;         /* as st_dev, but stat(2) of some file systems differs */
-	uint64_t eh_frame_hdr;   /* run-time address of .eh_frame_hdr, 0 = none */
-	uint64_t eh_frame_hdr_bytes;
-	uint64_t version;        /* of a file without a build id, 0 = not known: file_version.h */
-	const char *path;        /* "//anon", "[vdso]", "[anon:NAME]", "/memfd:NAME" */
-	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex, read from memory; "" = none */
-	unsigned flags;          /* enum hs_mapping_flags */
-};
+#include "maps/mapping.h"
 
 struct hs_mapping_table;
 

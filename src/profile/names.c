@@ -25,23 +25,6 @@ static bool is_anonymous(const struct hs_mapping *mapping)
 	return (mapping->flags & HS_MAPPING_ANONYMOUS) != 0;
 }
 
-static struct hs_object object_of(const struct hs_mapping *mapping)
-{
-	return (struct hs_object){
-		.path = mapping->path,
-		.build_id = mapping->build_id,
-		.inode = mapping->inode,
-		.version = mapping->version,
-		.start = mapping->start,
-		.end = mapping->end,
-		.load_bias = mapping->load_bias,
-		.flags = ((mapping->flags & HS_MAPPING_MAIN) != 0 ? HS_OBJECT_MAIN : 0) |
-			 ((mapping->flags & HS_MAPPING_FILE) != 0 ? HS_OBJECT_FILE : 0) |
-			 ((mapping->flags & HS_MAPPING_HINT) != 0 ? HS_OBJECT_HINT : 0) |
-			 ((mapping->flags & HS_MAPPING_FLAT) != 0 ? HS_OBJECT_FLAT : 0),
-	};
-}
-
 /*
  * Reads the symbols of an object in names->objects; *out stays NULL if there are none.  pauses:
  * NULL: none.
@@ -49,7 +32,6 @@ static struct hs_object object_of(const struct hs_mapping *mapping)
 static void load(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
 		 const struct hs_wanted *wanted, struct hs_pauses *pauses, struct hs_symbols **out)
 {
-	struct hs_object object = object_of(mapping);
 	struct hs_names_object *known = &names->objects[id];
 	int result;
 
@@ -59,7 +41,7 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
 						wanted, out);
 	else
-		result = hs_symbols_load(&object, wanted, pauses, out);
+		result = hs_symbols_load(mapping, wanted, pauses, out);
 	known = &names->objects[id]; /* a pause may have moved it */
 	known->hopeless = result == -EIO;
 	known->is_partial = result == 0 ? hs_symbols_is_partial(*out)

@@ -236,7 +236,7 @@ static int read_image(struct image *image, struct hs_symbol_list *list, const ch
 	return result;
 }
 
-int hs_dynamic_image_read(struct hs_symbol_list *list, const struct hs_object *object)
+int hs_dynamic_image_read(struct hs_symbol_list *list, const struct hs_mapping *object)
 {
 	struct image *image = hs_arena_zalloc(sizeof *image);
 	int result;

@@ -20,6 +20,6 @@
  * -ENOEXEC, no shared object of this machine is there; -ESTALE, another one than object;
  * -EFAULT; -ENOMEM.
  */
-int hs_dynamic_image_read(struct hs_symbol_list *list, const struct hs_object *object);
+int hs_dynamic_image_read(struct hs_symbol_list *list, const struct hs_mapping *object);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "base/format.h"
 
-static bool is_object(const struct hs_elf_file *file, const struct hs_object *object)
+static bool is_object(const struct hs_elf_file *file, const struct hs_mapping *object)
 {
 	if (object->build_id[0] != '\0')
 		return strcmp(file->build_id, object->build_id) == 0;
@@ -15,13 +15,13 @@ static bool is_object(const struct hs_elf_file *file, const struct hs_object *ob
 	       (object->version == 0 || file->version == object->version);
 }
 
-static int try(struct hs_elf_file *file, const char *path, const struct hs_object *object)
+static int try(struct hs_elf_file *file, const char *path, const struct hs_mapping *object)
 {
 	int result = hs_elf_file_open(file, path);
 
 	if (result < 0)
 		return result;
-	if (file->type == ET_REL && (object->flags & HS_OBJECT_HINT) == 0)
+	if (file->type == ET_REL && (object->flags & HS_MAPPING_HINT) == 0)
 		result = -ENOEXEC;
 	else if (!is_object(file, object))
 		result = -ESTALE;
@@ -30,16 +30,16 @@ static int try(struct hs_elf_file *file, const char *path, const struct hs_objec
 	return result;
 }
 
-int hs_object_file_open(struct hs_elf_file *file, const struct hs_object *object)
+int hs_object_file_open(struct hs_elf_file *file, const struct hs_mapping *object)
 {
 	char path[64];
 	int result = -ENOENT;
 
-	if ((object->flags & HS_OBJECT_FILE) != 0)
+	if ((object->flags & HS_MAPPING_FILE) != 0)
 		result = try(file, object->path, object);
 	if (result == 0)
 		return 0;
-	if ((object->flags & HS_OBJECT_MAIN) != 0 &&
+	if ((object->flags & HS_MAPPING_MAIN) != 0 &&
 	    try(file, "/proc/thread-self/exe", object) == 0)
 		return 1;
 	hs_format(path, sizeof path, "/proc/self/map_files/%llx-%llx",

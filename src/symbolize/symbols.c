@@ -19,7 +19,7 @@
 struct hs_symbols {
 	struct hs_symbol_list list; /* resolved: sorted and disjoint */
 	struct hs_debug_key debug_key; /* path, build_id: not set */
-	bool is_flat;            /* HS_OBJECT_FLAT */
+	bool is_flat;            /* HS_MAPPING_FLAT */
 	struct hs_elf_code code; /* if it is */
 	bool has_dwarf;
 	bool is_partial;
@@ -31,7 +31,7 @@ struct hs_symbols {
 
 /* What is being loaded. */
 struct load {
-	const struct hs_object *object; /* NULL: the memory [start, start + bytes) */
+	const struct hs_mapping *object; /* NULL: the memory [start, start + bytes) */
 	uint64_t start;
 	uint64_t bytes;
 	const struct hs_wanted *wanted;
@@ -149,7 +149,7 @@ static int load_object(void *context)
 		result = hs_object_file_open(&symbols->file, load->object);
 	if (result >= 0) {
 		symbols->is_flat =
-			load->object != NULL && (load->object->flags & HS_OBJECT_FLAT) != 0;
+			load->object != NULL && (load->object->flags & HS_MAPPING_FLAT) != 0;
 		if (symbols->is_flat)
 			hs_elf_code_read(&symbols->code, symbols->file.elf);
 		/* Readers of profiles look at the path. */
@@ -185,13 +185,13 @@ static int run(struct load *load, struct hs_symbols **out)
 	return result;
 }
 
-int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *wanted,
+int hs_symbols_load(const struct hs_mapping *object, const struct hs_wanted *wanted,
 		    struct hs_pauses *pauses, struct hs_symbols **out)
 {
 	struct load load = { .object = object, .wanted = wanted, .pauses = pauses };
 
 	/* They are no addresses before the file is open. */
-	if ((object->flags & HS_OBJECT_FLAT) != 0)
+	if ((object->flags & HS_MAPPING_FLAT) != 0)
 		load.wanted = NULL;
 	return run(&load, out);
 }

@@ -16,7 +16,7 @@
  * that contain it the innermost is taken, the one that starts last.
  *
  * The addresses of an ET_REL object (a .o file) are relative to its text section, those of a flat
- * one (HS_OBJECT_FLAT) are offsets into its file.
+ * one (HS_MAPPING_FLAT) are offsets into its file.
  *
  * Threads: profiler threads, each object on one at a time.  Memory: the arena.
  */
@@ -46,7 +46,7 @@ struct hs_symbols;
  * a fork in a pause, which closes the files in the fork, and later frees what there is.  NULL after
  * a failure.
  */
-int hs_symbols_load(const struct hs_object *object, const struct hs_wanted *wanted,
+int hs_symbols_load(const struct hs_mapping *object, const struct hs_wanted *wanted,
 		    struct hs_pauses *pauses, struct hs_symbols **out);
 void hs_symbols_after_fork(struct hs_symbols *symbols);
 

@@ -101,7 +101,7 @@ static void make_object(char *path)
 /* Returns the number of wanted addresses that have names, or -1 if loading failed. */
 static int load(const char *path, const struct hs_wanted *wanted)
 {
-	struct hs_object object = {.path = path, .build_id = "", .flags = HS_OBJECT_FILE};
+	struct hs_mapping object = {.path = path, .flags = HS_MAPPING_FILE};
 	struct hs_symbols *symbols;
 	struct stat status;
 	int found = 0;

@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	static int fd = -1;
 	char path[64];
-	struct hs_object object = {.path = path, .build_id = "", .flags = HS_OBJECT_FILE};
+	struct hs_mapping object = {.path = path, .flags = HS_MAPPING_FILE};
 	struct hs_symbols *symbols;
 	size_t used;
 

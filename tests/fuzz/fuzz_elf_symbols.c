@@ -26,7 +26,7 @@ static void use_symbols(struct hs_symbols *symbols, const uint8_t *data, size_t 
 }
 
 /* Loads the input again, now only the names of some addresses that it may contain. */
-static void use_wanted(const struct hs_object *object, const uint8_t *data, size_t bytes)
+static void use_wanted(const struct hs_mapping *object, const uint8_t *data, size_t bytes)
 {
 	uint64_t addresses[64] = {0}, address;
 	const struct hs_wanted wanted = { addresses, 64 };
@@ -48,7 +48,7 @@ static void use_wanted(const struct hs_object *object, const uint8_t *data, size
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char path[64];
-	struct hs_object object = { .path = path, .build_id = "", .flags = HS_OBJECT_FILE };
+	struct hs_mapping object = { .path = path, .flags = HS_MAPPING_FILE };
 	struct hs_symbols *symbols;
 	size_t used;
 	int fd;

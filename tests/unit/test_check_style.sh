@@ -158,6 +158,7 @@ while read -r file included; do
 	passes "$file" "$file includes $included"
 done <<-END
 	src/unwind/new.c sample/record.h
+	src/symbolize/new.c maps/mapping.h
 	src/profile/new.c output/profile_view.h
 	src/session/new.c output/dump_file.h
 	preload/new.c base/arena.h

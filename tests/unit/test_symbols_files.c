@@ -74,8 +74,7 @@ static const char *path_of(const char *name)
 
 static struct hs_symbols *load(const char *name, unsigned flags, int *result)
 {
-	struct hs_object object = { .path = path_of(name), .build_id = "",
-				    .flags = HS_OBJECT_FILE | flags };
+	struct hs_mapping object = { .path = path_of(name), .flags = HS_MAPPING_FILE | flags };
 	struct hs_symbols *symbols = NULL;
 
 	*result = hs_symbols_load(&object, NULL, NULL, &symbols);
@@ -289,8 +288,7 @@ static void fork_here(void *context)
 
 static void forks_while_symbols_are_decompressed(void)
 {
-	struct hs_object object = { .path = path_of("stripped"), .build_id = "",
-				    .flags = HS_OBJECT_FILE };
+	struct hs_mapping object = { .path = path_of("stripped"), .flags = HS_MAPPING_FILE };
 	struct hs_symbols *symbols = NULL;
 	struct hs_pauses pauses = { .pause = fork_here, .context = &symbols };
 
@@ -373,7 +371,7 @@ static void check_relocatable(const char *flags, const char *name, const char *w
 		return;
 	CHECK(load("object.o", 0, &result) == NULL);
 	CHECK_INT(result, -ENOEXEC);
-	symbols = load("object.o", HS_OBJECT_HINT, &result);
+	symbols = load("object.o", HS_MAPPING_HINT, &result);
 	CHECK_INT(result, 0);
 	if (symbols != NULL)
 		CHECK(same_name(hs_symbols_find(symbols, 0), want));
@@ -404,8 +402,8 @@ static void the_running_program_is_found(void)
 {
 	char self[4096];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	struct hs_object object = { .path = path_of("nowhere"), .build_id = "",
-				    .flags = HS_OBJECT_FILE | HS_OBJECT_MAIN };
+	struct hs_mapping object = { .path = path_of("nowhere"),
+				     .flags = HS_MAPPING_FILE | HS_MAPPING_MAIN };
 	struct hs_symbols *symbols = NULL;
 	struct stat status;
 	Dl_info info;
@@ -429,7 +427,7 @@ static void the_running_program_is_found(void)
 			  "a_function_of_this_program");
 	hs_symbols_free(symbols);
 	symbols = NULL;
-	object.flags = HS_OBJECT_FILE;
+	object.flags = HS_MAPPING_FILE;
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
 }
 
@@ -449,7 +447,7 @@ static void addresses_that_are_offsets_into_the_file(void)
 	output = popen(command, "r");
 	CHECK(output != NULL && fscanf(output, "%llx", &value) == 1 && value > base);
 	pclose(output);
-	symbols = load("mapped", HS_OBJECT_FLAT, &result);
+	symbols = load("mapped", HS_MAPPING_FLAT, &result);
 	CHECK_INT(result, 0);
 	if (symbols == NULL)
 		return;
@@ -462,8 +460,7 @@ static void addresses_that_are_offsets_into_the_file(void)
 /* Without a build id a file that was rewritten is recognized by its version. */
 static void a_rewritten_file_is_another(void)
 {
-	struct hs_object object = { .path = path_of("rewritten"), .build_id = "",
-				    .flags = HS_OBJECT_FILE };
+	struct hs_mapping object = { .path = path_of("rewritten"), .flags = HS_MAPPING_FILE };
 	struct hs_symbols *symbols = NULL;
 	struct stat status;
 
@@ -498,11 +495,11 @@ static void build_ids_of_any_length(void)
 	static const char *const ids[] = { "0a", "0a1b", "0a1b2c", "0a1b2c3d", "0a1b2c3d4e" };
 
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-		struct hs_object object = { .path = path_of("id"), .build_id = ids[i],
-					    .flags = HS_OBJECT_FILE };
+		struct hs_mapping object = { .path = path_of("id"), .flags = HS_MAPPING_FILE };
 		struct hs_symbols *symbols = NULL;
 		char flags[64];
 
+		snprintf(object.build_id, sizeof object.build_id, "%s", ids[i]);
 		snprintf(flags, sizeof flags, "-shared -fPIC -Wl,--build-id=0x%s", ids[i]);
 		if (!build("id", flags))
 			continue;
@@ -514,9 +511,8 @@ static void build_ids_of_any_length(void)
 static void check_loaded(const char *flags)
 {
 	struct hs_symbols *symbols = NULL;
-	struct hs_object object = { .path = "/memfd:library" };
+	struct hs_mapping object = { .path = "/memfd:library" };
 	struct link_map *map;
-	char hex[128];
 	void *library;
 
 	if (!build("library", flags))
@@ -525,21 +521,20 @@ static void check_loaded(const char *flags)
 	CHECK(library != NULL && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
 	if (library == NULL)
 		return;
-	read_build_id("library", hex, sizeof hex);
+	read_build_id("library", object.build_id, sizeof object.build_id);
 	CHECK(run("cp library unstripped && rm library"));
 	object.load_bias = map->l_addr;
-	object.build_id = hex;
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
 	CHECK_INT(compare(symbols,
 			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
 			  "{ print $1, $2, $4 }'", false), 2);
 	hs_symbols_free(symbols);
 	/* Another file is there now, or there is no way to know. */
-	hex[0] ^= 1;
+	object.build_id[0] ^= 1;
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
-	hex[0] = '\0';
+	object.build_id[0] = '\0';
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
-	hex[0] = 'a';
+	object.build_id[0] = 'a';
 	dlclose(library);
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
 }
@@ -559,10 +554,9 @@ static void drop_section_headers(const char *name)
 
 static void loaded_libraries_without_section_headers(void)
 {
-	struct hs_object object = { .flags = HS_OBJECT_FILE };
+	struct hs_mapping object = { .flags = HS_MAPPING_FILE };
 	struct hs_symbols *symbols = NULL;
 	struct link_map *map;
-	char hex[128];
 	void *library;
 
 	if (!build("library", "-shared -fPIC"))
@@ -573,10 +567,9 @@ static void loaded_libraries_without_section_headers(void)
 	CHECK(library != NULL && dlinfo(library, RTLD_DI_LINKMAP, &map) == 0);
 	if (library == NULL)
 		return;
-	read_build_id("library", hex, sizeof hex);
+	read_build_id("library", object.build_id, sizeof object.build_id);
 	object.path = path_of("headless");
 	object.load_bias = map->l_addr;
-	object.build_id = hex;
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
 	CHECK_INT(compare(symbols,
 			  "nm -S library | awk '$4 ~ /^shown_/ { print $1, $2, $4 }'", true),
