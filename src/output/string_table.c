@@ -3,15 +3,12 @@
 #include "output/string_table.h"
 
 #include <errno.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/arena.h"
 #include "base/hash.h"
 #include "base/utf8.h"
-
-/* Strings; there are twice as many slots, which keeps searches short. */
-enum { FIRST_CAPACITY = 128 };
 
 void hs_string_escape_byte(char *out, unsigned char byte)
 {
@@ -48,77 +45,28 @@ static uint32_t escape_and_cut(const char *text, char *out, bool *escaped)
 	return length;
 }
 
-static bool equals(const struct hs_string *a, const struct hs_string *b)
+static void release(const struct hs_string *string)
 {
-	return a->hash == b->hash && a->length == b->length &&
-	       memcmp(a->bytes, b->bytes, a->length) == 0;
-}
-
-/* The slot that has the string, or the free one where it belongs. */
-static uint32_t *find_slot(const struct hs_string_table *table, const struct hs_string *wanted)
-{
-	uint32_t mask = table->slot_count - 1;
-	uint32_t at = wanted->hash & mask;
-
-	while (table->slots[at] != 0 && !equals(&table->strings[table->slots[at]], wanted))
-		at = (at + 1) & mask;
-	return &table->slots[at];
-}
-
-/* Doubles both arrays.  On failure the table stays as it was. */
-static int grow(struct hs_string_table *table)
-{
-	uint32_t capacity = table->capacity * 2;
-	struct hs_string *strings;
-	uint32_t *slots;
-
-	if (capacity > UINT32_MAX / 4)
-		return -ENOMEM;
-	strings = hs_arena_realloc(table->strings, capacity * sizeof *strings);
-	if (strings == NULL)
-		return -ENOMEM;
-	table->strings = strings;
-	slots = hs_arena_zalloc((size_t)capacity * 2 * sizeof *slots);
-	if (slots == NULL)
-		return -ENOMEM;
-	hs_arena_free(table->slots);
-	table->slots = slots;
-	table->slot_count = capacity * 2;
-	table->capacity = capacity;
-	for (uint32_t i = 1; i < table->count; i++)
-		*find_slot(table, &strings[i]) = i;
-	return 0;
+	if (string->is_owned)
+		hs_arena_free((void *)(uintptr_t)string->bytes);
 }
 
 int hs_string_table_init(struct hs_string_table *table)
 {
-	*table = (struct hs_string_table){
-		.strings = hs_arena_alloc(FIRST_CAPACITY * sizeof *table->strings),
-		.slots = hs_arena_zalloc(FIRST_CAPACITY * sizeof *table->slots * 2),
-		.capacity = FIRST_CAPACITY,
-		.slot_count = FIRST_CAPACITY * 2,
-	};
-	if (table->strings == NULL || table->slots == NULL)
-		return -ENOMEM;
-	/* Never in a slot: there 0 means free. */
-	table->strings[0] = (struct hs_string){ .bytes = "" };
-	table->count = 1;
-	return 0;
-}
+	static const struct hs_string empty = {.bytes = ""};
 
-static void release(const struct hs_string *string)
-{
-	if (string->owned)
-		hs_arena_free((void *)(uintptr_t)string->bytes);
+	if (hs_interner_init(&table->strings, sizeof empty,
+			     offsetof(struct hs_string, is_owned)) != 0)
+		return -ENOMEM;
+	hs_interner_add(&table->strings, &empty); /* there is room for the first */
+	return 0;
 }
 
 void hs_string_table_fini(struct hs_string_table *table)
 {
-	for (uint32_t i = 0; i < table->count; i++)
-		release(&table->strings[i]);
-	hs_arena_free(table->strings);
-	hs_arena_free(table->slots);
-	*table = (struct hs_string_table){ 0 };
+	for (uint32_t i = 0; i < table->strings.count; i++)
+		release(hs_string_table_get(table, i));
+	hs_interner_fini(&table->strings);
 }
 
 /* Makes the table's string of a text, with a copy if it needs escapes. */
@@ -137,37 +85,40 @@ static int prepare(const char *text, struct hs_string *string)
 	*string = (struct hs_string){
 		.bytes = text,
 		.length = length,
-		.hash = (uint32_t)hs_hash_bytes(1, text, length) & 0x7fffffff,
-		.owned = escaped,
+		.hash = (uint32_t)hs_hash_bytes(1, text, length),
+		.is_owned = escaped,
 	};
 	return 0;
+}
+
+/* The number of a string, or HS_INTERNER_NONE; then it can be added. */
+static uint32_t find(const struct hs_string_table *table, struct hs_string *string)
+{
+	for (string->clash = 0;; string->clash++) {
+		uint32_t number = hs_interner_find(&table->strings, string);
+
+		if (number == HS_INTERNER_NONE ||
+		    memcmp(hs_string_table_get(table, number)->bytes, string->bytes,
+			   string->length) == 0)
+			return number;
+	}
 }
 
 int hs_string_table_intern(struct hs_string_table *table, const char *text, uint32_t *number)
 {
 	struct hs_string string;
-	uint32_t *slot;
+	bool is_known;
 
 	*number = 0;
 	if (text == NULL || text[0] == '\0')
 		return 0;
 	if (prepare(text, &string) != 0)
 		return -ENOMEM;
-	slot = find_slot(table, &string);
-	if (*slot != 0) {
+	*number = find(table, &string);
+	is_known = *number != HS_INTERNER_NONE;
+	if (!is_known)
+		*number = hs_interner_add(&table->strings, &string);
+	if (is_known || *number == HS_INTERNER_NONE)
 		release(&string);
-		*number = *slot;
-		return 0;
-	}
-	if (table->count == table->capacity) {
-		if (grow(table) != 0) {
-			release(&string);
-			return -ENOMEM;
-		}
-		slot = find_slot(table, &string);
-	}
-	*slot = table->count;
-	*number = table->count;
-	table->strings[table->count++] = string;
-	return 0;
+	return *number != HS_INTERNER_NONE ? 0 : -ENOMEM;
 }

@@ -11,7 +11,10 @@
 #ifndef HS_OUTPUT_STRING_TABLE_H
 #define HS_OUTPUT_STRING_TABLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/interner.h"
 
 /* The longest text, without NUL: bounds what one mangled name adds to a profile. */
 #define HS_STRING_BYTES 4096
@@ -19,19 +22,17 @@
 /* Writes the three characters %XX, without NUL, for a byte that is not UTF-8. */
 void hs_string_escape_byte(char *out, unsigned char byte);
 
+/* Strings of equal hash and length are told apart by clash; as good as never are there two. */
 struct hs_string {
-	const char *bytes; /* not NUL-terminated if it was cut */
+	uint32_t hash;
 	uint32_t length;
-	uint32_t hash : 31;
-	uint32_t owned : 1; /* bytes belong to the table */
+	uint32_t clash;    /* the key ends here */
+	bool is_owned;     /* bytes belong to the table */
+	const char *bytes; /* not NUL-terminated if it was cut */
 };
 
 struct hs_string_table {
-	struct hs_string *strings;
-	uint32_t count;
-	uint32_t capacity;
-	uint32_t *slots;     /* hash table, open addressing: number of a string; 0: free */
-	uint32_t slot_count; /* a power of two */
+	struct hs_interner strings;
 };
 
 /* Makes a table that has "".  Returns 0 or -ENOMEM; _fini() is allowed after either. */
@@ -40,5 +41,11 @@ void hs_string_table_fini(struct hs_string_table *table);
 
 /* The number of a text, which is added if it is new; NULL is "".  Returns 0 or -ENOMEM. */
 int hs_string_table_intern(struct hs_string_table *table, const char *text, uint32_t *number);
+
+static inline const struct hs_string *hs_string_table_get(const struct hs_string_table *table,
+							  uint32_t number)
+{
+	return hs_interner_item(&table->strings, number);
+}
 
 #endif
