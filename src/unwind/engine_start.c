@@ -28,14 +28,13 @@ static bool check_once(struct hs_libunwind_engine *engine)
 }
 
 /* A check during which a dlclose() happened proves nothing. */
-static bool check(struct hs_libunwind_engine *engine, void (*drop)(struct hs_unwinder *),
-		  struct hs_unwinder *unwinder)
+static bool check(const struct hs_engine *engine)
 {
 	for (int tries = 0; tries < CHECK_TRIES; tries++) {
 		hs_closes closes = hs_closes_now();
 
-		drop(unwinder);
-		if (check_once(engine))
+		engine->drop(engine->unwinder);
+		if (check_once(engine->libunwind))
 			return true;
 		if (hs_closes_over(hs_closes_now()) == hs_closes_over(closes))
 			return false;
@@ -43,64 +42,53 @@ static bool check(struct hs_libunwind_engine *engine, void (*drop)(struct hs_unw
 	return false;
 }
 
-int hs_engine_load(struct hs_libunwind_engine *engine)
+int hs_engine_load(struct hs_engine *engine)
 {
-	int error = hs_libunwind_engine_load(engine);
+	int error = hs_libunwind_engine_load(engine->libunwind);
 
 	if (error < 0)
 		hs_engine_log_unused("it is not installed, cannot be opened or lacks functions",
 				     error);
+	engine->is = error == 0 ? HS_ENGINE_LOADED : HS_ENGINE_UNUSABLE;
 	return error;
 }
 
-int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
-		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder)
+/* Of a loaded one. */
+static void start(struct hs_engine *engine)
 {
 	const char *problem = "there is no memory for it";
-	int error = hs_libunwind_engine_start(engine);
+	int error = hs_libunwind_engine_start(engine->libunwind);
 
 	if (error == 0) {
 		/* Even if the table was read before: libunwind itself is new. */
 		problem = "/proc/self/maps cannot be read";
-		error = hs_mapping_table_refresh(table);
+		error = hs_mapping_table_refresh(engine->table);
 	}
-	if (error == 0 && !check(engine, drop, unwinder)) {
+	if (error == 0 && !check(engine)) {
 		problem = "it fails on a known stack";
 		error = -ENOTSUP;
 	}
 	if (error < 0)
 		hs_engine_log_unused(problem, error);
-	return error;
+	engine->is = error == 0 ? HS_ENGINE_READY : HS_ENGINE_UNUSABLE;
 }
 
-int hs_engine_load_now(struct hs_engine_state *state, struct hs_libunwind_engine *engine)
-{
-	int error = hs_engine_load(engine);
-
-	state->is = error == 0 ? HS_ENGINE_LOADED : HS_ENGINE_UNUSABLE;
-	return error;
-}
-
-bool hs_engine_may_be_used(struct hs_engine_state *state, struct hs_libunwind_engine *engine,
-			   struct hs_mapping_table *table, void (*drop)(struct hs_unwinder *),
-			   struct hs_unwinder *unwinder)
+bool hs_engine_may_be_used(struct hs_engine *engine)
 {
 	enum hs_leave leave = HS_LEAVE_GIVEN;
 
-	if (state->is == HS_ENGINE_UNUSABLE)
+	if (engine->is == HS_ENGINE_UNUSABLE)
 		return false;
-	if (state->before_use != NULL)
-		leave = state->before_use(state->is == HS_ENGINE_NOT_LOADED,
-					  state->is != HS_ENGINE_READY);
+	if (engine->before_use != NULL)
+		leave = engine->before_use(engine->is == HS_ENGINE_NOT_LOADED,
+					   engine->is != HS_ENGINE_READY);
 	if (leave == HS_LEAVE_NEVER)
-		state->is = HS_ENGINE_UNUSABLE;
+		engine->is = HS_ENGINE_UNUSABLE;
 	if (leave != HS_LEAVE_GIVEN)
 		return false;
-	if (state->is == HS_ENGINE_NOT_LOADED)
-		hs_engine_load_now(state, engine);
-	if (state->is == HS_ENGINE_LOADED)
-		state->is = hs_engine_start(engine, table, drop, unwinder) == 0
-				    ? HS_ENGINE_READY
-				    : HS_ENGINE_UNUSABLE;
-	return state->is == HS_ENGINE_READY;
+	if (engine->is == HS_ENGINE_NOT_LOADED)
+		hs_engine_load(engine);
+	if (engine->is == HS_ENGINE_LOADED)
+		start(engine);
+	return engine->is == HS_ENGINE_READY;
 }

@@ -14,29 +14,22 @@
 #include "unwind/libunwind_engine.h"
 #include "unwind/unwinder.h"
 
-/* How far it is.  All zero but for before_use: not loaded. */
-struct hs_engine_state {
+/* The owner sets all but `is`, which is 0 at first. */
+struct hs_engine {
 	enum { HS_ENGINE_NOT_LOADED, HS_ENGINE_LOADED, HS_ENGINE_READY, HS_ENGINE_UNUSABLE } is;
+	struct hs_libunwind_engine *libunwind;
+	struct hs_mapping_table *table;                         /* read before the check */
 	enum hs_leave (*before_use)(bool loads, bool is_first); /* NULL: nothing to do */
+	/* Called with unwinder where what is cached of the table may be stale. */
+	void (*drop)(struct hs_unwinder *unwinder);
+	struct hs_unwinder *unwinder;
 };
 
-/* Blocks: on the loader's lock. */
-int hs_engine_load(struct hs_libunwind_engine *engine);
-
-/*
- * Of a loaded one.  table is read; drop is called with unwinder where what is cached of it may be
- * stale.
- */
-int hs_engine_start(struct hs_libunwind_engine *engine, struct hs_mapping_table *table,
-		    void (*drop)(struct hs_unwinder *), struct hs_unwinder *unwinder);
-
-/* Loads it ahead of the first frame that needs it. */
-int hs_engine_load_now(struct hs_engine_state *state, struct hs_libunwind_engine *engine);
+/* Loads it ahead of the first frame that needs it.  Blocks: on the loader's lock. */
+int hs_engine_load(struct hs_engine *engine);
 
 /* Whether it may be called now.  Loads and starts it, as above, if that has not been done. */
-bool hs_engine_may_be_used(struct hs_engine_state *state, struct hs_libunwind_engine *engine,
-			   struct hs_mapping_table *table, void (*drop)(struct hs_unwinder *),
-			   struct hs_unwinder *unwinder);
+bool hs_engine_may_be_used(struct hs_engine *engine);
 
 /* Logs that libunwind is not used.  error: -errno. */
 void hs_engine_log_unused(const char *problem, int error);

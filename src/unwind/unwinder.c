@@ -20,9 +20,8 @@
 struct hs_unwinder {
 	struct hs_mapping_table *table;
 	struct hs_memory_cache *memory;
-	struct hs_libunwind_engine *engine;
+	struct hs_engine engine;
 	struct hs_unwind_rows *rows;
-	struct hs_engine_state engine_state;
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;
 	struct hs_known_pcs pcs;
@@ -45,6 +44,19 @@ struct walk {
 	bool is_switched; /* a signal interrupted another stack than the copied one */
 };
 
+static void drop_stale_caches(struct hs_unwinder *unwinder)
+{
+	uint64_t generation = hs_mapping_table_generation(unwinder->table);
+
+	if (generation == unwinder->generation)
+		return;
+	unwinder->generation = generation;
+	hs_memory_cache_drop_stale(unwinder->memory);
+	hs_known_pcs_drop(&unwinder->pcs);
+	unwinder->returns = (struct hs_seen_returns){0};
+	hs_libunwind_engine_flush(unwinder->engine.libunwind);
+}
+
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 				       enum hs_leave (*before_engine)(bool loads, bool is_first))
 {
@@ -53,11 +65,16 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 	if (unwinder == NULL)
 		return NULL;
 	unwinder->table = unwinder->maps.table = table;
-	unwinder->engine_state.before_use = before_engine;
+	unwinder->engine = (struct hs_engine){
+		.table = table,
+		.before_use = before_engine,
+		.drop = drop_stale_caches,
+		.unwinder = unwinder,
+	};
 	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
-		unwinder->engine = hs_libunwind_engine_create(table, unwinder->memory);
-	if (unwinder->engine != NULL)
+		unwinder->engine.libunwind = hs_libunwind_engine_create(table, unwinder->memory);
+	if (unwinder->engine.libunwind != NULL)
 		unwinder->rows = hs_unwind_rows_create(unwinder->memory);
 	if (unwinder->rows == NULL || hs_known_pcs_init(&unwinder->pcs) < 0) {
 		hs_unwinder_destroy(unwinder);
@@ -82,33 +99,14 @@ void hs_unwinder_destroy(struct hs_unwinder *unwinder)
 		return;
 	hs_known_pcs_destroy(&unwinder->pcs);
 	hs_unwind_rows_destroy(unwinder->rows);
-	hs_libunwind_engine_destroy(unwinder->engine);
+	hs_libunwind_engine_destroy(unwinder->engine.libunwind);
 	hs_memory_cache_destroy(unwinder->memory);
 	hs_arena_free(unwinder);
 }
 
-static void drop_stale_caches(struct hs_unwinder *unwinder)
-{
-	uint64_t generation = hs_mapping_table_generation(unwinder->table);
-
-	if (generation == unwinder->generation)
-		return;
-	unwinder->generation = generation;
-	hs_memory_cache_drop_stale(unwinder->memory);
-	hs_known_pcs_drop(&unwinder->pcs);
-	unwinder->returns = (struct hs_seen_returns){0};
-	hs_libunwind_engine_flush(unwinder->engine);
-}
-
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	return hs_engine_load_now(&unwinder->engine_state, unwinder->engine);
-}
-
-static bool may_use_engine(struct hs_unwinder *unwinder)
-{
-	return hs_engine_may_be_used(&unwinder->engine_state, unwinder->engine, unwinder->table,
-				     drop_stale_caches, unwinder);
+	return hs_engine_load(&unwinder->engine);
 }
 
 /* The mapping of an address, re-reading the maps if need be. */
@@ -206,8 +204,9 @@ static bool has_info(const struct walk *walk, uint64_t pc)
 	if (!know(unwinder, pc, false, &itself) || itself.row.kind == HS_ROW_NO_INFO)
 		return false;
 	return itself.row.kind != HS_ROW_NONE ||
-	       (may_use_engine(unwinder) &&
-		hs_libunwind_engine_has_info(unwinder->engine, &walk->stepper.window, pc));
+	       (hs_engine_may_be_used(&unwinder->engine) &&
+		hs_libunwind_engine_has_info(unwinder->engine.libunwind, &walk->stepper.window,
+					     pc));
 }
 
 /*
@@ -313,7 +312,7 @@ static enum hs_stop step(struct walk *walk)
 	enum hs_step step = hs_stepper_step(&walk->stepper, &walk->known.row);
 
 	if (step == HS_STEP_NO_ROW && !walk->is_switched) {
-		if (!may_use_engine(walk->unwinder))
+		if (!hs_engine_may_be_used(&walk->unwinder->engine))
 			return HS_STOP_NO_ENGINE;
 		step = hs_stepper_step_by_engine(&walk->stepper, walk->is_call);
 	}
@@ -368,7 +367,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 		.unwinder = unwinder,
 		.stepper =
 			{
-				.engine = unwinder->engine,
+				.engine = unwinder->engine.libunwind,
 				.window =
 					{
 						.start = captured->regs.sp,

@@ -95,7 +95,7 @@ static struct speed measure(size_t (*unwind)(const struct hs_captured *), double
 	return speed;
 }
 
-/* For hs_engine_start(): drops what libunwind has cached of the maps. */
+/* Drops what libunwind has cached of the maps. */
 static void flush(struct hs_unwinder *rows)
 {
 	(void)rows;
@@ -104,7 +104,7 @@ static void flush(struct hs_unwinder *rows)
 
 static int make_unwinders(void)
 {
-	struct hs_memory_cache *memory;
+	struct hs_engine reference = {.drop = flush};
 
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return -1;
@@ -112,11 +112,10 @@ static int make_unwinders(void)
 	unwinder = hs_unwinder_create(table, NULL);
 	if (unwinder == NULL || hs_unwinder_load_engine(unwinder) < 0)
 		return -1;
-	memory = hs_memory_cache_create(table);
-	engine = hs_libunwind_engine_create(table, memory);
-	if (engine == NULL || hs_engine_load(engine) < 0)
-		return -1;
-	return hs_engine_start(engine, table, flush, unwinder);
+	engine = hs_libunwind_engine_create(table, hs_memory_cache_create(table));
+	reference.libunwind = engine;
+	reference.table = table;
+	return engine != NULL && hs_engine_may_be_used(&reference) ? 0 : -1;
 }
 
 static void print(const char *what, const struct speed *speed)
