@@ -10,7 +10,7 @@ void hs_pauses_take(struct hs_pauses *pauses)
 {
 	pauses->pieces = 0;
 	if (pauses->pause != NULL)
-		pauses->pause(pauses->context);
+		pauses->pause();
 }
 
 void hs_pauses_count(struct hs_pauses *pauses)

@@ -10,9 +10,8 @@
 #include <stdint.h>
 
 struct hs_pauses {
-	void (*pause)(void *context); /* NULL: not called */
-	void *context;
-	uint32_t pieces; /* since the last pause */
+	void (*pause)(void); /* NULL: not called */
+	uint32_t pieces;     /* since the last pause */
 };
 
 /* Pauses now. */

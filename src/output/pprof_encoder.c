@@ -72,7 +72,7 @@ static void end_item(struct encoder *encoder)
 		return;
 	encoder->items_since_pause = 0;
 	if (encoder->view->pause != NULL)
-		encoder->view->pause(encoder->view->pause_context);
+		encoder->view->pause();
 }
 
 static int write_out(struct encoder *encoder)

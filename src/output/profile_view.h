@@ -88,8 +88,7 @@ struct hs_view {
 	int64_t duration_ns; /* time that the values cover */
 
 	/* Called between pieces of work, so that the producer can process records; or NULL. */
-	void (*pause)(void *context);
-	void *pause_context;
+	void (*pause)(void);
 };
 
 #endif

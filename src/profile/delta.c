@@ -220,10 +220,9 @@ static void drop(struct hs_producer *producer, uint32_t number)
 	hs_heap_tracker_drop(&producer->tracker, number);
 }
 
-void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
-			    void *pause_context)
+void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void))
 {
-	struct hs_pauses pauses = {.pause = pause, .context = pause_context};
+	struct hs_pauses pauses = {.pause = pause};
 	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
 
 	/* The lowest last: numbers dropped last are given out first, until the next trim. */

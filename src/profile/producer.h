@@ -142,8 +142,7 @@ void hs_producer_forget_written(struct hs_producer *producer);
  * Drops spent rows (profile/delta.h), except those of which something was in use at the peak.
  * There must be no snapshot.  The producer can take records in the pauses.
  */
-void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void *context),
-			    void *pause_context);
+void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void));
 
 /* When a heap's peak was, by the wall clock; 0: it is not kept, or memory for it ran out. */
 uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap);

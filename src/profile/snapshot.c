@@ -256,7 +256,6 @@ static void fill_view(const struct hs_snapshot *snapshot, const struct hs_option
 	view->deepest_stack = snapshot->deepest_stack;
 	view->drop_frames = options->drop_frames;
 	view->pause = snapshot->pauses.pause;
-	view->pause_context = snapshot->pauses.context;
 }
 
 /* Frees what was needed only to find the locations. */
@@ -314,8 +313,7 @@ static bool build(struct hs_snapshot *snapshot, enum hs_symbolize symbolize)
 
 struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 				       const struct hs_options *options, uint32_t peak_heap,
-				       void (*pause)(void *context), void *pause_context,
-				       struct hs_view *view)
+				       void (*pause)(void), struct hs_view *view)
 {
 	struct hs_snapshot *snapshot = hs_arena_zalloc(sizeof *snapshot);
 
@@ -324,7 +322,7 @@ struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 	producer->snapshot = snapshot;
 	snapshot->producer = producer;
 	snapshot->peak_heap = peak_heap;
-	snapshot->pauses = (struct hs_pauses){ .pause = pause, .context = pause_context };
+	snapshot->pauses = (struct hs_pauses){ .pause = pause };
 	if (producer->hint_names != NULL)
 		hs_hint_names_follow(producer->hint_names);
 	if (producer->jit_frames != NULL)

@@ -33,8 +33,7 @@ struct hs_snapshot;
  */
 struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 				       const struct hs_options *options, uint32_t peak_heap,
-				       void (*pause)(void *context), void *pause_context,
-				       struct hs_view *view);
+				       void (*pause)(void), struct hs_view *view);
 
 /* Whether the program's own path is hidden (profile/frame_filter.h), and not in the view. */
 bool hs_snapshot_hides_main(const struct hs_snapshot *snapshot);

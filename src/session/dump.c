@@ -197,7 +197,7 @@ static void end_delta(const struct hs_view *view)
 		hs_session.start_ns + (uint64_t)view->since_ns + (uint64_t)view->duration_ns;
 	/* Not at the end of the process, where a thread waits and no profile follows. */
 	if (atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) == 0)
-		hs_producer_drop_spent(hs_session.producer, hs_threads_pause, NULL);
+		hs_producer_drop_spent(hs_session.producer, hs_threads_pause);
 }
 
 /* No profile replaces another one, if its number is in its name. */
@@ -221,7 +221,7 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 	hs_producer_bound_delta(session->producer, rows);
 	*view = (struct hs_view){.period_bytes = period(peak_heap)};
 	set_times(view, hs_sys_realtime_ns(), peak_heap);
-	*out = hs_snapshot_create(session->producer, &hs_options, peak_heap, hs_threads_pause, NULL,
+	*out = hs_snapshot_create(session->producer, &hs_options, peak_heap, hs_threads_pause,
 				  view);
 	if (*out == NULL)
 		return -ENOMEM;

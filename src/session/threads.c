@@ -327,9 +327,8 @@ bool hs_threads_process(void)
 	return has_worked;
 }
 
-void hs_threads_pause(void *unused)
+void hs_threads_pause(void)
 {
-	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
 	hs_lock_acquire(&hs_session.producer_batch);
 	hs_cpu_note_producer(false);

@@ -31,7 +31,7 @@ bool hs_threads_process(void);
  * Lets a fork that waits have producer_batch, and processes one batch.  For long work of the
  * producer's, on its thread, producer_batch held.
  */
-void hs_threads_pause(void *unused);
+void hs_threads_pause(void);
 
 /* --- starting: thread_start.c, on the program's threads ------------------------- */
 

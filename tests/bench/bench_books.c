@@ -248,15 +248,14 @@ static void measure_takes(uint32_t count)
 struct sink {
 	struct hs_gzip_writer *writer; /* NULL: bytes are only counted */
 	size_t bytes;
-	size_t most_memory;
 };
 
-static void note_memory(void *context)
-{
-	struct sink *sink = context;
+static size_t most_memory; /* while a profile is made */
 
-	if (hs_arena_used() > sink->most_memory)
-		sink->most_memory = hs_arena_used();
+static void note_memory(void)
+{
+	if (hs_arena_used() > most_memory)
+		most_memory = hs_arena_used();
 }
 
 static int write_bytes(void *context, const void *bytes, size_t count)
@@ -264,7 +263,7 @@ static int write_bytes(void *context, const void *bytes, size_t count)
 	struct sink *sink = context;
 
 	sink->bytes += count;
-	note_memory(sink);
+	note_memory();
 	return sink->writer != NULL ? hs_gzip_writer_write(sink->writer, bytes, count) : 0;
 }
 
@@ -276,10 +275,10 @@ static __attribute__((noinline)) void dump(const char *where, const struct hs_du
 	struct hs_view view = {.period_bytes = 65536};
 	struct sink sink = {0};
 	struct hs_byte_sink bytes = {.write = write_bytes, .context = &sink};
-	size_t before = hs_arena_used();
+	size_t before = most_memory = hs_arena_used();
 	double start = now_ns(), frozen;
-	struct hs_snapshot *snapshot = hs_snapshot_create(
-		producer, &options, HS_HEAP_NONE, note_memory, &sink, &view);
+	struct hs_snapshot *snapshot =
+		hs_snapshot_create(producer, &options, HS_HEAP_NONE, note_memory, &view);
 
 	check(snapshot != NULL, "no snapshot");
 	frozen = now_ns();
@@ -291,7 +290,7 @@ static __attribute__((noinline)) void dump(const char *where, const struct hs_du
 	printf("%8zu rows, %-9s %6.1f ms (%5.1f for the snapshot), %5zu KiB, with %5zu KiB of "
 	       "memory over %zu\n",
 	       view.row_count, where, (now_ns() - start) / 1e6, (frozen - start) / 1e6,
-	       sink.bytes >> 10, (sink.most_memory - before) >> 10, before >> 10);
+	       sink.bytes >> 10, (most_memory - before) >> 10, before >> 10);
 }
 
 static void measure_dump(unsigned labels)

@@ -125,7 +125,7 @@ static void check_view(void)
 	static const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	struct hs_view view = {0};
 	struct hs_snapshot *snapshot =
-		hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL, &view);
+		hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, &view);
 
 	MUST(snapshot != NULL);
 	for (size_t i = 0; i < view.row_count; i++)

@@ -138,7 +138,7 @@ static void encode(bool named, bool peak, struct memory_sink *sink)
 		.duration_ns = 2000000000,
 	};
 	struct hs_snapshot *snapshot =
-		hs_snapshot_create(producer, &options, peak, NULL, NULL, &view);
+		hs_snapshot_create(producer, &options, peak, NULL, &view);
 
 	CHECK(snapshot != NULL && view.row_count > 50);
 	if (!peak)

@@ -30,8 +30,8 @@ static struct hs_producer *producer;
 static struct hs_mapping_table *history_table; /* empty */
 static uint32_t history_heap = HS_HEAP_MALLOC; /* in which the next events happen */
 static uint64_t history_interval;
-static void (*history_pause)(void *context); /* called while a profile is made */
-static uint64_t history_gaps;                /* the statistic when the history began */
+static void (*history_pause)(void); /* called while a profile is made */
+static uint64_t history_gaps;       /* the statistic when the history began */
 static uint64_t history_seed; /* chooses history and order; printed if a check has failed */
 static int history_failures;
 
@@ -295,8 +295,7 @@ static inline void history_compare_one(uint32_t peak_heap)
 	struct hs_snapshot *snapshot;
 
 	memcpy(now, oracle.heaps, sizeof now);
-	snapshot = hs_snapshot_create(producer, &options, peak_heap, history_pause,
-				      NULL, &view);
+	snapshot = hs_snapshot_create(producer, &options, peak_heap, history_pause, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		return;

@@ -20,8 +20,10 @@ struct sample {
 	struct hs_view_row rows[ROWS];
 	char names[LOCATIONS][24];
 	char system_names[LOCATIONS][24];
-	unsigned pauses;
 };
+
+/* Of all encodings. */
+extern unsigned sample_pauses;
 
 /* Always fills in the same view. */
 void sample_fill(struct sample *sample);

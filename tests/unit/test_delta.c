@@ -53,9 +53,8 @@ static void begin(bool keeps_peak)
 	memset(blocks, 0, sizeof blocks);
 }
 
-static void meanwhile(void *context)
+static void meanwhile(void)
 {
-	CHECK(context == blocks);
 	for (int i = 0; is_playing && i < 5; i++)
 		allocate_or_free(BLOCKS);
 }
@@ -66,8 +65,7 @@ static struct hs_snapshot *freeze(uint32_t peak_heap, enum hs_symbolize symboliz
 	struct hs_snapshot *snapshot;
 
 	view = (struct hs_view){0};
-	snapshot =
-		hs_snapshot_create(producer, &options, peak_heap, meanwhile, blocks, &view);
+	snapshot = hs_snapshot_create(producer, &options, peak_heap, meanwhile, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);
@@ -112,7 +110,7 @@ static bool write_part(void)
 	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.delta, kind);
 	is_partial = view.is_partial;
-	meanwhile(blocks);
+	meanwhile();
 	if (kind == HS_DELTA_ALLOC)
 		forget_in_use(shown);
 	add_rows(shown);
@@ -124,7 +122,7 @@ static bool write_part(void)
 	CHECK(memcmp(view.heaps[HS_HEAP_MALLOC].sums, sums, sizeof sums) == 0);
 	hs_snapshot_written(snapshot);
 	hs_snapshot_destroy(snapshot);
-	hs_producer_drop_spent(producer, meanwhile, blocks);
+	hs_producer_drop_spent(producer, meanwhile);
 	check_holders(producer);
 	return is_partial;
 }
@@ -158,7 +156,7 @@ static void check_peak(void)
 	memcpy(begun, peak, sizeof begun);
 	snapshot = freeze(HS_HEAP_MALLOC, HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.delta, HS_DELTA_NONE);
-	meanwhile(blocks);
+	meanwhile();
 	add_rows(found);
 	for (unsigned site = 0; site < SITES; site++) {
 		CHECK(found[site][0] <= begun[site][0] && found[site][1] <= begun[site][1]);
@@ -359,7 +357,7 @@ static void rounding_is_carried_over(void)
 		bytes += view.rows[0].values[1];
 		hs_snapshot_written(snapshot);
 		hs_snapshot_destroy(snapshot);
-		hs_producer_drop_spent(producer, NULL, NULL);
+		hs_producer_drop_spent(producer, NULL);
 		CHECK_INT(producer->tracker.rows.used, 0);
 	}
 	objects -= (int64_t)((unsigned __int128)weight * ROUNDS >> HS_WEIGHT_SHIFT);
@@ -397,7 +395,7 @@ static void cycle(uint64_t number, uint32_t stacks, enum hs_symbolize symbolize)
 	CHECK_INT(view.row_count, stacks);
 	hs_snapshot_written(snapshot);
 	hs_snapshot_destroy(snapshot);
-	hs_producer_drop_spent(producer, NULL, NULL);
+	hs_producer_drop_spent(producer, NULL);
 }
 
 /* Only the root and the [lost] stack, which are there from the beginning. */
@@ -493,7 +491,7 @@ static void ever_new_threads_take_no_more_memory(void)
 			  name);
 		hs_snapshot_written(snapshot);
 		hs_snapshot_destroy(snapshot);
-		hs_producer_drop_spent(producer, NULL, NULL);
+		hs_producer_drop_spent(producer, NULL);
 		if (round == 10)
 			used = hs_arena_used();
 	}

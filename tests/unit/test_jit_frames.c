@@ -80,7 +80,7 @@ static void freeze(void)
 
 	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL, &view);
+	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);

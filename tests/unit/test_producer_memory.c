@@ -95,7 +95,7 @@ static void make_profile(uint32_t peak_heap)
 	struct hs_view view = {0};
 
 	hs_snapshot_destroy(
-		hs_snapshot_create(producer, &options, peak_heap, NULL, NULL, &view));
+		hs_snapshot_create(producer, &options, peak_heap, NULL, &view));
 }
 
 static void check_all_accounted_for(void)

@@ -114,9 +114,8 @@ static void deliver_one(void)
 }
 
 /* Records come while a profile is made. */
-static void pause_profile(void *context)
+static void pause_profile(void)
 {
-	(void)context;
 	for (int i = 0; i < 3 && held_count > 0; i++)
 		deliver_one();
 }

@@ -260,7 +260,7 @@ static void check_profile(uint32_t peak_heap, int64_t objects, int64_t bytes,
 	const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NONE};
 	struct hs_view view = {0};
 	struct hs_snapshot *snapshot =
-		hs_snapshot_create(producer, &options, peak_heap, NULL, NULL, &view);
+		hs_snapshot_create(producer, &options, peak_heap, NULL, &view);
 
 	CHECK_INT(view.row_count, objects != 0);
 	if (view.row_count == 1)
@@ -311,7 +311,7 @@ static void differences_begin_anew(void)
 	release(A);
 	commit();
 	check_profile(HS_HEAP_NONE, 1, 1000, 0, 0);
-	hs_producer_drop_spent(producer, NULL, NULL);
+	hs_producer_drop_spent(producer, NULL);
 	CHECK_INT(producer->tracker.rows.used, 0);
 	hs_heap_lose(HS_HEAP_MALLOC, 5, HS_WEIGHT_ONE);
 	CHECK_INT(hs_producer_reset(producer), 0);

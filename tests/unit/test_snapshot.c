@@ -31,9 +31,8 @@ __attribute__((noinline)) int snapshot_function_two(int value)
 	return value * 5 + 2;
 }
 
-static void count_pause(void *context)
+static void count_pause(void)
 {
-	CHECK(context == &pauses);
 	pauses++;
 }
 
@@ -60,8 +59,7 @@ static void freeze(enum hs_symbolize symbolize)
 
 	options.symbolize = symbolize;
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, count_pause, &pauses,
-				      &view);
+	snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, count_pause, &view);
 	CHECK(snapshot != NULL);
 	if (snapshot == NULL)
 		exit(99);
@@ -291,8 +289,7 @@ static void what_has_no_row_is_in_use(void)
 		CHECK_INT(view.rows[view.row_count - 1].values[i], i % 2 == 0 ? lost : 5 * lost);
 	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, &hs_options, HS_HEAP_MALLOC, NULL, NULL,
-				      &view);
+	snapshot = hs_snapshot_create(producer, &hs_options, HS_HEAP_MALLOC, NULL, &view);
 	CHECK_INT(view.rows[view.row_count - 1].values[3], 5 * lost);
 	hs_snapshot_destroy(snapshot);
 	hs_heap_forget_lost(HS_HEAP_MALLOC);
@@ -329,7 +326,7 @@ static void heaps_have_rows_of_their_own(void)
 
 	/* The peak of one heap has nothing of the others. */
 	view = (struct hs_view){0};
-	snapshot = hs_snapshot_create(producer, &hs_options, POOL, NULL, NULL, &view);
+	snapshot = hs_snapshot_create(producer, &hs_options, POOL, NULL, &view);
 	CHECK_INT(view.row_count, 1);
 	CHECK_STR(view.rows[0].heap, "pool");
 	hs_snapshot_destroy(snapshot);
@@ -465,8 +462,7 @@ static void without_memory_there_is_no_snapshot(void)
 	used = hs_arena_used();
 	do {
 		hs_arena_set_budget(used + extra);
-		snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, NULL,
-					      &view);
+		snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, &view);
 		if (snapshot == NULL)
 			CHECK_INT(hs_arena_used(), used);
 		extra += 16;

@@ -45,24 +45,23 @@ static void begin(const char *prefixes)
 }
 
 /* Makes a snapshot and destroys it.  Returns how many rows it had. */
-static size_t freeze(void (*pause)(void *context))
+static size_t freeze(void (*pause)(void))
 {
 	struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
 	struct hs_view view = {.row_count = 0};
 	struct hs_snapshot *snapshot = hs_snapshot_create(
-		producer, &options, HS_HEAP_NONE, pause, NULL, &view);
+		producer, &options, HS_HEAP_NONE, pause, &view);
 
 	CHECK(snapshot != NULL);
 	hs_snapshot_destroy(snapshot);
 	return view.row_count;
 }
 
-static void fork_here(void *unused)
+static void fork_here(void)
 {
 	pid_t child = fork();
 	int status = 0;
 
-	(void)unused;
 	if (child == 0) {
 		hs_snapshot_drop_inherited(producer);
 		check_holders(producer);

@@ -266,18 +266,18 @@ static int next_fd(void)
 	return fd;
 }
 
-/* context: the place of the symbols that are being loaded. */
-static void fork_here(void *context)
+static struct hs_symbols *loading;
+
+static void fork_here(void)
 {
-	struct hs_symbols **symbols = context;
 	int status = 0;
 	pid_t child = fork();
 
 	if (child == 0) {
 		CHECK(next_fd() > free_fd);
-		hs_symbols_after_fork(*symbols);
+		hs_symbols_after_fork(loading);
 		CHECK_INT(next_fd(), free_fd);
-		hs_symbols_free(*symbols);
+		hs_symbols_free(loading);
 		CHECK_INT(hs_arena_used(), used_before);
 		_exit(CHECK_RESULT());
 	}
@@ -289,8 +289,7 @@ static void fork_here(void *context)
 static void forks_while_symbols_are_decompressed(void)
 {
 	struct hs_mapping object = { .path = path_of("stripped"), .flags = HS_MAPPING_FILE };
-	struct hs_symbols *symbols = NULL;
-	struct hs_pauses pauses = { .pause = fork_here, .context = &symbols };
+	struct hs_pauses pauses = { .pause = fork_here };
 
 	if (!build_compressed())
 		return;
@@ -298,9 +297,9 @@ static void forks_while_symbols_are_decompressed(void)
 		  "--update-section .gnu_debugdata=big.xz stripped"));
 	free_fd = next_fd();
 	used_before = hs_arena_used();
-	CHECK_INT(hs_symbols_load(&object, NULL, &pauses, &symbols), 0);
+	CHECK_INT(hs_symbols_load(&object, NULL, &pauses, &loading), 0);
 	CHECK(forks >= 1000000 / (64 << 10));
-	hs_symbols_free(symbols);
+	hs_symbols_free(loading);
 	CHECK_INT(hs_arena_used(), used_before);
 	CHECK_INT(next_fd(), free_fd);
 	check_functions("stripped", "object", true);
