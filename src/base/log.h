@@ -22,8 +22,8 @@ enum hs_log_level {
 };
 
 /*
- * Remember where to write, and what stderr is (device and inode).  logfile: NULL
- * for stderr; must stay valid.  Start-up, single-threaded.
+ * Remember where to write, and what stderr is (device and inode).  logfile: NULL or "" for
+ * stderr; must stay valid.  Start-up, single-threaded.
  */
 void hs_log_init(enum hs_log_level level, const char *logfile);
 

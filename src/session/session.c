@@ -51,8 +51,7 @@ static void ignore_problem(void *unused, const char *line)
 static void read_options(char **environment)
 {
 	hs_options_parse(&hs_options, environment, ignore_problem, NULL);
-	hs_log_init(hs_options.log_level,
-		    hs_options.logfile[0] != '\0' ? hs_options.logfile : NULL);
+	hs_log_init(hs_options.log_level, hs_options.logfile);
 }
 
 /* One line for each setting that makes no sense. */
