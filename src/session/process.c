@@ -53,7 +53,7 @@ static bool program_is_wanted(const char *path)
 	return hs_glob_list_matches(hs_options.programs, target);
 }
 
-enum hs_process_verdict hs_process_decide(char **environment)
+bool hs_process_decide(char **environment)
 {
 	const char *given = (const char *)getauxval(AT_EXECFN);
 	const char *path = given != NULL ? given : "unknown";
@@ -62,11 +62,9 @@ enum hs_process_verdict hs_process_decide(char **environment)
 	hs_format(hs_session.program, sizeof hs_session.program, "%s", hs_path_last(path));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
-	if (getauxval(AT_SECURE) != 0 || hs_options.mode == HS_MODE_OFF || !program_is_wanted(path))
-		return HS_PROCESS_PASS;
-	if (hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0)
-		return HS_PROCESS_PASS;
-	return HS_PROCESS_PROFILE;
+	return getauxval(AT_SECURE) == 0 && hs_options.mode != HS_MODE_OFF &&
+	       program_is_wanted(path) &&
+	       (!hs_session.descendant || (hs_options.children & HS_CHILDREN_EXEC) != 0);
 }
 
 void hs_process_mark_root(void)

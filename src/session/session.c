@@ -220,7 +220,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	hs_thread_trial_init();
 	/* The user of a privileged program must not choose the file for its messages. */
 	read_options(getauxval(AT_SECURE) != 0 ? NULL : environment);
-	if (hs_process_decide(environment) == HS_PROCESS_PASS) {
+	if (!hs_process_decide(environment)) {
 		if (hs_options.mode == HS_MODE_CHECK && getauxval(AT_SECURE) == 0)
 			hs_session_explain_pass();
 		pass_through();

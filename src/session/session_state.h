@@ -150,9 +150,8 @@ void hs_session_mark_finished(void);
 
 /* --- start-up, on the main thread ---------------------------------------------------- */
 
-/* process.c: which process this is, and whether it is to be profiled. */
-enum hs_process_verdict { HS_PROCESS_PROFILE, HS_PROCESS_PASS };
-enum hs_process_verdict hs_process_decide(char **environment);
+/* process.c: finds out which process this is.  Whether it is to be profiled. */
+bool hs_process_decide(char **environment);
 
 /* Marks the environment: programs that this one starts find that it is profiled. */
 void hs_process_mark_root(void);
