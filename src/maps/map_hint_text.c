@@ -19,6 +19,16 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
+/* The end of the hint at text: a separator, or a comment behind a blank. */
+static const char *end_of_hint(const char *text)
+{
+	const char *end = text + strcspn(text, ";\n#");
+
+	while (*end == '#' && !is_blank(end[-1]))
+		end += 1 + strcspn(end + 1, ";\n#");
+	return end;
+}
+
 void hs_map_hint_list_begin(struct hs_map_hint_list *list, const char *text)
 {
 	*list = (struct hs_map_hint_list){.next = text, .line = 1};
@@ -36,7 +46,7 @@ bool hs_map_hint_list_next(struct hs_map_hint_list *list, struct hs_map_hint_ite
 		else if (*next == '\0')
 			break;
 	}
-	end = next + strcspn(next, ";\n");
+	end = end_of_hint(next);
 	list->next = end;
 	if (end == next)
 		return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The text of map hints: "objfile[@pid],start,length[,offset]", separated by semicolons or
- * newlines.  Blanks around a hint are no part of it; a hint that begins with '#' is a
- * comment to the end of its line.
+ * newlines.  Blanks around a hint are no part of it.  A '#' at the beginning of a hint, or
+ * behind a blank, begins a comment to the end of its line.
  *
  * objfile ends at the last '@' that is followed by digits and a comma; without one, at
  * the first comma.  So it may hold commas if there is a pid, and never a semicolon.

@@ -105,11 +105,11 @@ static void test_bad(void)
 
 static void test_list(void)
 {
-	static const char text[] = " ;; a,1,2 ;\t b\r\n\n# c;d\n  #e\n;f;;#g\n h\n#i";
+	static const char text[] = " ;; a,1,2 ;\t b\r\n\n# c;d\n  #e\n;f;;#g\n h#h\t # i;j\n#k";
 	static const struct {
 		const char *text;
 		unsigned line;
-	} want[] = {{"a,1,2", 1}, {"b", 1}, {"f", 5}, {"h", 6}};
+	} want[] = {{"a,1,2", 1}, {"b", 1}, {"f", 5}, {"h#h", 6}};
 	struct hs_map_hint_list list;
 	struct hs_map_hint_item item;
 	char got[32];
