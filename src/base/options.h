@@ -62,7 +62,7 @@ struct hs_options {
 	bool peak;                 /* _PEAK: a profile of the highest memory in use */
 	enum hs_delta_kind delta;  /* _DELTA: profiles of what happened since the one before */
 	uint32_t oom_percent;      /* _OOM: of a memory limit, 0 = not watched */
-	uint32_t keep_files;       /* _KEEP: periodic files kept, 0 = all */
+	uint32_t keep_files;       /* _KEEP: periodic files kept, 0 = any number */
 	uint64_t keep_bytes;       /* their size, 0 = any */
 	uint32_t depth_frames;     /* _DEPTH: innermost frames kept, 1..1024 */
 	uint64_t stack_bytes;      /* _STACK: most stack copied per sample, 8k..256k */

@@ -65,7 +65,7 @@ static void forget_replaced(const char *path)
 
 static bool are_too_many(void)
 {
-	return kept_files > hs_options.keep_files ||
+	return (hs_options.keep_files != 0 && kept_files > hs_options.keep_files) ||
 	       (hs_options.keep_bytes != 0 && kept_bytes > hs_options.keep_bytes);
 }
 
@@ -86,7 +86,7 @@ void hs_keep_add(const char *path)
 	struct kept *file;
 	struct stat status;
 
-	if (hs_options.keep_files == 0)
+	if (hs_options.keep_files == 0 && hs_options.keep_bytes == 0)
 		return;
 	forget_replaced(path);
 	file = hs_arena_alloc(sizeof *file + bytes);

@@ -122,6 +122,9 @@ last=$(basename "$out"/*.exit.heap.pb.gz | cut -d . -f 1)
 # One is larger than that already, and stays.
 grows kept_bytes %04d.alloc 6 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=5,100
 written alloc 1 1
+# Any number of files, but not of bytes.
+grows kept_bytes_only %04d.alloc 6 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=0,100
+written alloc 1 1
 
 # The same name each time: there is one, and nothing to remove.
 grows one_name alloc 1 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \

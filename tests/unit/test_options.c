@@ -216,6 +216,9 @@ static void test_keep(void)
 	good("HEAPSAMPLE_KEEP=10,2g", "HEAPSAMPLE_KEEP=10,2g");
 	CHECK_INT(options.keep_files, 10);
 	CHECK_INT(options.keep_bytes, UINT64_C(2) << 30);
+	good("HEAPSAMPLE_KEEP=0,1m", "HEAPSAMPLE_KEEP=0,1m");
+	CHECK_INT(options.keep_files, 0);
+	CHECK_INT(options.keep_bytes, 1 << 20);
 	BAD_VALUES("HEAPSAMPLE_KEEP",
 		   "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g); using 0", "",
 		   "100001", "10k", "10,", ",1g", "10,0", "10,1x", "10,1g,", "10 ,1g");
