@@ -35,7 +35,8 @@ const char *hs_dump_error_text(int error)
 	case -EEXIST:
 		return "it exists and is not a file";
 	case -ESTALE:
-		return "its directory was replaced or removed meanwhile";
+		return "another one of this name was written meanwhile, or its directory was "
+		       "replaced or removed";
 	case -EMFILE:
 	case -ENFILE:
 		return "too many open files";

@@ -241,6 +241,23 @@ static void leftover_is_replaced(void)
 	unlink("a");
 }
 
+/* Two processes write at once: the profile of the one that began last is whole. */
+static void writers_of_one_name_do_not_mix(void)
+{
+	struct hs_dump_file first, second;
+
+	CHECK_INT(hs_dump_file_open(&first, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&second, "a"), 0);
+	CHECK_INT(hs_sys_write_all(first.fd, "x", 1), 0);
+	CHECK_INT(commit_file(&first), -ESTALE);
+	CHECK(strstr(hs_dump_error_text(-ESTALE), "another one of this name") != NULL);
+	CHECK_INT(hs_sys_write_all(second.fd, "y", 1), 0);
+	CHECK_INT(commit_file(&second), 0);
+	CHECK_STR(content("a"), "y");
+	CHECK_INT(entries(), 1);
+	unlink("a");
+}
+
 static void links_are_not_followed(void)
 {
 	struct hs_dump_file file;
@@ -538,6 +555,7 @@ int main(void)
 	RUN(file_appears_when_complete);
 	RUN(discarded_file_leaves_nothing);
 	RUN(leftover_is_replaced);
+	RUN(writers_of_one_name_do_not_mix);
 	RUN(links_are_not_followed);
 	RUN(another_directory_is_not_touched);
 	RUN(no_descriptor_is_free_at_the_end);
