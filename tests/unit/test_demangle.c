@@ -149,6 +149,10 @@ static void hostile_names_end(void)
 
 static void random_names_end(void)
 {
+#ifndef HS_DEMANGLES_RUST_V0
+	if (CHECK_RESULT() == 0)
+		SKIP("random names: libiberty before 2022 does not end with some");
+#endif
 	run_on_small_stack(demangle_random);
 }
 
