@@ -30,7 +30,8 @@ void hs_capture_protect_begins(void)
 
 void hs_capture_protect_ends(void)
 {
-	atomic_fetch_add_explicit(&protects_over, 1, memory_order_relaxed);
+	/* Release: pairs with the acquire in hs_capture_copy(); what it protects is protected. */
+	atomic_fetch_add_explicit(&protects_over, 1, memory_order_release);
 }
 
 void hs_capture_after_fork(void)
@@ -111,14 +112,17 @@ static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_
 	return bytes;
 }
 
-/* protects: hs_protects_begun before the stack was read.  Nothing is noted during an mprotect(). */
+/*
+ * protects: how many calls of mprotect() were over before the stack was read.  Nothing is noted if
+ * more have begun by now: what one of them protects may have been read before.
+ */
 static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high,
 		      uint32_t protects)
 {
 	bool touches = protects == thread->read_protects && low <= thread->read_high &&
 		       high >= thread->read_low;
 
-	if (protects != atomic_load_explicit(&protects_over, memory_order_relaxed))
+	if (protects != atomic_load_explicit(&hs_protects_begun, memory_order_relaxed))
 		return;
 	thread->read_low = touches && thread->read_low < low ? thread->read_low : low;
 	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
@@ -133,8 +137,9 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 
 	if (hs_likely(plan->is_known)) {
 		if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes))) {
+			/* Acquire: pairs with hs_capture_protect_ends(). */
 			uint32_t protects =
-				atomic_load_explicit(&hs_protects_begun, memory_order_relaxed);
+				atomic_load_explicit(&protects_over, memory_order_acquire);
 
 			bytes = readable_bytes(sp, bytes);
 			if (bytes == room)
