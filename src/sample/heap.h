@@ -90,8 +90,8 @@ uint64_t hs_heap_interval_at(uint32_t heap, uint64_t now);
  */
 static inline uint64_t hs_heap_interval(uint32_t heap)
 {
-	/* Relaxed: see hs_sampler_interval. */
-	uint64_t now = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
+	/* Acquire: see hs_sampler_interval. */
+	uint64_t now = atomic_load_explicit(&hs_sampler_interval, memory_order_acquire);
 
 	return hs_likely(hs_heaps[heap].is_default) ? now : hs_heap_interval_at(heap, now);
 }

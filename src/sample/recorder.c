@@ -335,7 +335,8 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 	__asm__("" : "+r"(thread));
 	if (hs_unlikely(!hs_reentry_enter(thread, regs->sp, &guard)))
 		return false;
-	if (hs_unlikely(atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed) == 0)) {
+	/* Acquire: pairs with the release in start_sampling(). */
+	if (hs_unlikely(atomic_load_explicit(&hs_sampler_generation, memory_order_acquire) == 0)) {
 		hs_reentry_leave(thread, 0); /* not started yet: look again each time */
 		return false;
 	}

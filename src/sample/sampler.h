@@ -70,9 +70,10 @@ static inline int64_t hs_weight_round(unsigned __int128 sum)
 
 /*
  * The interval for countdowns drawn from now on; 0 = sampling is off.
- * Written by: session (start, stop) and producer (memory budget), relaxed; a thread
- * that still sees the old value draws one more countdown with it, and its weight
- * follows that countdown.
+ * Written by: session (start, stop) and producer (memory budget); a thread that still sees the
+ * old value draws one more countdown with it, and its weight follows that countdown.
+ * Ordering: release at the start, acquire in hs_heap_interval(): whoever finds sampling on also
+ * finds what was set before.  Later changes publish nothing.
  */
 extern HS_HIDDEN _Atomic uint64_t hs_sampler_interval;
 

@@ -154,8 +154,9 @@ static void start_sampling(void)
 		hs_options_block_ns(&hs_options, hs_options_least_interval(&hs_options));
 	atomic_store_explicit(&hs_recorder.process_id, session->process_id, memory_order_relaxed);
 	session->start_ns = hs_sys_monotonic_ns();
+	/* Release: for threads of the program that are there already, and report heaps. */
 	atomic_store_explicit(&hs_sampler_interval, hs_options.interval_bytes,
-			      memory_order_relaxed);
+			      memory_order_release);
 	hs_epoch_init(hs_options.active);
 	/* Release: threads that see the phase or the generation see everything above. */
 	atomic_store_explicit(&session->phase, HS_SESSION_ACTIVE, memory_order_release);

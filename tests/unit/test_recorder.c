@@ -4,6 +4,8 @@
 #include "sample/recorder.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -18,6 +20,7 @@
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "sample/reentry.h"
+#include "sample/report.h"
 #include "sample/sampler.h"
 #include "sample_testing.h"
 
@@ -103,6 +106,62 @@ static void test_nothing_before_the_start(void)
 	CHECK_INT(hs_heap_total(samples), 0);
 	CHECK_INT(hs_thread.bytes_until_sample, 0);
 	CHECK_INT(hs_thread.guard_sp, 0);
+}
+
+/* A thread that was there before sampling starts samples until it takes one. */
+static struct {
+	bool (*sample)(const struct hs_regs *regs);
+	_Atomic unsigned tries;
+} early;
+
+static void *sample_early(void *unused)
+{
+	struct hs_regs regs;
+
+	hs_arch_capture(&regs);
+	do
+		atomic_fetch_add_explicit(&early.tries, 1, memory_order_relaxed);
+	while (!early.sample(&regs));
+	return unused;
+}
+
+/* All that is set before sampling starts is there for that thread: ThreadSanitizer checks it. */
+static void start_beside(bool (*sample)(const struct hs_regs *regs))
+{
+	pthread_t thread;
+
+	early.sample = sample;
+	atomic_store(&early.tries, 0);
+	CHECK_INT(pthread_create(&thread, NULL, sample_early, NULL), 0);
+	/* Relaxed, as in the thread: this does not order anything. */
+	while (atomic_load_explicit(&early.tries, memory_order_relaxed) == 0)
+		sched_yield();
+	start(1);
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	CHECK_INT(hs_heap_total(samples), 1);
+	drain();
+}
+
+static bool sample_malloc(const struct hs_regs *regs)
+{
+	return hs_record_allocation(block, 100, regs);
+}
+
+static bool sample_reported(const struct hs_regs *regs)
+{
+	return hs_report_sample(HS_HEAP_FIRST_REPORTED, 1, 100, 100, regs);
+}
+
+static void test_start_beside_a_thread(void)
+{
+	start_beside(sample_malloc);
+	start(0);
+	CHECK_INT(hs_heap_make("pool", 0, false), HS_HEAP_FIRST_REPORTED);
+	hs_heap_register(HS_HEAP_FIRST_REPORTED);
+	start_beside(sample_reported);
+	CHECK(hs_heap_unregister(HS_HEAP_FIRST_REPORTED));
+	hs_heap_gone(HS_HEAP_FIRST_REPORTED);
+	hs_heaps[HS_HEAP_FIRST_REPORTED].samples = 0; /* start() forgets malloc's only */
 }
 
 static void test_interval_1_records_everything(void)
@@ -608,6 +667,7 @@ int main(void)
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	CHECK_INT(hs_live_set_init(1000, 100), 0);
 	RUN(test_nothing_before_the_start);
+	RUN(test_start_beside_a_thread);
 	RUN(test_interval_1_records_everything);
 	RUN(test_stream);
 	RUN(test_total_in_pieces);
