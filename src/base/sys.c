@@ -211,9 +211,12 @@ int hs_sys_advise(void *address, size_t bytes, int advice)
 void hs_sys_touch(void *start, size_t bytes)
 {
 	uintptr_t at = (uintptr_t)start, end = at + bytes;
+	unsigned char none = 0;
 
+	/* If clang knows that it is 0, it only reads the pages. */
+	__asm__("" : "+r"(none));
 	for (; at < end; at = (at | (HS_PAGE_BYTES - 1)) + 1)
-		__atomic_fetch_or((unsigned char *)at, 0, __ATOMIC_RELAXED);
+		__atomic_fetch_or((unsigned char *)at, none, __ATOMIC_RELAXED);
 }
 
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
