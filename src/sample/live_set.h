@@ -86,7 +86,8 @@ static inline uint64_t hs_live_hash(uint64_t key)
  * Of the keys that are not in the table about one in sixteen at most finds a byte that is not 0,
  * and one in some hundreds a byte that does not deny its entry.  If tables have no filter, this is
  * two bytes that deny no key.
- * Written: with atomics, by the producer.  Read: by every free.
+ * Written: with atomics, by the producer, release.  Read: by every free, relaxed: what the bytes
+ * were before is seen because their address depends on this word, which processors respect.
  */
 extern HS_HIDDEN uintptr_t hs_live_filter;
 

@@ -84,7 +84,10 @@ claim(struct hs_ring *ring, const struct hs_ring_share *share, uint64_t head, ui
 {
 	uint32_t ticket = ticket_of(head), begin = position_of(head), used, anew;
 	struct hs_ring_slot *slot = hs_ring_slot_of(ring, ticket);
-	/* Acquire: after the reader's clearing of the slot, even if its tail is seen late. */
+	/*
+	 * Acquire: pairs with the exchange below, of another writer: whoever sees the head that is
+	 * moved on for it also sees the tail that it has seen.
+	 */
 	uint64_t word = atomic_load_explicit(&slot->word, memory_order_acquire), tail;
 	bool is_anew, is_locked;
 
@@ -207,9 +210,10 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 
 bool hs_ring_is_filling(const struct hs_ring *ring)
 {
-	/* The tail first: it never passes the head. */
-	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_relaxed);
-	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
+	/* Acquire: the tail never passes the head, which is read next. */
+	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
+	/* Sequentially consistent, as a writer's exchange of it: see hs_ring_reader_nap(). */
+	uint64_t head = atomic_load(ring->head);
 	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
 
 	return ticket_of(head) != ticket_of(tail) &&

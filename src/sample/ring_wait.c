@@ -90,7 +90,10 @@ void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns)
 
 bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns)
 {
-	/* As in hs_ring_reader_sleep(). */
+	/*
+	 * As in hs_ring_reader_sleep(): either a writer that has moved the head sees this, or the
+	 * look at the head sees the writer.
+	 */
 	atomic_store(&ring->reader_asleep, HS_RING_NAPPING);
 	if (!hs_ring_is_filling(ring))
 		hs_sys_futex_wait(&ring->reader_asleep, HS_RING_NAPPING, timeout_ns);
