@@ -63,7 +63,10 @@ struct hs_heap {
 };
 extern HS_HIDDEN struct hs_heap hs_heaps[HS_HEAP_LIMIT];
 
-/* The current epoch; 0: sampling is stopped.  Written by: the producer, relaxed. */
+/*
+ * The current epoch; 0: sampling is stopped.  Written by: the producer, in order with what
+ * session/heaps.c notes (sequentially consistent).
+ */
 extern HS_HIDDEN _Atomic uint32_t hs_epoch;
 
 #define hs_heap_add(heap, count, n)                                                                \

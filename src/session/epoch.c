@@ -23,7 +23,7 @@ static void open_epoch(void)
 	if (++last == 0)
 		last = 1;
 	hs_producer_set_epoch(hs_session.producer, last);
-	atomic_store_explicit(&hs_epoch, last, memory_order_relaxed);
+	atomic_store(&hs_epoch, last);
 	hs_heap_follow();
 }
 
@@ -44,7 +44,7 @@ bool hs_epoch_was_always_on(void)
 
 void hs_epoch_init(bool active)
 {
-	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
+	atomic_store(&hs_epoch, 0);
 	hs_producer_set_epoch(hs_session.producer, 0);
 	was_always_on = active;
 	if (active)
@@ -68,7 +68,7 @@ int hs_epoch_stop(void)
 {
 	if (!is_on())
 		return -EALREADY;
-	atomic_store_explicit(&hs_epoch, 0, memory_order_relaxed);
+	atomic_store(&hs_epoch, 0);
 	hs_heap_follow();
 	hs_schedule_drain_now();
 	was_always_on = false;
