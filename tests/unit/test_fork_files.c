@@ -242,5 +242,8 @@ static const struct held_case cases[] = {
 
 int main(int argc, char **argv)
 {
+#ifdef __SANITIZE_THREAD__
+	SKIP("ThreadSanitizer allows no threads in a child that a thread among others has forked");
+#endif
 	return run_cases(cases, sizeof cases / sizeof cases[0], argc > 1 ? argv[1] : NULL);
 }
