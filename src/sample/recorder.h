@@ -38,15 +38,15 @@
 struct hs_known_pcs;
 
 /*
- * Where samples go.  Set before sampling starts and constant afterwards, except reader_runs, and
- * known_pcs, which the first map hint sets to NULL.
+ * Where samples go.  Set before sampling starts and constant afterwards, except reader_runs;
+ * known_pcs, which the first map hint sets to NULL; and block_ns, 0 when the process ends.
  */
 struct hs_recorder {
 	struct hs_ring *ring;
 	size_t stack_limit_bytes; /* 0 with stream */
 	uint32_t depth_frames; /* stacks with more frames are not walked in place */
 	const struct hs_known_pcs *_Atomic known_pcs; /* for walks in place; NULL: no walks */
-	uint64_t block_ns;           /* longest wait for room per sample; 0: none, lose stacks */
+	_Atomic uint64_t block_ns;   /* longest wait for room per sample; 0: none, lose stacks */
 	bool stream;                 /* no stacks; instead CLOCK_MONOTONIC_COARSE's time */
 	_Atomic bool reader_runs;    /* there is a worker that will make room */
 	bool (*died)(void);          /* whether the worker has died; NULL: not known */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A signal whose handler ends the process, during exit(). */
+/* The end of the process: a signal whose handler ends it too, a thread that goes on. */
 #include "held_session.h"
 
 #include <signal.h>
@@ -40,8 +40,35 @@ static void signal_at_the_first_wake(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
+static void *sample_until_finished(void *unused)
+{
+	struct hs_regs here;
+
+	hs_arch_capture(&here);
+	while (atomic_load_explicit(&hs_session.finished, memory_order_relaxed) == 0) {
+		if (!hs_sampler_passes(8))
+			hs_session_record(blocks, 8, &here);
+	}
+	return unused;
+}
+
+/* Another thread goes on: ThreadSanitizer checks what ends its samples. */
+static void samples_meanwhile(void)
+{
+	pthread_t thread;
+
+	start(NULL);
+	sample(1, true);
+	thread = run(sample_until_finished, NULL);
+	WAIT_UNTIL(hs_heap_total(samples) > 1);
+	hs_session_finish();
+	CHECK_INT(pthread_join(thread, NULL), 0);
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
 static const struct held_case cases[] = {
 	{"signal_at_the_first_wake", signal_at_the_first_wake},
+	{"samples_meanwhile", samples_meanwhile},
 };
 
 int main(int argc, char **argv)
