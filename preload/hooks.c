@@ -274,20 +274,32 @@ int mprotect(void *start, size_t bytes, int protection)
 
 /*
  * The next dlopen() looks at its return address to find the RUNPATH of the calling object, so it
- * must be that of the program's call: both functions end in a jump (-foptimize-sibling-calls).
+ * must be that of the program's call: both functions end in a jump, even if the library is built
+ * without optimization.
  */
-void *dlopen(const char *file, int mode)
+#if __has_attribute(musttail)
+#define JUMPING
+#define JUMP_TO __attribute__((musttail)) return
+#elif __has_attribute(optimize)
+#define JUMPING __attribute__((optimize("O2")))
+#define JUMP_TO return
+#else
+#define JUMPING
+#define JUMP_TO return
+#endif
+
+JUMPING void *dlopen(const char *file, int mode)
 {
 	HS_NEXT_ENSURE(dlopen);
 	hs_session_library_opens();
-	return hs_next.dlopen(file, mode);
+	JUMP_TO hs_next.dlopen(file, mode);
 }
 
-void *dlmopen(Lmid_t namespace, const char *file, int mode)
+JUMPING void *dlmopen(Lmid_t namespace, const char *file, int mode)
 {
 	HS_NEXT_ENSURE(dlmopen);
 	hs_session_library_opens();
-	return hs_next.dlmopen(namespace, file, mode);
+	JUMP_TO hs_next.dlmopen(namespace, file, mode);
 }
 
 /* Called for the first object only: dlpi_subs is the same for all. */
