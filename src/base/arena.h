@@ -110,8 +110,8 @@ void hs_arena_unreserve(void *start, size_t bytes);
 
 /*
  * Make [start, start + bytes) of a reserved part usable, zeroed, and count it.
- * start and bytes are multiples of the page.  Returns 0, -ENOMEM (over budget),
- * -EINVAL (not of a reserved part) or -errno.  Profiler threads; start-up.
+ * start is a multiple of the page; bytes are rounded up to one.  Returns 0, -ENOMEM
+ * (over budget), -EINVAL (not of a reserved part) or -errno.  Profiler threads; start-up.
  */
 int hs_arena_commit(void *start, size_t bytes);
 

@@ -88,8 +88,8 @@ static bool is_reserved_locked(uintptr_t start, size_t bytes)
 {
 	uintptr_t end = hs_arena.reserved_end;
 
-	return start % hs_arena.page_bytes == 0 && bytes % hs_arena.page_bytes == 0 &&
-	       start >= hs_arena.reserved_start && start <= end && bytes <= end - start;
+	return start % hs_arena.page_bytes == 0 && start >= hs_arena.reserved_start &&
+	       start <= end && bytes <= end - start;
 }
 
 /* -ENOMEM: over the budget, or given back. */
@@ -118,7 +118,8 @@ int hs_arena_commit(void *start, size_t bytes)
 		return -EINVAL;
 	hs_lock_acquire(&hs_arena.lock);
 	if (is_reserved_locked((uintptr_t)start, bytes))
-		error = commit_locked((uintptr_t)start, bytes);
+		error = commit_locked((uintptr_t)start,
+				      hs_arena_round_up(bytes, hs_arena.page_bytes));
 	hs_lock_release(&hs_arena.lock);
 	return error;
 }

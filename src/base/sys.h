@@ -72,7 +72,7 @@ bool hs_sys_wait_writable(int fd, int64_t timeout_ns);
  */
 ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity);
 
-/* x86-64 has no smaller pages: memory is mapped and protected in multiples of this. */
+/* The smallest page that there is: memory is mapped and protected in multiples of this. */
 #define HS_PAGE_BYTES 4096u
 
 /* Private anonymous memory.  NULL on failure. */

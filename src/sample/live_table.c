@@ -230,10 +230,9 @@ bool hs_live_table_touch(uint64_t table, size_t *touched)
 
 uint64_t hs_live_table_make(uint64_t buckets)
 {
-	size_t bytes = (bytes_of(buckets) + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1);
-	unsigned char *memory;
+	size_t bytes = bytes_of(buckets);
+	unsigned char *memory = hs_arena_reserve(bytes);
 
-	memory = hs_arena_reserve(bytes);
 	if (memory == NULL)
 		return 0;
 	if (hs_arena_commit(memory, bytes) != 0) {

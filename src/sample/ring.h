@@ -134,8 +134,8 @@ struct hs_ring_item {
 };
 
 /*
- * Bytes of memory that a ring of data_bytes (a power of two, at least 4096) needs,
- * page-aligned; the caller gives zeroed memory of that size to hs_ring_init().
+ * Bytes of memory that a ring of data_bytes (a power of two, at least 4096) needs;
+ * the caller gives zeroed memory of that size, page-aligned, to hs_ring_init().
  */
 size_t hs_ring_memory_bytes(size_t data_bytes);
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes);

@@ -17,9 +17,7 @@
 
 size_t hs_ring_memory_bytes(size_t data_bytes)
 {
-	size_t bytes = data_bytes + data_bytes / BYTES_PER_DESCRIPTOR * sizeof(struct hs_ring_slot);
-
-	return (bytes + HS_PAGE_BYTES - 1) & ~(size_t)(HS_PAGE_BYTES - 1);
+	return data_bytes + data_bytes / BYTES_PER_DESCRIPTOR * sizeof(struct hs_ring_slot);
 }
 
 static void set_share(struct hs_ring_share *share, uint32_t units, uint32_t slots)

@@ -336,13 +336,12 @@ static void test_reserve_and_commit(void)
 	CHECK_INT(hs_arena_used(), before);
 	CHECK_INT(hs_arena_commit(part, 0), 0);
 	CHECK_INT(hs_arena_commit(part, MIB), 0);
-	CHECK_INT(hs_arena_commit(part + MIB, 4096), 0);
+	CHECK_INT(hs_arena_commit(part + MIB, 100), 0);
 	CHECK_INT(hs_arena_used(), before + MIB + 4096);
 	CHECK(is_filled(part, 0, MIB + 4096));
 	memset(part, 1, MIB + 4096);
 
 	CHECK_INT(hs_arena_commit(part + 1, 4096), -EINVAL);
-	CHECK_INT(hs_arena_commit(part, 100), -EINVAL);
 	CHECK_INT(hs_arena_commit((void *)(hs_arena_range.start + MIB), 4096), -EINVAL);
 	CHECK_INT(hs_arena_commit(&before, 4096), -EINVAL);
 	CHECK_INT(hs_arena_commit(part, SIZE_MAX - 4095), -EINVAL);
