@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <link.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/elf_header.h"
 #include "base/sys.h"
@@ -14,14 +15,20 @@
 #define MAX_HEADERS 64
 #define MAX_NOTES 64
 
+/* Segments are mapped in whole pages, which may be larger than HS_PAGE_BYTES. */
+static uint64_t page_bytes(void)
+{
+	return getauxval(AT_PAGESZ);
+}
+
 static uint64_t page_down(uint64_t value)
 {
-	return value & ~(uint64_t)(HS_PAGE_BYTES - 1);
+	return value & ~(page_bytes() - 1);
 }
 
 static uint64_t page_up(uint64_t value)
 {
-	return page_down(value + HS_PAGE_BYTES - 1);
+	return page_down(value + page_bytes() - 1);
 }
 
 int hs_elf_headers_find(struct hs_elf_headers *headers, uint64_t base, uint64_t limit)
@@ -62,7 +69,7 @@ static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
 	uint64_t bytes = header->p_vaddr - start + header->p_memsz;
 	struct hs_elf_segment *segment = &image->segments[image->segment_count];
 
-	if (header->p_memsz == 0 || header->p_memsz > INT64_MAX - HS_PAGE_BYTES ||
+	if (header->p_memsz == 0 || header->p_memsz > INT64_MAX - page_bytes() ||
 	    header->p_vaddr > INT64_MAX - header->p_memsz || header->p_offset > INT64_MAX ||
 	    image->segment_count == HS_ELF_SEGMENTS)
 		return;

@@ -48,7 +48,7 @@ static inline bool hs_row_has_frame(const struct hs_unwind_row *row)
 {
 	return row->kind > HS_ROW_NO_INFO &&
 	       !(row->kind == HS_ROW_REGISTER && row->cfa_register == HS_ARCH_SP &&
-		 row->cfa_offset == HS_ROW_WORD);
+		 row->cfa_offset == HS_ARCH_RETURN_WORD * HS_ROW_WORD);
 }
 
 /* Loads the saved registers from the words below `end`.  False: they are not in the window. */

@@ -48,7 +48,7 @@ static bool is_cut_off(struct hs_stepper *stepper, const struct hs_unwind_row *r
 /* To the code that a signal has interrupted, wherever its stack is. */
 static enum hs_step step_out_of_signal(struct hs_stepper *stepper)
 {
-	static const uint8_t offsets[HS_ARCH_REGS] = HS_ARCH_INTERRUPTED_REGS;
+	static const uint16_t offsets[HS_ARCH_REGS] = HS_ARCH_INTERRUPTED_REGS;
 	const struct hs_stack_window *window = &stepper->window;
 	struct hs_regs regs;
 
