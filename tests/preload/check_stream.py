@@ -12,15 +12,20 @@
     check_stream.py cut STREAM                   the first and the last packets, cut at each byte:
                                                  all packets before the cut can be read
     check_stream.py prefix STREAM...             whole packets, then perhaps a part of one
+    check_stream.py sampled STREAM INTERVAL      the same; each allocation stands for its size
+                                                 divided by the probability of its being sampled
     check_stream.py heaps STREAM SIZE:HEAP=COUNT,FREED...
                                                  complete, with several heaps: the allocations of
                                                  SIZE bytes are COUNT, all of HEAP, FREED of
                                                  them freed
-    check_stream.py lossy STREAM                 a packet says that something is missing
+    check_stream.py lossy STREAM SIZE COUNT LOST  a packet says that something is missing; with the
+                                                 LOST ones there are COUNT allocations of SIZE
+                                                 bytes, and at most five others are lost
     check_stream.py inherited STREAM PARENT      no event of PARENT is in STREAM, and each free
                                                  is of an allocation in one of them
 """
 import json
+import math
 import os
 import re
 import sys
@@ -236,6 +241,17 @@ def check_prefixes(*paths):
         yield from check_prefix(path)
 
 
+def check_sampled(path, interval):
+    yield from check_prefix(path)
+    allocations = [values for is_free, values in events_of(path) if not is_free]
+    if not allocations:
+        yield "no sample"
+    for values in allocations:
+        chance = -math.expm1(max(values["size"], 1) * math.log1p(-1 / int(interval)))
+        if abs(values["sample_size"] - values["size"] / chance) > 1:
+            yield "it stands for more or less than %f: %s" % (values["size"] / chance, values)
+
+
 def check_cut(path):
     data = read(path)
     ends = packets(data)[1]
@@ -248,8 +264,12 @@ def check_cut(path):
             yield "cut at %d: %d packets, not %d" % (end, len(found), want)
 
 
-def check_lossy(path):
+def check_lossy(path, size, count, lost):
     yield from check_prefix(path)
+    sizes = [values.get("size") for _, values in events_of(path)]
+    found = sizes.count(int(size))
+    if not 0 <= found + int(lost) - int(count) <= 5:
+        yield "of %s allocations %d are there, and %s are lost" % (count, found, lost)
     if not any("lost" in packet for packet in packets(read(path))[0]):
         yield "nothing is said to be missing"
 
@@ -268,6 +288,6 @@ def check_inherited(path, parent):
 
 
 CHECKS = {"complete": check_complete, "exact": check_exact, "has": check_has, "cut": check_cut,
-          "heaps": check_heaps,
+          "heaps": check_heaps, "sampled": check_sampled,
           "prefix": check_prefixes, "lossy": check_lossy, "inherited": check_inherited}
 sys.exit(finish(CHECKS[sys.argv[1]](*sys.argv[2:])))

@@ -57,16 +57,18 @@ stream heaps "$out/a.stream" 1001:2=100,60 1002:3=100,100 1003:1=50,25 1004:2=0,
 	1006:1=10,10 1007:1=0,0
 
 # Samples: weights; and what is lost is said.
-run_profiled sampled HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_SEED=1 \
+run_profiled sampled HEAPSAMPLE_INTERVAL=4k HEAPSAMPLE_MAX_INTERVAL=1 HEAPSAMPLE_SEED=1 \
 	"HEAPSAMPLE_STREAM=$directory/sampled/a.stream" -- "$victims/victim_exact" keep
 expect_status 0
-stream prefix "$out/a.stream"
-run_profiled lossy HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_BLOCK=0 HEAPSAMPLE_RING=64k \
-	HEAPSAMPLE_STACK=8k "HEAPSAMPLE_STREAM=$directory/lossy/a.stream" -- \
+stream sampled "$out/a.stream" 4096
+run_profiled lossy HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 HEAPSAMPLE_BLOCK=0 \
+	HEAPSAMPLE_RING=64k HEAPSAMPLE_STACK=8k \
+	"HEAPSAMPLE_STREAM=$directory/lossy/a.stream" -- \
 	"$victims/victim_same_address" free
 expect_status 0
 expect_one_message 'missing in the stream' /lossy/a.stream
-stream lossy "$out/a.stream"
+stream lossy "$out/a.stream" 100 50000 \
+	"$(messages | sed 's/.*: \([0-9]*\) events are missing in .*/\1/')"
 
 # Written after a second, frees that nothing is sampled after too; killed then.
 start_profiled idle HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/idle/a.stream" -- \
@@ -115,9 +117,9 @@ count=$(find "$out" -name 'victim_process.*.stream' | wc -l)
 # shellcheck disable=SC2046 # no path has a blank in it
 stream prefix $(find "$out" -name 'victim_process.*.stream' -size -100k)
 
-# Each program that is executed in place: its own, whole.
-run_profiled exec HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/exec/%n.stream" -- \
-	"$victims/victim_exec" evl
+# Each program that is executed in place: its own, whole, even without final profiles.
+run_profiled exec HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_FINAL=0 \
+	"HEAPSAMPLE_STREAM=$directory/exec/%n.stream" -- "$victims/victim_exec" evl
 expect_status 5
 expect_silence
 expect_streams 4
