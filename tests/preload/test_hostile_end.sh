@@ -65,10 +65,15 @@ else
 fi
 
 kind directories
-mkdir "$directory/start"
-cd "$directory/start" || exit 1
-hostile chdir any HEAPSAMPLE_OUTPUT=%p.%n.heap.pb.gz -- "$victim" chdir /
+# Its name is not a pattern.
+mkdir "$directory/start%p"
+cd "$directory/start%p" || exit 1
+hostile chdir any HEAPSAMPLE_OUTPUT=%p.%n.heap.pb.gz HEAPSAMPLE_STATS=%p.%n.json -- \
+	"$victim" chdir /
 [ "$(profile_count .)" -eq 6 ] || fail "chdir: profiles are not where it was at its start:" ./*
+[ "$(find . -name '*.json' | wc -l)" -eq 6 ] || fail "chdir: nor are the statistics:" ./*
+hostile chdir-stream 0 HEAPSAMPLE_STREAM=%p.stream -- "$victim" chdir /
+[ "$(find . -name '*.stream' | wc -l)" -eq 2 ] || fail "chdir-stream: nor are the streams:" ./*
 hostile rmdir any HEAPSAMPLE_OUTPUT=%p.%n.heap.pb.gz HEAPSAMPLE_LOGFILE=log HEAPSAMPLE_LOG=info \
 	-- "$victim" rmdir "$directory/gone"
 [ "$(profile_count .)" -eq 8 ] || fail "rmdir: no profiles where it was at its start:" ./*
