@@ -4,6 +4,7 @@
 # HEAPSAMPLE_SIGNAL: a profile on demand, and what happens when the program wants the
 # signal for itself.
 . "$(dirname "$0")/lib.sh"
+need "${CC:-cc}"
 
 # Whether the service runs and has allocated.
 has_allocated() {
@@ -49,7 +50,7 @@ sleep 2
 [ "$(profile_count)" -eq 0 ] || fail "a profile on the program's own signal"
 end_profiled TERM
 expect_status 0
-expect_one_message HEAPSAMPLE_SIGNAL
+expect_one_message 'HEAPSAMPLE_SIGNAL: victim_service has taken signal 12 over'
 grep -q '^user signals: 1$' "$out.stdout" || fail "takeover: $(cat "$out.stdout")"
 expect_profiles 1
 
@@ -63,6 +64,39 @@ wait_until has_allocated || fail "the service does not run"
 kill -USR2 "$process"
 end_profiled TERM
 expect_status 0
-expect_one_message HEAPSAMPLE_SIGNAL
+expect_one_message 'HEAPSAMPLE_SIGNAL: signal 12 is taken already'
 expect_profiles 1
+
+# So is SIGTERM, if it is ignored.
+trap '' TERM
+run_profiled term_ignored HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=1 -- "$python" -c '
+import os, signal
+os.kill(os.getpid(), signal.SIGTERM)
+print("goes on")'
+trap 'exit 1' TERM
+expect_status 0
+expect_silence
+[ "$(cat "$out.stdout")" = "goes on" ] || fail "term_ignored: $(cat "$out.stdout")"
+expect_profiles 1
+
+# A call that the signal interrupts goes on, and the handlers run on the alternate stack.
+cat >"$directory/flags.c" <<'END'
+#include <signal.h>
+#include <stddef.h>
+int main(void)
+{
+	static const int numbers[] = {SIGUSR2, SIGTERM}, due = SA_RESTART | SA_ONSTACK;
+	struct sigaction action;
+
+	for (int i = 0; i < 2; i++)
+		if (sigaction(numbers[i], NULL, &action) != 0 || action.sa_handler == SIG_DFL ||
+		    (action.sa_flags & due) != due)
+			return numbers[i];
+	return 0;
+}
+END
+${CC:-cc} -D_GNU_SOURCE -o "$directory/handlers" "$directory/flags.c" || exit 99
+run_profiled flags HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_FINAL=term -- "$directory/handlers"
+expect_status 0
+expect_silence
 finish
