@@ -131,6 +131,109 @@ grows one_name alloc 1 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/out.one_name/%r.heap.pb.gz"
 written alloc 1 1
 
+# As many as fit in the size of three and a half are kept.
+bytes=$(wc -c <"$(find "$directory/out.kept" -name '*.alloc.heap.pb.gz' | head -n 1)")
+grows kept_size %04d.alloc 6 HEAPSAMPLE_ALLOC_INTERVAL=10m HEAPSAMPLE_KEEP=9,$((bytes * 7 / 2))
+written alloc 2 4
+
+# keep DIRECTORY: writes a profile by request, one on a signal, three by bytes; so many by bytes
+# again in a child; and, when one of its own has been taken away, another one.
+# keep DIRECTORY reset: one when much is in use; one when less is, after a reset.
+cat >"$directory/keep.c" <<'END'
+#include <heapsample/heapsample.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+enum { TRIES = 200000 };
+static const char *directory;
+static void *volatile block;
+static char name[1000];
+static void set_name(int number, const char *reason)
+{
+	snprintf(name, sizeof name, "%s/%d.%04d.%s.heap.pb.gz", directory, (int)getpid(), number,
+		 reason);
+}
+static void wait_for(int number, const char *reason)
+{
+	set_name(number, reason);
+	for (int tries = 0; access(name, F_OK) != 0; tries++) {
+		if (tries == TRIES)
+			exit(3);
+		usleep(1000);
+	}
+}
+static void write_profiles(int first, int last)
+{
+	for (int number = first; number <= last; number++) {
+		block = malloc(2000000);
+		free(block);
+		wait_for(number, "alloc");
+	}
+}
+static int reset(void)
+{
+	block = malloc(50000000);
+	wait_for(1, "inuse");
+	free(block);
+	if (heapsample_reset() != 0)
+		return 4;
+	block = malloc(30000000);
+	wait_for(2, "inuse");
+	return 0;
+}
+int main(int argc, char **argv)
+{
+	int status;
+	pid_t child;
+
+	directory = argv[1];
+	if (argc > 2)
+		return reset();
+	block = malloc(1000);
+	if (heapsample_dump(NULL, 0) != 0)
+		return 4;
+	raise(SIGUSR2);
+	wait_for(2, "signal");
+	write_profiles(3, 5);
+	child = fork();
+	if (child == 0) {
+		write_profiles(1, 3);
+		return 0;
+	}
+	if (waitpid(child, &status, 0) != child || status != 0)
+		return 5;
+	set_name(4, "alloc");
+	if (unlink(name) != 0)
+		return 6;
+	write_profiles(6, 6);
+	return 0;
+}
+END
+${CC:-cc} -I"$source_directory/include" -O1 -fno-builtin -D_GNU_SOURCE -o "$directory/keep" \
+	"$directory/keep.c" || exit 99
+# Only those by bytes are removed, each process's by itself, and none is missed.
+run_profiled apart "HEAPSAMPLE_OUTPUT=$directory/apart/%p.%n.%r.heap.pb.gz" HEAPSAMPLE_INTERVAL=1 \
+	HEAPSAMPLE_ALLOC_INTERVAL=1m HEAPSAMPLE_KEEP=2 HEAPSAMPLE_SIGNAL=USR2 -- \
+	"$directory/keep" "$directory/apart"
+expect_status 0
+expect_silence
+expect_profiles 8
+written call 1 1
+written signal 1 1
+written alloc 4 4
+written exit 2 2
+
+# What was in use before a reset is no mark for what is in use afterwards.
+run_profiled reset "HEAPSAMPLE_OUTPUT=$directory/reset/%p.%n.%r.heap.pb.gz" \
+	HEAPSAMPLE_INUSE_INTERVAL=10m HEAPSAMPLE_INTERVAL=16k -- \
+	"$directory/keep" "$directory/reset" reset
+expect_status 0
+expect_silence
+written inuse 2 2
+
 # The peak: reaching it again is no new peak.  It is written with the first profile, and only then.
 run_profiled peak HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 -- "$directory/grow"
 expect_status 0
