@@ -149,6 +149,8 @@ int hs_session_heap_unregister(uint32_t heap)
 {
 	int saved_errno = errno, error = 0;
 
+	if (atomic_load(&hs_session.phase) == HS_SESSION_OFF)
+		return -ENOSYS;
 	if (heap < HS_HEAP_FIRST_REPORTED || heap >= HS_HEAP_LIMIT || !hs_heap_unregister(heap))
 		return -EINVAL;
 	end_calls(heap);

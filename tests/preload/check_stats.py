@@ -109,6 +109,13 @@ def agreement(profile, stats):
     if not 0 < stats["profiler_memory"] <= stats["profiler_memory_budget"] or \
             stats["resident"] == 0:
         yield "memory %s" % stats
+    # Of malloc, if all heaps have its interval.
+    if stats["heaps"][0]["interval"] == in_profile["interval"] and stats["reason"] == "exit" and \
+            stats["heaps"][0]["current_interval"] != in_profile.get("current_interval"):
+        yield "current_interval=%(current_interval)d, not so in the profile" % stats["heaps"][0]
+    if stats["reason"] == "exit" and \
+            not stats["resident"] / 4 < in_profile.get("resident", 0) < 4 * stats["resident"]:
+        yield "resident=%d, in the profile %s" % (stats["resident"], in_profile.get("resident"))
     said = dict(re.findall(r"(\w+)=(\S+)", profile.comments[1]))
     wanted = {"exe": stats["program"], "pid": str(stats["pid"]), "reason": stats["reason"],
               "number": str(stats["number"])}

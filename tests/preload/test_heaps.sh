@@ -11,11 +11,13 @@ dumped() {
 	sed -n "s/^$1 //p" "$out.stdout"
 }
 
-"$heaps" absent || fail "without the library"
-run_profiled passed HEAPSAMPLE_PROGRAMS=other -- "$heaps" absent
-expect_status 0
-expect_silence
-expect_profiles 0
+"$heaps" off || fail "without the library"
+for setting in HEAPSAMPLE=0 HEAPSAMPLE_PROGRAMS=other; do
+	run_profiled "${setting%%=*}" $setting -- "$heaps" off
+	expect_status 0
+	expect_silence
+	expect_profiles 0
+done
 
 run_profiled exact "HEAPSAMPLE_HEAPS=excluded=0,*=1" -- "$heaps" exact
 expect_status 0
@@ -70,6 +72,22 @@ done
 # A program that allocates little.
 run_profiled little HEAPSAMPLE_INTERVAL=256g -- "$victims/victim_exact"
 check check_profile.py comment "$out"/*.heap.pb.gz ' bytes allocated, one in 274877906944 on average'
+# Of all threads, those that have ended too.
+"$python" - "$tests" "$out"/*.heap.pb.gz "$out.stdout" <<'END' || fail "little: it allocated more or less"
+import json, re, sys
+sys.path.insert(0, sys.argv[1])
+from profile_facts import read_profile
+said = int(re.search(r"(\d+) bytes allocated", " ".join(read_profile(sys.argv[2]).comments))[1])
+with open(sys.argv[3], encoding="ascii") as file:
+    truth = sum(values[1] for values in json.load(file).values())
+print(said, truth)
+sys.exit(not truth <= said <= truth * 1.01)
+END
+
+# Of differences, the second has nothing.
+run_profiled no_news HEAPSAMPLE_DELTA=1 HEAPSAMPLE_INTERVAL=256g -- "$heaps" request
+expect_status 0
+check check_profile.py comment "$out"/*.0002.heap.pb.gz 'no samples or frees since the profile before'
 
 # The same if malloc is not to be sampled.
 run_profiled excluded HEAPSAMPLE_HEAPS=malloc=0 -- "$victims/victim_exact"

@@ -39,8 +39,8 @@ check check_stats.py "$out"/*.heap.pb.gz "$stats/heaps.json" malloc:current_inte
 	gone:samples=2 gone:frees=2 gone:inuse_objects=0 gone:alloc_space=254 excluded:interval=0 \
 	excluded:samples=0
 
-# How far the intervals were raised when sampling ended.
-run_profiled raised HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=0 HEAPSAMPLE_RING=64k \
+# How far the intervals were raised when sampling ended, and lowered before.
+run_profiled raised HEAPSAMPLE_LOG=info HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=0 HEAPSAMPLE_RING=64k \
 	HEAPSAMPLE_STACK=8k "HEAPSAMPLE_HEAPS=shared=2" "HEAPSAMPLE_STATS=$stats/raised.json" -- \
 	"$victims/victim_heaps" overload
 expect_status 0
@@ -52,9 +52,11 @@ with open(sys.argv[1], encoding="utf-8") as file:
 raises, lowers = (stats["counters"]["interval_" + name] for name in ("raises", "lowers"))
 level = 2 ** (raises - lowers)
 print(raises, lowers, [(heap["name"], heap["current_interval"]) for heap in stats["heaps"]])
-sys.exit(raises == 0 or [heap["current_interval"] for heap in stats["heaps"]] !=
+sys.exit(0 in (raises, lowers) or [heap["current_interval"] for heap in stats["heaps"]] !=
          [16 * level, 2 * level])
 END
+messages | grep -q 'cannot follow the program: it samples less, beginning with every 32 bytes' ||
+	fail "raised: $(messages)"
 
 # A forked child puts its pid into the name.
 rm "$stats"/*
@@ -78,6 +80,18 @@ run_profiled absent HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$directory/none/stat
 expect_status 0
 expect_one_message "HEAPSAMPLE_STATS=$directory/none/stats.json" 'no such directory'
 expect_profiles 1
+
+# Nor does it name a profile that cannot be written.
+run_profiled no_profile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_FINAL=0 \
+	"HEAPSAMPLE_STATS=$stats/no_profile.json" \
+	"HEAPSAMPLE_OUTPUT=$directory/none/a.heap.pb.gz" -- "$victims/victim_heaps" counts
+expect_status 0
+expect_one_message "$directory/none/a.heap.pb.gz" 'no such directory'
+"$python" -c 'import json, sys
+stats = json.load(sys.stdin)
+counts = stats["counters"]
+sys.exit((stats["profile"], counts["dumps"], counts["dump_failures"]) != (None, 0, 1))' \
+	<"$stats/no_profile.json" || fail "no_profile: $(cat "$stats/no_profile.json")"
 
 # It does not name a program that is hidden.
 rm "$stats"/*
