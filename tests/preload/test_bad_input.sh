@@ -108,6 +108,15 @@ done
 try check_long HEAPSAMPLE=check "HEAPSAMPLE_STATS=$long" "HEAPSAMPLE_DROP_FRAMES=$long"
 messages | grep -q 'HEAPSAMPLE_PROGRAMS=$' || fail "check does not show all of long settings"
 
+try check_programs HEAPSAMPLE=check HEAPSAMPLE_PROGRAMS=other
+expect_one_message 'check: would not profile victim_process: HEAPSAMPLE_PROGRAMS does not name it$'
+# What a program starts that would be profiled.
+run_profiled check_child HEAPSAMPLE=check -- /bin/sh -c '"$0" exit; exit 7' "$victims/victim_process"
+expect_status 7
+messages | grep -q 'check: would profile sh into ' || fail "check_child: $(messages)"
+messages | grep -q "check: would not profile victim_process: a profiled program started it, see" ||
+	fail "check_child: $(messages)"
+
 # Programs.
 try programs HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=other,no*pe'
 expect_silence
@@ -118,12 +127,25 @@ expect_profiles 1
 try path_match HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=/no/*,/*/victim_process'
 expect_silence
 expect_profiles 1
+# By the name that it is started by, or by that of the file.
+ln -s "$victims/victim_process" "$directory/by_link"
+for program in by_link victim_process; do
+	run_profiled "name_$program" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PROGRAMS=$program -- \
+		"$directory/by_link" exit
+	expect_status 5
+	expect_silence
+	expect_profiles 1
+done
 
 # Messages.
 try info HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info
 expect_profiles 1
 messages | head -1 | grep -q 'HEAPSAMPLE_INTERVAL=1 ' || fail "info: no line at the start"
-[ "$(messages | grep -c "$out/victim_process.*.0001.heap.pb.gz")" -eq 1 ] ||
+rows=$("$python" -c 'import sys
+sys.path.insert(0, sys.argv[1])
+from profile_facts import read_profile
+print(len(list(read_profile(sys.argv[2]).rows())))' "$tests" "$out"/*.heap.pb.gz)
+[ "$(messages | grep -c "wrote $out/victim_process.*.0001.heap.pb.gz (exit, $rows rows)$")" -eq 1 ] ||
 	fail "info: not one line for the profile: $(messages)"
 try logfile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$directory/log"
 expect_silence
