@@ -16,6 +16,7 @@ expect_profiles $((2 * images))
 for number in $(seq 2 2 $((2 * images))); do
 	check check_profile.py site "$out/$(printf %04d "$number")".*.heap.pb.gz \
 		image 10 10000 10 10000
+	check check_profile.py counted "$out/$(printf %04d "$number")".*.heap.pb.gz allocated_bytes
 done
 [ "$(find "$out" -name '*.exec.heap.pb.gz' | wc -l)" -eq $((2 * images - 1)) ] ||
 	fail "not all but the last are of an exec:" "$out"/*

@@ -128,4 +128,10 @@ run_profiled pattern HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/pattern
 expect_status 0
 expect_profiles 2
 [ -f "$out/fixed.heap.pb.gz" ] || fail "no fixed.heap.pb.gz"
+run_profiled executed HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_CHILDREN=exec \
+	"HEAPSAMPLE_OUTPUT=$directory/executed/fixed.heap.pb.gz" -- "$victims/victim_process" family
+expect_status 0
+expect_profiles 2
+expect_with 1 parent 100 100000 100 100000
+[ -f "$out/fixed.heap.pb.gz" ] || fail "no fixed.heap.pb.gz of the parent"
 finish
