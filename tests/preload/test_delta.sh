@@ -45,6 +45,24 @@ delta differences_fork 1 fork
 expect_profiles 7
 add_up whole_fork "$child" differences_fork "$(cat "$out.stdout")"
 
+# With "alloc" what is in use is not a difference, and the comment says so.
+delta alloc alloc
+expect_profiles 7
+last=$(find "$directory/alloc" -name '*.0007.*')
+check check_profile.py comment "$last" ' delta=alloc'
+
+# What a profile that could not be written had is in the next one.
+run_profiled failed HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_DELTA=1 \
+	"HEAPSAMPLE_OUTPUT=$directory/failed/late/%n.heap.pb.gz" -- "$python" -c 'import ctypes, os, sys
+block = bytes(10000000)
+failed = ctypes.CDLL(None).heapsample_dump(None, 0)
+os.mkdir(sys.argv[1])
+print(failed, ctypes.CDLL(None).heapsample_dump(None, 0))' "$directory/failed/late"
+expect_status 0
+expect_one_message 'no such directory'
+[ "$(cat "$out.stdout")" = "-5 0" ] || fail "failed: $(cat "$out.stdout")"
+check check_profile.py least "$out/late/0001.heap.pb.gz" '' 10000000
+
 # pprof opens one with values below 0.
 if command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1; then
 	export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=

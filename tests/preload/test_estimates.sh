@@ -21,12 +21,17 @@ for interval in 2 512 65536; do
 	check check_estimates.py $interval "$directory/truth" "$out"/*.heap.pb.gz
 done
 
-# A seed makes a run reproducible: the same sums again.
-for run in one two; do
-	run_profiled "seed.$run" HEAPSAMPLE_INTERVAL=65536 HEAPSAMPLE_SEED=0x5eed \
+# A seed makes a run reproducible: the same sums again.  Without one it is different each time.
+for run in one two none nothing; do
+	case $run in
+	n*) seed= ;;
+	*) seed=0x5eed ;;
+	esac
+	run_profiled "seed.$run" HEAPSAMPLE_INTERVAL=65536 HEAPSAMPLE_SEED=$seed \
 		HEAPSAMPLE_LABELS=none -- "$victims/victim_estimate"
 	"$python" "$source_directory/tests/pprof_read.py" sites "$out"/*.heap.pb.gz |
 		grep site_estimate >"$directory/seed.$run.sites" || fail "no site_estimate"
 done
 cmp "$directory/seed.one.sites" "$directory/seed.two.sites" || fail "the seed makes no difference"
+! cmp -s "$directory/seed.none.sites" "$directory/seed.nothing.sites" || fail "the same without a seed"
 finish

@@ -60,6 +60,15 @@ else
 	check check_jit.py "$profile" 1792 10 Late.named@/srv/late.py:0 run main
 	check check_jit.py "$profile" 2048 10 debugged run main
 	check check_jit.py "$profile" 2560 10 '//anon+0x*f' run main
+	# A source that is not asked for gives no name.
+	yes '' | head -n 6 >&3
+	run_profiled gdb HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_JIT=gdb -- \
+		"$victims/victim_jit" "$directory/steps"
+	expect_status 0
+	rm -f "/tmp/perf-$(basename "$out"/*.heap.pb.gz | cut -d . -f 2).map"
+	check check_profile.py has "$(last_profile)" //anon+
+	"$python" "$tests/check_profile.py" has "$(last_profile)" Late.named >/dev/null &&
+		fail "gdb: a name from the perf map"
 	if command -v go >/dev/null; then
 		go tool pprof -top -sample_index=alloc_space -unit=B "$profile" \
 			>"$directory/top" 2>/dev/null

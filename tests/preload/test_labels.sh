@@ -51,6 +51,22 @@ expect_profiles 1
 check check_labels.py has "$out"/*.heap.pb.gz kept=1 2 200 2 200
 check check_profile.py counted "$out"/*.heap.pb.gz labels_refused
 
+# Those of the setting: the thread, and not the size.
+run_profiled setting HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LABELS=tid,thread -- \
+	"$victims/victim_process" exit
+expect_status 5
+expect_silence
+expect_profiles 1
+"$python" - "$tests" "$out"/*.heap.pb.gz <<'END' || fail "setting: other labels"
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from profile_facts import read_profile, site_of
+process = int(os.path.basename(sys.argv[2]).split(".")[1])
+labels = [row["labels"] for row in read_profile(sys.argv[2]).rows() if site_of(row["stack"])]
+print(labels)
+sys.exit(labels != [{"tid": process, "thread": "victim_process"}])
+END
+
 # A stream does not have them.
 run_profiled stream HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STREAM=$directory/stream.pftrace" \
 	-- "$victim" requests
