@@ -2,6 +2,7 @@
 /* The limit of the profiler's processor time: when it is exceeded, and when sampling ends. */
 #include "session/cpu_guard.h"
 
+#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -9,7 +10,9 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "sample/heap.h"
 #include "sample/sampler.h"
+#include "session/epoch.h"
 #include "session/session_state.h"
 
 #define SECOND ((uint64_t)1000000000)
@@ -159,6 +162,8 @@ static void sampling_ends_for_good(void)
 	      strstr(hs_session.ended_early, "the profiler has used 30 s of processor time") !=
 		      NULL);
 	CHECK_INT(hs_session.next_dump_ns, 0);
+	atomic_store(&hs_epoch, 0);
+	CHECK_INT(hs_epoch_start(), -ECANCELED);
 	CHECK_INT(hs_session.phase, HS_SESSION_ACTIVE);
 }
 

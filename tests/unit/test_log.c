@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -393,6 +395,54 @@ static void test_file_size_limit_raises_no_signal(void)
 	signal(SIGXFSZ, SIG_DFL);
 }
 
+/* Its terminal stops whoever writes to it in the background.  Returns how that process ended. */
+static int log_in_the_background(const char *terminal)
+{
+	struct termios modes;
+	int fd, status = 0;
+	pid_t child;
+
+	setsid();
+	fd = open(terminal, O_RDWR);
+	if (fd < 0 || tcgetattr(fd, &modes) != 0)
+		return 77;
+	modes.c_lflag |= TOSTOP;
+	tcsetattr(fd, TCSANOW, &modes);
+	child = fork();
+	if (child == 0) {
+		setpgid(0, 0);
+		dup2(fd, STDERR_FILENO);
+		hs_log_init(HS_LOG_WARN, NULL);
+		hs_log(HS_LOG_WARN, "in the background");
+		_exit(5);
+	}
+	waitpid(child, &status, WUNTRACED);
+	if (WIFSTOPPED(status))
+		kill(child, SIGKILL);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+static void test_background_process_is_not_stopped(void)
+{
+	int fd = posix_openpt(O_RDWR | O_NOCTTY), status = 0;
+	pid_t child;
+
+	if (fd < 0 || grantpt(fd) != 0 || unlockpt(fd) != 0) {
+		printf("# no terminals\n");
+		return;
+	}
+	child = fork();
+	if (child == 0)
+		_exit(log_in_the_background(ptsname(fd)));
+	waitpid(child, &status, 0);
+	CHECK(WIFEXITED(status));
+	if (WEXITSTATUS(status) == 77)
+		printf("# no terminals\n");
+	else
+		CHECK_INT(WEXITSTATUS(status), 5);
+	close(fd);
+}
+
 int main(void)
 {
 	snprintf(prefix, sizeof prefix, "heapsample[%d]: ", (int)getpid());
@@ -411,5 +461,6 @@ int main(void)
 	RUN(test_broken_pipe_raises_no_signal);
 	RUN(test_full_pipe_is_not_waited_for);
 	RUN(test_file_size_limit_raises_no_signal);
+	RUN(test_background_process_is_not_stopped);
 	return CHECK_RESULT();
 }
