@@ -6,6 +6,7 @@
  */
 #include "held_session.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
 
@@ -94,6 +95,8 @@ static void fork_when_held(hs_sys_fault_fn hook)
 		/* And it writes a profile of its own. */
 		atomic_store(&hs_sys_fault, NULL);
 		sample(1, true);
+		/* Whatever its parent was asked for meanwhile. */
+		CHECK_INT(hs_session_dump(NULL, 0), hs_recorder.stream ? -ENOTSUP : 0);
 		hs_session_finish();
 		CHECK(atomic_load(&hs_session.finished) != 0);
 		CHECK_INT(hs_stats_get(dump_failures), 0);

@@ -5,6 +5,7 @@
  */
 #include "held_session.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
@@ -166,6 +167,8 @@ static void exec_while_they_start(void)
 
 static void execute_here(void)
 {
+	/* The producer could not answer. */
+	CHECK_INT(hs_session_dump(NULL, 0), -EBUSY);
 	hs_session_exec_begins(NULL);
 }
 
@@ -182,6 +185,17 @@ static void exec_in_the_middle_of_fork(void)
 	if (child == 0)
 		_exit(0);
 	CHECK_INT(waitpid(child, NULL, 0), child);
+	CHECK_INT(hs_stats_get(dumps), 1);
+}
+
+/* There is no child, and the profiler goes on. */
+static void fork_fails(void)
+{
+	start(NULL);
+	sample(1, true);
+	hs_session_fork_begins();
+	hs_session_fork_ends(-1);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
@@ -323,6 +337,7 @@ static const struct held_case cases[] = {
 	{"exec_on_a_stack_of_its_own", exec_on_a_stack_of_its_own},
 	{"exec_while_they_start", exec_while_they_start},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
+	{"fork_fails", fork_fails},
 	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
 };
 
