@@ -98,9 +98,10 @@ def differences(path):
     for site in EXPECTED:
         if seen.get(site) != 1:
             yield "%s: %s samples, not 1" % (site, seen.get(site, 0))
+    # stack_unknown: site_alternate, site_coroutine and site_deep_coroutine.
     # stack_truncated: site_deep_stack and site_deep_coroutine, whose stacks are larger than the
     # copy, and site_alternate.  depth_truncated: site_deep_calls.
-    for name, want in (("stack_truncated", 3), ("depth_truncated", 1)):
+    for name, want in (("stack_unknown", 3), ("stack_truncated", 3), ("depth_truncated", 1)):
         if counts.get(name, 0) != want:
             yield "%s is %d, not %d" % (name, counts.get(name, 0), want)
 

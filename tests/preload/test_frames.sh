@@ -23,6 +23,14 @@ PRELOAD=$directory/library.so
 frames preloaded preloaded
 unset PRELOAD
 
+# All of a large stack.
+run_profiled large HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_STACK=256k -- \
+	"$victims/victim_frames" "$directory/library.so"
+expect_status 0
+expect_silence
+"$python" "$source_directory/tests/pprof_read.py" dump "$out"/*.heap.pb.gz |
+	grep -q -w stack_truncated=2 || fail "large: not only two stacks are cut"
+
 run_profiled cut HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_DEPTH=4 -- "$victims/victim_stacks"
 expect_status 0
 expect_silence
