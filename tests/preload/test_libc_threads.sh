@@ -51,4 +51,52 @@ libc signal "HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_SIGNAL=SIGUSR2" allocate:1
 # The profiler's threads come with a coroutine's sample too; here nothing else is likely to be one.
 libc coroutine HEAPSAMPLE_INTERVAL=64k coroutine:1
 
+# Who has the profiler's threads from the start; on which processors and under which policy: those of
+# the process, not those of the thread that starts them.
+cat >"$directory/threads.py" <<'END'
+import ctypes
+import glob
+import os
+import sys
+import time
+
+
+def threads():
+    """The processors and the policy of each profiler thread."""
+    found = []
+    for path in glob.glob("/proc/self/task/*"):
+        tid = int(os.path.basename(path))
+        try:
+            with open(path + "/comm") as file:
+                if file.read().startswith("heapsample-"):
+                    found.append((os.sched_getaffinity(tid), os.sched_getscheduler(tid)))
+        except OSError:
+            pass  # it has just ended
+    return found
+
+
+due = [(os.sched_getaffinity(0), os.SCHED_OTHER)] * 2
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+if sys.argv[1] == "ask":
+    if threads():
+        sys.exit("there are some already")
+    ctypes.CDLL(None).heapsample_start()
+end = time.monotonic() + 30
+while threads() != due and time.monotonic() < end:
+    time.sleep(0.01)
+if threads() != due:
+    sys.exit("%s, not %s" % (threads(), due))
+END
+for setting in HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_OOM=99 \
+	HEAPSAMPLE_FINAL=term HEAPSAMPLE_BLOCK=1 ask; do
+	name=$setting
+	case $setting in
+	ask) setting=HEAPSAMPLE_ACTIVE=0 ;;
+	esac
+	run_profiled "start.$name" HEAPSAMPLE_INTERVAL=256g $setting -- \
+		"$python" "$directory/threads.py" $name
+	expect_status 0
+	expect_silence
+done
 finish
