@@ -46,4 +46,21 @@ wait_until has_profiles 1 || fail "killed: no profile"
 end_profiled KILL
 expect_status 137
 has_leak $((limit / 4))
+
+# What the program maps without allocating: the limits are looked at each second.
+mkfifo "$directory/end"
+exec 3<>"$directory/end"
+ulimit -S -v $((limit / 1024))
+start_profiled mapped "HEAPSAMPLE_OUTPUT=$directory/mapped/%n.%r.heap.pb.gz" HEAPSAMPLE_OOM=50 \
+	HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_MEMORY=32m -- "$python" -c 'import mmap, sys
+memory = mmap.mmap(-1, 600 << 20)
+open(sys.argv[1]).readline()' "$directory/end"
+ulimit -S -v "$(ulimit -H -v)"
+wait_until has_profiles 1 || fail "mapped: no profile"
+echo >&3
+wait "$process"
+status=$?
+background=
+expect_status 0
+[ -f "$out/0001.oom.heap.pb.gz" ] || fail "mapped:" "$out"/*
 finish
