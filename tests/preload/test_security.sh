@@ -211,6 +211,19 @@ if [ "$(id -u)" -eq 0 ]; then
 		[ -z "$left" ] || fail "privileged: wrote $left"
 		expect_silence
 	done
+
+	# Nor do the profiler's threads keep capabilities that the program gives up.
+	run_profiled capset HEAPSAMPLE_INTERVAL=1 -- "$python" -c 'import ctypes, glob, struct
+result = ctypes.CDLL(None).capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
+tasks = []
+for path in glob.glob("/proc/self/task/*/status"):
+    try:
+        tasks.append(open(path).read().split("CapEff:")[1].split()[0])
+    except OSError:
+        pass # it has just ended
+print(result, len(tasks) > 2, *set(tasks))'
+	expect_status 0
+	[ "$(cat "$out.stdout")" = "0 True 0000000000000000" ] || fail "capset: $(cat "$out.stdout")"
 else
 	echo "not root: no privileged program was run"
 fi
