@@ -68,10 +68,11 @@ end
 run
 python print(sum(len(str(i)) for i in range(10000)))
 END2
-# Removes lines about threads and process ids, which differ: the profiler has threads.
+# Removes what differs: lines about threads (the profiler has some), and the ids of processes and of
+# threads, which are addresses (libc with debug information).
 cat >"$work/debug.sh" <<'END2'
 gdb -q -batch -nx -x "$1" "$2" 2>&1 | sed -e '/^\[/{/Inferior/!d;s/process [0-9]*/process/;}' \
-	-e 's/^Thread 1 ".*" received/Program received/'
+	-e 's/^Thread 1 ".*" received/Program received/' -e 's/threadid=[0-9]*/threadid/'
 END2
 if have breakpoint gdb && made breakpoint ${CC:-cc} -g -o "$work/debugged" "$work/debugged.c"; then
 	if sh "$work/debug.sh" "$work/commands" "$work/debugged" | grep -q 'at a breakpoint'; then
