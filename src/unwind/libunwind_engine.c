@@ -29,7 +29,8 @@ struct entry_points {
 	__typeof__(unw_get_reg) *get_reg;
 	__typeof__(unw_set_caching_policy) *set_caching_policy;
 	__typeof__(unw_flush_cache) *flush_cache;
-	__typeof__(unw_set_cache_size) *set_cache_size; /* may be missing */
+	/* Since 1.3; may be missing. */
+	int (*set_cache_size)(unw_addr_space_t space, size_t entries, int flag);
 	/* Exported, but in no public header. */
 	int (*search_unwind_table)(unw_addr_space_t space, unw_word_t ip, void *dyn_info,
 				   unw_proc_info_t *info, int need_unwind_info, void *arg);

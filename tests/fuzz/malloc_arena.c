@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 
-struct hs_arena_range hs_arena_range;
+struct hs_arena_range hs_arena_range = {0};
 
 static size_t budget, used;
 

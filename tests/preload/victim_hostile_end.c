@@ -17,6 +17,10 @@
 
 #include "victim_hostile.h"
 
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+
 static const char *argument;
 static volatile sig_atomic_t ticks;
 

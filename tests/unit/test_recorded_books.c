@@ -98,7 +98,7 @@ static void read_ring(void)
 	}
 }
 
-static void call_once(bool in_use[BLOCKS])
+static void one_call(bool in_use[BLOCKS])
 {
 	uint64_t block = random_below(BLOCKS), address = 0x100000 + 64 * block;
 
@@ -128,7 +128,7 @@ static void run(uint64_t seed)
 
 	state = seed;
 	for (int i = 0; i < CALLS; i++) {
-		call_once(in_use);
+		one_call(in_use);
 		if (random_below(20) == 0)
 			read_ring();
 		if (random_below(20) == 0)
