@@ -49,7 +49,7 @@ static void cut(struct output *output)
 	output->used = end + sizeof cut_mark - 1;
 }
 
-/* Rust's v0 names, which begin with _R, only if work on them ends: see configure.ac. */
+/* Rust's v0 names, which begin with _R, only if libiberty can: see configure.ac. */
 static bool is_mangled(const char *name)
 {
 #ifdef HS_DEMANGLES_RUST_V0

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 need "${CC:-cc}" "${CXX:-c++}" objcopy strip
 
-rust=229376=shop::rs_add=_RNvCs1234_4shop6rs_add
+rust=229376=shop::rs_add=_ZN4shop6rs_add17h0123456789abcdefE
 cxx='327680=shop::Store<int>::add=_ZN4shop5StoreIiE3addEi'
 
 build names victim_names.cc -Wl,--build-id -ldl ||
