@@ -15,6 +15,8 @@ from profile_facts import counters, finish, read_profile
 
 LIBC = ("libc.so", "libc-2", "libpthread")
 LOADER = ("ld-linux", "ld-2")
+# In the program itself; the latter before glibc 2.34.
+START = ("_start", "__libc_csu_init")
 TRUNCATED = "[truncated]"
 
 # By site: functions among its callers, in this order; the root.
@@ -74,7 +76,7 @@ def wrong_stack(site, stack):
         last, files = BELOW[site]
         names = [frame["name"] for frame in stack]
         below = stack[names.index(last) + 1:] if last in names else []
-        if not below or any(not file_of(frame).startswith(files) and frame["name"] != "_start"
+        if not below or any(not file_of(frame).startswith(files) and frame["name"] not in START
                             for frame in below):
             yield "other frames below %s() than of the system" % last
 

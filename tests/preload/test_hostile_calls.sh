@@ -31,6 +31,10 @@ done
 
 kind early
 for first in 0 1 3 6 9; do
-	hostile first-call-$first 1 -- "$victims/victim_hostile_early" $first
+	if "$victims/victim_hostile_early" $first >/dev/null 2>&1; then
+		hostile first-call-$first 1 -- "$victims/victim_hostile_early" $first
+	else
+		skip_case first-call-$first "libc allocates nothing in an IFUNC's resolver"
+	fi
 done
 finish_cases

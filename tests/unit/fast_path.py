@@ -50,7 +50,9 @@ def instructions(library, function):
     for line in text.splitlines():
         match = LINE.match(line)
         if match:
-            yield match.groups()
+            address, name, operands, near = match.groups()
+            # objdump before 2.37 names their size.
+            yield address, {"jmpq": "jmp", "callq": "call"}.get(name, name), operands, near
 
 
 def accesses_memory(name, operands):

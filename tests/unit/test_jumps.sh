@@ -20,7 +20,7 @@ for level in -O0 -Og -O2; do
 		-c "$source_directory/preload/hooks.c" -o "$directory/hooks.o" || exit 1
 	for function in dlopen dlmopen; do
 		objdump -d --no-show-raw-insn --disassemble=$function "$directory/hooks.o" |
-			grep -q 'jmp *\*' || {
+			grep -q 'jmpq* *\*' || {
 			echo "FAIL: with $level $function has no jump to the next one"
 			exit 1
 		}
