@@ -86,10 +86,14 @@ int hs_arena_init(size_t budget_bytes)
 	void *start;
 	int error;
 
-	if (hs_arena_range.bytes != 0)
-		return 0;
 	if (budget_bytes > BUDGET_CEILING_BYTES)
 		budget_bytes = BUDGET_CEILING_BYTES;
+	if (hs_arena_range.bytes != 0) {
+		hs_arena.asked_budget = budget_bytes;
+		hs_arena_follow_limit();
+		hs_arena_set_budget(budget_bytes);
+		return 0;
+	}
 	start = map_range(wanted_range_bytes(budget_bytes), &bytes);
 	if (start == NULL)
 		return -ENOMEM;

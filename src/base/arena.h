@@ -38,7 +38,8 @@ struct hs_arena_range {
 extern HS_HIDDEN struct hs_arena_range hs_arena_range;
 
 /*
- * Reserves the range.  Later calls do nothing and return 0.  Single-threaded.
+ * Reserves the range.  A later call, with another budget, makes it smaller if that would have a
+ * smaller one, never larger, and returns 0.  Single-threaded.
  * budget_bytes: the most memory in use at a time.  Returns 0 or -errno.
  */
 int hs_arena_init(size_t budget_bytes);
