@@ -19,8 +19,8 @@ compile() {
 	output=$1 leaf=$2
 	shift 2
 	# shellcheck disable=SC2086 # several flags
-	${CC:-cc} $CFLAGS -o "$directory/$output" -DLEAF="$leaf" "$tests/victim_kinds_of_code.c" "$@" \
-		2>"$directory/$output.build"
+	${CC:-cc} $CFLAGS -o "$directory/$output" -DLEAF="$leaf" "$tests/victim_kinds_of_code.c" \
+		"$@" -ldl 2>"$directory/$output.build"
 }
 
 # have_names NAME LEAF... -- PROGRAM ARGUMENT...: one line of the table.  The first mapping is

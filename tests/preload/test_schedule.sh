@@ -213,7 +213,7 @@ int main(int argc, char **argv)
 }
 END
 ${CC:-cc} -I"$source_directory/include" -O1 -fno-builtin -D_GNU_SOURCE -o "$directory/keep" \
-	"$directory/keep.c" || exit 99
+	"$directory/keep.c" -ldl || exit 99
 # Only those by bytes are removed, each process's by itself, and none is missed.
 run_profiled apart "HEAPSAMPLE_OUTPUT=$directory/apart/%p.%n.%r.heap.pb.gz" HEAPSAMPLE_INTERVAL=1 \
 	HEAPSAMPLE_ALLOC_INTERVAL=1m HEAPSAMPLE_KEEP=2 HEAPSAMPLE_SIGNAL=USR2 -- \
@@ -278,8 +278,8 @@ int main(void)
 	return waitpid(child, &status, 0) == child && status == 0 ? 0 : 4;
 }
 END
-${CC:-cc} -I"$source_directory/include" -o "$directory/peak_fork" "$directory/peak_fork.c" ||
-	exit 99
+${CC:-cc} -I"$source_directory/include" -o "$directory/peak_fork" "$directory/peak_fork.c" \
+	-ldl || exit 99
 run_profiled peak_of_child HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 -- "$directory/peak_fork"
 expect_status 0
 expect_silence

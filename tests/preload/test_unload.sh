@@ -15,7 +15,7 @@ for letter in a b c; do
 	build "lib$letter.so" victim_unload_library.c -shared -fPIC -DN="$letter" -DSIZE="$size" ||
 		fail "lib$letter.so is not built: $(cat "$directory/lib$letter.so.build")"
 done
-build unload victim_unload.c -rdynamic -pthread ||
+build unload victim_unload.c -rdynamic -pthread -ldl ||
 	fail "unload is not built: $(cat "$directory/unload.build")"
 run_profiled turns HEAPSAMPLE_INTERVAL=1 -- \
 	"$directory/unload" $TURNS "$directory/liba.so" "$directory/libb.so" "$directory/libc.so"
