@@ -149,10 +149,9 @@ int hs_session_heap_unregister(uint32_t heap)
 {
 	int saved_errno = errno, error = 0;
 
-	if (atomic_load(&hs_session.phase) == HS_SESSION_OFF)
-		return -ENOSYS;
+	/* One that is registered ends even if profiling has ended: nothing may call it then. */
 	if (heap < HS_HEAP_FIRST_REPORTED || heap >= HS_HEAP_LIMIT || !hs_heap_unregister(heap))
-		return -EINVAL;
+		return atomic_load(&hs_session.phase) == HS_SESSION_OFF ? -ENOSYS : -EINVAL;
 	end_calls(heap);
 	if (hs_live_set_used() == 0)
 		hs_heap_gone(heap);

@@ -6,10 +6,10 @@
 #include "held_session.h"
 
 #include <errno.h>
+#include <heapsample/heapsample.h>
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
-
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "unwind/unwound.h"
@@ -199,6 +199,30 @@ static void fork_fails(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
+static unsigned told_off;
+
+static void note_off(void *unused)
+{
+	(void)unused;
+	told_off++;
+}
+
+/* A library may be unloaded next: nothing calls into it any more. */
+static void heap_ends_after_sampling_has_ended(void)
+{
+	const struct heapsample_heap_calls calls = {.disabled = note_off};
+	int heap;
+
+	start(NULL);
+	heap = hs_session_heap_register("pool", &calls);
+	CHECK(heap > 0);
+	hs_session_disable("a test");
+	CHECK_INT(told_off, 0);
+	CHECK_INT(hs_session_heap_unregister((uint32_t)heap), 0);
+	CHECK_INT(told_off, 1);
+	CHECK_INT(hs_session_heap_unregister((uint32_t)heap), -ENOSYS);
+}
+
 /* Puts a record into the queue as the worker does. */
 static void put_in_queue(uint64_t number)
 {
@@ -338,6 +362,7 @@ static const struct held_case cases[] = {
 	{"exec_while_they_start", exec_while_they_start},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
+	{"heap_ends_after_sampling_has_ended", heap_ends_after_sampling_has_ended},
 	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
 };
 
