@@ -39,6 +39,11 @@ static void *or_errno(void *block)
 	return block;
 }
 
+static bool has_arena(void)
+{
+	return hs_arena_range.bytes != 0 || hs_arena_init(EARLY_BUDGET_BYTES) == 0;
+}
+
 /* Memory for a call that cannot reach the program's allocator. */
 static void *own_memory(size_t size)
 {
@@ -46,7 +51,7 @@ static void *own_memory(size_t size)
 
 	if (hs_on_profiler_thread())
 		block = hs_arena_alloc(size);
-	else if (hs_next_is_resolving() && hs_arena_init(EARLY_BUDGET_BYTES) == 0)
+	else if (hs_next_is_resolving() && has_arena())
 		block = hs_arena_bootstrap_alloc(size);
 	return or_errno(block);
 }

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
+
 #include "sample/live_set.h"
 #include "sample/record.h"
 #include "unwind/unwound.h"
