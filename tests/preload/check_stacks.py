@@ -5,9 +5,22 @@
     check_stacks.py PERCENT PROFILE...     PERCENT: the least share of samples with such a root
 """
 import os
+import re
 import sys
 
-from profile_facts import finish, is_root, read_profile
+from profile_facts import finish, read_profile
+
+ROOTS = {"main", "_start", "start_thread", "clone", "clone3", "__clone", "__clone3",
+         "__libc_start_main", "__libc_start_call_main", "_dl_start_user"}
+
+
+def is_root(frame, main_binary):
+    """FILE+0xOFFSET counts as a root in the program, which may be stripped, and in libc."""
+    if frame["name"] in ROOTS or re.match(r"__libc_start_main(@|$)", frame["name"] or ""):
+        return True
+    file = os.path.basename(frame["mapping"] or "")
+    unnamed = re.match(re.escape(file) + r"\+0x[0-9a-f]+$", frame["name"] or "")
+    return bool(unnamed) and (frame["mapping"] == main_binary or file.startswith("libc.so"))
 
 
 def differences(percent, path):

@@ -12,15 +12,20 @@ first had been.
 import json
 import sys
 
-from profile_facts import finish, is_root, read_profile
+from profile_facts import finish, read_profile
 
 SIZES = {"a_allocates": 40, "b_allocates": 80, "c_allocates": 120,
          "a_ends": 41, "b_ends": 81, "c_ends": 121}
+ROOTS = ("clone", "__clone", "start_thread", "_start")
 
 
 def differences(path, counts_path, turns):
     profile = read_profile(path)
-    main_binary = profile.text(profile.mappings[0].filename)
+    roots = ROOTS
+    # Where libc's symbols do not name the function in which threads begin.
+    if not any(frame["name"].startswith(ROOTS[:-1]) for row in profile.rows()
+               for frame in row["stack"]):
+        roots += ("libc.so",)
     with open(counts_path, encoding="ascii") as file:
         counts = json.load(file)
     if counts["same_address"] < turns / 2:
@@ -35,7 +40,7 @@ def differences(path, counts_path, turns):
                     row["values"][0], row["labels"].get("bytes"), ";".join(names))
         if names[0] in SIZES:
             named[names[0]] += row["values"][0]
-            if is_root(row["stack"][-1], main_binary):
+            if names[-1].startswith(roots):
                 whole[names[0]] += row["values"][0]
     for name in sorted(SIZES):
         print("%s: %d of %d by name, %d to the root" %

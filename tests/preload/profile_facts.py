@@ -11,8 +11,6 @@ from pprof_read import read_profile  # noqa: E402,F401
 VALUES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space")
 LOSSES = ("stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned", "sequence_gaps",
           "block_expired", "records_damaged")
-ROOTS = {"main", "_start", "start_thread", "clone", "clone3", "__clone", "__clone3",
-         "__libc_start_main", "__libc_start_call_main", "_dl_start_user"}
 
 
 def counters(profile):
@@ -27,17 +25,6 @@ def losses(profile):
     for name in LOSSES:
         if counts.get(name, 0) != 0:
             yield "%s=%d" % (name, counts[name])
-
-
-def is_root(frame, main_binary):
-    """Whether a program or thread begins there.  In the program and libc, which may be stripped,
-    FILE+0xOFFSET counts as such.
-    """
-    if frame["name"] in ROOTS or re.match(r"__libc_start_main(@|$)", frame["name"] or ""):
-        return True
-    file = os.path.basename(frame["mapping"] or "")
-    unnamed = re.match(re.escape(file) + r"\+0x[0-9a-f]+$", frame["name"] or "")
-    return bool(unnamed) and (frame["mapping"] == main_binary or file.startswith("libc.so"))
 
 
 def site_of(stack, prefix="site_"):

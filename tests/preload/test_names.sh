@@ -6,7 +6,11 @@
 . "$(dirname "$0")/lib.sh"
 need "${CC:-cc}" "${CXX:-c++}" objcopy strip
 
-rust=229376=shop::rs_add=_ZN4shop6rs_add17h0123456789abcdefE
+rust=_RNvCs1234_4shop6rs_add
+case $(cat "$build_directory/config.h") in
+*"define HS_DEMANGLES_RUST_V0 1"*) rust=229376=shop::rs_add=$rust ;;
+*) rust=229376=$rust=$rust ;;
+esac
 cxx='327680=shop::Store<int>::add=_ZN4shop5StoreIiE3addEi'
 
 build names victim_names.cc -Wl,--build-id -ldl ||

@@ -117,12 +117,14 @@ static __attribute__((noinline)) void record(const void *address)
 	depth = backtrace_in_place(stack, DEPTH);
 	if (depth < 2)
 		_exit(99);
+	/* libunwind 1.3 gives addresses that are less by 1. */
+	less = (uintptr_t)__builtin_return_address(0) - (uintptr_t)stack[1];
+	if (less > 1)
+		_exit(99);
 	bytes = (uint64_t)(depth + 1) * sizeof *record_words;
 	at = __atomic_fetch_add(record_words, bytes, __ATOMIC_RELAXED);
 	if (at + bytes > FILE_BYTES)
 		_exit(99);
-	/* libunwind 1.3 gives addresses that are less by 1. */
-	less = (uintptr_t)__builtin_return_address(0) - (uintptr_t)stack[1];
 	record_words[at / 8] = (uint64_t)depth;
 	for (int i = 0; i < depth; i++)
 		record_words[at / 8 + 1 + (uint64_t)i] = (uintptr_t)stack[i] + less;

@@ -39,7 +39,7 @@ template <class T> struct Store {
 
 } // namespace shop
 
-extern "C" void *rust_add(size_t size) __asm__("_ZN4shop6rs_add17h0123456789abcdefE");
+extern "C" void *rust_add(size_t size) __asm__("_RNvCs1234_4shop6rs_add");
 
 extern "C" __attribute__((noinline)) void *rust_add(size_t size)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Unwinds through frames that are hard: assembly, expressions, switched stacks, any instruction. */
+#include <libunwind.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -9,6 +10,12 @@
 #include "base/stats.h"
 #include "check.h"
 #include "unwind_fixture.h"
+
+#if UNW_VERSION >= UNW_VERSION_CODE(1, 4)
+#define RBX_BY_CFA "3, 0x08, 16, 0x1c" /* (CFA) DW_OP_const1u 16, DW_OP_minus */
+#else
+#define RBX_BY_CFA "2, 0x77, 32" /* DW_OP_breg7 32: before 1.4 the CFA is not there first */
+#endif
 
 typedef void function(void);
 
@@ -57,7 +64,7 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 
-	/* CFA: DW_OP_breg7 8, DW_OP_deref.  rbx: at DW_OP_breg7 32. */
+	/* CFA: DW_OP_breg7 8, DW_OP_deref.  rbx: at RBX_BY_CFA. */
 	"hide_by_expression: .cfi_startproc\n"
 	"	push %rbx\n"
 	"	.cfi_adjust_cfa_offset 8\n"
@@ -67,7 +74,7 @@ __asm__(".text\n"
 	"	mov %rax, 8(%rsp)\n"
 	"	mov $-1, %rbx\n"
 	"	.cfi_escape 0x0f, 3, 0x77, 8, 0x06\n"
-	"	.cfi_escape 0x10, 3, 2, 0x77, 32\n"
+	"	.cfi_escape 0x10, 3, " RBX_BY_CFA "\n"
 	"	call *%rdi\n"
 	"	add $32, %rsp\n"
 	"	pop %rbx\n"
