@@ -52,7 +52,7 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	bool is_ring_short = view->refusals != state->refusals;
 	bool is_cpu_short = view->cpu_overs != state->cpu_overs;
 	/* A raise shows when slots have become free that were taken before: it has a second. */
-	bool is_slotless = view->slotless != state->slotless;
+	bool is_slotless = view->is_live_set_short && view->slotless != state->slotless;
 	bool is_short = is_memory_short(state, view, view->losses != state->losses) ||
 			(is_slotless && since_ns > LOWER_NS);
 
@@ -133,7 +133,7 @@ static size_t update_budget(void)
 	return hs_arena_budget();
 }
 
-void hs_budget_follow(void)
+void hs_budget_follow(bool is_live_set_short)
 {
 	static struct hs_budget_state state;
 	struct hs_budget_state next = state;
@@ -148,6 +148,7 @@ void hs_budget_follow(void)
 		.is_cpu_near = hs_cpu_pressure.is_near,
 		.losses = hs_heap_total(lost_memory),
 		.slotless = hs_heap_total(lost_live_set),
+		.is_live_set_short = is_live_set_short,
 		.interval = interval,
 		.asked = hs_options.interval_bytes,
 		.most = hs_options.max_interval_bytes != 0 ? hs_options.max_interval_bytes

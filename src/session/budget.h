@@ -32,7 +32,8 @@ struct hs_budget_view {
 	uint64_t cpu_overs;  /* seconds in which sampling took more than HEAPSAMPLE_MAX_CPU */
 	bool is_cpu_near;    /* in the last one it took more than half of that */
 	uint64_t losses;     /* samples for which the books had no memory */
-	uint64_t slotless;   /* samples for which the live set, which cannot grow, had no slot */
+	uint64_t slotless;   /* samples for which the live set had no slot */
+	bool is_live_set_short; /* it cannot grow; else it has grown by now */
 	uint64_t interval;   /* bytes, not 0 */
 	uint64_t asked;      /* interval that was asked for */
 	uint64_t most;       /* it goes no higher */
@@ -42,12 +43,12 @@ struct hs_budget_view {
 uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budget_view *view);
 
 /*
- * Logs, once, that samples are lost because memory is short.  is_live_set_short: the live set could
- * not grow.
+ * Logs, once, that samples are lost because memory is short.  is_live_set_short, here and below:
+ * the live set could not grow.
  */
 void hs_budget_tell_losses(bool is_live_set_short);
 
 /* Looks at arena, live set and processor time, and changes the interval if needed. */
-void hs_budget_follow(void);
+void hs_budget_follow(bool is_live_set_short);
 
 #endif

@@ -313,7 +313,7 @@ bool hs_threads_process(void)
 	if (has_worked) {
 		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
-		hs_budget_follow();
+		hs_budget_follow(is_live_set_short);
 		atomic_store_explicit(&knows_generated_code,
 				      hs_producer_knows_generated_code(session->producer),
 				      memory_order_relaxed);

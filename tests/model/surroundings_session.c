@@ -187,8 +187,9 @@ int hs_sys_signal_handler(int number, uintptr_t *handler)
 	return -EINVAL;
 }
 
-void hs_budget_follow(void)
+void hs_budget_follow(bool is_live_set_short)
 {
+	(void)is_live_set_short;
 }
 
 void hs_budget_tell_losses(bool is_live_set_short)
