@@ -3,6 +3,7 @@
 #include "base/digits.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* 16: it is no digit. */
 static unsigned digit_of(char c)
@@ -26,4 +27,19 @@ const char *hs_parse_digits(const char *text, const char *end, unsigned base, ui
 			return NULL;
 	}
 	return next == text ? NULL : next;
+}
+
+uint64_t hs_parse_value(const char *text, const char *key)
+{
+	uint64_t value;
+
+	for (const char *line = text; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, key, strlen(key)) != 0)
+			continue;
+		line += strlen(key);
+		line += strspn(line, " \t");
+		return hs_parse_digits(line, NULL, 10, &value) != NULL ? value : 0;
+	}
+	return 0;
 }

@@ -11,4 +11,7 @@
  */
 const char *hs_parse_digits(const char *text, const char *end, unsigned base, uint64_t *value);
 
+/* The number behind a key at the beginning of a line, after blanks; 0 if there is none. */
+uint64_t hs_parse_value(const char *text, const char *key);
+
 #endif

@@ -165,7 +165,7 @@ static const struct hs_option option_table[] = {
 	  FIELD(ring_bytes), VALUE(power), RANGE(64 << 10, 1 << 30, hs_option_size_units) },
 	{ PREFIX "_MEMORY", "256m", "bytes, 16m to 64g, such as 256m or 1g",
 	  FIELD(memory_bytes), VALUE(number),
-	  RANGE(16 << 20, UINT64_C(64) << 30, hs_option_size_units) },
+	  RANGE(HS_MEMORY_MIN, UINT64_C(64) << 30, hs_option_size_units) },
 	{ PREFIX "_MAX_CPU", "0",
 	  "percent of a processor, 0 to 200, or seconds in all, to 8760h, such as 5 or 30s",
 	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(max_cpu),

@@ -26,6 +26,9 @@ enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK, HS_MODE_UNKNOWN };
 enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON };
 enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
 
+/* The smallest hs_options.memory_bytes. */
+#define HS_MEMORY_MIN ((uint64_t)16 << 20)
+
 /* hs_options.block_ms: chosen by the sampling interval. */
 #define HS_BLOCK_AUTO UINT32_MAX
 

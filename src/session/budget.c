@@ -84,6 +84,8 @@ static const char *memory_bound(void)
 {
 	if (hs_session_memory_bytes() >= hs_options.memory_bytes)
 		return "HEAPSAMPLE_MEMORY";
+	if (hs_session_memory_bytes() >= hs_session.memory_bytes)
+		return "what the memory cgroup leaves of HEAPSAMPLE_MEMORY";
 	return hs_arena_limit() == RLIMIT_DATA ? "what RLIMIT_DATA leaves of HEAPSAMPLE_MEMORY"
 					       : "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY";
 }

@@ -146,7 +146,7 @@ static void check_memory(void)
 void hs_schedule_start(void)
 {
 	if (hs_options.oom_percent != 0) {
-		hs_oom_watch_start(hs_options.oom_percent);
+		hs_oom_watch_start(hs_options.oom_percent, "");
 		next_oom_look_ns = hs_sys_monotonic_ns() + HS_SECOND_NS;
 	}
 	if (hs_options.signal_number != 0)

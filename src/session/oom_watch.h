@@ -14,13 +14,11 @@
 
 #include <stdbool.h>
 
-#include "base/visibility.h"
-
-/* The directory that /proc and /sys are in: "".  Set by tests only, before the start. */
-extern HS_HIDDEN const char *hs_oom_watch_root;
-
-/* percent: of any limit, 1..99.  Start-up. */
-void hs_oom_watch_start(unsigned percent);
+/*
+ * percent: of any limit, 1..99.  root: the directory that /proc is in, "" except in tests; it is
+ * kept.  Start-up, after hs_memory_cgroup_find().
+ */
+void hs_oom_watch_start(unsigned percent, const char *root);
 
 /*
  * Whether one of the limits is used up to that percentage now, and none was at the last call.  Use

@@ -24,6 +24,7 @@
 #include "session/epoch.h"
 #include "session/left_alone.h"
 #include "session/libc_threads.h"
+#include "session/memory_cgroup.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -35,6 +36,9 @@ extern void *__libc_stack_end;
 
 /* One part in so many of the memory is kept for writing profiles. */
 #define WRITING_SHARE 4
+
+/* Of what the memory cgroup may use, one part in so many is the most for the profiler. */
+#define CGROUP_SHARE 4
 
 static void report_problem(void *unused, const char *line)
 {
@@ -111,7 +115,7 @@ uint64_t hs_session_memory_bytes(void)
 {
 	uint64_t most = hs_arena_most() / 4 * 3;
 
-	return hs_options.memory_bytes < most ? hs_options.memory_bytes : most;
+	return hs_session.memory_bytes < most ? hs_session.memory_bytes : most;
 }
 
 void hs_session_set_budget(bool writing)
@@ -131,6 +135,18 @@ void hs_session_limit_changed(int resource)
 	hs_threads_begin_undisturbed(&before);
 	hs_arena_follow_limit();
 	hs_threads_end_undisturbed(&before);
+}
+
+/* HEAPSAMPLE_MEMORY, as far as the memory cgroup has room for that besides the program. */
+static uint64_t wanted_memory_bytes(void)
+{
+	uint64_t most;
+
+	hs_memory_cgroup_find("");
+	most = hs_memory_cgroup_limit() / CGROUP_SHARE;
+	if (most < HS_MEMORY_MIN)
+		most = HS_MEMORY_MIN;
+	return hs_options.memory_bytes < most ? hs_options.memory_bytes : most;
 }
 
 static void start_sampling(void)
@@ -175,7 +191,8 @@ static void start_profiling(char **environment)
 	int error;
 
 	report_settings(environment);
-	error = hs_arena_init(hs_options.memory_bytes);
+	hs_session.memory_bytes = wanted_memory_bytes();
+	error = hs_arena_init(hs_session.memory_bytes);
 	hs_session_set_budget(false);
 	if (error == 0)
 		error = make_stages();

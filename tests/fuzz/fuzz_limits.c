@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "session/memory_cgroup.h"
 #include "session/oom_watch.h"
 #include "session/process_memory.h"
 
@@ -71,7 +72,6 @@ static void make_root(void)
 		snprintf(path, sizeof path, "%s%s", root, directories[i]);
 		MUST(mkdir(path, 0700) == 0);
 	}
-	hs_oom_watch_root = root;
 	atexit(remove_root);
 }
 
@@ -106,7 +106,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	if (root[0] == '\0')
 		make_root();
 	write_files((const char *)data + 1, (const char *)data + bytes);
-	hs_oom_watch_start(1 + data[0] % 99);
+	hs_memory_cgroup_find(root);
+	hs_memory_cgroup_limit();
+	hs_oom_watch_start(1 + data[0] % 99, root);
 	/* The crossing is reported only once, whatever the files say. */
 	if (hs_oom_watch_is_crossed())
 		MUST(!hs_oom_watch_is_crossed());

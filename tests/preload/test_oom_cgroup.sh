@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# HEAPSAMPLE_OOM: a program that the kernel kills for the memory of its cgroup has left a
-# profile, whose top entry is what grew.
+# In a cgroup with a memory limit.  HEAPSAMPLE_OOM: a program that the kernel kills for its memory
+# has left a profile, whose top entry is what grew.  And the profiler's own memory is no reason to
+# kill a program that has room: its budget is a quarter of the limit.
 . "$(dirname "$0")/lib.sh"
 
 limit=268435456
@@ -60,4 +61,22 @@ expect_status 137
 [ -z "$(messages)" ] || fail "killed: $(messages)"
 expect_profiles 1
 check check_profile.py top "$out/0001.oom.heap.pb.gz" site_leak $((limit / 4))
+
+# Records of so many blocks would fill the default HEAPSAMPLE_MEMORY.
+out=$directory/bounded
+(
+	echo 0 >"$group/cgroup.procs"
+	run_profiled bounded "HEAPSAMPLE_STATS=$directory/stats" HEAPSAMPLE_INTERVAL=1 \
+		PYTHONMALLOC=malloc -- \
+		"$python" -S -c 'print(len([bytes(40) for i in range(1500000)]))'
+	exit "$status"
+)
+status=$?
+expect_status 0
+[ "$(cat "$out.stdout")" = 1500000 ] || fail "bounded: its output is $(cat "$out.stdout")"
+messages | grep -q 'near what the memory cgroup leaves of HEAPSAMPLE_MEMORY' ||
+	fail "bounded: no message of the limit: $(cat "$out.stderr")"
+grep -q "\"profiler_memory_budget\": $((limit / 4))\>" "$directory/stats" ||
+	fail "bounded: its budget is not a quarter: $(grep budget "$directory/stats")"
+expect_profiles 1
 finish

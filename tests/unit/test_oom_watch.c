@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "session/memory_cgroup.h"
 #include "session/process_memory.h"
 
 static char root[] = "/tmp/test_oom_watch.XXXXXX";
@@ -50,6 +51,12 @@ static void begin(const char *groups)
 	put("/proc/meminfo", "MemTotal:       16000000 kB\nMemFree:        8000000 kB\n");
 }
 
+static void start(unsigned percent)
+{
+	hs_memory_cgroup_find(root);
+	hs_oom_watch_start(percent, root);
+}
+
 static void test_version_2(void)
 {
 	begin("0::/system.slice/app.service\n");
@@ -57,7 +64,7 @@ static void test_version_2(void)
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "799999\n");
 	put("/sys/fs/cgroup/system.slice/app.service/memory.stat", "anon 1\ninactive_file 0\n");
 	put("/sys/fs/cgroup/system.slice/memory.max", "max\n");
-	hs_oom_watch_start(80);
+	start(80);
 	CHECK(!hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "800000\n");
 	CHECK(hs_oom_watch_is_crossed());
@@ -93,7 +100,7 @@ static void test_version_1(void)
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5000000\n");
 	put("/sys/fs/cgroup/memory/memory.stat", "cache 5\ntotal_inactive_file 0\n");
-	hs_oom_watch_start(50);
+	start(50);
 	CHECK(!hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9000000\n");
 	CHECK(hs_oom_watch_is_crossed());
@@ -107,14 +114,14 @@ static void test_machine(void)
 	begin("0::/\n");
 	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
 	put("/proc/meminfo", "MemTotal:       400000 kB\n");
-	hs_oom_watch_start(80);
+	start(80);
 	CHECK(hs_oom_watch_is_crossed());
 	put("/proc/self/statm", "90000 70000 10 5 0 80 0\n");
 	CHECK(!hs_oom_watch_is_crossed());
 	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
 	put("/sys/fs/cgroup/memory.max", "100000000000\n");
 	put("/sys/fs/cgroup/memory.current", "100\n");
-	hs_oom_watch_start(80);
+	start(80);
 	CHECK(!hs_oom_watch_is_crossed());
 }
 
@@ -130,7 +137,7 @@ static void test_rlimits(void)
 		limit = old;
 		limit.rlim_cur = (rlim_t)1 << 40;
 		CHECK_INT(setrlimit(resources[i], &limit), 0);
-		hs_oom_watch_start(50);
+		start(50);
 		CHECK(!hs_oom_watch_is_crossed());
 		/* 2^27 pages are half of it. */
 		put("/proc/self/statm",
@@ -146,11 +153,37 @@ static void test_rlimits(void)
 static void test_nothing(void)
 {
 	remove_tree();
-	hs_oom_watch_start(1);
+	start(1);
 	CHECK(!hs_oom_watch_is_crossed());
 	begin("garbage\n::\n3:memory\n");
-	hs_oom_watch_start(99);
+	start(99);
 	CHECK(!hs_oom_watch_is_crossed());
+}
+
+/* The smallest limit counts, in whichever group it is. */
+static void test_limit(void)
+{
+	remove_tree();
+	hs_memory_cgroup_find(root);
+	CHECK(hs_memory_cgroup_limit() == HS_MEMORY_UNLIMITED);
+	begin("0::/system.slice/app.service\n");
+	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "1\n");
+	put("/sys/fs/cgroup/system.slice/app.service/memory.max", "max\n");
+	hs_memory_cgroup_find(root);
+	CHECK(hs_memory_cgroup_limit() == HS_MEMORY_UNLIMITED);
+	put("/sys/fs/cgroup/system.slice/memory.max", "5000000\n");
+	CHECK_INT(hs_memory_cgroup_limit(), 5000000);
+	put("/sys/fs/cgroup/system.slice/app.service/memory.max", "6000000\n");
+	CHECK_INT(hs_memory_cgroup_limit(), 5000000);
+	put("/sys/fs/cgroup/system.slice/app.service/memory.max", "4000000\n");
+	CHECK_INT(hs_memory_cgroup_limit(), 4000000);
+	begin("8:memory:/docker/abc\n");
+	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n");
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+	hs_memory_cgroup_find(root);
+	CHECK(hs_memory_cgroup_limit() >= HS_MEMORY_UNLIMITED);
+	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
+	CHECK_INT(hs_memory_cgroup_limit(), 268435456);
 }
 
 static void test_process_memory(void)
@@ -174,12 +207,12 @@ int main(void)
 {
 	if (mkdtemp(root) == NULL)
 		return 99;
-	hs_oom_watch_root = root;
 	RUN(test_version_2);
 	RUN(test_version_1);
 	RUN(test_machine);
 	RUN(test_rlimits);
 	RUN(test_nothing);
+	RUN(test_limit);
 	RUN(test_process_memory);
 	remove_tree();
 	rmdir(root);
