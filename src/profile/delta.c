@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "profile/books.h"
-#include "profile/tables.h"
 #include "sample/sampler.h"
 
 #define ONE ((int64_t)HS_WEIGHT_ONE)
@@ -154,84 +152,4 @@ void hs_delta_trim(struct hs_delta *delta, const struct hs_interner *rows)
 		delta->base_count = rows->count;
 	if (delta->base_capacity > rows->capacity)
 		resize_base(delta, rows->capacity); /* without memory it stays as it is */
-}
-
-void hs_producer_write_deltas(struct hs_producer *producer, enum hs_delta_kind kind)
-{
-	producer->delta.kind = kind;
-}
-
-void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)
-{
-	producer->delta.most_rows = rows;
-}
-
-void hs_producer_forget_written(struct hs_producer *producer)
-{
-	struct hs_delta *delta = &producer->delta;
-
-	delta->base_count = 0;
-	delta->pending_count = 0;
-	memset(delta->lost_base, 0, sizeof delta->lost_base);
-	memset(delta->dropped, 0, sizeof delta->dropped);
-	memset(delta->carry, 0, sizeof delta->carry);
-}
-
-/* Whether nothing of a row is in use, and files have shown all of it. */
-static bool is_spent(const struct hs_producer *producer, uint32_t number)
-{
-	const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, number);
-	const struct hs_row_totals *totals = &row->totals;
-	struct hs_shown now;
-
-	if (totals->allocated.objects != totals->freed.objects ||
-	    number >= producer->delta.base_count)
-		return false;
-	hs_row_round(&row->key, totals, now.values);
-	return memcmp(&now, &producer->delta.base[number], sizeof now) == 0;
-}
-
-/* Whether something of a row was in use at the peak: the peak's profile needs the row. */
-static bool is_of_peak(const struct hs_producer *producer, uint32_t number)
-{
-	const struct hs_peak *peak = &producer->tracker.peak;
-	const struct hs_row_totals *totals = hs_peak_row(peak, number);
-
-	return !peak->is_spoiled && totals != NULL &&
-	       totals->allocated.objects != totals->freed.objects;
-}
-
-static void drop(struct hs_producer *producer, uint32_t number)
-{
-	const struct hs_row *row = hs_heap_tracker_row(&producer->tracker, number);
-	const struct hs_totals *totals = &row->totals.allocated;
-	const unsigned __int128 allocated[2] = {totals->objects, totals->bytes};
-	struct hs_delta *delta = &producer->delta;
-
-	for (int i = 0; i < 2; i++) {
-		delta->dropped[row->key.heap][i] += allocated[i];
-		/* The difference is small, though what it is made of may not fit 64 bits. */
-		delta->carry[i] +=
-			(int64_t)((uint64_t)allocated[i] -
-				  (uint64_t)delta->base[number].values[i] * HS_WEIGHT_ONE);
-	}
-	delta->base[number] = (struct hs_shown){{0}};
-	hs_tables_release_row(producer, number);
-	hs_heap_tracker_drop(&producer->tracker, number);
-}
-
-void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void))
-{
-	struct hs_pauses pauses = {.pause = pause};
-	uint32_t count = hs_heap_tracker_row_count(&producer->tracker);
-
-	/* The lowest last: numbers dropped last are given out first, until the next trim. */
-	for (uint32_t i = count; i-- > 0;) {
-		if (hs_heap_tracker_has_row(&producer->tracker, i) && is_spent(producer, i) &&
-		    !is_of_peak(producer, i))
-			drop(producer, i);
-		hs_pauses_count(&pauses);
-	}
-	hs_thread_names_forget_gone(&producer->threads, &pauses);
-	hs_tables_trim(producer);
 }

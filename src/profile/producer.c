@@ -195,9 +195,24 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 		hs_producer_put(producer, record->sequence, &nothing);
 }
 
+void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch)
+{
+	producer->epoch = epoch;
+}
+
 void hs_producer_keep_peak(struct hs_producer *producer)
 {
 	producer->tracker.keeps_peak = true;
+}
+
+void hs_producer_write_deltas(struct hs_producer *producer, enum hs_delta_kind kind)
+{
+	producer->delta.kind = kind;
+}
+
+void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)
+{
+	producer->delta.most_rows = rows;
 }
 
 uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap)
