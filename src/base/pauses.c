@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#define PIECES_PER_PAUSE 1000
+#define PIECES_PER_PAUSE 256
 
 void hs_pauses_take(struct hs_pauses *pauses)
 {

@@ -27,7 +27,6 @@ enum field {
 };
 
 enum {
-	ITEMS_PER_PAUSE = 256,
 	PIECE_BYTES = 16 << 10, /* written at a time, except for a larger message */
 	FRAME_BYTES = 11,       /* a tag of one byte, a length of at most ten */
 };
@@ -51,7 +50,6 @@ struct encoder {
 	uint8_t *buffer;        /* packed messages that are not written yet */
 	size_t capacity;
 	size_t used;
-	uint32_t items_since_pause;
 };
 
 /* Static, so that a forked child, which lacks the producer's stack, can free what it has. */
@@ -64,15 +62,6 @@ static int intern(struct encoder *encoder, const char *text, int64_t *number)
 
 	*number = result;
 	return error;
-}
-
-static void end_item(struct encoder *encoder)
-{
-	if (++encoder->items_since_pause < ITEMS_PER_PAUSE)
-		return;
-	encoder->items_since_pause = 0;
-	if (encoder->view->pause != NULL)
-		encoder->view->pause();
 }
 
 static int write_out(struct encoder *encoder)
@@ -121,7 +110,7 @@ static int write_message(struct encoder *encoder, enum field field, const Protob
 		return error;
 	encoder->used += put_frame(encoder->buffer + encoder->used, field, bytes);
 	encoder->used += protobuf_c_message_pack(message, encoder->buffer + encoder->used);
-	end_item(encoder);
+	hs_pauses_count(encoder->view->pauses);
 	return 0;
 }
 
@@ -328,7 +317,7 @@ static int write_strings(struct encoder *encoder)
 					   string->length);
 		memcpy(encoder->buffer + encoder->used, string->bytes, string->length);
 		encoder->used += string->length;
-		end_item(encoder);
+		hs_pauses_count(encoder->view->pauses);
 	}
 	return 0;
 }

@@ -9,7 +9,7 @@
  * Bytes of texts that are not UTF-8 are written as %XX, and texts longer than 4096 bytes are cut
  * between two characters (output/string_table.h).
  *
- * Called on: the producer.  Allocates: from the arena.  Blocks: as the sink and the pause do.
+ * Called on: the producer.  Allocates: from the arena.  Blocks: as the sink and the pauses do.
  */
 #ifndef HS_OUTPUT_PPROF_ENCODER_H
 #define HS_OUTPUT_PPROF_ENCODER_H

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "base/pauses.h"
 
 /* Written in the order of the view, with ids 1..n; the main binary is the first. */
 struct hs_view_mapping {
@@ -87,8 +88,7 @@ struct hs_view {
 	int64_t since_ns;    /* time from the start of the session to where the values begin */
 	int64_t duration_ns; /* time that the values cover */
 
-	/* Called between pieces of work, so that the producer can process records; or NULL. */
-	void (*pause)(void);
+	struct hs_pauses *pauses; /* counted on by the encoder: each message and text is a piece */
 };
 
 #endif

@@ -239,7 +239,7 @@ static void count_rows(struct hs_snapshot *snapshot)
 		snapshot->heaps[snapshot->rows[i].heap_number].row_count++;
 }
 
-static void fill_view(const struct hs_snapshot *snapshot, const struct hs_options *options,
+static void fill_view(struct hs_snapshot *snapshot, const struct hs_options *options,
 		      struct hs_view *view)
 {
 	view->mappings = snapshot->mappings;
@@ -255,7 +255,7 @@ static void fill_view(const struct hs_snapshot *snapshot, const struct hs_option
 	view->stack_context = snapshot;
 	view->deepest_stack = snapshot->deepest_stack;
 	view->drop_frames = options->drop_frames;
-	view->pause = snapshot->pauses.pause;
+	view->pauses = &snapshot->pauses;
 }
 
 /* Frees what was needed only to find the locations. */

@@ -90,6 +90,7 @@ void sample_fill(struct sample *sample)
 	};
 	fill_locations(sample);
 	fill_rows(sample);
+	sample->pauses.pause = count_pause;
 	sample->view = (struct hs_view){
 		.mappings = sample->mappings, .mapping_count = MAPPINGS,
 		.locations = sample->locations, .location_count = LOCATIONS,
@@ -98,7 +99,7 @@ void sample_fill(struct sample *sample)
 		.comments = { "libheapsample interval=524288B", NULL, "samples=50 lost=0", NULL },
 		.drop_frames = "malloc|calloc",
 		.period_bytes = 524288, .time_ns = 1700000000000000001, .duration_ns = 2000000000,
-		.pause = count_pause,
+		.pauses = &sample->pauses,
 	};
 }
 

@@ -18,6 +18,7 @@ struct sample {
 	struct hs_view_mapping mappings[MAPPINGS];
 	struct hs_view_location locations[LOCATIONS];
 	struct hs_view_row rows[ROWS];
+	struct hs_pauses pauses;
 	char names[LOCATIONS][24];
 	char system_names[LOCATIONS][24];
 };

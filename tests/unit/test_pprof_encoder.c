@@ -232,7 +232,7 @@ static void empty_view_is_a_profile(void)
 	sample.view.mapping_count = 1;
 	sample.view.deepest_stack = 0;
 	sample.view.drop_frames = "";
-	sample.view.pause = NULL;
+	sample.pauses.pause = NULL;
 	profile = decode(&sample.view);
 	CHECK_INT(profile->n_sample_type, 4);
 	CHECK_INT(profile->n_sample, 0);
