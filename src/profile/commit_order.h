@@ -23,7 +23,7 @@ enum hs_event_kind {
 	HS_EVENT_NOTHING, /* takes a number, and has no effect */
 };
 
-/* A sample or its free, on its way to heap_tracker.h. */
+/* A sample or its free, on its way to heap_tracker.h or into a stream. */
 struct hs_heap_event {
 	uint64_t size;   /* requested bytes */
 	uint64_t weight; /* units of 1 / HS_WEIGHT_ONE */

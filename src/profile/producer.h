@@ -30,6 +30,7 @@
 #include "unwind/unwound.h"
 
 struct hs_producer;
+struct hs_heap_event;
 
 /*
  * mappings: those that the frames of records name; must outlive the producer.  labels: bits of enum
@@ -62,17 +63,8 @@ bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
  */
 bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size_t symbol_bytes);
 
-/* An allocation or a free, for a stream. */
-struct hs_streamed {
-	bool is_free; /* then size and weight are 0 */
-	uint64_t number;
-	uint32_t heap;
-	uint64_t address;
-	uint64_t size;    /* requested bytes */
-	uint64_t weight;  /* units of 1 / HS_WEIGHT_ONE */
-	uint64_t time_ns; /* CLOCK_MONOTONIC_COARSE */
-};
-typedef void (*hs_producer_stream_fn)(const struct hs_streamed *event);
+/* For an allocation or a free and its number. */
+typedef void (*hs_producer_stream_fn)(uint64_t number, const struct hs_heap_event *event);
 
 /*
  * Keeps no books: hands all allocations and frees on, in the order of their numbers, except those

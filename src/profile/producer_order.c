@@ -21,21 +21,11 @@
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 			    const struct hs_heap_event *event)
 {
-	const struct hs_streamed streamed = {
-		.is_free = event->kind == HS_EVENT_FREE,
-		.number = number,
-		.heap = event->heap,
-		.address = event->address,
-		.size = event->size,
-		.weight = event->weight,
-		.time_ns = event->time_ns,
-	};
-
 	if (event->kind == HS_EVENT_NOTHING)
 		return;
-	if (streamed.is_free)
+	if (event->kind == HS_EVENT_FREE)
 		hs_live_set_recycle(event->slot, event->generation);
-	producer->stream(&streamed);
+	producer->stream(number, event);
 }
 
 /* Releases what an allocation holds on its way to the books: its stack and its thread's name. */

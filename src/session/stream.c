@@ -12,6 +12,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "output/alloc_stream.h"
+#include "profile/commit_order.h"
 #include "sample/free_times.h"
 #include "sample/heap.h"
 #include "sample/recorder.h"
@@ -92,7 +93,7 @@ static void flush(void)
 	hs_session_disable(problem);
 }
 
-static uint64_t sample_bytes(const struct hs_streamed *event)
+static uint64_t sample_bytes(const struct hs_heap_event *event)
 {
 	unsigned __int128 bytes = (unsigned __int128)event->weight * event->size;
 
@@ -100,20 +101,20 @@ static uint64_t sample_bytes(const struct hs_streamed *event)
 }
 
 /* Called while the producer commits events: see hs_producer_stream_to(). */
-static void write_event(const struct hs_streamed *event)
+static void write_event(uint64_t number, const struct hs_heap_event *event)
 {
 	struct hs_stream_event out = {
-		.is_free = event->is_free,
+		.is_free = event->kind == HS_EVENT_FREE,
 		.heap = event->heap,
 		.address = event->address,
 		.size = event->size,
 		.sample_bytes = sample_bytes(event),
 		.time_ns = event->time_ns,
-		.sequence = event->number,
+		.sequence = number,
 	};
 	uint64_t lost;
 
-	if (failed || event->number < first_number)
+	if (failed || number < first_number)
 		return;
 	forgive_inherited_gaps();
 	lost = losses();

@@ -9,15 +9,20 @@
 enum { SAMPLES = 500 };
 
 static struct hs_producer *producer;
-static struct hs_streamed seen[3 * SAMPLES];
+static struct {
+	uint64_t number;
+	struct hs_heap_event event;
+} seen[3 * SAMPLES];
 static size_t seen_count;
 static size_t steps_until_fork; /* 0: none */
 static size_t seen_by_child;
 
-static void note(const struct hs_streamed *event)
+static void note(uint64_t number, const struct hs_heap_event *event)
 {
-	if (seen_count < COUNT(seen))
-		seen[seen_count++] = *event;
+	if (seen_count < COUNT(seen)) {
+		seen[seen_count].number = number;
+		seen[seen_count++].event = *event;
+	}
 	/* Continues as a forked child would: from a state in the middle of what was taken. */
 	if (steps_until_fork != 0 && --steps_until_fork == 0) {
 		hs_producer_take_freed(producer);
@@ -60,13 +65,16 @@ static void events_come_in_order(void)
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(seen_count, 2 * SAMPLES);
 	for (uint64_t i = 0; i < SAMPLES; i++) {
-		const struct hs_streamed *born = &seen[i], *died = &seen[SAMPLES + i];
+		const struct hs_heap_event *born = &seen[i].event;
+		const struct hs_heap_event *died = &seen[SAMPLES + i].event;
 
-		CHECK(!born->is_free && born->number == i + 1 && born->address == A + 16 * i);
+		CHECK_INT(seen[i].number, i + 1);
+		CHECK_INT(seen[SAMPLES + i].number, SAMPLES + i + 1);
+		CHECK(born->kind == HS_EVENT_ALLOCATION && born->address == A + 16 * i);
 		CHECK(born->size == 10 + i && born->weight == HS_WEIGHT_ONE);
 		CHECK_INT(born->time_ns, 1000 + i);
-		CHECK(died->is_free && died->number == SAMPLES + i + 1);
-		CHECK(died->address == A + 16 * i && died->time_ns >= before &&
+		CHECK(died->kind == HS_EVENT_FREE && died->address == A + 16 * i);
+		CHECK(died->time_ns >= before &&
 		      died->time_ns <= hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE));
 	}
 	CHECK_INT(hs_live_set_used(), 0);
@@ -110,8 +118,9 @@ static void an_epoch_that_is_over_is_streamed(void)
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(seen_count, 3);
-	CHECK(!seen[0].is_free && !seen[1].is_free && seen[1].address == A + 16);
-	CHECK(seen[2].is_free && seen[2].address == A);
+	CHECK_INT(seen[0].event.kind, HS_EVENT_ALLOCATION);
+	CHECK(seen[1].event.kind == HS_EVENT_ALLOCATION && seen[1].event.address == A + 16);
+	CHECK(seen[2].event.kind == HS_EVENT_FREE && seen[2].event.address == A);
 	CHECK_INT(hs_heap_total(stale), 0);
 	release(A + 16);
 	CHECK_INT(hs_producer_take_freed(producer), 1);
@@ -137,7 +146,7 @@ static void a_fork_in_the_middle_loses_nothing(void)
 		CHECK_INT(seen_by_child, 10);
 		CHECK_INT(seen_count, 10);
 		for (uint64_t i = 0; i < 10; i++)
-			CHECK_INT(seen[i].address, A + 16 * i);
+			CHECK_INT(seen[i].event.address, A + 16 * i);
 		CHECK_INT(hs_live_set_used(), 0);
 	}
 }
