@@ -198,11 +198,6 @@ static void apply_allocation(struct hs_heap_tracker *tracker, const struct hs_he
 	open_book(tracker, book, event, row);
 }
 
-static void read_totals(const void *context, uint32_t row, struct hs_row_totals *out)
-{
-	*out = row_of(context, row)->totals;
-}
-
 void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_heap_event *event,
 			       uint32_t *row)
 {
@@ -212,8 +207,7 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 	in_use = tracker->in_use[event->heap].bytes;
 	if (!tracker->keeps_peak || in_use <= tracker->peak.heaps[event->heap].bytes)
 		return;
-	hs_peak_follow(&tracker->peak, event->heap, in_use, hs_sys_realtime_ns(), read_totals,
-		       tracker);
+	hs_peak_follow(&tracker->peak, event->heap, in_use, hs_sys_realtime_ns(), &tracker->rows);
 	tracker->lost_at_peak[event->heap] = tracker->lost_in_use[event->heap];
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "profile/heap_tracker.h"
 
 #define FIRST_CAPACITY 256u
 
@@ -83,19 +84,19 @@ void hs_peak_forget(struct hs_peak *peak, uint32_t heap, uint32_t row)
 }
 
 void hs_peak_follow(struct hs_peak *peak, uint32_t heap, unsigned __int128 in_use, uint64_t now_ns,
-		    void (*read)(const void *context, uint32_t row, struct hs_row_totals *out),
-		    const void *context)
+		    const struct hs_interner *rows)
 {
 	struct hs_heap_peak *kept = &peak->heaps[heap];
 
 	if (in_use <= kept->bytes || peak->is_spoiled)
 		return;
 	while (kept->changed != 0) {
-		uint32_t row = kept->changed - 1;
+		uint32_t number = kept->changed - 1;
+		const struct hs_row *row = hs_interner_item(rows, number);
 
-		read(context, row, &peak->rows[row]);
-		kept->changed = peak->changed[row].next - 1;
-		peak->changed[row] = (struct hs_peak_link){0};
+		peak->rows[number] = row->totals;
+		kept->changed = peak->changed[number].next - 1;
+		peak->changed[number] = (struct hs_peak_link){0};
 	}
 	kept->bytes = in_use;
 	kept->time_ns = now_ns;

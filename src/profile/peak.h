@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/interner.h"
 #include "sample/heap_id.h"
 
 /* Sums of weights, and of weight * size, in units of 1 / HS_WEIGHT_ONE. */
@@ -61,10 +62,10 @@ const struct hs_row_totals *hs_peak_row(const struct hs_peak *peak, uint32_t row
 
 /*
  * An event was applied.  in_use: bytes in use of the heap.  If that is more than ever it is a new
- * peak: the totals of rows that changed are copied, by read().  now_ns: by the wall clock.
+ * peak: the totals of rows that changed are copied.  now_ns: by the wall clock.  rows: all, of
+ * struct hs_row.
  */
 void hs_peak_follow(struct hs_peak *peak, uint32_t heap, unsigned __int128 in_use, uint64_t now_ns,
-		    void (*read)(const void *context, uint32_t row, struct hs_row_totals *out),
-		    const void *context);
+		    const struct hs_interner *rows);
 
 #endif

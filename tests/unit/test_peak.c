@@ -8,36 +8,55 @@
 
 #include "arena_testing.h"
 #include "check.h"
+#include "profile/heap_tracker.h"
 
 #define ROWS 700
 
-static struct hs_row_totals now[ROWS], best[ROWS];
+/* The rows, and a table of them. */
+static struct hs_row now[ROWS];
+static const struct hs_interner table = {
+	.items = (unsigned char *)now,
+	.item_bytes = sizeof now[0],
+};
+static struct hs_row_totals best[ROWS];
 static unsigned __int128 in_use, highest;
 static uint64_t clock_ns, highest_ns;
 static struct hs_peak peak;
 static unsigned copied;
 
-static void read_row(const void *context, uint32_t row, struct hs_row_totals *out)
+/* Rows of a heap that the next peak has to copy. */
+static unsigned changed_rows(uint32_t heap)
 {
-	CHECK(context == now);
-	copied++;
-	*out = now[row];
+	unsigned count = 0;
+
+	for (uint32_t at = peak.heaps[heap].changed; at != 0; at = peak.changed[at - 1].next - 1)
+		count++;
+	return count;
+}
+
+static unsigned __int128 live_of(uint32_t row)
+{
+	return now[row].totals.allocated.bytes - now[row].totals.freed.bytes;
 }
 
 static void change(uint32_t row, uint64_t objects, uint64_t bytes, bool is_free)
 {
-	struct hs_totals *totals = is_free ? &now[row].freed : &now[row].allocated;
+	struct hs_totals *totals = is_free ? &now[row].totals.freed : &now[row].totals.allocated;
 
 	totals->objects += objects;
 	totals->bytes += bytes;
 	in_use = is_free ? in_use - bytes : in_use + bytes;
 	clock_ns++;
 	hs_peak_note(&peak, HS_HEAP_MALLOC, row);
-	hs_peak_follow(&peak, HS_HEAP_MALLOC, in_use, clock_ns, read_row, now);
+	if (in_use > highest)
+		copied += changed_rows(HS_HEAP_MALLOC);
+	hs_peak_follow(&peak, HS_HEAP_MALLOC, in_use, clock_ns, &table);
 	if (in_use > highest) {
+		CHECK_INT(changed_rows(HS_HEAP_MALLOC), 0);
 		highest = in_use;
 		highest_ns = clock_ns;
-		memcpy(best, now, sizeof best);
+		for (uint32_t i = 0; i < ROWS; i++)
+			best[i] = now[i].totals;
 	}
 }
 
@@ -109,7 +128,7 @@ static void test_random(void)
 		for (int i = 0; i < 3000; i++) {
 			uint32_t row = (uint32_t)rand_r(&random) % (seed % 2 ? ROWS : 20);
 			uint64_t bytes = (uint64_t)rand_r(&random) % 1000;
-			unsigned __int128 live = now[row].allocated.bytes - now[row].freed.bytes;
+			unsigned __int128 live = live_of(row);
 			bool is_free = rand_r(&random) % 100 < (i / 500 % 2 ? 60 : 40);
 
 			if (!is_free || live >= bytes)
@@ -130,27 +149,27 @@ static unsigned __int128 in_use_of[HEAPS], highest_of[HEAPS];
 
 static void change_of_heap(uint32_t row, uint64_t bytes, bool is_free)
 {
-	struct hs_totals *totals = is_free ? &now[row].freed : &now[row].allocated;
+	struct hs_totals *totals = is_free ? &now[row].totals.freed : &now[row].totals.allocated;
 	uint32_t heap = heap_of[row];
 
 	totals->objects++;
 	totals->bytes += bytes;
 	in_use_of[heap] = is_free ? in_use_of[heap] - bytes : in_use_of[heap] + bytes;
 	hs_peak_note(&peak, heap, row);
-	hs_peak_follow(&peak, heap, in_use_of[heap], ++clock_ns, read_row, now);
+	hs_peak_follow(&peak, heap, in_use_of[heap], ++clock_ns, &table);
 	if (in_use_of[heap] <= highest_of[heap])
 		return;
 	highest_of[heap] = in_use_of[heap];
 	for (row = 0; row < FEW_ROWS; row++) {
 		if (heap_of[row] == heap)
-			best[row] = now[row];
+			best[row] = now[row].totals;
 	}
 }
 
 static void drop_row(uint32_t row, uint32_t next_heap)
 {
 	hs_peak_forget(&peak, heap_of[row], row);
-	now[row] = best[row] = (struct hs_row_totals){{0}, {0}};
+	now[row].totals = best[row] = (struct hs_row_totals){{0}, {0}};
 	heap_of[row] = next_heap;
 }
 
@@ -161,7 +180,7 @@ static void test_dropped_rows(void)
 	begin();
 	for (int i = 0; i < 100000; i++) {
 		uint32_t row = (uint32_t)rand_r(&random) % FEW_ROWS;
-		unsigned __int128 live = now[row].allocated.bytes - now[row].freed.bytes;
+		unsigned __int128 live = live_of(row);
 
 		if (live == 0 && rand_r(&random) % 2 == 0)
 			drop_row(row, (uint32_t)rand_r(&random) % HEAPS);
@@ -188,7 +207,7 @@ static void test_no_memory(void)
 	CHECK(peak.is_spoiled);
 	hs_arena_set_budget((size_t)64 << 20);
 	hs_peak_note(&peak, HS_HEAP_MALLOC, 2);
-	hs_peak_follow(&peak, HS_HEAP_MALLOC, 500, 9, read_row, now);
+	hs_peak_follow(&peak, HS_HEAP_MALLOC, 500, 9, &table);
 	CHECK(peak.heaps[HS_HEAP_MALLOC].bytes == 100);
 	hs_peak_fini(&peak);
 }
