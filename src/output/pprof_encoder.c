@@ -45,9 +45,8 @@ struct encoder {
 	struct hs_string_table strings;
 	struct hs_interner functions; /* of struct function; a function's id is its number + 1 */
 	struct hs_pprof_labels labels;
-	uint32_t *stack;        /* one stack, by location indexes of the view */
-	uint64_t *location_ids; /* the same, by location ids of the profile */
-	uint8_t *buffer;        /* packed messages that are not written yet */
+	uint64_t *stack; /* one stack, by location ids */
+	uint8_t *buffer; /* packed messages that are not written yet */
 	size_t capacity;
 	size_t used;
 };
@@ -187,11 +186,9 @@ static int write_row(struct encoder *encoder, const struct hs_view_row *row)
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT;
 	int64_t values[HS_VIEW_VALUES];
 
-	sample.n_location_id = view->stack(view->stack_context, row->callsite, encoder->stack,
-					   view->deepest_stack);
-	for (size_t i = 0; i < sample.n_location_id; i++)
-		encoder->location_ids[i] = (uint64_t)encoder->stack[i] + 1;
-	sample.location_id = encoder->location_ids;
+	sample.n_location_id = view->get_stack(view->stack_context, row->callsite, encoder->stack,
+					       view->deepest_stack);
+	sample.location_id = encoder->stack;
 	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
 		values[i] = row->values[i];
 	sample.n_value = HS_VIEW_VALUES;
@@ -209,8 +206,7 @@ static int write_rows(struct encoder *encoder)
 	if (view->row_count == 0)
 		return 0;
 	encoder->stack = hs_arena_alloc(view->deepest_stack * sizeof *encoder->stack);
-	encoder->location_ids = hs_arena_alloc(view->deepest_stack * sizeof *encoder->location_ids);
-	if (encoder->stack == NULL || encoder->location_ids == NULL)
+	if (encoder->stack == NULL)
 		return -ENOMEM;
 	for (size_t i = 0; i < view->row_count && error == 0; i++)
 		error = write_row(encoder, &view->rows[i]);
@@ -337,7 +333,6 @@ static int start(struct encoder *encoder)
 void hs_pprof_encode_end(void)
 {
 	hs_arena_free(current.stack);
-	hs_arena_free(current.location_ids);
 	hs_arena_free(current.buffer);
 	hs_interner_fini(&current.functions);
 	hs_string_table_fini(&current.strings);

@@ -38,7 +38,7 @@ enum { HS_VIEW_VALUES = 4 };
 struct hs_view_row {
 	/* alloc_objects, alloc_space, inuse_objects, inuse_space */
 	int64_t values[HS_VIEW_VALUES];
-	uint32_t callsite; /* for the view's stack function */
+	uint32_t callsite; /* for the view's get_stack() */
 	uint8_t heap_number;
 	bool has_size;
 	bool has_tid;
@@ -73,13 +73,12 @@ struct hs_view {
 	const struct hs_view_heap *heaps; /* by number; NULL: the view could not be made */
 
 	/*
-	 * Writes the location indexes of a callsite's stack, leaf first, and returns how many, from
-	 * 1 to capacity.
+	 * Writes the ids of the locations of a callsite's stack, leaf first, and returns how many,
+	 * from 1 to capacity.
 	 */
-	size_t (*stack)(const void *context, uint32_t callsite, uint32_t *locations,
-			size_t capacity);
+	size_t (*get_stack)(const void *context, uint32_t callsite, uint64_t *ids, size_t capacity);
 	const void *stack_context;
-	size_t deepest_stack; /* the most that stack() returns */
+	size_t deepest_stack; /* the most that get_stack() returns */
 
 	const char *comments[HS_VIEW_COMMENTS]; /* a NULL is left out */
 	const char *drop_frames;                /* regular expression; "": none */

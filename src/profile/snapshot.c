@@ -19,7 +19,7 @@ struct hs_snapshot {
 	struct hs_view_mapping *mappings;
 	struct hs_view_location *locations;
 	unsigned char *node_seen; /* by node: whether its stack's locations are noted */
-	uint32_t *index;          /* by location number: its place in the view, or UNUSED */
+	uint32_t *ids;            /* by location number: its id in the view, from 1 on; 0: none */
 	uint32_t *order;          /* by place in the view: the location number */
 	uint32_t *spare;          /* for sorting */
 	uint32_t row_count;
@@ -29,8 +29,6 @@ struct hs_snapshot {
 	uint32_t deepest_stack;  /* frames */
 	bool hides_main;
 };
-
-#define UNUSED UINT32_MAX
 
 /* Notes the locations of a stack, from the leaf to where another stack has had them already. */
 static void use_stack(struct hs_snapshot *snapshot, uint32_t node)
@@ -43,8 +41,8 @@ static void use_stack(struct hs_snapshot *snapshot, uint32_t node)
 	while (node != HS_CALLSITE_ROOT && !snapshot->node_seen[node]) {
 		snapshot->node_seen[node] = 1;
 		site = hs_callsite_trie_get(trie, node);
-		if (snapshot->index[site->location] == UNUSED) {
-			snapshot->index[site->location] = 0; /* set by put_in_order() */
+		if (snapshot->ids[site->location] == 0) {
+			snapshot->ids[site->location] = 1; /* set by put_in_order() */
 			snapshot->order[snapshot->location_count++] = site->location;
 		}
 		node = site->parent;
@@ -55,17 +53,15 @@ static bool find_locations(struct hs_snapshot *snapshot)
 {
 	const struct hs_producer *producer = snapshot->producer;
 	uint32_t count = producer->locations.interner.count;
-	size_t bytes = count * sizeof *snapshot->index;
+	size_t bytes = count * sizeof *snapshot->ids;
 
 	snapshot->node_seen = hs_arena_zalloc(producer->trie.interner.count);
-	snapshot->index = hs_arena_alloc(bytes);
+	snapshot->ids = hs_arena_zalloc(bytes);
 	snapshot->order = hs_arena_alloc(bytes);
 	snapshot->spare = hs_arena_alloc(bytes);
-	if (snapshot->node_seen == NULL || snapshot->index == NULL || snapshot->order == NULL ||
+	if (snapshot->node_seen == NULL || snapshot->ids == NULL || snapshot->order == NULL ||
 	    snapshot->spare == NULL)
 		return false;
-	for (uint32_t i = 0; i < count; i++)
-		snapshot->index[i] = UNUSED;
 	for (uint32_t i = 0; i < snapshot->row_count; i++) {
 		use_stack(snapshot, snapshot->rows[i].callsite);
 		hs_pauses_count(&snapshot->pauses);
@@ -78,7 +74,7 @@ static void put_in_order(struct hs_snapshot *snapshot)
 	hs_location_sort(snapshot->producer, snapshot->order, snapshot->spare,
 			 snapshot->location_count, &snapshot->pauses);
 	for (uint32_t i = 0; i < snapshot->location_count; i++)
-		snapshot->index[snapshot->order[i]] = i;
+		snapshot->ids[snapshot->order[i]] = i + 1;
 }
 
 static const struct hs_location *location_at(const struct hs_snapshot *snapshot, uint32_t place)
@@ -213,7 +209,7 @@ static bool lay_out(struct hs_snapshot *snapshot, enum hs_symbolize symbolize)
 	return true;
 }
 
-static size_t stack(const void *context, uint32_t callsite, uint32_t *locations, size_t capacity)
+static size_t get_stack(const void *context, uint32_t callsite, uint64_t *ids, size_t capacity)
 {
 	const struct hs_snapshot *snapshot = context;
 	size_t count = 0;
@@ -222,7 +218,7 @@ static size_t stack(const void *context, uint32_t callsite, uint32_t *locations,
 		const struct hs_callsite *site =
 			hs_callsite_trie_get(&snapshot->producer->trie, callsite);
 
-		locations[count++] = snapshot->index[site->location];
+		ids[count++] = snapshot->ids[site->location];
 		callsite = site->parent;
 	}
 	return count;
@@ -251,7 +247,7 @@ static void fill_view(struct hs_snapshot *snapshot, const struct hs_options *opt
 	view->delta = delta_kind(snapshot);
 	view->is_partial = view->delta != HS_DELTA_NONE && snapshot->producer->delta.is_partial;
 	view->heaps = snapshot->heaps;
-	view->stack = stack;
+	view->get_stack = get_stack;
 	view->stack_context = snapshot;
 	view->deepest_stack = snapshot->deepest_stack;
 	view->drop_frames = options->drop_frames;
@@ -291,8 +287,8 @@ static bool find_shown_locations(struct hs_snapshot *snapshot, bool with_names)
 					    &snapshot->pauses))
 			return true;
 		free_search(snapshot);
-		hs_arena_free(snapshot->index);
-		snapshot->index = NULL;
+		hs_arena_free(snapshot->ids);
+		snapshot->ids = NULL;
 		snapshot->location_count = 0;
 		snapshot->deepest_stack = 0;
 	}
@@ -367,7 +363,7 @@ void hs_snapshot_destroy(struct hs_snapshot *snapshot)
 	free_rows(snapshot);
 	hs_arena_free(snapshot->mappings);
 	hs_arena_free(snapshot->locations);
-	hs_arena_free(snapshot->index);
+	hs_arena_free(snapshot->ids);
 	free_search(snapshot);
 	hs_commit_order_trim(&snapshot->producer->order);
 	hs_arena_free(snapshot);

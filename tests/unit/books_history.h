@@ -254,11 +254,12 @@ static inline void history_sum_sites(const struct hs_view *view, history_sums su
 {
 	for (size_t i = 0; i < view->row_count; i++) {
 		const struct hs_view_row *row = &view->rows[i];
-		uint32_t stack[FRAMES_MAX], heap = history_heap_of(row);
-		uint64_t site;
+		uint64_t stack[FRAMES_MAX], site;
+		uint32_t heap = history_heap_of(row);
 
-		CHECK_INT(view->stack(view->stack_context, row->callsite, stack, FRAMES_MAX), 2);
-		site = view->locations[stack[0]].address - 0x1000;
+		CHECK_INT(view->get_stack(view->stack_context, row->callsite, stack, FRAMES_MAX),
+			  2);
+		site = view->locations[stack[0] - 1].address - 0x1000;
 		CHECK(site < ORACLE_SITES);
 		for (int value = 0; site < ORACLE_SITES && value < HS_VIEW_VALUES; value++)
 			sums[heap][site][value] += row->values[value];

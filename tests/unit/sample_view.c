@@ -15,13 +15,13 @@
 /* First location of each mapping; those of the program and the library have names. */
 enum { LIBRARY_LOCATION = 12, JIT_LOCATION = 18 };
 
-size_t sample_stack(const void *context, uint32_t callsite, uint32_t *locations, size_t capacity)
+size_t sample_stack(const void *context, uint32_t callsite, uint64_t *ids, size_t capacity)
 {
 	size_t depth = DEPTH - callsite % 3;
 
 	(void)context;
 	for (size_t i = 0; i < depth && i < capacity; i++)
-		locations[i] = (uint32_t)(callsite + i * 7) % LOCATIONS;
+		ids[i] = (callsite + i * 7) % LOCATIONS + 1;
 	return depth;
 }
 
@@ -95,7 +95,7 @@ void sample_fill(struct sample *sample)
 		.mappings = sample->mappings, .mapping_count = MAPPINGS,
 		.locations = sample->locations, .location_count = LOCATIONS,
 		.rows = sample->rows, .row_count = ROWS,
-		.stack = sample_stack, .deepest_stack = DEPTH,
+		.get_stack = sample_stack, .deepest_stack = DEPTH,
 		.comments = { "libheapsample interval=524288B", NULL, "samples=50 lost=0", NULL },
 		.drop_frames = "malloc|calloc",
 		.period_bytes = 524288, .time_ns = 1700000000000000001, .duration_ns = 2000000000,

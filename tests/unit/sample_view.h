@@ -30,7 +30,7 @@ extern unsigned sample_pauses;
 void sample_fill(struct sample *sample);
 
 /* The view's stack function: the stack of call site i has DEPTH - i % 3 frames. */
-size_t sample_stack(const void *context, uint32_t callsite, uint32_t *locations, size_t capacity);
+size_t sample_stack(const void *context, uint32_t callsite, uint64_t *ids, size_t capacity);
 
 /* A sink into malloc'ed memory, which may fail, and notes the most that the arena had in use. */
 struct memory_sink {

@@ -75,10 +75,10 @@ static struct hs_snapshot *freeze(uint32_t peak_heap, enum hs_symbolize symboliz
 /* The site of a row, as allocate() has put it there. */
 static unsigned site_of(size_t row)
 {
-	uint32_t stack[FRAMES_MAX];
+	uint64_t stack[FRAMES_MAX];
 
-	view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX);
-	return (unsigned)(view.locations[stack[0]].address - 0x1000);
+	view.get_stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX);
+	return (unsigned)(view.locations[stack[0] - 1].address - 0x1000);
 }
 
 static void add_rows(int64_t sums[SITES][HS_VIEW_VALUES])

@@ -90,13 +90,14 @@ static void end(void)
 
 static const struct hs_view_location *frame(size_t row, size_t number)
 {
-	uint32_t stack[FRAMES_MAX];
+	uint64_t stack[FRAMES_MAX];
 
 	CHECK(row < view.row_count);
 	if (row >= view.row_count)
 		exit(99);
-	CHECK_INT(view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX), 2);
-	return &view.locations[stack[number]];
+	CHECK_INT(view.get_stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX),
+		  2);
+	return &view.locations[stack[number] - 1];
 }
 
 static void check_hidden(const struct hs_view_location *location)

@@ -89,14 +89,15 @@ static void freeze(void)
 /* The innermost frame of the stack of a row, and how many samples it has. */
 static const struct hs_view_location *leaf(size_t row, int samples)
 {
-	uint32_t stack[FRAMES_MAX];
+	uint64_t stack[FRAMES_MAX];
 
 	CHECK(row < view.row_count);
 	if (row >= view.row_count)
 		exit(99);
-	CHECK_INT(view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX), 2);
+	CHECK_INT(view.get_stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX),
+		  2);
 	CHECK_INT(view.rows[row].values[0], samples);
-	return &view.locations[stack[0]];
+	return &view.locations[stack[0] - 1];
 }
 
 static void code_has_its_function_s_name(void)

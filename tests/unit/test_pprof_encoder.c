@@ -207,12 +207,12 @@ static void rows_are_as_the_view_says(void)
 	CHECK_INT(profile->n_sample, ROWS);
 	for (size_t i = 0; i < ROWS; i++) {
 		const Perftools__Profiles__Sample *got = profile->sample[i];
-		uint32_t stack[DEPTH];
+		uint64_t stack[DEPTH];
 		size_t depth = sample_stack(NULL, sample.rows[i].callsite, stack, DEPTH);
 
 		CHECK_INT(got->n_location_id, depth);
 		for (size_t j = 0; j < depth && j < got->n_location_id; j++)
-			CHECK_INT(got->location_id[j], stack[j] + 1);
+			CHECK_INT(got->location_id[j], stack[j]);
 		CHECK_INT(got->n_value, HS_VIEW_VALUES);
 		for (size_t j = 0; j < HS_VIEW_VALUES; j++)
 			CHECK_INT(got->value[j], sample.rows[i].values[j]);

@@ -68,14 +68,13 @@ static void used_up_memory_is_reported(void)
 
 enum { MANY_ROWS = 200000, MANY_LOCATIONS = 4000, MANY_DEPTH = 40 };
 
-static size_t many_stack(const void *context, uint32_t callsite, uint32_t *locations,
-			 size_t capacity)
+static size_t many_stack(const void *context, uint32_t callsite, uint64_t *ids, size_t capacity)
 {
 	uint32_t state = callsite;
 
 	(void)context;
 	for (size_t i = 0; i < capacity; i++) {
-		locations[i] = state % MANY_LOCATIONS;
+		ids[i] = state % MANY_LOCATIONS + 1;
 		state = state * 1664525 + 1013904223 + (uint32_t)i;
 	}
 	return capacity;
@@ -96,7 +95,7 @@ static void fill_many(struct sample *sample, struct hs_view_row *rows,
 	sample->view.row_count = MANY_ROWS;
 	sample->view.locations = locations;
 	sample->view.location_count = MANY_LOCATIONS;
-	sample->view.stack = many_stack;
+	sample->view.get_stack = many_stack;
 	sample->view.deepest_stack = MANY_DEPTH;
 }
 

@@ -67,12 +67,13 @@ static void freeze(enum hs_symbolize symbolize)
 
 static const struct hs_view_location *frame(size_t row, size_t number)
 {
-	uint32_t stack[FRAMES_MAX];
-	size_t count = view.stack(view.stack_context, view.rows[row].callsite, stack, FRAMES_MAX);
+	uint64_t stack[FRAMES_MAX];
+	size_t count = view.get_stack(view.stack_context, view.rows[row].callsite, stack,
+				      FRAMES_MAX);
 
 	CHECK(number < count && count <= view.deepest_stack);
-	CHECK(stack[number] < view.location_count);
-	return &view.locations[stack[number]];
+	CHECK(stack[number] - 1 < view.location_count);
+	return &view.locations[stack[number] - 1];
 }
 
 static void names_functions_and_puts_main_first(void)
