@@ -303,7 +303,7 @@ static int write_functions(struct encoder *encoder)
 /* Not by protobuf-c, whose strings are NUL-terminated; a text that was cut is not. */
 static int write_strings(struct encoder *encoder)
 {
-	for (uint32_t i = 0; i < encoder->strings.strings.count; i++) {
+	for (uint32_t i = 0; i < encoder->strings.interner.count; i++) {
 		const struct hs_string *string = hs_string_table_get(&encoder->strings, i);
 		int error = reserve(encoder, FRAME_BYTES + (size_t)string->length);
 

@@ -55,18 +55,18 @@ int hs_string_table_init(struct hs_string_table *table)
 {
 	static const struct hs_string empty = {.bytes = ""};
 
-	if (hs_interner_init(&table->strings, sizeof empty,
+	if (hs_interner_init(&table->interner, sizeof empty,
 			     offsetof(struct hs_string, is_owned)) != 0)
 		return -ENOMEM;
-	hs_interner_add(&table->strings, &empty); /* there is room for the first */
+	hs_interner_add(&table->interner, &empty); /* there is room for the first */
 	return 0;
 }
 
 void hs_string_table_fini(struct hs_string_table *table)
 {
-	for (uint32_t i = 0; i < table->strings.count; i++)
+	for (uint32_t i = 0; i < table->interner.count; i++)
 		release(hs_string_table_get(table, i));
-	hs_interner_fini(&table->strings);
+	hs_interner_fini(&table->interner);
 }
 
 /* Makes the table's string of a text, with a copy if it needs escapes. */
@@ -95,7 +95,7 @@ static int prepare(const char *text, struct hs_string *string)
 static uint32_t find(const struct hs_string_table *table, struct hs_string *string)
 {
 	for (string->clash = 0;; string->clash++) {
-		uint32_t number = hs_interner_find(&table->strings, string);
+		uint32_t number = hs_interner_find(&table->interner, string);
 
 		if (number == HS_INTERNER_NONE ||
 		    memcmp(hs_string_table_get(table, number)->bytes, string->bytes,
@@ -117,7 +117,7 @@ int hs_string_table_intern(struct hs_string_table *table, const char *text, uint
 	*number = find(table, &string);
 	is_known = *number != HS_INTERNER_NONE;
 	if (!is_known)
-		*number = hs_interner_add(&table->strings, &string);
+		*number = hs_interner_add(&table->interner, &string);
 	if (is_known || *number == HS_INTERNER_NONE)
 		release(&string);
 	return *number != HS_INTERNER_NONE ? 0 : -ENOMEM;

@@ -32,7 +32,7 @@ struct hs_string {
 };
 
 struct hs_string_table {
-	struct hs_interner strings;
+	struct hs_interner interner;
 };
 
 /* Makes a table that has "".  Returns 0 or -ENOMEM; _fini() is allowed after either. */
@@ -45,7 +45,7 @@ int hs_string_table_intern(struct hs_string_table *table, const char *text, uint
 static inline const struct hs_string *hs_string_table_get(const struct hs_string_table *table,
 							  uint32_t number)
 {
-	return hs_interner_item(&table->strings, number);
+	return hs_interner_item(&table->interner, number);
 }
 
 #endif

@@ -37,7 +37,7 @@ static void numbers_follow_first_use(void)
 	char again[] = "malloc";
 
 	CHECK_INT(hs_string_table_init(&table), 0);
-	CHECK_INT(table.strings.count, 1);
+	CHECK_INT(table.interner.count, 1);
 	CHECK_INT(hs_string_table_get(&table, 0)->length, 0);
 	CHECK_INT(number_of(""), 0);
 	CHECK_INT(number_of(NULL), 0);
@@ -45,7 +45,7 @@ static void numbers_follow_first_use(void)
 	CHECK_INT(number_of("free"), 2);
 	CHECK_INT(number_of(again), 1);
 	CHECK_INT(number_of("mallo"), 3);
-	CHECK_INT(table.strings.count, 4);
+	CHECK_INT(table.interner.count, 4);
 	hs_string_table_fini(&table);
 }
 
@@ -141,7 +141,7 @@ static void many_texts_keep_their_numbers(void)
 	}
 	for (uint32_t i = 0; i < COUNT; i++)
 		CHECK_INT(number_of(texts[i]), i + 1);
-	CHECK_INT(table.strings.count, COUNT + 1);
+	CHECK_INT(table.interner.count, COUNT + 1);
 	for (uint32_t i = 0; i <= COUNT; i++)
 		clashes += hs_string_table_get(&table, i)->clash;
 	CHECK(clashes > 0);
@@ -165,7 +165,7 @@ static void used_up_memory_is_reported(void)
 		added += error == 0;
 	}
 	CHECK_INT(error, -ENOMEM);
-	CHECK_INT(table.strings.count, added + 1);
+	CHECK_INT(table.interner.count, added + 1);
 	hs_arena_set_budget(BUDGET);
 	/* All texts from before are still there, and new ones can be added. */
 	for (uint32_t i = 0; i <= added; i++)
