@@ -5,10 +5,7 @@
 
 #include <stddef.h>
 
-/* write: takes the next encoded bytes.  Returns 0 or -errno, which ends the encoding. */
-struct hs_byte_sink {
-	int (*write)(void *context, const void *bytes, size_t count);
-	void *context;
-};
+/* Takes the next encoded bytes.  Returns 0 or -errno, which ends the encoding. */
+typedef int (*hs_byte_sink_fn)(const void *bytes, size_t count);
 
 #endif

@@ -72,9 +72,8 @@ static int flush(struct hs_gzip_writer *writer)
 	return writer->error;
 }
 
-int hs_gzip_writer_write(void *context, const void *bytes, size_t count)
+int hs_gzip_writer_write(struct hs_gzip_writer *writer, const void *bytes, size_t count)
 {
-	struct hs_gzip_writer *writer = context;
 	z_stream *stream = &writer->stream;
 	const unsigned char *next = bytes;
 

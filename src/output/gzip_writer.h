@@ -19,11 +19,8 @@ struct hs_gzip_writer;
  */
 int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer **out);
 
-/*
- * For struct hs_byte_sink; context is the writer.  0 or -errno; after a failure all further calls
- * return the same error and write nothing.
- */
-int hs_gzip_writer_write(void *context, const void *bytes, size_t count);
+/* 0 or -errno; after a failure all further calls return the same error and write nothing. */
+int hs_gzip_writer_write(struct hs_gzip_writer *writer, const void *bytes, size_t count);
 
 /* Writes what is left, and the trailer.  0 or -errno. */
 int hs_gzip_writer_finish(struct hs_gzip_writer *writer);

@@ -41,7 +41,7 @@ struct function {
 
 struct encoder {
 	const struct hs_view *view;
-	const struct hs_byte_sink *sink;
+	hs_byte_sink_fn sink;
 	struct hs_string_table strings;
 	struct hs_interner functions; /* of struct function; a function's id is its number + 1 */
 	struct hs_pprof_labels labels;
@@ -68,7 +68,7 @@ static int write_out(struct encoder *encoder)
 	size_t bytes = encoder->used;
 
 	encoder->used = 0;
-	return bytes > 0 ? encoder->sink->write(encoder->sink->context, encoder->buffer, bytes) : 0;
+	return bytes > 0 ? encoder->sink(encoder->buffer, bytes) : 0;
 }
 
 /* Makes room in the buffer for so many bytes more, by writing what it has if need be. */
@@ -339,7 +339,7 @@ void hs_pprof_encode_end(void)
 	current = (struct encoder){.view = NULL};
 }
 
-int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink)
+int hs_pprof_encode(const struct hs_view *view, hs_byte_sink_fn sink)
 {
 	static int (*const steps[])(struct encoder * encoder) = {
 		start,           write_header,    write_rows,    write_mappings,

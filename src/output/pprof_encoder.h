@@ -18,7 +18,7 @@
 #include "output/profile_view.h"
 
 /* Encodes a view; one at a time.  Returns 0, -ENOMEM (the arena is used up) or the sink's error. */
-int hs_pprof_encode(const struct hs_view *view, const struct hs_byte_sink *sink);
+int hs_pprof_encode(const struct hs_view *view, hs_byte_sink_fn sink);
 
 /*
  * Frees the encoder's memory: in a forked child, if the parent was in a pause of the view or in a

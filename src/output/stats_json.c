@@ -8,7 +8,7 @@
 
 /* The text goes to the sink each time that the buffer is full. */
 struct json {
-	const struct hs_byte_sink *sink;
+	hs_byte_sink_fn sink;
 	int error;   /* the sink's first error */
 	char last;   /* the byte that was put last */
 	size_t used; /* bytes of text */
@@ -18,7 +18,7 @@ struct json {
 static void flush(struct json *json)
 {
 	if (json->error == 0 && json->used > 0)
-		json->error = json->sink->write(json->sink->context, json->text, json->used);
+		json->error = json->sink(json->text, json->used);
 	json->used = 0;
 }
 
@@ -148,7 +148,7 @@ static void put_heaps(struct json *json, const struct hs_stats_report *report)
 	put(json, "\n ]");
 }
 
-int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sink *sink)
+int hs_stats_json(const struct hs_stats_report *report, hs_byte_sink_fn sink)
 {
 	static struct json json;
 

@@ -53,6 +53,6 @@ struct hs_stats_report {
 };
 
 /* Encodes a report.  Returns 0 or the sink's error. */
-int hs_stats_json(const struct hs_stats_report *report, const struct hs_byte_sink *sink);
+int hs_stats_json(const struct hs_stats_report *report, hs_byte_sink_fn sink);
 
 #endif

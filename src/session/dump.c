@@ -46,11 +46,10 @@ static uint64_t period(uint32_t peak_heap)
 					       : hs_options.interval_bytes;
 }
 
-static int write_unlocked(void *unused, const void *bytes, size_t count)
+static int write_unlocked(const void *bytes, size_t count)
 {
 	int error;
 
-	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
 	error = hs_gzip_writer_write(writer, bytes, count);
 	hs_lock_acquire(&hs_session.producer_batch);
@@ -75,12 +74,11 @@ static void close_writer(void)
 
 static int write_file(const struct hs_view *view)
 {
-	const struct hs_byte_sink sink = {.write = write_unlocked};
 	int error = hs_gzip_writer_open(&dump_file, &writer);
 
 	if (error != 0)
 		return error;
-	error = hs_pprof_encode(view, &sink);
+	error = hs_pprof_encode(view, write_unlocked);
 	if (error == 0)
 		error = finish_unlocked();
 	close_writer();

@@ -79,11 +79,10 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->heaps = heaps;
 }
 
-static int write_unlocked(void *unused, const void *text, size_t bytes)
+static int write_unlocked(const void *text, size_t bytes)
 {
 	int error = -EBADF;
 
-	(void)unused;
 	hs_lock_hand_over(&hs_session.producer_batch);
 	if (hs_dump_file_is_ours(&stats_file))
 		error = hs_sys_write_all(stats_file.fd, text, bytes);
@@ -93,12 +92,11 @@ static int write_unlocked(void *unused, const void *text, size_t bytes)
 
 static int write_named(const char *path, const struct hs_stats_report *report)
 {
-	const struct hs_byte_sink sink = {.write = write_unlocked};
 	int error = hs_unlocked_file_open(&stats_file, path);
 
 	if (error != 0)
 		return error;
-	return hs_unlocked_file_end(&stats_file, hs_stats_json(report, &sink));
+	return hs_unlocked_file_end(&stats_file, hs_stats_json(report, write_unlocked));
 }
 
 void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *view,

@@ -245,11 +245,8 @@ static void measure_takes(uint32_t count)
 	       known / count);
 }
 
-struct sink {
-	struct hs_gzip_writer *writer; /* NULL: bytes are only counted */
-	size_t bytes;
-};
-
+static struct hs_gzip_writer *writer; /* NULL: bytes are only counted */
+static size_t written;                /* bytes of a profile */
 static size_t most_memory; /* while a profile is made */
 
 static void note_memory(void)
@@ -258,13 +255,11 @@ static void note_memory(void)
 		most_memory = hs_arena_used();
 }
 
-static int write_bytes(void *context, const void *bytes, size_t count)
+static int write_bytes(const void *bytes, size_t count)
 {
-	struct sink *sink = context;
-
-	sink->bytes += count;
+	written += count;
 	note_memory();
-	return sink->writer != NULL ? hs_gzip_writer_write(sink->writer, bytes, count) : 0;
+	return writer != NULL ? hs_gzip_writer_write(writer, bytes, count) : 0;
 }
 
 /* Encodes a profile into file, or only counts its bytes if that is NULL. */
@@ -273,24 +268,24 @@ static __attribute__((noinline)) void dump(const char *where, const struct hs_du
 	static const struct hs_options options = {.drop_frames = "",
 						  .symbolize = HS_SYMBOLIZE_NAMES};
 	struct hs_view view = {.period_bytes = 65536};
-	struct sink sink = {0};
-	struct hs_byte_sink bytes = {.write = write_bytes, .context = &sink};
 	size_t before = most_memory = hs_arena_used();
 	double start = now_ns(), frozen;
 	struct hs_snapshot *snapshot =
 		hs_snapshot_create(producer, &options, HS_HEAP_NONE, note_memory, &view);
 
+	written = 0;
 	check(snapshot != NULL, "no snapshot");
 	frozen = now_ns();
-	check(file == NULL || hs_gzip_writer_open(file, &sink.writer) == 0, "no writer");
-	check(hs_pprof_encode(&view, &bytes) == 0, "not encoded");
-	check(file == NULL || hs_gzip_writer_finish(sink.writer) == 0, "not written");
-	hs_gzip_writer_close(sink.writer);
+	check(file == NULL || hs_gzip_writer_open(file, &writer) == 0, "no writer");
+	check(hs_pprof_encode(&view, write_bytes) == 0, "not encoded");
+	check(file == NULL || hs_gzip_writer_finish(writer) == 0, "not written");
+	hs_gzip_writer_close(writer);
+	writer = NULL;
 	hs_snapshot_destroy(snapshot);
 	printf("%8zu rows, %-9s %6.1f ms (%5.1f for the snapshot), %5zu KiB, with %5zu KiB of "
 	       "memory over %zu\n",
 	       view.row_count, where, (now_ns() - start) / 1e6, (frozen - start) / 1e6,
-	       sink.bytes >> 10, (most_memory - before) >> 10, before >> 10);
+	       written >> 10, (most_memory - before) >> 10, before >> 10);
 }
 
 static void measure_dump(unsigned labels)

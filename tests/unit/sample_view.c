@@ -103,10 +103,10 @@ void sample_fill(struct sample *sample)
 	};
 }
 
-static int sink_write(void *context, const void *bytes, size_t count)
-{
-	struct memory_sink *sink = context;
+static struct memory_sink *sink; /* of the encoding under way */
 
+static int sink_write(const void *bytes, size_t count)
+{
 	if (++sink->calls == sink->fail_after)
 		return -ENOSPC;
 	if (hs_arena_used() > sink->arena_peak)
@@ -124,7 +124,6 @@ static int sink_write(void *context, const void *bytes, size_t count)
 
 int sample_encode(const struct hs_view *view, struct memory_sink *memory)
 {
-	struct hs_byte_sink sink = { .write = sink_write, .context = memory };
-
-	return hs_pprof_encode(view, &sink);
+	sink = memory;
+	return hs_pprof_encode(view, sink_write);
 }

@@ -291,11 +291,11 @@ static void extreme_values_survive(void)
 }
 
 static size_t used_before; /* of the arena, the encoding */
+static struct sample inherited;
 
 /* A child that is forked during a write frees the encoder's memory, and encodes again. */
-static int fork_and_write(void *context, const void *bytes, size_t count)
+static int fork_and_write(const void *bytes, size_t count)
 {
-	struct sample *sample = context;
 	struct memory_sink memory = { 0 };
 	int status = 0;
 	pid_t child = fork();
@@ -305,7 +305,7 @@ static int fork_and_write(void *context, const void *bytes, size_t count)
 	if (child == 0) {
 		hs_pprof_encode_end();
 		CHECK_INT(hs_arena_used(), used_before);
-		CHECK_INT(sample_encode(&sample->view, &memory), 0);
+		CHECK_INT(sample_encode(&inherited.view, &memory), 0);
 		_exit(CHECK_RESULT());
 	}
 	CHECK(waitpid(child, &status, 0) == child);
@@ -315,31 +315,33 @@ static int fork_and_write(void *context, const void *bytes, size_t count)
 
 static void a_forked_child_gives_back_what_it_inherits(void)
 {
-	static struct sample sample;
-	struct hs_byte_sink sink = { .write = fork_and_write, .context = &sample };
-
-	sample_fill(&sample);
+	sample_fill(&inherited);
 	used_before = hs_arena_used();
-	CHECK_INT(hs_pprof_encode(&sample.view, &sink), 0);
+	CHECK_INT(hs_pprof_encode(&inherited.view, fork_and_write), 0);
 	CHECK_INT(hs_arena_used(), used_before);
+}
+
+static struct hs_gzip_writer *writer;
+
+static int write_compressed(const void *bytes, size_t count)
+{
+	return hs_gzip_writer_write(writer, bytes, count);
 }
 
 static int write_file(const struct hs_view *view, const char *path)
 {
 	static struct hs_dump_file file;
-	struct hs_gzip_writer *writer = NULL;
-	struct hs_byte_sink sink = { .write = hs_gzip_writer_write };
 	int error = hs_dump_file_open(&file, path);
 
 	if (error != 0)
 		return error;
 	error = hs_gzip_writer_open(&file, &writer);
-	sink.context = writer;
 	if (error == 0)
-		error = hs_pprof_encode(view, &sink);
+		error = hs_pprof_encode(view, write_compressed);
 	if (error == 0)
 		error = hs_gzip_writer_finish(writer);
 	hs_gzip_writer_close(writer);
+	writer = NULL;
 	if (error == 0)
 		return commit_file(&file);
 	discard_file(&file);

@@ -17,9 +17,8 @@ static size_t used, writes, writes_allowed = SIZE_MAX;
 static struct hs_stats_heap heaps[HEAPS];
 static struct hs_stats_counts totals;
 
-static int collect(void *context, const void *bytes, size_t count)
+static int collect(const void *bytes, size_t count)
 {
-	CHECK(context == text);
 	CHECK(used + count < sizeof text);
 	if (++writes > writes_allowed)
 		return -ENOSPC;
@@ -56,7 +55,6 @@ static void times_are_counted_below_powers_of_two(void)
 
 static int describe(const char *program, const char *profile, size_t heap_count)
 {
-	const struct hs_byte_sink sink = {.write = collect, .context = text};
 	struct hs_stats_report report = {
 		.version = "1",
 		.program = program,
@@ -68,7 +66,7 @@ static int describe(const char *program, const char *profile, size_t heap_count)
 	};
 
 	used = writes = 0;
-	return hs_stats_json(&report, &sink);
+	return hs_stats_json(&report, collect);
 }
 
 static bool has(const char *part)
@@ -154,12 +152,12 @@ static void nothing_is_cut_off(void)
 }
 
 /* A child's first statistics after a fork while its parent's were being written. */
-static int fork_and_describe(void *context, const void *bytes, size_t count)
+static int fork_and_describe(const void *bytes, size_t count)
 {
 	int status = 0;
 	pid_t child = fork();
 
-	(void)context, (void)bytes, (void)count;
+	(void)bytes, (void)count;
 	if (child == 0) {
 		describe("child", NULL, 0);
 		_exit(used == strlen(text) && strstr(text, "\"server\"") == NULL ? 0 : 1);
@@ -171,11 +169,10 @@ static int fork_and_describe(void *context, const void *bytes, size_t count)
 
 static void nothing_is_left_of_the_parents(void)
 {
-	const struct hs_byte_sink sink = {.write = fork_and_describe};
 	const struct hs_stats_report report = {.version = "1", .program = "server", .reason = ""};
 
 	writes_allowed = SIZE_MAX;
-	CHECK_INT(hs_stats_json(&report, &sink), 0);
+	CHECK_INT(hs_stats_json(&report, fork_and_describe), 0);
 }
 
 int main(void)
