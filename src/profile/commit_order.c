@@ -83,7 +83,7 @@ enum hs_arrival hs_commit_order_put(struct hs_commit_order *order, uint64_t numb
 		return take_given_up(order, number) ? HS_ARRIVAL_LATE : HS_ARRIVAL_DUPLICATE;
 	if (number - order->next >= order->capacity && !grow_for(order, number))
 		return HS_ARRIVAL_NO_ROOM;
-	if (place(order, number)->kind != HS_EVENT_NONE)
+	if (place(order, number)->kind != HS_HEAP_EVENT_NONE)
 		return HS_ARRIVAL_DUPLICATE;
 	*place(order, number) = *event;
 	order->waiting++;
@@ -94,10 +94,10 @@ bool hs_commit_order_take(struct hs_commit_order *order, struct hs_heap_event *e
 {
 	struct hs_heap_event *next = place(order, order->next);
 
-	if (next->kind == HS_EVENT_NONE)
+	if (next->kind == HS_HEAP_EVENT_NONE)
 		return false;
 	*event = *next;
-	next->kind = HS_EVENT_NONE;
+	next->kind = HS_HEAP_EVENT_NONE;
 	order->next++;
 	order->waiting--;
 	return true;
@@ -114,7 +114,7 @@ uint64_t hs_commit_order_first(const struct hs_commit_order *order)
 
 	if (order->waiting == 0)
 		return 0;
-	while (place(order, number)->kind == HS_EVENT_NONE)
+	while (place(order, number)->kind == HS_HEAP_EVENT_NONE)
 		number++;
 	return number;
 }

@@ -16,11 +16,11 @@
 #define HS_COMMIT_WINDOW_MIN 512
 #define HS_COMMIT_WINDOW_MAX (1u << 20)
 
-enum hs_event_kind {
-	HS_EVENT_NONE, /* an empty place of the window */
-	HS_EVENT_ALLOCATION,
-	HS_EVENT_FREE,    /* has heap, address, time_ns, slot and generation only */
-	HS_EVENT_NOTHING, /* takes a number, and has no effect */
+enum hs_heap_event_kind {
+	HS_HEAP_EVENT_NONE, /* an empty place of the window */
+	HS_HEAP_EVENT_ALLOCATION,
+	HS_HEAP_EVENT_FREE,    /* has heap, address, time_ns, slot and generation only */
+	HS_HEAP_EVENT_NOTHING, /* takes a number, and has no effect */
 };
 
 /* A sample or its free, on its way to heap_tracker.h or into a stream. */
@@ -29,7 +29,7 @@ struct hs_heap_event {
 	uint64_t weight; /* units of 1 / HS_WEIGHT_ONE */
 	uint64_t address;
 	uint64_t time_ns; /* in a stream: CLOCK_MONOTONIC_COARSE */
-	uint16_t kind;    /* enum hs_event_kind */
+	uint16_t kind;    /* enum hs_heap_event_kind */
 	uint16_t heap;
 	uint32_t epoch; /* the one that the sample was chosen in */
 	uint32_t slot;  /* of the live set */

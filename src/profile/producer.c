@@ -138,7 +138,7 @@ static uint64_t weight_of(struct hs_producer *producer, const struct hs_unwound 
 static void take_allocation(struct hs_producer *producer, const struct hs_unwound *record)
 {
 	struct hs_heap_event event = {
-		.kind = HS_EVENT_ALLOCATION,
+		.kind = HS_HEAP_EVENT_ALLOCATION,
 		.heap = record->heap,
 		.epoch = record->epoch,
 		.labels = record->labels,
@@ -182,7 +182,7 @@ void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *r
 
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
 {
-	static const struct hs_heap_event nothing = { .kind = HS_EVENT_NOTHING };
+	static const struct hs_heap_event nothing = { .kind = HS_HEAP_EVENT_NOTHING };
 
 	if (record->kind == HS_RECORD_ALLOCATION && record->sequence != 0) {
 		take_allocation(producer, record);

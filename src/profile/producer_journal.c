@@ -11,7 +11,11 @@
 static void apply_journaled(struct hs_producer *producer, const struct hs_journaled *journaled)
 {
 	uint32_t slot = journaled->slot;
-	struct hs_heap_event event = {.kind = HS_EVENT_FREE, .heap = HS_HEAP_MALLOC, .slot = slot};
+	struct hs_heap_event event = {
+		.kind = HS_HEAP_EVENT_FREE,
+		.heap = HS_HEAP_MALLOC,
+		.slot = slot,
+	};
 
 	if (!hs_live_set_take_journaled(slot, journaled->address_bits))
 		return;

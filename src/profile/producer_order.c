@@ -21,9 +21,9 @@
 static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 			    const struct hs_heap_event *event)
 {
-	if (event->kind == HS_EVENT_NOTHING)
+	if (event->kind == HS_HEAP_EVENT_NOTHING)
 		return;
-	if (event->kind == HS_EVENT_FREE)
+	if (event->kind == HS_HEAP_EVENT_FREE)
 		hs_live_set_recycle(event->slot, event->generation);
 	producer->stream(number, event);
 }
@@ -31,7 +31,7 @@ static void apply_to_stream(struct hs_producer *producer, uint64_t number,
 /* Releases what an allocation holds on its way to the books: its stack and its thread's name. */
 static void release_held(struct hs_producer *producer, const struct hs_heap_event *event)
 {
-	if (event->kind != HS_EVENT_ALLOCATION || producer->stream != NULL)
+	if (event->kind != HS_HEAP_EVENT_ALLOCATION || producer->stream != NULL)
 		return;
 	hs_callsite_trie_release(&producer->trie, event->callsite);
 	hs_thread_names_release(&producer->threads, event->thread);
@@ -81,7 +81,7 @@ static bool is_stale(const struct hs_producer *producer, const struct hs_heap_ev
 {
 	bool is_over = event->epoch != producer->epoch && producer->stream == NULL;
 
-	return event->kind == HS_EVENT_ALLOCATION && (is_over || !has_heap(event));
+	return event->kind == HS_HEAP_EVENT_ALLOCATION && (is_over || !has_heap(event));
 }
 
 /* The sample's slot stays in use until its free, or is given up if that cannot come. */
@@ -106,9 +106,9 @@ static void apply(struct hs_producer *producer, uint64_t number, const struct hs
 		drop_stale(producer, event);
 	else if (producer->stream != NULL)
 		apply_to_stream(producer, number, event);
-	else if (event->kind == HS_EVENT_ALLOCATION)
+	else if (event->kind == HS_HEAP_EVENT_ALLOCATION)
 		apply_allocation(producer, event);
-	else if (event->kind == HS_EVENT_FREE)
+	else if (event->kind == HS_HEAP_EVENT_FREE)
 		apply_free(producer, event);
 }
 
@@ -146,7 +146,7 @@ static bool arrive(struct hs_producer *producer, uint64_t number, const struct h
 static void put_free(struct hs_producer *producer, uint32_t slot)
 {
 	const struct hs_heap_event event = {
-		.kind = HS_EVENT_FREE,
+		.kind = HS_HEAP_EVENT_FREE,
 		.address = hs_live_set_id(slot),
 		.heap = (uint16_t)hs_live_set_heap(slot),
 		.time_ns = hs_free_times_get(slot),

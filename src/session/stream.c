@@ -104,7 +104,7 @@ static uint64_t sample_bytes(const struct hs_heap_event *event)
 static void write_event(uint64_t number, const struct hs_heap_event *event)
 {
 	struct hs_stream_event out = {
-		.is_free = event->kind == HS_EVENT_FREE,
+		.is_free = event->kind == HS_HEAP_EVENT_FREE,
 		.heap = event->heap,
 		.address = event->address,
 		.size = event->size,

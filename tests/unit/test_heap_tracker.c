@@ -13,7 +13,7 @@ static struct hs_heap_tracker tracker;
 static uint32_t add(uint32_t callsite, uint32_t row)
 {
 	struct hs_heap_event event = {
-		.kind = HS_EVENT_ALLOCATION,
+		.kind = HS_HEAP_EVENT_ALLOCATION,
 		.heap = HS_HEAP_MALLOC,
 		.size = 10,
 		.weight = HS_WEIGHT_ONE,

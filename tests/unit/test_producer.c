@@ -59,7 +59,7 @@ static void collect_freed(void)
 /* What hs_producer_take_freed() does for one slot, through the window. */
 static void deliver(const struct step *step)
 {
-	struct hs_heap_event event = { .kind = HS_EVENT_FREE };
+	struct hs_heap_event event = { .kind = HS_HEAP_EVENT_FREE };
 
 	if (!step->is_free) {
 		take(producer, &step->record);

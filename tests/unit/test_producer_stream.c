@@ -70,10 +70,10 @@ static void events_come_in_order(void)
 
 		CHECK_INT(seen[i].number, i + 1);
 		CHECK_INT(seen[SAMPLES + i].number, SAMPLES + i + 1);
-		CHECK(born->kind == HS_EVENT_ALLOCATION && born->address == A + 16 * i);
+		CHECK(born->kind == HS_HEAP_EVENT_ALLOCATION && born->address == A + 16 * i);
 		CHECK(born->size == 10 + i && born->weight == HS_WEIGHT_ONE);
 		CHECK_INT(born->time_ns, 1000 + i);
-		CHECK(died->kind == HS_EVENT_FREE && died->address == A + 16 * i);
+		CHECK(died->kind == HS_HEAP_EVENT_FREE && died->address == A + 16 * i);
 		CHECK(died->time_ns >= before &&
 		      died->time_ns <= hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE));
 	}
@@ -118,9 +118,9 @@ static void an_epoch_that_is_over_is_streamed(void)
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(seen_count, 3);
-	CHECK_INT(seen[0].event.kind, HS_EVENT_ALLOCATION);
-	CHECK(seen[1].event.kind == HS_EVENT_ALLOCATION && seen[1].event.address == A + 16);
-	CHECK(seen[2].event.kind == HS_EVENT_FREE && seen[2].event.address == A);
+	CHECK_INT(seen[0].event.kind, HS_HEAP_EVENT_ALLOCATION);
+	CHECK(seen[1].event.kind == HS_HEAP_EVENT_ALLOCATION && seen[1].event.address == A + 16);
+	CHECK(seen[2].event.kind == HS_HEAP_EVENT_FREE && seen[2].event.address == A);
 	CHECK_INT(hs_heap_total(stale), 0);
 	release(A + 16);
 	CHECK_INT(hs_producer_take_freed(producer), 1);
