@@ -20,47 +20,44 @@ struct kept {
 	char path[];
 };
 
-static struct kept *oldest, *newest;
+static struct kept *oldest, **end = &oldest; /* end: where the next one is linked */
 static uint64_t kept_files, kept_bytes;
 
-static void remove_oldest(void)
+/* Takes the file that a link leads to off the list. */
+static void forget(struct kept **link)
 {
-	struct kept *file = oldest;
-	int error;
+	struct kept *file = *link;
 
-	/* It may wait for a disk. */
-	hs_lock_hand_over(&hs_session.producer_batch);
-	error = hs_sys_unlink(file->path);
-	hs_lock_acquire(&hs_session.producer_batch);
-	if (error < 0 && error != -ENOENT)
-		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", file->path, -error);
-	oldest = file->next;
-	if (oldest == NULL)
-		newest = NULL;
+	*link = file->next;
+	if (end == &file->next)
+		end = link;
 	kept_files--;
 	kept_bytes -= file->bytes;
 	hs_arena_free(file);
 }
 
+static void remove_oldest(void)
+{
+	int error;
+
+	/* Both may wait: for a disk, for the reader of a pipe. */
+	hs_lock_hand_over(&hs_session.producer_batch);
+	error = hs_sys_unlink(oldest->path);
+	if (error < 0 && error != -ENOENT)
+		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", oldest->path, -error);
+	hs_lock_acquire(&hs_session.producer_batch);
+	forget(&oldest);
+}
+
 /* A file of this name was replaced by the new profile. */
 static void forget_replaced(const char *path)
 {
-	struct kept **link = &oldest, *before = NULL;
+	struct kept **link = &oldest;
 
-	while (*link != NULL && strcmp((*link)->path, path) != 0) {
-		before = *link;
-		link = &before->next;
-	}
-	if (*link != NULL) {
-		struct kept *file = *link;
-
-		*link = file->next;
-		if (newest == file)
-			newest = before;
-		kept_files--;
-		kept_bytes -= file->bytes;
-		hs_arena_free(file);
-	}
+	while (*link != NULL && strcmp((*link)->path, path) != 0)
+		link = &(*link)->next;
+	if (*link != NULL)
+		forget(link);
 }
 
 static bool are_too_many(void)
@@ -97,21 +94,19 @@ void hs_keep_add(const char *path)
 	}
 	*file = (struct kept){.bytes = (uint64_t)status.st_size};
 	memcpy(file->path, path, bytes);
-	if (newest != NULL)
-		newest->next = file;
-	else
-		oldest = file;
-	newest = file;
+	*end = file;
+	end = &file->next;
 	kept_files++;
 	kept_bytes += file->bytes;
 	/* The newest is kept, however large. */
-	while (oldest != NULL && oldest != newest && are_too_many())
+	while (oldest->next != NULL && are_too_many())
 		remove_oldest();
 }
 
 void hs_keep_after_fork(void)
 {
 	/* The parent removes them.  This copy of its list is a few bytes, and not freed. */
-	oldest = newest = NULL;
+	oldest = NULL;
+	end = &oldest;
 	kept_files = kept_bytes = 0;
 }

@@ -213,6 +213,24 @@ static void profile_is_logged(void)
 	fork_after(SYS_renameat2, SYS_ppoll, 0, "HEAPSAMPLE_LOG=info");
 }
 
+/* The same, but no file can be removed. */
+static long hold_after_refusal(long number)
+{
+	long result = hold_after(number);
+
+	return number == SYS_unlinkat ? -EIO : result;
+}
+
+/* As profile_is_logged(). */
+static void kept_profile_cannot_be_removed(void)
+{
+	comes_unasked = true;
+	start("HEAPSAMPLE_TIME_INTERVAL=1");
+	atomic_store(&call_before, SYS_unlinkat);
+	hold(PRODUCER, SYS_ppoll);
+	fork_when_held(hold_after_refusal);
+}
+
 static void statistics_get_their_name(void)
 {
 	char setting[128];
@@ -239,6 +257,7 @@ static const struct held_case cases[] = {
 	{"profile_gets_its_name", profile_gets_its_name},
 	{"kept_profile_is_looked_at", kept_profile_is_looked_at},
 	{"profile_is_logged", profile_is_logged},
+	{"kept_profile_cannot_be_removed", kept_profile_cannot_be_removed},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},
 };
