@@ -46,8 +46,8 @@ static const struct hs_option_word mode_words[] = {
 	{ NULL, 0 },
 };
 static const struct hs_option_word switch_words[] = {
-	{ "0", HS_SWITCH_OFF },
-	{ "1", HS_SWITCH_ON },
+	{ "0", false },
+	{ "1", true },
 	{ NULL, 0 },
 };
 static const struct hs_option_word delta_words[] = {
@@ -155,7 +155,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_OOM", "0", "percent of the memory limit, 0 to 99, such as 80",
 	  FIELD(oom_percent), VALUE(number), RANGE(0, 99, percent_units) },
 	{ PREFIX "_KEEP", "0", "files, 0 to 100000, and bytes after a comma, such as 10 or 10,1g",
-	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(keep),
+	  VALUE(keep),
 	  .maximum = 100000, .words = hs_option_size_units },
 	{ PREFIX "_DEPTH", "128", "frames, 1 to 1024", FIELD(depth_frames), VALUE(number),
 	  RANGE(1, 1024, NULL) },
@@ -168,7 +168,7 @@ static const struct hs_option option_table[] = {
 	  RANGE(HS_MEMORY_MIN, UINT64_C(64) << 30, hs_option_size_units) },
 	{ PREFIX "_MAX_CPU", "0",
 	  "percent of a processor, 0 to 200, or seconds in all, to 8760h, such as 5 or 30s",
-	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(max_cpu),
+	  VALUE(max_cpu),
 	  RANGE(0, YEAR_S, time_units) },
 	{ PREFIX "_BLOCK", "auto", "auto, or milliseconds, 0 to 10000",
 	  FIELD(block_ms), VALUE(auto), RANGE(0, BLOCK_MOST_MS, NULL) },
@@ -177,7 +177,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_LOGFILE", "", "the path of a file, at most 1023 bytes", FIELD(logfile),
 	  VALUE(text) },
 	{ PREFIX "_SEED", "", "a number below 2^64, decimal or hexadecimal after 0x",
-	  .field_offset = 0, .field_bytes = sizeof(struct hs_options), VALUE(seed) },
+	  VALUE(seed) },
 	{ PREFIX "_LABELS", "size", "none, or of size, thread and tid, separated by commas",
 	  FIELD(labels), VALUE(flags), .words = label_words },
 	{ PREFIX "_DROP_FRAMES", DROP_FRAMES_DEFAULT,
@@ -205,11 +205,6 @@ static const struct hs_option option_table[] = {
 #define OPTIONS (sizeof option_table / sizeof option_table[0])
 
 struct hs_options hs_options;
-
-struct reporter {
-	void (*report)(void *context, const char *line);
-	void *context;
-};
 
 static void *field_of(struct hs_options *options, const struct hs_option *option)
 {
@@ -266,7 +261,7 @@ static const char *nearest_name(const char *name, size_t length)
 	return result;
 }
 
-static void report_unknown(const struct reporter *to, const char *name, size_t length)
+static void report_unknown(hs_options_report_fn report, const char *name, size_t length)
 {
 	static char line[LINE_BYTES], clipped[VALUE_BYTES];
 	const char *nearest = nearest_name(name, length);
@@ -281,10 +276,10 @@ static void report_unknown(const struct reporter *to, const char *name, size_t l
 	else
 		hs_format(line, sizeof line,
 			  "%s is not a variable of libheapsample (see libheapsample(7))", clipped);
-	to->report(to->context, line);
+	report(line);
 }
 
-static void report_bad_value(const struct reporter *to, const struct hs_option *option,
+static void report_bad_value(hs_options_report_fn report, const struct hs_option *option,
 			     const char *value)
 {
 	static char line[LINE_BYTES], clipped[VALUE_BYTES];
@@ -299,7 +294,7 @@ static void report_bad_value(const struct reporter *to, const struct hs_option *
 		  clipped, value[length] == '\0' ? "" : "...", option->form,
 		  *instead == '\0' ? "ignored" : option->instead != NULL ? "" : "using ",
 		  instead);
-	to->report(to->context, line);
+	report(line);
 }
 
 /* Returns the index of an option, OPTIONS if the name is none of ours. */
@@ -315,7 +310,7 @@ static size_t find_option(const char *name, size_t length)
 
 /* seen: a bit per option.  The first of a name counts, as with getenv(3). */
 static void parse_variable(struct hs_options *options, const char *variable, uint64_t *seen,
-			   const struct reporter *to)
+			   hs_options_report_fn report)
 {
 	size_t length = strcspn(variable, "="), i;
 	const size_t prefix = sizeof PREFIX - 1;
@@ -327,20 +322,21 @@ static void parse_variable(struct hs_options *options, const char *variable, uin
 		return;
 	i = find_option(variable, length);
 	if (i == OPTIONS) {
-		report_unknown(to, variable, length);
+		if (report != NULL)
+			report_unknown(report, variable, length);
 	} else if ((*seen & (UINT64_C(1) << i)) == 0) {
 		const struct hs_option *option = &option_table[i];
 
 		*seen |= UINT64_C(1) << i;
-		if (!option->parse(option, field_of(options, option), variable + length + 1))
-			report_bad_value(to, option, variable + length + 1);
+		if (!option->parse(option, field_of(options, option), variable + length + 1) &&
+		    report != NULL)
+			report_bad_value(report, option, variable + length + 1);
 	}
 }
 
 void hs_options_parse(struct hs_options *options, char *const *environment,
-		      void (*report)(void *context, const char *line), void *context)
+		      hs_options_report_fn report)
 {
-	const struct reporter to = { .report = report, .context = context };
 	uint64_t seen = 0;
 
 	_Static_assert(OPTIONS <= 64, "a bit of seen for each option");
@@ -351,7 +347,7 @@ void hs_options_parse(struct hs_options *options, char *const *environment,
 		option->parse(option, field_of(options, option), option->default_value);
 	}
 	for (; environment != NULL && *environment != NULL; environment++)
-		parse_variable(options, *environment, &seen, &to);
+		parse_variable(options, *environment, &seen, report);
 }
 
 uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval_bytes)

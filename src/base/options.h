@@ -23,7 +23,6 @@
 
 /* HS_MODE_UNKNOWN: off, and one message says so. */
 enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK, HS_MODE_UNKNOWN };
-enum hs_switch { HS_SWITCH_OFF, HS_SWITCH_ON };
 enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
 
 /* The smallest hs_options.memory_bytes. */
@@ -56,7 +55,7 @@ struct hs_options {
 	bool active;               /* _ACTIVE: sample from the start */
 	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
 	char stream[HS_OPTION_TEXT_BYTES]; /* _STREAM: pattern, in place of profiles; "" = none */
-	uint8_t final_dump;        /* _FINAL: enum hs_final */
+	enum hs_final final_dump;  /* _FINAL */
 	int signal_number;         /* _SIGNAL: 0 = none */
 	uint64_t time_interval_s;  /* _TIME_INTERVAL: seconds between dumps, 0 = none */
 	uint64_t time_phase_s;     /* _TIME_PHASE: until the first of them, 0 = the interval */
@@ -93,6 +92,9 @@ struct hs_options {
 /* The options of this process.  Written during start-up, constant afterwards. */
 extern HS_HIDDEN struct hs_options hs_options;
 
+/* For a line that is valid during the call only. */
+typedef void (*hs_options_report_fn)(const char *line);
+
 /*
  * Sets the defaults, then reads the environment.  Each unknown HEAPSAMPLE_* variable and each value
  * that cannot be parsed is reported through report() with one line that names the variable, the
@@ -100,10 +102,10 @@ extern HS_HIDDEN struct hs_options hs_options;
  * sets (see session/), is skipped.
  *
  * environment: NULL-terminated "NAME=value" strings; may be NULL.
- * report: called once per problem; the text is valid during the call only.
+ * report: may be NULL.
  */
 void hs_options_parse(struct hs_options *options, char *const *environment,
-		      void (*report)(void *context, const char *line), void *context);
+		      hs_options_report_fn report);
 
 /*
  * The longest that a sample of a heap with this interval may wait for ring space: nanoseconds,

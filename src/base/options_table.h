@@ -36,7 +36,7 @@ struct hs_option {
 	size_t (*print)(const struct hs_option *option, const void *field, char *buffer,
 			size_t capacity);
 
-	size_t field_offset; /* in struct hs_options */
+	size_t field_offset; /* in struct hs_options; 0 if the value is in two fields */
 	size_t field_bytes;
 	uint64_t minimum; /* of numbers, both allowed */
 	uint64_t maximum;

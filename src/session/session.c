@@ -40,21 +40,14 @@ extern void *__libc_stack_end;
 /* Of what the memory cgroup may use, one part in so many is the most for the profiler. */
 #define CGROUP_SHARE 4
 
-static void report_problem(void *unused, const char *line)
+static void report_problem(const char *line)
 {
-	(void)unused;
 	hs_log(HS_LOG_WARN, "%s", line);
-}
-
-static void ignore_problem(void *unused, const char *line)
-{
-	(void)unused;
-	(void)line;
 }
 
 static void read_options(char **environment)
 {
-	hs_options_parse(&hs_options, environment, ignore_problem, NULL);
+	hs_options_parse(&hs_options, environment, NULL);
 	hs_log_init(hs_options.log_level, hs_options.logfile);
 }
 
@@ -66,7 +59,7 @@ static void report_settings(char **environment)
 	int error = hs_log_check_file();
 	const char *text = error == -EBADF ? "it is not open" : hs_dump_error_text(error);
 
-	hs_options_parse(&again, environment, report_problem, NULL);
+	hs_options_parse(&again, environment, report_problem);
 	if (error != 0)
 		hs_log(HS_LOG_WARN,
 		       "HEAPSAMPLE_LOGFILE=%s cannot be opened: %s (%d; expected a file to append "

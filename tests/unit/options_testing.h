@@ -34,9 +34,8 @@ static struct hs_options options;
 static char reported[4096]; /* lines about bad settings, each ended by a newline */
 static char described[8192];
 
-static inline void collect(void *context, const char *line)
+static inline void collect(const char *line)
 {
-	CHECK(context == &options);
 	strcat(reported, line);
 	strcat(reported, "\n");
 }
@@ -45,7 +44,7 @@ static inline void parse(char *const *environment)
 {
 	reported[0] = '\0';
 	memset(&options, 0x5a, sizeof options);
-	hs_options_parse(&options, environment, collect, &options);
+	hs_options_parse(&options, environment, collect);
 	hs_options_describe(&options, described, sizeof described);
 }
 
