@@ -208,14 +208,19 @@ static int make_names(struct hs_dump_file *file, const char *path)
 }
 
 /*
- * Notes which file was created at path.  file->fd: the result of its open(), which may have failed.
- * 0, or -errno, and the file is gone.
+ * Creates a file at path, and notes which it is.  replaces: what has that name now may be removed.
+ * 0, or -errno, and there is none.
  */
-static int note_opened(struct hs_dump_file *file, const char *path)
+static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 {
+	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	struct stat created;
-	int fd = file->fd, error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
+	int fd = hs_sys_open(path, flags, 0600), error;
 
+	if (fd == -EEXIST && replaces && hs_sys_unlink(path) == 0)
+		fd = hs_sys_open(path, flags, 0600);
+	file->fd = fd;
+	error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
 	if (error != 0) {
 		file->fd = -1;
 		if (fd >= 0) {
@@ -269,17 +274,11 @@ int hs_dump_file_look(const char *path)
 
 int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
 
 	file->fd = file->other = -1;
-	if (error != 0)
-		return error;
-	file->fd = hs_sys_open(file->path, flags, 0600);
-	if (file->fd == -EEXIST && hs_dump_file_look(file->path) == 0 &&
-	    hs_sys_unlink(file->path) == 0)
-		file->fd = hs_sys_open(file->path, flags, 0600);
-	error = note_opened(file, file->path);
+	if (error == 0)
+		error = create_at(file, file->path, hs_dump_file_look(file->path) == 0);
 	if (error == 0)
 		move_up(file);
 	return error;
@@ -287,18 +286,12 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path)
 
 int hs_dump_file_open(struct hs_dump_file *file, const char *path)
 {
-	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
 	int error = make_names(file, path);
 
 	file->fd = file->other = -1;
 	if (error == 0 && hs_dump_file_look(file->path) == -EEXIST)
 		error = -EEXIST;
-	if (error != 0)
-		return error;
-	file->fd = hs_sys_open(file->temporary, flags, 0600);
-	if (file->fd == -EEXIST && hs_sys_unlink(file->temporary) == 0)
-		file->fd = hs_sys_open(file->temporary, flags, 0600);
-	return note_opened(file, file->temporary);
+	return error != 0 ? error : create_at(file, file->temporary, true);
 }
 
 static bool is_of(int fd, dev_t device, ino_t inode)
