@@ -20,23 +20,23 @@ static uint64_t worker_seen_ns, producer_seen_ns;
 /* The producer's. */
 static bool is_writing;
 static uint64_t writing_ns, used_before_fork_ns;
-static struct hs_cpu_state state;
+static struct hs_cpu_state looks;
 
-enum hs_cpu_verdict hs_cpu_look(struct hs_cpu_state *last, const struct hs_cpu_limits *limits,
+enum hs_cpu_verdict hs_cpu_look(struct hs_cpu_state *state, const struct hs_cpu_limits *limits,
 				const struct hs_cpu_view *view)
 {
-	uint64_t past_ns = view->now_ns - last->last.now_ns;
-	uint64_t used_ns = view->used_ns - last->last.used_ns;
-	uint64_t sampling_ns = used_ns - (view->writing_ns - last->last.writing_ns);
+	uint64_t past_ns = view->now_ns - state->last.now_ns;
+	uint64_t used_ns = view->used_ns - state->last.used_ns;
+	uint64_t sampling_ns = used_ns - (view->writing_ns - state->last.writing_ns);
 	uint64_t share_ns = past_ns / 100 * limits->percent;
 
 	if (limits->total_ns != 0 && view->used_ns >= limits->total_ns)
 		return HS_CPU_STOP_TOTAL;
 	if (limits->percent == 0 || past_ns < HS_CPU_LOOK_NS)
 		return HS_CPU_NO_LOOK;
-	last->last = *view;
-	last->over = used_ns > share_ns ? last->over + 1 : 0;
-	if (last->over >= HS_CPU_LOOKS)
+	state->last = *view;
+	state->over = used_ns > share_ns ? state->over + 1 : 0;
+	if (state->over >= HS_CPU_LOOKS)
 		return HS_CPU_STOP_SHARE;
 	if (sampling_ns > share_ns)
 		return HS_CPU_OVER;
@@ -116,9 +116,9 @@ void hs_cpu_guard_follow(void)
 		return;
 	view.now_ns = hs_sys_monotonic_ns();
 	view.used_ns = used_ns() - used_before_fork_ns;
-	if (state.last.now_ns == 0)
-		state.last.now_ns = hs_session.start_ns;
-	verdict = hs_cpu_look(&state, &limits, &view);
+	if (looks.last.now_ns == 0)
+		looks.last.now_ns = hs_session.start_ns;
+	verdict = hs_cpu_look(&looks, &limits, &view);
 	if (verdict == HS_CPU_STOP_SHARE || verdict == HS_CPU_STOP_TOTAL)
 		end_sampling(verdict, view.now_ns);
 	else if (verdict != HS_CPU_NO_LOOK)
@@ -137,7 +137,7 @@ void hs_cpu_guard_after_fork(void)
 {
 	hs_cpu_guard_after_stop();
 	used_before_fork_ns = used_ns();
-	state = (struct hs_cpu_state){
+	looks = (struct hs_cpu_state){
 		.last = {.now_ns = hs_sys_monotonic_ns(), .writing_ns = writing_ns},
 	};
 }

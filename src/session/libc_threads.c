@@ -14,6 +14,7 @@
  * in the kernel, unless a signal handler runs there.  If neither comes, the stack ends at that
  * frame.
  */
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alone.h"
@@ -81,12 +82,10 @@ static void hide(uint32_t from)
 
 bool hs_libc_before_start(void)
 {
-	bool loads = hs_libc_loads_at_start();
-
 	if (!hs_libc_is_single_threaded())
 		return false;
 	atomic_store(&hs_session.libc_view, HS_LIBC_STARTED);
-	return !loads;
+	return !hs_libc_loads_at_start();
 }
 
 void hs_libc_after_start(void)
@@ -158,12 +157,13 @@ void hs_libc_hide_no_more(void)
 static bool is_asleep(void)
 {
 	char line[512];
-	ssize_t bytes = hs_sys_read_file("/proc/self/stat", line, sizeof line);
+	const char *name_end;
 
+	if (hs_sys_read_file("/proc/self/stat", line, sizeof line) <= 0)
+		return false;
 	/* "pid (name) S ...": the name may contain anything, what follows it no ')'. */
-	while (bytes > 0 && line[bytes - 1] != ')')
-		bytes--;
-	return bytes > 0 && bytes + 1 < (ssize_t)sizeof line && line[bytes + 1] == 'S';
+	name_end = strrchr(line, ')');
+	return name_end != NULL && strncmp(name_end, ") S", 3) == 0;
 }
 
 /* Whether the program's thread is seen not to rely on the flag any more, within limit_ns. */
