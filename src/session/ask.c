@@ -102,7 +102,7 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 
 static int dump(const char *reason)
 {
-	hs_schedule_drain_now();
+	hs_drain_now();
 	if (!hs_dump_write(reason, false))
 		return -EIO;
 	memcpy(result_path, hs_dump_last_path(), strlen(hs_dump_last_path()) + 1);
@@ -116,7 +116,7 @@ static int close_heap(uint32_t heap)
 	/* Another request has closed it already. */
 	if (atomic_load(&hs_heaps[heap].state) != HS_HEAP_CLOSING)
 		return -EINVAL;
-	hs_schedule_drain_now();
+	hs_drain_now();
 	freed = hs_live_set_free_heap(heap);
 	hs_heap_count_frees(heap, freed);
 	/* Takes all slots that are on the freed list. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * When profiles are written: on a signal or a request, every so many seconds or bytes, near a
- * memory limit, at the end.  And waiting until what belongs in a profile is in the books.
+ * memory limit, at the end.
  *
  * Runs on the producer's thread with producer_batch held, except where a function says otherwise.
  */
@@ -13,16 +13,11 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
-#include "sample/sequence.h"
 #include "session/ask.h"
 #include "session/epoch.h"
 #include "session/oom_watch.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
-#include "session/threads.h"
-
-/* How long a producer that was told to end goes on emptying the ring. */
-#define EMPTY_LIMIT_NS 1000000000u
 
 /* Whether our handler was installed, and was there at the last check. */
 static bool signal_is_ours;
@@ -71,58 +66,6 @@ static void check_signal(void)
 	       hs_session.program, hs_options.signal_number);
 }
 
-/*
- * Waits until the records that the ring has before the fence are in the books.  Returns how many
- * are not.  Gives up, and returns 0, if the final profile is requested, which waits for them again.
- */
-static uint32_t wait_for_books(uint32_t fence, uint64_t end_ns)
-{
-	struct hs_session *session = &hs_session;
-	uint32_t left, queued;
-
-	do {
-		left = hs_ring_unread_before(&session->ring, fence);
-		/* Read after the ring: what the worker has taken out of it is in the queue. */
-		queued = hs_ring_head_ticket(&session->queue);
-		/* Not until the queue is empty, which it may never be. */
-		while (hs_threads_process() &&
-		       hs_ring_unread_before(&session->queue, queued) > 0 &&
-		       hs_sys_monotonic_ns() < end_ns) {
-			hs_lock_hand_over(&session->producer_batch);
-			hs_lock_acquire(&session->producer_batch);
-		}
-		if (left == 0 && hs_ring_unread_before(&session->queue, queued) == 0)
-			break;
-		if (atomic_load_explicit(&session->requests, memory_order_relaxed) &
-		    HS_REQUEST_FINAL)
-			return 0;
-		hs_lock_hand_over(&session->producer_batch);
-		hs_ring_wake_reader(&session->ring);
-		hs_event_wait(&session->producer_event, HS_SECOND_NS / 1000);
-		hs_lock_acquire(&session->producer_batch);
-	} while (hs_sys_monotonic_ns() < end_ns);
-	return left;
-}
-
-static void process_before(uint32_t fence, uint64_t end_ns)
-{
-	uint32_t left = wait_for_books(fence, end_ns);
-
-	if (left > 0)
-		hs_log(HS_LOG_WARN,
-		       "%u samples were not processed in time and are not in the profile", left);
-}
-
-/*
- * Before a profile that nobody waits for: processes what was recorded.  Numbers that are missing
- * are not given up, unlike in drain(): they may still arrive, for a later profile.
- */
-static void process_recorded(void)
-{
-	process_before(hs_ring_head_ticket(&hs_session.ring),
-		       hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
-}
-
 /* Memory limits are checked each second, and each time so much was allocated. */
 #define OOM_LOOK_BYTES ((uint64_t)16 << 20)
 static uint64_t next_oom_look_ns, next_oom_look_allocated;
@@ -139,7 +82,7 @@ static void check_memory(void)
 	if (!hs_oom_watch_is_crossed())
 		return;
 	/* If memory was filled by few large allocations, the last ones matter most. */
-	process_recorded();
+	hs_drain_recorded();
 	hs_dump_write("oom", false);
 }
 
@@ -178,38 +121,6 @@ int64_t hs_schedule_sleep_ns(void)
 	return due_ns > now_ns ? (int64_t)(due_ns - now_ns) : 1;
 }
 
-struct hs_fence hs_schedule_fence(void)
-{
-	struct hs_fence fence;
-
-	/*
-	 * In this order: a record is reserved before it takes its number, so all with a number
-	 * below `number` are before `ticket`.
-	 */
-	fence.number = atomic_load_explicit(&hs_sequence.next, memory_order_acquire);
-	fence.ticket = hs_ring_head_ticket(&hs_session.ring);
-	return fence;
-}
-
-static void drain(const struct hs_fence *fence, uint64_t end_ns)
-{
-	process_before(fence->ticket, end_ns);
-	hs_producer_commit_before(hs_session.producer, fence->number);
-}
-
-void hs_schedule_drain_now(void)
-{
-	const struct hs_fence fence = hs_schedule_fence();
-
-	drain(&fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
-}
-
-void hs_schedule_empty_ring(void)
-{
-	wait_for_books(hs_ring_head_ticket(&hs_session.ring),
-		       hs_sys_monotonic_ns() + EMPTY_LIMIT_NS);
-}
-
 /* At a fixed rate: the time that writing takes does not delay the next. */
 static void run_timed(void)
 {
@@ -223,7 +134,7 @@ static void run_timed(void)
 	if (session->next_dump_ns <= now_ns)
 		session->next_dump_ns =
 			now_ns + interval_ns - (now_ns - session->next_dump_ns) % interval_ns;
-	process_recorded();
+	hs_drain_recorded();
 	hs_dump_write("interval", true);
 }
 
@@ -266,12 +177,12 @@ void hs_schedule_run_due(void)
 	if ((requests & HS_REQUEST_SIGNAL) != 0 &&
 	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||
 	     hs_epoch_start() != 0)) {
-		process_recorded();
+		hs_drain_recorded();
 		hs_dump_write("signal", false);
 	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
-		drain(&session->final_fence, session->drain_end_ns);
+		hs_drain_before(&session->final_fence, session->drain_end_ns);
 		hs_dump_write("exit", false);
 		hs_session_mark_finished();
 		return;

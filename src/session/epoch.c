@@ -70,7 +70,7 @@ int hs_epoch_stop(void)
 		return -EALREADY;
 	atomic_store(&hs_epoch, 0);
 	hs_heap_follow();
-	hs_schedule_drain_now();
+	hs_drain_now();
 	was_always_on = false;
 	/* Samples that arrive later are dropped. */
 	hs_producer_set_epoch(hs_session.producer, 0);

@@ -76,7 +76,7 @@ static bool end_recording(uint64_t start_ns)
 	hs_recorder.block_ns = 0;
 	if (!is_final_due())
 		return false;
-	session->final_fence = hs_schedule_fence();
+	session->final_fence = hs_drain_fence();
 	session->drain_end_ns = start_ns + HS_DRAIN_LIMIT_NS;
 	/* Release: the producer sees both. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When profiles are written (dump_schedule.c), writing one (dump.c), its statistics (stats_file.c),
- * removing old ones (keep.c), and the stream that takes their place (stream.c).  For the files of
- * this folder only.
+ * When profiles are written (dump_schedule.c), waiting for what belongs in one (drain.c), writing
+ * it (dump.c), its statistics (stats_file.c), removing old ones (keep.c), and the stream that takes
+ * their place (stream.c).  For the files of this folder only.
  *
  * Called on: the producer's thread with producer_batch held, unless it says otherwise.  Blocks: on
  * files, with producer_batch released.
@@ -18,15 +18,6 @@
 
 /* --- dump_schedule.c --------------------------------------------------------------- */
 
-/* A moment: what was reserved in the ring before it, and the next sequence number at it. */
-struct hs_fence {
-	uint32_t ticket;
-	uint64_t number;
-};
-
-/* The present moment.  Any thread. */
-struct hs_fence hs_schedule_fence(void);
-
 /* Installs the handler of the signal for profiles, and sets when others are due.  Start-up. */
 void hs_schedule_start(void);
 
@@ -36,20 +27,40 @@ int64_t hs_schedule_sleep_ns(void);
 /* Does what was requested or is due. */
 void hs_schedule_run_due(void);
 
+/* The books were emptied. */
+void hs_schedule_after_reset(void);
+
+/* --- drain.c ------------------------------------------------------------------------- */
+
+/* A moment: what was reserved in the ring before it, and the next sequence number at it. */
+struct hs_fence {
+	uint32_t ticket;
+	uint64_t number;
+};
+
+/* The present moment.  Any thread. */
+struct hs_fence hs_drain_fence(void);
+
 /*
- * Processes what was recorded before now, HS_DRAIN_LIMIT_NS at most.  What the program records
- * meanwhile does not prolong that.
+ * Processes what was recorded before a moment, until end_ns.  Numbers that are missing are given
+ * up.  What the program records meanwhile does not prolong that.
  */
-void hs_schedule_drain_now(void);
+void hs_drain_before(const struct hs_fence *fence, uint64_t end_ns);
+
+/* The same for the present moment, HS_DRAIN_LIMIT_NS at most. */
+void hs_drain_now(void);
+
+/*
+ * The same before a profile that nobody waits for: numbers that are missing are not given up, since
+ * they may still arrive, for a later profile.
+ */
+void hs_drain_recorded(void);
 
 /*
  * Has the worker empty the ring, as far as it can in 1 s: the producer is about to end, and nobody
  * makes room after that.
  */
-void hs_schedule_empty_ring(void);
-
-/* The books were emptied. */
-void hs_schedule_after_reset(void);
+void hs_drain_ring(void);
 
 /* --- dump.c -------------------------------------------------------------------------- */
 

@@ -352,7 +352,7 @@ static bool agrees_to_stop(void)
 	if (atomic_load_explicit(&session->stop, memory_order_acquire) != HS_STOP_REQUEST_MADE)
 		return false;
 	hs_lock_acquire(&session->producer_batch);
-	hs_schedule_empty_ring();
+	hs_drain_ring();
 	hs_cpu_note_producer(false);
 	hs_lock_hand_over(&session->producer_batch);
 	if (atomic_load(&session->requests) & HS_REQUEST_FINAL)
