@@ -42,3 +42,12 @@ size_t hs_utf8_character_bytes(const char *string)
 	}
 	return bytes;
 }
+
+void hs_utf8_escape_byte(char *out, unsigned char byte)
+{
+	static const char digits[] = "0123456789ABCDEF";
+
+	out[0] = '%';
+	out[1] = digits[byte >> 4];
+	out[2] = digits[byte & 15];
+}

@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-/*
- * The bytes of the character at text, which ends in a NUL (of length 1); 0: it is none.
- */
+/* The bytes of the character at text, which ends in a NUL (of length 1); 0: it is none. */
 size_t hs_utf8_character_bytes(const char *text);
+
+/* Writes what stands for a byte that is of none: the three characters %XX, without NUL. */
+void hs_utf8_escape_byte(char *out, unsigned char byte);
 
 #endif

@@ -4,7 +4,6 @@
 
 #include "base/format.h"
 #include "base/utf8.h"
-#include "output/string_table.h"
 
 /* The text goes to the sink each time that the buffer is full. */
 struct json {
@@ -41,7 +40,7 @@ static void put_string(struct json *json, const char *text)
 		unsigned char byte = (unsigned char)*text;
 
 		if (bytes == 0)
-			hs_string_escape_byte(out, byte);
+			hs_utf8_escape_byte(out, byte);
 		else if (byte < 0x20)
 			hs_format(out, sizeof out, "\\u%04x", byte);
 		else if (byte == '"' || byte == '\\')

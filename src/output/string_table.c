@@ -10,15 +10,6 @@
 #include "base/hash.h"
 #include "base/utf8.h"
 
-void hs_string_escape_byte(char *out, unsigned char byte)
-{
-	static const char digits[] = "0123456789ABCDEF";
-
-	out[0] = '%';
-	out[1] = digits[byte >> 4];
-	out[2] = digits[byte & 15];
-}
-
 /*
  * Writes a text as the table has it, or only measures it (out: NULL).  Returns its bytes, at most
  * HS_STRING_BYTES.
@@ -37,7 +28,7 @@ static uint32_t escape_and_cut(const char *text, char *out, bool *escaped)
 		if (out != NULL && bytes > 0)
 			memcpy(out + length, text, bytes);
 		else if (out != NULL)
-			hs_string_escape_byte(out + length, (unsigned char)*text);
+			hs_utf8_escape_byte(out + length, (unsigned char)*text);
 		*escaped |= bytes == 0;
 		text += bytes > 0 ? bytes : 1;
 		length += added;

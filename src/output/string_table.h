@@ -19,9 +19,6 @@
 /* The longest text, without NUL: bounds what one mangled name adds to a profile. */
 #define HS_STRING_BYTES 4096
 
-/* Writes the three characters %XX, without NUL, for a byte that is not UTF-8. */
-void hs_string_escape_byte(char *out, unsigned char byte);
-
 /* Strings of equal hash and length are told apart by clash; as good as never are there two. */
 struct hs_string {
 	uint32_t hash;
