@@ -21,6 +21,9 @@
 /* Longest value of a text option, with the NUL.  A longer one is refused. */
 #define HS_OPTION_TEXT_BYTES 1024
 
+/* Longest name of a heap, with the NUL. */
+#define HS_HEAP_NAME_BYTES 64
+
 /* HS_MODE_UNKNOWN: off, and one message says so. */
 enum hs_mode { HS_MODE_OFF, HS_MODE_ON, HS_MODE_CHECK, HS_MODE_UNKNOWN };
 enum hs_symbolize { HS_SYMBOLIZE_NONE, HS_SYMBOLIZE_NAMES, HS_SYMBOLIZE_LINES };
@@ -121,7 +124,7 @@ size_t hs_options_describe(const struct hs_options *options, char *buffer, size_
 
 /* One of HEAPSAMPLE_HEAPS; name: "*" for all heaps that it does not name. */
 struct hs_heap_entry {
-	char name[64];
+	char name[HS_HEAP_NAME_BYTES];
 	uint64_t interval_bytes;
 };
 

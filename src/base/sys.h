@@ -38,6 +38,7 @@ int hs_sys_close(int fd);
 /* These repeat a call that fails with EINTR; -EIO if it never stops doing so. */
 ssize_t hs_sys_read(int fd, void *buffer, size_t bytes);
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
+
 int hs_sys_stat(const char *path, struct stat *out);
 int hs_sys_fstat(int fd, struct stat *out);
 

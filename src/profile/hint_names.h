@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "base/pauses.h"
-#include "maps/mapping_table.h"
 #include "profile/location_table.h"
 
 struct hs_hint_names;

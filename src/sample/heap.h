@@ -26,9 +26,6 @@
 #include "sample/heap_id.h"
 #include "sample/sampler.h"
 
-/* With the NUL. */
-#define HS_HEAP_NAME_BYTES 64
-
 enum hs_heap_state {
 	HS_HEAP_UNUSED,  /* or unregistered, and all its samples are freed */
 	HS_HEAP_CLOSING, /* unregistered, its samples are not all freed */
