@@ -45,7 +45,7 @@ static int wait_done(uint32_t ask, uint64_t waited_ns)
 		if (waited_ns >= HS_PROFILE_LIMIT_NS || hs_threads_died() ||
 		    hs_threads_cannot_wake(start_ns, begun != ask))
 			return -ETIMEDOUT;
-		waited_ns += hs_threads_wait(&done, now);
+		waited_ns += hs_threads_wait_slice(&done, now);
 	}
 	return 0;
 }

@@ -46,7 +46,7 @@ static void wait_until_finished(uint64_t start_ns)
 			hs_log(HS_LOG_ERROR, "no profile of %s: %s", session->program, reason);
 			break;
 		}
-		waited_ns += hs_threads_wait(&session->finished, 0);
+		waited_ns += hs_threads_wait_slice(&session->finished, 0);
 	}
 }
 

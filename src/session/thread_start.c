@@ -188,7 +188,7 @@ bool hs_threads_may_start(uintptr_t sp)
 	return !hs_thread.no_wait && !hs_reentry_may_be_handler(&hs_thread, sp);
 }
 
-uint64_t hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
+uint64_t hs_threads_wait_slice(_Atomic uint32_t *word, uint32_t now)
 {
 	uint64_t start_ns = hs_sys_monotonic_ns(), passed_ns;
 

@@ -64,7 +64,7 @@ void hs_threads_wait_for_reader(void);
  * Returns how long that was, in nanoseconds: 100 ms at most, for a process that was stopped
  * meanwhile has not waited for them all that time.
  */
-uint64_t hs_threads_wait(_Atomic uint32_t *word, uint32_t now);
+uint64_t hs_threads_wait_slice(_Atomic uint32_t *word, uint32_t now);
 
 /*
  * Whether what was asked of the producer at start_ns will not be done: it has not begun

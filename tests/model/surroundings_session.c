@@ -159,7 +159,7 @@ bool hs_threads_may_start(uintptr_t sp)
 	return false;
 }
 
-uint64_t hs_threads_wait(_Atomic uint32_t *word, uint32_t now)
+uint64_t hs_threads_wait_slice(_Atomic uint32_t *word, uint32_t now)
 {
 	hs_sys_futex_wait(word, now, 50000000);
 	return 0;
