@@ -20,8 +20,7 @@ struct hs_snapshot {
 	struct hs_view_location *locations;
 	unsigned char *node_seen; /* by node: whether its stack's locations are noted */
 	uint32_t *ids;            /* by location number: its id in the view, from 1 on; 0: none */
-	uint32_t *order;          /* by place in the view: the location number */
-	uint32_t *spare;          /* for sorting */
+	uint32_t *order;          /* by place: the location number; twice as long, for sorting */
 	uint32_t row_count;
 	struct hs_view_heap heaps[HS_HEAP_LIMIT];
 	uint32_t mapping_count;
@@ -53,14 +52,11 @@ static bool find_locations(struct hs_snapshot *snapshot)
 {
 	const struct hs_producer *producer = snapshot->producer;
 	uint32_t count = producer->locations.interner.count;
-	size_t bytes = count * sizeof *snapshot->ids;
 
 	snapshot->node_seen = hs_arena_zalloc(producer->trie.interner.count);
-	snapshot->ids = hs_arena_zalloc(bytes);
-	snapshot->order = hs_arena_alloc(bytes);
-	snapshot->spare = hs_arena_alloc(bytes);
-	if (snapshot->node_seen == NULL || snapshot->ids == NULL || snapshot->order == NULL ||
-	    snapshot->spare == NULL)
+	snapshot->ids = hs_arena_zalloc(count * sizeof *snapshot->ids);
+	snapshot->order = hs_arena_alloc(2 * (size_t)count * sizeof *snapshot->order);
+	if (snapshot->node_seen == NULL || snapshot->ids == NULL || snapshot->order == NULL)
 		return false;
 	for (uint32_t i = 0; i < snapshot->row_count; i++) {
 		use_stack(snapshot, snapshot->rows[i].callsite);
@@ -71,9 +67,11 @@ static bool find_locations(struct hs_snapshot *snapshot)
 
 static void put_in_order(struct hs_snapshot *snapshot)
 {
-	hs_location_sort(snapshot->producer, snapshot->order, snapshot->spare,
-			 snapshot->location_count, &snapshot->pauses);
-	for (uint32_t i = 0; i < snapshot->location_count; i++)
+	uint32_t count = snapshot->location_count;
+
+	hs_location_sort(snapshot->producer, snapshot->order, snapshot->order + count, count,
+			 &snapshot->pauses);
+	for (uint32_t i = 0; i < count; i++)
 		snapshot->ids[snapshot->order[i]] = i + 1;
 }
 
@@ -259,10 +257,8 @@ static void free_search(struct hs_snapshot *snapshot)
 {
 	hs_arena_free(snapshot->node_seen);
 	hs_arena_free(snapshot->order);
-	hs_arena_free(snapshot->spare);
 	snapshot->node_seen = NULL;
 	snapshot->order = NULL;
-	snapshot->spare = NULL;
 }
 
 /*
