@@ -51,9 +51,13 @@ static void process_before(uint32_t fence, uint64_t end_ns)
 {
 	uint32_t left = wait_for_books(fence, end_ns);
 
-	if (left > 0)
-		hs_log(HS_LOG_WARN,
-		       "%u samples were not processed in time and are not in the profile", left);
+	if (left == 0)
+		return;
+	/* Unlocked: it may wait for the reader of a pipe. */
+	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_log(HS_LOG_WARN, "%u samples were not processed in time and are not in the profile",
+	       left);
+	hs_lock_acquire(&hs_session.producer_batch);
 }
 
 void hs_drain_recorded(void)

@@ -144,9 +144,13 @@ void hs_stream_flush(void)
 	forgive_inherited_gaps();
 	lost = losses();
 	flush();
-	if (lost != losses_told && !failed)
+	if (lost != losses_told && !failed) {
+		/* Unlocked: it may wait for the reader of a pipe. */
+		hs_lock_hand_over(&hs_session.producer_batch);
 		hs_log(HS_LOG_WARN, "%llu events are missing in the stream %s",
 		       (unsigned long long)lost, stream.file.path);
+		hs_lock_acquire(&hs_session.producer_batch);
+	}
 	losses_told = lost;
 }
 

@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <sched.h>
 
+#include "sample/heap.h"
+
 #define DESCRIPTORS 1024
 
 static _Atomic int passing; /* how many of the calls are not held */
@@ -67,12 +69,14 @@ static int count_descriptors(void)
 	return count;
 }
 
-static bool comes_unasked;
+static enum { BY_CALL, BY_EXEC, BY_TIME } asked = BY_CALL;
 
 static void *ask(void *unused)
 {
-	if (!comes_unasked)
+	if (asked == BY_CALL)
 		(void)hs_session_dump(NULL, 0);
+	else if (asked == BY_EXEC)
+		hs_session_exec_begins(NULL);
 	return unused;
 }
 
@@ -203,7 +207,7 @@ static void profile_gets_its_name(void)
 
 static void kept_profile_is_looked_at(void)
 {
-	comes_unasked = true;
+	asked = BY_TIME;
 	fork_after(SYS_renameat2, SYS_newfstatat, 1, "HEAPSAMPLE_TIME_INTERVAL=1");
 }
 
@@ -224,7 +228,7 @@ static long hold_after_refusal(long number)
 /* As profile_is_logged(). */
 static void kept_profile_cannot_be_removed(void)
 {
-	comes_unasked = true;
+	asked = BY_TIME;
 	start("HEAPSAMPLE_TIME_INTERVAL=1");
 	atomic_store(&call_before, SYS_unlinkat);
 	hold(PRODUCER, SYS_ppoll);
@@ -247,6 +251,17 @@ static void stream_is_opened(void)
 	fork_at(SYS_fcntl, 0, setting);
 }
 
+/* As profile_is_logged(). */
+static void missing_events_are_logged(void)
+{
+	char setting[128];
+
+	asked = BY_EXEC;
+	hs_heap_add(HS_HEAP_MALLOC, lost_ring, 1);
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_STREAM=%s/%%p.stream", scratch);
+	fork_at(SYS_ppoll, 0, setting);
+}
+
 static const struct held_case cases[] = {
 	{"no_profile_is_open", no_profile_is_open},
 	{"no_stream_is_open", no_stream_is_open},
@@ -260,6 +275,7 @@ static const struct held_case cases[] = {
 	{"kept_profile_cannot_be_removed", kept_profile_cannot_be_removed},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},
+	{"missing_events_are_logged", missing_events_are_logged},
 };
 
 int main(int argc, char **argv)
