@@ -2,9 +2,8 @@
 /*
  * Half-open ranges of addresses [start, end), disjoint and ordered, with a value each.
  *
- * Ranges that touch stay apart, even if their values are equal; see address_set.h
- * for ranges that merge.  An empty range holds no address and overlaps nothing;
- * UINT64_MAX is in no range.  A map of zero bytes is an empty one.
+ * Ranges that touch stay apart, even if their values are equal.  An empty range holds no address
+ * and overlaps nothing; UINT64_MAX is in no range.  A map of zero bytes is an empty one.
  *
  * Changes and look-ups take O(log n) steps, and O(1) for each range deleted.  Ranges move
  * in memory: a pointer to one is valid until the next change of the map.  After -ENOMEM the

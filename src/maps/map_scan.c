@@ -43,8 +43,7 @@ void hs_map_index_fini(struct hs_map_index *index)
 {
 	hs_address_range_map_fini(&index->code);
 	hs_address_range_map_fini(&index->images);
-	hs_address_range_map_fini(&index->files);
-	hs_address_set_fini(&index->readable);
+	hs_address_range_map_fini(&index->readable);
 	hs_arena_free(index->name);
 }
 
@@ -52,15 +51,13 @@ void hs_map_index_clear(struct hs_map_index *index)
 {
 	hs_address_range_map_clear(&index->code);
 	hs_address_range_map_clear(&index->images);
-	hs_address_range_map_clear(&index->files);
-	hs_address_set_clear(&index->readable);
+	hs_address_range_map_clear(&index->readable);
 }
 
 bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b)
 {
 	return hs_address_range_map_equal(&a->code, &b->code) &&
-	       hs_address_range_map_equal(&a->files, &b->files) &&
-	       hs_address_set_equal(&a->readable, &b->readable);
+	       hs_address_range_map_equal(&a->readable, &b->readable);
 }
 
 static bool same_file(const struct object *object, const struct hs_proc_maps_line *line)
@@ -319,14 +316,16 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	return error < 0 ? error : add_range(&scan->index->code, line, id);
 }
 
-/* Tells an object's pages from another's at the same address. */
-static uint32_t object_tag(struct scan *scan, const struct hs_proc_maps_line *line)
+/* Tells an object's pages from another's at the same address.  0: generated code. */
+static uint32_t page_tag(struct scan *scan, const struct hs_proc_maps_line *line)
 {
 	const struct object *object = &scan->object;
 	const char *id = object->image_error == 0 ? object->image.build_id : "";
-	uint64_t hash = line->inode * 31 + line->device + (line->offset - line->start) +
-			file_version(scan);
+	uint64_t hash;
 
+	if (line->inode == 0)
+		return 0;
+	hash = line->inode * 31 + line->device + (line->offset - line->start) + file_version(scan);
 	hash = hs_hash_bytes(hash, id, strlen(id));
 	return (uint32_t)((hash * HS_HASH_FACTOR) >> 32) | 1;
 }
@@ -338,15 +337,6 @@ static bool is_readable(const struct scan *scan, const struct hs_proc_maps_line 
 	if (line->inode != 0)
 		return scan->object.has_code;
 	return (line->permissions & HS_PROC_MAPS_EXECUTE) != 0;
-}
-
-static int add_readable(struct scan *scan, const struct hs_proc_maps_line *line)
-{
-	int error = hs_address_set_add(&scan->index->readable, line->start, line->end);
-
-	if (error == 0 && line->inode != 0)
-		error = add_range(&scan->index->files, line, object_tag(scan, line));
-	return error;
 }
 
 static int copy_name(struct scan *scan, const struct hs_proc_maps_line *line)
@@ -375,7 +365,7 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 		return error;
 	enter_line(scan, rest, line);
 	if (is_readable(scan, line))
-		error = add_readable(scan, line);
+		error = add_range(&scan->index->readable, line, page_tag(scan, line));
 	if (error == 0 && (line->permissions & HS_PROC_MAPS_EXECUTE) != 0)
 		error = add_code(scan, line);
 	return error;

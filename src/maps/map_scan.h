@@ -12,14 +12,12 @@
 #include <stdint.h>
 
 #include "maps/address_range_map.h"
-#include "maps/address_set.h"
 #include "maps/mapping_store.h"
 
 struct hs_map_index {
-	struct hs_address_range_map code;   /* executable; the value is a mapping's id */
-	struct hs_address_range_map images; /* of these, what an ELF image describes */
-	struct hs_address_range_map files;  /* the value is as of hs_mapping_table_page_tag() */
-	struct hs_address_set readable;     /* see hs_mapping_table_is_readable() */
+	struct hs_address_range_map code;     /* executable; the value is a mapping's id */
+	struct hs_address_range_map images;   /* of these, what an ELF image describes */
+	struct hs_address_range_map readable; /* the value is as of hs_mapping_table_page_tag() */
 	char *name; /* while it is built: of the current line, NUL-terminated */
 	size_t name_capacity;
 };

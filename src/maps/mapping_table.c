@@ -290,13 +290,15 @@ uint32_t hs_mapping_table_find_former(const struct hs_mapping_table *table, uint
 bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,
 				  size_t bytes)
 {
-	return hs_address_set_contains(&table->index.readable, address, bytes);
+	/* With too many bytes the end is below the address: an empty range. */
+	return hs_address_range_map_find_containing(&table->index.readable, address,
+						    address + bytes) != NULL;
 }
 
 uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_t address)
 {
 	const struct hs_address_range *range =
-		hs_address_range_map_find(&table->index.files, address);
+		hs_address_range_map_find(&table->index.readable, address);
 
 	return range != NULL ? range->value : 0;
 }

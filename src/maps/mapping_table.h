@@ -89,8 +89,8 @@ uint32_t hs_mapping_table_find_recorded(const struct hs_mapping_table *table, ui
 uint32_t hs_mapping_table_find_former(const struct hs_mapping_table *table, uint64_t pc);
 
 /*
- * Whether [address, address + bytes) may be read for unwinding: lies in a readable
- * mapping of an ELF file, the vDSO or anonymous executable memory, not in a device
+ * Whether [address, address + bytes), which is of one thing, may be read for unwinding: lies in a
+ * readable mapping of an ELF file, the vDSO or anonymous executable memory, not in a device
  * mapping, a stack or a heap (whose contents have changed since the sample).
  */
 bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t address,
