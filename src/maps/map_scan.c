@@ -316,14 +316,18 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	return error < 0 ? error : add_range(&scan->index->code, line, id);
 }
 
-/* Tells an object's pages from another's at the same address.  0: generated code. */
+/*
+ * Tells an object's pages from another's at the same address.  0: generated code, also in a file of
+ * memory, which a compiler may write to by another mapping of it.
+ */
 static uint32_t page_tag(struct scan *scan, const struct hs_proc_maps_line *line)
 {
 	const struct object *object = &scan->object;
 	const char *id = object->image_error == 0 ? object->image.build_id : "";
 	uint64_t hash;
 
-	if (line->inode == 0)
+	if (line->inode == 0 ||
+	    (object->image_error != 0 && hs_line_is_memory(line, scan->index->name)))
 		return 0;
 	hash = line->inode * 31 + line->device + (line->offset - line->start) + file_version(scan);
 	hash = hs_hash_bytes(hash, id, strlen(id));

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "check.h"
@@ -94,6 +95,30 @@ static void test_changing_memory(void)
 	end();
 }
 
+/* One that writes by another mapping of the same memory, as .NET's. */
+static void test_changing_file_in_memory(void)
+{
+	uint64_t written = 0x1234567890, got = 0;
+	int fd = memfd_create("doublemapper", 0);
+	unsigned char *code, *writable;
+
+	CHECK_INT(ftruncate(fd, PAGE), 0);
+	code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED, fd, 0);
+	writable = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(code != MAP_FAILED && writable != MAP_FAILED);
+	begin();
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)code + 64, &got, sizeof got), 0);
+	CHECK_INT(got, 0);
+	memcpy(writable + 64, &written, sizeof written);
+	hs_memory_cache_forget_changing(cache);
+	CHECK_INT(hs_memory_cache_read(cache, (uintptr_t)code + 64, &got, sizeof got), 0);
+	CHECK_INT(got, written);
+	munmap(code, PAGE);
+	munmap(writable, PAGE);
+	close(fd);
+	end();
+}
+
 static void test_eh_frame_hdr(void)
 {
 	static const unsigned char good[12] = { 1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 5, 0, 0, 0 };
@@ -125,6 +150,7 @@ int main(void)
 	RUN(test_reads);
 	RUN(test_refused);
 	RUN(test_changing_memory);
+	RUN(test_changing_file_in_memory);
 	RUN(test_eh_frame_hdr);
 	return CHECK_RESULT();
 }
