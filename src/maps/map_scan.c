@@ -377,7 +377,7 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 
 int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 		const struct hs_map_index *current, struct hs_mapping_store *store,
-		const struct hs_map_program *program, uint32_t closes, uint64_t *skipped)
+		const struct hs_map_program *program, uint32_t closes)
 {
 	struct scan scan = { .index = index, .current = current, .store = store,
 			     .program = program, .closes = closes };
@@ -389,6 +389,7 @@ int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 	hs_proc_maps_begin(&maps, text, bytes);
 	while (error == 0 && hs_proc_maps_next(&maps, &line))
 		error = scan_line(&scan, &maps, &line);
-	*skipped = maps.skipped;
+	if (error == 0)
+		hs_stats_add(map_lines_skipped, maps.skipped);
 	return error;
 }

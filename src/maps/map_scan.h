@@ -36,11 +36,11 @@ struct hs_map_program {
 /*
  * Build index (its old contents are dropped) from text; new mappings go into store,
  * known ones are looked for in the current index first; those not in it are there since
- * `closes` (hs_mapping_table_since()).  *skipped: lines passed over.
+ * `closes` (hs_mapping_table_since()).  Counted: map_lines_skipped.
  * Returns 0 or -ENOMEM (index is then of no use).
  */
 int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 		const struct hs_map_index *current, struct hs_mapping_store *store,
-		const struct hs_map_program *program, uint32_t closes, uint64_t *skipped);
+		const struct hs_map_program *program, uint32_t closes);
 
 #endif

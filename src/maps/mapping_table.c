@@ -193,18 +193,15 @@ static void find_program(struct hs_map_program *program, const char *text, size_
 static int read_index(struct hs_mapping_table *table, uint32_t closes)
 {
 	ssize_t bytes = read_maps(table);
-	uint64_t skipped = 0;
 	int error;
 
 	if (bytes < 0)
 		return (int)bytes;
 	find_program(&table->program, table->text, (size_t)bytes);
 	error = hs_map_scan(&table->spare, table->text, (size_t)bytes, &table->index, &table->store,
-			    &table->program, closes, &skipped);
-	if (error == 0) {
+			    &table->program, closes);
+	if (error == 0)
 		hs_stats_add(map_reads, 1);
-		hs_stats_add(map_lines_skipped, skipped);
-	}
 	return error;
 }
 

@@ -70,16 +70,14 @@ static void scan(const char *text, size_t bytes, bool in_order)
 	static const struct hs_map_program program = { .device = 0x801, .inode = 7 };
 	struct hs_map_index first = { .code = { .nodes = NULL } }, second = first;
 	static struct hs_mapping_store store;
-	uint64_t skipped, skipped_again;
 	uint32_t count;
 
 	hs_mapping_store_init(&store);
-	MUST(hs_map_scan(&first, text, bytes, &second, &store, &program, 0, &skipped) == 0);
+	MUST(hs_map_scan(&first, text, bytes, &second, &store, &program, 0) == 0);
 	check_index(&first, &store);
 	count = store.count;
-	MUST(hs_map_scan(&second, text, bytes, &first, &store, &program, 0, &skipped_again) == 0);
+	MUST(hs_map_scan(&second, text, bytes, &first, &store, &program, 0) == 0);
 	check_index(&second, &store);
-	MUST(skipped == skipped_again);
 	MUST(!in_order || (store.count == count && hs_map_index_equal(&first, &second)));
 	hs_map_index_fini(&first);
 	hs_map_index_fini(&second);

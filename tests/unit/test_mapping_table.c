@@ -309,7 +309,6 @@ static void test_program_without_a_build_id(void)
 	char path[256], text[512];
 	int fd = make_object(path, sizeof path, "hs-test-program", '\0');
 	struct stat file;
-	uint64_t skipped;
 
 	CHECK_INT(fstat(fd, &file), 0);
 	snprintf(text, sizeof text, "100000-101000 r-xp 00000000 00:00 %llu %s\n",
@@ -318,9 +317,7 @@ static void test_program_without_a_build_id(void)
 		program.inode = is_program ? file.st_ino : 0;
 		hs_mapping_store_init(&store);
 		memset(&index, 0, sizeof index);
-		CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0,
-				      &skipped),
-			  0);
+		CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0), 0);
 		CHECK_INT(hs_mapping_store_get(&store, 0)->version != 0, !is_program);
 		hs_map_index_fini(&index);
 		hs_mapping_store_fini(&store);
@@ -470,14 +467,13 @@ static void test_program_in_a_memfd(void)
 	int fd = make_object(path, sizeof path, "hs-test-memfd", 'p');
 	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
 	unsigned long long at = (uintptr_t)base;
-	uint64_t skipped;
 
 	hs_mapping_store_init(&store);
 	snprintf(text, sizeof text,
 		 "100000-101000 r-xp 00000000 08:01 4711 /memfd:program (deleted)\n"
 		 "%llx-%llx r-xp 00000000 00:01 4711 /memfd:program (deleted)\n",
 		 at, at + 3 * PAGE);
-	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
+	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0), 0);
 	CHECK_INT(hs_mapping_store_get(&store, 0)->flags, HS_MAPPING_ANONYMOUS);
 	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_MAIN);
 	CHECK_STR(hs_mapping_store_get(&store, 1)->build_id, "7070707070707070");
@@ -500,7 +496,7 @@ static void test_text_moved_to_huge_pages(void)
 	unsigned long long at = (uintptr_t)base;
 	const struct hs_address_range *range;
 	const struct hs_mapping *mapping;
-	uint64_t skipped;
+	uint64_t skipped = hs_stats_get(map_lines_skipped);
 
 	hs_mapping_store_init(&store);
 	snprintf(text, sizeof text,
@@ -508,8 +504,8 @@ static void test_text_moved_to_huge_pages(void)
 		 "%llx-%llx r-xp 00000000 00:0f 99 /anon_hugepage (deleted)\n"
 		 "%llx-%llx r-xp 00002000 08:01 4711 %s\n",
 		 at, at + PAGE, path, at + PAGE, at + 2 * PAGE, at + 2 * PAGE, at + 3 * PAGE, path);
-	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
-	CHECK_INT(skipped, 0);
+	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0), 0);
+	CHECK_INT(hs_stats_get(map_lines_skipped), skipped);
 	for (unsigned page = 1; page < 3; page++) {
 		range = hs_address_range_map_find(&index.code, at + page * PAGE);
 		CHECK(range != NULL);
@@ -548,10 +544,9 @@ static void test_code_in_memory_with_a_name(void)
 				   "[anon_shmem:v8: code]\n";
 	static struct hs_map_index index, none;
 	static struct hs_mapping_store store;
-	uint64_t skipped;
 
 	hs_mapping_store_init(&store);
-	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0, &skipped), 0);
+	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0), 0);
 	CHECK(is_readable(&index, 0x7f0000000000, 0x200000));
 	CHECK_INT(hs_mapping_store_get(&store, 0)->flags, HS_MAPPING_ANONYMOUS);
 	CHECK(is_readable(&index, 0x7f0000400000, 0x1000));
