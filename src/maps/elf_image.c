@@ -183,20 +183,15 @@ int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit)
 	return hs_elf_image_read_by_headers(image, base, base + headers.offset, headers.bytes);
 }
 
-bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,
-			    uint64_t offset, struct hs_elf_segment *span)
+const struct hs_elf_segment *hs_elf_image_code_segment(const struct hs_elf_image *image,
+						       uint64_t start, uint64_t end,
+						       uint64_t offset)
 {
-	const struct hs_elf_segment *segments = image->segments;
-	uint32_t code = 0;
-
-	for (; code < image->segment_count; code++) {
-		const struct hs_elf_segment *segment = &segments[code];
+	for (uint32_t i = 0; i < image->segment_count; i++) {
+		const struct hs_elf_segment *segment = &image->segments[i];
 		if (segment->executable && start < segment->end && end > segment->start &&
 		    start - offset == segment->start - segment->offset)
-			break;
+			return segment;
 	}
-	if (code == image->segment_count)
-		return false;
-	*span = segments[code];
-	return true;
+	return NULL;
 }

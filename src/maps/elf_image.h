@@ -55,10 +55,11 @@ int hs_elf_image_read_by_headers(struct hs_elf_image *image, uint64_t base, uint
 				 uint32_t bytes);
 
 /*
- * The executable segment that code mapped at [start, end) from file offset `offset` belongs to.
- * Returns false if there is none at these addresses.
+ * The executable segment that code mapped at [start, end) from file offset `offset` belongs to, or
+ * NULL if there is none at these addresses.
  */
-bool hs_elf_image_code_span(const struct hs_elf_image *image, uint64_t start, uint64_t end,
-			    uint64_t offset, struct hs_elf_segment *span);
+const struct hs_elf_segment *hs_elf_image_code_segment(const struct hs_elf_image *image,
+						       uint64_t start, uint64_t end,
+						       uint64_t offset);
 
 #endif

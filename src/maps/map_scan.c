@@ -220,7 +220,7 @@ static bool describe_copy(const struct scan *scan, struct hs_mapping *copy)
 static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 		     const struct hs_elf_image *image, struct hs_mapping *mapping)
 {
-	struct hs_elf_segment span;
+	const struct hs_elf_segment *segment = NULL;
 	uint64_t own = scan->program->own_address;
 	bool is_placed;
 
@@ -234,29 +234,29 @@ static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 		.version = line->inode != 0 ? file_version(scan) : 0,
 		.path = scan->index->name[0] != '\0' ? scan->index->name : "//anon",
 	};
-	if (image != NULL &&
-	    hs_elf_image_code_span(image, line->start, line->end, line->offset, &span)) {
-		if (span.start < line->start) {
-			mapping->start = span.start;
-			mapping->offset = span.offset;
+	if (image != NULL)
+		segment = hs_elf_image_code_segment(image, line->start, line->end, line->offset);
+	if (segment != NULL) {
+		if (segment->start < line->start) {
+			mapping->start = segment->start;
+			mapping->offset = segment->offset;
 		}
-		if (span.end > line->end)
-			mapping->end = span.end;
+		if (segment->end > line->end)
+			mapping->end = segment->end;
 		mapping->load_bias = image->load_bias;
 		mapping->eh_frame_hdr = image->eh_frame_hdr;
 		mapping->eh_frame_hdr_bytes = image->eh_frame_hdr_bytes;
 		memcpy(mapping->build_id, image->build_id, sizeof mapping->build_id);
 		is_placed = true;
 	} else {
-		image = NULL;
 		is_placed = line->inode != 0 && describe_copy(scan, mapping);
 	}
-	mapping->flags = flags_of(scan, line, mapping->path, image != NULL);
+	mapping->flags = flags_of(scan, line, mapping->path, segment != NULL);
 	if (!is_placed && (mapping->flags & HS_MAPPING_FILE) != 0)
 		mapping->flags |= HS_MAPPING_FLAT;
 	if (own != 0 && own >= mapping->start && own < mapping->end)
 		mapping->flags |= HS_MAPPING_OWN;
-	return image != NULL;
+	return segment != NULL;
 }
 
 /*

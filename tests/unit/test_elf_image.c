@@ -82,8 +82,12 @@ static void make_contiguous(void)
 static bool code_span(uint64_t vaddr, uint64_t bytes, uint64_t offset, struct hs_elf_segment *span)
 {
 	uint64_t start = (uintptr_t)memory + vaddr;
+	const struct hs_elf_segment *segment =
+		hs_elf_image_code_segment(&image, start, start + bytes, offset);
 
-	return hs_elf_image_code_span(&image, start, start + bytes, offset, span);
+	if (segment != NULL)
+		*span = *segment;
+	return segment != NULL;
 }
 
 static void test_code_is_its_segment(void)
