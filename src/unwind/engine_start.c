@@ -33,7 +33,7 @@ static bool check(const struct hs_engine *engine)
 	for (int tries = 0; tries < CHECK_TRIES; tries++) {
 		hs_closes closes = hs_closes_now();
 
-		engine->drop(engine->unwinder);
+		hs_memory_cache_drop_stale(engine->memory);
 		if (check_once(engine->libunwind))
 			return true;
 		if (hs_closes_over(hs_closes_now()) == hs_closes_over(closes))

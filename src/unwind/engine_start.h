@@ -12,17 +12,16 @@
 
 #include "maps/mapping_table.h"
 #include "unwind/libunwind_engine.h"
+#include "unwind/memory_cache.h"
 #include "unwind/unwinder.h"
 
 /* The owner sets all but `is`, which is 0 at first. */
 struct hs_engine {
 	enum { HS_ENGINE_NOT_LOADED, HS_ENGINE_LOADED, HS_ENGINE_READY, HS_ENGINE_UNUSABLE } is;
 	struct hs_libunwind_engine *libunwind;
-	struct hs_mapping_table *table;                         /* read before the check */
+	struct hs_mapping_table *table; /* read before the check */
+	struct hs_memory_cache *memory;
 	enum hs_leave (*before_use)(bool loads, bool is_first); /* NULL: nothing to do */
-	/* Called with unwinder where what is cached of the table may be stale. */
-	void (*drop)(struct hs_unwinder *unwinder);
-	struct hs_unwinder *unwinder;
 };
 
 /* Loads it ahead of the first frame that needs it.  Blocks: on the loader's lock. */

@@ -65,13 +65,12 @@ struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 	if (unwinder == NULL)
 		return NULL;
 	unwinder->table = unwinder->maps.table = table;
+	unwinder->memory = hs_memory_cache_create(table);
 	unwinder->engine = (struct hs_engine){
 		.table = table,
+		.memory = unwinder->memory,
 		.before_use = before_engine,
-		.drop = drop_stale_caches,
-		.unwinder = unwinder,
 	};
-	unwinder->memory = hs_memory_cache_create(table);
 	if (unwinder->memory != NULL)
 		unwinder->engine.libunwind = hs_libunwind_engine_create(table, unwinder->memory);
 	if (unwinder->engine.libunwind != NULL)

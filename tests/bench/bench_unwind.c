@@ -95,16 +95,9 @@ static struct speed measure(size_t (*unwind)(const struct hs_captured *), double
 	return speed;
 }
 
-/* Drops what libunwind has cached of the maps. */
-static void flush(struct hs_unwinder *rows)
-{
-	(void)rows;
-	hs_libunwind_engine_flush(engine);
-}
-
 static int make_unwinders(void)
 {
-	struct hs_engine reference = {.drop = flush};
+	struct hs_engine reference = {.is = HS_ENGINE_NOT_LOADED};
 
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return -1;
@@ -112,9 +105,10 @@ static int make_unwinders(void)
 	unwinder = hs_unwinder_create(table, NULL);
 	if (unwinder == NULL || hs_unwinder_load_engine(unwinder) < 0)
 		return -1;
-	engine = hs_libunwind_engine_create(table, hs_memory_cache_create(table));
-	reference.libunwind = engine;
 	reference.table = table;
+	reference.memory = hs_memory_cache_create(table);
+	engine = hs_libunwind_engine_create(table, reference.memory);
+	reference.libunwind = engine;
 	return engine != NULL && hs_engine_may_be_used(&reference) ? 0 : -1;
 }
 
