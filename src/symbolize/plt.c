@@ -12,6 +12,9 @@
 #define PLT_MAX_BYTES (4u << 20)
 #define CHUNK_RELOCATIONS 512
 
+/* Of all sections together, which a damaged object may have at the same place. */
+#define RELOCATIONS_MAX_BYTES ((uint64_t)1 << 30)
+
 /* By the GOT slot, which is the key. */
 struct slot {
 	uint64_t got;
@@ -82,6 +85,7 @@ static void use_relocations(struct reader *reader, const Elf64_Rela *relocations
 static int read_relocations(struct reader *reader)
 {
 	Elf64_Rela *chunk = hs_arena_alloc(CHUNK_RELOCATIONS * sizeof *chunk);
+	uint64_t more_bytes = RELOCATIONS_MAX_BYTES;
 	Elf64_Shdr section;
 
 	if (chunk == NULL)
@@ -90,8 +94,10 @@ static int read_relocations(struct reader *reader)
 		uint64_t total = section.sh_size / sizeof *chunk, first;
 
 		if (section.sh_type != SHT_RELA || section.sh_link != reader->table->section ||
-		    !hs_elf_file_has_contents(reader->file, &section))
+		    !hs_elf_file_has_contents(reader->file, &section) ||
+		    section.sh_size > more_bytes)
 			continue;
+		more_bytes -= section.sh_size;
 		for (first = 0; first < total; first += CHUNK_RELOCATIONS) {
 			uint64_t left = total - first;
 			size_t count = left < CHUNK_RELOCATIONS ? (size_t)left : CHUNK_RELOCATIONS;

@@ -384,6 +384,47 @@ static void survives_failing_system_calls(void)
 	close(fd);
 }
 
+static long count_reads(long number)
+{
+	calls_left += number == SYS_pread64;
+	return 0;
+}
+
+/* One procedure linkage table, and thousands of relocation sections in the same megabyte. */
+static void reads_overlapping_relocations_within_bounds(void)
+{
+	static const unsigned char jump[16] = { 0xff, 0x25 };
+	static Elf64_Shdr sections[4000];
+	static const struct elf_spec spec = { .dynamic = exported, .dynamic_count = COUNT(exported),
+					      .debug_name = ".plt" };
+	int fd = memfd_create("image", MFD_CLOEXEC), result;
+	size_t bytes = (size_t)1 << 20;
+	struct hs_symbols *symbols = NULL;
+	char path[64];
+
+	elf_write(&image, &spec);
+	memcpy(sections, elf_section(&image, 0), ELF_SECTIONS * sizeof *sections);
+	sections[ELF_DEBUG].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
+	sections[ELF_DEBUG].sh_offset = elf_append(&image, jump, sizeof jump);
+	for (size_t i = ELF_SECTIONS; i < COUNT(sections); i++)
+		sections[i] = (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = ELF_DYNSYM,
+					    .sh_size = bytes };
+	elf_header(&image)->e_shoff = bytes;
+	elf_header(&image)->e_shnum = COUNT(sections);
+	CHECK_INT(write(fd, image.data, image.bytes), image.bytes);
+	CHECK_INT(pwrite(fd, sections, sizeof sections, (off_t)bytes), sizeof sections);
+	snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+	calls_left = 0;
+	hs_sys_fault = count_reads;
+	result = load_path(path, "", NULL, &symbols);
+	hs_sys_fault = NULL;
+	CHECK_INT(result, 0);
+	/* A gibibyte in pieces of 12 KiB, and some. */
+	CHECK(calls_left > 1000 && calls_left < 100000);
+	hs_symbols_free(symbols);
+	close(fd);
+}
+
 static void survives_short_memory(void)
 {
 	size_t used = hs_arena_used(), budget = hs_arena_budget(), more;
@@ -482,6 +523,7 @@ int main(void)
 	RUN(reads_build_id_without_section_headers);
 	RUN(survives_random_mutations);
 	RUN(survives_failing_system_calls);
+	RUN(reads_overlapping_relocations_within_bounds);
 	RUN(survives_short_memory);
 	RUN(needs_no_memory_for_what_is_not_wanted);
 	return CHECK_RESULT();
