@@ -146,7 +146,8 @@ static void begin_again(struct hs_known_pcs *pcs)
 	for (size_t i = 0; i < count; i++)
 		write_entry(&all[i], &nothing);
 	pcs->next_stamp = 1;
-	atomic_store_explicit(&pcs->oldest, 1, memory_order_relaxed);
+	/* Release: whoever sees it finds no entry of before, whose stamp would now do. */
+	atomic_store_explicit(&pcs->oldest, 1, memory_order_release);
 }
 
 void hs_known_pcs_drop(struct hs_known_pcs *pcs)

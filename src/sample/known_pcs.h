@@ -89,7 +89,8 @@ static inline bool hs_known_pcs_find(const struct hs_known_pcs *pcs, uint64_t pc
 				     struct hs_pc *out)
 {
 	const struct hs_known_pc *set = hs_known_pcs_set(pcs, pc, is_call);
-	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_relaxed);
+	/* Acquire: pairs with the release in begin_again(), for the entries that it has cleared. */
+	uint32_t oldest = atomic_load_explicit(&pcs->oldest, memory_order_acquire);
 
 	for (unsigned way = 0; way < HS_KNOWN_PCS_WAYS; way++) {
 		const _Atomic uint64_t *words = set[way].words;
