@@ -64,7 +64,7 @@ static bool cut_number(const char *start, const char **end, uint32_t *number)
 }
 
 /* text: behind the category. */
-static bool split_v8(const char *text, struct hs_jit_name_parts *parts)
+static void split_v8(const char *text, struct hs_jit_name_parts *parts)
 {
 	const char *file, *end;
 	uint32_t last, line;
@@ -73,10 +73,10 @@ static bool split_v8(const char *text, struct hs_jit_name_parts *parts)
 		text++;
 	file = find_file(text);
 	if (file == NULL)
-		return false;
+		return;
 	end = file + strlen(file);
 	if (!cut_number(file, &end, &last))
-		return false;
+		return;
 	if (!cut_number(file, &end, &line))
 		line = last; /* without a column */
 	parts->name = text;
@@ -90,30 +90,29 @@ static bool split_v8(const char *text, struct hs_jit_name_parts *parts)
 	parts->file = file;
 	parts->file_bytes = end > file ? (size_t)(end - file) : 0;
 	parts->start_line = line;
-	return true;
 }
 
 /* text: behind "py::". */
-static bool split_python(const char *text, struct hs_jit_name_parts *parts)
+static void split_python(const char *text, struct hs_jit_name_parts *parts)
 {
 	const char *colon = strchr(text, ':');
 
 	if (colon == NULL || colon == text || colon[1] == '\0')
-		return false;
+		return;
 	parts->name = text;
 	parts->name_bytes = (size_t)(colon - text);
 	parts->file = colon + 1;
 	parts->file_bytes = strlen(colon + 1);
-	return true;
 }
 
 void hs_jit_name_split(const char *text, struct hs_jit_name_parts *parts)
 {
 	const char *v8 = after_category(text), *python = after_prefix(text, "py::");
 
+	/* What is of neither form stays whole. */
 	*parts = (struct hs_jit_name_parts){.name = text, .name_bytes = strlen(text)};
-	if (v8 == NULL || !split_v8(v8, parts)) {
-		if (python != NULL)
-			split_python(python, parts);
-	}
+	if (v8 != NULL)
+		split_v8(v8, parts);
+	else if (python != NULL)
+		split_python(python, parts);
 }
