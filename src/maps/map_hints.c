@@ -148,7 +148,7 @@ static int add(struct hs_map_hints *hints, enum layer layer, const struct hs_map
 		.offset = from->offset,
 	};
 	hints->generation++;
-	/* Two sets have the same hints; only the one that reports counts. */
+	/* The set that reports, the producer's, has the worker's hints once more. */
 	if (!hints->setting.report)
 		hs_stats_add(map_hints, 1);
 	/* On failure the place is without addresses: collect() frees it. */
