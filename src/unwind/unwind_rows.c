@@ -3,7 +3,7 @@
 #include "unwind/unwind_rows.h"
 
 #include "base/arena.h"
-#include "unwind/cfi_program.h"
+#include "unwind/cfi_row.h"
 #include "unwind/eh_frame_entry.h"
 #include "unwind/eh_frame_hdr.h"
 #include "unwind/eh_frame_table.h"
@@ -165,7 +165,7 @@ static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct h
 	    rows->cie.return_register != HS_ARCH_DWARF_RETURN)
 		return;
 	if (hs_cfi_run(&rows->cie, &rows->fde, pc, &rules, end))
-		hs_row_set(row, &rules, pc);
+		hs_cfi_row_make(row, &rules, pc);
 	else
 		*end = pc + 1;
 }

@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 #include "maps/mapping_table.h"
+#include "sample/unwind_row.h"
 #include "unwind/memory_cache.h"
-#include "unwind/unwind_row.h"
 
 struct hs_unwind_rows;
 

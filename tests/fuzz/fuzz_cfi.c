@@ -6,7 +6,7 @@
  * length), the CIE without its length, and the FDE without its length and CIE pointer.
  */
 #include "fuzz.h"
-#include "unwind/unwind_row.h"
+#include "unwind/cfi_row.h"
 
 #define HEADER_BYTES 4
 #define PLACE 0x10000 /* of the FDE */
@@ -48,7 +48,7 @@ static void run(const struct hs_eh_cie *cie, const struct hs_eh_fde *fde, uint64
 
 	if (!hs_cfi_run(cie, fde, pc, &rules, &end))
 		return;
-	hs_row_set(&row, &rules, pc);
+	hs_cfi_row_make(&row, &rules, pc);
 	MUST(row.kind <= HS_ROW_END);
 	if (row.kind == HS_ROW_REGISTER || row.kind == HS_ROW_REALIGNED)
 		apply(&row);
@@ -56,7 +56,7 @@ static void run(const struct hs_eh_cie *cie, const struct hs_eh_fde *fde, uint64
 		return;
 	/* The rules are the same up to their end, except for an expression that uses pc. */
 	MUST(hs_cfi_run(cie, fde, end - 1, &rules, &same_end) && same_end == end);
-	hs_row_set(&last, &rules, pc);
+	hs_cfi_row_make(&last, &rules, pc);
 	MUST(memcmp(&row, &last, sizeof row) == 0);
 }
 

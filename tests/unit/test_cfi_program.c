@@ -3,7 +3,7 @@
 #include "unwind/cfi_program.h"
 
 #include "check.h"
-#include "unwind/unwind_row.h"
+#include "unwind/cfi_row.h"
 
 #define START 0x1000u
 #define BYTES 0x100u
@@ -31,7 +31,7 @@ static bool run(const uint8_t *program, size_t bytes, uint64_t distance)
 	row_end = 0;
 	if (!hs_cfi_run(&cie, &fde, START + distance, &rules, &row_end))
 		return false;
-	hs_row_set(&row, &rules, START + distance);
+	hs_cfi_row_make(&row, &rules, START + distance);
 	return true;
 }
 

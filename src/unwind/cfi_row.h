@@ -4,8 +4,8 @@
  *
  * Allocates: never.  Errno: preserved.
  */
-#ifndef HS_UNWIND_UNWIND_ROW_H
-#define HS_UNWIND_UNWIND_ROW_H
+#ifndef HS_UNWIND_CFI_ROW_H
+#define HS_UNWIND_CFI_ROW_H
 
 #include <stdint.h>
 
@@ -13,6 +13,6 @@
 #include "unwind/cfi_program.h"
 
 /* The row for the rules at pc; HS_ROW_NONE if a row cannot express them. */
-void hs_row_set(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc);
+void hs_cfi_row_make(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc);
 
 #endif

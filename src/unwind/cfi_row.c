@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Makes rows of call frame rules.  Run by the unwinding worker. */
-#include "unwind/unwind_row.h"
+#include "unwind/cfi_row.h"
 
 /* DW_OP_breg0 + register, then the offset; DW_OP_deref. */
 #define OP_BREG0 0x70
@@ -111,7 +111,7 @@ static bool set_row(struct hs_unwind_row *row, const struct hs_cfi_rules *rules,
 	       set_saved(row, rules, base);
 }
 
-void hs_row_set(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc)
+void hs_cfi_row_make(struct hs_unwind_row *row, const struct hs_cfi_rules *rules, uint64_t pc)
 {
 	static const struct hs_unwind_row none = {.kind = HS_ROW_NONE};
 
