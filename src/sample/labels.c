@@ -51,6 +51,13 @@ void hs_labels_init(void)
 	table = hs_arena_reserve(sizeof *table);
 }
 
+bool hs_labels_has_number(uint32_t labels)
+{
+	/* Relaxed: the thread that a set's number comes from has seen it set. */
+	return labels == 0 || (labels <= HS_LABEL_SETS &&
+			       atomic_load_explicit(&is_usable, memory_order_relaxed));
+}
+
 const char *hs_labels_text(uint32_t labels)
 {
 	return labels == 0 ? NULL : table->text + table->sets[labels - 1].start;

@@ -44,11 +44,11 @@ void hs_labels_init(void);
  */
 int hs_labels_set(_Atomic uint32_t *labels, const char *key, const char *value);
 
-/* Whether a number is valid: 0, or that of a set. */
-static inline bool hs_labels_has_number(uint32_t labels)
-{
-	return labels <= HS_LABEL_SETS;
-}
+/*
+ * Whether hs_labels_text() can be asked for a number: it is 0, or small enough for a set's, and
+ * there are sets.  Others are in records that the program has damaged.
+ */
+bool hs_labels_has_number(uint32_t labels);
 
 /*
  * The text of a set, which stays valid: key NUL value NUL ... NUL, sorted by key.  NULL for 0.

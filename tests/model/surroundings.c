@@ -13,6 +13,7 @@
 #include "machine_memory.h"
 #include "maps/map_hints.h"
 #include "sample/capture.h"
+#include "sample/labels.h"
 #include "sample/walk.h"
 #include "unwind/unwinder.h"
 
@@ -138,6 +139,11 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	(void)thread;
 	(void)regs;
 	return NULL;
+}
+
+bool hs_labels_has_number(uint32_t labels)
+{
+	return labels == 0;
 }
 
 void hs_map_hints_follow(struct hs_map_hints *hints)

@@ -76,6 +76,8 @@ static void memory_is_taken_with_the_first_label(void)
 	CHECK_INT(set("a", NULL), 0);
 	CHECK_INT(set("", "1"), -EINVAL);
 	CHECK_INT(hs_arena_used(), used);
+	/* Not that of a set: a damaged record has it. */
+	CHECK(hs_labels_has_number(0) && !hs_labels_has_number(1));
 	hs_arena_set_budget(used + MIB - 1);
 	CHECK_INT(set("a", "1"), -ENOSPC);
 	CHECK_INT(labels, 0);
@@ -84,6 +86,7 @@ static void memory_is_taken_with_the_first_label(void)
 	hs_arena_set_budget(64 * MIB);
 	CHECK_INT(set("a", "1"), 0);
 	CHECK_INT(set("a", "2"), 0);
+	CHECK(hs_labels_has_number(2) && !hs_labels_has_number(HS_LABEL_SETS + 1));
 	CHECK_INT(hs_arena_used(), used + MIB);
 	CHECK_INT(hs_stats_get(labels_refused), refused + 2);
 	CHECK_INT(set(NULL, NULL), 0);
