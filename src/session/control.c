@@ -134,11 +134,13 @@ static bool has_news(const char *path)
 void hs_session_exec_begins(const char *path)
 {
 	const struct hs_ask profile = {.kind = HS_ASK_DUMP, .reason = "exec"};
-	int saved_errno = errno, error;
+	int saved_errno, error;
 
-	if (!hs_session_is_active() || hs_on_profiler_thread() ||
-	    !hs_fork_is_own_process() || !has_news(path))
+	/* The process first, then errno: as in hs_session_finish(). */
+	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_on_profiler_thread() ||
+	    !has_news(path))
 		return;
+	saved_errno = errno;
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
 	hs_record_settle();

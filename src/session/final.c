@@ -116,11 +116,13 @@ static void request_final_once(uint64_t start_ns)
 
 void hs_session_finish(void)
 {
-	int saved_errno = errno;
 	uint64_t start_ns;
+	int saved_errno;
 
-	if (!hs_session_is_active() || hs_on_profiler_thread() || !hs_fork_is_own_process())
+	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_on_profiler_thread())
 		return;
+	/* Only now: a child in the process's memory may have no thread-local storage, see errno. */
+	saved_errno = errno;
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
 	start_ns = hs_sys_monotonic_ns();

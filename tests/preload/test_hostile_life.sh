@@ -34,6 +34,7 @@ hostile forks-at-once some -m "$busy" -- "$victims/victim_end" forks-at-once 16
 
 kind clone
 life clone-vm 1
+life clone-tls 1
 
 kind spawn
 life vfork 1

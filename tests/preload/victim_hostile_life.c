@@ -188,6 +188,46 @@ static void clone_one(const char *what, int (*start)(void *), int flags)
 	printf("%lu\n", churn(100));
 }
 
+/* In the process's memory, with thread-local storage that is nothing but zeros, as in Chromium. */
+static int end_without_tls(void *unused)
+{
+	(void)unused;
+	_exit(7);
+}
+
+static int execute_without_tls(void *unused)
+{
+	char sh[] = "sh", option[] = "-c", script[] = "exit 7";
+	char *const argv[] = {sh, option, script, NULL}, *const envp[] = {NULL};
+
+	(void)unused;
+	execve("/nonexistent", argv, envp);
+	execve("/bin/sh", argv, envp);
+	syscall(SYS_exit, 8);
+	return 0;
+}
+
+static void clone_without_tls(const char *what, int (*start)(void *))
+{
+	static _Alignas(64) char tls[2][4096];
+	char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	check(stack != MAP_FAILED, "mmap");
+	fflush(stdout);
+	print_end(what, clone(start, stack + CHILD_STACK_BYTES,
+			      CLONE_VM | CLONE_VFORK | CLONE_FS | CLONE_SETTLS | SIGCHLD, NULL,
+			      NULL, tls[1], NULL));
+	printf("%lu\n", churn(100));
+}
+
+static void mode_clone_tls(void)
+{
+	churn(100);
+	clone_without_tls("ends", end_without_tls);
+	clone_without_tls("executes", execute_without_tls);
+}
+
 static void mode_clone_vm(void)
 {
 	churn(100);
@@ -338,6 +378,7 @@ static const struct mode modes[] = {
 	{"fork-over-malloc", mode_fork_over_malloc},
 	{"fork-raw", mode_fork_raw},
 	{"fork-raw-first", mode_fork_raw_first},
+	{"clone-tls", mode_clone_tls},
 	{"clone-vm", mode_clone_vm},
 	{"vfork", mode_vfork},
 	{"shell", mode_shell},
