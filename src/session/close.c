@@ -23,8 +23,19 @@
 /* The longest that one dlclose() waits, unless a sample may wait longer for ring space. */
 #define CLOSE_LIMIT_NS 100000000u
 
+/* Until when to wait for a worker that has been created but does not read yet. */
+static uint64_t start_end_ns(uint64_t end_ns)
+{
+	/* No longer: it may be loading libunwind, for which this thread may hold the lock. */
+	uint64_t limit_ns = hs_sys_monotonic_ns() + CLOSE_LIMIT_NS;
+
+	return end_ns < limit_ns ? end_ns : limit_ns;
+}
+
 static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_ns)
 {
+	if (!hs_record_has_reader())
+		end_ns = start_end_ns(end_ns);
 	while (hs_ring_unread_before(ring, ticket) > 0) {
 		uint32_t space = hs_ring_space_counter(ring);
 
@@ -40,13 +51,19 @@ static bool wait_until_read(struct hs_ring *ring, uint32_t ticket, uint64_t end_
 	return true;
 }
 
+static bool has_worker(const struct hs_session *session)
+{
+	return hs_record_has_reader() ||
+	       atomic_load_explicit(&session->threads, memory_order_relaxed) == HS_THREADS_RUNNING;
+}
+
 static bool may_wait(uintptr_t sp)
 {
 	/*
 	 * guard_sp: this handler has interrupted the slow path, which commits its record only after
 	 * the handler returns.
 	 */
-	return hs_thread.close_end_ns != 0 && hs_thread.guard_sp == 0 && hs_record_has_reader() &&
+	return hs_thread.close_end_ns != 0 && hs_thread.guard_sp == 0 && has_worker(&hs_session) &&
 	       hs_record_may_wait(sp);
 }
 

@@ -80,6 +80,24 @@ static void test_wait_in_vain(void)
 	CHECK_INT(waits(), 2);
 }
 
+/* A worker that has been created and is yet to run is waited for too, but never for longer. */
+static void test_worker_to_come(void)
+{
+	uint64_t start_ns;
+
+	start();
+	put_record();
+	hs_recorder.reader_runs = false;
+	hs_session.threads = HS_THREADS_RUNNING;
+	hs_recorder.block_ns = 10000000000u;
+	start_ns = hs_sys_monotonic_ns();
+	CHECK(close_goes_on());
+	CHECK_INT(waits(), 1);
+	CHECK(hs_sys_monotonic_ns() - start_ns < hs_recorder.block_ns);
+	hs_recorder.block_ns = 0;
+	hs_session.threads = HS_THREADS_NONE;
+}
+
 /* There is no wait where the thread would wait for itself. */
 static void test_in_handler(void)
 {
@@ -121,6 +139,7 @@ int main(void)
 {
 	RUN(test_nothing_to_wait_for);
 	RUN(test_wait_in_vain);
+	RUN(test_worker_to_come);
 	RUN(test_in_handler);
 	RUN(test_where_no_wait_is_allowed);
 	return CHECK_RESULT();
