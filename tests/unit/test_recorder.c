@@ -375,6 +375,33 @@ static void test_wait_ends_after_its_limit(void)
 	drain();
 }
 
+/* The thread would hold up its parent, or the worker that it waits for. */
+static void test_where_no_sample_waits(void)
+{
+	struct sched_param lowest = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+	struct sched_param none = {.sched_priority = 0};
+
+	start(1);
+	hs_recorder.reader_runs = true;
+	hs_thread.block_after_ns = 0;
+	hs_thread.no_wait = true; /* in a handler of pthread_atfork() */
+	CHECK_INT(wait_in_vain(3), 0);
+	hs_thread.no_wait = false;
+	hs_recorder.process_id++; /* in a child of vfork() */
+	CHECK_INT(wait_in_vain(3), 0);
+	hs_recorder.process_id--;
+	if (sched_setscheduler(0, SCHED_FIFO, &lowest) == 0) {
+		CHECK_INT(wait_in_vain(3), 0);
+		CHECK_INT(sched_setscheduler(0, SCHED_OTHER, &none), 0);
+	}
+	CHECK_INT(hs_stats_get(blocked), 0);
+	CHECK(wait_in_vain(3) > 0);
+	CHECK_INT(hs_stats_get(blocked), 1);
+	hs_recorder.block_ns = 0;
+	hs_recorder.reader_runs = false;
+	drain();
+}
+
 /* The threads that give slots back sleep while nothing is recorded: they must be woken. */
 static void test_full_live_set_wakes_the_reader(void)
 {
@@ -676,6 +703,7 @@ int main(void)
 	RUN(test_full_ring);
 	RUN(test_recycled_records_begin_anew);
 	RUN(test_wait_ends_after_its_limit);
+	RUN(test_where_no_sample_waits);
 	RUN(test_full_live_set_wakes_the_reader);
 	RUN(test_interval_0_is_off);
 	RUN(test_handler_is_passed_through);
