@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
+#include "sample/sequence.h"
 #include "session/ask.h"
 #include "session/epoch.h"
 #include "session/oom_watch.h"
@@ -25,7 +26,19 @@ static bool signal_is_ours;
 /* As the kernel has it: on_signal(), or another's that a replaced sigaction() made of it. */
 static uintptr_t installed_handler;
 
-static uint64_t next_signal_look_ns;
+/*
+ * The program's action for the signal is looked at a second after the last look if anything was
+ * sampled or freed since, else after twice as long as before: an idle program stays idle.
+ */
+static uint64_t signal_look_ns, signal_pause_ns = HS_SECOND_NS, signal_look_number;
+
+static uint64_t next_signal_look_ns(void)
+{
+	/* Relaxed: a number that is seen later is in time for the next look. */
+	uint64_t number = atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
+
+	return signal_look_ns + (number != signal_look_number ? HS_SECOND_NS : signal_pause_ns);
+}
 
 /* On any of the program's threads.  Async-signal-safe: an atomic and a futex. */
 static void on_signal(int number)
@@ -53,9 +66,12 @@ static void install_signal(int number)
 /* Warns, once, if the program has replaced our handler. */
 static void check_signal(void)
 {
+	uint64_t number = atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
 	uintptr_t handler;
 
-	next_signal_look_ns = hs_sys_monotonic_ns() + HS_SECOND_NS;
+	signal_pause_ns = number != signal_look_number ? HS_SECOND_NS : 2 * signal_pause_ns;
+	signal_look_number = number;
+	signal_look_ns = hs_sys_monotonic_ns();
 	if (!signal_is_ours ||
 	    hs_sys_signal_handler(hs_options.signal_number, &handler) != 0 ||
 	    handler == installed_handler)
@@ -109,8 +125,8 @@ int64_t hs_schedule_sleep_ns(void)
 	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0 ||
 	    hs_ask_is_waiting())
 		return 1;
-	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns < due_ns))
-		due_ns = next_signal_look_ns;
+	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns() < due_ns))
+		due_ns = next_signal_look_ns();
 	if (hs_options.oom_percent != 0 && (due_ns == 0 || next_oom_look_ns < due_ns))
 		due_ns = next_oom_look_ns;
 	if (hs_stream_due_ns() != 0 && (due_ns == 0 || hs_stream_due_ns() < due_ns))
@@ -171,7 +187,7 @@ void hs_schedule_run_due(void)
 	/* Acquire: sees the fence of a request for the final profile. */
 	uint32_t requests = atomic_exchange_explicit(&session->requests, 0, memory_order_acquire);
 
-	if (signal_is_ours && (hs_sys_monotonic_ns() >= next_signal_look_ns || requests != 0))
+	if (signal_is_ours && (hs_sys_monotonic_ns() >= next_signal_look_ns() || requests != 0))
 		check_signal();
 	/* While sampling is off a signal switches it on; otherwise it writes a profile. */
 	if ((requests & HS_REQUEST_SIGNAL) != 0 &&

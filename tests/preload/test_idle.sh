@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # While a program samples nothing, its profiler sleeps: no switch of context in two seconds,
-# with an interval of 4k and with profiles at distant times.
+# with an interval of 4k, with profiles at distant times, and with profiles on a signal, whose
+# action is looked at less and less often.
 . "$(dirname "$0")/lib.sh"
 
 cat >"$directory/idle.py" <<'END'
@@ -29,12 +30,14 @@ has_slept() {
 	[ -n "$before" ] && [ "$before" = "$(switches)" ]
 }
 
-for setting in HEAPSAMPLE_INTERVAL=4k "HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_INTERVAL=4k"; do
+for setting in HEAPSAMPLE_INTERVAL=4k "HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_INTERVAL=4k" \
+	"HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_INTERVAL=4k"; do
 	# shellcheck disable=SC2086 # a list of settings
 	start_profiled "idle.${#setting}" $setting PYTHONMALLOC=malloc -- \
 		"$python" "$directory/idle.py" "$directory/end"
 	wait_until grep -q ready "$out.stdout" || fail "it does not get ready"
-	has_slept || has_slept || has_slept || fail "$setting: switches of context: $before, $(switches)"
+	has_slept || has_slept || has_slept || has_slept || has_slept ||
+		fail "$setting: switches of context: $before, $(switches)"
 	echo >&3
 	wait "$process"
 	status=$?
