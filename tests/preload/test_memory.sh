@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Little memory: the least that HEAPSAMPLE_MEMORY takes is enough at every interval, and a
-# live set that was full takes samples again when the program has freed its blocks; blocks that
-# are freed at once take up none, however many they are.
+# live set that was full takes samples again when the program has freed its blocks, and the interval
+# falls; blocks that are freed at once take up none, however many they are.
 . "$(dirname "$0")/lib.sh"
 
 for interval in 1 16 4k 64k 512k; do
@@ -22,6 +22,7 @@ expect_status 0
 expect_silence
 expect_profiles 1
 check check_profile.py has "$out"/*.heap.pb.gz site_after
+check check_profile.py counted "$out"/*.heap.pb.gz interval_raises interval_lowers
 
 # If nothing more fits and the interval must not rise, samples are lost, and a line says so;
 # the program does not wait for room that only it could make.
