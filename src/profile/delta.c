@@ -62,14 +62,15 @@ bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows)
 	return delta->pending != NULL;
 }
 
-/* What the base will be once these values are written. */
-static void show(const struct hs_delta *delta, struct hs_shown *shown,
-		 const int64_t values[HS_VIEW_VALUES])
+/* What the base of a row will be once these values of it are written. */
+static struct hs_shown base_after(const struct hs_delta *delta,
+				  const int64_t values[HS_VIEW_VALUES])
 {
-	int count = delta->kind == HS_DELTA_ALLOC ? 2 : HS_VIEW_VALUES;
+	size_t count = delta->kind == HS_DELTA_ALLOC ? 2 : HS_VIEW_VALUES;
+	struct hs_shown base = {{0}};
 
-	*shown = (struct hs_shown){{0}};
-	memcpy(shown->values, values, (size_t)count * sizeof values[0]);
+	memcpy(base.values, values, count * sizeof values[0]);
+	return base;
 }
 
 static bool subtract(int64_t values[HS_VIEW_VALUES], const struct hs_shown *base)
@@ -104,7 +105,7 @@ bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_V
 	struct hs_shown_row *pending = &delta->pending[delta->pending_count];
 
 	pending->row = row;
-	show(delta, &pending->shown, values);
+	pending->shown = base_after(delta, values);
 	if (!subtract(values, &delta->base[row]))
 		return false;
 	if (delta->pending_count == delta->pending_room) {
@@ -119,7 +120,7 @@ bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_V
 
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES])
 {
-	show(delta, &delta->lost_pending[heap], values);
+	delta->lost_pending[heap] = base_after(delta, values);
 	return subtract(values, &delta->lost_base[heap]);
 }
 
