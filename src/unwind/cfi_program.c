@@ -79,7 +79,7 @@ static const uint8_t *take_expression(struct machine *machine, uint32_t *bytes)
 static struct hs_cfi_rule *rule_of(struct machine *machine, uint64_t number,
 				   struct hs_cfi_rule *ignored)
 {
-	int index = number < HS_ARCH_DWARF_REGISTERS ? hs_arch_register_index((int)number) : -1;
+	int index = hs_arch_register_index(number);
 
 	return index >= 0 ? &machine->rules->of[index] : ignored;
 }

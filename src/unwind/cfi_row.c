@@ -46,7 +46,7 @@ static bool set_cfa(struct hs_unwind_row *row, const struct hs_cfi_rules *rules,
 	} else if (rules->cfa_register >= HS_ARCH_DWARF_REGISTERS) {
 		return false;
 	}
-	index = hs_arch_register_index((int)*base);
+	index = hs_arch_register_index(*base);
 	row->cfa_register = (uint8_t)index & 0xf;
 	row->cfa_offset = (int32_t)offset;
 	return index >= HS_ARCH_SP && offset == row->cfa_offset;

@@ -103,12 +103,13 @@ static int access_reg(unw_addr_space_t space, unw_regnum_t number, unw_word_t *v
 		      void *arg)
 {
 	struct hs_libunwind_engine *engine = arg;
-	const uint64_t *reg = hs_arch_unwind_register(&engine->regs, number);
+	/* libunwind's numbers are DWARF's. */
+	int index = hs_arch_register_index((unsigned)number);
 
 	(void)space;
-	if (write || reg == NULL)
+	if (write || index < 0)
 		return -UNW_EBADREG;
-	*value = *reg;
+	*value = *hs_arch_register(&engine->regs, (unsigned)index);
 	return 0;
 }
 
@@ -370,15 +371,13 @@ enum hs_step hs_libunwind_engine_step(struct hs_libunwind_engine *engine, uint64
 
 void hs_libunwind_engine_get_regs(struct hs_libunwind_engine *engine, struct hs_regs *regs)
 {
-	static const int numbers[] = HS_ARCH_UNWIND_REGISTERS;
+	static const int numbers[HS_ARCH_REGS] = HS_ARCH_DWARF_NUMBERS;
 
-	memset(regs, 0, sizeof *regs);
-	for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-		uint64_t *place = hs_arch_unwind_register(regs, numbers[i]);
+	for (unsigned i = 0; i < HS_ARCH_REGS; i++) {
 		unw_word_t value;
 
-		if (place != NULL &&
-		    engine->call.get_reg(&engine->at.cursor, numbers[i], &value) == 0)
-			*place = value;
+		if (engine->call.get_reg(&engine->at.cursor, numbers[i], &value) != 0)
+			value = 0;
+		*hs_arch_register(regs, i) = value;
 	}
 }

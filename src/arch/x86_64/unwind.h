@@ -29,25 +29,17 @@ static inline uint64_t *hs_arch_register(struct hs_regs *regs, unsigned index)
 #define HS_ARCH_DWARF_RETURN 16
 
 /* The place of a register by DWARF's number.  -1: not captured. */
-static inline int hs_arch_register_index(int number)
+static inline int hs_arch_register_index(uint64_t number)
 {
 	static const int8_t indexes[HS_ARCH_DWARF_REGISTERS] = {
 		-1, -1, -1, 3, -1, -1, 2, HS_ARCH_SP, -1, -1, -1, -1, 4, 5, 6, 7, HS_ARCH_PC,
 	};
 
-	return number >= 0 && number < HS_ARCH_DWARF_REGISTERS ? indexes[number] : -1;
+	return number < HS_ARCH_DWARF_REGISTERS ? indexes[number] : -1;
 }
 
-/* The field of a register by libunwind's number, which is DWARF's.  NULL: not captured. */
-static inline uint64_t *hs_arch_unwind_register(struct hs_regs *regs, int number)
-{
-	int index = hs_arch_register_index(number);
-
-	return index >= 0 ? hs_arch_register(regs, (unsigned)index) : NULL;
-}
-
-/* The captured registers by number, for walking over them. */
-#define HS_ARCH_UNWIND_REGISTERS { 3, 6, 7, 12, 13, 14, 15, 16 }
+/* The other way round: DWARF's numbers of the registers of struct hs_regs. */
+#define HS_ARCH_DWARF_NUMBERS { HS_ARCH_DWARF_RETURN, HS_ARCH_DWARF_SP, 6, 3, 12, 13, 14, 15 }
 
 /* The word below the canonical frame address in which a call left the return address. */
 #define HS_ARCH_RETURN_WORD 1
