@@ -224,12 +224,9 @@ bool hs_ring_is_filling(const struct hs_ring *ring)
 static void complete_claim(struct hs_ring *ring, uint64_t word)
 {
 	uint64_t head = atomic_load_explicit(ring->head, memory_order_relaxed);
-	uint32_t end = position_behind(ring, head, word);
 
 	if (ticket_of(head) == ticket_of(ring->next))
-		atomic_compare_exchange_strong_explicit(ring->head, &head,
-							pack(ticket_of(head) + 1, end),
-							memory_order_release, memory_order_relaxed);
+		move_head(ring, head, position_behind(ring, head, word), true);
 }
 
 void hs_ring_read(struct hs_ring *ring, struct hs_ring_item *item)
