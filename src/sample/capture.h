@@ -7,8 +7,8 @@
  * clone()) is copied by the kernel, which cannot fault.
  *
  * Called on: the program's threads, inside the slow path.  Allocates: never.
- * Blocks: never.  Makes at most one system call: if the bounds are not known, or part of what is
- * copied was never read before.
+ * Blocks: never.  System calls: one, if the bounds are not known; one for each page, if part of
+ * what is copied was never read before.
  */
 #ifndef HS_SAMPLE_CAPTURE_H
 #define HS_SAMPLE_CAPTURE_H
