@@ -355,6 +355,52 @@ static void test_recursion_of_realigned_frames(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
+/* Walks from a pc with this row.  Whether that is given up. */
+static bool is_refused(const struct hs_regs *regs, struct hs_unwind_row row)
+{
+	struct hs_known_pcs pcs;
+	bool refused;
+
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs->pc, .is_call = true, .row = row});
+	refused = hs_walk(&pcs, NULL, regs, HS_PAGE_BYTES, walked, 9) == HS_WALK_UNKNOWN;
+	hs_known_pcs_destroy(&pcs);
+	return refused;
+}
+
+/* Whatever rows and frame pointers say, only the stack is read: beside it there is nothing. */
+static void test_only_the_stack_is_read(void)
+{
+	unsigned char *pages = mmap(NULL, 3 * (size_t)HS_PAGE_BYTES, PROT_NONE,
+				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t *stack = (uint64_t *)(void *)(pages + HS_PAGE_BYTES);
+	uint64_t sp = (uintptr_t)stack, end = sp + HS_PAGE_BYTES;
+	const uint64_t places[] = {0, 16, sp - 16, sp - 8, end - 8, end, end + 8, UINT64_MAX - 15};
+	struct hs_unwind_row by_sp = {.kind = HS_ROW_REGISTER, .cfa_register = HS_ARCH_SP};
+	struct hs_unwind_row by_fp = {.kind = HS_ROW_REGISTER, .cfa_register = HS_ARCH_FP};
+	struct hs_unwind_row realigned = {.kind = HS_ROW_REALIGNED, .cfa_register = HS_ARCH_FP};
+	struct hs_regs regs = {.pc = 4242, .sp = sp};
+	uint64_t *fp = hs_arch_register(&regs, HS_ARCH_FP);
+
+	CHECK(pages != MAP_FAILED && hs_sys_protect(stack, HS_PAGE_BYTES,
+						    PROT_READ | PROT_WRITE) == 0);
+	memset(stack, 0x55, HS_PAGE_BYTES); /* no known pc */
+	by_sp.cfa_offset = -HS_ROW_WORD;
+	CHECK(is_refused(&regs, by_sp));
+	by_sp.cfa_offset = 2 * HS_ROW_WORD;
+	by_sp.saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED] = 255; /* words below that */
+	CHECK(is_refused(&regs, by_sp));
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		*fp = places[i];
+		CHECK(is_refused(&regs, by_fp));
+		CHECK(is_refused(&regs, realigned));
+		*fp = sp; /* where the caller's stack pointer is said to be */
+		stack[0] = places[i];
+		CHECK(is_refused(&regs, realigned));
+	}
+	munmap(pages, 3 * (size_t)HS_PAGE_BYTES);
+}
+
 /* The table grows with the number of entries, up to its largest size. */
 static void test_cache_grows(void)
 {
@@ -730,6 +776,7 @@ int main(void)
 	RUN(test_cache);
 	RUN(test_steps_hold_what_they_must);
 	RUN(test_recursion_of_realigned_frames);
+	RUN(test_only_the_stack_is_read);
 	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
 	RUN(test_own_frames_are_left_out);
