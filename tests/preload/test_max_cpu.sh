@@ -29,6 +29,18 @@ assert counts["worker_cpu_ns"] + counts["producer_cpu_ns"] >= 10 ** 9
 assert "1 s of processor time" in stats["ended_early"]
 END
 
+# Nor are there timed profiles any more: only the final one.
+start_profiled timed HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_CPU=1s HEAPSAMPLE_TIME_INTERVAL=1 \
+	-- "$victims/victim_busy"
+wait_until grep -q 'sampling ended after' "$out.stderr" || fail "timed: sampling does not end"
+sleep 1
+count=$(profile_count)
+sleep 2.5
+[ "$(profile_count)" -eq "$count" ] || fail "timed: $(profile_count) profiles, not $count"
+end_profiled TERM
+expect_status 5
+expect_profiles $((count + 1))
+
 start_profiled share HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=10000 HEAPSAMPLE_MAX_CPU=1 \
 	HEAPSAMPLE_LOG=info -- "$victims/victim_busy"
 wait_until grep -q 'takes more than HEAPSAMPLE_MAX_CPU: it samples less' "$out.stderr" ||
