@@ -141,6 +141,15 @@ expect_status 0
 expect_one_message late_hints 'no such file'
 check check_map_hint.py "$(find "$out" -name '*.pb.gz' | sort | tail -1)" 72 10 d_leaf d_outer
 
+# If its object is hidden, nothing tells where the code was.
+hinted hidden HEAPSAMPLE_MAP=@hidden_hints "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=$directory/plain" -- \
+	copy plain.so 0 run d_outer 72 10 file hidden_hints plain.so
+expect_silence
+expect_profiles 1
+stacks 72 10 FILTERED FILTERED
+"$python" "$source_directory/tests/pprof_read.py" dump "$out"/*.heap.pb.gz |
+	grep -e plain.so -e //anon -e d_outer && fail "hidden: it is not"
+
 # No tables, no object, a damaged one: frame pointers, and offsets for names.
 hinted plain -- copy plain.so 0 hint plain.so run d_outer 72 10 unhint run d_outer 73 10
 stacks 72 10 d_leaf d_outer
