@@ -45,6 +45,8 @@ works bind_not 1 LD_BIND_NOT=1 -- "$victim" churn "$directory"/libraries/library
 works deepbind 1 -- "$victim" deepbind "$library_of_victim"
 works namespaces 1 -- "$victim" namespaces "$library_of_victim"
 works nested 1 -- "$victim" nested
+# The child has a profile if it was sampled.
+works inherit some -- "$victim" inherit "$directory"/libraries/library.[5-7]?.so
 
 # env is profiled too.  "nested" is left out: with such an audit library glibc's dlsym(RTLD_NEXT)
 # fails if a program calls it through the PLT.

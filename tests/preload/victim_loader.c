@@ -8,6 +8,7 @@
  *        victim_loader nested               pthread_create, dlopen, malloc, free by RTLD_NEXT
  *        victim_loader mappings NUMBER      NUMBER pages of alternating protection
  *        victim_loader files DIRECTORY N    maps N (at most 4096) small executable files
+ *        victim_loader inherit LIBRARY...   in a forked child two threads open and use them
  *        victim_loader crash                writes to a null pointer
  *        victim_loader clocks DIRECTORY     calls functions that preloaded libraries wrap
  */
@@ -19,12 +20,15 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #define OPENERS 4
 #define ALLOCATORS 2
 #define ROUNDS 3
+#define HEIRS 2
+#define HEIR_STACK_BYTES (4 << 20) /* as of the profiler's threads */
 #define NAMESPACES 3 /* glibc has static TLS for few more, and does not free all of it */
 
 struct library {
@@ -270,6 +274,56 @@ static int files(const char *directory, int number)
 	return 0;
 }
 
+static void *opening_heir(void *unused)
+{
+	long sum = 0;
+
+	(void)unused;
+	for (int i = 0; i < path_count; i++)
+		sum += look_up(dlopen(paths[i], RTLD_NOW), paths[i]).use(i);
+	return (void *)sum;
+}
+
+/*
+ * glibc gives the child's threads the stacks of the parent's, also of the profiler's, each with its
+ * table of thread-local storage.  That is resized for the libraries.
+ */
+static int heirs(void)
+{
+	pthread_t threads[HEIRS];
+	pthread_attr_t attributes;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, HEIR_STACK_BYTES);
+	for (int i = 0; i < HEIRS; i++)
+		pthread_create(&threads[i], &attributes, opening_heir, NULL);
+	for (int i = 0; i < HEIRS; i++) {
+		void *sum;
+
+		pthread_join(threads[i], &sum);
+		printf("%d libraries: %ld\n", path_count, (long)sum);
+	}
+	return 0;
+}
+
+static int inherit(void)
+{
+	int status = 0;
+	pid_t child;
+
+	for (int i = 0; i < 100; i++) {
+		void *block = malloc(1 << 20);
+
+		__asm__ volatile("" : "+r"(block));
+		free(block);
+	}
+	child = fork();
+	if (child == 0)
+		return heirs();
+	waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 static int crash(void)
 {
 	volatile int *nowhere = NULL;
@@ -317,6 +371,8 @@ int main(int argc, char **argv)
 		return mappings(atoi(argv[2]));
 	if (strcmp(mode, "files") == 0 && argc == 4)
 		return files(argv[2], atoi(argv[3]));
+	if (strcmp(mode, "inherit") == 0)
+		return inherit();
 	if (strcmp(mode, "crash") == 0)
 		return crash();
 	if (strcmp(mode, "clocks") == 0 && argc == 3)
