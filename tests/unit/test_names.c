@@ -117,6 +117,27 @@ static void generated_code_is_named_by_its_offset(void)
 	munmap(page, 4096);
 }
 
+/* There is no file: its symbols are read from memory. */
+static void code_of_the_kernel_has_names(void)
+{
+	void *vdso = dlopen("linux-vdso.so.1", RTLD_NOW | RTLD_NOLOAD);
+	void *function = vdso != NULL ? dlsym(vdso, "__vdso_getcpu") : NULL;
+	struct hs_frame frame = {.address = (uint64_t)(uintptr_t)function};
+	struct hs_names own = {0};
+	const char *name;
+	uint32_t id;
+
+	if (function == NULL)
+		return;
+	frame.mapping = hs_mapping_table_find(table, frame.address);
+	id = hs_location_table_intern(&locations, frame, 0);
+	hs_names_fill(&own, &locations, &id, 1, hs_mapping_table_get(table, frame.mapping),
+		      frame.mapping, &pauses);
+	name = hs_location_table_get(&locations, id)->system_name;
+	CHECK(name != NULL && strstr(name, "getcpu") != NULL);
+	hs_names_fini(&own);
+}
+
 static void names_come_with_a_debug_file(void)
 {
 	uint64_t missing = hs_stats_get(names_missing);
@@ -251,6 +272,7 @@ int main(void)
 	if (table == NULL || !load_library())
 		SKIP("no compiler or no binutils");
 	RUN(generated_code_is_named_by_its_offset);
+	RUN(code_of_the_kernel_has_names);
 	used = hs_arena_used();
 	RUN(names_come_with_a_debug_file);
 	RUN(no_memory_is_no_name);
