@@ -63,6 +63,45 @@ expect_one_message 'no such directory'
 [ "$(cat "$out.stdout")" = "-5 0" ] || fail "failed: $(cat "$out.stdout")"
 check check_profile.py least "$out/late/0001.heap.pb.gz" '' 10000000
 
+# Each duration begins where the one before has ended, or at the start or a reset, and a child's
+# first where its parent's counts begin: what the statistics say is their sum.
+run_profiled durations HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_DELTA=1 \
+	"HEAPSAMPLE_OUTPUT=$directory/durations/%p.%n.heap.pb.gz" \
+	"HEAPSAMPLE_STATS=$directory/durations.%p.%n.json" -- "$python" -c 'import ctypes, os, time
+library = ctypes.CDLL(None)
+def dump():
+    time.sleep(0.1)
+    assert library.heapsample_dump(None, 0) == 0
+dump()
+assert library.heapsample_reset() == 0
+dump()
+dump()
+child = os.fork()
+if child == 0:
+    dump()
+else:
+    assert os.waitpid(child, 0)[1] == 0'
+expect_status 0
+expect_silence
+expect_profiles 6
+"$python" - "$source_directory/tests" "$out".*.json <<'END' || fail "durations"
+import json, sys
+sys.path.insert(0, sys.argv[1])
+from pprof_read import read_profile
+all_stats = [json.load(open(path)) for path in sorted(sys.argv[2:])]
+sums = {}
+for stats in all_stats:
+    pid, number = stats["pid"], stats["number"]
+    is_parent = sum(each["pid"] == pid for each in all_stats) == 4
+    duration = read_profile(stats["profile"]).duration_nanos
+    # The parent has called heapsample_reset() before its second profile.
+    before = 0 if number == 1 or (is_parent and number == 2) else sums[pid]
+    sums[pid] = before + duration
+    print(stats["profile"], duration, sums[pid], stats["duration_ns"])
+    assert duration >= 10 ** 8 or stats["reason"] == "exit"
+    assert sums[pid] == stats["duration_ns"]
+END
+
 # pprof opens one with values below 0.
 if command -v go >/dev/null && go tool -n pprof >/dev/null 2>&1; then
 	export PPROF_TMPDIR="$directory" XDG_CONFIG_HOME="$directory" GOTOOLCHAIN=local GOFLAGS=
