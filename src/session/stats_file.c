@@ -6,6 +6,7 @@
 #define HEAPSAMPLE_IN_LIBRARY
 #include <errno.h>
 #include <heapsample/heapsample.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/log.h"
@@ -110,20 +111,23 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 		.pid = (uint64_t)name->pid,
 		.number = name->number,
 	};
+	bool is_taken;
 	int error;
 
 	if (hs_options.stats[0] == '\0')
 		return;
 	fill(&report, view);
 	error = hs_dump_name_expand(hs_options.stats, name, path, sizeof path);
+	is_taken = error == 0 && strcmp(path, hs_dump_last_path()) == 0;
 	if (error == 0)
-		error = write_named(path, &report);
+		error = is_taken ? -EEXIST : write_named(path, &report);
 	if (error == 0)
 		return;
 	/* As in dump.c. */
 	hs_lock_hand_over(&hs_session.producer_batch);
 	hs_log(HS_LOG_ERROR, "cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
-	       hs_options.stats, hs_dump_error_text(error), -error);
+	       hs_options.stats,
+	       is_taken ? "it is the profile's name" : hs_dump_error_text(error), -error);
 	hs_lock_acquire(&hs_session.producer_batch);
 }
 

@@ -81,7 +81,14 @@ expect_status 0
 expect_one_message "HEAPSAMPLE_STATS=$directory/none/stats.json" 'no such directory'
 expect_profiles 1
 
-# Nor does it name a profile that cannot be written.
+# Where it would replace the profile likewise.
+run_profiled same HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$directory/same/%n.heap.pb.gz" \
+	"HEAPSAMPLE_OUTPUT=$directory/same/%n.heap.pb.gz" -- "$victims/victim_exact"
+expect_status 0
+expect_one_message "HEAPSAMPLE_STATS=$directory/same/%n" "it is the profile's name"
+expect_profiles 1
+
+# It does not name a profile that cannot be written.
 run_profiled no_profile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_FINAL=0 \
 	"HEAPSAMPLE_STATS=$stats/no_profile.json" \
 	"HEAPSAMPLE_OUTPUT=$directory/none/a.heap.pb.gz" -- "$victims/victim_heaps" counts
@@ -93,7 +100,7 @@ counts = stats["counters"]
 sys.exit((stats["profile"], counts["dumps"], counts["dump_failures"]) != (None, 0, 1))' \
 	<"$stats/no_profile.json" || fail "no_profile: $(cat "$stats/no_profile.json")"
 
-# It does not name a program that is hidden.
+# Nor does it name a program that is hidden.
 rm "$stats"/*
 cp "$victims/victim_exact" "$directory/unspeakable"
 run_profiled hidden HEAPSAMPLE_INTERVAL=64k "HEAPSAMPLE_STATS=$stats/hidden.json" \
