@@ -99,7 +99,7 @@ void hs_keep_add(const char *path)
 	kept_files++;
 	kept_bytes += file->bytes;
 	/* The newest is kept, however large. */
-	while (oldest->next != NULL && are_too_many())
+	while (oldest != NULL && oldest != file && are_too_many())
 		remove_oldest();
 }
 
