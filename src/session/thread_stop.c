@@ -219,11 +219,13 @@ static bool begin_stop(uint64_t end_ns, struct hs_undisturbed *before)
 static bool stop_undisturbed(uint64_t limit_ns, struct hs_undisturbed *before)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
-	int saved_errno = errno;
 	bool gone = false;
+	int saved_errno;
 
-	if (hs_on_profiler_thread() || !hs_fork_is_own_process())
+	/* The process first, then errno: as in hs_session_finish(). */
+	if (!hs_fork_is_own_process() || hs_on_profiler_thread())
 		return false;
+	saved_errno = errno;
 	/* This may be a handler that has interrupted fork(), whose locks would keep them alive. */
 	hs_fork_let_go();
 	if (begin_stop(end_ns, before)) {
