@@ -88,10 +88,36 @@ static bool take_group(const char *line)
 	return true;
 }
 
+/* Goes to the group above; false: there is none.  *length: of the path, in `group`. */
+static bool go_up(size_t *length)
+{
+	if (*length == 0)
+		return false;
+	while (group[--*length] != '/') {
+	}
+	return true;
+}
+
+/* Whether the group's memory is counted; without the controller it counts in the group above. */
+static bool is_counted(size_t length)
+{
+	char text[64];
+
+	return read_group(length, controller->usage, text, sizeof text);
+}
+
+/* Whether there is such a group; of version 2, but not its root. */
+static bool exists(size_t length)
+{
+	char text[64];
+
+	return read_group(length, "cgroup.events", text, sizeof text);
+}
+
 void hs_memory_cgroup_find(const char *directory)
 {
 	static char text[16384];
-	char number[64];
+	size_t length;
 
 	root = directory;
 	controller = NULL;
@@ -103,12 +129,16 @@ void hs_memory_cgroup_find(const char *directory)
 		if (take_group(line) && controller == &version_1)
 			break;
 	}
-	if (controller == NULL ||
-	    read_group(strlen(group), controller->usage, number, sizeof number))
+	if (controller == NULL)
 		return;
+	length = strlen(group);
+	while (!is_counted(length) && exists(length) && go_up(&length)) {
+	}
 	/* In a container the path may be the host's: then the mount itself is the group. */
-	group[0] = '\0';
-	if (!read_group(0, controller->usage, number, sizeof number))
+	if (!is_counted(length))
+		length = 0;
+	group[length] = '\0';
+	if (!is_counted(length))
 		controller = NULL;
 }
 
@@ -119,16 +149,6 @@ static uint64_t limit_of(size_t length)
 
 	return read_group(length, controller->limit, text, sizeof text) ? limit_at(text)
 									: HS_MEMORY_UNLIMITED;
-}
-
-/* Goes to the group above; false: there is none.  *length: of the path, in `group`. */
-static bool go_up(size_t *length)
-{
-	if (*length == 0)
-		return false;
-	while (group[--*length] != '/') {
-	}
-	return true;
 }
 
 uint64_t hs_memory_cgroup_limit(void)

@@ -177,6 +177,14 @@ static void test_limit(void)
 	CHECK_INT(hs_memory_cgroup_limit(), 5000000);
 	put("/sys/fs/cgroup/system.slice/app.service/memory.max", "4000000\n");
 	CHECK_INT(hs_memory_cgroup_limit(), 4000000);
+	/* Groups without the controller count in the one above. */
+	begin("0::/user.slice/app.scope/worker\n");
+	put("/sys/fs/cgroup/user.slice/app.scope/worker/cgroup.events", "populated 1\nfrozen 0\n");
+	put("/sys/fs/cgroup/user.slice/app.scope/cgroup.events", "populated 1\nfrozen 0\n");
+	put("/sys/fs/cgroup/user.slice/memory.current", "1\n");
+	put("/sys/fs/cgroup/user.slice/memory.max", "7000000\n");
+	hs_memory_cgroup_find(root);
+	CHECK_INT(hs_memory_cgroup_limit(), 7000000);
 	begin("8:memory:/docker/abc\n");
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n");
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
