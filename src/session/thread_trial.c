@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 
 #include "arch/regs.h"
+#include "arch/syscall.h"
 #include "base/sys.h"
 #include "session/libc_threads.h"
 #include "session/session_state.h"
@@ -85,7 +86,7 @@ static void try_loading(void)
 }
 
 /* Runs on the trial thread, which shares its creator's thread-local storage. */
-static int try_calls(void *memory)
+static void try_calls(void *memory)
 {
 	struct trial *trial = memory;
 
@@ -93,7 +94,6 @@ static int try_calls(void *memory)
 		try_loading();
 	trial->futex = hs_sys_futex_wake(&trial->word, 1);
 	trial->rseq = rseq_answer != NO_ANSWER ? try_rseq() : NO_ANSWER;
-	return 0;
 }
 
 /*
@@ -115,8 +115,8 @@ bool hs_threads_would_live(bool loads)
 		return false;
 	/* At the low end of its stack, which is not unmapped if the thread does not end in time. */
 	*trial = (struct trial){.tid = tid, .loads = loads, .futex = NO_ANSWER, .rseq = NO_ANSWER};
-	if (clone(try_calls, stack + TRIAL_STACK_BYTES, flags, trial, &trial->parent_tid,
-		  (void *)hs_arch_thread_pointer(), &trial->tid) < 0) {
+	if (hs_arch_clone(flags, stack + TRIAL_STACK_BYTES, try_calls, trial, &trial->parent_tid,
+			  &trial->tid, hs_arch_thread_pointer()) < 0) {
 		hs_sys_unmap(stack, TRIAL_STACK_BYTES);
 		return false;
 	}

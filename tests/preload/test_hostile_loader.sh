@@ -165,6 +165,21 @@ for allocator in jemalloc tcmalloc tcmalloc_minimal tcmalloc_minimal_debug mimal
 	beside '' "$shared" "${allocator}_after_python" any -- "$python" -c 'print(1)'
 done
 
+# Names that libc has too, and that a program or a library may have for something else.
+kind 'names of libc'
+cat >"$directory/clone.c" <<'END'
+#include <stdlib.h>
+int clone = 42;
+int main(void)
+{
+	for (int i = 0; i < 1000; i++)
+		free(malloc(10000));
+	return clone != 42;
+}
+END
+${CC:-cc} -fno-builtin -rdynamic -o "$directory/clone" "$directory/clone.c" || exit 99
+works clone 1 -- "$directory/clone"
+
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'
 hostile own_malloc 0 -m 'interposed' -- "$victims/victim_own_malloc"
