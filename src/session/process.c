@@ -9,9 +9,10 @@
  *
  * Start-up, on the main thread.
  */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/digits.h"
 #include "base/format.h"
@@ -67,11 +68,29 @@ bool hs_process_decide(char **environment)
 	       (!hs_session.descendant || (hs_options.children & HS_CHILDREN_EXEC) != 0);
 }
 
+/*
+ * Not by setenv(): clearenv() frees a vector that setenv() has made, and programs that write their
+ * title over their environment (redis-server before 6.2) go on reading the one they began with.
+ * Besides, some (bash) have a setenv() of their own.
+ */
 void hs_process_mark_root(void)
 {
-	char pid[24];
+	static char mark[sizeof ROOT_VARIABLE + sizeof "=-2147483648"];
+	char **old = __environ, **vector;
+	size_t count = 0;
 
-	hs_format(pid, sizeof pid, "%d", (int)hs_sys_getpid());
-	/* This allocates from the program's heap, as its own setenv() would. */
-	setenv(ROOT_VARIABLE, pid, 1);
+	hs_format(mark, sizeof mark, ROOT_VARIABLE "=%d", (int)hs_sys_getpid());
+	for (; old != NULL && old[count] != NULL; count++) {
+		if (strncmp(old[count], mark, sizeof ROOT_VARIABLE) == 0) {
+			old[count] = mark;
+			return;
+		}
+	}
+	vector = hs_sys_map((count + 2) * sizeof *vector, PROT_READ | PROT_WRITE);
+	if (vector == NULL)
+		return;
+	if (count != 0)
+		memcpy(vector, old, count * sizeof *vector);
+	vector[count] = mark;
+	__environ = vector;
 }

@@ -48,4 +48,12 @@ hostile daemon-double 2 -- "$victims/victim_process" daemon
 kind exec
 # One before each exec that fails, one before each that does not, one at the end.
 hostile exec-chain 14 -- "$victims/victim_exec" evpPlL
+
+kind environment
+build environment victim_hostile_environment.c -D_GNU_SOURCE || {
+	fail "the program cannot be built: $(cat "$directory/environment.build")"
+	finish
+}
+hostile environment 1 -- "$directory/environment"
+ended_with 0
 finish_cases

@@ -167,18 +167,19 @@ done
 
 # Names that libc has too, and that a program or a library may have for something else.
 kind 'names of libc'
-cat >"$directory/clone.c" <<'END'
+cat >"$directory/variables.c" <<'END'
 #include <stdlib.h>
 int clone = 42;
+char **environ;
 int main(void)
 {
 	for (int i = 0; i < 1000; i++)
 		free(malloc(10000));
-	return clone != 42;
+	return clone != 42 || environ != NULL || getenv("PATH") == NULL;
 }
 END
-${CC:-cc} -fno-builtin -rdynamic -o "$directory/clone" "$directory/clone.c" || exit 99
-works clone 1 -- "$directory/clone"
+${CC:-cc} -fno-builtin -rdynamic -o "$directory/variables" "$directory/variables.c" || exit 99
+works variables 1 -- "$directory/variables"
 
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Moves its environment, as programs do that write their title where it was: goes on reading the
+ * vector that it was started with after clearenv(), which frees one that setenv() has made.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+static int move(char **old)
+{
+	int count = 0;
+
+	clearenv();
+	for (; old[count] != NULL; count++) {
+		char *equals = strchr(old[count], '=');
+
+		if (equals == NULL)
+			continue;
+		*equals = '\0';
+		if (setenv(old[count], equals + 1, 1) != 0)
+			return 0;
+		*equals = '=';
+	}
+	return count;
+}
+
+int main(void)
+{
+	char **old = environ, *path = getenv("PATH");
+	int count = move(old), lost = 0, status;
+
+	for (char **entry = environ; *entry != NULL; entry++)
+		count--;
+	for (char **entry = old; *entry != NULL; entry++) {
+		size_t length = strcspn(*entry, "=");
+		char name[1000] = "";
+		const char *value;
+
+		memcpy(name, *entry, length < sizeof name ? length : 0);
+		value = getenv(name);
+		lost += value == NULL || strcmp(value, *entry + length + 1) != 0;
+	}
+	/* The shell is a child of a profiled program. */
+	status = system("exit 3");
+	printf("%d too few, %d lost, shell: %d\n", count, lost, WEXITSTATUS(status));
+	printf("PATH moved: %d\n", getenv("PATH") != path);
+	return environ == old;
+}
