@@ -34,7 +34,7 @@ static void *new_from_malloc(size_t size, size_t alignment)
 static void *find_library_new(const char *symbol, uintptr_t pc)
 {
 	/* It may have been opened with RTLD_GLOBAL since the start. */
-	void *found = dlsym(RTLD_NEXT, symbol);
+	void *found = hs_next_symbol(symbol);
 	Dl_info caller;
 
 	if (found == NULL && dladdr((void *)pc, &caller) != 0) {

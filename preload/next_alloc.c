@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arch/syscall.h"
 #include "base/hot.h"
 #include "sample/thread_state.h"
 
@@ -28,9 +29,22 @@ static void early_free(void *block)
 HS_HOT _Alignas(HS_CACHE_LINE_BYTES) struct hs_next_allocator hs_allocator = {.free = early_free};
 HS_SAMPLE_DATA struct hs_next hs_next;
 
-static void *next_symbol(const char *name)
+/* Set if dlsym() is not libc's. */
+static void *(*libc_dlsym)(void *handle, const char *name);
+
+void *hs_next_symbol(const char *name)
 {
-	return dlsym(RTLD_NEXT, name);
+	return libc_dlsym != NULL ? libc_dlsym(RTLD_NEXT, name) : dlsym(RTLD_NEXT, name);
+}
+
+/*
+ * The program, or a library that comes before us, may have a dlsym() that calls libc's, as overlays
+ * of games have.  To that one RTLD_NEXT is what follows the caller, so it finds us.
+ */
+static void find_libc_dlsym(void)
+{
+	if (hs_next_symbol("malloc") == (void *)malloc)
+		*(void **)(void *)&libc_dlsym = dlvsym(RTLD_NEXT, "dlsym", HS_ARCH_FIRST_GLIBC);
 }
 
 bool hs_next_is_resolving(void)
@@ -39,7 +53,7 @@ bool hs_next_is_resolving(void)
 }
 
 /* A cast from void * to a function pointer, as POSIX has it for dlsym(). */
-#define LOOK_UP(table, name) (*(void **)(void *)&(table).name = next_symbol(#name))
+#define LOOK_UP(table, name) (*(void **)(void *)&(table).name = hs_next_symbol(#name))
 
 void hs_next_resolve(void)
 {
@@ -48,10 +62,11 @@ void hs_next_resolve(void)
 	if (hs_next.resolved || resolving)
 		return;
 	resolving = true;
+	find_libc_dlsym();
 	LOOK_UP(hs_allocator, malloc);
 	LOOK_UP(hs_allocator, calloc);
 	LOOK_UP(hs_allocator, realloc);
-	*(void **)(void *)&found = next_symbol("free");
+	*(void **)(void *)&found = hs_next_symbol("free");
 	if (found != NULL)
 		hs_allocator.free = found;
 	hs_next.resolved = hs_allocator.malloc != NULL;

@@ -193,6 +193,9 @@ extern HS_HIDDEN struct hs_next hs_next;
 /* Looks up malloc, free, calloc and realloc unless that is done.  Any thread. */
 void hs_next_resolve(void);
 
+/* The next definition of a symbol, or NULL.  After hs_next_resolve(). */
+void *hs_next_symbol(const char *name);
+
 /* Whether this thread is inside hs_next_resolve(), whose dlsym() may allocate. */
 bool hs_next_is_resolving(void);
 

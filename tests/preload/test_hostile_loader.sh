@@ -180,6 +180,27 @@ int main(void)
 END
 ${CC:-cc} -fno-builtin -rdynamic -o "$directory/variables" "$directory/variables.c" || exit 99
 works variables 1 -- "$directory/variables"
+# A dlsym() that calls libc's, as in overlays of games: to that one RTLD_NEXT is what follows it.
+cat >"$directory/dlsym.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+void *dlsym(void *handle, const char *name)
+{
+	static void *(*next)(void *, const char *);
+	if (next == 0)
+		*(void **)&next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+	if (next == 0)
+		*(void **)&next = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+	return next(handle, name);
+}
+END
+option=-fno-optimize-sibling-calls
+${CC:-cc} $option -shared -fPIC -o "$directory/dlsym.so" "$directory/dlsym.c" -ldl || exit 99
+${CC:-cc} $option -pthread -rdynamic -o "$directory/dlsym" "$directory/leaves.c" \
+	"$directory/dlsym.c" -ldl || exit 99
+works dlsym 1 -- "$directory/dlsym"
+beside "$directory/dlsym.so" '' before_dlsym 1 -- "$directory/leaves"
+beside '' "$directory/dlsym.so" after_dlsym 1 -- "$directory/leaves"
 
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'

@@ -11,6 +11,9 @@
 /* The clock_gettime() of the vDSO. */
 #define HS_ARCH_VDSO_CLOCK "__vdso_clock_gettime"
 
+/* The version of what glibc has had on this machine from the beginning. */
+#define HS_ARCH_FIRST_GLIBC "GLIBC_2.2.5"
+
 static inline long hs_arch_syscall(long number, long a, long b, long c, long d, long e, long f)
 {
 	/* Not initialized where they are declared: cppcheck 2.17 cannot parse that. */
