@@ -7,11 +7,11 @@
  * wait for the first: signals are blocked.  A handler that interrupts malloc() would wait for it:
  * glibc is told that there is one thread, see hs_session_fork_begins().
  */
-#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/sys.h"
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
@@ -19,19 +19,18 @@ HS_EXPORT pid_t fork(void);
 
 pid_t fork(void)
 {
-	sigset_t sent, before;
+	uint64_t before;
 	bool blocked;
 	pid_t child;
 
 	HS_NEXT_ENSURE(fork);
 	if (!hs_session_is_single_threaded())
 		return hs_next.fork();
-	hs_session_fill_async_signals(&sent);
-	blocked = pthread_sigmask(SIG_BLOCK, &sent, &before) == 0;
+	blocked = hs_sys_mask_signals(SIG_BLOCK, hs_session_async_signals(), &before);
 	hs_session_fork_begins();
 	child = hs_next.fork();
 	hs_session_fork_ends(child);
 	if (blocked)
-		pthread_sigmask(SIG_SETMASK, &before, NULL);
+		hs_sys_mask_signals(SIG_SETMASK, before, NULL);
 	return child;
 }

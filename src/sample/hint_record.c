@@ -5,29 +5,19 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/sys.h"
 #include "sample/recorder.h"
 
-/* The size of the kernel's signal set. */
-#define KERNEL_MASK_BYTES 8
-
-static void set_signal_mask(const uint64_t *mask, uint64_t *old)
-{
-	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)mask, (long)old, KERNEL_MASK_BYTES, 0, 0);
-}
-
 int hs_hint_record_put(struct hs_ring *ring, enum hs_record_kind kind, uint64_t start,
 		       uint64_t length, uint64_t offset, const char *path, size_t path_bytes)
 {
-	const uint64_t all = UINT64_MAX;
 	uint64_t mask = 0, open = 0;
 	struct hs_record *record;
 
 	/* Known pcs may be wrong for samples after this: from now on the worker resolves all. */
 	atomic_store_explicit(&hs_recorder.known_pcs, NULL, memory_order_relaxed);
-	set_signal_mask(&all, &mask);
+	hs_sys_mask_signals(SIG_SETMASK, UINT64_MAX, &mask);
 	/* With its tid, in case the thread is killed before it commits. */
 	record = hs_ring_reserve(ring, sizeof *record + path_bytes + 1, HS_RING_KEPT,
 				 (uint32_t)hs_sys_gettid(), 0, &open);
@@ -43,7 +33,7 @@ int hs_hint_record_put(struct hs_ring *ring, enum hs_record_kind kind, uint64_t 
 		record->stack[path_bytes] = '\0';
 		hs_ring_commit(ring, hs_ring_ticket(open));
 	}
-	set_signal_mask(&mask, NULL);
+	hs_sys_mask_signals(SIG_SETMASK, mask, NULL);
 	if (record == NULL)
 		return -EAGAIN;
 	hs_ring_wake_reader(ring);

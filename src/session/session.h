@@ -13,7 +13,6 @@
 #define HS_SESSION_SESSION_H
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -141,16 +140,16 @@ void hs_session_fork_ends(pid_t result);
  * thread, and no cancellation ends it.
  */
 struct hs_undisturbed {
-	sigset_t mask;
+	uint64_t mask;
 	int cancel_type;
 	bool masked; /* false: signals could not be blocked */
 };
 
 /*
- * Fills the set with the asynchronous signals: all but those that an instruction raises, which end
- * the process if they are blocked.
+ * The asynchronous signals, for hs_sys_mask_signals(): all but those that an instruction raises,
+ * which end the process if they are blocked.
  */
-void hs_session_fill_async_signals(sigset_t *set);
+uint64_t hs_session_async_signals(void);
 
 /*
  * Around a call that cannot, or must not, be made while the profiler threads exist.

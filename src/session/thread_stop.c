@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/syscall.h>
 
 #include "base/alone.h"
 #include "base/sys.h"
@@ -27,17 +26,14 @@
 
 void hs_threads_begin_undisturbed(struct hs_undisturbed *before)
 {
-	sigset_t all;
-
-	sigfillset(&all);
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before->cancel_type);
-	before->masked = pthread_sigmask(SIG_SETMASK, &all, &before->mask) == 0;
+	before->masked = hs_sys_mask_signals(SIG_SETMASK, HS_SYS_ALL_SIGNALS, &before->mask);
 }
 
 void hs_threads_end_undisturbed(const struct hs_undisturbed *before)
 {
 	if (before->masked)
-		pthread_sigmask(SIG_SETMASK, &before->mask, NULL);
+		hs_sys_mask_signals(SIG_SETMASK, before->mask, NULL);
 	pthread_setcanceltype(before->cancel_type, NULL);
 }
 
@@ -77,15 +73,14 @@ static bool is_gone(enum hs_profiler_thread which)
 bool hs_threads_died(void)
 {
 	struct hs_session *session = &hs_session;
-	uint64_t all = UINT64_MAX, before;
+	uint64_t before;
 	bool died = false, masked;
 
 	if (atomic_load(&session->threads) != HS_THREADS_RUNNING)
 		return false;
 	if (!hs_fork_is_own_process())
 		return true;
-	masked = hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof all,
-			    0, 0) == 0;
+	masked = hs_sys_mask_signals(SIG_SETMASK, UINT64_MAX, &before);
 	if (try_joining()) {
 		died = atomic_load(&session->threads) == HS_THREADS_RUNNING &&
 		       (is_gone(HS_WORKER) || is_gone(HS_PRODUCER));
@@ -94,7 +89,7 @@ bool hs_threads_died(void)
 		end_joining();
 	}
 	if (masked)
-		hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before, 0, 0);
+		hs_sys_mask_signals(SIG_SETMASK, before, NULL);
 	return died;
 }
 
@@ -279,25 +274,22 @@ bool hs_session_is_single_threaded(void)
 	return atomic_load(&hs_session.more_threads) <= 0;
 }
 
-void hs_session_fill_async_signals(sigset_t *set)
+uint64_t hs_session_async_signals(void)
 {
 	static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+	uint64_t signals = HS_SYS_ALL_SIGNALS;
 
-	sigfillset(set);
 	for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
-		sigdelset(set, raised[i]);
+		signals &= ~(UINT64_C(1) << (raised[i] - 1));
+	return signals;
 }
 
 bool hs_session_stop_threads(struct hs_undisturbed *before)
 {
-	sigset_t blocked;
-
 	if (!stop_undisturbed(HS_PROFILE_LIMIT_NS, before))
 		return false;
-	hs_session_fill_async_signals(&blocked);
-	sigorset(&blocked, &blocked, &before->mask);
 	if (before->masked)
-		pthread_sigmask(SIG_SETMASK, &blocked, NULL);
+		hs_sys_mask_signals(SIG_SETMASK, hs_session_async_signals() | before->mask, NULL);
 	return true;
 }
 

@@ -201,6 +201,22 @@ ${CC:-cc} $option -pthread -rdynamic -o "$directory/dlsym" "$directory/leaves.c"
 works dlsym 1 -- "$directory/dlsym"
 beside "$directory/dlsym.so" '' before_dlsym 1 -- "$directory/leaves"
 beside '' "$directory/dlsym.so" after_dlsym 1 -- "$directory/leaves"
+# Its pthread_sigmask() allocates, as that of gprofng's collector does in its first call.
+cat >"$directory/sigmask.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdlib.h>
+int pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
+{
+	int (*next)(int, const sigset_t *, sigset_t *);
+	*(void **)&next = dlsym(RTLD_NEXT, "pthread_sigmask");
+	free(malloc(10000));
+	return next(how, set, old);
+}
+END
+${CC:-cc} -fno-builtin -shared -fPIC -o "$directory/sigmask.so" "$directory/sigmask.c" -ldl || exit 99
+beside "$directory/sigmask.so" '' sigmask 1 -- "$directory/leaves"
 
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'
