@@ -12,10 +12,12 @@ if [ -n "${HS_SANITIZER:-}" ]; then
 	echo "skipped: sanitizers add instructions"
 	exit 77
 fi
-command -v objdump >/dev/null || {
-	echo "skipped: no objdump"
-	exit 77
-}
+for program in objdump python3; do
+	command -v "$program" >/dev/null || {
+		echo "skipped: no $program"
+		exit 77
+	}
+done
 readelf -p .comment "$library" | grep -q GCC || {
 	echo "skipped: not built by gcc, for which the numbers are"
 	exit 77

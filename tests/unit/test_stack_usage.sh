@@ -19,6 +19,10 @@ if [ -n "${HS_SANITIZER:-}" ]; then
 	echo "skipped: sanitizers take stack of their own"
 	exit 77
 fi
+command -v python3 >/dev/null || {
+	echo "skipped: no python3"
+	exit 77
+}
 echo 'int f(int a) { return a; }' >"$directory/try.c"
 ${CC:-gcc} -O2 -fcallgraph-info=su -c "$directory/try.c" -o "$directory/try.o" 2>/dev/null &&
 	[ -f "$directory/try.ci" ] || {
