@@ -88,5 +88,5 @@ void hs_session_rights_end(struct hs_rights begun)
 	if (begun.are_threads_shown)
 		hs_libc_hide_again();
 	if (begun.are_threads_stopped)
-		hs_threads_ensure();
+		hs_threads_start_for_sample((uintptr_t)__builtin_frame_address(0));
 }

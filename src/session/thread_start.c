@@ -213,7 +213,7 @@ void hs_threads_wait_for_reader(void)
 
 void hs_threads_start_for_sample(uintptr_t sp)
 {
-	/* True before they run in a forked child whose parent has loaded libunwind. */
+	/* True before they run if they have run before, perhaps in the parent. */
 	bool is_loaded = hs_session.engine_loaded;
 
 	/* Samples that may wait for room need a worker that makes it. */

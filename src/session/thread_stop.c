@@ -297,4 +297,5 @@ void hs_session_restart_threads(const struct hs_undisturbed *before)
 {
 	hs_threads_ensure();
 	hs_threads_end_undisturbed(before);
+	hs_threads_start_for_sample((uintptr_t)__builtin_frame_address(0));
 }

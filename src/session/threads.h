@@ -50,8 +50,9 @@ bool hs_threads_await(void);
 bool hs_threads_may_start(uintptr_t sp);
 
 /*
- * A sample was taken and they may not run yet: starts them.  In a forked child whose samples may
- * wait for ring space, waits for the worker too.  sp: of the call site.
+ * A sample was taken and they may not run yet, or they were stopped for a call that is over: starts
+ * them.  If samples may wait for ring space, waits for the worker too, except while it loads
+ * libunwind.  sp: of the call site.
  */
 void hs_threads_start_for_sample(uintptr_t sp);
 

@@ -305,6 +305,31 @@ static void stop_waits_for_a_profile(void)
 	pthread_join(threads[0], NULL);
 }
 
+static void *call_alone_and_look(void *unused)
+{
+	struct hs_undisturbed before;
+
+	for (int round = 0; round < 10; round++) {
+		CHECK(hs_session_stop_threads(&before));
+		hs_session_restart_threads(&before);
+		CHECK(hs_record_has_reader());
+		/* As after a call for which they were stopped because their rights differ. */
+		CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+		hs_session_rights_end((struct hs_rights){.are_threads_stopped = true});
+		CHECK(hs_record_has_reader());
+	}
+	return unused;
+}
+
+/* Samples that may wait for room find, after such a call, a worker that makes it. */
+static void restart_waits_for_the_worker(void)
+{
+	start(NULL);
+	hs_recorder.block_ns = 10000000000u;
+	sample(1, true);
+	pthread_join(run(call_alone_and_look, NULL), NULL);
+}
+
 static void *end_last_thread(void *unused)
 {
 	hs_session_thread_ends();
@@ -340,6 +365,7 @@ static const struct held_case cases[] = {
 	{"stop_leaves_an_empty_ring", stop_leaves_an_empty_ring},
 	{"signal_during_a_stop", signal_during_a_stop},
 	{"stop_waits_for_a_profile", stop_waits_for_a_profile},
+	{"restart_waits_for_the_worker", restart_waits_for_the_worker},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
 };
 
