@@ -10,6 +10,12 @@ kind malloc
 for mode in fail nothing errno floating-point refuse-threads bypass; do
 	hostile $mode 1 -- "$victims/victim_hostile_calls" $mode
 done
+build unaligned victim_hostile_unaligned.c || fail "the program cannot be built"
+if "$directory/unaligned" >/dev/null 2>&1; then
+	hostile unaligned 1 -- "$directory/unaligned"
+else
+	skip_case unaligned "libc needs an aligned stack"
+fi
 
 kind C++
 for mode in fail handle throw throw-from-handler thread-local; do
