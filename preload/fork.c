@@ -7,11 +7,10 @@
  * wait for the first: signals are blocked.  A handler that interrupts malloc() would wait for it:
  * glibc is told that there is one thread, see hs_session_fork_begins().
  */
-#include <signal.h>
 #include <stdbool.h>
 #include <unistd.h>
 
-#include "base/sys.h"
+#include "base/signal_mask.h"
 #include "preload/next_alloc.h"
 #include "session/session.h"
 
@@ -26,11 +25,11 @@ pid_t fork(void)
 	HS_NEXT_ENSURE(fork);
 	if (!hs_session_is_single_threaded())
 		return hs_next.fork();
-	blocked = hs_sys_mask_signals(SIG_BLOCK, hs_session_async_signals(), &before);
+	blocked = hs_signal_mask_block(HS_SIGNALS_ASYNCHRONOUS, &before);
 	hs_session_fork_begins();
 	child = hs_next.fork();
 	hs_session_fork_ends(child);
 	if (blocked)
-		hs_sys_mask_signals(SIG_SETMASK, before, NULL);
+		hs_signal_mask_set(before);
 	return child;
 }

@@ -23,6 +23,7 @@
 
 #include "base/digits.h"
 #include "base/format.h"
+#include "base/signal_mask.h"
 #include "base/sys.h"
 
 /* The longest line, with the newline: all settings and a path.  What is longer is cut. */
@@ -38,8 +39,7 @@
  * Signals that writing a line can raise: SIGPIPE, SIGXFSZ, and SIGTTOU, which
  * would stop the program.  As the kernel's mask of 64 bits.
  */
-#define SIGNAL_BIT(number) (UINT64_C(1) << ((number) - 1))
-#define WRITE_SIGNALS (SIGNAL_BIT(SIGPIPE) | SIGNAL_BIT(SIGXFSZ) | SIGNAL_BIT(SIGTTOU))
+#define WRITE_SIGNALS (HS_SIGNAL(SIGPIPE) | HS_SIGNAL(SIGXFSZ) | HS_SIGNAL(SIGTTOU))
 
 /* Written by hs_log_init() during start-up, constant afterwards. */
 static struct {
@@ -183,13 +183,11 @@ static bool write_in_time(int fd, const char *line, size_t bytes)
 /* Write; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
 static bool write_without_signals(int fd, const char *line, size_t bytes)
 {
-	const uint64_t blocked = WRITE_SIGNALS;
 	const struct timespec no_time = { 0, 0 };
 	uint64_t saved, before, raised;
 	bool is_written;
 
-	if (hs_syscall(SYS_rt_sigprocmask, SIG_BLOCK, (long)&blocked, (long)&saved, sizeof saved, 0,
-		       0) < 0)
+	if (!hs_signal_mask_block(WRITE_SIGNALS, &saved))
 		return false;
 	before = pending_signals();
 	is_written = write_in_time(fd, line, bytes);
@@ -197,7 +195,7 @@ static bool write_without_signals(int fd, const char *line, size_t bytes)
 	if (raised != 0)
 		hs_syscall(SYS_rt_sigtimedwait, (long)&raised, 0, (long)&no_time, sizeof raised, 0,
 			   0);
-	hs_syscall(SYS_rt_sigprocmask, SIG_SETMASK, (long)&saved, 0, sizeof saved, 0, 0);
+	hs_signal_mask_set(saved);
 	return is_written;
 }
 

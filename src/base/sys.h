@@ -17,7 +17,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 
 #include "base/visibility.h"
@@ -129,22 +128,6 @@ bool hs_sys_is_real_time(void);
  * to itself, sleeps; no other does, for a seccomp filter may kill whoever calls futex().
  */
 void hs_sys_let_others_run(uint64_t start_ns);
-
-/*
- * All signals but the two that libc sends to threads: for cancellation, and for setuid(), which
- * waits until all have handled it.
- */
-#define HS_SYS_ALL_SIGNALS (~(UINT64_C(3) << 31))
-
-/*
- * Changes the calling thread's signal mask.  Signal n is bit n - 1.  old may be NULL.  Whether the
- * kernel did it.
- */
-static inline bool hs_sys_mask_signals(int how, uint64_t signals, uint64_t *old)
-{
-	return hs_syscall(SYS_rt_sigprocmask, how, (long)&signals, (long)old, sizeof signals, 0,
-			  0) == 0;
-}
 
 /* The address of a signal's handler, or SIG_DFL or SIG_IGN.  Returns 0 or -errno. */
 int hs_sys_signal_handler(int number, uintptr_t *handler);

@@ -146,12 +146,6 @@ struct hs_undisturbed {
 };
 
 /*
- * The asynchronous signals, for hs_sys_mask_signals(): all but those that an instruction raises,
- * which end the process if they are blocked.
- */
-uint64_t hs_session_async_signals(void);
-
-/*
  * Around a call that cannot, or must not, be made while the profiler threads exist.
  * _stop_threads() stops them.  If it returns true, they are gone, the asynchronous signals are
  * blocked (a sample in a handler would start the threads again), and _restart_threads() must follow

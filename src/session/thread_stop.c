@@ -7,9 +7,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include "base/alone.h"
+#include "base/signal_mask.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
@@ -27,13 +27,13 @@
 void hs_threads_begin_undisturbed(struct hs_undisturbed *before)
 {
 	pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &before->cancel_type);
-	before->masked = hs_sys_mask_signals(SIG_SETMASK, HS_SYS_ALL_SIGNALS, &before->mask);
+	before->masked = hs_signal_mask_block(HS_SIGNALS_ALL, &before->mask);
 }
 
 void hs_threads_end_undisturbed(const struct hs_undisturbed *before)
 {
 	if (before->masked)
-		hs_sys_mask_signals(SIG_SETMASK, before->mask, NULL);
+		hs_signal_mask_set(before->mask);
 	pthread_setcanceltype(before->cancel_type, NULL);
 }
 
@@ -80,7 +80,7 @@ bool hs_threads_died(void)
 		return false;
 	if (!hs_fork_is_own_process())
 		return true;
-	masked = hs_sys_mask_signals(SIG_SETMASK, UINT64_MAX, &before);
+	masked = hs_signal_mask_block(UINT64_MAX, &before);
 	if (try_joining()) {
 		died = atomic_load(&session->threads) == HS_THREADS_RUNNING &&
 		       (is_gone(HS_WORKER) || is_gone(HS_PRODUCER));
@@ -89,7 +89,7 @@ bool hs_threads_died(void)
 		end_joining();
 	}
 	if (masked)
-		hs_sys_mask_signals(SIG_SETMASK, before, NULL);
+		hs_signal_mask_set(before);
 	return died;
 }
 
@@ -274,22 +274,12 @@ bool hs_session_is_single_threaded(void)
 	return atomic_load(&hs_session.more_threads) <= 0;
 }
 
-uint64_t hs_session_async_signals(void)
-{
-	static const int raised[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
-	uint64_t signals = HS_SYS_ALL_SIGNALS;
-
-	for (size_t i = 0; i < sizeof raised / sizeof raised[0]; i++)
-		signals &= ~(UINT64_C(1) << (raised[i] - 1));
-	return signals;
-}
-
 bool hs_session_stop_threads(struct hs_undisturbed *before)
 {
 	if (!stop_undisturbed(HS_PROFILE_LIMIT_NS, before))
 		return false;
 	if (before->masked)
-		hs_sys_mask_signals(SIG_SETMASK, hs_session_async_signals() | before->mask, NULL);
+		hs_signal_mask_set(HS_SIGNALS_ASYNCHRONOUS | before->mask);
 	return true;
 }
 
