@@ -92,7 +92,7 @@ static void begin(int argc, char **argv, char **environment)
 	interposed = is_interposed();
 	next.pthread_create = hs_next.pthread_create;
 	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
-	next.single_threaded[0] = dlsym(RTLD_NEXT, "__libc_single_threaded");
+	next.single_threaded[0] = hs_next_symbol("__libc_single_threaded");
 	next.single_threaded[1] = dlsym(RTLD_DEFAULT, "__libc_single_threaded");
 	/* The program must not see our failures in its dlerror(). */
 	(void)dlerror();

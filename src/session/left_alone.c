@@ -26,6 +26,7 @@
 #include <sys/syscall.h>
 
 #include "base/digits.h"
+#include "base/signal_mask.h"
 #include "base/sys.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -151,7 +152,7 @@ static bool is_left_alone(uint64_t *status)
 static void die_of(int number)
 {
 	static const uint64_t by_default[4]; /* the kernel's struct sigaction, with SIG_DFL */
-	uint64_t set = (uint64_t)1 << (number - 1);
+	uint64_t set = HS_SIGNAL(number);
 
 	hs_syscall(SYS_rt_sigaction, number, (long)by_default, 0, sizeof set, 0, 0);
 	hs_syscall(SYS_tgkill, hs_sys_getpid(), hs_sys_gettid(), number, 0, 0, 0);

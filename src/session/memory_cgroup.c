@@ -132,14 +132,18 @@ void hs_memory_cgroup_find(const char *directory)
 	if (controller == NULL)
 		return;
 	length = strlen(group);
-	while (!is_counted(length) && exists(length) && go_up(&length)) {
+	while (!is_counted(length)) {
+		if (length == 0) {
+			controller = NULL;
+			return;
+		}
+		/* In a container the path may be the host's: then the mount itself is the group. */
+		if (exists(length))
+			go_up(&length);
+		else
+			length = 0;
 	}
-	/* In a container the path may be the host's: then the mount itself is the group. */
-	if (!is_counted(length))
-		length = 0;
 	group[length] = '\0';
-	if (!is_counted(length))
-		controller = NULL;
 }
 
 /* The limit of the group whose path is the first `length` bytes of `group`. */

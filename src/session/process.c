@@ -23,21 +23,30 @@
 
 #define ROOT_VARIABLE "HEAPSAMPLE_ROOT"
 
+#define ROOT_PREFIX_BYTES (sizeof ROOT_VARIABLE "=" - 1)
+
+/* Where ROOT_VARIABLE is, or else the end; NULL if there is no environment. */
+static char **find_root(char **environment)
+{
+	char **entry = environment;
+
+	while (entry != NULL && *entry != NULL &&
+	       strncmp(*entry, ROOT_VARIABLE "=", ROOT_PREFIX_BYTES) != 0)
+		entry++;
+	return entry;
+}
+
 /* The value of ROOT_VARIABLE as a pid; 0 = not set, or not ours. */
 static int64_t root_of(char **environment)
 {
-	const size_t length = sizeof ROOT_VARIABLE "=" - 1;
+	char **entry = find_root(environment);
+	const char *end;
+	uint64_t pid;
 
-	for (char **entry = environment; entry != NULL && *entry != NULL; entry++) {
-		const char *end;
-		uint64_t pid;
-
-		if (strncmp(*entry, ROOT_VARIABLE "=", length) != 0)
-			continue;
-		end = hs_parse_digits(*entry + length, NULL, 10, &pid);
-		return end != NULL && *end == '\0' && pid <= INT32_MAX ? (int64_t)pid : 0;
-	}
-	return 0;
+	if (entry == NULL || *entry == NULL)
+		return 0;
+	end = hs_parse_digits(*entry + ROOT_PREFIX_BYTES, NULL, 10, &pid);
+	return end != NULL && *end == '\0' && pid <= INT32_MAX ? (int64_t)pid : 0;
 }
 
 /* By what was executed, perhaps a link (redis-server), or by its file (redis-check-rdb). */
@@ -76,15 +85,13 @@ bool hs_process_decide(char **environment)
 void hs_process_mark_root(void)
 {
 	static char mark[sizeof ROOT_VARIABLE + sizeof "=-2147483648"];
-	char **old = __environ, **vector;
-	size_t count = 0;
+	char **old = __environ, **entry = find_root(old), **vector;
+	size_t count = entry != NULL ? (size_t)(entry - old) : 0;
 
 	hs_format(mark, sizeof mark, ROOT_VARIABLE "=%d", (int)hs_sys_getpid());
-	for (; old != NULL && old[count] != NULL; count++) {
-		if (strncmp(old[count], mark, sizeof ROOT_VARIABLE) == 0) {
-			old[count] = mark;
-			return;
-		}
+	if (entry != NULL && *entry != NULL) {
+		*entry = mark;
+		return;
 	}
 	vector = hs_sys_map((count + 2) * sizeof *vector, PROT_READ | PROT_WRITE);
 	if (vector == NULL)

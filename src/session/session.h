@@ -150,7 +150,8 @@ struct hs_undisturbed {
  * _stop_threads() stops them.  If it returns true, they are gone, the asynchronous signals are
  * blocked (a sample in a handler would start the threads again), and _restart_threads() must follow
  * the call.
- * Called on: the program's threads.  Waits for a profile that is being written, 62 s at most.
+ * Called on: the program's threads.  Waits for a profile that is being written, 62 s at most;
+ * afterwards, if samples may wait for ring space, for the worker to run, 5 s at most.
  * Errno: preserved.
  */
 bool hs_session_stop_threads(struct hs_undisturbed *before);
@@ -159,7 +160,7 @@ void hs_session_restart_threads(const struct hs_undisturbed *before);
 /*
  * Around a call that libc makes on every thread, such as setuid(): libc is shown the profiler
  * threads.  If they might lack a right that the caller has they are stopped first, for libc ends
- * the process when the call fails on some threads only.  Waits like _stop_threads().  If a sample
+ * the process when the call fails on some threads only.  Waits like these two.  If a sample
  * of the caller starts them again before the call, they have the caller's rights.
  * Called on: the program's threads.  Errno: preserved.
  */

@@ -287,5 +287,6 @@ void hs_session_restart_threads(const struct hs_undisturbed *before)
 {
 	hs_threads_ensure();
 	hs_threads_end_undisturbed(before);
+	/* They have been started; this waits, with signals as they were. */
 	hs_threads_start_for_sample((uintptr_t)__builtin_frame_address(0));
 }
