@@ -35,6 +35,11 @@ HS_EXPORT void _Exit(int status) __attribute__((noreturn));
 
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);
 
+/* Of Linux 5.6. */
+#ifndef CLONE_NEWTIME
+#define CLONE_NEWTIME 0x80
+#endif
+
 /* Of Linux 5.9. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
@@ -113,7 +118,7 @@ __attribute__((used, section(".init_array"))) static void (*at_start)(int, char 
 	(CLONE_FS | CLONE_SYSVSEM | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |  \
 	 CLONE_NEWNET)
 
-/* The process whose new threads would be in another pid namespace: it can have none. */
+/* The process whose new threads would be in another pid or time namespace: it can have none. */
 static _Atomic pid_t without_new_threads;
 
 /*
@@ -124,20 +129,21 @@ static _Atomic pid_t without_new_threads;
  * Not if the program has more threads, with which they share it.  If they cannot be started again
  * only for the sake of files, whose other ends would wait for ever.
  */
-static bool stop_before(int changed, struct hs_undisturbed *before)
+static bool stop_before(int changed, bool bars_threads, struct hs_undisturbed *before)
 {
 	if (!hs_session_is_single_threaded())
 		return false;
 	if ((changed & CLONE_FILES) == 0 &&
-	    ((changed & KEPT_BY_THREADS) == 0 || (changed & CLONE_NEWPID) != 0 ||
+	    ((changed & KEPT_BY_THREADS) == 0 || bars_threads ||
 	     atomic_load(&without_new_threads) == hs_sys_getpid()))
 		return false;
 	return hs_session_stop_threads(before);
 }
 
-static void end_stop(int changed, int result, bool stopped, const struct hs_undisturbed *before)
+static void end_stop(bool bars_threads, int result, bool stopped,
+		     const struct hs_undisturbed *before)
 {
-	if (result == 0 && (changed & CLONE_NEWPID) != 0)
+	if (result == 0 && bars_threads)
 		atomic_store(&without_new_threads, hs_sys_getpid());
 	if (stopped)
 		hs_session_restart_threads(before);
@@ -154,34 +160,36 @@ static int namespace_type(int fd)
 /*
  * Some namespaces may be changed only by a process of one thread.  The kernel refuses because of
  * the profiler's threads with EINVAL, or EUSERS for a time namespace.  Then those are stopped and
- * the call is made again.
+ * the call is made again.  barring: the namespaces after whose change there can be no new threads.
  */
-#define STOPPED(name, parameters, arguments, what)                                                 \
+#define STOPPED(name, parameters, arguments, what, barring)                                        \
 	int name parameters                                                                        \
 	{                                                                                          \
 		struct hs_undisturbed before;                                                      \
-		int result, changed = what;                                                        \
-		bool stopped;                                                                      \
+		int result, changed = what, saved_errno = errno;                                   \
+		bool bars_threads = (changed & (barring)) != 0, stopped;                           \
 												   \
 		HS_NEXT_ENSURE(name);                                                              \
-		stopped = stop_before(changed, &before);                                           \
+		stopped = stop_before(changed, bars_threads, &before);                             \
 		result = hs_next.name arguments;                                                   \
 		if (!stopped && result != 0 && (errno == EINVAL || errno == EUSERS) &&             \
 		    hs_session_stop_threads(&before)) {                                            \
 			stopped = true;                                                            \
+			errno = saved_errno;                                                       \
 			result = hs_next.name arguments;                                           \
 		}                                                                                  \
-		end_stop(changed, result, stopped, &before);                                       \
+		end_stop(bars_threads, result, stopped, &before);                                  \
 		return result;                                                                     \
 	}
-STOPPED(unshare, (int flags), (flags), flags)
-STOPPED(setns, (int fd, int type), (fd, type), type != 0 ? type : namespace_type(fd))
+STOPPED(unshare, (int flags), (flags), flags, CLONE_NEWPID | CLONE_NEWTIME)
+STOPPED(setns, (int fd, int type), (fd, type), type != 0 ? type : namespace_type(fd), CLONE_NEWPID)
 
 /* May be called in a vfork child or in a handler, and is not in every libc: no look-up here. */
 int close_range(unsigned first, unsigned last, int flags)
 {
 	struct hs_undisturbed before;
-	bool stopped = (flags & CLOSE_RANGE_UNSHARE) != 0 && stop_before(CLONE_FILES, &before);
+	bool stopped = (flags & CLOSE_RANGE_UNSHARE) != 0 &&
+		       stop_before(CLONE_FILES, false, &before);
 	int result = hs_next.close_range != NULL
 			     ? hs_next.close_range(first, last, flags)
 			     : (int)syscall(SYS_close_range, first, last, flags);

@@ -231,7 +231,7 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 
 /*
  * The next one calls our aligned_alloc with the size rounded up; what the program asked for is
- * noted for it: see hs_requested_size().
+ * noted for it: see hs_requested_size().  Not if that throws before, for the note would stay.
  */
 #define DEFINE_ALIGNED_NEW(name, arguments, names)                                                 \
 	void *name arguments                                                                       \
@@ -242,7 +242,8 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 			return hs_next.name names;                                                 \
 		if (!comes_back())                                                                 \
 			return hs_entry_##name names;                                              \
-		hs_thread.requested_size = (uint64_t)size + 1;                                     \
+		if (__builtin_popcountl(alignment) == 1)                                           \
+			hs_thread.requested_size = (uint64_t)size + 1;                             \
 		block = hs_next.name names;                                                        \
 		hs_thread.requested_size = 0;                                                      \
 		return block;                                                                      \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A small lock of one word, for profiler threads among themselves and for
- * start-up; for a program's thread bounded only.  Not recursive.
+ * A small lock of one word, for profiler threads among themselves and for start-up; for a program's
+ * thread only within a time, or if it is held for moments.  Not recursive.
  *
  * Errno: preserved.  After a fork the child may reset it with hs_lock_reset().
  */
@@ -26,7 +26,7 @@ enum hs_lock_state {
 
 void hs_lock_acquire(struct hs_lock *lock);
 
-/* Acquire, but give up after timeout_ns.  The one for a program's thread (fork, setrlimit). */
+/* Acquire, but give up after timeout_ns.  The one for a program's thread. */
 bool hs_lock_acquire_within(struct hs_lock *lock, uint64_t timeout_ns);
 
 void hs_lock_release(struct hs_lock *lock);

@@ -175,7 +175,7 @@ ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity)
 	if (fd < 0)
 		return fd;
 	while (used + 1 < capacity) {
-		got = hs_sys_read(fd, buffer + used, capacity - 1 - used);
+		got = hs_sys_pread(fd, buffer + used, capacity - 1 - used, used);
 		if (got <= 0)
 			break;
 		used += (size_t)got;

@@ -157,13 +157,12 @@ bool hs_hint_setting_refresh(struct hs_hint_setting *setting)
 	return is_new || is_child;
 }
 
-/* A copy for a message: cut, and without control characters. */
+/* A copy for a message: cut. */
 static const char *show(char shown[SHOWN_BYTES], const char *text, size_t bytes)
 {
 	size_t count = bytes < SHOWN_BYTES - 1 ? bytes : SHOWN_BYTES - 1;
 
-	for (size_t i = 0; i < count; i++)
-		shown[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	memcpy(shown, text, count);
 	shown[count] = '\0';
 	if (count < bytes)
 		memcpy(shown + count - 3, "...", 3);

@@ -96,7 +96,7 @@ static ssize_t read_all(struct hs_mapping_table *table, int fd)
 			if (error < 0)
 				return error;
 		}
-		got = hs_sys_read(fd, table->text + used, table->text_capacity - used);
+		got = hs_sys_pread(fd, table->text + used, table->text_capacity - used, used);
 		if (got < 0)
 			return got;
 		if (got == 0)

@@ -92,8 +92,8 @@ static void carry_over(struct hs_delta *delta, int64_t values[HS_VIEW_VALUES])
 			      : delta->carry_pending[i] <= -ONE ? -1
 								: 0;
 
-		/* Only values above 1: a 0 stays 0, and nothing becomes 0. */
-		if (values[i] > 1) {
+		/* A 0 stays 0, and nothing becomes 0. */
+		if (values[i] > 0 && values[i] + one > 0) {
 			values[i] += one;
 			delta->carry_pending[i] -= one * ONE;
 		}

@@ -16,6 +16,13 @@ void hs_peak_fini(struct hs_peak *peak)
 	*peak = (struct hs_peak){0};
 }
 
+/* Memory ran out: it would not be the peak any more. */
+static void give_up(struct hs_peak *peak)
+{
+	hs_peak_fini(peak);
+	peak->is_spoiled = true;
+}
+
 /* Makes *array, a pointer to `from` elements, one to `to`; new ones are zero.  False: no memory. */
 static bool grow(void *array, size_t element, uint32_t from, uint32_t to)
 {
@@ -52,7 +59,7 @@ void hs_peak_note(struct hs_peak *peak, uint32_t heap, uint32_t row)
 	if (peak->is_spoiled)
 		return;
 	if (!make_room(peak, row)) {
-		peak->is_spoiled = true;
+		give_up(peak);
 		return;
 	}
 	if (peak->changed[row].next != 0)

@@ -45,7 +45,7 @@ struct hs_peak {
 	struct hs_row_totals *rows;   /* by row number: totals at its heap's peak */
 	struct hs_peak_link *changed; /* by row number */
 	uint32_t capacity;            /* of both arrays, in rows */
-	bool is_spoiled;              /* memory ran out: later peaks could not be kept */
+	bool is_spoiled;              /* memory ran out: nothing is kept any more */
 	struct hs_heap_peak heaps[HS_HEAP_LIMIT];
 };
 

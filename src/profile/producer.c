@@ -217,9 +217,12 @@ void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)
 
 uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap)
 {
-	const struct hs_peak *peak = &producer->tracker.peak;
+	return producer->tracker.peak.heaps[heap].time_ns;
+}
 
-	return peak->is_spoiled ? 0 : peak->heaps[heap].time_ns;
+bool hs_producer_has_lost_peak(const struct hs_producer *producer)
+{
+	return producer->tracker.peak.is_spoiled;
 }
 
 uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap)

@@ -139,6 +139,9 @@ void hs_producer_drop_spent(struct hs_producer *producer, void (*pause)(void));
 /* When a heap's peak was, by the wall clock; 0: it is not kept, or memory for it ran out. */
 uint64_t hs_producer_peak_ns(const struct hs_producer *producer, uint32_t heap);
 
+/* Whether memory for the peaks ran out: they are not kept any more. */
+bool hs_producer_has_lost_peak(const struct hs_producer *producer);
+
 /* Estimated bytes in use of a heap, by the events committed so far. */
 uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap);
 
@@ -146,10 +149,10 @@ uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t h
 uint64_t hs_producer_next_number(const struct hs_producer *producer);
 
 /*
- * If an event waits for a missing number: sweeps the live set for frees that were never put on the
- * freed list; if the number is not among them, gives up all numbers below the first that has
- * arrived.  Then commits on.
+ * If an event waits for a missing number: sweeps the live set for frees with a number below
+ * stuck_before (0: none) that were never put on the freed list; if the missing number is not among
+ * them, gives up all numbers below the first that has arrived.  Then commits on.
  */
-void hs_producer_skip_gap(struct hs_producer *producer);
+void hs_producer_skip_gap(struct hs_producer *producer, uint64_t stuck_before);
 
 #endif

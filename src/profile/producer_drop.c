@@ -47,11 +47,9 @@ static bool is_spent(const struct hs_producer *producer, uint32_t number)
 /* Whether something of a row was in use at the peak: the peak's profile needs the row. */
 static bool is_of_peak(const struct hs_producer *producer, uint32_t number)
 {
-	const struct hs_peak *peak = &producer->tracker.peak;
-	const struct hs_row_totals *totals = hs_peak_row(peak, number);
+	const struct hs_row_totals *totals = hs_peak_row(&producer->tracker.peak, number);
 
-	return !peak->is_spoiled && totals != NULL &&
-	       totals->allocated.objects != totals->freed.objects;
+	return totals != NULL && totals->allocated.objects != totals->freed.objects;
 }
 
 static void drop(struct hs_producer *producer, uint32_t number)

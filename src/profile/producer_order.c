@@ -302,15 +302,16 @@ static void sweep(struct hs_producer *producer, uint64_t stuck_before)
 	hs_producer_take_freed(producer);
 }
 
-void hs_producer_skip_gap(struct hs_producer *producer)
+void hs_producer_skip_gap(struct hs_producer *producer, uint64_t stuck_before)
 {
-	uint64_t first = first_waiting(producer), next = producer->order.next;
+	uint64_t next = producer->order.next;
 
 	/* If nothing waits, no number is known to be missing. */
-	if (first == 0)
+	if (first_waiting(producer) == 0)
 		return;
 	/* The missing number may be that of a free whose thread died before it listed the slot. */
-	sweep(producer, first);
+	if (stuck_before != 0)
+		sweep(producer, stuck_before);
 	if (producer->order.next == next)
 		skip_to(producer, first_waiting(producer));
 	/* Here, since gaps are rare: the longer one was waited for, the more had to wait. */

@@ -23,15 +23,6 @@ static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-/*
- * Acquire-release: the order of numbers must be that of the real free and the next allocation of
- * the address.
- */
-static uint64_t take_number(void)
-{
-	return hs_alone_fetch_add(&hs_sequence.next, 1);
-}
-
 static void set_number(uint32_t number, uint64_t state, uint64_t taken)
 {
 	uint64_t none = hs_slot_no_number(state);
@@ -43,7 +34,7 @@ static void set_number(uint32_t number, uint64_t state, uint64_t taken)
 void hs_live_slot_number(uint32_t number, uint64_t state)
 {
 	hs_free_times_note(number);
-	set_number(number, state, take_number());
+	set_number(number, state, hs_sequence_take());
 }
 
 void hs_live_slot_list(uint32_t number, uint64_t state)
@@ -87,7 +78,7 @@ static inline bool free_mapped(uint64_t address)
 
 	if (held == 0)
 		return false;
-	number = take_number();
+	number = hs_sequence_take();
 	if (!hs_free_journal_put(number, held - 1, address))
 		list_instead(held - 1, address, number);
 	/*
@@ -113,7 +104,7 @@ static inline bool free_found(uint32_t slot, uint64_t address)
 	if (hs_slot_state(state) != HS_SLOT_LIVE || hs_slot_heap(state) != HS_HEAP_MALLOC ||
 	    hs_live_set_key(slot) != address || !hs_live_index_remove(address, slot, is_locked))
 		return false;
-	number = take_number();
+	number = hs_sequence_take();
 	if (!hs_free_journal_put(number, slot, address))
 		list_instead(slot, address, number);
 	return true;

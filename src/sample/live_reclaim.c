@@ -228,11 +228,6 @@ uint32_t hs_live_set_heap(uint32_t number)
 		atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed));
 }
 
-uint64_t hs_live_set_key(uint32_t number)
-{
-	return atomic_load_explicit(&hs_live_slot(number)->key, memory_order_relaxed);
-}
-
 uint64_t hs_live_set_id(uint32_t number)
 {
 	/* hs_live_key() is its own inverse. */

@@ -216,3 +216,8 @@ void hs_live_set_cancel(struct hs_live_ticket ticket)
 	atomic_fetch_add_explicit(&hs_live_supply.cancelled, 1, memory_order_release);
 	hs_live_slots_push(&hs_live_supply.free_list, ticket.slot, ticket.slot, 0);
 }
+
+uint64_t hs_live_set_key(uint32_t number)
+{
+	return atomic_load_explicit(&hs_live_slot(number)->key, memory_order_relaxed);
+}

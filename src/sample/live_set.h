@@ -13,10 +13,13 @@
  *
  *   EMPTY -> FILLING   allocating thread: takes it from the free list
  *   FILLING -> LIVE    allocating thread: address is in the index, before malloc returns
+ *   LIVE -> FILLING    allocating thread: the index has no place for the address
+ *   FILLING -> EMPTY   allocating thread: hs_live_set_cancel()
  *   LIVE -> FREED      freeing thread: takes a number, puts the slot on the freed list, and
  *                      only then frees the memory, so the address cannot be sampled again
  *                      under a lower number.  With a journal: the producer, in
- *                      hs_live_set_take_journaled(), when it comes to the number
+ *                      hs_live_set_take_journaled(), when it comes to the number.  Of a closed
+ *                      heap: the producer, in hs_live_set_free_heap()
  *   LIVE -> MOVING     thread inside realloc: takes the number before the call
  *   MOVING -> FREED    realloc succeeded
  *   MOVING -> LIVE     realloc failed: the caller delivers the number as a tombstone
@@ -34,7 +37,7 @@
  *   free, move       any               any (one wins)   any
  *   recycle,maintain any               any              one thread (the producer)
  *
- * The index grows by a new table twice the size: inserts go into both while the
+ * The index grows by a new table at least twice the size: inserts go into both while the
  * producer copies, then the new one becomes current.  Old tables stay mapped, for a
  * thread may still be looking at one; all of them together are no larger than the
  * current one.
@@ -197,6 +200,9 @@ uint32_t hs_live_set_begin_move(const void *address);
 void hs_live_set_end_move(uint32_t slot);
 uint64_t hs_live_set_cancel_move(uint32_t slot);
 
+/* The key by which the index knows a slot's sample; 0 once the slot is recycled.  Any thread. */
+uint64_t hs_live_set_key(uint32_t slot);
+
 /* --- the producer's side ------------------------------------------------------- */
 
 /*
@@ -250,8 +256,7 @@ void hs_live_set_fetch_slot(uint32_t slot);
 uint64_t hs_live_set_free_sequence(uint32_t slot);
 uint32_t hs_live_set_generation(uint32_t slot);
 uint32_t hs_live_set_heap(uint32_t slot);
-uint64_t hs_live_set_id(uint32_t slot);  /* in malloc's heap the address */
-uint64_t hs_live_set_key(uint32_t slot); /* 0 once the slot is recycled */
+uint64_t hs_live_set_id(uint32_t slot); /* in malloc's heap the address */
 
 /*
  * Free all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots.

@@ -63,12 +63,10 @@ static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
 
 static uint64_t current_countdown(struct hs_thread_state *thread)
 {
-	uint32_t generation = atomic_load_explicit(&hs_sampler_generation, memory_order_relaxed);
-
 	hs_sampler_begin_thread(thread);
-	if (hs_likely(thread->generation == generation))
+	if (hs_likely(thread->has_drawn))
 		return thread->guarded_countdown;
-	thread->generation = generation;
+	thread->has_drawn = true;
 	return draw(thread);
 }
 
@@ -172,7 +170,7 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 		hs_reentry_abandon(thread);
 		return NO_SLOT;
 	}
-	number = hs_alone_fetch_add(&hs_sequence.next, 1);
+	number = hs_sequence_take();
 	hs_ring_note_sequence(hs_recorder.ring, place, number);
 	hs_ring_commit(hs_recorder.ring, place);
 	atomic_signal_fence(memory_order_seq_cst);
@@ -336,7 +334,7 @@ bool hs_record_allocation(const void *address, size_t size, const struct hs_regs
 	if (hs_unlikely(!hs_reentry_enter(thread, regs->sp, &guard)))
 		return false;
 	/* Acquire: pairs with the release in start_sampling(). */
-	if (hs_unlikely(atomic_load_explicit(&hs_sampler_generation, memory_order_acquire) == 0)) {
+	if (hs_unlikely(!atomic_load_explicit(&hs_sampler_is_ready, memory_order_acquire))) {
 		hs_reentry_leave(thread, 0); /* not started yet: look again each time */
 		return false;
 	}
@@ -372,7 +370,7 @@ void hs_record_settle(void)
 {
 	struct hs_thread_state *thread = &hs_thread;
 
-	if (thread->guard_sp == 0 && thread->interval_bytes != 0)
+	if (thread->guard_sp == 0)
 		hs_sampler_settle(thread, thread->bytes_until_sample);
 }
 
@@ -389,7 +387,7 @@ bool hs_record_after_fork(void)
 	if (hs_thread.guard_sp != 0)
 		return false;
 	hs_sampler_after_fork(&hs_thread);
-	if (hs_thread.generation != 0) {
+	if (hs_thread.has_drawn) {
 		hs_thread.guarded_countdown = hs_thread.bytes_until_sample;
 		hs_thread.bytes_until_sample = draw(&hs_thread);
 	}

@@ -27,10 +27,11 @@
  * does so, and says so in the word; the rest of the lap is skipped.  So a few records at a time use
  * the same few pages again, which are in the caches.
  *
- *                    reserve            commit, abandon        read, release
+ *                    reserve            commit, abandon        read, pass, give back
  *   reserve          any number         any                    any
  *   commit, abandon  any                one wins per ticket    any
- *   read, release    any                any                    one reader
+ *   read, pass,      any                any                    one reader
+ *   give back
  */
 #ifndef HS_SAMPLE_RING_H
 #define HS_SAMPLE_RING_H

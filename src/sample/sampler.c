@@ -11,7 +11,7 @@
 __thread struct hs_thread_state hs_thread;
 
 HS_SAMPLE_WORDS _Atomic uint64_t hs_sampler_interval;
-HS_SAMPLE_WORDS _Atomic uint32_t hs_sampler_generation;
+HS_SAMPLE_WORDS _Atomic bool hs_sampler_is_ready;
 
 static _Atomic uint64_t ended_with; /* the last interval; set before hs_sampler_interval is 0 */
 

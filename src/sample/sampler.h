@@ -83,8 +83,12 @@ void hs_sampler_end(void);
 /* The interval; once sampling has ended, the last one. */
 uint64_t hs_sampler_last_interval(void);
 
-/* Changes when sampling starts again: countdowns drawn before are thrown away. */
-extern HS_HIDDEN _Atomic uint32_t hs_sampler_generation;
+/*
+ * Whether start-up is over, and threads may draw countdowns.  Set once.
+ * Ordering: release in session.c, acquire in hs_record_allocation(): who finds it set finds all
+ * that start-up has set.
+ */
+extern HS_HIDDEN _Atomic bool hs_sampler_is_ready;
 
 /*
  * Seeds the threads' random generators: the n-th thread to allocate gets the n-th stream.

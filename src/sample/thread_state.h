@@ -88,11 +88,11 @@ struct hs_thread_state {
 
 	uint32_t tid;
 	uint32_t kind;  /* enum hs_thread_kind */
-	uint32_t generation; /* of the countdown: hs_sampler_generation */
 	_Atomic uint32_t labels; /* its set of labels, 0: none.  Handlers may change it */
 	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual number */
 	uint8_t walk_rest;  /* samples until the next walk in place */
 	uint8_t walk_fails; /* failed walks in a row */
+	bool has_drawn; /* a countdown, its first */
 	bool no_wait;   /* inside a hook that must not wait or start threads (fork and others) */
 	bool asking;  /* inside hs_ask() of session/ask.h */
 	uint8_t closing; /* how many dlclose() calls the thread is in */

@@ -5,7 +5,6 @@
 #include <sys/resource.h>
 
 #include "base/arena.h"
-#include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -14,6 +13,7 @@
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
 #include "session/session_state.h"
+#include "session/unlocked.h"
 
 /* The least time between two changes of the interval: before a raise, before a lowering. */
 #define RAISE_NS 10000000u
@@ -106,11 +106,13 @@ static void tell_raise(enum cause cause, uint64_t interval)
 	static bool told[sizeof causes / sizeof causes[0]];
 
 	hs_stats_add(interval_raises, 1);
-	if (!told[cause])
-		hs_log(causes[cause].level,
-		       "%s%s: it samples less, beginning with every %llu bytes", causes[cause].text,
-		       cause == MEMORY ? memory_bound() : "", (unsigned long long)interval);
+	if (told[cause])
+		return;
 	told[cause] = true;
+	hs_unlocked_log(causes[cause].level,
+			"%s%s: it samples less, beginning with every %llu bytes",
+			causes[cause].text, cause == MEMORY ? memory_bound() : "",
+			(unsigned long long)interval);
 }
 
 void hs_budget_tell_losses(bool is_live_set_short)
@@ -123,9 +125,9 @@ void hs_budget_tell_losses(bool is_live_set_short)
 	if (told || lost == 0)
 		return;
 	told = true;
-	hs_log(HS_LOG_WARN,
-	       "%s is used up: from now on samples may be lost; the profile says how many",
-	       memory_bound());
+	hs_unlocked_log(HS_LOG_WARN,
+			"%s is used up: from now on samples may be lost; the profile says how many",
+			memory_bound());
 }
 
 /* The arena may have shrunk since the last time. */

@@ -5,12 +5,12 @@
 #include <time.h>
 
 #include "base/format.h"
-#include "base/log.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/sampler.h"
 #include "session/session_state.h"
+#include "session/unlocked.h"
 
 struct hs_cpu_pressure hs_cpu_pressure;
 
@@ -97,7 +97,7 @@ static void end_sampling(enum hs_cpu_verdict why, uint64_t now_ns)
 	session->ended_early = text;
 	session->next_dump_ns = 0;
 	hs_sampler_end();
-	hs_log(HS_LOG_ERROR, "%s; %s runs on", text, session->program);
+	hs_unlocked_log(HS_LOG_ERROR, "%s; %s runs on", text, session->program);
 }
 
 void hs_cpu_guard_follow(void)

@@ -4,15 +4,18 @@
  *
  * Runs on the producer's thread with producer_batch held, except where a function says otherwise.
  */
-#include "base/log.h"
 #include "base/sys.h"
 #include "sample/sequence.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
+#include "session/unlocked.h"
 
 /* How long a producer that was told to end goes on emptying the ring. */
 #define EMPTY_LIMIT_NS 1000000000u
+
+/* A number that has not arrived after this long, with all older records read, is lost. */
+#define GAP_NS 100000000u
 
 /*
  * Waits until the records that the ring has before the fence are in the books.  Returns how many
@@ -31,39 +34,36 @@ static uint32_t wait_for_books(uint32_t fence, uint64_t end_ns)
 		while (hs_threads_process() &&
 		       hs_ring_unread_before(&session->queue, queued) > 0 &&
 		       hs_sys_monotonic_ns() < end_ns) {
-			hs_lock_hand_over(&session->producer_batch);
-			hs_lock_acquire(&session->producer_batch);
+			hs_unlocked_begins();
+			hs_unlocked_ends();
 		}
-		if (left == 0 && hs_ring_unread_before(&session->queue, queued) == 0)
+		left += hs_ring_unread_before(&session->queue, queued);
+		if (left == 0)
 			break;
 		if (atomic_load_explicit(&session->requests, memory_order_relaxed) &
 		    HS_REQUEST_FINAL)
 			return 0;
-		hs_lock_hand_over(&session->producer_batch);
+		hs_unlocked_begins();
 		hs_ring_wake_reader(&session->ring);
 		hs_event_wait(&session->producer_event, HS_SECOND_NS / 1000);
-		hs_lock_acquire(&session->producer_batch);
+		hs_unlocked_ends();
 	} while (hs_sys_monotonic_ns() < end_ns);
 	return left;
 }
 
-static void process_before(uint32_t fence, uint64_t end_ns)
+static void process_before(uint32_t fence)
 {
-	uint32_t left = wait_for_books(fence, end_ns);
+	uint32_t left = wait_for_books(fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
 
 	if (left == 0)
 		return;
-	/* Unlocked: it may wait for the reader of a pipe. */
-	hs_lock_hand_over(&hs_session.producer_batch);
-	hs_log(HS_LOG_WARN, "%u samples were not processed in time and are not in the profile",
-	       left);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_log(HS_LOG_WARN,
+			"%u samples were not processed in time and are not in the profile", left);
 }
 
 void hs_drain_recorded(void)
 {
-	process_before(hs_ring_head_ticket(&hs_session.ring),
-		       hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
+	process_before(hs_ring_head_ticket(&hs_session.ring));
 }
 
 struct hs_fence hs_drain_fence(void)
@@ -79,9 +79,9 @@ struct hs_fence hs_drain_fence(void)
 	return fence;
 }
 
-void hs_drain_before(const struct hs_fence *fence, uint64_t end_ns)
+void hs_drain_before(const struct hs_fence *fence)
 {
-	process_before(fence->ticket, end_ns);
+	process_before(fence->ticket);
 	hs_producer_commit_before(hs_session.producer, fence->number);
 }
 
@@ -89,11 +89,56 @@ void hs_drain_now(void)
 {
 	const struct hs_fence fence = hs_drain_fence();
 
-	hs_drain_before(&fence, hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS);
+	hs_drain_before(&fence);
 }
 
 void hs_drain_ring(void)
 {
 	wait_for_books(hs_ring_head_ticket(&hs_session.ring),
 		       hs_sys_monotonic_ns() + EMPTY_LIMIT_NS);
+}
+
+void hs_drain_watch_gap(bool waiting)
+{
+	static uint64_t number, since_ns;
+	static struct hs_fence fence; /* at since_ns */
+	static uint32_t queue_fence;
+	static bool is_unwound; /* what was in the ring; queue_fence is behind it */
+	static bool has_swept;
+	struct hs_session *session = &hs_session;
+	uint64_t now_ns;
+
+	if (!waiting) {
+		number = 0;
+		return;
+	}
+	now_ns = hs_sys_monotonic_ns();
+	if (hs_producer_next_number(session->producer) != number) {
+		number = hs_producer_next_number(session->producer);
+		/* One that was there already has waited as long. */
+		if (!has_swept || number >= fence.number) {
+			since_ns = now_ns;
+			fence = hs_drain_fence();
+			is_unwound = has_swept = false;
+		}
+	}
+	if (!is_unwound && hs_ring_unread_before(&session->ring, fence.ticket) == 0) {
+		is_unwound = true;
+		/* After the ring is read: what the worker has taken from it is in the queue now. */
+		queue_fence = hs_ring_head_ticket(&session->queue);
+	}
+	if (is_unwound && hs_ring_unread_before(&session->queue, queue_fence) == 0 &&
+	    now_ns - since_ns > GAP_NS) {
+		/* Once for all gaps before the fence: a sweep looks at every slot. */
+		hs_producer_skip_gap(session->producer, has_swept ? 0 : fence.number);
+		has_swept = true;
+	}
+}
+
+int64_t hs_drain_gap_sleep_ns(void)
+{
+	const struct hs_ring *ring = &hs_session.ring;
+	bool is_empty = hs_ring_unread_before(ring, hs_ring_head_ticket(ring)) == 0;
+
+	return is_empty ? GAP_NS / 10 : GAP_NS;
 }

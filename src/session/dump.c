@@ -22,7 +22,7 @@
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
-#include "session/unlocked_file.h"
+#include "session/unlocked.h"
 
 /*
  * If there is no memory for all rows of a profile of differences it is written in several files: of
@@ -50,9 +50,9 @@ static int write_unlocked(const void *bytes, size_t count)
 {
 	int error;
 
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	error = hs_gzip_writer_write(writer, bytes, count);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 	return error;
 }
 
@@ -60,9 +60,9 @@ static int finish_unlocked(void)
 {
 	int error;
 
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	error = hs_gzip_writer_finish(writer);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 	return error;
 }
 
@@ -144,19 +144,17 @@ void hs_dump_drop_inherited(void)
 	hs_snapshot_drop_inherited(hs_session.producer);
 }
 
-/* Unlocked: it may wait for the reader of a pipe, or for a disk. */
 static void log_result(const struct hs_dump_name *name, const struct hs_view *view,
 		       const char *path, int error)
 {
-	hs_lock_hand_over(&hs_session.producer_batch);
 	if (error == 0)
-		hs_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path, name->reason,
-		       view->row_count);
+		hs_unlocked_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path,
+				name->reason, view->row_count);
 	else
-		hs_log(HS_LOG_ERROR, "cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
-		       path[0] != '\0' ? path : "file", hs_options.output,
-		       hs_dump_error_text(error), -error);
-	hs_lock_acquire(&hs_session.producer_batch);
+		hs_unlocked_log(HS_LOG_ERROR,
+				"cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
+				path[0] != '\0' ? path : "file", hs_options.output,
+				hs_dump_error_text(error), -error);
 }
 
 /* Counts and logs the result. */
@@ -201,9 +199,9 @@ static void end_delta(const struct hs_view *view)
 /* No profile replaces another one, if its number is in its name. */
 static void find_number(struct hs_dump_name *name, char *path)
 {
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	hs_dump_name_expand_free(hs_options.output, name, path, HS_PATH_BYTES);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 }
 
 /*
@@ -291,6 +289,19 @@ static void write_peak(uint32_t heap)
 		peaks_written_ns[heap] = peak_ns;
 }
 
+/* Once: the last one that was written is not the highest any more. */
+static void tell_lost_peak(void)
+{
+	static bool told;
+
+	if (told || !hs_producer_has_lost_peak(hs_session.producer))
+		return;
+	told = true;
+	hs_unlocked_log(HS_LOG_WARN,
+			"HEAPSAMPLE_PEAK: no memory is left to follow the peak: its profile, if "
+			"there is one, may not be of the highest");
+}
+
 bool hs_dump_write(const char *reason, bool is_periodic)
 {
 	bool written, more;
@@ -303,6 +314,7 @@ bool hs_dump_write(const char *reason, bool is_periodic)
 	hs_heaps_check_names();
 	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
 		write_peak(heap);
+	tell_lost_peak();
 	do {
 		written = write_one(reason, HS_HEAP_NONE, &more);
 		if (written && is_periodic)

@@ -19,6 +19,7 @@
 #include "session/oom_watch.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/unlocked.h"
 
 /* Whether our handler was installed, and was there at the last check. */
 static bool signal_is_ours;
@@ -77,9 +78,9 @@ static void check_signal(void)
 	    handler == installed_handler)
 		return;
 	signal_is_ours = false;
-	hs_log(HS_LOG_WARN,
-	       "HEAPSAMPLE_SIGNAL: %s has taken signal %d over: no more profiles on it",
-	       hs_session.program, hs_options.signal_number);
+	hs_unlocked_log(HS_LOG_WARN,
+			"HEAPSAMPLE_SIGNAL: %s has taken signal %d over: no more profiles on it",
+			hs_session.program, hs_options.signal_number);
 }
 
 /* Memory limits are checked each second, and each time so much was allocated. */
@@ -198,7 +199,7 @@ void hs_schedule_run_due(void)
 	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
-		hs_drain_before(&session->final_fence, session->drain_end_ns);
+		hs_drain_before(&session->final_fence);
 		hs_dump_write("exit", false);
 		hs_session_mark_finished();
 		return;

@@ -4,13 +4,13 @@
 
 #include <errno.h>
 
-#include "base/log.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/sampler.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/unlocked.h"
 
 /* The last epoch; 0: there was none. */
 static uint32_t last;
@@ -60,7 +60,7 @@ int hs_epoch_start(void)
 	if (atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed) == 0)
 		return -ECANCELED;
 	open_epoch();
-	hs_log(HS_LOG_INFO, "sampling of %s is on", hs_session.program);
+	hs_unlocked_log(HS_LOG_INFO, "sampling of %s is on", hs_session.program);
 	return 0;
 }
 
@@ -74,7 +74,7 @@ int hs_epoch_stop(void)
 	was_always_on = false;
 	/* Samples that arrive later are dropped. */
 	hs_producer_set_epoch(hs_session.producer, 0);
-	hs_log(HS_LOG_INFO, "sampling of %s is off", hs_session.program);
+	hs_unlocked_log(HS_LOG_INFO, "sampling of %s is off", hs_session.program);
 	return 0;
 }
 

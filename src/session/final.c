@@ -67,7 +67,7 @@ static bool is_final_due(void)
  * Ends the recording, and requests the final profile if it is due; returns whether it is.  Frees
  * and samples that threads are in the middle of are left to the producer.
  */
-static bool end_recording(uint64_t start_ns)
+static bool end_recording(void)
 {
 	struct hs_session *session = &hs_session;
 
@@ -77,8 +77,7 @@ static bool end_recording(uint64_t start_ns)
 	if (!is_final_due())
 		return false;
 	session->final_fence = hs_drain_fence();
-	session->drain_end_ns = start_ns + HS_DRAIN_LIMIT_NS;
-	/* Release: the producer sees both. */
+	/* Release: the producer sees it. */
 	atomic_fetch_or_explicit(&session->requests, HS_REQUEST_FINAL, memory_order_release);
 	return true;
 }
@@ -89,14 +88,14 @@ bool hs_session_finish_left_alone(void)
 
 	return hs_session_is_active() &&
 	       atomic_compare_exchange_strong(&hs_session.finishing, &first, 1) &&
-	       end_recording(hs_sys_monotonic_ns());
+	       end_recording();
 }
 
 /*
  * The first time ends the recording, and requests the final profile if it is due.  Undisturbed: a
  * handler that ends the process only waits for what it has interrupted.
  */
-static void request_final_once(uint64_t start_ns)
+static void request_final_once(void)
 {
 	struct hs_undisturbed before;
 	uint32_t first = 0;
@@ -104,7 +103,7 @@ static void request_final_once(uint64_t start_ns)
 	hs_threads_begin_undisturbed(&before);
 	if (atomic_compare_exchange_strong(&hs_session.finishing, &first, 1)) {
 		hs_record_stop_thread();
-		if (end_recording(start_ns)) {
+		if (end_recording()) {
 			hs_ring_wake_reader(&hs_session.ring);
 			hs_event_signal(&hs_session.producer_event);
 		} else {
@@ -126,7 +125,7 @@ void hs_session_finish(void)
 	/* If this handler has interrupted fork() the producer would wait for its locks. */
 	hs_fork_let_go();
 	start_ns = hs_sys_monotonic_ns();
-	request_final_once(start_ns);
+	request_final_once();
 	if (atomic_load(&hs_session.finished) == 0 && !hs_threads_await()) {
 		hs_log(HS_LOG_ERROR, "no profile of %s: the profiler's threads cannot be started",
 		       hs_session.program);

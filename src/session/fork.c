@@ -207,6 +207,7 @@ static void child(void)
 	hs_keep_after_fork();
 	hs_cpu_guard_after_fork();
 	session->samples_before_fork = hs_heap_total(samples);
+	session->ring_before_fork = hs_ring_head_ticket(&session->ring);
 	atomic_store(&session->requests, 0);
 	hs_ask_after_fork();
 	hs_heaps_after_fork();

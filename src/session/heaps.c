@@ -13,6 +13,7 @@
 #include "sample/heap.h"
 #include "sample/live_set.h"
 #include "session/session_state.h"
+#include "session/unlocked.h"
 
 /* How long a registration waits for another one, which takes microseconds. */
 #define REGISTER_LIMIT_NS 100000000u
@@ -198,8 +199,8 @@ void hs_heaps_check_names(void)
 	checked = true;
 	while ((next = hs_options_next_heap(next, &entry)) != NULL) {
 		if (strcmp(entry.name, "*") != 0 && !is_known(entry.name))
-			hs_log(HS_LOG_WARN,
-			       "HEAPSAMPLE_HEAPS: %s has registered no heap '%s' so far",
-			       hs_session.program, entry.name);
+			hs_unlocked_log(HS_LOG_WARN,
+					"HEAPSAMPLE_HEAPS: %s has registered no heap '%s' so far",
+					hs_session.program, entry.name);
 	}
 }

@@ -11,7 +11,7 @@
 #include "base/options.h"
 #include "base/sys.h"
 #include "session/profiles.h"
-#include "session/session_state.h"
+#include "session/unlocked.h"
 
 /* A periodic profile that is on disk. */
 struct kept {
@@ -40,12 +40,11 @@ static void remove_oldest(void)
 {
 	int error;
 
-	/* Both may wait: for a disk, for the reader of a pipe. */
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	error = hs_sys_unlink(oldest->path);
 	if (error < 0 && error != -ENOENT)
 		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", oldest->path, -error);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 	forget(&oldest);
 }
 
@@ -66,14 +65,13 @@ static bool are_too_many(void)
 	       (hs_options.keep_bytes != 0 && kept_bytes > hs_options.keep_bytes);
 }
 
-/* As remove_oldest(). */
 static int stat_unlocked(const char *path, struct stat *status)
 {
 	int error;
 
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	error = hs_sys_stat(path, status);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 	return error;
 }
 

@@ -66,7 +66,10 @@ static bool read_text(const char *path, char *text, size_t capacity)
 	return bytes > 0;
 }
 
-/* Whether this thread has a seccomp filter; true if that cannot be read. */
+/*
+ * Whether this thread has a seccomp filter; true if that cannot be read.  By calls that the
+ * profiler makes anyway, for a filter may end the process at a prctl().
+ */
 static bool is_filtered(void)
 {
 	static const char name[] = "\nSeccomp:\t";

@@ -42,12 +42,12 @@ struct hs_fence {
 struct hs_fence hs_drain_fence(void);
 
 /*
- * Processes what was recorded before a moment, until end_ns.  Numbers that are missing are given
- * up.  What the program records meanwhile does not prolong that.
+ * Processes what was recorded before a moment, for HS_DRAIN_LIMIT_NS from now at most.  Numbers
+ * that are missing are given up.  What the program records meanwhile does not prolong that.
  */
-void hs_drain_before(const struct hs_fence *fence, uint64_t end_ns);
+void hs_drain_before(const struct hs_fence *fence);
 
-/* The same for the present moment, HS_DRAIN_LIMIT_NS at most. */
+/* The same for the present moment. */
 void hs_drain_now(void);
 
 /*
@@ -61,6 +61,15 @@ void hs_drain_recorded(void);
  * makes room after that.
  */
 void hs_drain_ring(void);
+
+/*
+ * waiting: events are left that wait for a missing number.  When that had time, and all records
+ * older than it are read, goes on without it, and without all that were missing then.
+ */
+void hs_drain_watch_gap(bool waiting);
+
+/* How long the producer sleeps at most while a number is missing, which the worker may bring. */
+int64_t hs_drain_gap_sleep_ns(void);
 
 /* --- dump.c -------------------------------------------------------------------------- */
 

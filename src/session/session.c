@@ -167,16 +167,16 @@ static void start_sampling(void)
 	atomic_store_explicit(&hs_sampler_interval, hs_options.interval_bytes,
 			      memory_order_release);
 	hs_epoch_init(hs_options.active);
-	/* Release: threads that see the phase or the generation see everything above. */
+	/* Release: who sees the phase, or that the sampler is ready, sees everything above. */
 	atomic_store_explicit(&session->phase, HS_SESSION_ACTIVE, memory_order_release);
-	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
+	atomic_store_explicit(&hs_sampler_is_ready, true, memory_order_release);
 }
 
 static void pass_through(void)
 {
 	atomic_store_explicit(&hs_session.phase, HS_SESSION_OFF, memory_order_relaxed);
 	/* With the interval 0 each thread's first allocation switches its countdown off. */
-	atomic_store_explicit(&hs_sampler_generation, 1, memory_order_release);
+	atomic_store_explicit(&hs_sampler_is_ready, true, memory_order_release);
 }
 
 static void start_profiling(char **environment)

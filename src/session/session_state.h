@@ -76,6 +76,7 @@ struct hs_session {
 	bool forked;     /* this process is a forked child of the profiled one */
 	bool descendant; /* started by a profiled process, by exec */
 	uint64_t samples_before_fork;
+	uint32_t ring_before_fork; /* the ticket up to which the ring has the parent's records */
 	uint64_t start_ns; /* monotonic; set anew by the producer, with new books */
 	char program[64];  /* for file names */
 	struct hs_session_next next;
@@ -106,7 +107,6 @@ struct hs_session {
 	_Atomic uint32_t finishing;    /* set by the first hs_session_finish() of this process */
 	_Atomic uint32_t finished;     /* futex: 1 when the final profile is done (or failed) */
 	struct hs_fence final_fence;   /* what the final profile has; set before HS_REQUEST_FINAL */
-	uint64_t drain_end_ns;         /* until when it waits for the fence; the same */
 
 	/* The producer's. */
 	uint64_t next_dump_ns;   /* of timed profiles, monotonic; 0: none is due */

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/log.h"
 #include "base/options.h"
 #include "base/sys.h"
 #include "output/stats_json.h"
@@ -18,7 +17,7 @@
 #include "session/process_memory.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
-#include "session/unlocked_file.h"
+#include "session/unlocked.h"
 
 static struct hs_dump_file stats_file = HS_DUMP_FILE_CLOSED;
 
@@ -84,10 +83,10 @@ static int write_unlocked(const void *text, size_t bytes)
 {
 	int error = -EBADF;
 
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	if (hs_dump_file_is_ours(&stats_file))
 		error = hs_sys_write_all(stats_file.fd, text, bytes);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 	return error;
 }
 
@@ -123,12 +122,10 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 		error = is_taken ? -EEXIST : write_named(path, &report);
 	if (error == 0)
 		return;
-	/* As in dump.c. */
-	hs_lock_hand_over(&hs_session.producer_batch);
-	hs_log(HS_LOG_ERROR, "cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
-	       hs_options.stats,
-	       is_taken ? "it is the profile's name" : hs_dump_error_text(error), -error);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_log(HS_LOG_ERROR,
+			"cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
+			hs_options.stats,
+			is_taken ? "it is the profile's name" : hs_dump_error_text(error), -error);
 }
 
 void hs_stats_file_after_fork(void)

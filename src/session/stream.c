@@ -19,7 +19,7 @@
 #include "sample/sampler.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
-#include "session/unlocked_file.h"
+#include "session/unlocked.h"
 
 /* Events stay in the buffer this long at most. */
 #define FLUSH_NS 1000000000u
@@ -78,10 +78,10 @@ static void flush(void)
 		hs_unlocked_opening_ends();
 		hs_dump_file_close_other(&stream.file);
 	}
-	hs_lock_hand_over(&hs_session.producer_batch);
+	hs_unlocked_begins();
 	if (error == 0)
 		error = hs_alloc_stream_flush(&stream);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_ends();
 	if (error == 0)
 		return;
 	failed = true;
@@ -144,13 +144,9 @@ void hs_stream_flush(void)
 	forgive_inherited_gaps();
 	lost = losses();
 	flush();
-	if (lost != losses_told && !failed) {
-		/* Unlocked: it may wait for the reader of a pipe. */
-		hs_lock_hand_over(&hs_session.producer_batch);
-		hs_log(HS_LOG_WARN, "%llu events are missing in the stream %s",
-		       (unsigned long long)lost, stream.file.path);
-		hs_lock_acquire(&hs_session.producer_batch);
-	}
+	if (lost != losses_told && !failed)
+		hs_unlocked_log(HS_LOG_WARN, "%llu events are missing in the stream %s",
+				(unsigned long long)lost, stream.file.path);
 	losses_told = lost;
 }
 

@@ -32,9 +32,13 @@
 
 /*
  * The stack on which threads are started: that takes some KiB, and the caller's may be a
- * coroutine's.  Used by the thread that has set the phase STARTING, with signals blocked.
+ * coroutine's, or nearly used up.  Used by the thread that has set the phase STARTING, with signals
+ * blocked.
  */
 static _Alignas(16) char start_stack[64 << 10];
+
+/* With so much left of its own stack the caller does without. */
+#define START_BYTES (32 << 10)
 
 /* The tid of the thread that starts the profiler threads, or did. */
 static _Atomic int32_t starter;
@@ -87,6 +91,11 @@ static void start_in_order(void *result)
 	*(int *)result = error;
 }
 
+static bool has_room(uintptr_t sp)
+{
+	return hs_thread_on_known_stack(&hs_thread, sp) && sp - hs_thread.stack_low >= START_BYTES;
+}
+
 /*
  * The calling thread may be inside an allocation of the program, or in a signal handler that has
  * interrupted one.  So that pthread_create() allocates from the arena, unsampled, it counts as a
@@ -94,7 +103,7 @@ static void start_in_order(void *result)
  */
 static int start_both(void)
 {
-	bool in_place = hs_thread_on_known_stack(&hs_thread, hs_arch_stack_pointer());
+	bool in_place = has_room(hs_arch_stack_pointer());
 	struct hs_thread_state saved = hs_thread;
 	bool is_hidden_after;
 	int error = 0;

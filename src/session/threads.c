@@ -23,6 +23,7 @@
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
+#include "session/unlocked.h"
 #include "session/worker_nap.h"
 
 /* So many records are handled before a fork is let in, unless one waits already. */
@@ -43,8 +44,6 @@
 /* How long the worker waits for room in the queue, at most: the producer wakes it before. */
 #define FULL_QUEUE_NS 2000000
 
-/* A number that has not arrived after this long, with all older records read, is lost. */
-#define GAP_NS 100000000u
 
 /* Slots to keep free in the live set; in a small one, this part of it. */
 #define SLOT_HEADROOM (96u << 10)
@@ -109,6 +108,19 @@ static int records_in(const struct hs_ring *ring)
 	return (int)hs_ring_unread_before(ring, hs_ring_head_ticket(ring));
 }
 
+/*
+ * If the thread that the ring waits for has ended, its sample is given up.  In a forked child those
+ * of the parent's threads are not lost: the parent has them.
+ */
+static void close_dead(void)
+{
+	struct hs_session *session = &hs_session;
+	bool is_own = hs_ring_unread_before(&session->ring, session->ring_before_fork) == 0;
+
+	if (hs_ring_close_dead(&session->ring) && is_own)
+		hs_stats_add(abandoned, 1);
+}
+
 /* Unwinds as many records as a fork may wait for.  Returns how many there were. */
 static int unwind_batch(enum hs_worker_result *result)
 {
@@ -127,7 +139,7 @@ static int unwind_batch(enum hs_worker_result *result)
 	hs_ring_give_back(&session->ring);
 	hs_ring_prepare(&session->ring);
 	if (*result == HS_WORKER_STALLED)
-		hs_ring_close_dead(&session->ring);
+		close_dead();
 	if (done < BATCH_RECORDS || ++full_batches % CLOCK_BATCHES == 0)
 		hs_cpu_note_worker();
 	hs_lock_hand_over(&session->worker_batch);
@@ -221,41 +233,6 @@ void *hs_threads_run_worker(void *unused)
 	return NULL;
 }
 
-/*
- * A number is missing: waits until it had time, and all records older than now are read; then goes
- * on without it.
- */
-static void watch_gap(bool waiting)
-{
-	static uint64_t number, since_ns;
-	static uint32_t fence, queue_fence;
-	static bool is_unwound; /* what was in the ring; queue_fence is behind it */
-	struct hs_session *session = &hs_session;
-	uint64_t now_ns;
-
-	if (!waiting) {
-		number = 0;
-		return;
-	}
-	now_ns = hs_sys_monotonic_ns();
-	if (hs_producer_next_number(session->producer) != number) {
-		number = hs_producer_next_number(session->producer);
-		since_ns = now_ns;
-		fence = hs_ring_head_ticket(&session->ring);
-		is_unwound = false;
-	}
-	if (!is_unwound && hs_ring_unread_before(&session->ring, fence) == 0) {
-		is_unwound = true;
-		/* After the ring is read: what the worker has taken from it is in the queue now. */
-		queue_fence = hs_ring_head_ticket(&session->queue);
-	}
-	if (is_unwound && hs_ring_unread_before(&session->queue, queue_fence) == 0 &&
-	    now_ns - since_ns > GAP_NS) {
-		hs_producer_skip_gap(session->producer);
-		number = 0;
-	}
-}
-
 /* Prefetches what the records behind the next will need. */
 static void expect_records(void)
 {
@@ -307,7 +284,7 @@ bool hs_threads_process(void)
 	bool has_worked = take_records() > 0 || freed > 0;
 	bool waiting = hs_producer_commit(session->producer), is_exhausted;
 
-	watch_gap(waiting);
+	hs_drain_watch_gap(waiting);
 	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
 		hs_event_signal(&session->worker_event);
 	if (has_worked) {
@@ -329,8 +306,8 @@ bool hs_threads_process(void)
 
 void hs_threads_pause(void)
 {
-	hs_lock_hand_over(&hs_session.producer_batch);
-	hs_lock_acquire(&hs_session.producer_batch);
+	hs_unlocked_begins();
+	hs_unlocked_ends();
 	hs_cpu_note_producer(false);
 	/* Without the part that is kept for writing profiles. */
 	hs_session_set_budget(false);
@@ -360,12 +337,6 @@ static bool agrees_to_stop(void)
 	return atomic_compare_exchange_strong(&session->stop, &asked, HS_STOP_REQUEST_AGREED);
 }
 
-/* How long the producer sleeps at most while a number is missing, which the worker may bring. */
-static int64_t wait_for_number_ns(void)
-{
-	return is_ring_empty() ? GAP_NS / 10 : GAP_NS;
-}
-
 void *hs_threads_run_producer(void *unused)
 {
 	struct hs_session *session = &hs_session;
@@ -387,8 +358,8 @@ void *hs_threads_run_producer(void *unused)
 			hs_cpu_guard_follow();
 		sleep_ns = hs_schedule_sleep_ns();
 		if (hs_producer_commit(session->producer) &&
-		    (sleep_ns < 0 || sleep_ns > wait_for_number_ns()))
-			sleep_ns = wait_for_number_ns();
+		    (sleep_ns < 0 || sleep_ns > hs_drain_gap_sleep_ns()))
+			sleep_ns = hs_drain_gap_sleep_ns();
 		busy |= hs_producer_has_taken_frees(session->producer);
 		hs_lock_hand_over(&session->producer_batch);
 		if (!busy)

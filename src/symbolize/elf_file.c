@@ -136,6 +136,7 @@ int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 		return result;
 	file->fd = result;
 	file->bytes = status.st_size > 0 ? (uint64_t)status.st_size : 0;
+	file->device = status.st_dev;
 	file->inode = status.st_ino;
 	file->version = hs_file_version(&status);
 	return begin(file, hs_libelf_open(file->fd));
@@ -182,7 +183,11 @@ void hs_elf_file_close(struct hs_elf_file *file)
 
 void hs_elf_file_close_descriptor(struct hs_elf_file *file)
 {
-	if (file->fd >= 0)
+	struct stat now;
+
+	/* The program may have closed all descriptors, and opened its own under this number. */
+	if (file->fd >= 0 && (hs_sys_fstat(file->fd, &now) != 0 ||
+			      (now.st_dev == file->device && now.st_ino == file->inode)))
 		hs_sys_close(file->fd);
 	file->fd = -1;
 }

@@ -29,7 +29,7 @@ struct hs_elf_file {
 	uint64_t bytes; /* size of the object */
 	Elf *elf;       /* owned */
 	uint16_t type;  /* ET_EXEC, ET_DYN or ET_REL */
-	uint64_t inode; /* of the file; 0: an image */
+	uint64_t device, inode; /* of the file; 0: an image */
 	uint64_t version; /* of its contents: base/file_version.h; 0: an image */
 	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
 };
@@ -55,7 +55,7 @@ bool hs_elf_file_is_shortage(int error);
 
 void hs_elf_file_close(struct hs_elf_file *file);
 
-/* In a forked child: close the descriptor only; it cannot be read any more. */
+/* In a forked child: close the descriptor only, if it is ours; it cannot be read any more. */
 void hs_elf_file_close_descriptor(struct hs_elf_file *file);
 
 /*

@@ -2,7 +2,7 @@
 /*
  * Checks an engine against a stack whose return addresses are known.
  *
- * Called on: the unwinding worker, at start-up.  Memory: the arena.
+ * Called on: the unwinding worker, before the first frame that libunwind gets.  Memory: the arena.
  */
 #ifndef HS_UNWIND_ENGINE_CHECK_H
 #define HS_UNWIND_ENGINE_CHECK_H

@@ -9,7 +9,8 @@
  * for another library's.  hs_memory_cache_drop_stale() is due when the table's generation
  * has changed.
  *
- * Threads: the unwinding worker.  Memory: the arena.
+ * Threads: the unwinding worker.  Blocks: where it refreshes the table, on /proc/self/maps.
+ * Memory: the arena.
  */
 #ifndef HS_UNWIND_MEMORY_CACHE_H
 #define HS_UNWIND_MEMORY_CACHE_H

@@ -360,7 +360,7 @@ static void count(const struct walk *walk)
 }
 
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
-		 struct hs_frame *frames, size_t max_frames)
+		 struct hs_frame *frames)
 {
 	struct walk walk = {
 		.unwinder = unwinder,
@@ -377,7 +377,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 				.regs = captured->regs,
 			},
 		.frames = frames,
-		.depth = depth < max_frames ? depth : max_frames - 1,
+		.depth = depth,
 		.is_call = true,
 		.wanted_pc = hs_stack_end_wanted(),
 	};

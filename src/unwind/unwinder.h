@@ -72,9 +72,9 @@ const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwin
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
 
 /*
- * Unwind.  frames gets at most max_frames entries, innermost first: call sites,
- * frames of this library left out, at most depth of the program's own, then possibly
- * one pseudo frame that says why the stack ends early (max_frames >= depth + 1).
+ * Unwind.  frames, with room for depth + 1, gets call sites, innermost first: frames of this
+ * library left out, at most depth of the program's own, then possibly one pseudo frame that says
+ * why the stack ends early.
  * A stack that holds nothing but this library is one HS_PSEUDO_UNKNOWN.
  * The copy of an alternate signal stack ends with HS_PSEUDO_TRUNCATED above the
  * interrupted frame.
@@ -86,6 +86,6 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
  * Returns the number of frames; at least 1.
  */
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
-		 struct hs_frame *frames, size_t max_frames);
+		 struct hs_frame *frames);
 
 #endif

@@ -100,8 +100,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	size_t frames;
 
 	hs_map_hints_follow(worker->hints);
-	frames = hs_unwind(worker->unwinder, &captured, worker->depth, result->frames,
-			   worker->depth + 1);
+	frames = hs_unwind(worker->unwinder, &captured, worker->depth, result->frames);
 	worker->clock_ns = hs_sys_monotonic_ns();
 	hs_stats_add_unwinding(worker->clock_ns - start_ns);
 	/* Without a stack the end is no failure to unwind, and says so. */

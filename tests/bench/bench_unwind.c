@@ -53,7 +53,7 @@ static size_t unwind_by_rows(const struct hs_captured *captured)
 {
 	static struct hs_frame frames[DEPTH + 1];
 
-	return hs_unwind(unwinder, captured, DEPTH, frames, DEPTH + 1);
+	return hs_unwind(unwinder, captured, DEPTH, frames);
 }
 
 static size_t unwind_by_libunwind(const struct hs_captured *captured)

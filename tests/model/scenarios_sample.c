@@ -45,7 +45,7 @@ static void setup(void)
 	hs_options.interval_bytes = 1;
 	hs_heaps[HS_HEAP_MALLOC].asked_bytes = 1;
 	atomic_store(&hs_sampler_interval, 1);
-	atomic_store(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
 	atomic_store(&hs_epoch, 1);
 	model_ignore(&hs_stats, sizeof hs_stats);
 	model_ignore(hs_heaps, sizeof hs_heaps);

@@ -136,7 +136,6 @@ static void stop_at_a_profile(void)
 	put(0);
 	is_before_end[0] = true;
 	session->final_fence = hs_drain_fence();
-	session->drain_end_ns = hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS;
 	atomic_fetch_or(&session->requests, HS_REQUEST_FINAL);
 	hs_event_signal(&session->producer_event);
 	atomic_store(&session->stop, HS_STOP_REQUEST_MADE);

@@ -158,8 +158,8 @@ void hs_sys_touch(void *start, size_t bytes)
 }
 
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
-		 struct hs_frame *frames, size_t room)
+		 struct hs_frame *frames)
 {
-	(void)unwinder, (void)captured, (void)depth, (void)frames, (void)room;
+	(void)unwinder, (void)captured, (void)depth, (void)frames;
 	return 0;
 }

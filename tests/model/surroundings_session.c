@@ -109,9 +109,9 @@ uint64_t hs_producer_next_number(const struct hs_producer *producer)
 	return 0;
 }
 
-void hs_producer_skip_gap(struct hs_producer *producer)
+void hs_producer_skip_gap(struct hs_producer *producer, uint64_t stuck_before)
 {
-	(void)producer;
+	(void)producer, (void)stuck_before;
 }
 
 uint64_t hs_producer_in_use_bytes(const struct hs_producer *producer, uint32_t heap)

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "../unit/check.h"
+#include "../unit/random_numbers.h"
 #include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "base/stats.h"
@@ -46,12 +47,6 @@ static uint64_t recorded_count;                     /* the highest number */
 static struct hs_mapping_table *run_table;
 static struct hs_ring run_ring, run_queue;
 static void *_Atomic run_blocks[RUN_BLOCKS];
-
-static inline uint64_t run_random(uint64_t *state, uint64_t limit)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (*state >> 33) % limit;
-}
 
 /* Allocates and records, as the interposer.  moved: what realloc() has returned, or NULL. */
 static __attribute__((noinline)) void *run_allocate(void *moved, size_t size)
@@ -100,17 +95,17 @@ static inline void run_free(void *block)
 /* Moves the block by realloc(); once in four times, as if that had failed. */
 static inline void *run_move(uint64_t *random, void *block)
 {
-	size_t size = run_random(random, 3000) + 1;
+	size_t size = random_below(random, 3000) + 1;
 	uint32_t token = hs_record_move_begin(block);
 	void *moved;
 
-	if (run_random(random, 4) == 0) {
+	if (random_below(random, 4) == 0) {
 		hs_record_move_end(token, false);
 		return block;
 	}
 	moved = realloc(block, size);
 	hs_record_move_end(token, true);
-	return run_left((unsigned)run_random(random, 16), moved, size);
+	return run_left((unsigned)random_below(random, 16), moved, size);
 }
 
 static inline void *run_thread(void *argument)
@@ -126,18 +121,18 @@ static inline void *run_thread(void *argument)
 	hs_thread.stack_low = (uintptr_t)low;
 	hs_thread.stack_high = (uintptr_t)low + bytes;
 	for (int i = 0; i < RUN_STEPS; i++) {
-		void *_Atomic *place = &run_blocks[run_random(&random, RUN_BLOCKS)];
+		void *_Atomic *place = &run_blocks[random_below(&random, RUN_BLOCKS)];
 		void *block = atomic_exchange(place, NULL);
 
-		if (block != NULL && run_random(&random, 3) != 0) {
+		if (block != NULL && random_below(&random, 3) != 0) {
 			run_free(block);
 			continue;
 		}
 		if (block != NULL)
 			block = run_move(&random, block);
 		else
-			block = run_left((unsigned)run_random(&random, 64), NULL,
-					 run_random(&random, 2000));
+			block = run_left((unsigned)random_below(&random, 64), NULL,
+					 random_below(&random, 2000));
 		block = atomic_exchange(place, block);
 		if (block != NULL)
 			run_free(block);
@@ -253,7 +248,7 @@ static inline void record_run(void)
 	hs_recorder.ring = &run_ring;
 	hs_recorder.stack_limit_bytes = RUN_STACK_BYTES;
 	atomic_store(&hs_sampler_interval, 1);
-	atomic_fetch_add(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
 	run_threads();
 	run_unwind();
 	run_read_frees();

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "../unit/check.h"
+#include "../unit/random_numbers.h"
 #include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "base/sys.h"
@@ -31,12 +32,6 @@ static _Atomic uint64_t allocated, tombstones;
 static _Atomic uint64_t places[PLACES];
 static _Atomic uint8_t delivered[NUMBERS];
 static _Atomic bool stop;
-
-static uint64_t next_random(uint64_t *random)
-{
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return *random >> 33;
-}
 
 static void deliver(uint64_t number)
 {
@@ -104,7 +99,7 @@ static void *churn(void *argument)
 
 	for (uint64_t round = 0; round < ROUNDS; round++) {
 		uint64_t address = ((id << 32 | round) + 1) * APART;
-		uint64_t place = next_random(&random) % PLACES, other;
+		uint64_t place = random_next(&random) % PLACES, other;
 
 		if (!allocate(address)) {
 			sched_yield(); /* the producer is behind */
@@ -113,7 +108,7 @@ static void *churn(void *argument)
 		other = atomic_exchange(&places[place], address);
 		if (other == 0)
 			continue;
-		if (next_random(&random) % 4 != 0 || move(other, next_random(&random) % 2))
+		if (random_next(&random) % 4 != 0 || move(other, random_next(&random) % 2))
 			release(other);
 	}
 	return NULL;

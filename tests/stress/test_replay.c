@@ -83,14 +83,14 @@ static void arrive(uint64_t *random, unsigned held_most)
 			held[held_count++] = number;
 		}
 		while (held_count > (number < recorded_count ? held_most : 0)) {
-			unsigned pick = (unsigned)run_random(random, held_count);
+			unsigned pick = (unsigned)random_below(random, held_count);
 
-			if (run_random(random, 2) == 0)
+			if (random_below(random, 2) == 0)
 				look_ahead(held[pick]);
-			look_ahead(held[run_random(random, held_count)]);
+			look_ahead(held[random_below(random, held_count)]);
 			deliver(held[pick]);
 			held[pick] = held[--held_count];
-			if (held_most == 0 || run_random(random, 3) == 0)
+			if (held_most == 0 || random_below(random, 3) == 0)
 				commit();
 		}
 	}

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "../unit/check.h"
+#include "../unit/random_numbers.h"
 #include "../unit/sample_testing.h"
 #include "base/sys.h"
 
@@ -31,12 +32,6 @@ struct writer {
 static struct hs_ring ring;
 static _Atomic bool stop;
 
-static uint64_t next_random(uint64_t *random)
-{
-	*random = *random * 6364136223846793005u + 1442695040888963407u;
-	return *random >> 33;
-}
-
 static uint64_t checksum(const unsigned char *bytes, size_t count)
 {
 	uint64_t sum = 1469598103934665603u;
@@ -48,8 +43,8 @@ static uint64_t checksum(const unsigned char *bytes, size_t count)
 
 static void write_one(struct writer *writer, uint64_t *random)
 {
-	size_t bytes = sizeof(struct message) + next_random(random) % 1500;
-	int kind = next_random(random) % 8 == 0 ? HS_RING_KEPT : HS_RING_ORDINARY;
+	size_t bytes = sizeof(struct message) + random_next(random) % 1500;
+	int kind = random_next(random) % 8 == 0 ? HS_RING_KEPT : HS_RING_ORDINARY;
 	uint32_t space = hs_ring_space_counter(&ring);
 	struct message *message;
 	unsigned char *body;
@@ -66,7 +61,7 @@ static void write_one(struct writer *writer, uint64_t *random)
 		body[i] = (unsigned char)(writer->id * 37 + writer->committed + i);
 	*message = (struct message){writer->id, writer->committed, bytes,
 				    checksum(body, bytes - sizeof *message)};
-	if (next_random(random) % 16 == 0) {
+	if (random_next(random) % 16 == 0) {
 		CHECK(hs_ring_abandon(&ring, hs_ring_ticket(open), (uint32_t)writer->id));
 		writer->abandoned++;
 	} else {

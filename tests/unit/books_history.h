@@ -14,6 +14,7 @@
 #include "books_oracle.h"
 #include "profile/snapshot.h"
 #include "profile_testing.h"
+#include "random_numbers.h"
 #include "sample/live_slots.h"
 
 /* An event, as it is to be delivered. */
@@ -34,12 +35,6 @@ static void (*history_pause)(void); /* called while a profile is made */
 static uint64_t history_gaps;       /* the statistic when the history began */
 static uint64_t history_seed; /* chooses history and order; printed if a check has failed */
 static int history_failures;
-
-static inline uint64_t history_random(uint64_t *state, uint64_t limit)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return (*state >> 33) % limit;
-}
 
 static inline void history_set_up(void)
 {
@@ -232,7 +227,7 @@ static inline void history_give_up(void)
 	}
 	if (oracle.next == next)
 		oracle_give_up();
-	hs_producer_skip_gap(producer);
+	hs_producer_skip_gap(producer, first);
 	history_check_progress();
 }
 

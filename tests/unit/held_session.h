@@ -7,8 +7,6 @@
 #define HS_TESTS_HELD_SESSION_H
 
 #include <pthread.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -26,28 +24,6 @@
 #include "session/threads.h"
 
 enum { WORKER, PRODUCER };
-
-#ifdef __SANITIZE_THREAD__
-/*
- * In place of libc's, for session/thread_trial.c: ThreadSanitizer would take its thread for the one
- * that makes it.  So that one makes the calls itself.
- */
-int clone(int (*function)(void *), void *stack, int flags, void *argument, ...)
-{
-	pid_t *tid;
-	va_list rest;
-
-	(void)stack, (void)flags;
-	va_start(rest, argument);
-	(void)va_arg(rest, pid_t *);
-	(void)va_arg(rest, void *);
-	tid = va_arg(rest, pid_t *);
-	va_end(rest);
-	function(argument);
-	*tid = 0;
-	return 1;
-}
-#endif
 
 /* How many times, a millisecond apart, to look for something: the machine may be busy. */
 #define WAIT_TURNS 60000
@@ -172,13 +148,13 @@ static inline void *call_stopped(void *unused)
 	return unused;
 }
 
-/* Has a profile written, which goes on until release(). */
-static inline pthread_t write_for_long(void)
+/* Has a profile written, which does not get past this call until release(). */
+static inline pthread_t write_for_long(long call)
 {
 	pthread_t thread;
 
 	start(NULL);
-	hold(PRODUCER, SYS_write);
+	hold(PRODUCER, call);
 	sample(1, true);
 	thread = run(ask_for_profile, NULL);
 	WAIT_UNTIL(is_held);

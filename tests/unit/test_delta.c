@@ -9,6 +9,7 @@
 
 #include "base/sys.h"
 #include "profile_testing.h"
+#include "random_numbers.h"
 #include "sample/heap.h"
 
 enum { SITES = 24, BLOCKS = 48 };
@@ -34,12 +35,6 @@ static bool is_playing; /* the books go on while a profile is made */
 static void allocate_or_free(unsigned limit);
 
 static unsigned most_parts; /* of one profile */
-
-static uint64_t next_random(uint64_t limit)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (state >> 33) % limit;
-}
 
 static void begin(bool keeps_peak)
 {
@@ -132,7 +127,8 @@ static void write_profile(void)
 {
 	unsigned parts = 0;
 
-	hs_producer_bound_delta(producer, kind == HS_DELTA_ALL && next_random(3) == 0 ? 3 : 0);
+	hs_producer_bound_delta(producer,
+				kind == HS_DELTA_ALL && random_below(&state, 3) == 0 ? 3 : 0);
 	while (write_part()) {
 		CHECK_INT(view.row_count, 3);
 		most_parts = ++parts > most_parts ? parts : most_parts;
@@ -202,12 +198,13 @@ static void free_block(unsigned number)
 
 static void allocate_or_free(unsigned limit)
 {
-	unsigned number = (unsigned)next_random(limit);
+	unsigned number = (unsigned)random_below(&state, limit);
 
 	if (blocks[number].used)
 		free_block(number);
 	else
-		allocate_block(number, 1 + next_random(1000), (unsigned)next_random(SITES));
+		allocate_block(number, 1 + random_below(&state, 1000),
+			       (unsigned)random_below(&state, SITES));
 }
 
 /* Now and then little is in use, so that most rows come and go. */
@@ -222,9 +219,9 @@ static void play(uint64_t seed, bool keeps_peak)
 		allocate_or_free(few ? 4 : BLOCKS);
 		if (few && step % 500 < BLOCKS && blocks[step % 500].used)
 			free_block((unsigned)step % 500);
-		if (next_random(20) == 0)
+		if (random_below(&state, 20) == 0)
 			fail_to_write();
-		else if (next_random(20) == 0)
+		else if (random_below(&state, 20) == 0)
 			write_profile();
 		if (keeps_peak && step % 50 == 0)
 			check_peak();
@@ -335,16 +332,16 @@ static void losses_are_differences_too(void)
 }
 
 /* A row's weight is rounded in each profile: this must not add up to a bias. */
-static void rounding_is_carried_over(void)
+static void check_carried(uint64_t size)
 {
-	enum { ROUNDS = 1000, SIZE = 300, INTERVAL = 512 };
-	uint64_t weight = hs_sampler_weight(SIZE, INTERVAL);
+	enum { ROUNDS = 1000, INTERVAL = 512 };
+	uint64_t weight = hs_sampler_weight(size, INTERVAL);
 	int64_t objects = 0, bytes = 0;
 
 	begin(false);
 	printf("weight %.3f\n", (double)weight / (double)HS_WEIGHT_ONE);
 	for (int round = 0; round < ROUNDS; round++) {
-		union test_record record = allocate(0x100000, SIZE, INTERVAL, 0);
+		union test_record record = allocate(0x100000, size, INTERVAL, 0);
 		struct hs_snapshot *snapshot;
 
 		take(producer, &record);
@@ -361,10 +358,20 @@ static void rounding_is_carried_over(void)
 		CHECK_INT(producer->tracker.rows.used, 0);
 	}
 	objects -= (int64_t)((unsigned __int128)weight * ROUNDS >> HS_WEIGHT_SHIFT);
-	bytes -= (int64_t)((unsigned __int128)weight * ROUNDS * SIZE >> HS_WEIGHT_SHIFT);
+	bytes -= (int64_t)((unsigned __int128)weight * ROUNDS * size >> HS_WEIGHT_SHIFT);
 	CHECK(objects >= -2 && objects <= 2);
 	CHECK(bytes >= -2 && bytes <= 2);
 	CHECK(view.heaps[HS_HEAP_MALLOC].sums[0] > ROUNDS);
+}
+
+/* 2.26 and 1.58: of the latter some seeds always show 1. */
+static void rounding_is_carried_over(void)
+{
+	check_carried(300);
+	for (uint64_t seed = 0; seed < 8; seed++) {
+		hs_row_seed(seed);
+		check_carried(512);
+	}
 }
 
 /* Allocates and frees with so many new stacks, and writes profiles. */
@@ -542,7 +549,7 @@ static void a_reset_gives_all_room_back(void)
 int main(void)
 {
 	set_up();
-	code = (uint64_t)(uintptr_t)next_random;
+	code = (uint64_t)(uintptr_t)allocate_or_free;
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	RUN(files_add_up_to_the_books);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The end of the process: a signal whose handler ends it too, a thread that goes on. */
+/*
+ * The end of the process: a signal whose handler ends it too, a thread that goes on, a profile that
+ * is still being written.
+ */
 #include "held_session.h"
 
 #include <signal.h>
@@ -66,9 +69,43 @@ static void samples_meanwhile(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
+static void *finish(void *unused)
+{
+	hs_session_finish();
+	return unused;
+}
+
+static _Atomic uint64_t in_use_bytes;
+
+/* The producer opens files when it has copied the books, and to do so. */
+static long note_at_open(long number)
+{
+	if (number == SYS_openat && atomic_load(&is_released) && atomic_load(&in_use_bytes) == 0)
+		in_use_bytes = hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC);
+	return hold_there(number);
+}
+
+/* For longer than it waits for samples that are on their way: these have arrived long ago. */
+static void after_the_producer_was_held_up(void)
+{
+	enum { SAMPLES = sizeof blocks };
+	pthread_t writer = write_for_long(SYS_renameat2), ender;
+
+	atomic_store(&hs_sys_fault, note_at_open);
+	hs_record_free(&blocks[0]);
+	sample(SAMPLES, true);
+	ender = run(finish, NULL);
+	usleep(HS_DRAIN_LIMIT_NS / 1000 + 100000);
+	release();
+	CHECK_INT(pthread_join(writer, NULL), 0);
+	CHECK_INT(pthread_join(ender, NULL), 0);
+	CHECK_INT(in_use_bytes, 8 * SAMPLES);
+}
+
 static const struct held_case cases[] = {
 	{"signal_at_the_first_wake", signal_at_the_first_wake},
 	{"samples_meanwhile", samples_meanwhile},
+	{"after_the_producer_was_held_up", after_the_producer_was_held_up},
 };
 
 int main(int argc, char **argv)

@@ -102,7 +102,7 @@ static void test_frees_wait_for_a_number(void)
 	CHECK_INT(hs_producer_take_freed(producer), 0);
 	CHECK(hs_producer_commit(producer));
 	CHECK_INT(hs_producer_next_number(producer), 3);
-	hs_producer_skip_gap(producer);
+	hs_producer_skip_gap(producer, UINT64_MAX);
 	CHECK_INT(hs_producer_take_freed(producer), 2);
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(hs_producer_next_number(producer), 6);
@@ -120,7 +120,7 @@ static void test_a_late_free_is_in_the_next_profile(void)
 	number = atomic_fetch_add(&hs_sequence.next, 1);
 	deliver(A + 16);
 	CHECK(hs_producer_commit(producer));
-	hs_producer_skip_gap(producer);
+	hs_producer_skip_gap(producer, UINT64_MAX);
 	CHECK(!hs_producer_commit(producer));
 	check_sums(producer, 2, 20, 2, 20);
 	/* Much later. */

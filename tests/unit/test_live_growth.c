@@ -6,6 +6,7 @@
 #include "arena_testing.h"
 #include "base/arena.h"
 #include "check.h"
+#include "random_numbers.h"
 #include "sample/live_index.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
@@ -20,12 +21,6 @@ static uint64_t random_state = 1;
 static void *block(uint64_t i)
 {
 	return (void *)(uintptr_t)(0x7f0000000000 + i * 48);
-}
-
-static uint64_t random_below(uint64_t limit)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (random_state >> 33) % limit;
 }
 
 static uint64_t bucket_count(void)
@@ -63,10 +58,10 @@ static void recycle_freed(void)
 static void go_on(void)
 {
 	for (int i = 0; i < CHANGES; i++)
-		release(random_below(BLOCKS));
+		release(random_below(&random_state, BLOCKS));
 	recycle_freed();
 	for (int i = 0; i < CHANGES / 2; i++) {
-		uint64_t number = random_below(BLOCKS);
+		uint64_t number = random_below(&random_state, BLOCKS);
 
 		if (!is_live[number])
 			allocate(number);

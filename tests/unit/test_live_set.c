@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "check.h"
+#include "random_numbers.h"
 #include "sample_testing.h"
 
 
@@ -480,7 +481,7 @@ static void test_growth(void)
 	for (unsigned i = 0; i < MANY; i++)
 		CHECK(hs_live_set_may_hold(pointer(many_address(i))));
 	for (unsigned i = 0; i < 1000000; i++) {
-		random = random * 6364136223846793005u + 1442695040888963407u;
+		(void)random_next(&random);
 		/* A live address must always be found, another one mostly not. */
 		CHECK(hs_live_set_may_hold(pointer(many_address((random >> 33) % MANY))));
 		passed += hs_live_set_may_hold(pointer(random >> 20 << 4));

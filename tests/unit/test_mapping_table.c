@@ -778,12 +778,12 @@ static void test_failures_keep_the_old_index(void)
 	id = id_of(here);
 	fail_next(SYS_openat, -EMFILE, 1);
 	CHECK_INT(hs_mapping_table_refresh(table), -EMFILE);
-	fail_next(SYS_read, -EIO, 1);
+	fail_next(SYS_pread64, -EIO, 1);
 	CHECK_INT(hs_mapping_table_refresh(table), -EIO);
 	CHECK_INT(hs_stats_get(map_read_failures), failures + 2);
 	CHECK_INT(id_of(here), id);
 	CHECK_INT(hs_mapping_table_generation(table), 1);
-	fail_next(SYS_read, -EINTR, 3);
+	fail_next(SYS_pread64, -EINTR, 3);
 	refresh();
 	atomic_store(&hs_sys_fault, NULL);
 	CHECK_INT(id_of(here), id);

@@ -200,15 +200,22 @@ static void test_dropped_rows(void)
 /* Without memory for its rows the peak reports that. */
 static void test_no_memory(void)
 {
+	size_t used;
+
 	begin();
 	change(1, 1, 100, false);
+	used = hs_arena_used();
 	hs_arena_set_budget(hs_arena_used());
 	hs_peak_note(&peak, HS_HEAP_MALLOC, 1000000);
 	CHECK(peak.is_spoiled);
+	/* What it had is given back, and nothing is kept from then on. */
+	CHECK(hs_arena_used() < used);
 	hs_arena_set_budget((size_t)64 << 20);
 	hs_peak_note(&peak, HS_HEAP_MALLOC, 2);
 	hs_peak_follow(&peak, HS_HEAP_MALLOC, 500, 9, &table);
-	CHECK(peak.heaps[HS_HEAP_MALLOC].bytes == 100);
+	hs_peak_forget(&peak, HS_HEAP_MALLOC, 1);
+	CHECK(hs_peak_row(&peak, 1) == NULL);
+	CHECK_INT(peak.heaps[HS_HEAP_MALLOC].time_ns, 0);
 	hs_peak_fini(&peak);
 }
 

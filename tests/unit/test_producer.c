@@ -98,7 +98,7 @@ static void play(unsigned n, bool with_gaps)
 	for (int i = 0; i < 6; i++) {
 		deliver(&steps[permutation[i]]);
 		if (with_gaps)
-			hs_producer_skip_gap(producer);
+			hs_producer_skip_gap(producer, UINT64_MAX);
 	}
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(hs_producer_next_number(producer), 7);
@@ -138,13 +138,13 @@ static void a_lost_allocation_leaves_no_slot(void)
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 	CHECK(hs_producer_commit(producer));
 	check_sums(producer, 0, 0, 0, 0);
-	hs_producer_skip_gap(producer);
+	hs_producer_skip_gap(producer, UINT64_MAX);
 	CHECK_INT(hs_stats_get(sequence_gaps), gaps + 1);
 	check_sums(producer, 1, 20, 1, 20);
 	CHECK_INT(hs_live_set_used(), 1);
 	take(producer, &lost);
 	check_sums(producer, 2, 30, 1, 20);
-	hs_producer_skip_gap(producer);
+	hs_producer_skip_gap(producer, UINT64_MAX);
 	CHECK_INT(hs_producer_next_number(producer), 4);
 	release(B);
 	CHECK_INT(hs_producer_take_freed(producer), 1);
@@ -366,7 +366,7 @@ static void a_long_wait_leaves_no_room_taken(void)
 			hs_producer_take_freed(producer);
 		}
 		CHECK(producer->order.waiting >= SAMPLES);
-		hs_producer_skip_gap(producer);
+		hs_producer_skip_gap(producer, UINT64_MAX);
 		CHECK(!hs_producer_commit(producer));
 		CHECK_INT(producer->order.capacity, HS_COMMIT_WINDOW_MIN);
 		if (round == 0)
@@ -439,7 +439,7 @@ static void frees_that_wait_need_no_memory(void)
 	release(A + 16 * SAMPLES);
 	CHECK_INT(hs_producer_take_freed(producer), 1);
 	CHECK(hs_producer_commit(producer));
-	hs_producer_skip_gap(producer);
+	hs_producer_skip_gap(producer, UINT64_MAX);
 	CHECK(!hs_producer_commit(producer));
 	CHECK_INT(hs_stats_get(sequence_gaps), gaps + 5001);
 	CHECK_INT(hs_producer_next_number(producer), hs_sequence.next);

@@ -5,6 +5,7 @@
  */
 #include "profile/snapshot.h"
 #include "profile_testing.h"
+#include "random_numbers.h"
 
 enum { EVENTS = 6000, HELD = 600, SITES = 3000, SEEDS = 40 };
 
@@ -21,25 +22,19 @@ static uint64_t live[EVENTS]; /* addresses */
 static unsigned live_count;
 static uint64_t state, objects, bytes;
 
-static uint64_t random_below(uint64_t limit)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (state >> 33) % limit;
-}
-
 static void squeeze(void)
 {
-	if (random_below(50) != 0)
+	if (random_below(&state, 50) != 0)
 		return;
-	if (random_below(2) == 0)
-		hs_arena_set_budget(hs_arena_used() + random_below(32) * 1024);
+	if (random_below(&state, 2) == 0)
+		hs_arena_set_budget(hs_arena_used() + random_below(&state, 32) * 1024);
 	else
 		hs_arena_set_budget(256 * MIB);
 }
 
 static void deliver_one(void)
 {
-	unsigned pick = (unsigned)random_below(held_count);
+	unsigned pick = (unsigned)random_below(&state, held_count);
 
 	squeeze();
 	if (held[pick].slot == HS_SLOT_NONE) {
@@ -62,14 +57,14 @@ static void send(const struct event *event)
 
 static void allocate_one(uint64_t address)
 {
-	uint64_t size = random_below(1000);
+	uint64_t size = random_below(&state, 1000);
 	struct event event = {
-		.record = allocate(address, size, 1, random_below(SITES)),
+		.record = allocate(address, size, 1, random_below(&state, SITES)),
 		.slot = HS_SLOT_NONE,
 	};
 
-	event.record.head.frames[1].address = 0x100000 + random_below(SITES);
-	event.record.head.tid = (uint32_t)random_below(3) + 1;
+	event.record.head.frames[1].address = 0x100000 + random_below(&state, SITES);
+	event.record.head.tid = (uint32_t)random_below(&state, 3) + 1;
 	live[live_count++] = address;
 	objects++;
 	bytes += size;
@@ -78,7 +73,7 @@ static void allocate_one(uint64_t address)
 
 static void free_one(void)
 {
-	unsigned pick = (unsigned)random_below(live_count);
+	unsigned pick = (unsigned)random_below(&state, live_count);
 	struct event event = {
 		.slot = hs_live_set_begin_move((void *)(uintptr_t)live[pick]),
 	};
@@ -125,12 +120,12 @@ static void play(uint64_t seed)
 	producer = new_producer(table, HS_LABEL_SIZE | HS_LABEL_TID);
 	hs_producer_keep_peak(producer);
 	for (uint64_t i = 0; i < EVENTS; i++) {
-		if (live_count == 0 || random_below(5) < 3)
+		if (live_count == 0 || random_below(&state, 5) < 3)
 			allocate_one(0x100000 + 16 * i);
 		else
 			free_one();
-		if (random_below(500) == 0)
-			make_profile(random_below(2) == 0 ? HS_HEAP_NONE : HS_HEAP_MALLOC);
+		if (random_below(&state, 500) == 0)
+			make_profile(random_below(&state, 2) == 0 ? HS_HEAP_NONE : HS_HEAP_MALLOC);
 	}
 	settle();
 	while (live_count > 0)

@@ -34,13 +34,13 @@ static uint64_t address_of(uint64_t block)
 
 static uint64_t random_size(void)
 {
-	switch (history_random(&happening, 16)) {
+	switch (random_below(&happening, 16)) {
 	case 0:
-		return history_random(&happening, UINT32_MAX) << 12;
+		return random_below(&happening, UINT32_MAX) << 12;
 	case 1:
 		return 0;
 	default:
-		return history_random(&happening, 2000);
+		return random_below(&happening, 2000);
 	}
 }
 
@@ -50,8 +50,8 @@ static void allocate_at(uint64_t address)
 	uint64_t size = random_size();
 
 	if (arrival->interval != 1)
-		history_interval = arrival->interval << history_random(&happening, 4);
-	history_allocate(address, size, (unsigned)history_random(&happening, SITES));
+		history_interval = arrival->interval << random_below(&happening, 4);
+	history_allocate(address, size, (unsigned)random_below(&happening, SITES));
 }
 
 /* At an address that the program never gets, so it is not used again. */
@@ -60,14 +60,14 @@ static void abandon_one(void)
 	uint64_t address = address_of(arrival->blocks + oracle.logged);
 
 	history_abandon(address);
-	if (history_random(&happening, 2) == 0)
+	if (random_below(&happening, 2) == 0)
 		history_free(address);
 }
 
 /* In a heap of the program's own, at the addresses of malloc's. */
 static void happen_in_pool(uint64_t address)
 {
-	history_heap = HS_HEAP_FIRST_REPORTED + (uint32_t)history_random(&happening, 2);
+	history_heap = HS_HEAP_FIRST_REPORTED + (uint32_t)random_below(&happening, 2);
 	if (oracle_alive_at(history_heap, address) != 0)
 		history_free(address);
 	else if (history_is_settled(address))
@@ -77,8 +77,8 @@ static void happen_in_pool(uint64_t address)
 
 static void happen_once(void)
 {
-	uint64_t address = address_of(history_random(&happening, arrival->blocks));
-	uint64_t choice = history_random(&happening, 100);
+	uint64_t address = address_of(random_below(&happening, arrival->blocks));
+	uint64_t choice = random_below(&happening, 100);
 
 	if (choice < 5) {
 		abandon_one();
@@ -102,14 +102,14 @@ static void happen_once(void)
 
 static void deliver_one(void)
 {
-	unsigned pick = (unsigned)history_random(&arriving, held_count);
+	unsigned pick = (unsigned)random_below(&arriving, held_count);
 
 	history_deliver(held[pick]);
 	delivered[delivered_count++ % REMEMBERED] = held[pick];
 	held[pick] = held[--held_count];
-	if (history_random(&arriving, 16) == 0 && delivered_count >= REMEMBERED)
-		history_repeat(delivered[history_random(&arriving, REMEMBERED)]);
-	if (arrival->lossy && history_random(&arriving, 16) == 0)
+	if (random_below(&arriving, 16) == 0 && delivered_count >= REMEMBERED)
+		history_repeat(delivered[random_below(&arriving, REMEMBERED)]);
+	if (arrival->lossy && random_below(&arriving, 16) == 0)
 		history_give_up();
 }
 
@@ -125,7 +125,7 @@ static void deliver_all_but(unsigned count)
 {
 	while (held_count > count) {
 		deliver_one();
-		if (history_random(&arriving, 1000) == 0)
+		if (random_below(&arriving, 1000) == 0)
 			history_compare();
 	}
 }
@@ -134,7 +134,7 @@ static void send(uint64_t number)
 {
 	if (history[number].is_stuck)
 		return;
-	if (arrival->lossy && history_random(&arriving, 50) == 0)
+	if (arrival->lossy && random_below(&arriving, 50) == 0)
 		late[late_count++] = number;
 	else
 		held[held_count++] = number;

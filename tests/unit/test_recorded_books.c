@@ -28,18 +28,14 @@ static void start(uint64_t interval)
 	hs_recorder.ring = &ring;
 	hs_recorder.stack_limit_bytes = 0;
 	atomic_store(&hs_sampler_interval, interval);
-	atomic_fetch_add(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
+	hs_thread.has_drawn = false;
 	hs_thread.bytes_until_sample = 0;
-}
-
-static uint64_t random_below(uint64_t limit)
-{
-	return history_random(&state, limit);
 }
 
 static void record(uint64_t address, uint64_t size)
 {
-	unsigned site = (unsigned)random_below(SITES);
+	unsigned site = (unsigned)random_below(&state, SITES);
 	struct hs_regs regs = {
 		.pc = 0x1000 + site,
 		.sp = (uintptr_t)__builtin_frame_address(0),
@@ -62,7 +58,7 @@ static void release_block(uint64_t address)
 static void move_block(uint64_t address, uint64_t to, uint64_t size)
 {
 	uint32_t token = hs_record_move_begin((void *)(uintptr_t)address);
-	bool fails = random_below(4) == 0;
+	bool fails = random_below(&state, 4) == 0;
 
 	hs_record_move_end(token, !fails);
 	if (fails)
@@ -100,17 +96,17 @@ static void read_ring(void)
 
 static void one_call(bool in_use[BLOCKS])
 {
-	uint64_t block = random_below(BLOCKS), address = 0x100000 + 64 * block;
+	uint64_t block = random_below(&state, BLOCKS), address = 0x100000 + 64 * block;
 
-	if (!in_use[block] || (misses_frees && random_below(4) == 0)) {
-		record(address, random_below(1000));
+	if (!in_use[block] || (misses_frees && random_below(&state, 4) == 0)) {
+		record(address, random_below(&state, 1000));
 		in_use[block] = true;
-	} else if (random_below(4) == 0) {
-		move_block(address, address, random_below(1000));
+	} else if (random_below(&state, 4) == 0) {
+		move_block(address, address, random_below(&state, 1000));
 	} else {
 		release_block(address);
 		in_use[block] = false;
-		if (random_below(8) == 0)
+		if (random_below(&state, 8) == 0)
 			release_block(address); /* of what is not a sample any more */
 	}
 }
@@ -129,11 +125,11 @@ static void run(uint64_t seed)
 	state = seed;
 	for (int i = 0; i < CALLS; i++) {
 		one_call(in_use);
-		if (random_below(20) == 0)
+		if (random_below(&state, 20) == 0)
 			read_ring();
-		if (random_below(20) == 0)
+		if (random_below(&state, 20) == 0)
 			hs_producer_take_freed(producer);
-		if (random_below(20) == 0)
+		if (random_below(&state, 20) == 0)
 			hs_producer_commit(producer);
 	}
 	settle();

@@ -47,7 +47,8 @@ static void start(uint64_t interval)
 	HS_HEAP_COUNTS(FORGET)
 #undef FORGET
 	atomic_store(&hs_sampler_interval, interval);
-	atomic_fetch_add(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
+	hs_thread.has_drawn = false;
 	/* The first call draws with the new interval, whatever is left of the old countdown. */
 	hs_thread.bytes_until_sample = 0;
 	hs_thread.drawn = hs_thread.guarded_countdown = 0;

@@ -13,6 +13,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "random_numbers.h"
 #include "sample/record.h"
 #include "sample/sampler.h"
 #include "sample_testing.h"
@@ -34,7 +35,7 @@ static uint64_t next_random(void)
 {
 	static uint64_t state = 99;
 
-	return (state = state * 6364136223846793005u + 1442695040888963407u) >> 33;
+	return random_next(&state);
 }
 
 /* A size from 0 to 2^20, each magnitude as likely as any other. */
@@ -349,7 +350,7 @@ int main(void)
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	CHECK_INT(hs_live_set_init(1000, 100), 0);
 	hs_options.interval_bytes = INTERVAL;
-	atomic_store(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
 	hs_sampler_seed(1);
 	RUN(several_intervals);
 	RUN(everything_next_to_samples);

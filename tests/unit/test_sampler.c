@@ -221,7 +221,8 @@ static void check_unbiased(uint64_t interval, unsigned levels, unsigned per_thre
 
 	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	atomic_store(&hs_sampler_interval, interval);
-	atomic_fetch_add(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
+	hs_thread.has_drawn = false;
 	for (unsigned i = 0; i < ALLOCATIONS; i++) {
 		/* From 1 to 100000, each magnitude as likely as any other. */
 		uint64_t z = (size_random = size_random * 6364136223846793005u + 1) >> 33;

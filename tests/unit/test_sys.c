@@ -265,12 +265,12 @@ static void test_reading_files(void)
 	close(fd);
 
 	CHECK_INT(hs_sys_rename(AT_FDCWD, path, moved), 0);
-	inject(SYS_read, -EINTR, 2);
+	inject(SYS_pread64, -EINTR, 2);
 	CHECK_INT(hs_sys_read_file(moved, buffer, sizeof buffer), 10);
 	CHECK_STR(buffer, "0123456789");
 	CHECK_INT(hs_sys_read_file(moved, buffer, 5), 4);
 	CHECK_STR(buffer, "0123");
-	inject(SYS_read, -EIO, 1);
+	inject(SYS_pread64, -EIO, 1);
 	CHECK_INT(hs_sys_read_file(moved, buffer, sizeof buffer), -EIO);
 	hs_sys_fault = NULL;
 	CHECK_INT(hs_sys_read_file(path, buffer, sizeof buffer), -ENOENT);

@@ -46,7 +46,7 @@ static void fork_while_they_end(void)
 	pthread_t threads[2];
 	int status = 0;
 
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping() && atomic_load(&hs_session.is_joining));
 	do {
@@ -75,7 +75,7 @@ static void stop_while_they_end(void)
 {
 	pthread_t threads[3];
 
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(end_too, NULL);
@@ -219,7 +219,7 @@ static void change_of_rights_waits_for_a_profile(void)
 		printf("not run without capabilities: change_of_rights_waits_for_a_profile\n");
 		return;
 	}
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(change_rights, NULL);
 	WAIT_UNTIL(is_stopping());
 	usleep(LONGER_THAN_A_STOP_US);
@@ -272,7 +272,7 @@ static void signal_during_a_stop(void)
 	pthread_t threads[2];
 
 	sigaction(SIGUSR1, &action, NULL);
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(stop_and_restart, NULL);
 	WAIT_UNTIL(is_stopping());
 	pthread_kill(threads[1], SIGUSR1);
@@ -296,7 +296,7 @@ static void stop_waits_for_a_profile(void)
 {
 	pthread_t threads[2];
 
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(call_alone, NULL);
 	WAIT_UNTIL(is_stopping());
 	usleep(LONGER_THAN_A_STOP_US);
@@ -341,7 +341,7 @@ static void last_thread_waits_for_a_profile(void)
 {
 	pthread_t threads[2];
 
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(end_last_thread, NULL);
 	WAIT_UNTIL(is_stopping());
 	usleep(LONGER_THAN_A_STOP_US);

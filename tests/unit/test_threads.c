@@ -40,7 +40,7 @@ static void exit_while_they_end(void)
 {
 	pthread_t threads[3];
 
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(release_in_exit, NULL);
@@ -86,7 +86,7 @@ static void exec_while_they_end(void)
 {
 	pthread_t threads[3];
 
-	threads[0] = write_for_long();
+	threads[0] = write_for_long(SYS_write);
 	threads[1] = run(call_stopped, NULL);
 	WAIT_UNTIL(is_stopping());
 	threads[2] = run(execute, NULL);

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "check.h"
+#include "random_numbers.h"
 #include "sample/live_set.h"
 #include "sample/sequence.h"
 #include "sample_testing.h"
@@ -13,12 +14,6 @@ enum { FREES = 3000 };
 static struct hs_waiting_frees frees;
 static uint64_t numbers[FREES]; /* by slot; 0: taken */
 static uint64_t state;
-
-static uint64_t random_below(uint64_t limit)
-{
-	state = state * 6364136223846793005u + 1442695040888963407u;
-	return (state >> 33) % limit;
-}
 
 static uint64_t lowest(void)
 {
@@ -72,8 +67,8 @@ static void play(uint64_t range, uint64_t step, uint64_t seed)
 	hs_waiting_frees_init(&frees);
 	take_due(next);
 	while (added < FREES || frees.count > 0) {
-		for (uint64_t i = random_below(50); i > 0 && added < FREES; i--) {
-			uint64_t number = next + HS_WAITING_DUE + random_below(range);
+		for (uint64_t i = random_below(&state, 50); i > 0 && added < FREES; i--) {
+			uint64_t number = next + HS_WAITING_DUE + random_below(&state, range);
 			uint32_t slot = make_free(number);
 
 			CHECK(slot < FREES && numbers[slot] == 0);
@@ -81,7 +76,7 @@ static void play(uint64_t range, uint64_t step, uint64_t seed)
 			hs_waiting_frees_add(&frees, slot);
 			added++;
 		}
-		next += random_below(step);
+		next += random_below(&state, step);
 		take_due(next);
 	}
 	CHECK_INT(hs_live_set_used(), 0);

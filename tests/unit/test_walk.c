@@ -611,7 +611,7 @@ static void start_recorder(void)
 	hs_recorder.depth_frames = DEPTH;
 	hs_recorder.known_pcs = known();
 	atomic_store(&hs_sampler_interval, 1);
-	atomic_store(&hs_sampler_generation, 1);
+	atomic_store(&hs_sampler_is_ready, true);
 }
 
 static void record(void)

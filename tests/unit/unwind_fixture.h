@@ -108,7 +108,7 @@ static inline void end(void)
 /* Unwinds in the same batch as before. */
 static inline void unwind_another(size_t depth)
 {
-	frame_count = hs_unwind(unwinder, &capture.captured, depth, frames, depth + 1);
+	frame_count = hs_unwind(unwinder, &capture.captured, depth, frames);
 	CHECK(frame_count >= 1 && frame_count <= depth + 1);
 }
 

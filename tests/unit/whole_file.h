@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Ends a file of output/dump_file.h in one call, as session/unlocked_file.h does. */
+/* Ends a file of output/dump_file.h in one call, as session/unlocked.h does. */
 #ifndef HS_TESTS_WHOLE_FILE_H
 #define HS_TESTS_WHOLE_FILE_H
 

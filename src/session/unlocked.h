@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the producer does with producer_batch released: all that may wait for a disk, a server or
+ * the reader of a pipe, which a fork must not wait for.  A child that is forked meanwhile closes
+ * the file that is open, by hs_dump_file_forget().  For that it must know the descriptor, so a fork
+ * waits a moment while a file is being opened.
+ *
+ * Called on: the producer, producer_batch held.  Blocks: on the file system, and on the log.
+ */
+#ifndef HS_SESSION_UNLOCKED_H
+#define HS_SESSION_UNLOCKED_H
+
+#include "base/lock.h"
+#include "base/log.h"
+#include "output/dump_file.h"
+#include "session/session_state.h"
+
+static inline void hs_unlocked_begins(void)
+{
+	hs_lock_hand_over(&hs_session.producer_batch);
+}
+
+static inline void hs_unlocked_ends(void)
+{
+	hs_lock_acquire(&hs_session.producer_batch);
+}
+
+/* As hs_log(). */
+#define hs_unlocked_log(...)          \
+	do {                          \
+		hs_unlocked_begins(); \
+		hs_log(__VA_ARGS__);  \
+		hs_unlocked_ends();   \
+	} while (0)
+
+/* Around what opens a file and notes it. */
+static inline void hs_unlocked_opening_begins(void)
+{
+	hs_lock_acquire(&hs_session.opening);
+	hs_unlocked_begins();
+}
+
+static inline void hs_unlocked_opening_ends(void)
+{
+	hs_lock_release(&hs_session.opening);
+	hs_unlocked_ends();
+}
+
+static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *path)
+{
+	int error;
+
+	hs_unlocked_opening_begins();
+	error = hs_dump_file_open(file, path);
+	hs_unlocked_opening_ends();
+	return error;
+}
+
+/* The file is complete, or is given up for the error.  Returns that, or an error of its own. */
+static inline int hs_unlocked_file_end(struct hs_dump_file *file, int error)
+{
+	hs_unlocked_begins();
+	error = hs_dump_file_close(file, error);
+	hs_unlocked_ends();
+	hs_unlocked_opening_begins();
+	hs_dump_file_open_directory(file);
+	hs_unlocked_opening_ends();
+	hs_unlocked_begins();
+	error = hs_dump_file_finish(file, error);
+	hs_unlocked_ends();
+	hs_dump_file_close_other(file);
+	return error;
+}
+
+#endif
