@@ -10,7 +10,8 @@ site_realloc_grow site_realloc_shrink site_realloc_in_place site_reallocarray
 site_posix_memalign site_aligned_alloc site_memalign site_valloc site_pvalloc site_strdup
 site_strndup site_survivor'
 cxx_sites='site_plain site_array site_nothrow site_array_nothrow site_aligned
-site_array_aligned site_aligned_nothrow site_array_aligned_nothrow site_vector'
+site_array_aligned site_aligned_nothrow site_array_aligned_nothrow site_vector
+site_after_failure'
 
 # exact VICTIM keep|free SITE...; with $setting too, if that is not empty.
 setting=

@@ -61,7 +61,7 @@ victim=$victims/victim_hostile_namespaces
 may_unshare() {
 	unshare "$@" true 2>/dev/null
 }
-for flag in 0x00020000 0x40000000 0x10000000 0x10020000 0x04000000 0x08000000 0x200 0x600; do
+for flag in 0x00020000 0x40000000 0x10000000 0x10020000 0x04000000 0x08000000 0x200 0x600 0x80; do
 	limits "unshare.$flag" 1 -- unshare $flag
 done
 for function in unshare close_range; do
@@ -72,9 +72,12 @@ if [ -e /proc/sysvipc ]; then
 else
 	skip_case undo "no semaphores"
 fi
-# Whose children are in another pid namespace can have no more threads: the default interval's.
+# Whose children are in another pid or time namespace can have no more threads: the default
+# interval's.
 limits unshare.0x20000000 1 -m 'cannot be started' -- unshare 0x20000000
-limits unshare-twice 1 -m 'cannot be started' -- unshare-twice
+for flag in 0x20000000 0x80; do
+	limits "unshare-twice.$flag" 1 -m 'cannot be started' -- unshare-twice $flag
+done
 # Who enters a namespace of mounts is at its root from then on; in a chroot no mount is at /.
 is_at_root() {
 	awk '$5 == "/" { found = 1 } END { exit !found }' /proc/self/mountinfo

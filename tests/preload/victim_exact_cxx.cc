@@ -5,6 +5,7 @@
  *
  * usage: victim_exact_cxx keep|free     keeps some blocks at the end, or frees all
  */
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <vector>
@@ -14,7 +15,7 @@
 #define ROUNDS 200
 
 #define SITES(X) X(plain) X(array) X(nothrow) X(array_nothrow) X(aligned) X(array_aligned)         \
-	X(aligned_nothrow) X(array_aligned_nothrow) X(vector)
+	X(aligned_nothrow) X(array_aligned_nothrow) X(vector) X(after_failure)
 
 #define SITE_ENUM(name) AT_##name,
 enum { SITES(SITE_ENUM) SITE_COUNT };
@@ -47,6 +48,17 @@ extern "C" SITE void site_vector(size_t size)
 	struct block block = born(&truths[AT_vector], bytes.data(), size);
 
 	died(&block);
+}
+
+/* By C's function, after an operator new that has thrown before it called this function. */
+extern "C" SITE void site_after_failure()
+{
+	const size_t size = 4096;
+	void *address = aligned_alloc(size, size);
+	struct block block = born(&truths[AT_after_failure], address, size);
+
+	died(&block);
+	free(address);
 }
 
 #define DELETE(way, plain, sized, nothrow)                                                         \
@@ -131,6 +143,15 @@ static void failures()
 		thrown = true;
 	}
 	check(thrown, "aligned operator new[] throws");
+	thrown = false;
+	try {
+		void *address = ::operator new(100, std::align_val_t{3});
+		USE(address);
+	} catch (const std::bad_alloc &) {
+		thrown = true;
+	}
+	check(thrown, "an alignment of 3 is refused");
+	site_after_failure();
 	check(::operator new(most, std::nothrow) == NULL, "nothrow");
 	::operator delete(NULL);
 }

@@ -62,20 +62,24 @@ static void mode_unshare(void)
 
 	say("before");
 	usleep(20000);
+	errno = 0;
 	result = unshare((int)strtol(arguments[0], NULL, 0));
-	printf("%d, %d\n", result, result == 0 ? 0 : errno);
+	printf("%d, %d\n", result, errno);
 	say("after");
 	check(chdir("/") == 0, "chdir");
 	printf("elsewhere: %d\n", count_elsewhere());
 }
 
-/* In another pid namespace for its children, so that it can have no more threads. */
+/*
+ * argument: the flag of another namespace for its children, after which it can have no more threads
+ * (pid), or not with each kernel (time).
+ */
 static void mode_unshare_twice(void)
 {
 	int first, second;
 
 	say("before");
-	first = unshare(CLONE_NEWPID);
+	first = unshare((int)strtol(arguments[0], NULL, 0));
 	second = unshare(CLONE_NEWUTS);
 	printf("%d, %d\n", first, second);
 	say("after");

@@ -239,6 +239,16 @@ static void test_total_in_pieces(void)
 	drain();
 }
 
+/* Its bytes count, though no sample comes that would add them. */
+static void test_allocations_while_sampling_is_off(void)
+{
+	start(0);
+	CHECK(!allocate(block, 100));
+	CHECK(!allocate(block, 50));
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), 150);
+}
+
 static void test_failed_allocation(void)
 {
 	uint64_t left;
@@ -699,6 +709,7 @@ int main(void)
 	RUN(test_interval_1_records_everything);
 	RUN(test_stream);
 	RUN(test_total_in_pieces);
+	RUN(test_allocations_while_sampling_is_off);
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);
