@@ -220,7 +220,8 @@ static __inline__ int heapsample_heap_unregister(int heap)
 /*
  * Report that the heap has handed out `size` bytes, after the block is taken.  id: distinguishes
  * the block from all others in use in this heap, for example its address.  If the id is already
- * in use, the block that had it counts as freed.  Returns 1 if the block was sampled, else 0.
+ * in use, the block that had it counts as freed when a later one is freed or sampled; so report
+ * each free.  Returns 1 if the block was sampled, else 0.
  * Takes a few nanoseconds if not.
  *
  * Any thread; in signal handlers too, after the first call outside of one.  Does not block

@@ -14,7 +14,7 @@
 #define HS_MEMORY_UNLIMITED ((uint64_t)1 << 60)
 
 /*
- * Finds the group; start-up, before the others.  root: the directory that /proc and /sys are in,
+ * Finds the group, before the others are called.  root: the directory that /proc and /sys are in,
  * "" except in tests; it is kept.
  */
 void hs_memory_cgroup_find(const char *root);

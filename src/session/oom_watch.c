@@ -57,6 +57,8 @@ static bool is_any_above(unsigned points)
 {
 	bool is_limited = false;
 
+	/* The process may have been moved to another group. */
+	hs_memory_cgroup_find(root);
 	return hs_memory_cgroup_is_above(points, &is_limited) ||
 	       is_process_above(points, is_limited);
 }

@@ -2,9 +2,9 @@
 /*
  * HEAPSAMPLE_OOM: whether the process is about to run out of memory.
  *
- * All limits are checked: those of the memory cgroup and of the groups above it, where page cache
- * that can be dropped at once does not count as used; RLIMIT_AS and RLIMIT_DATA; and if no cgroup
- * has a limit, the machine's memory, against what of the process is resident.
+ * All limits are checked: those of the memory cgroup of now and of the groups above it, where page
+ * cache that can be dropped at once does not count as used; RLIMIT_AS and RLIMIT_DATA; and if no
+ * cgroup has a limit, the machine's memory, against what of the process is resident.
  *
  * Called on: the producer, except _start().  Allocates: never.  Reads files of /proc and
  * /sys/fs/cgroup.
@@ -15,8 +15,8 @@
 #include <stdbool.h>
 
 /*
- * percent: of any limit, 1..99.  root: the directory that /proc is in, "" except in tests; it is
- * kept.  Start-up, after hs_memory_cgroup_find().
+ * percent: of any limit, 1..99.  root: the directory that /proc and /sys are in, "" except in
+ * tests; it is kept.  Start-up.
  */
 void hs_oom_watch_start(unsigned percent, const char *root);
 

@@ -53,7 +53,6 @@ static void begin(const char *groups)
 
 static void start(unsigned percent)
 {
-	hs_memory_cgroup_find(root);
 	hs_oom_watch_start(percent, root);
 }
 
@@ -91,6 +90,19 @@ static void test_version_2(void)
 	CHECK(hs_oom_watch_is_crossed());
 	put("/sys/fs/cgroup/system.slice/memory.current", "1\n");
 	CHECK(!hs_oom_watch_is_crossed());
+}
+
+static void test_moved_to_another_group(void)
+{
+	begin("0::/login\n");
+	put("/sys/fs/cgroup/login/memory.max", "max\n");
+	put("/sys/fs/cgroup/login/memory.current", "900000\n");
+	put("/sys/fs/cgroup/limited/memory.max", "1000000\n");
+	put("/sys/fs/cgroup/limited/memory.current", "900000\n");
+	start(80);
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/proc/self/cgroup", "0::/limited\n");
+	CHECK(hs_oom_watch_is_crossed());
 }
 
 static void test_version_1(void)
@@ -216,6 +228,7 @@ int main(void)
 	if (mkdtemp(root) == NULL)
 		return 99;
 	RUN(test_version_2);
+	RUN(test_moved_to_another_group);
 	RUN(test_version_1);
 	RUN(test_machine);
 	RUN(test_rlimits);
