@@ -13,7 +13,7 @@
 #include "session/session.h"
 
 /*
- * For all of them: say so to the session, then go on with the next definition.  path: of the
+ * All of them say so to the session, then go on with the next definition.  path: of the
  * program, or NULL where it has to be looked for.
  */
 #define BEGIN(name, path)                                                                          \

@@ -71,7 +71,7 @@ static inline bool hs_arena_owns(const void *pointer)
 }
 
 /*
- * Allocate, 16-byte aligned (or to alignment, a power of two up to 4096).
+ * Allocates, 16-byte aligned (or to alignment, a power of two up to 4096).
  * Called on: profiler threads; start-up.  Blocks: on the arena's lock.
  * Returns NULL when the budget or the range is used up.
  */
@@ -83,8 +83,8 @@ void *hs_arena_aligned_alloc(size_t alignment, size_t bytes);
 void *hs_arena_realloc(void *block, size_t bytes);
 
 /*
- * Free a block; NULL is allowed.  hs_arena_free() takes the lock: profiler threads only.  The other
- * puts the block on the lock-free list: any thread, signal handlers too.
+ * Frees a block; NULL is allowed.  hs_arena_free() takes the lock: profiler threads only.  The
+ * other puts the block on the lock-free list: any thread, signal handlers too.
  */
 void hs_arena_free(void *block);
 void hs_arena_free_from_host(void *block);
@@ -100,7 +100,7 @@ size_t hs_arena_usable_size(const void *block);
 void *hs_arena_bootstrap_alloc(size_t bytes);
 
 /*
- * Take a part of the range for good, for tables that grow in place: nothing of
+ * Takes a part of the range for good, for tables that grow in place: nothing of
  * it is usable (or counted) before hs_arena_commit().  Page-aligned.
  * Returns NULL when the range is used up.
  */
@@ -110,7 +110,7 @@ void *hs_arena_reserve(size_t bytes);
 void hs_arena_unreserve(void *start, size_t bytes);
 
 /*
- * Make [start, start + bytes) of a reserved part usable, zeroed, and count it.
+ * Makes [start, start + bytes) of a reserved part usable, zeroed, and counts it.
  * start is a multiple of the page; bytes are rounded up to one.  Returns 0, -ENOMEM
  * (over budget), -EINVAL (not of a reserved part) or -errno.  Profiler threads; start-up.
  */

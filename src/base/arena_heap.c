@@ -107,7 +107,7 @@ static bool claim(struct hs_arena_block *block, uint32_t mark)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Write the free block's header at its start; a large one's pages go back first. */
+/* Writes the free block's header at its start; a large one's pages go back first. */
 static struct free_block *make_free(struct hs_arena_block *block)
 {
 	unsigned class = block->class;
@@ -170,7 +170,7 @@ static uintptr_t pop_free_locked(unsigned class, size_t *dirty)
 	return (uintptr_t)block;
 }
 
-/* The range is used up: look for a free block of a larger class. */
+/* The range is used up: looks for a free block of a larger class. */
 static uintptr_t pop_larger_locked(unsigned *class, size_t *dirty)
 {
 	for (unsigned larger = *class + 1; larger < CLASSES; larger++) {

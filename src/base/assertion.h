@@ -8,7 +8,7 @@
 #define HS_BASE_ASSERTION_H
 
 /*
- * Call function(context), which calls such a library.  Returns what it returns, or -EIO
+ * Calls function(context), which calls such a library.  Returns what it returns, or -EIO
  * if an assertion failed in it: a line is logged, and what the library held is lost (it
  * may not be called again with the objects it had at hand).  May be nested.
  *

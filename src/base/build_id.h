@@ -8,7 +8,7 @@
 /* 32 bytes in hex and a NUL.  Longer ids are cut: those of memory and of files alike. */
 #define HS_BUILD_ID_HEX_BYTES 65
 
-/* Write an id in lower-case hex. */
+/* Writes an id in lower-case hex. */
 void hs_build_id_format(char hex[HS_BUILD_ID_HEX_BYTES], const unsigned char *id, size_t bytes);
 
 #endif

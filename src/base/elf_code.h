@@ -29,7 +29,7 @@ struct hs_elf_code {
 /* Inside hs_assertion_catch(), as all of libelf. */
 void hs_elf_code_read(struct hs_elf_code *code, Elf *elf);
 
-/* Make an address of an offset into the file.  False: that is no code. */
+/* Makes an address of an offset into the file.  False: that is no code. */
 bool hs_elf_code_place(const struct hs_elf_code *code, uint64_t *address);
 
 #endif

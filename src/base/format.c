@@ -148,7 +148,7 @@ static void put_conversion(struct writer *out, const struct conversion *conversi
 
 size_t hs_vformat(char *buffer, size_t capacity, const char *format, va_list arguments)
 {
-	struct writer out = { .next = buffer, .end = buffer + capacity - 1 };
+	struct writer out = {.next = buffer, .end = buffer + capacity - 1};
 	struct conversion conversion;
 
 	va_copy(out.arguments, arguments);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 
 /*
- * Write at most capacity - 1 bytes and a NUL.  Returns the length of the text
+ * Writes at most capacity - 1 bytes and a NUL.  Returns the length of the text
  * written (what did not fit is cut).  capacity at least 1.
  */
 size_t hs_format(char *buffer, size_t capacity, const char *format, ...)

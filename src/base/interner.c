@@ -123,7 +123,7 @@ uint32_t hs_interner_add(struct hs_interner *interner, const void *item)
 }
 
 /*
- * Empty a slot, and close the gap in its run: what follows moves up, unless that would put it
+ * Empties a slot, and closes the gap in its run: what follows moves up, unless that would put it
  * before the slot where its search begins.  So there are no marks of what was removed, and a
  * search is as long as the items there are make it.
  */

@@ -19,7 +19,7 @@ static bool take_free(struct hs_lock *lock, uint32_t *seen)
 						       memory_order_acquire, memory_order_relaxed);
 }
 
-/* Take it, offered or not, or leave a mark that it is waited for. */
+/* Takes it, offered or not, or leaves a mark that it is waited for. */
 static bool take_or_mark(struct hs_lock *lock)
 {
 	uint32_t seen =

@@ -26,13 +26,13 @@ enum hs_lock_state {
 
 void hs_lock_acquire(struct hs_lock *lock);
 
-/* Acquire, but give up after timeout_ns.  The one for a program's thread. */
+/* Acquires, but gives up after timeout_ns.  The one for a program's thread. */
 bool hs_lock_acquire_within(struct hs_lock *lock, uint64_t timeout_ns);
 
 void hs_lock_release(struct hs_lock *lock);
 
 /*
- * Release where the same thread is soon to acquire again: if another one waits, the next
+ * Releases where the same thread is soon to acquire again: if another one waits, the next
  * hs_lock_acquire() lets it in first (or has waited 10 ms for it to come).
  */
 void hs_lock_hand_over(struct hs_lock *lock);
@@ -40,7 +40,7 @@ void hs_lock_hand_over(struct hs_lock *lock);
 /* The holder: whether another thread waits, perhaps.  Then hs_lock_hand_over() is due. */
 bool hs_lock_is_wanted(struct hs_lock *lock);
 
-/* Forget a holder that does not exist (in a forked child, single-threaded). */
+/* Forgets a holder that does not exist (in a forked child, single-threaded). */
 void hs_lock_reset(struct hs_lock *lock);
 
 #endif

@@ -81,7 +81,7 @@ static int named_descriptor(const char *path)
 	return fd >= 0 ? fd : number_after(path, "/proc/self/fd/");
 }
 
-/* Remember what the descriptor is.  Whether it is open. */
+/* Remembers what the descriptor is.  Whether it is open. */
 static bool write_to(int fd)
 {
 	struct stat now;
@@ -180,7 +180,7 @@ static bool write_in_time(int fd, const char *line, size_t bytes)
 	return true;
 }
 
-/* Write; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
+/* Writes; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
 static bool write_without_signals(int fd, const char *line, size_t bytes)
 {
 	const struct timespec no_time = { 0, 0 };
@@ -232,7 +232,7 @@ static size_t append(char *line, size_t length, const char *text)
 }
 
 /*
- * Write "heapsample[PID]: LEVEL: ".  Not by hs_format(): the frame of a function
+ * Writes "heapsample[PID]: LEVEL: ".  Not by hs_format(): the frame of a function
  * with variable arguments, below that of hs_log(), is most of what we may use.
  */
 static size_t put_prefix(char *line, enum hs_log_level level)

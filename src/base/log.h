@@ -22,7 +22,7 @@ enum hs_log_level {
 };
 
 /*
- * Remember where to write, and what stderr is (device and inode).  logfile: NULL or "" for
+ * Remembers where to write, and what stderr is (device and inode).  logfile: NULL or "" for
  * stderr; must stay valid.  Start-up, single-threaded.
  */
 void hs_log_init(enum hs_log_level level, const char *logfile);
@@ -30,7 +30,7 @@ void hs_log_init(enum hs_log_level level, const char *logfile);
 /* 0, or -errno: the log file cannot be opened, and lines go to stderr. */
 int hs_log_check_file(void);
 
-/* Write one line if level is enabled.  Format as hs_format().  Any thread. */
+/* Writes one line if level is enabled.  Format as hs_format().  Any thread. */
 void hs_log(enum hs_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

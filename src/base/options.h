@@ -117,7 +117,7 @@ void hs_options_parse(struct hs_options *options, char *const *environment,
 uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval_bytes);
 
 /*
- * Write "NAME=value NAME=value ..." of all options into buffer, for the start-up
+ * Writes "NAME=value NAME=value ..." of all options into buffer, for the start-up
  * line.  Returns the length written.
  */
 size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity);
@@ -128,7 +128,7 @@ struct hs_heap_entry {
 	uint64_t interval_bytes;
 };
 
-/* Read the entry at text, which is options->heaps or what the last call returned; NULL: none. */
+/* Reads the entry at text, which is options->heaps or what the last call returned; NULL: none. */
 const char *hs_options_next_heap(const char *text, struct hs_heap_entry *entry);
 
 /* The smallest interval that is asked for any heap. */

@@ -9,7 +9,7 @@
 #include "base/options_table.h"
 
 /*
- * Read an entry at text.  Returns the end of it; NULL if it makes no sense.  An interval has
+ * Reads an entry at text.  Returns the end of it; NULL if it makes no sense.  An interval has
  * the units and the bounds of HEAPSAMPLE_INTERVAL, and may be 0.
  */
 static const char *read_entry(const char *text, struct hs_heap_entry *entry)

@@ -58,16 +58,16 @@ ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);
 int hs_sys_write_all(int fd, const void *buffer, size_t bytes);
 
 /*
- * Read exactly bytes at offset, going on after short reads and EINTR.
+ * Reads exactly bytes at offset, going on after short reads and EINTR.
  * Returns 0, -errno, or -ENODATA when the file ends before.
  */
 int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset);
 
-/* Wait until a write would not block, timeout_ns at most.  False: it still would. */
+/* Waits until a write would not block, timeout_ns at most.  False: it still would. */
 bool hs_sys_wait_writable(int fd, int64_t timeout_ns);
 
 /*
- * Read a whole small file (of /proc, whose size is not known before) into a
+ * Reads a whole small file (of /proc, whose size is not known before) into a
  * buffer, NUL-terminated.  Returns the bytes read (at most capacity - 1, the
  * rest is cut), or -errno.
  */
@@ -90,7 +90,7 @@ int hs_sys_advise(void *address, size_t bytes, int advice);
 void hs_sys_touch(void *start, size_t bytes);
 
 /*
- * Sleep while *word equals expected, at most timeout_ns (below 0: no limit).
+ * Sleeps while *word equals expected, at most timeout_ns (below 0: no limit).
  * Returns 0, -EAGAIN, -EINTR or -ETIMEDOUT.  Where the kernel refuses the call: its error, after a
  * short pause, so that a caller who looks again does not spin.
  */
@@ -136,7 +136,7 @@ int hs_sys_signal_handler(int number, uintptr_t *handler);
 uint64_t hs_sys_soft_limit(int resource);
 
 /*
- * Copy bytes of this process's own memory from an address that may not be
+ * Copies bytes of this process's own memory from an address that may not be
  * mapped.  Never faults.  Returns the bytes copied, which is less than asked
  * for where the mapping ends, or -errno (-EFAULT: nothing mapped there).
  */

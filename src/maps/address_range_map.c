@@ -74,7 +74,7 @@ static void give_back(struct hs_address_range_map *map, uint32_t node)
 	map->count--;
 }
 
-/* Split a tree into the ranges that start below address and the others. */
+/* Splits a tree into the ranges that start below address and the others. */
 static void split(struct hs_address_range_node *nodes, uint32_t tree, uint64_t address,
 		  uint32_t *below, uint32_t *above)
 {
@@ -95,7 +95,7 @@ static void split(struct hs_address_range_node *nodes, uint32_t tree, uint64_t a
 	*above = 0;
 }
 
-/* Join two trees, all of below lying below all of above. */
+/* Joins two trees, all of below lying below all of above. */
 static uint32_t join(struct hs_address_range_node *nodes, uint32_t below, uint32_t above)
 {
 	uint32_t root, *link = &root;
@@ -115,7 +115,7 @@ static uint32_t join(struct hs_address_range_node *nodes, uint32_t below, uint32
 	return root;
 }
 
-/* Add a range that overlaps none.  There is a node for it. */
+/* Adds a range that overlaps none.  There is a node for it. */
 static void insert(struct hs_address_range_map *map, uint64_t start, uint64_t end, uint32_t value)
 {
 	uint32_t new = take_node(map);
@@ -129,7 +129,7 @@ static void insert(struct hs_address_range_map *map, uint64_t start, uint64_t en
 	*link = new;
 }
 
-/* Take the lowest node out of a tree.  A left spine is turned right once: O(1) on average. */
+/* Takes the lowest node out of a tree.  A left spine is turned right once: O(1) on average. */
 static uint32_t take_lowest(struct hs_address_range_node *nodes, uint32_t *tree)
 {
 	uint32_t top = *tree, below;
@@ -143,7 +143,7 @@ static uint32_t take_lowest(struct hs_address_range_node *nodes, uint32_t *tree)
 	return top;
 }
 
-/* Delete the ranges that start in [start, end). */
+/* Deletes the ranges that start in [start, end). */
 static void delete_starts(struct hs_address_range_map *map, uint64_t start, uint64_t end,
 			  hs_address_range_visit *deleted, void *context)
 {

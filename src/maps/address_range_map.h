@@ -41,10 +41,10 @@ struct hs_address_range_map {
 /* Called with ranges in ascending order; it must not change the map. */
 typedef void hs_address_range_visit(void *context, const struct hs_address_range *range);
 
-/* Drop all ranges and the memory. */
+/* Drops all ranges and the memory. */
 void hs_address_range_map_fini(struct hs_address_range_map *map);
 
-/* Drop all ranges, and keep the memory for as many new ones. */
+/* Drops all ranges, and keeps the memory for as many new ones. */
 void hs_address_range_map_clear(struct hs_address_range_map *map);
 
 /* The range that holds address, or NULL. */
@@ -64,14 +64,14 @@ const struct hs_address_range *hs_address_range_map_from(const struct hs_address
 							 uint64_t address);
 
 /*
- * Add [start, end).  Ascending ranges are added fastest.
+ * Adds [start, end).  Ascending ranges are added fastest.
  * Returns 0, -EINVAL (empty), -EEXIST (overlaps a range) or -ENOMEM.
  */
 int hs_address_range_map_emplace(struct hs_address_range_map *map, uint64_t start, uint64_t end,
 				 uint32_t value);
 
 /*
- * Add [start, end) in place of what was there: ranges inside it are deleted, one that
+ * Adds [start, end) in place of what was there: ranges inside it are deleted, one that
  * reaches in is cut to what lies outside, one that encloses it is split into two
  * with the same value.
  * Returns 0, -EINVAL (empty) or -ENOMEM.
@@ -80,7 +80,7 @@ int hs_address_range_map_trim_overlaps_and_emplace(struct hs_address_range_map *
 						   uint64_t end, uint32_t value);
 
 /*
- * Delete whole all ranges that overlap [start, end), none if that is empty; deleted (may be
+ * Deletes whole all ranges that overlap [start, end), none if that is empty; deleted (may be
  * NULL) is called for each.
  */
 void hs_address_range_map_delete_overlaps(struct hs_address_range_map *map, uint64_t start,
@@ -88,7 +88,7 @@ void hs_address_range_map_delete_overlaps(struct hs_address_range_map *map, uint
 					  void *context);
 
 /*
- * Trim [start, end) out of the map, as _trim_overlaps_and_emplace() does.
+ * Trims [start, end) out of the map, as _trim_overlaps_and_emplace() does.
  * Returns 0 (also if it is empty) or -ENOMEM (a range was to be split).
  */
 int hs_address_range_map_remove_overlaps(struct hs_address_range_map *map, uint64_t start,

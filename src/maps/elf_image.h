@@ -44,7 +44,7 @@ struct hs_elf_headers {
 };
 
 /*
- * Read the object whose file offset 0 is mapped at [base, limit), with its program headers.
+ * Reads the object whose file offset 0 is mapped at [base, limit), with its program headers.
  * Returns 0, -ENOEXEC (not an ELF object of this machine) or -errno; then image is of no use.
  */
 int hs_elf_image_read(struct hs_elf_image *image, uint64_t base, uint64_t limit);

@@ -24,13 +24,13 @@ struct hs_hint_object {
 };
 
 /*
- * Read the program headers.  Returns 0 or -errno (-ENOEXEC: no ELF object of this
+ * Reads the program headers.  Returns 0 or -errno (-ENOEXEC: no ELF object of this
  * machine); *object then says what is known of the file: nothing, or device and inode.
  */
 int hs_hint_object_read(const char *path, struct hs_hint_object *object);
 
 /*
- * Call use() for an ELF object of this machine, of type ET_REL, ET_DYN or ET_EXEC, that is
+ * Calls use() for an ELF object of this machine, of type ET_REL, ET_DYN or ET_EXEC, that is
  * open meanwhile.  *file: what stat() says of it, all 0 if it cannot be opened.
  * Returns what use() returns, or -errno: -ENOEXEC; -EIO, a failed assertion of libelf's.
  */

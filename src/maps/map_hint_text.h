@@ -52,13 +52,13 @@ struct hs_map_hint_list {
 	unsigned line;
 };
 
-/* Begin with the first hint of a NUL-terminated text, which must stay as it is. */
+/* Begins with the first hint of a NUL-terminated text, which must stay as it is. */
 void hs_map_hint_list_begin(struct hs_map_hint_list *list, const char *text);
 
-/* Give the next hint, of whatever form.  Returns false at the end of the text. */
+/* Gives the next hint, of whatever form.  Returns false at the end of the text. */
 bool hs_map_hint_list_next(struct hs_map_hint_list *list, struct hs_map_hint_item *item);
 
-/* Parse a hint.  Returns false with *problem. */
+/* Parses a hint.  Returns false with *problem. */
 bool hs_map_hint_parse(const struct hs_map_hint_item *item, struct hs_map_hint *hint,
 		       struct hs_map_hint_problem *problem);
 

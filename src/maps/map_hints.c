@@ -75,7 +75,7 @@ void hs_map_hints_destroy(struct hs_map_hints *hints)
 	hs_arena_free(hints);
 }
 
-/* Free the places of hints that have lost all their addresses. */
+/* Frees the places of hints that have lost all their addresses. */
 static void collect(struct hs_map_hints *hints)
 {
 	hints->first_free = 0;

@@ -106,7 +106,7 @@ static bool is_in_image(const struct object *object, const struct hs_proc_maps_l
 	return false;
 }
 
-/* Follow which object the line belongs to. */
+/* Follows which object the line belongs to. */
 static void enter_line(struct scan *scan, const struct hs_proc_maps *rest,
 		       const struct hs_proc_maps_line *line)
 {
@@ -379,8 +379,8 @@ int hs_map_scan(struct hs_map_index *index, const char *text, size_t bytes,
 		const struct hs_map_index *current, struct hs_mapping_store *store,
 		const struct hs_map_program *program, uint32_t closes)
 {
-	struct scan scan = { .index = index, .current = current, .store = store,
-			     .program = program, .closes = closes };
+	struct scan scan = {.index = index, .current = current, .store = store,
+			    .program = program, .closes = closes};
 	struct hs_proc_maps_line line;
 	struct hs_proc_maps maps;
 	int error = 0;

@@ -34,7 +34,7 @@ struct hs_map_program {
 };
 
 /*
- * Build index (its old contents are dropped) from text; new mappings go into store,
+ * Builds index (its old contents are dropped) from text; new mappings go into store,
  * known ones are looked for in the current index first; those not in it are there since
  * `closes` (hs_mapping_table_since()).  Counted: map_lines_skipped.
  * Returns 0 or -ENOMEM (index is then of no use).

@@ -14,7 +14,7 @@
 #include "maps/proc_maps.h"
 
 /*
- * Read the object whose file begins at line; rest: the lines that follow.
+ * Reads the object whose file begins at line; rest: the lines that follow.
  * Returns as hs_elf_image_read().
  */
 int hs_mapped_image_read(struct hs_elf_image *image, struct hs_proc_maps rest,

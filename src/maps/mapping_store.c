@@ -90,7 +90,7 @@ static uint32_t add(struct hs_mapping_store *store, const struct hs_mapping *map
 	}
 	memcpy(path, mapping->path, path_bytes);
 	entry = &store->blocks[block][index];
-	*entry = (struct hs_mapping_entry){ .mapping = *mapping, .next = *bucket };
+	*entry = (struct hs_mapping_entry){.mapping = *mapping, .next = *bucket};
 	entry->mapping.path = path;
 	*bucket = id;
 	/* The entry and its block first; pairs with the load in hs_mapping_store_get(). */

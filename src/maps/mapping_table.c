@@ -83,7 +83,7 @@ static int grow_text(struct hs_mapping_table *table)
 	return 0;
 }
 
-/* Read to the end of the file.  Returns the bytes or -errno. */
+/* Reads to the end of the file.  Returns the bytes or -errno. */
 static ssize_t read_all(struct hs_mapping_table *table, int fd)
 {
 	size_t used = 0;

@@ -27,7 +27,7 @@
 
 struct hs_mapping_table;
 
-/* Make an empty table.  Returns NULL when the arena is used up. */
+/* Makes an empty table.  Returns NULL when the arena is used up. */
 struct hs_mapping_table *hs_mapping_table_create(void);
 
 /* The profiler keeps its table to the end; tests make many. */
@@ -40,7 +40,7 @@ void hs_mapping_table_destroy(struct hs_mapping_table *table);
 void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address);
 
 /*
- * Read /proc/self/maps again and rebuild the index.  A mapping that is already known
+ * Reads /proc/self/maps again and rebuilds the index.  A mapping that is already known
  * (same span, file offset, device, inode, path, build id or version) keeps its id; an anonymous
  * one keeps it while it does not outgrow it (a JIT flips the protection of single
  * pages).  The generation goes up if anything executable changed.  Counted: map_reads,

@@ -97,7 +97,7 @@ void hs_proc_maps_begin(struct hs_proc_maps *maps, const char *text, size_t byte
 		if (end == NULL)
 			end = text + bytes;
 	}
-	*maps = (struct hs_proc_maps){ .next = text, .end = end };
+	*maps = (struct hs_proc_maps){.next = text, .end = end};
 }
 
 bool hs_proc_maps_next(struct hs_proc_maps *maps, struct hs_proc_maps_line *line)

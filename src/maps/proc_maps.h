@@ -40,14 +40,14 @@ struct hs_proc_maps {
 	uint64_t skipped; /* lines that made no sense so far */
 };
 
-/* Start at the first line.  text need not end in a NUL or a newline; a NUL ends it. */
+/* Starts at the first line.  text need not end in a NUL or a newline; a NUL ends it. */
 void hs_proc_maps_begin(struct hs_proc_maps *maps, const char *text, size_t bytes);
 
-/* Give the next good line.  Returns false at the end of the text. */
+/* Gives the next good line.  Returns false at the end of the text. */
 bool hs_proc_maps_next(struct hs_proc_maps *maps, struct hs_proc_maps_line *line);
 
 /*
- * Copy the name, with a newline for each "\012" (the one character that the kernel
+ * Copies the name, with a newline for each "\012" (the one character that the kernel
  * escapes here), cut to capacity - 1 bytes and NUL-terminated.  capacity at least 1;
  * name_bytes + 1 is always enough.  Returns the length.
  */

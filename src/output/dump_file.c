@@ -134,7 +134,7 @@ static void put_additions(struct text *text, const char *pattern, const struct h
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
 			size_t capacity)
 {
-	struct text text = { .bytes = path, .capacity = capacity };
+	struct text text = {.bytes = path, .capacity = capacity};
 	const char *last = hs_path_last(pattern), *additions_at = last + strcspn(last, ".");
 
 	if (!hs_pattern_is_valid(pattern))
@@ -188,8 +188,8 @@ static void put_working_directory(struct text *text)
 
 static int make_names(struct hs_dump_file *file, const char *path)
 {
-	struct text full = { .bytes = file->path, .capacity = sizeof file->path };
-	struct text temporary = { .bytes = file->temporary, .capacity = sizeof file->temporary };
+	struct text full = {.bytes = file->path, .capacity = sizeof file->path};
+	struct text temporary = {.bytes = file->temporary, .capacity = sizeof file->temporary};
 	const char *last;
 
 	if (path[0] != '/')

@@ -75,7 +75,7 @@ struct hs_dump_file {
 	char temporary[HS_PATH_BYTES];
 };
 
-#define HS_DUMP_FILE_CLOSED { .fd = -1, .other = -1 }
+#define HS_DUMP_FILE_CLOSED {.fd = -1, .other = -1}
 
 /* A text for messages, of an error of these functions, of a write, or of the log's file. */
 const char *hs_dump_error_text(int error);

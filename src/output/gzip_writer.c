@@ -51,7 +51,7 @@ int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer *
 		return -ENOMEM;
 	writer->file = file;
 	writer->error = 0;
-	writer->stream = (z_stream){ .zalloc = allocate, .zfree = release };
+	writer->stream = (z_stream){.zalloc = allocate, .zfree = release};
 	empty_output(writer);
 	if (deflateInit2(&writer->stream, LEVEL, Z_DEFLATED, WINDOW_BITS, MEMORY_LEVEL,
 			 Z_DEFAULT_STRATEGY) != Z_OK) {

@@ -15,7 +15,7 @@ static struct hs_heap_event *place(const struct hs_commit_order *order, uint64_t
 
 int hs_commit_order_init(struct hs_commit_order *order)
 {
-	*order = (struct hs_commit_order){ .next = 1, .capacity = HS_COMMIT_WINDOW_MIN };
+	*order = (struct hs_commit_order){.next = 1, .capacity = HS_COMMIT_WINDOW_MIN};
 	order->window = hs_arena_zalloc(HS_COMMIT_WINDOW_MIN * sizeof *order->window);
 	order->given_up = hs_arena_zalloc(HS_COMMIT_GIVEN_UP * sizeof *order->given_up);
 	return order->window == NULL || order->given_up == NULL ? -ENOMEM : 0;

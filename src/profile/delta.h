@@ -79,8 +79,8 @@ uint32_t hs_delta_rows(const struct hs_delta *delta, const struct hs_interner *r
 bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows);
 
 /*
- * Turn a row's present values into differences.  Whether the row is in this profile: a value is not
- * 0, and there is room for the row.
+ * Turns a row's present values into differences.  Whether the row is in this profile: a value is
+ * not 0, and there is room for the row.
  */
 bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES]);

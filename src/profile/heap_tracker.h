@@ -61,8 +61,8 @@ void hs_heap_tracker_allocated(struct hs_heap_tracker *tracker, const struct hs_
 void hs_heap_tracker_freed(struct hs_heap_tracker *tracker, const struct hs_heap_event *event);
 
 /*
- * Prefetch what an event to come will need: the row of the sample in a slot, whose book must be in
- * the caches by then; the row of a number, which may be any number.
+ * Prefetches what an event to come will need: the row of the sample in a slot, whose book must be
+ * in the caches by then; the row of a number, which may be any number.
  */
 void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_t slot);
 void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row);

@@ -182,7 +182,7 @@ void hs_producer_expect(struct hs_producer *producer, const struct hs_unwound *r
 
 void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *record)
 {
-	static const struct hs_heap_event nothing = { .kind = HS_HEAP_EVENT_NOTHING };
+	static const struct hs_heap_event nothing = {.kind = HS_HEAP_EVENT_NOTHING};
 
 	if (record->kind == HS_RECORD_ALLOCATION && record->sequence != 0) {
 		take_allocation(producer, record);

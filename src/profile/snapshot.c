@@ -100,7 +100,7 @@ static void add_mapping(struct hs_snapshot *snapshot, const struct hs_mapping *m
 {
 	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count++];
 
-	*out = (struct hs_view_mapping){ .filename = path, .build_id = "" };
+	*out = (struct hs_view_mapping){.filename = path, .build_id = ""};
 	if (mapping != NULL)
 		*out = (struct hs_view_mapping){
 			.start = mapping->start,
@@ -314,7 +314,7 @@ struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 	producer->snapshot = snapshot;
 	snapshot->producer = producer;
 	snapshot->peak_heap = peak_heap;
-	snapshot->pauses = (struct hs_pauses){ .pause = pause };
+	snapshot->pauses = (struct hs_pauses){.pause = pause};
 	if (producer->hint_names != NULL)
 		hs_hint_names_follow(producer->hint_names);
 	if (producer->jit_frames != NULL)

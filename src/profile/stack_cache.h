@@ -45,7 +45,7 @@ void hs_stack_cache_fini(struct hs_stack_cache *cache);
  */
 void hs_stack_cache_empty(struct hs_stack_cache *cache);
 
-/* Prefetch what a look-up will need: its set; later, when that has arrived, the node in it. */
+/* Prefetches what a look-up will need: its set; later, when that has arrived, the node in it. */
 void hs_stack_cache_fetch_set(const struct hs_stack_cache *cache, struct hs_stack_hash hash);
 void hs_stack_cache_fetch_node(const struct hs_stack_cache *cache,
 			       const struct hs_callsite_trie *trie, struct hs_stack_hash hash);

@@ -38,7 +38,7 @@ static struct name *name_at(const struct hs_thread_names *names, uint32_t number
 
 int hs_thread_names_init(struct hs_thread_names *names)
 {
-	struct name unknown = { .text = NULL };
+	struct name unknown = {.text = NULL};
 	int error = hs_interner_init(&names->names, sizeof unknown, NAME_BYTES);
 
 	if (error != 0)

@@ -20,7 +20,7 @@
 /* A time per slot, of CLOCK_MONOTONIC_COARSE in nanoseconds; NULL: not kept. */
 extern HS_HIDDEN _Atomic uint64_t *hs_free_times;
 
-/* Keep the times of the live set's slots, which exists by then.  Start-up.  0 or -ENOMEM. */
+/* Keeps the times of the live set's slots, which exists by then.  Start-up.  0 or -ENOMEM. */
 int hs_free_times_init(void);
 
 /* Slot is being freed now.  Any thread, signal handlers too.  Blocks: never. */

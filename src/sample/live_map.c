@@ -103,7 +103,7 @@ static _Atomic uint64_t *claim(uint64_t region)
 	return NULL;
 }
 
-/* Give the region of an address a sheet. */
+/* Gives the region of an address a sheet. */
 static __attribute__((noinline)) bool add_sheet(uint64_t address)
 {
 	uint64_t region = address >> HS_MAP_REGION_SHIFT;

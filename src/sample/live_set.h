@@ -166,7 +166,7 @@ struct hs_live_ticket {
 };
 
 /*
- * Take an empty slot, in state FILLING.
+ * Takes an empty slot, in state FILLING.
  * Called on: the program's threads.  Blocks: never.  False when there is none.
  */
 HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
@@ -179,7 +179,7 @@ HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
 HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap,
 					  uint64_t id);
 
-/* Give back a slot that was taken and not inserted. */
+/* Gives back a slot that was taken and not inserted. */
 void hs_live_set_cancel(struct hs_live_ticket ticket);
 
 /*
@@ -259,7 +259,7 @@ uint32_t hs_live_set_heap(uint32_t slot);
 uint64_t hs_live_set_id(uint32_t slot); /* in malloc's heap the address */
 
 /*
- * Free all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots.
+ * Frees all live samples of a heap, as if by hs_live_set_free_id().  Slow: walks all slots.
  * Returns how many.
  */
 uint32_t hs_live_set_free_heap(uint32_t heap);

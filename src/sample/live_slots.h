@@ -108,7 +108,7 @@ static inline uint32_t hs_slot_listed(uint64_t state)
 	return (uint32_t)hs_slot_generation(state) + 1;
 }
 
-/* Move a slot from one state to the other; false if it was not in the first. */
+/* Moves a slot from one state to the other; false if it was not in the first. */
 static inline bool hs_slot_move_state(struct hs_live_slot *slot, enum hs_slot_state from,
 				      enum hs_slot_state to)
 {

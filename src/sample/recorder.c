@@ -38,7 +38,7 @@ static HS_RARE void find_scale(struct hs_thread_state *thread, uint64_t interval
 	thread->scaled_interval = interval;
 }
 
-/* Draw the next countdown with the interval of now. */
+/* Draws the next countdown with the interval of now. */
 static HS_SAMPLE_CODE uint64_t draw(struct hs_thread_state *thread)
 {
 	uint64_t interval = hs_heap_interval(HS_HEAP_MALLOC);

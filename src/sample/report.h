@@ -31,7 +31,7 @@ static inline bool hs_report_is_heap(uint32_t heap)
 }
 
 /*
- * The fast path: count an allocation down.  True: not sampled, done.  False: the slow path
+ * The fast path: counts an allocation down.  True: not sampled, done.  False: the slow path
  * decides; the countdown is untouched.
  */
 static inline bool hs_report_passes(uint32_t heap, uint64_t size)

@@ -121,7 +121,7 @@ void hs_sampler_fork_begins(struct hs_thread_state *thread);
 void hs_sampler_after_fork(struct hs_thread_state *thread);
 
 /*
- * The fast path: count an allocation down.  True: not sampled, done.  False: the
+ * The fast path: counts an allocation down.  True: not sampled, done.  False: the
  * slow path decides; the countdown is untouched.
  * Called on: the program's threads, before the allocation.  Never blocks.
  */

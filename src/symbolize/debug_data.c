@@ -43,7 +43,7 @@ static int error_of(lzma_ret result)
 	return result == LZMA_MEMLIMIT_ERROR ? -EFBIG : -EBADMSG;
 }
 
-/* Make room for what is still to be decoded.  0 or -errno. */
+/* Makes room for what is still to be decoded.  0 or -errno. */
 static int grow(struct hs_debug_data *work)
 {
 	size_t larger = work->capacity > 0 ? 2 * work->capacity : FIRST_IMAGE_BYTES;
@@ -59,7 +59,7 @@ static int grow(struct hs_debug_data *work)
 	return 0;
 }
 
-/* Decode until the end of the stream.  0 or -errno. */
+/* Decodes until the end of the stream.  0 or -errno. */
 static int decode(struct hs_debug_data *work, struct hs_pauses *pauses)
 {
 	lzma_stream *stream = &work->stream;
@@ -85,7 +85,7 @@ static int decode(struct hs_debug_data *work, struct hs_pauses *pauses)
 
 static int decompress(struct hs_debug_data *work, size_t bytes, struct hs_pauses *pauses)
 {
-	static const lzma_allocator allocator = { .alloc = allocate, .free = release };
+	static const lzma_allocator allocator = {.alloc = allocate, .free = release};
 	lzma_ret started;
 
 	work->stream.allocator = &allocator;

@@ -14,7 +14,7 @@
 struct hs_debug_data;
 
 /*
- * Open the image in an object (to be closed with hs_elf_file_close()).  Returns 0 or
+ * Opens the image in an object (to be closed with hs_elf_file_close()).  Returns 0 or
  * -errno: -ENOENT, there is none; -EBADMSG, damaged; -EFBIG, above 32 MiB, or the
  * decompressor asks for more memory than that; -ENOMEM.
  *

@@ -31,7 +31,7 @@ struct hs_debug_key {
 	uint32_t checksum;    /* of link's file: CRC-32 as in zlib */
 };
 
-/* Fill in link and checksum by the object's .gnu_debuglink. */
+/* Fills in link and checksum by the object's .gnu_debuglink. */
 void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object);
 
 /*

@@ -38,7 +38,7 @@ static void append(const char *part, size_t bytes, void *context)
 		longjmp(output->full, 1);
 }
 
-/* Put an end to a text that is too long, not inside a character. */
+/* Puts an end to a text that is too long, not inside a character. */
 static void cut(struct output *output)
 {
 	size_t end = HS_DEMANGLED_BYTES - sizeof plt_mark - sizeof cut_mark;

@@ -16,7 +16,7 @@
 #include "symbolize/symbol_list.h"
 
 /*
- * Fill an empty list with the functions that the object exports.  Returns 0 or -errno:
+ * Fills an empty list with the functions that the object exports.  Returns 0 or -errno:
  * -ENOEXEC, no shared object of this machine is there; -ESTALE, another one than object;
  * -EFAULT; -ENOMEM.
  */

@@ -35,10 +35,10 @@ struct hs_elf_file {
 };
 
 /* Nothing is open: may be closed. */
-#define HS_ELF_FILE_CLOSED { .fd = -1 }
+#define HS_ELF_FILE_CLOSED {.fd = -1}
 
 /*
- * Open an executable, a shared object or a relocatable object.  Returns 0 or -errno
+ * Opens an executable, a shared object or a relocatable object.  Returns 0 or -errno
  * (-ENOEXEC: not such a file of this machine; -ENOMEM; the error of open).  Damaged
  * section headers: 0, and no sections.  On failure nothing is open.
  */
@@ -55,15 +55,15 @@ bool hs_elf_file_is_shortage(int error);
 
 void hs_elf_file_close(struct hs_elf_file *file);
 
-/* In a forked child: close the descriptor only, if it is ours; it cannot be read any more. */
+/* In a forked child: closes the descriptor only, if it is ours; it cannot be read any more. */
 void hs_elf_file_close_descriptor(struct hs_elf_file *file);
 
 /*
- * After a failed assertion: close the descriptor, and leave alone what libelf held.
+ * After a failed assertion: closes the descriptor, and leaves alone what libelf held.
  */
 void hs_elf_file_abandon(struct hs_elf_file *file);
 
-/* Read exactly bytes at offset.  Returns 0 or -errno (-ENODATA: past the end). */
+/* Reads exactly bytes at offset.  Returns 0 or -errno (-ENODATA: past the end). */
 int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes, uint64_t offset);
 
 /* The header of section index.  false: there is none. */

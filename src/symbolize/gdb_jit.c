@@ -80,7 +80,7 @@ static char *copy_image(const struct entry *entry, uint64_t at)
 	return NULL;
 }
 
-/* Give the object its number, and read its functions if it is new.  image: is given back. */
+/* Gives the object its number, and reads its functions if it is new.  image: is given back. */
 static void read_image(struct hs_gdb_jit *gdb, struct hs_jit_map *map, struct object *object,
 		       char *image)
 {
@@ -105,7 +105,7 @@ static void read_image(struct hs_gdb_jit *gdb, struct hs_jit_map *map, struct ob
 }
 
 /*
- * Take the object of an entry.  Returns false if the entry has been met before, or there is no
+ * Takes the object of an entry.  Returns false if the entry has been met before, or there is no
  * memory for it; an object that cannot be read is passed over, for it will not be better later.
  */
 static bool take_object(struct hs_gdb_jit *gdb, struct hs_jit_map *map, const struct entry *entry,
@@ -124,7 +124,7 @@ static bool take_object(struct hs_gdb_jit *gdb, struct hs_jit_map *map, const st
 	return hs_interner_add(&reading->seen, &object) == count;
 }
 
-/* Go to the first entry of a list. */
+/* Goes to the first entry of a list. */
 static void begin_list(struct hs_gdb_jit *gdb, uint32_t number)
 {
 	struct hs_gdb_jit_reading *reading = &gdb->reading;
@@ -138,7 +138,7 @@ static void begin_list(struct hs_gdb_jit *gdb, uint32_t number)
 	reading->at = list->last.version == 1 ? list->last.first_entry : 0;
 }
 
-/* Take the next entry.  Returns false if the list makes no sense there. */
+/* Takes the next entry.  Returns false if the list makes no sense there. */
 static bool read_entry(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 {
 	struct hs_gdb_jit_reading *reading = &gdb->reading;

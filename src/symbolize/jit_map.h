@@ -61,7 +61,7 @@ int hs_jit_map_init(struct hs_jit_map *map, size_t most_bytes);
 void hs_jit_map_fini(struct hs_jit_map *map);
 
 /*
- * Add code at [start, end).  The text need not be NUL-terminated and has no NUL in it.
+ * Adds code at [start, end).  The text need not be NUL-terminated and has no NUL in it.
  * Code that is there already, with this name and from this object, stays.
  * Returns 0, -EINVAL (no or absurd range, no text) or -ENOMEM; then the older code is
  * gone all the same.
@@ -69,7 +69,7 @@ void hs_jit_map_fini(struct hs_jit_map *map);
 int hs_jit_map_add(struct hs_jit_map *map, uint64_t start, uint64_t end, const char *text,
 		   size_t text_bytes, uint32_t object);
 
-/* Forget the code of the objects that are gone. */
+/* Forgets the code of the objects that are gone. */
 void hs_jit_map_remove(struct hs_jit_map *map,
 		       bool (*is_gone)(const void *context, uint32_t object), const void *context);
 

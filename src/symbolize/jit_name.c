@@ -47,7 +47,7 @@ static const char *find_file(const char *text)
 	return text != NULL ? text + 1 : NULL;
 }
 
-/* Cut ":NUMBER" off the end of [start, *end).  Numbers of more than 9 digits are none. */
+/* Cuts ":NUMBER" off the end of [start, *end).  Numbers of more than 9 digits are none. */
 static bool cut_number(const char *start, const char **end, uint32_t *number)
 {
 	const char *digits = *end;

@@ -34,7 +34,7 @@ static bool locate(const struct reading *reading, const Elf64_Sym *symbol, uint6
 	return *address >= symbol->st_value && symbol->st_size <= UINT64_MAX - *address;
 }
 
-/* Add a symbol, if it is a function's.  Returns 0 or -ENOMEM. */
+/* Adds a symbol, if it is a function's.  Returns 0 or -ENOMEM. */
 static int add(struct reading *reading, const Elf64_Shdr *names, const Elf64_Sym *symbol)
 {
 	uint64_t address;

@@ -48,7 +48,7 @@ static void take_line(struct hs_jit_map *map, const char *line, const char *end)
 		hs_stats_add(jit_skipped, 1);
 }
 
-/* Take the whole lines of the buffer.  Returns the bytes that they have. */
+/* Takes the whole lines of the buffer.  Returns the bytes that they have. */
 static size_t take_lines(struct hs_perf_map *perf, struct hs_jit_map *map, size_t bytes)
 {
 	const char *line = perf->buffer, *end = line + bytes, *newline;
@@ -146,7 +146,7 @@ static void keep_end(struct hs_perf_map *perf, size_t used)
 }
 
 /*
- * Begin anew if the file is another one than before, or has been written anew.  One that is as
+ * Begins anew if the file is another one than before, or has been written anew.  One that is as
  * long as before at another time has been, though its end may be the same: OpenJDK's begins with
  * what changes and ends with what does not.  A write sets the time before the length: a look in
  * between, which is rare, begins anew in vain.

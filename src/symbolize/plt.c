@@ -37,7 +37,7 @@ static int decode_slots(struct reader *reader, const Elf64_Shdr *section, const 
 	if (step != 8 && step != 16)
 		step = HS_PLT_SLOT_BYTES;
 	for (at = 0; at + step <= section->sh_size; at += step) {
-		struct slot slot = { .value = section->sh_addr + at, .bytes = (uint32_t)step };
+		struct slot slot = {.value = section->sh_addr + at, .bytes = (uint32_t)step};
 
 		if (hs_symbol_list_wants(reader->list, slot.value, step) &&
 		    hs_plt_decode(code + at, step, slot.value, &slot.got) &&
@@ -128,7 +128,7 @@ static int add_slot(struct reader *reader, const struct slot *slot)
 	error = hs_symbol_list_read_name(reader->list, table, symbol.st_name, "@plt", &name);
 	if (error < 0)
 		return error == -ENOMEM ? error : 0;
-	symbol = (Elf64_Sym){ .st_value = slot->value, .st_size = slot->bytes };
+	symbol = (Elf64_Sym){.st_value = slot->value, .st_size = slot->bytes};
 	return hs_symbol_list_add(reader->list, &symbol, slot->value, slot->bytes, name);
 }
 
@@ -143,7 +143,7 @@ static int add_slots(struct reader *reader)
 
 int hs_plt_read(struct hs_symbol_list *list, const struct hs_symbol_table *table)
 {
-	struct reader reader = { .list = list, .table = table, .file = table->file };
+	struct reader reader = {.list = list, .table = table, .file = table->file};
 	int result = hs_interner_init(&reader.slots, sizeof(struct slot), sizeof(uint64_t));
 
 	if (result < 0)

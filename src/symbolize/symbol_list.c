@@ -145,7 +145,7 @@ static int grow_names(struct hs_symbol_list *list, size_t bytes)
 }
 
 /*
- * Put the name at offset behind the list's names, which do not grow by it yet.  Returns its
+ * Puts the name at offset behind the list's names, which do not grow by it yet.  Returns its
  * length, or -errno.
  */
 static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,

@@ -66,14 +66,14 @@ struct hs_symbol_table {
 };
 
 /*
- * Look for the table of a type (SHT_SYMTAB or SHT_DYNSYM).  Returns false where
+ * Looks for the table of a type (SHT_SYMTAB or SHT_DYNSYM).  Returns false where
  * there is none, or a damaged or absurd one.
  */
 bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_file *file,
 			  uint32_t type);
 
 /*
- * Fill a list from tables: the functions that are defined and wanted, with their names.  The
+ * Fills a list from tables: the functions that are defined and wanted, with their names.  The
  * dynamic symbols are not read if a larger table has a function for each wanted address.
  * Objects have 10^5 symbols and more, so neither the table nor its names are in memory
  * as a whole.  What is damaged is left out.  Returns 0 or -ENOMEM.
@@ -81,7 +81,7 @@ bool hs_symbol_table_find(struct hs_symbol_table *table, const struct hs_elf_fil
 int hs_symbol_list_read(struct hs_symbol_list *list, const struct hs_symbol_table *tables,
 			size_t table_count);
 
-/* Set what is wanted from now on; it stays the caller's.  NULL: all. */
+/* Sets what is wanted from now on; it stays the caller's.  NULL: all. */
 void hs_symbol_list_want(struct hs_symbol_list *list, const struct hs_wanted *wanted);
 
 /* Whether a symbol of these bytes (0: no size) contains a wanted address. */
@@ -91,15 +91,15 @@ bool hs_symbol_list_wants(const struct hs_symbol_list *list, uint64_t value, uin
 void hs_symbol_list_note_named(struct hs_symbol_list *list, uint64_t value, uint64_t bytes);
 
 /*
- * Read the name of a symbol of a table into the list's names, without its version
- * ("memcpy@@GLIBC_2.14"), with suffix behind it, and set *name for hs_symbol_list_add().
+ * Reads the name of a symbol of a table into the list's names, without its version
+ * ("memcpy@@GLIBC_2.14"), with suffix behind it, and sets *name for hs_symbol_list_add().
  * Returns 0 or -errno: -ENOENT, it has none; -ENOMEM.
  */
 int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 			     uint32_t offset, const char *suffix, uint32_t *name);
 
 /*
- * Add a function that is defined in [start, start + limit), its section or segment, and is
+ * Adds a function that is defined in [start, start + limit), its section or segment, and is
  * cut to that.  name: offset into the list's names.  One that begins elsewhere, or is not
  * wanted, is left out.
  * Returns 0 or -ENOMEM.
@@ -111,14 +111,14 @@ int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uin
 size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t offset);
 
 /*
- * Sort the list and turn it into disjoint ranges: each address keeps the innermost
+ * Sorts the list and turns it into disjoint ranges: each address keeps the innermost
  * of the symbols that contain it (the one that starts last), of aliases the one
  * that symbols.h prefers; a symbol without size where there is no other.  Returns 0
  * or -ENOMEM (the list is of no use then).
  */
 int hs_symbol_list_resolve(struct hs_symbol_list *list);
 
-/* Empty it; what is wanted stays. */
+/* Empties it; what is wanted stays. */
 void hs_symbol_list_free(struct hs_symbol_list *list);
 
 #endif

@@ -130,7 +130,7 @@ static void sweep_symbol(struct sweep *sweep, const struct hs_symbol *symbol)
 
 static int make_disjoint(struct hs_symbol_list *list)
 {
-	struct sweep sweep = { .open = list->symbols };
+	struct sweep sweep = {.open = list->symbols};
 	size_t i;
 
 	sweep.ranges = hs_arena_alloc(2 * list->count * sizeof *sweep.ranges);
@@ -162,7 +162,7 @@ static void shrink_symbols(struct hs_symbol_list *list)
 	list->capacity = list->count;
 }
 
-/* Keep the names in use only: those of data, hidden aliases and a second table go. */
+/* Keeps the names in use only: those of data, hidden aliases and a second table go. */
 static void shrink_names(struct hs_symbol_list *list)
 {
 	size_t bytes = 0, i;

@@ -188,7 +188,7 @@ static int run(struct load *load, struct hs_symbols **out)
 int hs_symbols_load(const struct hs_mapping *object, const struct hs_wanted *wanted,
 		    struct hs_pauses *pauses, struct hs_symbols **out)
 {
-	struct load load = { .object = object, .wanted = wanted, .pauses = pauses };
+	struct load load = {.object = object, .wanted = wanted, .pauses = pauses};
 
 	/* They are no addresses before the file is open. */
 	if ((object->flags & HS_MAPPING_FLAT) != 0)
@@ -199,7 +199,7 @@ int hs_symbols_load(const struct hs_mapping *object, const struct hs_wanted *wan
 int hs_symbols_load_memory(uint64_t start, uint64_t bytes, const struct hs_wanted *wanted,
 			   struct hs_symbols **out)
 {
-	struct load load = { .start = start, .bytes = bytes, .wanted = wanted };
+	struct load load = {.start = start, .bytes = bytes, .wanted = wanted};
 
 	return run(&load, out);
 }

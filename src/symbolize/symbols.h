@@ -35,7 +35,7 @@
 struct hs_symbols;
 
 /*
- * Read the tables of an object, for the names of wanted addresses: memory is needed for
+ * Reads the tables of an object, for the names of wanted addresses: memory is needed for
  * these only.  NULL: for all.  Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file
  * of this machine; -ESTALE: another object is at its path, and the object itself is out of
  * reach; -ENOMEM; the error of open; -EIO also for an object that libelf fails on, which

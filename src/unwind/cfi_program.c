@@ -265,7 +265,7 @@ static void run_instruction(struct machine *machine)
 		run_state(machine, instruction);
 }
 
-/* Run a program until its rules are those of a later address than pc. */
+/* Runs a program until its rules are those of a later address than pc. */
 static bool run(struct machine *machine, const struct hs_cfi_program *program, uint64_t pc)
 {
 	machine->cursor =

@@ -47,7 +47,7 @@ int64_t hs_dwarf_take_sleb128(struct hs_dwarf_cursor *cursor);
 /* A number in a form of fixed size, sign-extended if it has a sign; others are damage. */
 uint64_t hs_dwarf_take_encoded(struct hs_dwarf_cursor *cursor, uint8_t encoding);
 
-/* Step over a number of bytes, and return where they begin. */
+/* Steps over a number of bytes, and returns where they begin. */
 const uint8_t *hs_dwarf_skip(struct hs_dwarf_cursor *cursor, uint64_t bytes);
 
 #endif

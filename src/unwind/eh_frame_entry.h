@@ -40,16 +40,16 @@ struct hs_eh_fde {
 };
 
 /*
- * Take an entry off the section: *entry is what follows its length.  Returns false at the
+ * Takes an entry off the section: *entry is what follows its length.  Returns false at the
  * end.
  */
 bool hs_eh_frame_take_entry(struct hs_dwarf_cursor *section, struct hs_dwarf_cursor *entry);
 
-/* Read a CIE, which entry begins with the id of.  Returns false for one that is damaged. */
+/* Reads a CIE, which entry begins with the id of.  Returns false for one that is damaged. */
 bool hs_eh_cie_read(struct hs_dwarf_cursor *entry, struct hs_eh_cie *cie);
 
 /*
- * Read an FDE of a CIE.  entry is after its pointer to the CIE; place: the address of entry->next.
+ * Reads an FDE of a CIE.  entry is after its pointer to the CIE; place: the address of entry->next.
  * Returns false for one that is damaged, or whose pointers are of another kind than linkers make.
  */
 bool hs_eh_fde_read(struct hs_dwarf_cursor *entry, uint64_t place, const struct hs_eh_cie *cie,

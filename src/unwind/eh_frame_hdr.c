@@ -27,7 +27,7 @@ int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, si
 	if (cursor.is_damaged || table > section_bytes || count == 0 ||
 	    count > (section_bytes - table) / ENTRY_BYTES)
 		return -ENOENT;
-	*out = (struct hs_eh_frame_hdr){ .table_offset = table, .fde_count = count };
+	*out = (struct hs_eh_frame_hdr){.table_offset = table, .fde_count = count};
 	return 0;
 }
 

@@ -23,7 +23,7 @@ struct hs_eh_frame_hdr {
 };
 
 /*
- * Parse the first bytes of a section.  bytes: how many of them are in header;
+ * Parses the first bytes of a section.  bytes: how many of them are in header;
  * section_bytes: how long the section is.
  * Returns 0, or -ENOENT if there is no search table of the usual form (sorted
  * pairs of 32-bit numbers relative to the section).

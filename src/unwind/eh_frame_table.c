@@ -6,7 +6,7 @@
 
 #include "unwind/eh_frame_entry.h"
 
-/* Read the CIE at an offset of the section. */
+/* Reads the CIE at an offset of the section. */
 static bool read_cie(const struct hs_eh_frame *section, size_t offset, struct hs_eh_cie *cie)
 {
 	struct hs_dwarf_cursor rest = {section->bytes + offset, section->bytes + section->size,
@@ -16,7 +16,7 @@ static bool read_cie(const struct hs_eh_frame *section, size_t offset, struct hs
 	return hs_eh_frame_take_entry(&rest, &entry) && hs_eh_cie_read(&entry, cie);
 }
 
-/* Read an FDE, whose CIE pointer is at entry->next.  False also for an empty function's. */
+/* Reads an FDE, whose CIE pointer is at entry->next.  False also for an empty function's. */
 static bool read_fde(const struct hs_eh_frame *section, struct hs_dwarf_cursor *entry,
 		     struct hs_eh_fde *fde)
 {
@@ -33,7 +33,7 @@ static bool is_before(const struct hs_eh_frame_entry *a, const struct hs_eh_fram
 	return a->start < b->start || (a->start == b->start && a->fde < b->fde);
 }
 
-/* Restore the heap, largest first, below entry i of count. */
+/* Restores the heap, largest first, below entry i of count. */
 static void sift_down(struct hs_eh_frame_entry *entries, size_t i, size_t count)
 {
 	struct hs_eh_frame_entry moved = entries[i];

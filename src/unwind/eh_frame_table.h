@@ -27,7 +27,7 @@ struct hs_eh_frame_entry {
 };
 
 /*
- * Write the entries of the functions that begin in [code_start, code_end), sorted, at most
+ * Writes the entries of the functions that begin in [code_start, code_end), sorted, at most
  * capacity of them.  Returns how many there are.
  */
 size_t hs_eh_frame_table_make(const struct hs_eh_frame *section, uint64_t code_start,

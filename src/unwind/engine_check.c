@@ -69,7 +69,7 @@ static bool unwinds_to(struct hs_libunwind_engine *engine, const struct known_st
 
 bool hs_engine_check(struct hs_libunwind_engine *engine)
 {
-	struct known_stack stack = { .copy = hs_arena_alloc(STACK_BYTES) };
+	struct known_stack stack = {.copy = hs_arena_alloc(STACK_BYTES)};
 	bool good = false;
 
 	if (stack.copy != NULL) {

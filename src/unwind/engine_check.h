@@ -11,7 +11,7 @@
 
 #include "unwind/libunwind_engine.h"
 
-/* Unwind three calls of the calling thread's own.  The mapping table must have been read. */
+/* Unwinds three calls of the calling thread's own.  The mapping table must have been read. */
 bool hs_engine_check(struct hs_libunwind_engine *engine);
 
 #endif

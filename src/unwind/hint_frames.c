@@ -156,7 +156,7 @@ static void relocate_all(const struct reading *reading, size_t index, uint8_t *b
 	}
 }
 
-/* Copy .eh_frame, as it is at its place. */
+/* Copies .eh_frame, as it is at its place. */
 static bool read_section(const struct reading *reading, bool is_relocatable,
 			 struct hs_eh_frame *section)
 {

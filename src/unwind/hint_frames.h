@@ -39,13 +39,13 @@ bool hs_hint_frames_find(struct hs_hint_frames *frames, uint32_t id,
 			 const struct hs_mapping *mapping, struct hs_hint_tables *tables);
 
 /*
- * Read 8 bytes of the space.  What is no table reads as zero: a personality routine's pointer
+ * Reads 8 bytes of the space.  What is no table reads as zero: a personality routine's pointer
  * is read, and not used.  Returns false for an address that is not in the space.
  */
 bool hs_hint_frames_read(const struct hs_hint_frames *frames, uint64_t address, uint64_t *word);
 
 /*
- * Give the memory back if it has become much.  Only when nothing that was read is used any
+ * Gives the memory back if it has become much.  Only when nothing that was read is used any
  * more: addresses of dropped tables read as zero.
  */
 void hs_hint_frames_trim(struct hs_hint_frames *frames);

@@ -47,25 +47,25 @@ struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_t
 						       struct hs_memory_cache *memory);
 void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine);
 
-/* Load libunwind.  Blocks: on the loader's lock.  Returns 0, -ENOENT or -ENOSYS (a function). */
+/* Loads libunwind.  Blocks: on the loader's lock.  Returns 0, -ENOENT or -ENOSYS (a function). */
 int hs_libunwind_engine_load(struct hs_libunwind_engine *engine);
-/* Call it for the first time.  Returns 0 or -ENOMEM. */
+/* Calls it for the first time.  Returns 0 or -ENOMEM. */
 int hs_libunwind_engine_start(struct hs_libunwind_engine *engine);
 void hs_libunwind_engine_set_layout(struct hs_libunwind_engine *engine,
 				    enum hs_libunwind_layout layout);
 
-/* Forget what is cached: addresses may mean something else now. */
+/* Forgets what is cached: addresses may mean something else now. */
 void hs_libunwind_engine_flush(struct hs_libunwind_engine *engine);
 
 /*
- * Start at a frame.  regs->pc is looked up as it stands: for a return address the
+ * Starts at a frame.  regs->pc is looked up as it stands: for a return address the
  * caller gives pc - 1.  window must stay as it is until the last step.
  * Returns 0 or -EINVAL.
  */
 int hs_libunwind_engine_begin(struct hs_libunwind_engine *engine, const struct hs_regs *regs,
 			      const struct hs_stack_window *window);
 
-/* Go to the calling frame and give its pc and stack pointer. */
+/* Goes to the calling frame and gives its pc and stack pointer. */
 enum hs_step hs_libunwind_engine_step(struct hs_libunwind_engine *engine, uint64_t *pc,
 				      uint64_t *sp);
 

@@ -27,14 +27,14 @@ struct hs_memory_cache *hs_memory_cache_create(struct hs_mapping_table *table);
 void hs_memory_cache_destroy(struct hs_memory_cache *cache);
 
 /*
- * The table was refreshed: drop the pages of objects that are not there any more.
+ * The table was refreshed: drops the pages of objects that are not there any more.
  */
 void hs_memory_cache_drop_stale(struct hs_memory_cache *cache);
 
 /* What changes (JIT code) is to be read again from now on. */
 void hs_memory_cache_forget_changing(struct hs_memory_cache *cache);
 
-/* Copy bytes at address, aligned or not.  Returns 0 or -EFAULT. */
+/* Copies bytes at address, aligned or not.  Returns 0 or -EFAULT. */
 int hs_memory_cache_read(struct hs_memory_cache *cache, uint64_t address, void *buffer,
 			 size_t bytes);
 

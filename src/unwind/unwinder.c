@@ -169,7 +169,7 @@ static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 	walk->frames[walk->count++] = (struct hs_frame){address, mapping};
 }
 
-/* Note the current frame. */
+/* Notes the current frame. */
 static enum hs_stop record(struct walk *walk)
 {
 	uint64_t pc = walk->stepper.regs.pc;
@@ -259,7 +259,7 @@ static enum hs_return judge_return(struct walk *walk, uint64_t pc)
 	return kind;
 }
 
-/* Go to the calling frame without unwind information. */
+/* Goes to the calling frame without unwind information. */
 static enum hs_stop guess_frame(struct walk *walk)
 {
 	struct hs_regs regs = walk->stepper.regs;
@@ -304,7 +304,7 @@ static enum hs_stop enter_frame(struct walk *walk, uint64_t below)
 	return HS_STOP_NOT;
 }
 
-/* Go to the calling frame. */
+/* Goes to the calling frame. */
 static enum hs_stop step(struct walk *walk)
 {
 	uint64_t sp = walk->stepper.regs.sp;

@@ -72,7 +72,7 @@ const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwin
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
 
 /*
- * Unwind.  frames, with room for depth + 1, gets call sites, innermost first: frames of this
+ * Unwinds.  frames, with room for depth + 1, gets call sites, innermost first: frames of this
  * library left out, at most depth of the program's own, then possibly one pseudo frame that says
  * why the stack ends early.
  * A stack that holds nothing but this library is one HS_PSEUDO_UNKNOWN.

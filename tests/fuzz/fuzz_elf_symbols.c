@@ -48,7 +48,7 @@ static void use_wanted(const struct hs_mapping *object, const uint8_t *data, siz
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	char path[64];
-	struct hs_mapping object = { .path = path, .flags = HS_MAPPING_FILE };
+	struct hs_mapping object = {.path = path, .flags = HS_MAPPING_FILE};
 	struct hs_symbols *symbols;
 	size_t used;
 	int fd;

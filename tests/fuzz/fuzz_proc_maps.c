@@ -67,8 +67,8 @@ static void check_index(const struct hs_map_index *index, const struct hs_mappin
 /* Scans twice: a text in order must give the same index again, and no new mapping. */
 static void scan(const char *text, size_t bytes, bool in_order)
 {
-	static const struct hs_map_program program = { .device = 0x801, .inode = 7 };
-	struct hs_map_index first = { .code = { .nodes = NULL } }, second = first;
+	static const struct hs_map_program program = {.device = 0x801, .inode = 7};
+	struct hs_map_index first = {.code = {.nodes = NULL}}, second = first;
 	static struct hs_mapping_store store;
 	uint32_t count;
 

@@ -26,7 +26,7 @@ static void check(int holds, const char *what)
 static void copy(const char *path, const char *library, long time)
 {
 	int from = open(library, O_RDONLY), to = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0700);
-	struct timespec times[2] = { { .tv_sec = time }, { .tv_sec = time } };
+	struct timespec times[2] = {{.tv_sec = time}, {.tv_sec = time}};
 	char buffer[4096];
 	ssize_t bytes;
 

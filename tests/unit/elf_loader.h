@@ -14,7 +14,7 @@
 static inline int load_path(const char *path, const char *build_id, const struct hs_wanted *wanted,
 			    struct hs_symbols **symbols)
 {
-	struct hs_mapping object = { .path = path, .flags = HS_MAPPING_FILE | HS_MAPPING_HINT };
+	struct hs_mapping object = {.path = path, .flags = HS_MAPPING_FILE | HS_MAPPING_HINT};
 
 	snprintf(object.build_id, sizeof object.build_id, "%s", build_id);
 	return hs_symbols_load(&object, wanted, NULL, symbols);

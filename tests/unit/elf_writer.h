@@ -161,14 +161,14 @@ static inline void elf_add_contents(struct elf_image *image, Elf64_Shdr *section
 {
 	size_t start;
 
-	sections[ELF_TEXT] = (Elf64_Shdr){ .sh_type = SHT_NOBITS,
-					   .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
-					   .sh_addr = ELF_TEXT_START,
-					   .sh_size = ELF_TEXT_BYTES };
-	sections[ELF_DATA] = (Elf64_Shdr){ .sh_type = SHT_NOBITS,
-					   .sh_flags = SHF_ALLOC | SHF_WRITE,
-					   .sh_addr = ELF_DATA_START,
-					   .sh_size = 0x1000 };
+	sections[ELF_TEXT] = (Elf64_Shdr){.sh_type = SHT_NOBITS,
+					  .sh_flags = SHF_ALLOC | SHF_EXECINSTR,
+					  .sh_addr = ELF_TEXT_START,
+					  .sh_size = ELF_TEXT_BYTES};
+	sections[ELF_DATA] = (Elf64_Shdr){.sh_type = SHT_NOBITS,
+					  .sh_flags = SHF_ALLOC | SHF_WRITE,
+					  .sh_addr = ELF_DATA_START,
+					  .sh_size = 0x1000};
 	if (spec->build_id != NULL)
 		elf_add_note(image, &sections[ELF_NOTE], spec->build_id, spec->build_id_bytes);
 	if (spec->symbols != NULL)

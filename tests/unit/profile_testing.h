@@ -60,14 +60,14 @@ static inline struct hs_producer *new_producer(const struct hs_mapping_table *ma
 static inline union test_record allocate_in(uint32_t heap, uint64_t id, uint64_t size,
 					     uint64_t interval, uint64_t site)
 {
-	union test_record record = { .head = {
+	union test_record record = {.head = {
 		.size = size,
 		.interval_bytes = interval,
 		.epoch = 1,
 		.kind = HS_RECORD_ALLOCATION,
 		.heap = (uint8_t)heap,
 		.frame_count = 2,
-	} };
+	}};
 	struct hs_live_ticket ticket = { 0 };
 
 	CHECK(hs_live_set_take(&ticket));

@@ -10,7 +10,7 @@ static char visited[512]; /* what a visitor saw, as text_of() has it */
 
 static void note_visit(void *context, const struct hs_address_range *range)
 {
-	struct hs_address_range_map one = { .nodes = NULL };
+	struct hs_address_range_map one = {.nodes = NULL};
 
 	CHECK(context == &map);
 	CHECK_INT(hs_address_range_map_emplace(&one, range->start, range->end, range->value), 0);
@@ -226,7 +226,7 @@ static void test_overlaps_are_deleted_in_order(void)
 
 static void test_equality(void)
 {
-	struct hs_address_range_map other = { .nodes = NULL };
+	struct hs_address_range_map other = {.nodes = NULL};
 
 	begin();
 	CHECK(!hs_address_range_map_equal(&map, &other));

@@ -9,7 +9,7 @@ static struct hs_commit_order order;
 
 static enum hs_arrival put(uint64_t number)
 {
-	struct hs_heap_event event = { .kind = HS_HEAP_EVENT_FREE, .size = number };
+	struct hs_heap_event event = {.kind = HS_HEAP_EVENT_FREE, .size = number};
 
 	return hs_commit_order_put(&order, number, &event);
 }

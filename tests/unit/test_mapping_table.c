@@ -50,7 +50,7 @@ static uint32_t id_of(const void *address)
 
 static const struct hs_mapping *mapping_of(const void *address)
 {
-	static const struct hs_mapping none = { .path = "none" };
+	static const struct hs_mapping none = {.path = "none"};
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id_of(address));
 
 	return mapping != NULL ? mapping : &none;
@@ -78,9 +78,9 @@ static int make_object(char *path, size_t capacity, const char *name, char lette
 	header->e_phoff = sizeof *header;
 	header->e_phentsize = sizeof *headers;
 	header->e_phnum = letter != '\0' ? 2 : 1;
-	headers[0] = (ElfW(Phdr)){ .p_type = PT_LOAD, .p_flags = PF_R | PF_X,
-				   .p_memsz = sizeof page, .p_filesz = sizeof page };
-	headers[1] = (ElfW(Phdr)){ .p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4 };
+	headers[0] = (ElfW(Phdr)){.p_type = PT_LOAD, .p_flags = PF_R | PF_X,
+				  .p_memsz = sizeof page, .p_filesz = sizeof page};
+	headers[1] = (ElfW(Phdr)){.p_type = PT_NOTE, .p_vaddr = 512, .p_memsz = 24, .p_align = 4};
 	*note = (ElfW(Nhdr)){ 4, 8, NT_GNU_BUILD_ID };
 	memcpy(page + 512 + sizeof *note, "GNU", 4);
 	memset(page + 512 + sizeof *note + 4, letter, 8);
@@ -239,7 +239,7 @@ static void test_rewritten_file_at_the_same_address(void)
 /* Set when the file was written, seconds since 1970. */
 static void set_time(int fd, long seconds)
 {
-	struct timespec times[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
+	struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
 
 	CHECK_INT(futimens(fd, times), 0);
 }
@@ -354,8 +354,8 @@ static void test_first_page_mapped_twice(void)
 	char path[256];
 	int fd = make_object(path, sizeof path, "hs-test-twice", 't');
 	unsigned char *base = map_at(NULL, -1, 2 * PAGE, PROT_NONE);
-	ElfW(Phdr) code = { .p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5c0,
-			    .p_vaddr = PAGE + 0x5c0, .p_memsz = 64, .p_filesz = 64 };
+	ElfW(Phdr) code = {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x5c0,
+			   .p_vaddr = PAGE + 0x5c0, .p_memsz = 64, .p_filesz = 64};
 
 	/* The note's header makes room for the second segment's. */
 	CHECK_INT(pwrite(fd, &code, sizeof code, sizeof(ElfW(Ehdr)) + sizeof code), sizeof code);
@@ -460,7 +460,7 @@ static void test_all_text_moved(void)
 /* It matters only which file is the program's, not its kind or path. */
 static void test_program_in_a_memfd(void)
 {
-	static const struct hs_map_program program = { .device = 1, .inode = 4711 };
+	static const struct hs_map_program program = {.device = 1, .inode = 4711};
 	static struct hs_map_index index, none;
 	static struct hs_mapping_store store;
 	char path[256], text[1024];

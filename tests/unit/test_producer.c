@@ -25,15 +25,15 @@ static void make_history(void)
 {
 	uint64_t sizes[] = { 100, 7, 3000 };
 
-	steps[0] = (struct step){ .record = allocate(A, sizes[0], 1, 0) };
+	steps[0] = (struct step){.record = allocate(A, sizes[0], 1, 0)};
 	release(A);
-	steps[1] = (struct step){ .is_free = true };
-	steps[2] = (struct step){ .record = allocate(B, sizes[1], 1, 1) };
-	steps[3] = (struct step){ .record = allocate(A, sizes[2], 1, 0) };
+	steps[1] = (struct step){.is_free = true};
+	steps[2] = (struct step){.record = allocate(B, sizes[1], 1, 1)};
+	steps[3] = (struct step){.record = allocate(A, sizes[2], 1, 0)};
 	release(B);
-	steps[4] = (struct step){ .is_free = true };
+	steps[4] = (struct step){.is_free = true};
 	release(A);
-	steps[5] = (struct step){ .is_free = true };
+	steps[5] = (struct step){.is_free = true};
 }
 
 /* Collects the slots on the freed list, by the number of their free. */
@@ -59,7 +59,7 @@ static void collect_freed(void)
 /* What hs_producer_take_freed() does for one slot, through the window. */
 static void deliver(const struct step *step)
 {
-	struct hs_heap_event event = { .kind = HS_HEAP_EVENT_FREE };
+	struct hs_heap_event event = {.kind = HS_HEAP_EVENT_FREE};
 
 	if (!step->is_free) {
 		take(producer, &step->record);
@@ -202,10 +202,10 @@ static void a_record_that_comes_twice_counts_once(void)
 
 static void abandoned_records_give_their_slots_back(void)
 {
-	union test_record numbered, unnumbered, failed_move = { .head = {
+	union test_record numbered, unnumbered, failed_move = {.head = {
 		.kind = HS_RECORD_TOMBSTONE,
 		.slot = HS_SLOT_NONE,
-	} };
+	}};
 
 	producer = new_producer(NULL, 0);
 	numbered = allocate(A, 10, 1, 0);

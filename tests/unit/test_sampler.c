@@ -214,7 +214,7 @@ static void test_the_end_keeps_the_interval(void)
  */
 static void check_unbiased(uint64_t interval, unsigned levels, unsigned per_thread)
 {
-	const struct hs_regs regs = { .sp = (uintptr_t)__builtin_frame_address(0) };
+	const struct hs_regs regs = {.sp = (uintptr_t)__builtin_frame_address(0)};
 	long double bytes = 0, variance_objects = 0, variance_bytes = 0;
 	uint64_t size_random = 99;
 	uint64_t exact = hs_stats_get(allocated_bytes);

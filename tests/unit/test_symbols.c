@@ -26,7 +26,7 @@ static const struct elf_symbol plain[] = {
 
 static void write_symbols(const struct elf_symbol *symbols, size_t count)
 {
-	struct elf_spec spec = { .symbols = symbols, .count = count };
+	struct elf_spec spec = {.symbols = symbols, .count = count};
 
 	elf_write(&image, &spec);
 }
@@ -243,8 +243,8 @@ static void takes_only_defined_functions(void)
 
 static void reads_long_section_numbers(void)
 {
-	struct elf_spec spec = { .symbols = plain, .count = COUNT(plain), .many_sections = true,
-				 .debug_name = ".debug_line" };
+	struct elf_spec spec = {.symbols = plain, .count = COUNT(plain), .many_sections = true,
+				.debug_name = ".debug_line"};
 	struct hs_symbols *symbols;
 	int result;
 
@@ -286,7 +286,7 @@ static void tells_dwarf_in_the_object(void)
 	size_t i;
 
 	for (i = 0; i < COUNT(cases); i++) {
-		struct elf_spec spec = { .debug_name = cases[i].name };
+		struct elf_spec spec = {.debug_name = cases[i].name};
 		struct hs_symbols *symbols;
 		int result;
 
@@ -325,8 +325,8 @@ static const unsigned char id[] = { 0xab, 0xcd, 0xef, 0x01 };
 
 static void write_debug_file(const char *path, bool same_id)
 {
-	struct elf_spec debug = { .symbols = plain, .count = COUNT(plain), .build_id = id,
-				  .build_id_bytes = sizeof id };
+	struct elf_spec debug = {.symbols = plain, .count = COUNT(plain), .build_id = id,
+				 .build_id_bytes = sizeof id};
 	const Elf64_Shdr *note;
 	int fd;
 
@@ -368,8 +368,8 @@ static void finds_debug_file_of_same_build_id_only(void)
 	static const struct elf_symbol exported[] = { FUNCTION("exported", 0x1200, 0x40),
 						      FUNCTION("_first", 0x1000, 0x20) };
 	static const struct elf_symbol rest[] = { FUNCTION("rest", 0x1100, 0x40) };
-	struct elf_spec object = { .dynamic = exported, .dynamic_count = COUNT(exported),
-				   .build_id = id, .build_id_bytes = sizeof id };
+	struct elf_spec object = {.dynamic = exported, .dynamic_count = COUNT(exported),
+				  .build_id = id, .build_id_bytes = sizeof id};
 	char root[] = "/tmp/test_symbols.XXXXXX", path[128];
 	struct hs_symbols *symbols;
 	int result, same, has_rest;
@@ -397,8 +397,8 @@ static void finds_debug_file_of_same_build_id_only(void)
 
 static void refuses_a_file_of_another_build_id(void)
 {
-	struct elf_spec spec = { .symbols = plain, .count = COUNT(plain), .build_id = id,
-				 .build_id_bytes = sizeof id };
+	struct elf_spec spec = {.symbols = plain, .count = COUNT(plain), .build_id = id,
+				.build_id_bytes = sizeof id};
 	static const struct {
 		const char *id;
 		int result;

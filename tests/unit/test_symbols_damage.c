@@ -256,7 +256,7 @@ static void leaves_out_names_too_long(void)
 	static char name[20000];
 	struct elf_symbol symbols[] = { FUNCTION(name, 0x1000, 0x20),
 					FUNCTION("good", 0x1020, 0x20) };
-	struct elf_spec spec = { .symbols = symbols, .count = COUNT(symbols) };
+	struct elf_spec spec = {.symbols = symbols, .count = COUNT(symbols)};
 
 	memset(name, 'a', sizeof name - 1);
 	elf_write(&image, &spec);
@@ -292,7 +292,7 @@ static void survives_damaged_notes(void)
 
 static void reads_build_id_without_section_headers(void)
 {
-	Elf64_Phdr segment = { .p_type = PT_NOTE, .p_align = 4 };
+	Elf64_Phdr segment = {.p_type = PT_NOTE, .p_align = 4};
 	int result;
 
 	elf_write(&image, &full);
@@ -395,8 +395,8 @@ static void reads_overlapping_relocations_within_bounds(void)
 {
 	static const unsigned char jump[16] = { 0xff, 0x25 };
 	static Elf64_Shdr sections[4000];
-	static const struct elf_spec spec = { .dynamic = exported, .dynamic_count = COUNT(exported),
-					      .debug_name = ".plt" };
+	static const struct elf_spec spec = {.dynamic = exported, .dynamic_count = COUNT(exported),
+					     .debug_name = ".plt"};
 	int fd = memfd_create("image", MFD_CLOEXEC), result;
 	size_t bytes = (size_t)1 << 20;
 	struct hs_symbols *symbols = NULL;
@@ -407,8 +407,8 @@ static void reads_overlapping_relocations_within_bounds(void)
 	sections[ELF_DEBUG].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
 	sections[ELF_DEBUG].sh_offset = elf_append(&image, jump, sizeof jump);
 	for (size_t i = ELF_SECTIONS; i < COUNT(sections); i++)
-		sections[i] = (Elf64_Shdr){ .sh_type = SHT_RELA, .sh_link = ELF_DYNSYM,
-					    .sh_size = bytes };
+		sections[i] = (Elf64_Shdr){.sh_type = SHT_RELA, .sh_link = ELF_DYNSYM,
+					   .sh_size = bytes};
 	elf_header(&image)->e_shoff = bytes;
 	elf_header(&image)->e_shnum = COUNT(sections);
 	CHECK_INT(write(fd, image.data, image.bytes), image.bytes);
@@ -454,7 +454,7 @@ static void needs_no_memory_for_what_is_not_wanted(void)
 	const struct hs_wanted wanted = { &address, 1 };
 	static struct elf_symbol many[400];
 	static char names[400][100];
-	struct elf_spec spec = { .symbols = many, .count = 400 };
+	struct elf_spec spec = {.symbols = many, .count = 400};
 	struct hs_symbols *symbols;
 	int result;
 

@@ -74,7 +74,7 @@ static const char *path_of(const char *name)
 
 static struct hs_symbols *load(const char *name, unsigned flags, int *result)
 {
-	struct hs_mapping object = { .path = path_of(name), .flags = HS_MAPPING_FILE | flags };
+	struct hs_mapping object = {.path = path_of(name), .flags = HS_MAPPING_FILE | flags};
 	struct hs_symbols *symbols = NULL;
 
 	*result = hs_symbols_load(&object, NULL, NULL, &symbols);
@@ -288,8 +288,8 @@ static void fork_here(void)
 
 static void forks_while_symbols_are_decompressed(void)
 {
-	struct hs_mapping object = { .path = path_of("stripped"), .flags = HS_MAPPING_FILE };
-	struct hs_pauses pauses = { .pause = fork_here };
+	struct hs_mapping object = {.path = path_of("stripped"), .flags = HS_MAPPING_FILE};
+	struct hs_pauses pauses = {.pause = fork_here};
 
 	if (!build_compressed())
 		return;
@@ -401,8 +401,8 @@ static void the_running_program_is_found(void)
 {
 	char self[4096];
 	ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-	struct hs_mapping object = { .path = path_of("nowhere"),
-				     .flags = HS_MAPPING_FILE | HS_MAPPING_MAIN };
+	struct hs_mapping object = {.path = path_of("nowhere"),
+				    .flags = HS_MAPPING_FILE | HS_MAPPING_MAIN};
 	struct hs_symbols *symbols = NULL;
 	struct stat status;
 	Dl_info info;
@@ -459,7 +459,7 @@ static void addresses_that_are_offsets_into_the_file(void)
 /* Without a build id a file that was rewritten is recognized by its version. */
 static void a_rewritten_file_is_another(void)
 {
-	struct hs_mapping object = { .path = path_of("rewritten"), .flags = HS_MAPPING_FILE };
+	struct hs_mapping object = {.path = path_of("rewritten"), .flags = HS_MAPPING_FILE};
 	struct hs_symbols *symbols = NULL;
 	struct stat status;
 
@@ -494,7 +494,7 @@ static void build_ids_of_any_length(void)
 	static const char *const ids[] = { "0a", "0a1b", "0a1b2c", "0a1b2c3d", "0a1b2c3d4e" };
 
 	for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
-		struct hs_mapping object = { .path = path_of("id"), .flags = HS_MAPPING_FILE };
+		struct hs_mapping object = {.path = path_of("id"), .flags = HS_MAPPING_FILE};
 		struct hs_symbols *symbols = NULL;
 		char flags[64];
 
@@ -510,7 +510,7 @@ static void build_ids_of_any_length(void)
 static void check_loaded(const char *flags)
 {
 	struct hs_symbols *symbols = NULL;
-	struct hs_mapping object = { .path = "/memfd:library" };
+	struct hs_mapping object = {.path = "/memfd:library"};
 	struct link_map *map;
 	void *library;
 
@@ -553,7 +553,7 @@ static void drop_section_headers(const char *name)
 
 static void loaded_libraries_without_section_headers(void)
 {
-	struct hs_mapping object = { .flags = HS_MAPPING_FILE };
+	struct hs_mapping object = {.flags = HS_MAPPING_FILE};
 	struct hs_symbols *symbols = NULL;
 	struct link_map *map;
 	void *library;

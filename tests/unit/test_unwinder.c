@@ -122,7 +122,7 @@ static void on_signal(int number, siginfo_t *info, void *context)
 
 static void raise_with(int flags)
 {
-	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | flags };
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | flags};
 
 	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
 	CHECK_INT(raise(SIGUSR1), 0);
@@ -155,8 +155,8 @@ static void test_signal_handler(void)
 
 static void check_alternate_stack(unsigned char *low, size_t bytes)
 {
-	stack_t alternate = { .ss_sp = low, .ss_size = bytes };
-	stack_t none = { .ss_flags = SS_DISABLE };
+	stack_t alternate = {.ss_sp = low, .ss_size = bytes};
+	stack_t none = {.ss_flags = SS_DISABLE};
 	uint64_t truncated;
 
 	begin();

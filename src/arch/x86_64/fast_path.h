@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 /*
- * Subtract size, or 1 where it is 0, from *left.  Returns whether nothing, or less, is left;
+ * Subtracts size, or 1 where it is 0, from *left.  Returns whether nothing, or less, is left;
  * then *left is of no use.
  */
 static inline bool hs_arch_count_down(uint64_t *left, uint64_t size)
@@ -56,7 +56,7 @@ static inline bool hs_arch_is_set(const uint8_t *byte)
 	return is_set;
 }
 
-/* Add without a lock, in one instruction for this thread's handlers.  Returns what was there. */
+/* Adds without a lock, in one instruction for this thread's handlers.  Returns what was there. */
 static inline uint64_t hs_arch_fetch_add_unlocked(_Atomic uint64_t *word, uint64_t n)
 {
 	__asm__ volatile("xadd %[n], %[word]" : [n] "+r"(n), [word] "+m"(*word) : : "memory");

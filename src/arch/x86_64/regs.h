@@ -63,7 +63,7 @@ static inline uintptr_t hs_arch_thread_pointer(void)
 }
 
 /*
- * Call a function with another stack, whose upper end is top (a multiple of 16).  Unwinders do not
+ * Calls a function with another stack, whose upper end is top (a multiple of 16).  Unwinders do not
  * come past it.
  */
 static inline void hs_arch_call_on(char *top, void (*call)(void *), void *argument)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /*
- * Relocate the field at `field`, of which room bytes may be written.  value: symbol +
+ * Relocates the field at `field`, of which room bytes may be written.  value: symbol +
  * addend; place: the address of the field.  Returns false, the field untouched, for other
  * types and where it does not fit.
  */
