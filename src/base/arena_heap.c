@@ -107,7 +107,7 @@ static bool claim(struct hs_arena_block *block, uint32_t mark)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Writes the free block's header at its start; a large one's pages go back first. */
+/* Writes the free block's header at its start; a large one's other pages go back first. */
 static struct free_block *make_free(struct hs_arena_block *block)
 {
 	unsigned class = block->class;

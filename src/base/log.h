@@ -30,7 +30,10 @@ void hs_log_init(enum hs_log_level level, const char *logfile);
 /* 0, or -errno: the log file cannot be opened, and lines go to stderr. */
 int hs_log_check_file(void);
 
-/* Writes one line if level is enabled.  Format as hs_format().  Any thread. */
+/*
+ * Writes one line if level is enabled (and memory for it can be had).  Format as hs_format().  Any
+ * thread.
+ */
 void hs_log(enum hs_log_level level, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

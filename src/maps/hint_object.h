@@ -32,7 +32,8 @@ int hs_hint_object_read(const char *path, struct hs_hint_object *object);
 /*
  * Calls use() for an ELF object of this machine, of type ET_REL, ET_DYN or ET_EXEC, that is
  * open meanwhile.  *file: what stat() says of it, all 0 if it cannot be opened.
- * Returns what use() returns, or -errno: -ENOEXEC; -EIO, a failed assertion of libelf's.
+ * Returns what use() returns, or -errno: that of hs_sys_open_regular(); -ENOEXEC; -EIO, a failed
+ * assertion of libelf's.
  */
 int hs_hint_object_use(const char *path, struct stat *file, int (*use)(void *context, Elf *elf),
 		       void *context);

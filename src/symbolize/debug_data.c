@@ -43,7 +43,7 @@ static int error_of(lzma_ret result)
 	return result == LZMA_MEMLIMIT_ERROR ? -EFBIG : -EBADMSG;
 }
 
-/* Makes room for what is still to be decoded.  0 or -errno. */
+/* Doubles the room for the image.  0 or -errno. */
 static int grow(struct hs_debug_data *work)
 {
 	size_t larger = work->capacity > 0 ? 2 * work->capacity : FIRST_IMAGE_BYTES;

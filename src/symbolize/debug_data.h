@@ -16,10 +16,10 @@ struct hs_debug_data;
 /*
  * Opens the image in an object (to be closed with hs_elf_file_close()).  Returns 0 or
  * -errno: -ENOENT, there is none; -EBADMSG, damaged; -EFBIG, above 32 MiB, or the
- * decompressor asks for more memory than that; -ENOMEM.
+ * decompressor asks for more memory than that; -ENOMEM; those of hs_elf_file_open_image().
  *
- * pauses: taken during the decompression; may be NULL.  In a pause *work is the decompression's
- * memory, otherwise NULL: a child forked in a pause gives it back with hs_debug_data_end().
+ * pauses: taken during the decompression; may be NULL.  *work: NULL, and again on return; in a
+ * pause the decompression's memory, which a child forked then gives back with hs_debug_data_end().
  */
 int hs_debug_data_open(struct hs_elf_file *data, const struct hs_elf_file *object,
 		       struct hs_debug_data **work, struct hs_pauses *pauses);

@@ -41,7 +41,7 @@ struct hs_eh_fde {
 
 /*
  * Takes an entry off the section: *entry is what follows its length.  Returns false at the
- * end.
+ * end, and where the length is damaged.
  */
 bool hs_eh_frame_take_entry(struct hs_dwarf_cursor *section, struct hs_dwarf_cursor *entry);
 

@@ -101,7 +101,7 @@ static size_t file_bytes(const char *path)
 	return stat(path, &file) == 0 ? (size_t)file.st_size : 0;
 }
 
-/* Fill the buffer.  Returns how many events it holds. */
+/* Fills the buffer.  Returns how many events it holds. */
 static size_t fill(void)
 {
 	size_t count = 0;

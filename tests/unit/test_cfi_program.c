@@ -16,7 +16,7 @@ static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1}; /* rsp + 8, return addres
 static struct hs_unwind_row row;
 static uint64_t row_end;
 
-/* Set both for START + distance; false: no rules. */
+/* Sets both for START + distance; false: no rules. */
 static bool run(const uint8_t *program, size_t bytes, uint64_t distance)
 {
 	struct hs_eh_cie cie = {.code_align = 1,

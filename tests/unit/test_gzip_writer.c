@@ -55,7 +55,7 @@ static const struct hs_dump_file *file_of(int fd)
 	return &file;
 }
 
-/* Write bytes in pieces; returns the first error. */
+/* Writes bytes in pieces; returns the first error. */
 static int compress_into(int fd, const unsigned char *bytes, size_t count, size_t piece)
 {
 	struct hs_gzip_writer *writer = NULL;

@@ -27,7 +27,7 @@ static struct hs_live_ticket insert(uint64_t address)
 	return ticket;
 }
 
-/* Recycle all that is on the freed list; returns how many. */
+/* Recycles all that is on the freed list; returns how many. */
 static unsigned recycle_freed(void)
 {
 	unsigned count = 0;

@@ -236,7 +236,7 @@ static void test_rewritten_file_at_the_same_address(void)
 	end_table();
 }
 
-/* Set when the file was written, seconds since 1970. */
+/* Sets when the file was written, seconds since 1970. */
 static void set_time(int fd, long seconds)
 {
 	struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};

@@ -273,7 +273,7 @@ static void weights_of_the_program(void)
 	CHECK(!hs_report_sample(UINT32_MAX, 1, 50, 5000, &here));
 }
 
-/* Take the next record out of the ring. */
+/* Takes the next record out of the ring. */
 static struct hs_record next_record(void)
 {
 	struct hs_record record = {.size = 0};

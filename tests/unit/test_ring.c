@@ -44,7 +44,7 @@ static bool reserve(size_t bytes, int kind, struct place *out)
 	return out->data != NULL;
 }
 
-/* Reserve, fill with a byte and commit. */
+/* Reserves, fills with a byte and commits. */
 static bool put(size_t bytes, int kind, unsigned char fill)
 {
 	struct place place;

@@ -33,7 +33,7 @@ static const char source[] =
 	"void *taken(void) { void *p = (void *)&getppid; return getppid() == 1 ? 0 : p; }\n"
 	"int main(void) { return shown_one(1) + shown_two(2) + (taken() == 0); }\n";
 
-/* Run a command of the shell in the directory.  Whether it succeeded. */
+/* Runs a command of the shell in the directory.  Whether it succeeded. */
 static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
 {
 	char command[4096];
@@ -82,7 +82,7 @@ static struct hs_symbols *load(const char *name, unsigned flags, int *result)
 }
 
 /*
- * Compare the functions that a command prints ("ADDRESS SIZE NAME") with what is found.
+ * Compares the functions that a command prints ("ADDRESS SIZE NAME") with what is found.
  * Returns how many of them are named.
  */
 static unsigned compare(const struct hs_symbols *symbols, const char *command, bool all)

@@ -32,7 +32,7 @@ static FRAME void capture_leaf(void)
 	NO_TAIL_CALL();
 }
 
-/* Make the page executable code; fd: its file, -1 = none. */
+/* Makes the page executable code; fd: its file, -1 = none. */
 static void map_code(unsigned char *page, int fd)
 {
 	int flags = MAP_PRIVATE | (fd < 0 ? MAP_ANONYMOUS : 0) | (page != NULL ? MAP_FIXED : 0);
@@ -234,7 +234,7 @@ static void test_loop(void)
 static jmp_buf after_capture;
 static uint64_t return_of_last_call;
 
-/* Capture the caller's registers, as at the entry of an interposed function. */
+/* Captures the caller's registers, as at the entry of an interposed function. */
 static FRAME __attribute__((noreturn)) void capture_caller(void)
 {
 	const uint64_t *frame = __builtin_frame_address(0);

@@ -15,7 +15,7 @@
 /*
  * Relocates the field at `field`, of which room bytes may be written.  value: symbol +
  * addend; place: the address of the field.  Returns false, the field untouched, for other
- * types and where it does not fit.
+ * types and where there is no room.  A value too large for a field of 4 bytes is cut.
  */
 static inline bool hs_arch_relocate(uint8_t *field, size_t room, uint32_t type, uint64_t value,
 				    uint64_t place)
