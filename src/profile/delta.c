@@ -84,23 +84,22 @@ static bool subtract(int64_t values[HS_VIEW_VALUES], const struct hs_shown *base
 	return any;
 }
 
-/* Gives a row one more, or one less, of what rounding has left of dropped rows. */
-static void carry_over(struct hs_delta *delta, int64_t values[HS_VIEW_VALUES])
+/* Gives a row one more, or one less, of what rounding has left of dropped rows of its heap. */
+static void carry_over(int64_t carry[2], int64_t values[HS_VIEW_VALUES])
 {
 	for (int i = 0; i < 2; i++) {
-		int64_t one = delta->carry_pending[i] >= ONE    ? 1
-			      : delta->carry_pending[i] <= -ONE ? -1
-								: 0;
+		int64_t one = carry[i] >= ONE ? 1 : carry[i] <= -ONE ? -1 : 0;
 
 		/* A 0 stays 0, and nothing becomes 0. */
 		if (values[i] > 0 && values[i] + one > 0) {
 			values[i] += one;
-			delta->carry_pending[i] -= one * ONE;
+			carry[i] -= one * ONE;
 		}
 	}
 }
 
-bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES])
+bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, uint32_t heap,
+		       int64_t values[HS_VIEW_VALUES])
 {
 	struct hs_shown_row *pending = &delta->pending[delta->pending_count];
 
@@ -114,7 +113,7 @@ bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_V
 	}
 	delta->pending_count++;
 	if (delta->base[row].values[0] == 0)
-		carry_over(delta, values);
+		carry_over(delta->carry_pending[heap], values);
 	return true;
 }
 

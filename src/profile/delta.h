@@ -60,8 +60,9 @@ struct hs_delta {
 
 	/* Of dropped rows: objects and bytes, in units of 1 / HS_WEIGHT_ONE. */
 	unsigned __int128 dropped[HS_HEAP_LIMIT][2]; /* what was allocated */
-	int64_t carry[2];         /* what of it no file has; negative: what files have too much */
-	int64_t carry_pending[2]; /* carry, when the profile under way is complete */
+	/* What of it no file has; negative: what files have too much. */
+	int64_t carry[HS_HEAP_LIMIT][2];
+	int64_t carry_pending[HS_HEAP_LIMIT][2]; /* when the profile under way is complete */
 };
 
 void hs_delta_fini(struct hs_delta *delta);
@@ -79,10 +80,11 @@ uint32_t hs_delta_rows(const struct hs_delta *delta, const struct hs_interner *r
 bool hs_delta_begin(struct hs_delta *delta, const struct hs_interner *rows);
 
 /*
- * Turns a row's present values into differences.  Whether the row is in this profile: a value is
- * not 0, and there is room for the row.
+ * Turns the present values of a row, of this heap, into differences.  Whether the row is in this
+ * profile: a value is not 0, and there is room for the row.
  */
-bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, int64_t values[HS_VIEW_VALUES]);
+bool hs_delta_subtract(struct hs_delta *delta, uint32_t row, uint32_t heap,
+		       int64_t values[HS_VIEW_VALUES]);
 bool hs_delta_subtract_lost(struct hs_delta *delta, uint32_t heap, int64_t values[HS_VIEW_VALUES]);
 
 /* Adds the sums of dropped rows.  heaps: by number. */

@@ -62,7 +62,7 @@ static void drop(struct hs_producer *producer, uint32_t number)
 	for (int i = 0; i < 2; i++) {
 		delta->dropped[row->key.heap][i] += allocated[i];
 		/* The difference is small, though what it is made of may not fit 64 bits. */
-		delta->carry[i] +=
+		delta->carry[row->key.heap][i] +=
 			(int64_t)((uint64_t)allocated[i] -
 				  (uint64_t)delta->base[number].values[i] * HS_WEIGHT_ONE);
 	}

@@ -98,7 +98,8 @@ static uint32_t copy_all(struct hs_producer *producer, uint32_t peak_heap, bool 
 		copy_row(producer, hs_heap_tracker_row(&producer->tracker, i), totals,
 			 &rows[count]);
 		add_up(heaps, &rows[count]);
-		count += !differences || hs_delta_subtract(delta, i, rows[count].values);
+		count += !differences ||
+			 hs_delta_subtract(delta, i, rows[count].heap_number, rows[count].values);
 	}
 	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
 		if ((peak_heap != HS_HEAP_NONE && peak_heap != heap) ||
