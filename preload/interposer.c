@@ -29,12 +29,6 @@ static inline bool is_special(const void *block)
 HS_NEXT_ALLOCATOR(HS_PROTOTYPE)
 HS_NEXT_C(HS_PROTOTYPE)
 #undef HS_PROTOTYPE
-#define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void *name arguments;
-HS_NEXT_NEW(HS_PROTOTYPE)
-#undef HS_PROTOTYPE
-#define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void name arguments;
-HS_NEXT_DELETE(HS_PROTOTYPE)
-#undef HS_PROTOTYPE
 HS_EXPORT void *reallocarray(void *block, size_t count, size_t size);
 HS_EXPORT void cfree(void *block);
 

@@ -118,17 +118,34 @@ static uintptr_t mapped_bytes(const void *base)
 }
 
 /*
- * Whether all of operator new and delete are one C++ runtime's, and its malloc and free are ours:
- * a library that comes before us may define its own.  dladdr() is called once only, because it
- * goes through all of the runtime's symbols.
+ * Whether all of these functions that are called are ours: the program, or a library that comes
+ * before us, may define some.  If it defines a form of operator new, the runtime's other forms call
+ * that one, and ours must call the runtime's.
+ */
+static bool is_none_before_ours(void)
+{
+	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc ||
+	    dlsym(RTLD_DEFAULT, "free") != (void *)free)
+		return false;
+#define CHECK_NAMED(name, arguments, names)                                                        \
+	if (dlsym(RTLD_DEFAULT, #name) != (void *)name)                                            \
+		return false;
+	HS_NEXT_PLAIN_NEW(CHECK_NAMED)
+	HS_NEXT_PLAIN_DELETE(CHECK_NAMED)
+#undef CHECK_NAMED
+	return true;
+}
+
+/*
+ * Whether all of operator new and delete are one C++ runtime's, and its malloc and free are ours.
+ * dladdr() is called once only, because it goes through all of the runtime's symbols.
  */
 static bool is_new_standard(void)
 {
 	uintptr_t base, bytes;
 	Dl_info runtime;
 
-	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc ||
-	    dlsym(RTLD_DEFAULT, "free") != (void *)free ||
+	if (!is_none_before_ours() ||
 	    dladdr(*(void **)(void *)&hs_next._Znwm, &runtime) == 0 ||
 	    !is_cxx_runtime(runtime.dli_fname))
 		return false;
@@ -162,18 +179,21 @@ static void find_foreign_realloc(void)
 }
 
 /*
- * A preloaded library whose free comes before ours may look up the next free at its first call.
- * If that call came from a dlsym() that frees the message of an earlier failure, the library's own
- * dlsym() would free the same message and call it again, without end.  So it is called here, when
- * there is no message.  With a block: mimalloc 3 crashes if its first call is free(NULL).  The
- * countdown tells whether that library passes the call on to us, or is an allocator of its own.
+ * A preloaded library whose free comes before or after ours may look up the next free at its first
+ * call.  If that call came from a dlsym() that frees the message of an earlier failure, the
+ * library's own dlsym() would free the same message and call it again, without end.  So it is
+ * called here, when there is no message.  With a block: mimalloc 3 crashes if its first call is
+ * free(NULL).  The countdown tells whether a library that comes before ours passes the call on to
+ * us, or is an allocator of its own.
  */
-static void prime_foreign_free(void)
+static void prime_frees(void)
 {
 	const uint64_t countdown = hs_thread.bytes_until_sample;
 	void *(*first_malloc)(size_t);
 	void (*first_free)(void *);
 
+	if (hs_next.resolved)
+		hs_allocator.free(hs_allocator.malloc(1));
 	*(void **)(void *)&first_free = dlsym(RTLD_DEFAULT, "free");
 	if (first_free == NULL || first_free == free)
 		return;
@@ -196,8 +216,6 @@ void hs_next_resolve_all(void)
 	if (hs_next.new_mode == HS_NEW_UNKNOWN)
 		hs_next.new_mode = HS_NEW_FALLBACK;
 	hs_next_resolve();
-	prime_foreign_free();
-	find_foreign_realloc();
 	/*
 	 * Those that may be missing come last: a message is allocated and freed by functions
 	 * that all have to be known by then, as each operator new has its own delete.
@@ -205,6 +223,8 @@ void hs_next_resolve_all(void)
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(hs_next, name);
 #define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(hs_next, name);
 	HS_NEXT_LIBC(LOOK_UP_C)
+	prime_frees();
+	find_foreign_realloc();
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
 	HS_NEXT_PLAIN_NEW(LOOK_UP_NAMED)
 	HS_NEXT_PLAIN_DELETE(LOOK_UP_NAMED)

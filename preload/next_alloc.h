@@ -133,6 +133,14 @@
 
 #define HS_NEXT_DELETE(X) HS_NEXT_PLAIN_DELETE(X) HS_NEXT_ALIGNED_DELETE(X)
 
+/* Ours. */
+#define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void *name arguments;
+HS_NEXT_NEW(HS_PROTOTYPE)
+#undef HS_PROTOTYPE
+#define HS_PROTOTYPE(name, arguments, names) HS_EXPORT void name arguments;
+HS_NEXT_DELETE(HS_PROTOTYPE)
+#undef HS_PROTOTYPE
+
 /* Where operator new allocates, and which of our functions samples that. */
 enum hs_new_mode {
 	/* Before the constructor.  As HS_NEW_FALLBACK if there is no next one. */

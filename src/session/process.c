@@ -23,6 +23,9 @@
 
 #define ROOT_VARIABLE "HEAPSAMPLE_ROOT"
 
+/* More than the auxiliary vector has, with zeros at its end. */
+#define AUXILIARY_BYTES 2048
+
 #define ROOT_PREFIX_BYTES (sizeof ROOT_VARIABLE "=" - 1)
 
 /* Where ROOT_VARIABLE is, or else the end; NULL if there is no environment. */
@@ -93,11 +96,13 @@ void hs_process_mark_root(void)
 		*entry = mark;
 		return;
 	}
-	vector = hs_sys_map((count + 2) * sizeof *vector, PROT_READ | PROT_WRITE);
+	vector = hs_sys_map((count + 2) * sizeof *vector + AUXILIARY_BYTES, PROT_READ | PROT_WRITE);
 	if (vector == NULL)
 		return;
 	if (count != 0)
 		memcpy(vector, old, count * sizeof *vector);
 	vector[count] = mark;
+	/* Programs look for it there, where the kernel puts it. */
+	(void)hs_sys_read_file("/proc/self/auxv", (char *)(vector + count + 2), AUXILIARY_BYTES);
 	__environ = vector;
 }

@@ -25,6 +25,12 @@ done
 for mode in terminate noexcept; do
 	hostile new.$mode any -- "$victims/victim_hostile_new" $mode
 done
+for sized in '' no-; do
+	build own_new.$sized victim_hostile_own_new.cc -std=gnu++17 -f${sized}sized-deallocation ||
+		fail "the program cannot be built: $(cat "$directory/own_new.$sized.build")"
+	hostile own_new.${sized}sized 1 -- "$directory/own_new.$sized"
+	hostile own_new.${sized}sized.off 0 HEAPSAMPLE=0 -- "$directory/own_new.$sized"
+done
 # The C++ library is in the scope of the opened library only.
 build hostile_opens victim_hostile_opens.c -ldl &&
 	build hostile_new.so victim_hostile_new.cc -DLIBRARY -shared -fPIC -std=gnu++17 -lpthread || {

@@ -117,6 +117,46 @@ ${CC:-cc} -shared -fPIC -o "$directory/one_thread.so" "$directory/one_thread.c" 
 ${CC:-cc} -pthread -o "$directory/leaves" "$directory/leaves.c" || exit 99
 beside '' "$directory/one_thread.so" one_thread any -m 'cannot be started' -- "$directory/leaves"
 has_said 'cannot be started'
+# Looks each function up when that is first called.
+cat >"$directory/lazy.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+void *malloc(size_t bytes)
+{
+	static void *(*next)(size_t);
+	if (next == NULL)
+		next = (void *(*)(size_t))dlsym(RTLD_NEXT, "malloc");
+	return next(bytes);
+}
+void free(void *block)
+{
+	static void (*next)(void *);
+	if (next == NULL)
+		next = (void (*)(void *))dlsym(RTLD_NEXT, "free");
+	next(block);
+}
+END
+# Aligns each block to a cache line.
+cat >"$directory/aligns.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+void *malloc(size_t bytes)
+{
+	static int (*next)(void **, size_t, size_t);
+	void *block = NULL;
+	if (next == NULL)
+		next = (int (*)(void **, size_t, size_t))dlsym(RTLD_NEXT, "posix_memalign");
+	return next(&block, 64, bytes) == 0 ? block : NULL;
+}
+END
+for wrapper in lazy aligns; do
+	${CC:-cc} -shared -fPIC -fno-builtin -o "$directory/$wrapper.so" "$directory/$wrapper.c" -ldl ||
+		exit 99
+	beside "$directory/$wrapper.so" '' before_$wrapper any -- "$directory/leaves"
+	beside '' "$directory/$wrapper.so" after_$wrapper any -- "$directory/leaves"
+done
 # An allocator whose free() must not be called before its malloc(), as in mimalloc 3.
 cat >"$directory/fresh.c" <<'END'
 #include <stddef.h>

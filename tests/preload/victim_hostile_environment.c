@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Moves its environment, as programs do that write their title where it was: goes on reading the
- * vector that it was started with after clearenv(), which frees one that setenv() has made.
+ * vector that it was started with after clearenv(), which frees one that setenv() has made.  Before
+ * that it finds the auxiliary vector behind its environment, as the kernel has put it there.
  */
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/wait.h>
 
 extern char **environ;
@@ -28,8 +31,21 @@ static int move(char **old)
 	return count;
 }
 
+static int count_auxiliary(char **environment)
+{
+	const ElfW(auxv_t) *entry;
+	int count = 0;
+
+	while (*environment != NULL)
+		environment++;
+	for (entry = (const void *)(environment + 1); entry->a_type != AT_NULL; entry++)
+		count += entry->a_un.a_val == getauxval(entry->a_type);
+	return count;
+}
+
 int main(void)
 {
+	int auxiliary = count_auxiliary(environ);
 	char **old = environ, *path = getenv("PATH");
 	int count = move(old), lost = 0, status;
 
@@ -47,6 +63,7 @@ int main(void)
 	/* The shell is a child of a profiled program. */
 	status = system("exit 3");
 	printf("%d too few, %d lost, shell: %d\n", count, lost, WEXITSTATUS(status));
+	printf("auxiliary vector: %d\n", auxiliary);
 	printf("PATH moved: %d\n", getenv("PATH") != path);
 	return environ == old;
 }
