@@ -15,7 +15,10 @@
 
 #include <stddef.h>
 
-/* The longest text with its NUL.  A longer one is cut and ends in "...". */
+/*
+ * The longest text with its NUL.  A longer one is cut, and ends in "..." and a hash of the linkage
+ * name: what differs only behind the cut stays apart.
+ */
 #define HS_DEMANGLED_BYTES 4096
 
 /*

@@ -172,12 +172,31 @@ static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_t
 	return -ENOENT;
 }
 
+static bool is_of_version(char byte)
+{
+	return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+	       (byte >= 'a' && byte <= 'z') || strchr("_.+-", byte) != NULL;
+}
+
+/* The length without "@VERSION" or "@@VERSION".  Crystal's names have an '@' too. */
+static size_t without_version(const char *text, size_t length)
+{
+	const char *at = memrchr(text, '@', length);
+	size_t end = at != NULL ? (size_t)(at - text) : length;
+
+	for (size_t i = end + 1; i < length; i++) {
+		if (!is_of_version(text[i]))
+			return length;
+	}
+	return end > 0 && end < length && text[end - 1] == '@' ? end - 1 : end;
+}
+
 int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 			     uint32_t offset, const char *suffix, uint32_t *name)
 {
 	ssize_t length = append_name(list, table, offset);
 	size_t suffix_bytes = strlen(suffix) + 1;
-	char *text, *version = NULL;
+	char *text;
 
 	if (length < 0)
 		return (int)length;
@@ -185,9 +204,7 @@ int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol
 		return -ENOMEM;
 	text = list->names + list->names_bytes;
 	if (table->symbols.sh_type == SHT_SYMTAB)
-		version = memchr(text, '@', (size_t)length);
-	if (version != NULL)
-		length = version - text;
+		length = (ssize_t)without_version(text, (size_t)length);
 	if (length == 0)
 		return -ENOENT;
 	memcpy(text + length, suffix, suffix_bytes);

@@ -36,7 +36,10 @@ static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
 									   : HS_GUESS_NONE;
 	}
 	hs_arch_apply_frame_record(regs, frame_record);
-	return regs->pc == 0 ? HS_GUESS_END : HS_GUESS_FRAME;
+	if (regs->pc != 0)
+		return HS_GUESS_FRAME;
+	/* A single zero may be anything, if the frame pointer was none. */
+	return frame_record[0] == 0 ? HS_GUESS_END : HS_GUESS_NONE;
 }
 
 enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs)

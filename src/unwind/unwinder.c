@@ -174,7 +174,8 @@ static enum hs_stop record(struct walk *walk)
 {
 	uint64_t pc = walk->stepper.regs.pc;
 
-	if (pc == 0)
+	/* Not where a signal came: a call through a null pointer. */
+	if (pc == 0 && walk->is_call)
 		return HS_STOP_COMPLETE;
 	classify(walk);
 	if (!walk->is_known && walk->is_guess)

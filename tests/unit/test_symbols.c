@@ -224,6 +224,9 @@ static void takes_only_defined_functions(void)
 		{ "assembly", 0x1080, 16, STB_LOCAL, STT_NOTYPE, ELF_TEXT },
 		{ "memcpy@@V2", 0x1090, 16, STB_GLOBAL, STT_GNU_IFUNC, ELF_TEXT },
 		{ "xmemcpy@V2", 0x10a0, 16, STB_WEAK, STT_FUNC, ELF_TEXT },
+		{ "*Array(String)@Enumerable(T)#map:Nil", 0x10b0, 16, STB_GLOBAL, STT_FUNC,
+		  ELF_TEXT },
+		{ "@[]", 0x10c0, 16, STB_GLOBAL, STT_FUNC, ELF_TEXT },
 		{ "endless", 0x1fe0, UINT64_MAX, STB_GLOBAL, STT_FUNC, ELF_TEXT },
 	};
 	struct hs_symbols *symbols = load_symbols(kinds, COUNT(kinds));
@@ -234,6 +237,8 @@ static void takes_only_defined_functions(void)
 	CHECK_STR(hs_symbols_find(symbols, 0x1080), "assembly");
 	CHECK_STR(hs_symbols_find(symbols, 0x1090), "memcpy");
 	CHECK_STR(hs_symbols_find(symbols, 0x10a0), "xmemcpy");
+	CHECK_STR(hs_symbols_find(symbols, 0x10b0), "*Array(String)@Enumerable(T)#map:Nil");
+	CHECK_STR(hs_symbols_find(symbols, 0x10c0), "@[]");
 	CHECK_STR(hs_symbols_find(symbols, 0x1fff), "endless");
 	CHECK(hs_symbols_find(symbols, 0x2000) == NULL);
 	CHECK(hs_symbols_find(symbols, 0x2100) == NULL);

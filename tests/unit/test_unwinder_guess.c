@@ -8,12 +8,14 @@
 typedef void function(void);
 
 /*
- * Each calls its argument.  The first four have no unwind information: with a frame pointer,
- * without, without any frame, and on a stack of its own of which it is the first frame.
+ * Each calls its argument.  The first five have no unwind information: with a frame pointer,
+ * without, without any frame, with a frame pointer that is none and leads to a zero, and on a stack
+ * of its own of which it is the first frame.
  */
 void call_with_frame_pointer(function *f);
 void call_without_frame_pointer(function *f);
 void call_bare(function *f);
+void call_below_a_zero(function *f);
 void call_at_top(function *f, void *top);
 void call_on_stack(function *f, void *top);
 
@@ -70,6 +72,16 @@ __asm__(".text\n"
 	"	sub $8, %rsp\n"
 	"	call *%rdi\n"
 	"	add $8, %rsp\n"
+	"	ret\n"
+
+	"call_below_a_zero:\n"
+	"	push %rbp\n"
+	"	push $0\n"
+	"	push $1\n"
+	"	mov %rsp, %rbp\n"
+	"	call *%rdi\n"
+	"	add $16, %rsp\n"
+	"	pop %rbp\n"
 	"	ret\n"
 
 	"call_at_top:\n"
@@ -184,6 +196,12 @@ static void check_no_information(void (*called)(function *), void (*last)(functi
 static void test_frame_pointer_of_another(void)
 {
 	check_no_information(by_two, call_bare);
+}
+
+/* It is not the return address at a stack's end. */
+static void test_zero_where_a_return_address_would_be(void)
+{
+	check_no_information(call_below_a_zero, call_below_a_zero);
 }
 
 static void test_frame_pointer_of_its_own(void)
@@ -312,6 +330,7 @@ int main(void)
 		return 99;
 	RUN(test_no_information);
 	RUN(test_frame_pointer_of_another);
+	RUN(test_zero_where_a_return_address_would_be);
 	RUN(test_frame_pointer_of_its_own);
 	RUN(test_information_after_the_call);
 	RUN(test_stack_of_its_own);

@@ -115,6 +115,18 @@ static void on_ill(int number, siginfo_t *info, void *context)
 	there->uc_mcontext.gregs[REG_RIP] += 2; /* behind ud2 */
 }
 
+/* Returns to where the call through the null pointer was. */
+static void on_segv(int number, siginfo_t *info, void *context)
+{
+	ucontext_t *there = context;
+	greg_t *registers = there->uc_mcontext.gregs;
+
+	(void)number, (void)info;
+	capture_here();
+	memcpy(&registers[REG_RIP], (const void *)registers[REG_RSP], sizeof registers[REG_RIP]);
+	registers[REG_RSP] += (greg_t)sizeof registers[REG_RIP];
+}
+
 static void on_usr1(int number, siginfo_t *info, void *context)
 {
 	(void)number, (void)info;
@@ -224,6 +236,27 @@ static void test_every_register(void)
 static void raise_usr1(void)
 {
 	CHECK_INT(raise(SIGUSR1), 0);
+}
+
+static FRAME void call_null(void)
+{
+	void (*volatile null)(void) = NULL;
+
+	null();
+	NO_TAIL_CALL();
+}
+
+/* A pc of 0 is no end of the stack there. */
+static void test_call_through_null(void)
+{
+	begin_without_libunwind();
+	handle(SIGSEGV, on_segv, 0);
+	call_null();
+	unwind();
+	CHECK(frame_count >= 3 && frames[frame_count - 2].address == 0);
+	CHECK_INT(frames[frame_count - 2].mapping, HS_MAPPING_UNKNOWN);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	end_without_libunwind();
 }
 
 static void test_handler_that_is_interrupted(void)
@@ -369,6 +402,7 @@ int main(void)
 	RUN(test_first_instruction);
 	RUN(test_red_zone);
 	RUN(test_every_register);
+	RUN(test_call_through_null);
 	RUN(test_handler_that_is_interrupted);
 	RUN(test_alternate_stack);
 	RUN(test_restorer_of_the_program);
