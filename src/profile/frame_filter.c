@@ -2,11 +2,14 @@
 /* Frames that are hidden.  See frame_filter.h. */
 #include "profile/frame_filter.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "profile/books.h"
 #include "profile/symbol_filter.h"
+#include "symbolize/demangle.h"
 
 /* Symbols that were not used for so many records are freed. */
 #define TAKES_PER_ROUND 4096
@@ -28,6 +31,17 @@ static const char *path_of(const struct hs_producer *producer, uint32_t id)
 	return mapping != NULL ? mapping->path : hs_jit_frames_path(id);
 }
 
+/* A linkage name that could not be demangled counts by the scope that it begins with. */
+static bool is_function_hidden(const char *prefixes, const char *name, const char *system_name)
+{
+	char scope[HS_DEMANGLED_BYTES];
+
+	return hs_symbol_filter_hides_name(prefixes, name) ||
+	       hs_symbol_filter_hides_name(prefixes, system_name) ||
+	       (name != NULL && system_name != NULL && strcmp(name, system_name) == 0 &&
+		hs_demangle_scope(name, scope) > 0 && hs_symbol_filter_hides_name(prefixes, scope));
+}
+
 /* Whether a location is hidden by what is known of it now. */
 static bool is_hidden(const struct hs_producer *producer, const struct hs_location *location)
 {
@@ -35,13 +49,11 @@ static bool is_hidden(const struct hs_producer *producer, const struct hs_locati
 	struct hs_jit_name code;
 
 	if (hs_symbol_filter_hides_path(prefixes, path_of(producer, location->mapping)) ||
-	    hs_symbol_filter_hides_name(prefixes, location->name) ||
-	    hs_symbol_filter_hides_name(prefixes, location->system_name))
+	    is_function_hidden(prefixes, location->name, location->system_name))
 		return true;
 	if (producer->jit_frames != NULL &&
 	    hs_jit_frames_name_of(producer->jit_frames, location, &code) &&
-	    (hs_symbol_filter_hides_name(prefixes, code.name) ||
-	     hs_symbol_filter_hides_name(prefixes, code.system_name) ||
+	    (is_function_hidden(prefixes, code.name, code.system_name) ||
 	     hs_symbol_filter_hides_path(prefixes, code.file)))
 		return true;
 	return producer->hint_names != NULL &&

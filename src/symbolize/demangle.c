@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/digits.h"
 #include "base/hash.h"
 
 static const char plt_mark[] = "@plt";
@@ -95,4 +96,37 @@ size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
 	}
 	text[output.used] = '\0';
 	return output.used;
+}
+
+/* A part of a nested name.  Whether there was room for it. */
+static bool add_part(char text[HS_DEMANGLED_BYTES], size_t *used, const char *part, size_t bytes)
+{
+	if (bytes > HS_DEMANGLED_BYTES - *used - sizeof "::")
+		return false;
+	if (*used > 0) {
+		memcpy(text + *used, "::", 2);
+		*used += 2;
+	}
+	memcpy(text + *used, part, bytes);
+	*used += bytes;
+	return true;
+}
+
+size_t hs_demangle_scope(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
+{
+	const char *next = linkage_name + 2, *part;
+	uint64_t bytes;
+	size_t used = 0;
+
+	if (strncmp(linkage_name, "_Z", 2) != 0)
+		return 0;
+	if (*next == 'N')
+		next += 1 + strspn(next + 1, "rVKRO");
+	if (strncmp(next, "St", 2) == 0 && add_part(text, &used, "std", 3))
+		next += 2;
+	while ((part = hs_parse_digits(next, NULL, 10, &bytes)) != NULL && bytes > 0 &&
+	       strnlen(part, bytes) == bytes && add_part(text, &used, part, bytes))
+		next = part + bytes;
+	text[used] = '\0';
+	return used;
 }

@@ -27,4 +27,10 @@
  */
 size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
 
+/*
+ * The same for what a C++ name begins with, up to its first template arguments, such as
+ * "std::vector", even of names that libiberty refuses.
+ */
+size_t hs_demangle_scope(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
+
 #endif

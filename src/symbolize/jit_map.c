@@ -8,6 +8,7 @@
 
 #include "base/arena.h"
 #include "base/hash.h"
+#include "symbolize/demangle.h"
 #include "symbolize/jit_name.h"
 
 enum { FIRST_CODES = 256 };
@@ -180,11 +181,19 @@ static uint32_t find_name(const struct hs_jit_map *map, const char *text, struct
 
 static bool copy_parts(struct name *name, const char *text)
 {
+	static char demangled[HS_DEMANGLED_BYTES];
 	struct hs_jit_name_parts parts;
+	size_t bytes;
 	bool same;
 
 	hs_jit_name_split(text, &parts);
 	same = parts.name == text && parts.name_bytes == name->bytes;
+	bytes = same ? hs_demangle(text, demangled) : 0;
+	if (bytes > 0) {
+		parts.name = demangled;
+		parts.name_bytes = bytes;
+		same = false;
+	}
 	name->start_line = parts.start_line;
 	name->text = copy_text(text, name->bytes);
 	name->shown = same ? NULL : copy_text(parts.name, parts.name_bytes);

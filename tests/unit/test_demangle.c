@@ -98,6 +98,34 @@ static void long_names_are_cut(void)
 	CHECK(strncmp(text, first, strlen(first)) != 0);
 }
 
+static void names_begin_with_a_scope(void)
+{
+	static const struct {
+		const char *name, *scope;
+	} cases[] = {
+		{"_ZN5vault4keepEv", "vault::keep"},
+		{"_ZNK5vault3boxIiE3putEi", "vault::box"},
+		{"_Z4keepi", "keep"},
+		{"_ZNSt6vectorIiE4growEv", "std::vector"},
+		{"_ZN5vault99keepEv", "vault"},
+		{"_ZN", ""},
+		{"_Z", ""},
+		{"_ZN99999999999999999999a", ""},
+		{"_RNvC5vault4keep", ""},
+		{"keep", ""},
+	};
+	char *longest = repeat("_ZN", "5vault", 2000, "E");
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		text[0] = '\0';
+		CHECK_INT(hs_demangle_scope(cases[i].name, text), strlen(cases[i].scope));
+		CHECK_STR(text, cases[i].scope);
+	}
+	/* Not more than there is room for. */
+	CHECK(hs_demangle_scope(longest, text) < HS_DEMANGLED_BYTES);
+	free(longest);
+}
+
 /* Checks only that the calls end, on a stack like the profiler's. */
 static void *demangle_hostile(void *unused)
 {
@@ -170,6 +198,7 @@ int main(void)
 	RUN(names_are_those_of_the_source);
 	RUN(others_are_no_mangled_names);
 	RUN(long_names_are_cut);
+	RUN(names_begin_with_a_scope);
 	RUN(hostile_names_end);
 	RUN(random_names_end);
 	return CHECK_RESULT();

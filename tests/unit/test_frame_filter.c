@@ -235,6 +235,25 @@ static void generated_code_is_hidden(void)
 	end();
 }
 
+/* Also those that are too long for libiberty. */
+static void linkage_names_of_generated_code_are_hidden(void)
+{
+	static char longest[2000] = "_ZN6hiddenI";
+
+	while (strlen(longest) < sizeof longest - 10)
+		strcat(longest, "1a");
+	strcat(longest, "E3runEv");
+	begin("hidden");
+	say(code, 16, "_ZN6hidden3runEv");
+	say(code + 16, 16, longest);
+	for (uint64_t at = code; at <= code + 16; at += 16)
+		sample(1, at, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 1);
+	check_hidden(frame(0, 0));
+	end();
+}
+
 /* The profile's stacks are made anew, and rows that have become equal are merged. */
 static void names_that_come_late_hide_too(void)
 {
@@ -377,6 +396,7 @@ int main(void)
 	RUN(everything_may_be_hidden_with_a_warning);
 	RUN(a_program_of_hidden_frames_only_is_hidden);
 	RUN(generated_code_is_hidden);
+	RUN(linkage_names_of_generated_code_are_hidden);
 	RUN(names_that_come_late_hide_too);
 	RUN(a_known_stack_may_come_to_be_hidden);
 	RUN(rows_of_other_labels_stay_apart);

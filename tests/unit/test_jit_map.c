@@ -138,6 +138,10 @@ static void an_address_in_code_has_its_name(void)
 	CHECK_INT(object, 7);
 	CHECK_STR(name.name, "bar");
 	CHECK_STR(name.file, "");
+	CHECK_INT(add(0x1400, 0x1500, "_ZN5query4nextEv", 7), 0);
+	hs_jit_map_name(&map, hs_jit_map_find(&map, 0x1400, &object), &name);
+	CHECK_STR(name.name, "query::next");
+	CHECK_STR(name.system_name, "_ZN5query4nextEv");
 	CHECK_INT(name.start_line, 0);
 	CHECK_STR(name_at(0xfff), "");
 	CHECK_STR(name_at(0x1100), "");
