@@ -184,8 +184,25 @@ static void bound_kept(struct hs_names *names, struct hs_names_object *last)
 		}
 		if (oldest == NULL)
 			return;
+		oldest->is_large = true;
 		free_kept(names, oldest);
 	}
+}
+
+/* Reads the object for this location only.  Whether a symbol names it. */
+static bool find_once(struct hs_names *names, struct hs_names_object *object,
+		      struct hs_location *location, const struct hs_mapping *mapping, uint32_t id)
+{
+	uint64_t address = location->address - mapping->load_bias;
+	const struct hs_wanted wanted = {&address, 1};
+	struct hs_symbols *symbols = NULL;
+	bool is_named;
+
+	load(names, mapping, id, &wanted, NULL, &symbols);
+	object->missing = symbols == NULL;
+	is_named = symbols != NULL && name_by_symbol(symbols, mapping, location, &names->last);
+	hs_symbols_free(symbols);
+	return is_named;
 }
 
 /* Has the object's symbols in memory, reading them if need be.  Whether there are any. */
@@ -210,7 +227,11 @@ bool hs_names_find(struct hs_names *names, struct hs_location *location,
 {
 	struct hs_names_object *object = is_anonymous(mapping) ? NULL : get_object(names, id);
 
-	return object != NULL && keep(names, object, mapping, id) &&
+	if (object == NULL)
+		return false;
+	if (object->is_large && object->kept == NULL && !object->missing)
+		return find_once(names, object, location, mapping, id);
+	return keep(names, object, mapping, id) &&
 	       name_by_symbol(object->kept, mapping, location, &names->last);
 }
 

@@ -27,6 +27,7 @@ struct hs_names_object {
 	bool has_dwarf;
 	bool hopeless;   /* it cannot be read, and is not tried again */
 	bool missing;    /* hs_names_find() could not read it */
+	bool is_large;   /* its symbols had to make room for others': they are not kept again */
 	bool is_partial; /* memory or descriptors were short: worth another reading */
 };
 

@@ -261,6 +261,27 @@ static void single_names_come_with_descriptors(void)
 	}
 }
 
+/* An object whose symbols had to make room for another's is read for each location since then. */
+static void large_objects_are_not_kept_twice(void)
+{
+	struct hs_mapping other = *hs_mapping_table_get(table, mapping);
+	uint32_t id = add(hidden_function + 2);
+
+	hs_names_set_kept(&names, 1);
+	CHECK(find(id));
+	CHECK(names.kept_bytes > 0);
+	CHECK(!names.objects[mapping].is_large);
+	/* The same file, as the object of another mapping. */
+	CHECK(hs_names_find(&names, hs_location_table_get(&locations, id), &other, mapping + 1));
+	CHECK(names.objects[mapping].is_large);
+	CHECK(names.objects[mapping].kept == NULL);
+	hs_location_set_name(hs_location_table_get(&locations, ids[0]), NULL);
+	CHECK(find(ids[0]));
+	CHECK_STR(location(0)->name, "hidden");
+	CHECK(names.objects[mapping].kept == NULL);
+	CHECK(names.objects[mapping + 1].kept != NULL);
+}
+
 int main(void)
 {
 	size_t used;
@@ -279,9 +300,10 @@ int main(void)
 	RUN(names_come_with_descriptors);
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
+	RUN(large_objects_are_not_kept_twice);
 	hs_names_fini(&names);
-	/* Only the names stay: eight, of at most 64 bytes each. */
-	CHECK(hs_arena_used() - used <= 8 * 64);
+	/* Only the names stay: nine, of at most 64 bytes each. */
+	CHECK(hs_arena_used() - used <= 9 * 64);
 	run("rm -rf $PWD");
 	return CHECK_RESULT();
 }
