@@ -29,6 +29,9 @@ struct hs_symbols {
 	struct hs_debug_data *data; /* that is being decompressed; NULL: none */
 };
 
+/* Of a .symtab that may be what a stripper has left: 64 symbols. */
+#define SMALL_TABLE_BYTES (64 * sizeof(Elf64_Sym))
+
 /* What is being loaded. */
 struct load {
 	const struct hs_mapping *object; /* NULL: the memory [start, start + bytes) */
@@ -62,8 +65,8 @@ static int open_debug_file(struct load *load)
 }
 
 /*
- * The tables to be read, the largest first.  Some strippers leave a few symbols in
- * the object, so its debug file is looked for even if it has a .symtab.
+ * The tables to be read, the largest first.  Some strippers leave a few symbols in the object, so
+ * its debug file is looked for even if it has a .symtab, and its .gnu_debugdata if that is small.
  */
 static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLES_MAX])
 {
@@ -79,7 +82,7 @@ static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLE
 		return count;
 	result = open_debug_file(load);
 	note_result(symbols, result);
-	if (result < 0 && count == 0)
+	if (result < 0 && (count == 0 || tables[0].symbols.sh_size < SMALL_TABLE_BYTES))
 		note_result(symbols, hs_debug_data_open(&symbols->debug, file, &symbols->data,
 							load->pauses));
 	if (symbols->debug.elf != NULL &&
