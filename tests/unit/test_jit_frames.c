@@ -273,7 +273,7 @@ static void files_keep_their_own_names(void)
 static void code_for_debuggers_has_its_name(void)
 {
 	static struct elf_image image;
-	const struct elf_symbol symbol = {"_Zdebugged", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
+	const struct elf_symbol symbol = {"_ZN5query4nextEv", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
 	const struct {
 		void *next, *previous, *object;
 		uint64_t bytes;
@@ -294,10 +294,10 @@ static void code_for_debuggers_has_its_name(void)
 	sample(code + 0x20, in);
 	freeze();
 	location = leaf(0, 1);
-	CHECK_STR(location->name, "_Zdebugged");
+	CHECK_STR(location->name, "query::next");
 	CHECK_STR(view.mappings[location->mapping].filename, "[jit: gdb]");
 	location = leaf(1, 1);
-	CHECK_STR(location->name, "_Zdebugged");
+	CHECK_STR(location->name, "query::next");
 	CHECK_STR(view.mappings[location->mapping].filename, "//anon");
 	end();
 }
