@@ -291,4 +291,10 @@ size_t hs_ring_high_water_bytes(const struct hs_ring *ring);
 /* How many reservations before a ticket the reader has not given back yet.  Any thread. */
 uint32_t hs_ring_unread_before(const struct hs_ring *ring, uint32_t ticket);
 
+/* The same of all there are now.  Any thread. */
+static inline uint32_t hs_ring_unread(const struct hs_ring *ring)
+{
+	return hs_ring_unread_before(ring, hs_ring_head_ticket(ring));
+}
+
 #endif

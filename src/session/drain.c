@@ -137,8 +137,5 @@ void hs_drain_watch_gap(bool waiting)
 
 int64_t hs_drain_gap_sleep_ns(void)
 {
-	const struct hs_ring *ring = &hs_session.ring;
-	bool is_empty = hs_ring_unread_before(ring, hs_ring_head_ticket(ring)) == 0;
-
-	return is_empty ? GAP_NS / 10 : GAP_NS;
+	return hs_ring_unread(&hs_session.ring) == 0 ? GAP_NS / 10 : GAP_NS;
 }

@@ -100,15 +100,6 @@ static void load_engine_once(void)
 }
 
 /*
- * How many records there are in a ring.  Program state that is read while they are handled is newer
- * than these records, but perhaps older than those that come in meanwhile.
- */
-static int records_in(const struct hs_ring *ring)
-{
-	return (int)hs_ring_unread_before(ring, hs_ring_head_ticket(ring));
-}
-
-/*
  * If the thread that the ring waits for has ended, its sample is given up.  In a forked child those
  * of the parent's threads are not lost: the parent has them.
  */
@@ -129,7 +120,8 @@ static int unwind_batch(enum hs_worker_result *result)
 	int done = 0, there;
 
 	hs_lock_acquire(&session->worker_batch);
-	there = records_in(&session->ring);
+	/* Program state read for these is newer than they; for later ones it may be older. */
+	there = (int)hs_ring_unread(&session->ring);
 	do {
 		if (session->unwinder != NULL && (done == 0 || done >= there))
 			hs_unwinder_begin_batch(session->unwinder);
@@ -242,17 +234,12 @@ static void expect_records(void)
 		hs_producer_expect(hs_session.producer, record);
 }
 
-static bool is_ring_empty(void)
-{
-	return records_in(&hs_session.ring) == 0;
-}
-
 /* Takes up to BATCH_RECORDS records of the queue.  Returns how many there were. */
 static int take_records(void)
 {
 	struct hs_session *session = &hs_session;
 	struct hs_ring_item item;
-	int done = 0, there = records_in(&session->queue);
+	int done = 0, there = (int)hs_ring_unread(&session->queue);
 
 	for (; done < BATCH_RECORDS; done++) {
 		if (done == 0 || done >= there)
@@ -296,7 +283,8 @@ bool hs_threads_process(void)
 				      memory_order_relaxed);
 		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
 	}
-	is_exhausted = is_live_set_short && !waiting && !has_worked && is_ring_empty();
+	is_exhausted = is_live_set_short && !waiting && !has_worked &&
+		       hs_ring_unread(&session->ring) == 0;
 	/* Stored only if it changes: each sample reads its cache line. */
 	if (hs_live_set_is_exhausted() != is_exhausted)
 		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
