@@ -24,9 +24,17 @@
 #include "session/session_state.h"
 #include "session/threads.h"
 
-/* How long the worker waits for the program's thread: less than a fork waits for the worker. */
-#define WANT_LIMIT_NS 20000000u
+/*
+ * How long the worker waits for the program's thread, or until so many samples were no answer: it
+ * runs coroutines.  Nobody has to wait for that: a thread that waits for the worker, as in fork(),
+ * sleeps.
+ */
+#define WANT_LIMIT_NS 500000000u
+#define WANT_SAMPLES 16u
 #define WANT_LOOK_NS 1000000
+
+/* The least time between two looks later on. */
+#define LATER_LOOK_NS 20000000u
 
 bool hs_libc_is_single_threaded(void)
 {
@@ -170,11 +178,13 @@ static bool is_asleep(void)
 static bool wait_for_answer(uint64_t limit_ns)
 {
 	uint64_t end_ns = hs_sys_monotonic_ns() + limit_ns;
+	uint32_t first = hs_ring_head_ticket(&hs_session.ring);
 
 	while (atomic_load(&hs_session.libc_view) == HS_LIBC_ASKED) {
 		if (is_asleep())
 			return move(HS_LIBC_ASKED, HS_LIBC_VISIBLE);
-		if (hs_sys_monotonic_ns() >= end_ns)
+		if (hs_sys_monotonic_ns() >= end_ns ||
+		    hs_ring_head_ticket(&hs_session.ring) - first > WANT_SAMPLES)
 			return false;
 		hs_sys_futex_wait(&hs_session.libc_view, HS_LIBC_ASKED, WANT_LOOK_NS);
 	}
@@ -186,10 +196,12 @@ static bool is_answered(bool is_first)
 {
 	static uint64_t next_look_ns;
 
-	if (!is_first && hs_sys_monotonic_ns() < next_look_ns)
+	if (is_first)
+		return wait_for_answer(WANT_LIMIT_NS);
+	if (hs_sys_monotonic_ns() < next_look_ns)
 		return atomic_load(&hs_session.libc_view) == HS_LIBC_VISIBLE;
-	next_look_ns = hs_sys_monotonic_ns() + WANT_LIMIT_NS;
-	return wait_for_answer(is_first ? WANT_LIMIT_NS : 0);
+	next_look_ns = hs_sys_monotonic_ns() + LATER_LOOK_NS;
+	return wait_for_answer(0);
 }
 
 bool hs_libc_before_libunwind(void)

@@ -59,7 +59,7 @@ void hs_libc_worker_has_loaded(void);
 
 /*
  * Before the worker calls or loads libunwind: makes the threads visible for good.  Whether that has
- * come about.  Waits for the program's thread, 20 ms at most.
+ * come about.  Waits for the program's thread, half a second at most.
  */
 bool hs_libc_before_libunwind(void);
 

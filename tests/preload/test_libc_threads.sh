@@ -39,6 +39,9 @@ for setting in HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_INTERVAL=1; do
 	libc "cancel.${#setting}" $setting allocate:1 "cancel:$after_cancel" "allocate:$after_cancel"
 	libc "user.${#setting}" $setting allocate:1 same-user:1 allocate:1 thread:0 same-user:0 allocate:0
 	libc "expression.${#setting}" $setting allocate:1 expression:0 allocate:0 allocate:0
+	libc "compute.${#setting}" $setting allocate:1 compute:0
+	"$python" "$source_directory/tests/pprof_read.py" dump "$out"/*.heap.pb.gz |
+		grep unwind_no_engine && fail "$name: the worker did not wait for libunwind"
 	libc "handler.${#setting}" $setting allocate:1 handler:1 allocate:1
 	libc "first.${#setting}" $setting "cancel:$after_cancel" "allocate:$after_cancel" \
 		"allocate:$after_cancel"

@@ -143,6 +143,25 @@ static void allocate_by_expression(void)
 	usleep(200000);
 }
 
+static void allocate_and_compute(void)
+{
+	struct timespec now, end;
+
+	free(malloc(BYTES));
+	EXPECT(clock_gettime(CLOCK_MONOTONIC, &end) == 0);
+	/* Neither sleeps nor allocates: the worker must wait for the next step. */
+	end.tv_nsec += 150000000;
+	do
+		EXPECT(clock_gettime(CLOCK_MONOTONIC, &now) == 0);
+	while ((now.tv_sec - end.tv_sec) * 1000000000 + now.tv_nsec < end.tv_nsec);
+}
+
+/* Busy from the sample on, which the worker wants libunwind for. */
+static void compute_by_expression(void)
+{
+	call_by_expression(allocate_and_compute);
+}
+
 static void allocate_in_handler(void)
 {
 	const struct sigaction action = {.sa_handler = on_signal};
@@ -183,7 +202,7 @@ static void do_it(const char *what)
 		     {"thread", make_thread}, {"expression", allocate_by_expression},
 		     {"user", take_user},     {"same-user", take_same_user},
 		     {"cancel", cancel},      {"coroutine", allocate_on_coroutine},
-		     {"handler", allocate_in_handler}};
+		     {"handler", allocate_in_handler}, {"compute", compute_by_expression}};
 
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
 		if (strcmp(what, steps[i].name) == 0)
