@@ -24,10 +24,19 @@ bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc)
 bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee)
 {
 	uint8_t call[HS_ARCH_CALL_BYTES], entry[HS_PLT_JUMP_BYTES];
-	uint64_t got;
+	uint64_t slot;
 
-	return hs_memory_cache_read(memory, pc - sizeof call, call, sizeof call) == 0 &&
-	       hs_arch_call_target(call, pc, callee) &&
+	if (hs_memory_cache_read(memory, pc - sizeof call, call, sizeof call) != 0)
+		return false;
+	if (hs_arch_call_target(call, pc, callee)) {
+		if (hs_memory_cache_read(memory, *callee, entry, sizeof entry) != 0)
+			return false;
+		if (!hs_plt_decode(entry, sizeof entry, *callee, &slot))
+			return true;
+	} else if (!hs_arch_call_slot(call, pc, &slot)) {
+		return false;
+	}
+	return hs_memory_cache_read(memory, slot, callee, sizeof *callee) == 0 &&
 	       hs_memory_cache_read(memory, *callee, entry, sizeof entry) == 0 &&
-	       !hs_plt_decode(entry, sizeof entry, *callee, &got);
+	       !hs_plt_is_unresolved(entry, sizeof entry);
 }

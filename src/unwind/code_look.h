@@ -19,8 +19,8 @@ bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc);
 bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc);
 
 /*
- * Whether the function is known that the call before pc calls: it does so directly, and not by way
- * of a PLT.  *callee: its address.
+ * Whether the function is known that the call before pc calls: directly, or through the GOT, where
+ * it has been resolved.  *callee: its address.
  */
 bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee);
 

@@ -26,6 +26,14 @@ struct hs_eh_frame_entry {
 	int32_t fde;   /* what describes it */
 };
 
+/* Where the search table of some code is. */
+struct hs_search_table {
+	uint64_t shift;   /* from the code's addresses to those that it is about; modulo 2^64 */
+	uint64_t base;    /* what the entries are relative to */
+	uint64_t entries; /* their address */
+	uint64_t count;   /* at least 1 */
+};
+
 /*
  * Writes the entries of the functions that begin in [code_start, code_end), sorted, at most
  * capacity of them.  Returns how many there are.

@@ -11,7 +11,6 @@
 #include "base/libelf.h"
 #include "base/stats.h"
 #include "maps/hint_object.h"
-#include "unwind/eh_frame_table.h"
 
 /* The space: place n is [SPACE + n * PLACE_BYTES, + PLACE_BYTES); n from 1. */
 #define SPACE ((uint64_t)1 << 62)
@@ -26,9 +25,9 @@
 #define BUCKETS 64u
 
 struct object {
-	uint32_t mapping;
+	const struct hs_mapping *mapping;
 	uint32_t next;              /* object of the same bucket + 1 */
-	uint64_t shift;             /* see hs_hint_tables */
+	uint64_t shift;             /* see hs_search_table */
 	struct hs_eh_frame section; /* its bytes are the arena's */
 	struct hs_eh_frame_entry *table;
 	size_t table_count; /* 0: no tables */
@@ -213,9 +212,14 @@ static int read_object(void *context, Elf *elf)
 	return 0;
 }
 
-static struct object *add_object(struct hs_hint_frames *frames, uint32_t id)
+static uint32_t *bucket_of(struct hs_hint_frames *frames, const struct hs_mapping *mapping)
 {
-	uint32_t *bucket = &frames->buckets[id % BUCKETS];
+	return &frames->buckets[(uintptr_t)mapping / sizeof *mapping % BUCKETS];
+}
+
+static struct object *add_object(struct hs_hint_frames *frames, const struct hs_mapping *mapping)
+{
+	uint32_t *bucket = bucket_of(frames, mapping);
 	struct object *larger = frames->objects;
 
 	if (frames->first + frames->count >= PLACES)
@@ -229,23 +233,22 @@ static struct object *add_object(struct hs_hint_frames *frames, uint32_t id)
 		frames->objects = larger;
 		frames->capacity = capacity;
 	}
-	larger[frames->count] = (struct object){.mapping = id, .next = *bucket};
+	larger[frames->count] = (struct object){.mapping = mapping, .next = *bucket};
 	*bucket = frames->count + 1;
 	return &larger[frames->count++];
 }
 
-static struct object *find_object(struct hs_hint_frames *frames, uint32_t id,
-				  const struct hs_mapping *mapping)
+static struct object *find_object(struct hs_hint_frames *frames, const struct hs_mapping *mapping)
 {
 	struct reading reading;
 	struct object *object;
 
-	for (uint32_t i = frames->buckets[id % BUCKETS]; i != 0; i = object->next) {
+	for (uint32_t i = *bucket_of(frames, mapping); i != 0; i = object->next) {
 		object = &frames->objects[i - 1];
-		if (object->mapping == id)
+		if (object->mapping == mapping)
 			return object;
 	}
-	object = add_object(frames, id);
+	object = add_object(frames, mapping);
 	if (object == NULL)
 		return NULL;
 	reading = (struct reading){
@@ -261,18 +264,18 @@ static struct object *find_object(struct hs_hint_frames *frames, uint32_t id,
 	return object;
 }
 
-bool hs_hint_frames_find(struct hs_hint_frames *frames, uint32_t id,
-			 const struct hs_mapping *mapping, struct hs_hint_tables *tables)
+bool hs_hint_frames_find(struct hs_hint_frames *frames, const struct hs_mapping *mapping,
+			 struct hs_search_table *table)
 {
-	const struct object *object = find_object(frames, id, mapping);
+	const struct object *object = find_object(frames, mapping);
 
 	if (object == NULL || object->table_count == 0)
 		return false;
-	*tables = (struct hs_hint_tables){
+	*table = (struct hs_search_table){
 		.shift = object->shift,
 		.base = object->section.address,
-		.table = SPACE + TABLE_AT +
-			 (frames->first + (uint64_t)(object - frames->objects)) * PLACE_BYTES,
+		.entries = SPACE + TABLE_AT +
+			   (frames->first + (uint64_t)(object - frames->objects)) * PLACE_BYTES,
 		.count = object->table_count,
 	};
 	return true;
@@ -284,20 +287,21 @@ static uint8_t byte_at(const void *bytes, size_t count, uint64_t offset)
 	return offset < count ? ((const uint8_t *)bytes)[offset] : 0;
 }
 
-bool hs_hint_frames_read(const struct hs_hint_frames *frames, uint64_t address, uint64_t *word)
+bool hs_hint_frames_read(const struct hs_hint_frames *frames, uint64_t address, void *to,
+			 size_t bytes)
 {
 	uint64_t place = (address - SPACE) / PLACE_BYTES, offset;
 	const struct object *object;
-	uint8_t *out = (uint8_t *)word;
+	uint8_t *out = to;
 
 	if (address < SPACE || place >= PLACES)
 		return false;
-	*word = 0;
+	memset(to, 0, bytes);
 	if (place - frames->first >= frames->count)
 		return true;
 	object = &frames->objects[place - frames->first];
 	offset = address - SPACE - place * PLACE_BYTES;
-	for (unsigned i = 0; i < sizeof *word; i++) {
+	for (size_t i = 0; i < bytes; i++) {
 		if (offset >= TABLE_AT)
 			out[i] = byte_at(object->table, object->table_count * sizeof *object->table,
 					 offset + i - TABLE_AT);

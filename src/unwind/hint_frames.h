@@ -4,8 +4,8 @@
  *
  * Each object has a place in a space of addresses that no process has (above the canonical
  * ones), where its code and its .eh_frame are as far apart as the file says, so that what
- * points from one to the other is right.  The engine looks a pc up at its place in the
- * space, and reads the tables there.
+ * points from one to the other is right.  A pc is looked up at its place in the space,
+ * where the tables are read.
  *
  * The file is read once, when the first pc of the mapping is looked up, with libelf by
  * pread.  Counted: hint_tables_missing, for each mapping without usable tables.
@@ -19,30 +19,24 @@
 #include <stdint.h>
 
 #include "maps/mapping_table.h"
+#include "unwind/eh_frame_table.h"
 
 struct hs_hint_frames;
-
-/* Where in the space the tables of a mapping are. */
-struct hs_hint_tables {
-	uint64_t shift; /* from a run-time address to the one in the space; modulo 2^64 */
-	uint64_t base;  /* what the entries of the search table are relative to */
-	uint64_t table; /* the search table, see eh_frame_table.h */
-	uint64_t count; /* of its entries; at least 1 */
-};
 
 /* Returns NULL when the arena is used up. */
 struct hs_hint_frames *hs_hint_frames_create(void);
 void hs_hint_frames_destroy(struct hs_hint_frames *frames);
 
-/* The tables of a mapping that a hint made.  Returns false if it has none. */
-bool hs_hint_frames_find(struct hs_hint_frames *frames, uint32_t id,
-			 const struct hs_mapping *mapping, struct hs_hint_tables *tables);
+/* The search table, in the space, of a mapping that a hint made.  Returns false if it has none. */
+bool hs_hint_frames_find(struct hs_hint_frames *frames, const struct hs_mapping *mapping,
+			 struct hs_search_table *table);
 
 /*
- * Reads 8 bytes of the space.  What is no table reads as zero: a personality routine's pointer
- * is read, and not used.  Returns false for an address that is not in the space.
+ * Reads from the space.  What is no table reads as zero: a personality routine's pointer is read,
+ * and not used.  Returns false for an address that is not in the space.
  */
-bool hs_hint_frames_read(const struct hs_hint_frames *frames, uint64_t address, uint64_t *word);
+bool hs_hint_frames_read(const struct hs_hint_frames *frames, uint64_t address, void *to,
+			 size_t bytes);
 
 /*
  * Gives the memory back if it has become much.  Only when nothing that was read is used any

@@ -10,7 +10,6 @@
 #include "arch/unwind.h"
 #include "base/arena.h"
 #include "unwind/eh_frame_hdr.h"
-#include "unwind/hint_frames.h"
 
 #define STRING_(x) #x
 #define STRING(x) STRING_(x)
@@ -91,7 +90,7 @@ static int access_mem(unw_addr_space_t space, unw_word_t address, unw_word_t *va
 		return -UNW_EINVAL;
 	engine->reads_left--;
 	if (hs_stack_window_read(&engine->window, address, value) ||
-	    hs_hint_frames_read(engine->hinted, address, value) ||
+	    hs_hint_frames_read(engine->hinted, address, value, sizeof *value) ||
 	    read_object(engine, address, value))
 		return 0;
 	if (hs_stack_window_is_cut_off(&engine->window, address))
@@ -174,25 +173,24 @@ static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_ma
 }
 
 /* For hinted code, whose tables are found and read in the space of hint_frames.h. */
-static bool find_hinted(struct hs_libunwind_engine *engine, uint32_t id,
-			const struct hs_mapping *mapping, unw_word_t ip, unw_proc_info_t *info,
-			int need_unwind_info)
+static bool find_hinted(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
+			unw_word_t ip, unw_proc_info_t *info, int need_unwind_info)
 {
-	struct hs_hint_tables tables;
+	struct hs_search_table table;
 	struct dyn_info dyn_info;
 
-	if (!hs_hint_frames_find(engine->hinted, id, mapping, &tables))
+	if (!hs_hint_frames_find(engine->hinted, mapping, &table))
 		return false;
 	dyn_info = (struct dyn_info){
-		.start_ip = mapping->start + tables.shift,
-		.end_ip = mapping->end + tables.shift,
+		.start_ip = mapping->start + table.shift,
+		.end_ip = mapping->end + table.shift,
 	};
-	set_dyn_info(engine, &dyn_info, tables.base, tables.table, tables.count);
-	if (engine->call.search_unwind_table(engine->space, ip + tables.shift, &dyn_info, info,
+	set_dyn_info(engine, &dyn_info, table.base, table.entries, table.count);
+	if (engine->call.search_unwind_table(engine->space, ip + table.shift, &dyn_info, info,
 					     need_unwind_info, engine) != 0)
 		return false;
-	info->start_ip -= tables.shift;
-	info->end_ip -= tables.shift;
+	info->start_ip -= table.shift;
+	info->end_ip -= table.shift;
 	return true;
 }
 
@@ -216,13 +214,13 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 			  int need_unwind_info, void *arg)
 {
 	struct hs_libunwind_engine *engine = arg;
-	uint32_t id = hs_mapping_table_find(engine->table, ip);
-	const struct hs_mapping *mapping = hs_mapping_table_get(engine->table, id);
+	const struct hs_mapping *mapping =
+		hs_mapping_table_get(engine->table, hs_mapping_table_find(engine->table, ip));
 	bool is_hinted = mapping != NULL && (mapping->flags & HS_MAPPING_HINT) != 0;
 
 	(void)space;
 	if (mapping != NULL &&
-	    (is_hinted ? find_hinted(engine, id, mapping, ip, info, need_unwind_info)
+	    (is_hinted ? find_hinted(engine, mapping, ip, info, need_unwind_info)
 		       : find_mapped(engine, mapping, ip, info, need_unwind_info)))
 		return 0;
 	engine->no_info = true;
@@ -240,19 +238,17 @@ bool hs_libunwind_engine_has_info(struct hs_libunwind_engine *engine,
 }
 
 struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_table *table,
-						       struct hs_memory_cache *memory)
+						       struct hs_memory_cache *memory,
+						       struct hs_hint_frames *hinted)
 {
 	struct hs_libunwind_engine *engine = hs_arena_zalloc(sizeof *engine);
 
-	if (engine == NULL)
-		return NULL;
-	engine->table = table;
-	engine->memory = memory;
-	engine->hinted = hs_hint_frames_create();
-	if (engine->hinted != NULL)
-		return engine;
-	hs_arena_free(engine);
-	return NULL;
+	if (engine != NULL) {
+		engine->table = table;
+		engine->memory = memory;
+		engine->hinted = hinted;
+	}
+	return engine;
 }
 
 void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine)
@@ -261,7 +257,6 @@ void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine)
 		return;
 	if (engine->space != NULL)
 		engine->call.destroy_addr_space(engine->space);
-	hs_hint_frames_destroy(engine->hinted);
 	hs_arena_free(engine);
 }
 
@@ -336,7 +331,6 @@ void hs_libunwind_engine_flush(struct hs_libunwind_engine *engine)
 {
 	if (engine->space != NULL)
 		engine->call.flush_cache(engine->space, 0, 0);
-	hs_hint_frames_trim(engine->hinted);
 }
 
 int hs_libunwind_engine_begin(struct hs_libunwind_engine *engine, const struct hs_regs *regs,

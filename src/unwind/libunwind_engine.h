@@ -19,6 +19,7 @@
 #include "arch/regs.h"
 #include "maps/mapping_table.h"
 #include "sample/stack_window.h"
+#include "unwind/hint_frames.h"
 #include "unwind/memory_cache.h"
 
 struct hs_libunwind_engine;
@@ -44,7 +45,8 @@ enum hs_step {
 
 /* Returns NULL when the arena is used up.  Does not load libunwind yet. */
 struct hs_libunwind_engine *hs_libunwind_engine_create(const struct hs_mapping_table *table,
-						       struct hs_memory_cache *memory);
+						       struct hs_memory_cache *memory,
+						       struct hs_hint_frames *hinted);
 void hs_libunwind_engine_destroy(struct hs_libunwind_engine *engine);
 
 /* Loads libunwind.  Blocks: on the loader's lock.  Returns 0, -ENOENT or -ENOSYS (a function). */

@@ -20,6 +20,7 @@
 
 struct hs_unwind_rows {
 	struct hs_memory_cache *memory;
+	struct hs_hint_frames *hinted;
 	/* Of the row that is made. */
 	struct hs_eh_cie cie;
 	struct hs_eh_fde fde;
@@ -28,12 +29,15 @@ struct hs_unwind_rows {
 	uint8_t fde_bytes[FDE_BYTES];
 };
 
-struct hs_unwind_rows *hs_unwind_rows_create(struct hs_memory_cache *memory)
+struct hs_unwind_rows *hs_unwind_rows_create(struct hs_memory_cache *memory,
+					     struct hs_hint_frames *hinted)
 {
 	struct hs_unwind_rows *rows = hs_arena_zalloc(sizeof *rows);
 
-	if (rows != NULL)
+	if (rows != NULL) {
 		rows->memory = memory;
+		rows->hinted = hinted;
+	}
 	return rows;
 }
 
@@ -42,32 +46,48 @@ void hs_unwind_rows_destroy(struct hs_unwind_rows *rows)
 	hs_arena_free(rows);
 }
 
+static bool read_at(const struct hs_unwind_rows *rows, uint64_t address, void *to, size_t bytes)
+{
+	return hs_hint_frames_read(rows->hinted, address, to, bytes) ||
+	       hs_memory_cache_read(rows->memory, address, to, bytes) == 0;
+}
+
 /* Whether an entry covers a pc. */
 enum finding { FOUND, NOTHING, UNREADABLE };
 
+/* Of a mapping that is not hinted. */
+static bool find_table(const struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+			struct hs_search_table *table)
+{
+	struct hs_eh_frame_hdr header;
+
+	if (hs_eh_frame_hdr_read(&header, rows->memory, mapping) < 0)
+		return false;
+	*table = (struct hs_search_table){
+		.base = mapping->eh_frame_hdr,
+		.entries = mapping->eh_frame_hdr + header.table_offset,
+		.count = header.fde_count,
+	};
+	return true;
+}
+
 /* Binary search for the last entry that starts at or before pc.  *fde: its FDE's address. */
-static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_search_table *table,
 			     uint64_t pc, uint64_t *fde)
 {
 	struct hs_eh_frame_entry entry;
-	struct hs_eh_frame_hdr header;
-	uint64_t low = 0, high;
+	uint64_t low = 0, high = table->count;
 
-	if (hs_eh_frame_hdr_read(&header, rows->memory, mapping) < 0)
-		return UNREADABLE;
-	high = header.fde_count;
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
-		uint64_t address =
-			mapping->eh_frame_hdr + header.table_offset + middle * sizeof entry;
 
-		if (hs_memory_cache_read(rows->memory, address, &entry, sizeof entry) < 0)
+		if (!read_at(rows, table->entries + middle * sizeof entry, &entry, sizeof entry))
 			return UNREADABLE;
-		if ((int64_t)entry.start > (int64_t)(pc - mapping->eh_frame_hdr)) {
+		if ((int64_t)entry.start > (int64_t)(pc - table->base)) {
 			high = middle;
 		} else {
 			low = middle + 1;
-			*fde = mapping->eh_frame_hdr + (uint64_t)(int64_t)entry.fde;
+			*fde = table->base + (uint64_t)(int64_t)entry.fde;
 		}
 	}
 	return low > 0 ? FOUND : NOTHING;
@@ -79,9 +99,8 @@ static bool read_entry(const struct hs_unwind_rows *rows, uint64_t address, uint
 {
 	uint32_t length;
 
-	if (hs_memory_cache_read(rows->memory, address, &length, sizeof length) < 0 || length < 4 ||
-	    length > room ||
-	    hs_memory_cache_read(rows->memory, address + sizeof length, bytes, length) < 0)
+	if (!read_at(rows, address, &length, sizeof length) || length < 4 || length > room ||
+	    !read_at(rows, address + sizeof length, bytes, length))
 		return false;
 	*entry = (struct hs_dwarf_cursor){bytes, bytes + length, false};
 	return true;
@@ -134,17 +153,14 @@ static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_
 	return address == last ? NOTHING : UNREADABLE;
 }
 
-static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_search_table *table,
 				 uint64_t pc)
 {
 	uint64_t address = 0, start;
-	enum finding finding = find_fde(rows, mapping, pc, &address);
+	enum finding finding = find_fde(rows, table, pc, &address);
 
-	rows->cie_address = 0;
-	if (finding == UNREADABLE)
-		return search_section(rows, mapping, pc);
-	if (finding == NOTHING)
-		return NOTHING;
+	if (finding != FOUND)
+		return finding;
 	if (!read_fde(rows, &address))
 		return UNREADABLE;
 	/* Of the entries of one address lld's table has the first, the others follow it. */
@@ -156,11 +172,30 @@ static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_ma
 	return pc - start < rows->fde.bytes ? FOUND : NOTHING;
 }
 
+/* *shift: see hs_search_table. */
+static enum finding find(struct hs_unwind_rows *rows, const struct hs_mapping *mapping, uint64_t pc,
+			 uint64_t *shift)
+{
+	struct hs_search_table table;
+	bool is_hinted = (mapping->flags & HS_MAPPING_HINT) != 0;
+
+	*shift = 0;
+	rows->cie_address = 0;
+	if (is_hinted ? !hs_hint_frames_find(rows->hinted, mapping, &table)
+		      : mapping->eh_frame_hdr == 0)
+		return NOTHING;
+	if (!is_hinted && !find_table(rows, mapping, &table))
+		return search_section(rows, mapping, pc);
+	*shift = table.shift;
+	return find_entries(rows, &table, pc + table.shift);
+}
+
 static void run_program(const struct hs_unwind_rows *rows, uint64_t pc, struct hs_unwind_row *row,
 			uint64_t *end)
 {
 	struct hs_cfi_rules rules;
 
+	*end = pc + 1;
 	if (!rows->cie.is_known || rows->cie.is_signal_frame ||
 	    rows->cie.return_register != HS_ARCH_DWARF_RETURN)
 		return;
@@ -175,19 +210,16 @@ void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *m
 {
 	static const struct hs_unwind_row none = {.kind = HS_ROW_NONE};
 	static const struct hs_unwind_row no_info = {.kind = HS_ROW_NO_INFO};
+	uint64_t shift;
 
 	*row = none;
 	*end = pc + 1;
-	/* The tables of hinted code are at another place. */
-	if (mapping == NULL || (mapping->flags & HS_MAPPING_HINT) != 0)
+	if (mapping == NULL)
 		return;
-	if (mapping->eh_frame_hdr == 0) {
-		*row = no_info;
-		return;
-	}
-	switch (find_entries(rows, mapping, pc)) {
+	switch (find(rows, mapping, pc, &shift)) {
 	case FOUND:
-		run_program(rows, pc, row, end);
+		run_program(rows, pc + shift, row, end);
+		*end -= shift;
 		break;
 	case NOTHING:
 		*row = no_info;
@@ -195,4 +227,12 @@ void hs_unwind_rows_make(struct hs_unwind_rows *rows, const struct hs_mapping *m
 	case UNREADABLE:
 		break;
 	}
+}
+
+bool hs_unwind_rows_has_start(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+			      uint64_t pc)
+{
+	uint64_t shift;
+
+	return find(rows, mapping, pc, &shift) == FOUND && rows->fde.start == pc + shift;
 }

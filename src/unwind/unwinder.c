@@ -5,31 +5,18 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "sample/capture.h"
-#include "sample/known_pcs.h"
 #include "sample/walk.h"
 #include "unwind/code_look.h"
-#include "unwind/engine_start.h"
-#include "unwind/frame_guess.h"
-#include "unwind/libunwind_engine.h"
-#include "unwind/map_watch.h"
-#include "unwind/memory_cache.h"
+#include "unwind/pc_lookup.h"
 #include "unwind/stepper.h"
 #include "unwind/stop.h"
-#include "unwind/unwind_rows.h"
 
 struct hs_unwinder {
-	struct hs_mapping_table *table;
-	struct hs_memory_cache *memory;
-	struct hs_engine engine;
-	struct hs_unwind_rows *rows;
-	uint64_t generation; /* of the table, when the caches were last dropped */
-	struct hs_map_watch maps;
-	struct hs_known_pcs pcs;
-	struct hs_seen_returns returns;
+	struct hs_pc_lookup lookup;
 };
 
 struct walk {
-	struct hs_unwinder *unwinder;
+	struct hs_pc_lookup *lookup;
 	struct hs_stepper stepper; /* at the current frame */
 	struct hs_pc known;        /* of the current pc */
 	bool is_known;             /* false: it is in no mapping of the captured stack */
@@ -44,121 +31,47 @@ struct walk {
 	bool is_switched; /* a signal interrupted another stack than the copied one */
 };
 
-static void drop_stale_caches(struct hs_unwinder *unwinder)
-{
-	uint64_t generation = hs_mapping_table_generation(unwinder->table);
-
-	if (generation == unwinder->generation)
-		return;
-	unwinder->generation = generation;
-	hs_memory_cache_drop_stale(unwinder->memory);
-	hs_known_pcs_drop(&unwinder->pcs);
-	unwinder->returns = (struct hs_seen_returns){0};
-	hs_libunwind_engine_flush(unwinder->engine.libunwind);
-}
-
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
 				       enum hs_leave (*before_engine)(bool loads, bool is_first))
 {
 	struct hs_unwinder *unwinder = hs_arena_zalloc(sizeof *unwinder);
 
-	if (unwinder == NULL)
-		return NULL;
-	unwinder->table = unwinder->maps.table = table;
-	unwinder->memory = hs_memory_cache_create(table);
-	unwinder->engine = (struct hs_engine){
-		.table = table,
-		.memory = unwinder->memory,
-		.before_use = before_engine,
-	};
-	if (unwinder->memory != NULL)
-		unwinder->engine.libunwind = hs_libunwind_engine_create(table, unwinder->memory);
-	if (unwinder->engine.libunwind != NULL)
-		unwinder->rows = hs_unwind_rows_create(unwinder->memory);
-	if (unwinder->rows == NULL || hs_known_pcs_init(&unwinder->pcs) < 0) {
-		hs_unwinder_destroy(unwinder);
-		return NULL;
-	}
-	return unwinder;
-}
-
-void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
-{
-	hs_memory_cache_forget_changing(unwinder->memory);
-}
-
-const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder)
-{
-	return &unwinder->pcs;
+	if (unwinder == NULL || hs_pc_lookup_init(&unwinder->lookup, table, before_engine) == 0)
+		return unwinder;
+	hs_unwinder_destroy(unwinder);
+	return NULL;
 }
 
 void hs_unwinder_destroy(struct hs_unwinder *unwinder)
 {
 	if (unwinder == NULL)
 		return;
-	hs_known_pcs_destroy(&unwinder->pcs);
-	hs_unwind_rows_destroy(unwinder->rows);
-	hs_libunwind_engine_destroy(unwinder->engine.libunwind);
-	hs_memory_cache_destroy(unwinder->memory);
+	hs_pc_lookup_fini(&unwinder->lookup);
 	hs_arena_free(unwinder);
+}
+
+void hs_unwinder_begin_batch(struct hs_unwinder *unwinder)
+{
+	hs_memory_cache_forget_changing(unwinder->lookup.memory);
+}
+
+const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwinder)
+{
+	return &unwinder->lookup.pcs;
 }
 
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	return hs_engine_load(&unwinder->engine);
-}
-
-/* The mapping of an address, re-reading the maps if need be. */
-static uint32_t find_mapping(struct hs_unwinder *unwinder, uint64_t address)
-{
-	uint32_t id = hs_map_watch_find(&unwinder->maps, address);
-
-	drop_stale_caches(unwinder);
-	return id;
-}
-
-/*
- * Finds out all about a pc that is not in the cache.  False: it is in no mapping.  If the row of
- * the call also holds at pc, pc is not code that a signal handler returns to.
- */
-static bool look_up(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
-{
-	/* First, because code newer than the index is not readable before. */
-	uint32_t id = find_mapping(unwinder, pc - is_call);
-	const struct hs_mapping *mapping = hs_mapping_table_get(unwinder->table, id);
-	uint64_t end;
-
-	*known = (struct hs_pc){.pc = pc, .is_call = is_call};
-	hs_unwind_rows_make(unwinder->rows, mapping, pc - is_call, &known->row, &end);
-	if ((!hs_row_has_frame(&known->row) || end <= pc) &&
-	    hs_code_is_signal_return(unwinder->memory, pc)) {
-		known->row = (struct hs_unwind_row){.kind = HS_ROW_SIGNAL};
-		id = hs_mapping_table_find(unwinder->table, pc);
-		mapping = hs_mapping_table_get(unwinder->table, id);
-	}
-	if (mapping == NULL)
-		return false;
-	known->mapping = id;
-	known->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
-	hs_stats_add_unshared(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
-	hs_known_pcs_add(&unwinder->pcs, known);
-	return true;
-}
-
-static bool know(struct hs_unwinder *unwinder, uint64_t pc, bool is_call, struct hs_pc *known)
-{
-	return hs_known_pcs_find(&unwinder->pcs, pc, is_call, known) ||
-	       look_up(unwinder, pc, is_call, known);
+	return hs_engine_load(&unwinder->lookup.engine);
 }
 
 /* Sets walk->known for the current frame. */
 static void classify(struct walk *walk)
 {
-	struct hs_unwinder *unwinder = walk->unwinder;
-	uint64_t pc = walk->stepper.regs.pc;
-
-	walk->is_known = know(unwinder, pc, walk->is_call, &walk->known);
-	if (walk->is_known && !hs_map_watch_is_of_stack(&unwinder->maps, walk->known.mapping)) {
+	walk->is_known = hs_pc_lookup(walk->lookup, walk->stepper.regs.pc, walk->is_call,
+				      &walk->known);
+	if (walk->is_known &&
+	    !hs_map_watch_is_of_stack(&walk->lookup->maps, walk->known.mapping)) {
 		hs_stats_add(unwind_late, 1);
 		walk->is_known = false;
 	}
@@ -195,69 +108,19 @@ static enum hs_stop record(struct walk *walk)
 	return HS_STOP_NOT;
 }
 
-/* Whether there is unwind information for the instruction at pc. */
-static bool has_info(const struct walk *walk, uint64_t pc)
-{
-	struct hs_unwinder *unwinder = walk->unwinder;
-	struct hs_pc itself;
-
-	if (!know(unwinder, pc, false, &itself) || itself.row.kind == HS_ROW_NO_INFO)
-		return false;
-	return itself.row.kind != HS_ROW_NONE ||
-	       (hs_engine_may_be_used(&unwinder->engine) &&
-		hs_libunwind_engine_has_info(unwinder->engine.libunwind, &walk->stepper.window,
-					     pc));
-}
-
 /*
  * An address with unwind information, but none for the byte before, and not after a call, is no
  * return address, but a function that the last frame returns to, as makecontext() makes it.
  */
 static bool is_first_frame(const struct walk *walk)
 {
+	struct hs_pc_lookup *lookup = walk->lookup;
+	uint64_t pc = walk->stepper.regs.pc;
+
 	return walk->is_call && !walk->known.is_own &&
-	       !hs_mapping_table_is_anonymous(walk->unwinder->table, walk->known.mapping) &&
-	       has_info(walk, walk->stepper.regs.pc) &&
-	       !hs_code_follows_call(walk->unwinder->memory, walk->stepper.regs.pc);
-}
-
-/*
- * Whether the call before pc calls a function that has unwind information, and so is not that of
- * the frame: this has set up no frame record, and the frame pointer is of one further out.
- * Generated code is not looked at: it may jump anywhere.
- */
-static bool is_call_of_another(const struct walk *walk, uint64_t pc)
-{
-	const struct hs_mapping_table *table = walk->unwinder->table;
-	uint64_t callee;
-
-	return !hs_mapping_table_is_anonymous(table, walk->known.mapping) &&
-	       !hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc)) &&
-	       hs_code_has_callee(walk->unwinder->memory, pc, &callee) && has_info(walk, callee);
-}
-
-/* What a guessed return address is. */
-static enum hs_return judge_return(struct walk *walk, uint64_t pc)
-{
-	struct hs_unwinder *unwinder = walk->unwinder;
-	uint64_t *seen = hs_seen_returns_place(&unwinder->returns, pc);
-	enum hs_return kind = HS_RETURN_NONE;
-	uint32_t mapping;
-
-	if (*seen == pc)
-		return HS_RETURN_AFTER_CALL;
-	/* find_mapping() first: the code may be newer than the index. */
-	if ((mapping = find_mapping(unwinder, pc - 1)) != HS_MAPPING_NONE)
-		kind = hs_frame_guess_return(unwinder->memory, unwinder->table, mapping, pc,
-					     &unwinder->returns);
-	if (kind == HS_RETURN_AFTER_CALL && is_call_of_another(walk, pc)) {
-		*seen = 0;
-		return HS_RETURN_NONE;
-	}
-	/* A compiled function begins there: it is a callback, not a return address. */
-	if (kind == HS_RETURN_TO_ENTRY && has_info(walk, pc))
-		return HS_RETURN_NONE;
-	return kind;
+	       !hs_mapping_table_is_anonymous(lookup->table, walk->known.mapping) &&
+	       hs_pc_lookup_has_info(lookup, &walk->stepper.window, pc) &&
+	       !hs_code_follows_call(lookup->memory, pc);
 }
 
 /* Goes to the calling frame without unwind information. */
@@ -282,7 +145,8 @@ static enum hs_stop guess_frame(struct walk *walk)
 		return HS_STOP_NO_INFO;
 	}
 	hs_stepper_move(&walk->stepper, &regs);
-	kind = judge_return(walk, regs.pc);
+	kind = hs_pc_lookup_return(walk->lookup, &walk->stepper.window, regs.pc,
+				   walk->known.mapping);
 	walk->is_call = kind != HS_RETURN_TO_ENTRY;
 	walk->is_guess = true;
 	return kind == HS_RETURN_NONE ? HS_STOP_NO_INFO : HS_STOP_NOT;
@@ -312,7 +176,7 @@ static enum hs_stop step(struct walk *walk)
 	enum hs_step step = hs_stepper_step(&walk->stepper, &walk->known.row);
 
 	if (step == HS_STEP_NO_ROW && !walk->is_switched) {
-		if (!hs_engine_may_be_used(&walk->unwinder->engine))
+		if (!hs_engine_may_be_used(&walk->lookup->engine))
 			return HS_STOP_NO_ENGINE;
 		step = hs_stepper_step_by_engine(&walk->stepper, walk->is_call);
 	}
@@ -364,10 +228,10 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 		 struct hs_frame *frames)
 {
 	struct walk walk = {
-		.unwinder = unwinder,
+		.lookup = &unwinder->lookup,
 		.stepper =
 			{
-				.engine = unwinder->engine.libunwind,
+				.engine = unwinder->lookup.engine.libunwind,
 				.window =
 					{
 						.start = captured->regs.sp,
@@ -384,16 +248,12 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 	};
 	enum hs_stop stop;
 
-	hs_map_watch_follow(&unwinder->maps, captured);
-	drop_stale_caches(unwinder);
+	hs_pc_lookup_begin(&unwinder->lookup, captured);
 	stop = walk_stack(&walk);
 	if (stop == HS_STOP_COMPLETE && walk.wanted_sp != 0)
 		hs_stack_end_found(&walk.stepper.window, walk.wanted_sp, walk.stepper.regs.sp);
 	finish(&walk, stop);
-	/* Not if the maps were read again meanwhile: older entries may be wrong then. */
-	drop_stale_caches(unwinder);
-	if (!hs_mapping_table_is_made_up(unwinder->table))
-		hs_known_pcs_vouch(&unwinder->pcs, hs_mapping_table_closes(unwinder->table));
+	hs_pc_lookup_end(&unwinder->lookup);
 	count(&walk);
 	return walk.count;
 }

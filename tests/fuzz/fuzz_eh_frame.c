@@ -27,6 +27,7 @@ static unsigned char *object;
 static void set_up(void)
 {
 	struct hs_mapping_table *table;
+	struct hs_hint_frames *hinted = hs_hint_frames_create();
 
 	object =
 		mmap(NULL, OBJECT_BYTES, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -35,8 +36,8 @@ static void set_up(void)
 	MUST(table != NULL && hs_mapping_table_refresh(table) == 0);
 	MUST(mprotect(object, OBJECT_BYTES, PROT_READ | PROT_WRITE) == 0);
 	memory = hs_memory_cache_create(table);
-	rows = hs_unwind_rows_create(memory);
-	MUST(memory != NULL && rows != NULL);
+	rows = hs_unwind_rows_create(memory, hinted);
+	MUST(memory != NULL && hinted != NULL && rows != NULL);
 }
 
 static void apply(const struct hs_unwind_row *row)

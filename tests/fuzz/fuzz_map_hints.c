@@ -10,7 +10,7 @@
 
 #include "fuzz.h"
 #include "maps/map_hint_text.h"
-#include "unwind/hint_frames.h"
+#include "unwind/unwind_rows.h"
 
 #define CODE ((uint64_t)0x10000000)
 #define CODE_BYTES ((uint64_t)0x10000)
@@ -42,36 +42,53 @@ static void parse(const char *text)
 }
 
 /* The search table must be sorted, and its addresses in the code. */
-static void check_tables(const struct hs_hint_frames *frames, const struct hs_mapping *mapping,
-			 const struct hs_hint_tables *tables)
+static void check_table(const struct hs_hint_frames *frames, const struct hs_mapping *mapping,
+			const struct hs_search_table *table)
 {
 	int64_t before = INT64_MIN;
 
-	MUST(tables->count > 0);
-	for (uint64_t i = 0; i < tables->count; i++) {
-		struct {
-			int32_t start, fde;
-		} entry;
-		uint64_t word, start;
+	MUST(table->count > 0);
+	for (uint64_t i = 0; i < table->count; i++) {
+		struct hs_eh_frame_entry entry;
+		uint32_t length;
+		uint64_t start;
 
-		MUST(hs_hint_frames_read(frames, tables->table + i * sizeof word, &word));
-		memcpy(&entry, &word, sizeof entry);
-		start = tables->base + (uint64_t)(int64_t)entry.start - tables->shift;
+		MUST(hs_hint_frames_read(frames, table->entries + i * sizeof entry, &entry,
+					 sizeof entry));
+		start = table->base + (uint64_t)(int64_t)entry.start - table->shift;
 		MUST(entry.start >= before && entry.fde >= 0);
 		MUST(start >= mapping->start && start < mapping->end);
 		/* An FDE is not empty. */
-		MUST(hs_hint_frames_read(frames, tables->base + (uint64_t)entry.fde, &word));
-		MUST((uint32_t)word != 0);
+		MUST(hs_hint_frames_read(frames, table->base + (uint64_t)entry.fde, &length,
+					 sizeof length));
+		MUST(length != 0);
 		before = entry.start;
 	}
+}
+
+static void check_mapping(struct hs_hint_frames *frames, struct hs_unwind_rows *rows,
+			  const struct hs_mapping *mapping, uint64_t pc)
+{
+	struct hs_search_table table;
+	struct hs_unwind_row row;
+	uint64_t end;
+	bool has_table = hs_hint_frames_find(frames, mapping, &table);
+
+	if (has_table)
+		check_table(frames, mapping, &table);
+	hs_unwind_rows_make(rows, mapping, pc, &row, &end);
+	MUST(row.kind <= HS_ROW_END && end != pc);
+	MUST(has_table || row.kind == HS_ROW_NO_INFO);
 }
 
 static void read_object(const char *path, uint64_t offset)
 {
 	struct hs_mapping_store store;
 	struct hs_map_hints *hints;
+	struct hs_mapping_table *nothing = hs_mapping_table_create();
+	struct hs_memory_cache *memory = hs_memory_cache_create(nothing);
 	struct hs_hint_frames *frames = hs_hint_frames_create();
-	struct hs_hint_tables tables;
+	struct hs_unwind_rows *rows = hs_unwind_rows_create(memory, frames);
 
 	hs_mapping_store_init(&store);
 	hints = hs_map_hints_create(&store, "", false);
@@ -82,12 +99,14 @@ static void read_object(const char *path, uint64_t offset)
 
 		MUST(mapping != NULL && mapping->start == CODE);
 		MUST(mapping->end == CODE + CODE_BYTES);
-		if (hs_hint_frames_find(frames, id, mapping, &tables))
-			check_tables(frames, mapping, &tables);
+		check_mapping(frames, rows, mapping, address);
 	}
-	hs_hint_frames_destroy(frames);
 	hs_map_hints_destroy(hints);
 	hs_mapping_store_fini(&store);
+	hs_unwind_rows_destroy(rows);
+	hs_hint_frames_destroy(frames);
+	hs_memory_cache_destroy(memory);
+	hs_mapping_table_destroy(nothing);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

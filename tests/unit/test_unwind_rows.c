@@ -16,6 +16,7 @@
 
 #include "base/arena.h"
 #include "check.h"
+#include "maps/map_hints.h"
 #include "unwind/eh_frame_hdr.h"
 #include "unwind/eh_frame_table.h"
 #include "unwind/engine_check.h"
@@ -40,6 +41,7 @@ static const char *const programs[] = {
 
 static struct hs_mapping_table *table;
 static struct hs_memory_cache *memory;
+static struct hs_hint_frames *hinted;
 static struct hs_libunwind_engine *engine;
 static struct hs_unwind_rows *rows;
 static struct hs_stack_window window;
@@ -132,8 +134,9 @@ static bool begin(void)
 {
 	table = hs_mapping_table_create();
 	memory = hs_memory_cache_create(table);
-	engine = hs_libunwind_engine_create(table, memory);
-	rows = hs_unwind_rows_create(memory);
+	hinted = hs_hint_frames_create();
+	engine = hs_libunwind_engine_create(table, memory, hinted);
+	rows = hs_unwind_rows_create(memory, hinted);
 	if (hs_libunwind_engine_load(engine) < 0 || hs_libunwind_engine_start(engine) < 0)
 		return false;
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
@@ -149,6 +152,7 @@ static void end(void)
 {
 	hs_unwind_rows_destroy(rows);
 	hs_libunwind_engine_destroy(engine);
+	hs_hint_frames_destroy(hinted);
 	hs_memory_cache_destroy(memory);
 	hs_mapping_table_destroy(table);
 	free((void *)(uintptr_t)window.bytes);
@@ -198,12 +202,13 @@ static void compare_function(const struct hs_mapping *mapping, uint64_t start, u
 		compare_at(mapping, start + bytes, &unused);
 }
 
-static void compare_object(const struct hs_mapping *mapping)
+/* The functions that an object's own mapping lists; mapping: that one, or a hint for it. */
+static void compare_object(const struct hs_mapping *object, const struct hs_mapping *mapping)
 {
 	struct hs_eh_frame_hdr header;
-	const uint8_t *base = (const uint8_t *)(uintptr_t)mapping->eh_frame_hdr;
+	const uint8_t *base = (const uint8_t *)(uintptr_t)object->eh_frame_hdr;
 
-	if (hs_eh_frame_hdr_read(&header, memory, mapping) < 0)
+	if (hs_eh_frame_hdr_read(&header, memory, object) < 0)
 		return;
 	memset(&counts, 0, sizeof counts);
 	for (uint64_t i = 0; i < header.fde_count; i++) {
@@ -222,8 +227,9 @@ static void compare_object(const struct hs_mapping *mapping)
 		if (start >= mapping->start && start + bytes <= mapping->end)
 			compare_function(mapping, start, bytes);
 	}
-	printf("%s: %zu functions, %zu pcs, %zu left to libunwind, %zu different\n", mapping->path,
-	       counts.functions, counts.pcs, counts.left, counts.different);
+	printf("%s%s: %zu functions, %zu pcs, %zu left to libunwind, %zu different\n",
+	       mapping->path, object == mapping ? "" : ", hinted", counts.functions, counts.pcs,
+	       counts.left, counts.different);
 	CHECK(counts.functions > 0);
 	CHECK_INT(counts.different, 0);
 	CHECK(counts.left * 50 <= counts.pcs);
@@ -237,8 +243,11 @@ static void compare_new_objects(void)
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	hs_memory_cache_drop_stale(memory);
 	hs_libunwind_engine_flush(engine);
-	for (; compared < hs_mapping_table_count(table); compared++)
-		compare_object(hs_mapping_table_get(table, compared));
+	for (; compared < hs_mapping_table_count(table); compared++) {
+		const struct hs_mapping *object = hs_mapping_table_get(table, compared);
+
+		compare_object(object, object);
+	}
 }
 
 static void test_loaded_objects(void)
@@ -246,6 +255,30 @@ static void test_loaded_objects(void)
 	for (size_t i = 0; i < sizeof libraries / sizeof libraries[0]; i++)
 		dlopen(libraries[i], RTLD_NOW | RTLD_LOCAL);
 	compare_new_objects();
+}
+
+/* As if the program had copied the loaded objects. */
+static void test_hinted_objects(void)
+{
+	struct hs_map_hints *hints = hs_mapping_table_add_hints(table, "");
+	uint32_t count = hs_mapping_table_count(table);
+
+	CHECK(hints != NULL);
+	for (uint32_t i = 0; i < count; i++) {
+		const struct hs_mapping *object = hs_mapping_table_get(table, i), *hint;
+		uint64_t bytes = object->end - object->start;
+
+		if (object->path[0] != '/')
+			continue;
+		CHECK_INT(hs_map_hints_add(hints, object->path, object->start, bytes,
+					   object->offset), 0);
+		hint = hs_mapping_table_get(table, hs_mapping_table_find(table, object->start));
+		CHECK(hint != NULL && (hint->flags & HS_MAPPING_HINT) != 0);
+		hs_libunwind_engine_flush(engine);
+		compare_object(object, hint);
+		CHECK_INT(hs_map_hints_remove(hints, object->start, bytes), 0);
+		hs_libunwind_engine_flush(engine);
+	}
 }
 
 static void compare_file(const char *path)
@@ -379,6 +412,7 @@ int main(void)
 		SKIP("libunwind cannot be used");
 	make_stack();
 	RUN(test_loaded_objects);
+	RUN(test_hinted_objects);
 	RUN(test_files);
 	RUN(test_function_behind_an_empty_one);
 	RUN(test_no_search_table);

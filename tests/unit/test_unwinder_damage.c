@@ -135,12 +135,13 @@ static void test_layout_of_another_release(void)
 {
 	struct hs_libunwind_engine *engine;
 	struct hs_memory_cache *memory;
+	struct hs_hint_frames *hinted = hs_hint_frames_create();
 	int good = 0;
 
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	memory = hs_memory_cache_create(table);
-	engine = hs_libunwind_engine_create(table, memory);
+	engine = hs_libunwind_engine_create(table, memory, hinted);
 	CHECK_INT(hs_libunwind_engine_load(engine), 0);
 	CHECK_INT(hs_libunwind_engine_start(engine), 0);
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
@@ -150,6 +151,7 @@ static void test_layout_of_another_release(void)
 	}
 	CHECK_INT(good, 1);
 	hs_libunwind_engine_destroy(engine);
+	hs_hint_frames_destroy(hinted);
 	hs_memory_cache_destroy(memory);
 	hs_mapping_table_destroy(table);
 }

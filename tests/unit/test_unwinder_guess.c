@@ -21,12 +21,21 @@ void call_on_stack(function *f, void *top);
 
 /*
  * The same by way of others.  These have unwind information and frame pointers: by_two calls
- * by_one, which calls call_bare; direct calls call_with_frame_pointer, and by_slot does so through
- * a slot of a PLT.
+ * by_one, which calls call_bare; direct calls call_with_frame_pointer.  The others do so through
+ * slots of a PLT, and through the pointers that these use.
  */
 void by_two(function *f);
+void by_two_slots(function *f);
+void by_two_pointers(function *f);
 void direct(function *f);
 void by_slot(function *f);
+void by_pointer(function *f);
+
+/* Of the slot, in the GOT. */
+extern void (*address_of_call_with_frame_pointer)(function *f);
+
+/* Where a slot leads before its first call, with lazy binding. */
+void unresolved(function *f);
 
 /*
  * Ends with its call.  What follows has unwind information; it belongs to the same function, so
@@ -39,6 +48,21 @@ void end_with_call(function *f);
  * DW_OP_nop.
  */
 void call_from_large_frame(function *f);
+
+/* Runs f on a stack that begins below top; f returns to the function begin_here. */
+void run_from(function *f, void *top);
+void begin_here(void);
+
+/* A slot of a PLT. */
+#define SLOT(name, target)                                                                         \
+	#name ": .cfi_startproc\n"                                                                 \
+	"	endbr64\n"                                                                         \
+	"	.byte 0xf2\n" /* bnd, which clang does not know */                                 \
+	"	jmp *address_of_" #target "(%rip)\n"                                               \
+	"	.cfi_endproc\n"                                                                    \
+	".data\n"                                                                           \
+	"address_of_" #target ": .quad " #target "\n"                                              \
+	".text\n"
 
 #define WITH_FRAME_POINTER(name, callee)                                                           \
 	#name ": .cfi_startproc\n"                                                                 \
@@ -128,18 +152,44 @@ __asm__(".text\n"
 	"	ret\n"
 	"	.cfi_endproc\n"
 
-	"slot: .cfi_startproc\n"
-	"	endbr64\n"
-	"	.byte 0xf2\n" /* bnd, which clang does not know */
-	"	jmp *address(%rip)\n"
+	"run_from:\n"
+	"	push %rbp\n"
+	"	push %rbx\n"
+	"	mov %rsp, %rbx\n"
+	"	lea begin_here(%rip), %rax\n"
+	"	mov %rsi, %rsp\n"
+	"	push %rax\n"
+	"	jmp *%rdi\n"
+
+	/* At its end the rows are of a frame of 24 bytes; behind it there is no gap. */
+	"end_of_another: .cfi_startproc\n"
+	"	sub $24, %rsp\n"
+	"	.cfi_adjust_cfa_offset 24\n"
+	"	ud2\n"
 	"	.cfi_endproc\n"
-	".section .data.rel.ro, \"aw\"\n"
-	"address: .quad call_with_frame_pointer\n"
-	".text\n"
+	"begin_here: .cfi_startproc\n"
+	"	mov %rbx, %rsp\n"
+	"	pop %rbx\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+
+	"unresolved: .cfi_startproc\n"
+	"	endbr64\n"
+	"	push $1\n"
+	"	.byte 0xf2\n"
+	"	jmp unresolved\n"
+	"	.cfi_endproc\n"
+
 	WITH_FRAME_POINTER(by_one, call_bare)
 	WITH_FRAME_POINTER(by_two, by_one)
+	SLOT(slot_of_one, by_one)
+	WITH_FRAME_POINTER(by_two_slots, slot_of_one)
+	WITH_FRAME_POINTER(by_two_pointers, *address_of_by_one(%rip))
 	WITH_FRAME_POINTER(direct, call_with_frame_pointer)
-	WITH_FRAME_POINTER(by_slot, slot));
+	SLOT(slot, call_with_frame_pointer)
+	WITH_FRAME_POINTER(by_slot, slot)
+	WITH_FRAME_POINTER(by_pointer, *address_of_call_with_frame_pointer(%rip)));
 
 static FRAME void capture_leaf(void)
 {
@@ -196,6 +246,8 @@ static void check_no_information(void (*called)(function *), void (*last)(functi
 static void test_frame_pointer_of_another(void)
 {
 	check_no_information(by_two, call_bare);
+	check_no_information(by_two_slots, call_bare);
+	check_no_information(by_two_pointers, call_bare);
 }
 
 /* It is not the return address at a stack's end. */
@@ -206,7 +258,7 @@ static void test_zero_where_a_return_address_would_be(void)
 
 static void test_frame_pointer_of_its_own(void)
 {
-	void (*const functions[])(function *) = {direct, by_slot};
+	void (*const functions[])(function *) = {direct, by_slot, by_pointer};
 
 	begin();
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
@@ -220,10 +272,42 @@ static void test_frame_pointer_of_its_own(void)
 	end();
 }
 
+/* The pages that are read are older than the call. */
+static void test_slot_before_its_first_call(void)
+{
+	begin();
+	call_from_c(by_slot);
+	address_of_call_with_frame_pointer = unresolved;
+	unwind();
+	address_of_call_with_frame_pointer = call_with_frame_pointer;
+	CHECK(frames[2].address - (uintptr_t)by_slot < 16);
+	CHECK(is_complete());
+	end();
+}
+
 /* The return address has unwind information, but the stack does not begin there. */
 static void test_information_after_the_call(void)
 {
 	check_no_information(end_with_call, end_with_call);
+}
+
+/* What the first function returns to is not in the function before that. */
+static void test_first_frame_behind_a_function(void)
+{
+	unsigned char *stack;
+
+	begin();
+	stack = new_stack(PROT_READ | PROT_WRITE);
+	run_from(capture_leaf, stack + NEW_STACK_BYTES - 256);
+	for (int cut = 0; cut < 2; cut++) {
+		capture.captured.stack_cut = cut;
+		unwind();
+		CHECK_INT(frame_count, 2);
+		CHECK_INT(frames[1].address, (uintptr_t)begin_here);
+		CHECK(is_complete());
+	}
+	munmap(stack, NEW_STACK_BYTES);
+	end();
 }
 
 static void test_stack_of_its_own(void)
@@ -332,7 +416,9 @@ int main(void)
 	RUN(test_frame_pointer_of_another);
 	RUN(test_zero_where_a_return_address_would_be);
 	RUN(test_frame_pointer_of_its_own);
+	RUN(test_slot_before_its_first_call);
 	RUN(test_information_after_the_call);
+	RUN(test_first_frame_behind_a_function);
 	RUN(test_stack_of_its_own);
 	RUN(test_switch_to_another_stack);
 	RUN(test_executable_stack);

@@ -46,4 +46,15 @@ static inline bool hs_plt_decode(const unsigned char *code, size_t bytes, uint64
 	return true;
 }
 
+/*
+ * Whether code is what the GOT leads to before the first call, with lazy binding: [endbr64] push
+ * $number, and a jump to the loader.
+ */
+static inline bool hs_plt_is_unresolved(const unsigned char *code, size_t bytes)
+{
+	size_t at = bytes >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0 ? 4 : 0;
+
+	return at < bytes && (code[at] == 0x68 || code[at] == 0x6a);
+}
+
 #endif

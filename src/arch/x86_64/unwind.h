@@ -111,6 +111,17 @@ static inline bool hs_arch_call_target(const uint8_t code[HS_ARCH_CALL_BYTES], u
 	return code[HS_ARCH_CALL_BYTES - 5] == 0xe8;
 }
 
+/* Whether the code ends, at pc, with FF 15 disp32, a call of what the word at *slot points to. */
+static inline bool hs_arch_call_slot(const uint8_t code[HS_ARCH_CALL_BYTES], uint64_t pc,
+				     uint64_t *slot)
+{
+	int32_t distance;
+
+	memcpy(&distance, code + HS_ARCH_CALL_BYTES - sizeof distance, sizeof distance);
+	*slot = pc + (uint64_t)(int64_t)distance;
+	return code[HS_ARCH_CALL_BYTES - 6] == 0xff && code[HS_ARCH_CALL_BYTES - 5] == 0x15;
+}
+
 /*
  * Whether pc is where code begins that a JIT compiler has padded: V8 aligns its built-in code to 32
  * bytes and fills what is left with INT3.  code: what ends at pc.
