@@ -85,8 +85,8 @@ static bool is_first_return(const struct hs_pc_lookup *lookup, const struct hs_m
 }
 
 /*
- * If the row of the call also holds at pc, pc is neither code that a signal handler returns to nor a
- * function's start.
+ * If the row of the call also holds at pc, there is neither code that a signal handler returns to
+ * nor a function's start.
  */
 bool hs_pc_lookup_find_out(struct hs_pc_lookup *lookup, uint64_t pc, bool is_call,
 			   struct hs_pc *known)
