@@ -66,17 +66,39 @@ static bool program_is_wanted(const char *path)
 	return hs_glob_list_matches(hs_options.programs, target);
 }
 
+/*
+ * The user of a privileged program must not choose either, and must not hand settings on to what it
+ * executes, which may have all its rights and not count as privileged: removes them, as the loader
+ * removes its own.
+ */
+static void forget_settings(char **environment)
+{
+	char **kept = environment;
+
+	if (environment == NULL)
+		return;
+	for (char **entry = environment; *entry != NULL; entry++) {
+		char *text = *entry;
+
+		*entry = NULL;
+		if (strncmp(text, "HEAPSAMPLE", sizeof "HEAPSAMPLE" - 1) != 0)
+			*kept++ = text;
+	}
+}
+
 bool hs_process_decide(char **environment)
 {
 	const char *given = (const char *)getauxval(AT_EXECFN);
 	const char *path = given != NULL ? given : "unknown";
+	bool is_privileged = getauxval(AT_SECURE) != 0;
 	int64_t root = root_of(environment);
 
+	if (is_privileged)
+		forget_settings(environment);
 	hs_format(hs_session.program, sizeof hs_session.program, "%s", hs_path_last(path));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
-	return getauxval(AT_SECURE) == 0 && hs_options.mode != HS_MODE_OFF &&
-	       program_is_wanted(path) &&
+	return !is_privileged && hs_options.mode != HS_MODE_OFF && program_is_wanted(path) &&
 	       (!hs_session.descendant || (hs_options.children & HS_CHILDREN_EXEC) != 0);
 }
 

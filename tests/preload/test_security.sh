@@ -212,6 +212,24 @@ if [ "$(id -u)" -eq 0 ]; then
 		expect_silence
 	done
 
+	# What it executes, with all its rights, does not find settings of its user either.
+	cat >"$directory/helper.c" <<'END'
+#include <unistd.h>
+
+int main(void)
+{
+	uid_t user = geteuid();
+
+	return setresuid(user, user, user) == 0 ? execlp("env", "env", NULL) : 1;
+}
+END
+	${CC:-cc} -D_GNU_SOURCE -o "$directory/privileged" "$directory/helper.c" -Wl,--no-as-needed "$library" \
+		"-Wl,-rpath,$(dirname "$library")" || fail "helper: cannot be built"
+	privileged 1 65534
+	expect_status 0
+	grep HEAPSAMPLE "$out.stdout" >&2 && fail "helper: was given settings"
+	grep -q '^PATH=' "$out.stdout" || fail "helper: was not given the rest: $(cat "$out.stdout")"
+
 	# Nor do the profiler's threads keep capabilities that the program gives up.
 	run_profiled capset HEAPSAMPLE_INTERVAL=1 -- "$python" -c 'import ctypes, glob, struct
 result = ctypes.CDLL(None).capset(struct.pack("Ii", 0x20080522, 0), bytes(24))
