@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Where the process begins and ends (the constructor, the exits), and what it does to itself as a
- * whole (namespaces, files, limits, memory protection, libraries).  Thin calls into session/.
+ * whole (limits, memory protection, libraries).  Thin calls into session/.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
-#include <linux/nsfs.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -22,9 +20,6 @@
 #include "sample/reentry.h"
 #include "session/session.h"
 
-HS_EXPORT int unshare(int flags);
-HS_EXPORT int setns(int fd, int type);
-HS_EXPORT int close_range(unsigned first, unsigned last, int flags);
 HS_EXPORT int mprotect(void *start, size_t bytes, int protection);
 HS_EXPORT int sigaltstack(const stack_t *stack, stack_t *old);
 HS_EXPORT int dlclose(void *handle);
@@ -34,19 +29,6 @@ HS_EXPORT void _exit(int status) __attribute__((noreturn));
 HS_EXPORT void _Exit(int status) __attribute__((noreturn));
 
 int __cxa_atexit(void (*function)(void *), void *argument, void *object);
-
-/* Of Linux 5.6. */
-#ifndef CLONE_NEWTIME
-#define CLONE_NEWTIME 0x80
-#endif
-
-/* Of Linux 5.9. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-#ifndef CLOSE_RANGE_UNSHARE
-#define CLOSE_RANGE_UNSHARE 2
-#endif
 
 static void finish(void *unused)
 {
@@ -112,92 +94,6 @@ static void begin(int argc, char **argv, char **environment)
  */
 __attribute__((used, section(".init_array"))) static void (*at_start)(int, char **,
 								       char **) = begin;
-
-/* What the profiler's threads would keep as it was, though their sharing it is not to be seen. */
-#define KEPT_BY_THREADS                                                                            \
-	(CLONE_FS | CLONE_SYSVSEM | CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC |  \
-	 CLONE_NEWNET)
-
-/* The process whose new threads would be in another pid or time namespace: it can have none. */
-static _Atomic pid_t without_new_threads;
-
-/*
- * Before a call that changes, for the calling thread, what threads share: whether the profiler's
- * are stopped.  Otherwise they would keep open each file that the program closes, and the old
- * namespaces, root and directory.
- *
- * Not if the program has more threads, with which they share it.  If they cannot be started again
- * only for the sake of files, whose other ends would wait for ever.
- */
-static bool stop_before(int changed, bool bars_threads, struct hs_undisturbed *before)
-{
-	if (!hs_session_is_single_threaded())
-		return false;
-	if ((changed & CLONE_FILES) == 0 &&
-	    ((changed & KEPT_BY_THREADS) == 0 || bars_threads ||
-	     atomic_load(&without_new_threads) == hs_sys_getpid()))
-		return false;
-	return hs_session_stop_threads(before);
-}
-
-static void end_stop(bool bars_threads, int result, bool stopped,
-		     const struct hs_undisturbed *before)
-{
-	if (result == 0 && bars_threads)
-		atomic_store(&without_new_threads, hs_sys_getpid());
-	if (stopped)
-		hs_session_restart_threads(before);
-}
-
-/* Of a setns() whose type may be any; 0: the kernel does not tell. */
-static int namespace_type(int fd)
-{
-	long type = hs_syscall(SYS_ioctl, fd, NS_GET_NSTYPE, 0, 0, 0, 0);
-
-	return type < 0 ? 0 : (int)type;
-}
-
-/*
- * Some namespaces may be changed only by a process of one thread.  The kernel refuses because of
- * the profiler's threads with EINVAL, or EUSERS for a time namespace.  Then those are stopped and
- * the call is made again.  barring: the namespaces after whose change there can be no new threads.
- */
-#define STOPPED(name, parameters, arguments, what, barring)                                        \
-	int name parameters                                                                        \
-	{                                                                                          \
-		struct hs_undisturbed before;                                                      \
-		int result, changed = what, saved_errno = errno;                                   \
-		bool bars_threads = (changed & (barring)) != 0, stopped;                           \
-												   \
-		HS_NEXT_ENSURE(name);                                                              \
-		stopped = stop_before(changed, bars_threads, &before);                             \
-		result = hs_next.name arguments;                                                   \
-		if (!stopped && result != 0 && (errno == EINVAL || errno == EUSERS) &&             \
-		    hs_session_stop_threads(&before)) {                                            \
-			stopped = true;                                                            \
-			errno = saved_errno;                                                       \
-			result = hs_next.name arguments;                                           \
-		}                                                                                  \
-		end_stop(bars_threads, result, stopped, &before);                                  \
-		return result;                                                                     \
-	}
-STOPPED(unshare, (int flags), (flags), flags, CLONE_NEWPID | CLONE_NEWTIME)
-STOPPED(setns, (int fd, int type), (fd, type), type != 0 ? type : namespace_type(fd), CLONE_NEWPID)
-
-/* May be called in a vfork child or in a handler, and is not in every libc: no look-up here. */
-int close_range(unsigned first, unsigned last, int flags)
-{
-	struct hs_undisturbed before;
-	bool stopped = (flags & CLOSE_RANGE_UNSHARE) != 0 &&
-		       stop_before(CLONE_FILES, false, &before);
-	int result = hs_next.close_range != NULL
-			     ? hs_next.close_range(first, last, flags)
-			     : (int)syscall(SYS_close_range, first, last, flags);
-
-	if (stopped)
-		hs_session_restart_threads(&before);
-	return result;
-}
 
 /*
  * Under a limit of address space (RLIMIT_AS) the profiler gives back what it has reserved, for it

@@ -50,6 +50,7 @@
 	X(pid_t, fork, (void))                                                                     \
 	X(int, sigaltstack, (const stack_t *stack, stack_t *old))                                  \
 	X(int, mprotect, (void *start, size_t bytes, int protection))                              \
+	X(int, chroot, (const char *path))                                                         \
 	X(int, unshare, (int flags))                                                               \
 	X(int, setns, (int fd, int type))                                                          \
 	X(int, capset, (void *header, const void *data))                                           \

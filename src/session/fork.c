@@ -14,6 +14,7 @@
 #include "base/libraries.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/root.h"
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/recorder.h"
@@ -215,6 +216,7 @@ static void child(void)
 	atomic_store(&session->finished, 0);
 	forget_threads();
 	hs_closes_after_fork(hs_thread.closing);
+	hs_root_after_fork();
 	hs_thread.no_wait = false;
 	depth = 0;
 	if (!hs_record_after_fork() || !quiesced)

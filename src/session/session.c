@@ -13,6 +13,7 @@
 #include "base/likely.h"
 #include "base/log.h"
 #include "base/options.h"
+#include "base/root.h"
 #include "base/sys.h"
 #include "profile/heap_tracker.h"
 #include "sample/capture.h"
@@ -228,6 +229,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 
 	hs_session.next = *next;
 	hs_sys_clock_start();
+	hs_root_note();
 	hs_thread_trial_init();
 	/* The user of a privileged program must not choose the file for its messages. */
 	read_options(getauxval(AT_SECURE) != 0 ? NULL : environment);
@@ -250,6 +252,17 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 		start_profiling(environment);
 	}
 	errno = saved_errno;
+}
+
+bool hs_session_root_leaves(void)
+{
+	/* Not in a vfork child, whose memory is its parent's. */
+	return hs_fork_is_own_process() && hs_root_leaves();
+}
+
+void hs_session_root_stays(void)
+{
+	hs_root_stays();
 }
 
 void hs_session_disable(const char *reason)

@@ -158,6 +158,14 @@ bool hs_session_stop_threads(struct hs_undisturbed *before);
 void hs_session_restart_threads(const struct hs_undisturbed *before);
 
 /*
+ * Before the process changes its root directory or enters another namespace of mounts: nothing is
+ * loaded from there.  If it returns true and the call fails, _stays() must follow.
+ * Waits while libunwind is loaded, 100 ms at most.  Errno: preserved.
+ */
+bool hs_session_root_leaves(void);
+void hs_session_root_stays(void);
+
+/*
  * Around a call that libc makes on every thread, such as setuid(): libc is shown the profiler
  * threads.  If they might lack a right that the caller has they are stopped first, for libc ends
  * the process when the call fails on some threads only.  Waits like these two.  If a sample

@@ -27,8 +27,7 @@
 /* Not a possible result of a system call. */
 #define NO_ANSWER LONG_MIN
 
-/* At start-up: the root directory, and what rseq() answered; NO_ANSWER: libc does not call it. */
-static struct stat first_root;
+/* What rseq() answered at start-up; NO_ANSWER: libc does not call it. */
 static long rseq_answer;
 
 struct trial {
@@ -48,16 +47,6 @@ static long try_rseq(void)
 void hs_thread_trial_init(void)
 {
 	rseq_answer = hs_session.next.registers_rseq ? try_rseq() : NO_ANSWER;
-	hs_sys_stat("/", &first_root);
-}
-
-/* Whether the program has called chroot(): libraries found there are somebody else's. */
-static bool has_other_root(void)
-{
-	struct stat root;
-
-	return hs_sys_stat("/", &root) != 0 || root.st_dev != first_root.st_dev ||
-	       root.st_ino != first_root.st_ino;
 }
 
 /*
@@ -129,15 +118,12 @@ bool hs_threads_would_live(bool loads)
 	return live;
 }
 
-enum hs_leave hs_threads_before_libunwind(bool loads, bool is_first)
+enum hs_leave hs_threads_before_libunwind(bool is_first)
 {
 	if (!hs_libc_before_libunwind())
 		return HS_LEAVE_NOT_NOW;
-	if (loads && has_other_root())
-		hs_engine_log_unused("the program has another root than at its start", -EPERM);
-	else if (is_first && !hs_threads_would_live(true))
-		hs_engine_log_unused("what loads it would be ended", -EPERM);
-	else
+	if (!is_first || hs_threads_would_live(true))
 		return HS_LEAVE_GIVEN;
+	hs_engine_log_unused("what loads it would be ended", -EPERM);
 	return HS_LEAVE_NEVER;
 }

@@ -85,7 +85,7 @@ void hs_thread_trial_init(void);
 bool hs_threads_would_live(bool loads);
 
 /* What the worker asks before it uses libunwind: see hs_unwinder_create(). */
-enum hs_leave hs_threads_before_libunwind(bool loads, bool is_first);
+enum hs_leave hs_threads_before_libunwind(bool is_first);
 
 /* --- ending: thread_stop.c, on the program's threads ----------------------------- */
 

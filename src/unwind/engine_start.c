@@ -6,6 +6,7 @@
 
 #include "base/libraries.h"
 #include "base/log.h"
+#include "base/root.h"
 #include "unwind/engine_check.h"
 
 #define CHECK_TRIES 100
@@ -44,11 +45,16 @@ static bool check(const struct hs_engine *engine)
 
 int hs_engine_load(struct hs_engine *engine)
 {
-	int error = hs_libunwind_engine_load(engine->libunwind);
+	const char *problem = "the program has another root than at its start";
+	int error = -EPERM;
 
+	if (hs_root_begin_loading()) {
+		problem = "it is not installed, cannot be opened or lacks functions";
+		error = hs_libunwind_engine_load(engine->libunwind);
+		hs_root_end_loading();
+	}
 	if (error < 0)
-		hs_engine_log_unused("it is not installed, cannot be opened or lacks functions",
-				     error);
+		hs_engine_log_unused(problem, error);
 	engine->is = error == 0 ? HS_ENGINE_LOADED : HS_ENGINE_UNUSABLE;
 	return error;
 }
@@ -80,8 +86,7 @@ bool hs_engine_may_be_used(struct hs_engine *engine)
 	if (engine->is == HS_ENGINE_UNUSABLE)
 		return false;
 	if (engine->before_use != NULL)
-		leave = engine->before_use(engine->is == HS_ENGINE_NOT_LOADED,
-					   engine->is != HS_ENGINE_READY);
+		leave = engine->before_use(engine->is != HS_ENGINE_READY);
 	if (leave == HS_LEAVE_NEVER)
 		engine->is = HS_ENGINE_UNUSABLE;
 	if (leave != HS_LEAVE_GIVEN)

@@ -21,7 +21,7 @@ struct hs_engine {
 	struct hs_libunwind_engine *libunwind;
 	struct hs_mapping_table *table; /* read before the check */
 	struct hs_memory_cache *memory;
-	enum hs_leave (*before_use)(bool loads, bool is_first); /* NULL: nothing to do */
+	enum hs_leave (*before_use)(bool is_first); /* NULL: nothing to do */
 };
 
 /* Loads it ahead of the first frame that needs it.  Blocks: on the loader's lock. */

@@ -8,7 +8,7 @@
 #include "unwind/code_look.h"
 
 int hs_pc_lookup_init(struct hs_pc_lookup *lookup, struct hs_mapping_table *table,
-		      enum hs_leave (*before_engine)(bool loads, bool is_first))
+		      enum hs_leave (*before_engine)(bool is_first))
 {
 	lookup->table = lookup->maps.table = table;
 	lookup->memory = hs_memory_cache_create(table);

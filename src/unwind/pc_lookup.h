@@ -34,7 +34,7 @@ struct hs_pc_lookup {
 
 /* See hs_unwinder_create().  *lookup is all zero.  Returns 0 or -ENOMEM, and may be ended then. */
 int hs_pc_lookup_init(struct hs_pc_lookup *lookup, struct hs_mapping_table *table,
-		      enum hs_leave (*before_engine)(bool loads, bool is_first));
+		      enum hs_leave (*before_engine)(bool is_first));
 void hs_pc_lookup_fini(struct hs_pc_lookup *lookup);
 
 /* Around a stack that is unwound. */

@@ -32,7 +32,7 @@ struct walk {
 };
 
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
-				       enum hs_leave (*before_engine)(bool loads, bool is_first))
+				       enum hs_leave (*before_engine)(bool is_first))
 {
 	struct hs_unwinder *unwinder = hs_arena_zalloc(sizeof *unwinder);
 

@@ -48,11 +48,11 @@ enum hs_leave { HS_LEAVE_GIVEN, HS_LEAVE_NOT_NOW, HS_LEAVE_NEVER };
 
 /*
  * Makes an unwinder over a mapping table.  Does not load libunwind yet.  before_engine: asked each
- * time before libunwind works on a frame; loads: it has to be loaded for that; is_first: it is
- * called for the first time.  NULL: always allowed.  Returns NULL when the arena is used up.
+ * time before libunwind works on a frame; is_first: it is loaded or called for the first time.
+ * NULL: always allowed.  Returns NULL when the arena is used up.
  */
 struct hs_unwinder *hs_unwinder_create(struct hs_mapping_table *table,
-				       enum hs_leave (*before_engine)(bool loads, bool is_first));
+				       enum hs_leave (*before_engine)(bool is_first));
 void hs_unwinder_destroy(struct hs_unwinder *unwinder);
 
 /* A new batch of samples begins: code that changes (JIT code) has to be read again. */

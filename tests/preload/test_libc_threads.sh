@@ -49,6 +49,12 @@ for setting in HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_INTERVAL=1; do
 	[ "$(id -u)" -ne 0 ] || libc "other-user.${#setting}" "$setting HEAPSAMPLE_FINAL=0" \
 		allocate:1 user:1 allocate:1
 done
+# Libunwind is not loaded where the program has chosen the root directory.
+if [ "$(id -u)" -eq 0 ]; then
+	run_profiled chroot HEAPSAMPLE_INTERVAL=1k -- "$victims/victim_libc_threads" chroot expression
+	expect_status 0
+	expect_one_message 'libunwind is not used' 'another root'
+fi
 # The profiler's threads look at the signal's handler.
 libc signal "HEAPSAMPLE_INTERVAL=1k HEAPSAMPLE_SIGNAL=SIGUSR2" allocate:1
 # The profiler's threads come with a coroutine's sample too; here nothing else is likely to be one.

@@ -189,6 +189,12 @@ static void allocate_on_coroutine(void)
 	EXPECT(swapcontext(&here, &there) == 0);
 }
 
+/* To the same directory. */
+static void change_root(void)
+{
+	EXPECT(chroot("/") == 0);
+}
+
 static void nothing(void)
 {
 }
@@ -202,7 +208,8 @@ static void do_it(const char *what)
 		     {"thread", make_thread}, {"expression", allocate_by_expression},
 		     {"user", take_user},     {"same-user", take_same_user},
 		     {"cancel", cancel},      {"coroutine", allocate_on_coroutine},
-		     {"handler", allocate_in_handler}, {"compute", compute_by_expression}};
+		     {"handler", allocate_in_handler}, {"compute", compute_by_expression},
+		     {"chroot", change_root}};
 
 	for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
 		if (strcmp(what, steps[i].name) == 0)

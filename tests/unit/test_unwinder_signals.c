@@ -66,9 +66,9 @@ __asm__(".text\n"
 
 static int asked; /* for libunwind */
 
-static enum hs_leave refuse_engine(bool loads, bool is_first)
+static enum hs_leave refuse_engine(bool is_first)
 {
-	(void)loads, (void)is_first;
+	(void)is_first;
 	asked++;
 	return HS_LEAVE_NEVER;
 }

@@ -186,9 +186,9 @@ static void test_not_after_a_library_was_closed(void)
 static bool is_to_change;
 
 /* Changes the maps in the middle of an unwind, when a frame is left to libunwind. */
-static enum hs_leave change_maps_once(bool loads, bool is_first)
+static enum hs_leave change_maps_once(bool is_first)
 {
-	(void)loads, (void)is_first;
+	(void)is_first;
 	if (is_to_change)
 		change_maps();
 	is_to_change = false;

@@ -54,7 +54,7 @@ static inline __attribute__((always_inline)) void capture_here(void)
 }
 
 /* Begins without libunwind, which is loaded when it is needed. */
-static inline void begin_unloaded(uintptr_t own, enum hs_leave (*before_engine)(bool, bool))
+static inline void begin_unloaded(uintptr_t own, enum hs_leave (*before_engine)(bool))
 {
 	table = hs_mapping_table_create();
 	hs_mapping_table_set_own(table, own);
