@@ -97,6 +97,8 @@ int hs_arena_init(size_t budget_bytes)
 	start = map_range(wanted_range_bytes(budget_bytes), &bytes);
 	if (start == NULL)
 		return -ENOMEM;
+	/* Copies of stacks do not belong in a core file, to which gcore would write it all. */
+	hs_sys_advise(start, bytes, MADV_DONTDUMP);
 	error = hs_sys_protect(start, HS_ARENA_BOOTSTRAP_BYTES, PROT_READ | PROT_WRITE);
 	if (error < 0) {
 		hs_sys_unmap(start, bytes);

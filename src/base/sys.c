@@ -12,14 +12,10 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <time.h>
 
 #include "arch/syscall.h"
 #include "base/likely.h"
-
-/* A call that is interrupted is repeated so often at most: no loop goes on for ever. */
-#define REPEATS_MAX 1000
 
 /* The pause in place of a wait that the kernel refuses. */
 #define REFUSED_NS 1000000
@@ -52,7 +48,7 @@ static long repeat(long number, long a, long b, long c, long d)
 
 	do
 		result = hs_syscall(number, a, b, c, d, 0, 0);
-	while (result == -EINTR && ++repeats < REPEATS_MAX);
+	while (result == -EINTR && ++repeats < HS_SYS_REPEATS);
 	return result == -EINTR ? -EIO : result;
 }
 
@@ -86,18 +82,37 @@ int hs_sys_fstat(int fd, struct stat *out)
 	return (int)hs_syscall(SYS_newfstatat, fd, (long)"", (long)out, AT_EMPTY_PATH, 0, 0);
 }
 
-int hs_sys_open_regular(const char *path, struct stat *file)
+int hs_sys_open_own(const char *path, int flags, struct stat *file)
 {
-	int fd = hs_sys_open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0);
+	int fd = hs_sys_open(path, flags, 0);
 	int error = fd < 0 ? fd : hs_sys_fstat(fd, file);
 
-	if (error == 0 && !S_ISREG(file->st_mode))
-		error = -EINVAL;
 	if (error == 0)
 		return fd;
-	if (fd >= 0)
+	if (fd >= 0 && error != -EBADF)
 		hs_sys_close(fd);
 	return error;
+}
+
+int hs_sys_close_own(int fd, const struct stat *file)
+{
+	struct stat now;
+	int error = hs_sys_fstat(fd, &now);
+
+	if (error == -EBADF ||
+	    (error == 0 && (now.st_dev != file->st_dev || now.st_ino != file->st_ino)))
+		return -EBADF;
+	return hs_sys_close(fd);
+}
+
+int hs_sys_open_regular(const char *path, struct stat *file)
+{
+	int fd = hs_sys_open_own(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, file);
+
+	if (fd < 0 || S_ISREG(file->st_mode))
+		return fd;
+	(void)hs_sys_close_own(fd, file);
+	return -EINVAL;
 }
 
 int hs_sys_unlink(const char *path)
@@ -166,23 +181,38 @@ int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
 	return 0;
 }
 
-ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity)
+/* of_kernel: only a file that the kernel makes, which has contents and no size. */
+static ssize_t read_file(const char *path, char *buffer, size_t capacity, bool of_kernel)
 {
-	int fd = hs_sys_open(path, O_RDONLY, 0);
+	struct stat file;
+	int fd = hs_sys_open_own(path, O_RDONLY, &file);
+	ssize_t got;
 	size_t used = 0;
-	ssize_t got = 0;
 
 	if (fd < 0)
 		return fd;
-	while (used + 1 < capacity) {
+	got = of_kernel && file.st_size != 0 ? -EINVAL : 0;
+	while (got >= 0 && used + 1 < capacity) {
 		got = hs_sys_pread(fd, buffer + used, capacity - 1 - used, used);
 		if (got <= 0)
 			break;
 		used += (size_t)got;
 	}
-	hs_sys_close(fd);
+	/* Whose number it is by now may be another file's, also what was read. */
+	if (hs_sys_close_own(fd, &file) == -EBADF)
+		got = -EBADF;
 	buffer[used] = '\0';
 	return got < 0 ? got : (ssize_t)used;
+}
+
+ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity)
+{
+	return read_file(path, buffer, capacity, false);
+}
+
+ssize_t hs_sys_read_kernel_file(const char *path, char *buffer, size_t capacity)
+{
+	return read_file(path, buffer, capacity, true);
 }
 
 void *hs_sys_map(size_t bytes, int protection)
@@ -338,53 +368,6 @@ uint64_t hs_sys_soft_limit(int resource)
 	_Static_assert(RLIM_INFINITY == UINT64_MAX, "no limit");
 	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
 	return limit.rlim_cur;
-}
-
-ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes)
-{
-	struct iovec to = {.iov_base = buffer, .iov_len = bytes};
-	struct iovec from = {.iov_base = (void *)address, .iov_len = bytes};
-
-	/* Not repeated, which takes stack: nothing but the thread's end interrupts it. */
-	return hs_syscall(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
-}
-
-ssize_t hs_sys_read_memory(uintptr_t address, void *buffer, size_t bytes)
-{
-	unsigned repeats = 0;
-	ssize_t got;
-
-	do
-		got = hs_sys_process_vm_read(hs_sys_gettid(), address, buffer, bytes);
-	while (got == -EINTR && ++repeats < REPEATS_MAX);
-	/* Where a seccomp filter refuses it, the same bytes by way of /proc. */
-	if (got == -EPERM || got == -ENOSYS) {
-		int fd = hs_sys_open("/proc/thread-self/mem", O_RDONLY, 0);
-		if (fd < 0)
-			return fd;
-		got = hs_sys_pread(fd, buffer, bytes, address);
-		hs_sys_close(fd);
-		if (got == -EIO)
-			got = -EFAULT;
-	}
-	return got;
-}
-
-int hs_sys_read_memory_all(uintptr_t address, void *buffer, size_t bytes)
-{
-	char *next = buffer;
-
-	while (bytes > 0) {
-		ssize_t got = hs_sys_read_memory(address, next, bytes);
-		if (got < 0)
-			return (int)got;
-		if (got == 0)
-			return -EFAULT;
-		next += got;
-		address += (uintptr_t)got;
-		bytes -= (size_t)got;
-	}
-	return 0;
 }
 
 uint64_t hs_sys_random(void)

@@ -35,6 +35,9 @@ long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
 int hs_sys_open(const char *path, int flags, mode_t mode);
 int hs_sys_close(int fd);
 
+/* A call that is interrupted is repeated so often at most: no loop goes on for ever. */
+#define HS_SYS_REPEATS 1000
+
 /* These repeat a call that fails with EINTR; -EIO if it never stops doing so. */
 ssize_t hs_sys_read(int fd, void *buffer, size_t bytes);
 ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
@@ -43,8 +46,16 @@ int hs_sys_stat(const char *path, struct stat *out);
 int hs_sys_fstat(int fd, struct stat *out);
 
 /*
- * Opens a regular file for reading; *file is what fstat() says of it.  Anything else is -EINVAL.
- * Does not wait for the writer of a FIFO; opening a device may have an effect.
+ * The program may close a descriptor of ours, as by closefrom(), and perhaps open another file
+ * under its number.  _open_own() is open() with *file as of fstat().  _close_own() closes nothing
+ * but that file: otherwise it returns -EBADF, and what was read may be of another.
+ */
+int hs_sys_open_own(const char *path, int flags, struct stat *file);
+int hs_sys_close_own(int fd, const struct stat *file);
+
+/*
+ * The same of a regular file, for reading.  Anything else is -EINVAL.  Does not wait for the writer
+ * of a FIFO; opening a device may have an effect.
  */
 int hs_sys_open_regular(const char *path, struct stat *file);
 int hs_sys_unlink(const char *path);
@@ -72,6 +83,9 @@ bool hs_sys_wait_writable(int fd, int64_t timeout_ns);
  * rest is cut), or -errno.
  */
 ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity);
+
+/* The same only of a file that the kernel makes (in a root directory of the program's choice). */
+ssize_t hs_sys_read_kernel_file(const char *path, char *buffer, size_t capacity);
 
 /* The smallest page that there is: memory is mapped and protected in multiples of this. */
 #define HS_PAGE_BYTES 4096u

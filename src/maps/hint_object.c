@@ -39,7 +39,7 @@ int hs_hint_object_use(const char *path, struct stat *file, int (*use)(void *con
 	if (call.fd < 0)
 		return call.fd;
 	result = hs_assertion_catch(use_elf, &call);
-	hs_sys_close(call.fd);
+	(void)hs_sys_close_own(call.fd, file);
 	return result;
 }
 

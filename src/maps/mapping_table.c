@@ -108,13 +108,15 @@ static ssize_t read_all(struct hs_mapping_table *table, int fd)
 static ssize_t read_maps(struct hs_mapping_table *table)
 {
 	/* Not self, which is the main thread's: empty if that has left by pthread_exit(). */
-	int fd = hs_sys_open("/proc/thread-self/maps", O_RDONLY, 0);
+	struct stat file;
+	int fd = hs_sys_open_own("/proc/thread-self/maps", O_RDONLY, &file);
 	ssize_t bytes;
 
 	if (fd < 0)
 		return fd;
 	bytes = read_all(table, fd);
-	hs_sys_close(fd);
+	if (hs_sys_close_own(fd, &file) == -EBADF)
+		return -EBADF;
 	return bytes == 0 ? -ENODATA : bytes;
 }
 

@@ -68,7 +68,7 @@ static bool read_name(uint32_t tid, char key[NAME_BYTES])
 	ssize_t bytes;
 
 	hs_format(path, sizeof path, "/proc/self/task/%u/comm", tid);
-	bytes = hs_sys_read_file(path, text, sizeof text);
+	bytes = hs_sys_read_kernel_file(path, text, sizeof text);
 	if (bytes <= 0)
 		return false;
 	if (text[bytes - 1] == '\n')

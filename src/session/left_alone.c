@@ -61,7 +61,7 @@ static bool read_text(const char *path, char *text, size_t capacity)
 	ssize_t bytes;
 
 	hs_lock_acquire(&hs_session.producer_batch);
-	bytes = hs_sys_read_file(path, text, capacity);
+	bytes = hs_sys_read_kernel_file(path, text, capacity);
 	hs_lock_hand_over(&hs_session.producer_batch);
 	return bytes > 0;
 }

@@ -167,7 +167,7 @@ static bool is_asleep(void)
 	char line[512];
 	const char *name_end;
 
-	if (hs_sys_read_file("/proc/self/stat", line, sizeof line) <= 0)
+	if (hs_sys_read_kernel_file("/proc/self/stat", line, sizeof line) <= 0)
 		return false;
 	/* "pid (name) S ...": the name may contain anything, what follows it no ')'. */
 	name_end = strrchr(line, ')');

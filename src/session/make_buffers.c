@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Start-up: makes the rings and the live set, sized by the interval and the memory budget. */
 #include <errno.h>
-#include <sys/mman.h>
 
 #include "base/arena.h"
 #include "base/hot.h"
 #include "base/options.h"
-#include "base/sys.h"
 #include "sample/free_journal.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
@@ -89,11 +87,8 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 	void *memory = hs_arena_reserve(bytes);
 	int error = memory == NULL ? -ENOMEM : hs_arena_commit(memory, bytes);
 
-	if (error == 0) {
-		/* Copies of the program's stacks do not belong in a core file. */
-		hs_sys_advise(memory, bytes, MADV_DONTDUMP);
+	if (error == 0)
 		hs_ring_init(ring, memory, data_bytes);
-	}
 	return error;
 }
 

@@ -183,12 +183,10 @@ void hs_elf_file_close(struct hs_elf_file *file)
 
 void hs_elf_file_close_descriptor(struct hs_elf_file *file)
 {
-	struct stat now;
+	const struct stat opened = {.st_dev = file->device, .st_ino = file->inode};
 
-	/* The program may have closed all descriptors, and opened its own under this number. */
-	if (file->fd >= 0 && (hs_sys_fstat(file->fd, &now) != 0 ||
-			      (now.st_dev == file->device && now.st_ino == file->inode)))
-		hs_sys_close(file->fd);
+	if (file->fd >= 0)
+		(void)hs_sys_close_own(file->fd, &opened);
 	file->fd = -1;
 }
 

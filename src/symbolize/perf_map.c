@@ -188,21 +188,22 @@ static bool read_lines(struct hs_perf_map *perf, struct hs_jit_map *map, int fd,
 	return true;
 }
 
-static int open_file(struct hs_perf_map *perf, const char *path, const struct stat *expected)
+/* *file: as it was a moment ago; then of what is opened. */
+static int open_file(struct hs_perf_map *perf, const char *path, struct stat *file)
 {
+	const uid_t owner = file->st_uid;
 	/* Should it be a pipe by now, the open does not wait for a writer. */
-	int fd = hs_sys_open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0);
-	struct stat file;
+	int fd = hs_sys_open_own(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, file);
 
 	if (fd == -ELOOP)
-		refuse(perf, path, "a symbolic link to a file", expected->st_uid, expected->st_uid);
+		refuse(perf, path, "a symbolic link to a file", owner, owner);
 	if (fd < 0)
 		return fd;
-	if (hs_sys_fstat(fd, &file) != 0 || !is_usable(perf, path, &file)) {
-		hs_sys_close(fd);
+	if (!is_usable(perf, path, file)) {
+		(void)hs_sys_close_own(fd, file);
 		return -EACCES;
 	}
-	follow_file(perf, fd, &file);
+	follow_file(perf, fd, file);
 	return fd;
 }
 
@@ -226,6 +227,6 @@ bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t
 	if (fd < 0)
 		return false;
 	perf->more = read_lines(perf, map, fd, most_bytes);
-	hs_sys_close(fd);
+	(void)hs_sys_close_own(fd, &file);
 	return perf->more;
 }

@@ -155,6 +155,10 @@ grep -q 'libunwind' "$out.stdout" || fail "mappings: too early, the worker was n
 # [vvar] is not in one either, and cannot be written to.
 awk '/^[0-9a-f]+-[0-9a-f]+ / { is_ours = $2 ~ /^rw/ } /^VmFlags:.* dd/ && is_ours { found = 1 }
 	END { exit !found }' "$out.stdout" || fail "mappings: the ring would be in a core dump"
+# Nor, in gcore's, the addresses that are only reserved.
+awk '/^[0-9a-f]+-[0-9a-f]+ / { is_reserved = $2 ~ /^---/ } /^Size:/ { kib = $2 }
+	/^VmFlags:/ && is_reserved && kib > 262144 { ours++; bad += !/ dd/ }
+	END { exit !ours || bad }' "$out.stdout" || fail "mappings: gcore would write what is reserved"
 
 # How the library is linked.
 segments=$(readelf -lW "$library")

@@ -790,6 +790,33 @@ static void test_failures_keep_the_old_index(void)
 	end_table();
 }
 
+static int taken;
+
+static long take_descriptor(long number)
+{
+	if (number == SYS_pread64 && taken == 0) {
+		int lowest = dup(STDERR_FILENO);
+
+		for (int fd = 3; fd <= lowest; fd++)
+			close(fd);
+		taken = open("/dev/null", O_RDONLY);
+	}
+	return 0;
+}
+
+/* The program closes all descriptors, and opens a file under the number that the maps had. */
+static void test_descriptor_of_the_program(void)
+{
+	begin_table();
+	taken = 0;
+	atomic_store(&hs_sys_fault, take_descriptor);
+	CHECK_INT(hs_mapping_table_refresh(table), -EBADF);
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK_INT(close(taken), 0);
+	refresh();
+	end_table();
+}
+
 /* Objects cannot be read: mappings are known, but not their tables. */
 static void test_memory_refused(void)
 {
@@ -868,6 +895,7 @@ int main(void)
 	RUN(test_readable);
 	RUN(test_many_lines);
 	RUN(test_failures_keep_the_old_index);
+	RUN(test_descriptor_of_the_program);
 	RUN(test_memory_refused);
 	RUN(test_no_memory_for_a_mapping);
 	return CHECK_RESULT();

@@ -277,6 +277,49 @@ static void test_reading_files(void)
 	CHECK_INT(hs_sys_unlink(moved), 0);
 }
 
+/* The program closes all it does not know, and opens a file of its own, before a read. */
+static int taken = -1;
+
+static long take_descriptor(long number)
+{
+	int lowest;
+
+	if (number != SYS_pread64 || taken >= 0)
+		return 0;
+	lowest = dup(STDERR_FILENO);
+	for (int fd = 3; fd <= lowest; fd++)
+		close(fd);
+	taken = open("/dev/null", O_RDONLY);
+	return 0;
+}
+
+static void test_descriptor_of_the_program(void)
+{
+	const char *const paths[] = {"/proc/self/stat", "/etc/passwd"};
+	char buffer[64];
+
+	for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++) {
+		taken = -1;
+		atomic_store(&hs_sys_fault, take_descriptor);
+		CHECK_INT(hs_sys_read_file(paths[i], buffer, sizeof buffer), -EBADF);
+		atomic_store(&hs_sys_fault, NULL);
+		CHECK(taken >= 3);
+		CHECK_INT(close(taken), 0);
+	}
+}
+
+static void test_file_of_the_kernel(void)
+{
+	char path[] = "test_sys.XXXXXX", buffer[64];
+	int fd = mkstemp(path);
+
+	CHECK_INT(hs_sys_write_all(fd, "1 (x) Z", 7), 0);
+	close(fd);
+	CHECK_INT(hs_sys_read_kernel_file(path, buffer, sizeof buffer), -EINVAL);
+	CHECK_INT(hs_sys_read_kernel_file("/proc/self/stat", buffer, sizeof buffer), 63);
+	CHECK_INT(hs_sys_unlink(path), 0);
+}
+
 static void test_futex_times_out(void)
 {
 	_Atomic uint32_t word = 5;
@@ -497,6 +540,8 @@ int main(void)
 	RUN(test_write_all_goes_on_after_short_writes);
 	RUN(test_write_all_reports_a_full_file);
 	RUN(test_reading_files);
+	RUN(test_descriptor_of_the_program);
+	RUN(test_file_of_the_kernel);
 	RUN(test_futex_times_out);
 	RUN(test_futex_of_two);
 	RUN(test_futex_that_is_refused_does_not_spin);
