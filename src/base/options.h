@@ -56,7 +56,7 @@ struct hs_options {
 	uint64_t max_interval_bytes; /* _MAX_INTERVAL: it is raised no higher, 0 = any */
 	char heaps[HS_OPTION_TEXT_BYTES]; /* _HEAPS: intervals of their own; "" = none */
 	bool active;               /* _ACTIVE: sample from the start */
-	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_file.h */
+	char output[HS_OPTION_TEXT_BYTES]; /* _OUTPUT: pattern, see output/dump_name.h */
 	char stream[HS_OPTION_TEXT_BYTES]; /* _STREAM: pattern, in place of profiles; "" = none */
 	enum hs_final final_dump;  /* _FINAL */
 	int signal_number;         /* _SIGNAL: 0 = none */
@@ -138,7 +138,7 @@ uint64_t hs_options_least_interval(const struct hs_options *options);
 uint64_t hs_options_heap_interval(const struct hs_options *options, const char *name);
 
 /*
- * Whether all letters of a pattern (output/dump_file.h) are known, and it names a file: not "" and
+ * Whether all letters of a pattern (output/dump_name.h) are known, and it names a file: not "" and
  * no '/' at its end.
  */
 bool hs_pattern_is_valid(const char *pattern);

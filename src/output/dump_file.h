@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Files of profiles: their names, made from a pattern; files that are whole or absent; and files
- * that grow under their own name.
+ * Files of profiles: files that are whole or absent, and files that grow under their own name.
  *
  * A profile is written under a temporary name in the directory that it will be in (".NAME.tmp",
  * created with O_EXCL, mode 0600; one that a killed process has left is replaced), and is renamed
  * when it is complete.  Symbolic links are followed in the directory's path only.  If that path
  * leads to another directory by the time of the renaming, the file is given up.
  *
- * Called on: the producer; names are also made at start-up.  Allocates: never.  Blocks: on the file
- * system.  Descriptors: one while open; for moments another one.
+ * Called on: the producer.  Allocates: never.  Blocks: on the file system.  Descriptors: one while
+ * open; for moments another one.
  *
  * A fork may come at any time except while a descriptor is forgotten, after it was closed: the
  * kernel copies memory later than descriptors, so the child might have it and not know of it.
@@ -18,47 +17,9 @@
 #define HS_OUTPUT_DUMP_FILE_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/types.h>
 
-#define HS_PATH_BYTES 4096
-
-/*
- * What the letters of a pattern stand for:
- *   %p pid  %e program  %h host  %t seconds since 1970  %n number, 4 digits or more
- *   %r reason  %% a percent sign
- * For the profile of a peak %n is its reason, "peak".  If the pattern has neither %n nor %r,
- * ".peak" is inserted where ".PID" would be, behind it.
- */
-struct hs_dump_name {
-	const char *program;
-	const char *reason;
-	pid_t pid;
-	uint32_t number; /* 1 for the first profile of a process; 0 for the profile of a peak */
-	uint64_t time_s;
-	/*
-	 * The pattern came from a parent process.  If it has no %p, ".PID" is inserted before the
-	 * first dot of its last component, or at its end.
-	 */
-	bool inherited;
-};
-
-/*
- * Expands pattern into path.  '/' and control bytes in a substituted text become '_'.
- * Returns 0, -ENAMETOOLONG, or -EINVAL for a pattern that hs_pattern_is_valid() (base/options.h)
- * refuses.
- */
-int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
-			size_t capacity);
-
-/*
- * The same, and raises name->number until no file has the name: the image that was executed before
- * in this process, or an earlier process of the same pid, may have written some.  Without %n in the
- * pattern the number stays.  Blocks: on the file system.
- */
-int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
-			     size_t capacity);
+#include "output/dump_name.h"
 
 struct hs_dump_file {
 	int fd;       /* -1: closed */
@@ -71,7 +32,7 @@ struct hs_dump_file {
 	int other;
 	dev_t other_device;
 	ino_t other_inode;
-	char path[HS_PATH_BYTES]; /* absolute, so a chdir() of the program does no harm */
+	char path[HS_PATH_BYTES];
 	char temporary[HS_PATH_BYTES];
 };
 

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of profiles.  See dump_name.h. */
+#include "output/dump_name.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+
+#include "base/format.h"
+#include "base/options.h"
+#include "base/path.h"
+#include "base/sys.h"
+
+static const char temporary_suffix[] = ".tmp";
+
+/* A text that is being made.  full: something did not fit. */
+struct text {
+	char *bytes;
+	size_t capacity;
+	size_t length;
+	bool full;
+};
+
+static void put(struct text *text, const char *bytes, size_t count)
+{
+	if (text->full || count >= text->capacity - text->length) {
+		text->full = true;
+		return;
+	}
+	memcpy(text->bytes + text->length, bytes, count);
+	text->length += count;
+	text->bytes[text->length] = '\0';
+}
+
+static void put_number(struct text *text, uint64_t number, bool four_digits)
+{
+	char digits[24];
+	size_t length = hs_format(digits, sizeof digits, four_digits ? "%04lu" : "%lu",
+				  (unsigned long)number);
+
+	put(text, digits, length);
+}
+
+/* A text from outside the pattern, which must not leave the directory, or upset a terminal. */
+static void put_name(struct text *text, const char *name)
+{
+	for (; *name != '\0'; name++) {
+		unsigned char byte = (unsigned char)*name;
+		bool harmless = byte >= 0x20 && byte != 0x7f && byte != '/';
+
+		put(text, harmless ? name : "_", 1);
+	}
+}
+
+static void put_host(struct text *text)
+{
+	struct utsname system;
+
+	if (hs_syscall(SYS_uname, (long)&system, 0, 0, 0, 0, 0) == 0)
+		put_name(text, system.nodename);
+	else
+		put_name(text, "unknown");
+}
+
+static void put_pid(struct text *text, pid_t pid)
+{
+	put_number(text, (uint64_t)pid, false);
+}
+
+/* letter: one that hs_pattern_is_valid() allows. */
+static void put_letter(struct text *text, char letter, const struct hs_dump_name *name)
+{
+	switch (letter) {
+	case 'p':
+		put_pid(text, name->pid);
+		break;
+	case 'e':
+		put_name(text, name->program);
+		break;
+	case 'h':
+		put_host(text);
+		break;
+	case 't':
+		put_number(text, name->time_s, false);
+		break;
+	case 'n':
+		if (name->number == 0)
+			put_name(text, name->reason);
+		else
+			put_number(text, name->number, true);
+		break;
+	case 'r':
+		put_name(text, name->reason);
+		break;
+	default:
+		put(text, "%", 1);
+		break;
+	}
+}
+
+static bool has_letter(const char *pattern, char letter)
+{
+	for (; *pattern != '\0'; pattern++) {
+		if (pattern[0] != '%')
+			continue;
+		if (pattern[1] == letter)
+			return true;
+		if (pattern[1] != '\0')
+			pattern++;
+	}
+	return false;
+}
+
+/* What is missing in the pattern to tell files apart: see struct hs_dump_name. */
+static void put_additions(struct text *text, const char *pattern, const struct hs_dump_name *name)
+{
+	if (name->inherited && !has_letter(pattern, 'p')) {
+		put(text, ".", 1);
+		put_pid(text, name->pid);
+	}
+	if (name->number == 0 && !has_letter(pattern, 'n') && !has_letter(pattern, 'r')) {
+		put(text, ".", 1);
+		put_name(text, name->reason);
+	}
+}
+
+int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
+			size_t capacity)
+{
+	struct text text = {.bytes = path, .capacity = capacity};
+	const char *last = hs_path_last(pattern), *additions_at = last + strcspn(last, ".");
+
+	if (!hs_pattern_is_valid(pattern))
+		return -EINVAL;
+	for (const char *next = pattern;; next++) {
+		if (next == additions_at)
+			put_additions(&text, pattern, name);
+		if (*next == '\0')
+			break;
+		if (*next != '%')
+			put(&text, next, 1);
+		else
+			put_letter(&text, *++next, name);
+	}
+	return text.full ? -ENAMETOOLONG : 0;
+}
+
+int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
+			     size_t capacity)
+{
+	static char before[HS_PATH_BYTES];
+	const uint32_t wanted = name->number;
+	struct stat file;
+	int error;
+
+	before[0] = '\0';
+	while ((error = hs_dump_name_expand(pattern, name, path, capacity)) == 0 &&
+	       strcmp(path, before) != 0 && hs_sys_stat(path, &file) == 0) {
+		hs_format(before, sizeof before, "%s", path);
+		name->number++;
+	}
+	if (strcmp(path, before) == 0)
+		name->number = wanted; /* it is not in the name */
+	return error;
+}
+
+/*
+ * The directory that a relative path starts from, with a '/' at its end; nothing if it has no name
+ * because it was removed, or is outside of the root directory.
+ */
+static void put_working_directory(struct text *text)
+{
+	long bytes = hs_syscall(SYS_getcwd, (long)text->bytes, (long)text->capacity, 0, 0, 0, 0);
+
+	if (bytes <= 1 || text->bytes[0] != '/')
+		return;
+	text->length = (size_t)bytes - 1;
+	if (text->bytes[text->length - 1] != '/')
+		put(text, "/", 1);
+}
+
+int hs_dump_name_complete(const char *path, char *absolute, char *temporary_path)
+{
+	struct text full = {.bytes = absolute, .capacity = HS_PATH_BYTES};
+	struct text temporary = {.bytes = temporary_path, .capacity = HS_PATH_BYTES};
+	const char *last;
+
+	if (path[0] != '/')
+		put_working_directory(&full);
+	put(&full, path, strlen(path));
+	if (full.full)
+		return -ENAMETOOLONG;
+	last = hs_path_last(absolute);
+	if (*last == '\0')
+		return -EISDIR;
+	put(&temporary, absolute, (size_t)(last - absolute));
+	put(&temporary, ".", 1);
+	put(&temporary, last, strlen(last));
+	put(&temporary, temporary_suffix, sizeof temporary_suffix - 1);
+	return temporary.full ? -ENAMETOOLONG : 0;
+}
