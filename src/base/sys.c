@@ -115,17 +115,18 @@ int hs_sys_open_regular(const char *path, struct stat *file)
 	return -EINVAL;
 }
 
-int hs_sys_unlink(const char *path)
+int hs_sys_lstat(int directory, const char *name, struct stat *out)
 {
-	return hs_sys_unlink_in(AT_FDCWD, path);
+	return (int)hs_syscall(SYS_newfstatat, directory, (long)name, (long)out,
+			       AT_SYMLINK_NOFOLLOW, 0, 0);
 }
 
-int hs_sys_rename(int directory, const char *from, const char *to)
+int hs_sys_rename(int directory, const char *from, const char *to, unsigned flags)
 {
-	return (int)hs_syscall(SYS_renameat2, directory, (long)from, directory, (long)to, 0, 0);
+	return (int)hs_syscall(SYS_renameat2, directory, (long)from, directory, (long)to, flags, 0);
 }
 
-int hs_sys_unlink_in(int directory, const char *name)
+int hs_sys_unlink(int directory, const char *name)
 {
 	return (int)hs_syscall(SYS_unlinkat, directory, (long)name, 0, 0, 0, 0);
 }

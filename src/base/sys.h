@@ -58,11 +58,11 @@ int hs_sys_close_own(int fd, const struct stat *file);
  * of a FIFO; opening a device may have an effect.
  */
 int hs_sys_open_regular(const char *path, struct stat *file);
-int hs_sys_unlink(const char *path);
 
-/* Names in an open directory, or AT_FDCWD. */
-int hs_sys_rename(int directory, const char *from, const char *to);
-int hs_sys_unlink_in(int directory, const char *name);
+/* Names in an open directory, or AT_FDCWD.  flags: of renameat2(2). */
+int hs_sys_lstat(int directory, const char *name, struct stat *out);
+int hs_sys_rename(int directory, const char *from, const char *to, unsigned flags);
+int hs_sys_unlink(int directory, const char *name);
 ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);
 
 /* Writes all of it, however many calls that takes.  0 or -errno. */

@@ -66,9 +66,9 @@ static int write_clocks(struct hs_alloc_stream *stream)
 	return hs_sys_write_all(stream->file.fd, bytes, count);
 }
 
-int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path)
+int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path, bool is_new)
 {
-	int error = hs_dump_file_create(&stream->file, path);
+	int error = hs_dump_file_create(&stream->file, path, is_new);
 
 	return error != 0 ? error : write_clocks(stream);
 }

@@ -43,11 +43,11 @@ struct hs_alloc_stream {
 int hs_alloc_stream_init(struct hs_alloc_stream *stream);
 
 /*
- * Creates the file and writes its clock snapshot.  Replaces a regular file of that name.
- * 0 or -errno; -EEXIST: the name is taken by something else.  To be followed by
+ * Creates the file and writes its clock snapshot.  Replaces a regular file of that name, unless it
+ * is to be new.  0 or -errno; -EEXIST: the name is taken.  To be followed by
  * hs_dump_file_close_other().
  */
-int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path);
+int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path, bool is_new);
 
 /* Puts an event into the buffer.  False if there is no room: flush, then try again. */
 bool hs_alloc_stream_add(struct hs_alloc_stream *stream, const struct hs_stream_event *event);

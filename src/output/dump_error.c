@@ -2,6 +2,7 @@
 /* Texts of the errors that a written file may have.  See dump_file.h. */
 #include <errno.h>
 
+#include "base/format.h"
 #include "output/dump_file.h"
 
 const char *hs_dump_error_text(int error)
@@ -40,6 +41,10 @@ const char *hs_dump_error_text(int error)
 	case -EMFILE:
 	case -ENFILE:
 		return "too many open files";
+	case -EBUSY:
+		return "something is mounted there: mount a directory, and name a file in it";
+	case -EIO:
+		return "input/output error";
 	case -ENOMEM:
 		return "out of HEAPSAMPLE_MEMORY, or at a limit of memory";
 	case -ENOSYS:
@@ -47,4 +52,15 @@ const char *hs_dump_error_text(int error)
 	default:
 		return "error";
 	}
+}
+
+const char *hs_dump_file_error_text(const struct hs_dump_file *file, int error)
+{
+	static char text[HS_PATH_BYTES + 128];
+
+	if (error == 0 || error != file->in_the_way)
+		return hs_dump_error_text(error);
+	hs_format(text, sizeof text, "%s is in the way: %s", file->temporary,
+		  error == -EEXIST ? "another process writes it" : hs_dump_error_text(error));
+	return text;
 }

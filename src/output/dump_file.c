@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -16,6 +17,21 @@
 #define KEPT_FD_MAX 1024
 
 /*
+ * A temporary file that was not written to for so long is nobody's any more: nobody waits longer
+ * for a profile.
+ */
+#define LEFT_AFTER_S 62
+
+/* Whether our file is in a directory under a name. */
+static bool is_in(const struct hs_dump_file *file, int directory, const char *name)
+{
+	struct stat now;
+
+	return hs_sys_lstat(directory, name, &now) == 0 && now.st_dev == file->device &&
+	       now.st_ino == file->inode;
+}
+
+/*
  * Creates a file at path, and notes which it is.  replaces: what has that name now may be removed.
  * 0, or -errno, and there is none.
  */
@@ -25,15 +41,19 @@ static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 	struct stat created;
 	int fd = hs_sys_open(path, flags, 0600), error;
 
-	if (fd == -EEXIST && replaces && hs_sys_unlink(path) == 0)
-		fd = hs_sys_open(path, flags, 0600);
+	if (fd == -EEXIST && replaces) {
+		file->in_the_way = hs_sys_unlink(AT_FDCWD, path);
+		fd = file->in_the_way != 0 ? file->in_the_way : hs_sys_open(path, flags, 0600);
+	}
+	if (fd == -EEXIST)
+		file->in_the_way = fd;
 	file->fd = fd;
 	error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
 	if (error != 0) {
 		file->fd = -1;
 		if (fd >= 0) {
 			hs_sys_close(fd);
-			hs_sys_unlink(path);
+			hs_sys_unlink(AT_FDCWD, path);
 		}
 		return error;
 	}
@@ -80,26 +100,69 @@ int hs_dump_file_look(const char *path)
 	return is_link_into_proc(path) || (error == 0 && !S_ISREG(old.st_mode)) ? -EEXIST : error;
 }
 
-int hs_dump_file_create(struct hs_dump_file *file, const char *path)
+static int make_paths(struct hs_dump_file *file, const char *path, bool is_new)
 {
-	int error = hs_dump_name_complete(path, file->path, file->temporary);
-
 	file->fd = file->other = -1;
+	file->is_new = is_new;
+	file->in_the_way = 0;
+	return hs_dump_name_complete(path, file->path, file->temporary);
+}
+
+int hs_dump_file_create(struct hs_dump_file *file, const char *path, bool is_new)
+{
+	int error = make_paths(file, path, is_new);
+
 	if (error == 0)
-		error = create_at(file, file->path, hs_dump_file_look(file->path) == 0);
+		error = create_at(file, file->path,
+				  !is_new && hs_dump_file_look(file->path) == 0);
 	if (error == 0)
 		move_up(file);
 	return error;
 }
 
-int hs_dump_file_open(struct hs_dump_file *file, const char *path)
+/* Whether a process that is not any more, or has stopped for long, has left a file there. */
+static bool is_left_behind(const char *temporary)
 {
-	int error = hs_dump_name_complete(path, file->path, file->temporary);
+	struct stat file;
 
-	file->fd = file->other = -1;
-	if (error == 0 && hs_dump_file_look(file->path) == -EEXIST)
-		error = -EEXIST;
-	return error != 0 ? error : create_at(file, file->temporary, true);
+	return hs_sys_lstat(AT_FDCWD, temporary, &file) == 0 && S_ISREG(file.st_mode) &&
+	       file.st_mtim.tv_sec + LEFT_AFTER_S < (time_t)(hs_sys_realtime_ns() / HS_SECOND_NS);
+}
+
+/*
+ * The temporary file keeps the name for us: who finds it there takes another one.  One who had it
+ * before may have ended since the name was looked for, so that is done again.
+ */
+static int open_new(struct hs_dump_file *file)
+{
+	int error = create_at(file, file->temporary, is_left_behind(file->temporary));
+	struct stat taken;
+
+	if (error != 0 || hs_sys_lstat(AT_FDCWD, file->path, &taken) != 0)
+		return error;
+	hs_sys_close(file->fd);
+	file->fd = -1;
+	if (is_in(file, AT_FDCWD, file->temporary))
+		hs_sys_unlink(AT_FDCWD, file->temporary);
+	return -EEXIST;
+}
+
+int hs_dump_file_open(struct hs_dump_file *file, const char *path, bool is_new)
+{
+	int error = make_paths(file, path, is_new);
+
+	if (error != 0)
+		return error;
+	if (is_new)
+		return open_new(file);
+	if (hs_dump_file_look(file->path) == -EEXIST)
+		return -EEXIST;
+	return create_at(file, file->temporary, true);
+}
+
+bool hs_dump_file_is_taken(const struct hs_dump_file *file, int error)
+{
+	return error == -EEXIST || error == -ESTALE || (error != 0 && error == file->in_the_way);
 }
 
 static bool is_of(int fd, dev_t device, ino_t inode)
@@ -155,14 +218,26 @@ void hs_dump_file_open_directory(struct hs_dump_file *file)
 	file->other_inode = opened.st_ino;
 }
 
-/* Whether our file is in a directory under a name. */
-static bool is_in(const struct hs_dump_file *file, int directory, const char *name)
+/*
+ * Renames a file if nothing has the new name.  Where the kernel or the file system cannot do that
+ * by renaming (NFS), it gets the name beside its own first; and where it cannot have two (FAT), it
+ * is renamed if nothing has the name at that moment.
+ */
+static int rename_new(int directory, const char *from, const char *to)
 {
-	struct stat now;
+	int error = hs_sys_rename(directory, from, to, RENAME_NOREPLACE);
+	struct stat taken;
 
-	return hs_syscall(SYS_newfstatat, directory, (long)name, (long)&now,
-			  AT_SYMLINK_NOFOLLOW, 0, 0) == 0 &&
-	       now.st_dev == file->device && now.st_ino == file->inode;
+	if (error != -EINVAL && error != -ENOSYS)
+		return error;
+	error = (int)hs_syscall(SYS_linkat, directory, (long)from, directory, (long)to, 0, 0);
+	if (error == 0)
+		hs_sys_unlink(directory, from);
+	if (error == 0 || error == -EEXIST)
+		return error;
+	if (hs_sys_lstat(directory, to, &taken) == 0)
+		return -EEXIST;
+	return hs_sys_rename(directory, from, to, 0);
 }
 
 /*
@@ -180,8 +255,10 @@ static int end_name(const struct hs_dump_file *file, bool is_complete)
 
 	if (!is_in(file, directory, temporary))
 		return -ESTALE;
-	return is_complete ? hs_sys_rename(directory, temporary, path)
-			   : hs_sys_unlink_in(directory, temporary);
+	if (!is_complete)
+		return hs_sys_unlink(directory, temporary);
+	return file->is_new ? rename_new(directory, temporary, path)
+			    : hs_sys_rename(directory, temporary, path, 0);
 }
 
 int hs_dump_file_finish(struct hs_dump_file *file, int error)

@@ -3,6 +3,7 @@
 #include "output/dump_name.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -68,6 +69,15 @@ static void put_pid(struct text *text, pid_t pid)
 	put_number(text, (uint64_t)pid, false);
 }
 
+static void put_reason(struct text *text, const struct hs_dump_name *name)
+{
+	put_name(text, name->reason);
+	if (name->number == 0 && name->copy > 1) {
+		put(text, ".", 1);
+		put_number(text, name->copy, false);
+	}
+}
+
 /* letter: one that hs_pattern_is_valid() allows. */
 static void put_letter(struct text *text, char letter, const struct hs_dump_name *name)
 {
@@ -86,12 +96,12 @@ static void put_letter(struct text *text, char letter, const struct hs_dump_name
 		break;
 	case 'n':
 		if (name->number == 0)
-			put_name(text, name->reason);
+			put_reason(text, name);
 		else
 			put_number(text, name->number, true);
 		break;
 	case 'r':
-		put_name(text, name->reason);
+		put_reason(text, name);
 		break;
 	default:
 		put(text, "%", 1);
@@ -121,7 +131,7 @@ static void put_additions(struct text *text, const char *pattern, const struct h
 	}
 	if (name->number == 0 && !has_letter(pattern, 'n') && !has_letter(pattern, 'r')) {
 		put(text, ".", 1);
-		put_name(text, name->reason);
+		put_reason(text, name);
 	}
 }
 
@@ -146,22 +156,32 @@ int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, ch
 	return text.full ? -ENAMETOOLONG : 0;
 }
 
+bool hs_dump_name_is_new(const char *pattern, const struct hs_dump_name *name)
+{
+	return name->number == 0 || has_letter(pattern, 'n');
+}
+
+bool hs_dump_name_advance(const char *pattern, struct hs_dump_name *name)
+{
+	if (!hs_dump_name_is_new(pattern, name))
+		return false;
+	if (name->number == 0)
+		name->copy = name->copy > 1 ? name->copy + 1 : 2;
+	else
+		name->number++;
+	return true;
+}
+
 int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
 			     size_t capacity)
 {
-	static char before[HS_PATH_BYTES];
-	const uint32_t wanted = name->number;
 	struct stat file;
 	int error;
 
-	before[0] = '\0';
-	while ((error = hs_dump_name_expand(pattern, name, path, capacity)) == 0 &&
-	       strcmp(path, before) != 0 && hs_sys_stat(path, &file) == 0) {
-		hs_format(before, sizeof before, "%s", path);
-		name->number++;
-	}
-	if (strcmp(path, before) == 0)
-		name->number = wanted; /* it is not in the name */
+	do
+		error = hs_dump_name_expand(pattern, name, path, capacity);
+	while (error == 0 && hs_dump_name_is_new(pattern, name) &&
+	       hs_sys_lstat(AT_FDCWD, path, &file) == 0 && hs_dump_name_advance(pattern, name));
 	return error;
 }
 

@@ -26,6 +26,7 @@ struct hs_dump_name {
 	const char *reason;
 	pid_t pid;
 	uint32_t number; /* 1 for the first profile of a process; 0 for the profile of a peak */
+	uint32_t copy;   /* of a peak: from 2 on ".COPY" is behind its reason */
 	uint64_t time_s;
 	/*
 	 * The pattern came from a parent process.  If it has no %p, ".PID" is inserted before the
@@ -42,10 +43,20 @@ struct hs_dump_name {
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
 			size_t capacity);
 
+/* Whether a file of this name replaces none: the pattern has %n, or it is the profile of a peak. */
+bool hs_dump_name_is_new(const char *pattern, const struct hs_dump_name *name);
+
 /*
- * The same, and raises name->number until no file has the name: the image that was executed before
- * in this process, or an earlier process of the same pid, may have written some.  Without %n in the
- * pattern the number stays.  Blocks: on the file system.
+ * The name is taken: makes the next one of it, by number or copy.  False if it is one that
+ * replaces.  Who finds names taken again and again tries HS_DUMP_NAMES at most.
+ */
+#define HS_DUMP_NAMES 100
+bool hs_dump_name_advance(const char *pattern, struct hs_dump_name *name);
+
+/*
+ * Expands the first name, from this one on, that nothing has, be it a link that leads nowhere: the
+ * image that was executed before in this process, or another process of the same pid, may have
+ * written some.  A name that replaces is expanded as it is.  Blocks: on the file system.
  */
 int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, char *path,
 			     size_t capacity);

@@ -105,7 +105,7 @@ static int dump(const char *reason)
 	hs_drain_now();
 	if (!hs_dump_write(reason, false))
 		return -EIO;
-	memcpy(result_path, hs_dump_last_path(), strlen(hs_dump_last_path()) + 1);
+	memcpy(result_path, hs_profile_file_last(), strlen(hs_profile_file_last()) + 1);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writes a profile: takes a snapshot of the books, encodes and compresses it, names the file.
+ * Writes a profile: takes a snapshot of the books, and has it written into a file.
  *
  * Runs on the producer's thread with producer_batch held; releases it for each write and between
  * pieces of work, so that neither a fork nor a full queue ever waits for a file.
@@ -13,9 +13,6 @@
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
-#include "output/dump_file.h"
-#include "output/gzip_writer.h"
-#include "output/pprof_encoder.h"
 #include "profile/snapshot.h"
 #include "sample/heap.h"
 #include "session/cpu_guard.h"
@@ -33,10 +30,6 @@
 #define PART_LEAST_ROWS (1u << 10)
 #define MOST_PARTS 100
 
-/* The profile that is being written; one at a time. */
-static struct hs_dump_file dump_file = HS_DUMP_FILE_CLOSED;
-static struct hs_gzip_writer *writer;
-
 /* The interval by the settings; of all heaps together malloc's, if that is sampled. */
 static uint64_t period(uint32_t peak_heap)
 {
@@ -44,56 +37,6 @@ static uint64_t period(uint32_t peak_heap)
 
 	return hs_heaps[heap].asked_bytes != 0 ? hs_heaps[heap].asked_bytes
 					       : hs_options.interval_bytes;
-}
-
-static int write_unlocked(const void *bytes, size_t count)
-{
-	int error;
-
-	hs_unlocked_begins();
-	error = hs_gzip_writer_write(writer, bytes, count);
-	hs_unlocked_ends();
-	return error;
-}
-
-static int finish_unlocked(void)
-{
-	int error;
-
-	hs_unlocked_begins();
-	error = hs_gzip_writer_finish(writer);
-	hs_unlocked_ends();
-	return error;
-}
-
-static void close_writer(void)
-{
-	hs_gzip_writer_close(writer);
-	writer = NULL;
-}
-
-static int write_file(const struct hs_view *view)
-{
-	int error = hs_gzip_writer_open(&dump_file, &writer);
-
-	if (error != 0)
-		return error;
-	error = hs_pprof_encode(view, write_unlocked);
-	if (error == 0)
-		error = finish_unlocked();
-	close_writer();
-	return error;
-}
-
-static int write_named(const struct hs_view *view, const struct hs_dump_name *name, char *path)
-{
-	int error = hs_dump_name_expand(hs_options.output, name, path, HS_PATH_BYTES);
-
-	if (error == 0)
-		error = hs_unlocked_file_open(&dump_file, path);
-	if (error != 0)
-		return error;
-	return hs_unlocked_file_end(&dump_file, write_file(view));
 }
 
 /* Of the last profile written. */
@@ -132,34 +75,31 @@ void hs_dump_after_fork(bool is_whole)
 	hs_producer_forget_written(hs_session.producer);
 	if (is_whole)
 		hs_snapshot_after_fork(hs_session.producer);
-	hs_dump_file_forget(&dump_file);
+	hs_profile_file_after_fork();
 	hs_stats_file_after_fork();
 	hs_session_set_budget(false);
 }
 
 void hs_dump_drop_inherited(void)
 {
-	close_writer();
-	hs_pprof_encode_end();
+	hs_profile_file_drop_inherited();
 	hs_snapshot_drop_inherited(hs_session.producer);
 }
 
-static void log_result(const struct hs_dump_name *name, const struct hs_view *view,
-		       const char *path, int error)
+static void log_result(const struct hs_dump_name *name, const struct hs_view *view, int error)
 {
 	if (error == 0)
-		hs_unlocked_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", dump_file.path,
+		hs_unlocked_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", hs_profile_file_last(),
 				name->reason, view->row_count);
 	else
 		hs_unlocked_log(HS_LOG_ERROR,
 				"cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
-				path[0] != '\0' ? path : "file", hs_options.output,
-				hs_dump_error_text(error), -error);
+				hs_profile_file_path(), hs_options.output,
+				hs_profile_file_error_text(error), -error);
 }
 
 /* Counts and logs the result. */
-static void report(const struct hs_dump_name *name, const struct hs_view *view, const char *path,
-		   int error)
+static void report(const struct hs_dump_name *name, const struct hs_view *view, int error)
 {
 	if (error != 0)
 		hs_stats_add(dump_failures, 1);
@@ -167,7 +107,7 @@ static void report(const struct hs_dump_name *name, const struct hs_view *view, 
 		hs_stats_add(dumps, 1);
 	if (error == 0 && name->number != 0) /* a profile of a peak has none */
 		last_number = name->number;
-	log_result(name, view, path, error);
+	log_result(name, view, error);
 }
 
 static void set_times(struct hs_view *view, uint64_t now_ns, uint32_t peak_heap)
@@ -196,19 +136,11 @@ static void end_delta(const struct hs_view *view)
 		hs_producer_drop_spent(hs_session.producer, hs_threads_pause);
 }
 
-/* No profile replaces another one, if its number is in its name. */
-static void find_number(struct hs_dump_name *name, char *path)
-{
-	hs_unlocked_begins();
-	hs_dump_name_expand_free(hs_options.output, name, path, HS_PATH_BYTES);
-	hs_unlocked_ends();
-}
-
 /*
  * Writes one file of at most this many rows; 0: of all.  Returns 0 or -errno.  The view is valid
  * until the caller passes *out to hs_snapshot_destroy().
  */
-static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows, char *path,
+static int try_one(struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows,
 		   struct hs_view *view, struct hs_snapshot **out)
 {
 	struct hs_session *session = &hs_session;
@@ -221,8 +153,7 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
 				  view);
 	if (*out == NULL)
 		return -ENOMEM;
-	hs_comments_write(view, name, hs_snapshot_hides_main(*out));
-	error = write_named(view, name, path);
+	error = hs_profile_file_write(view, name, hs_snapshot_hides_main(*out));
 	if (error == 0)
 		hs_snapshot_written(*out);
 	return error;
@@ -234,7 +165,6 @@ static int try_one(const struct hs_dump_name *name, uint32_t peak_heap, uint32_t
  */
 static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 {
-	static char path[HS_PATH_BYTES];
 	bool peak = peak_heap != HS_HEAP_NONE;
 	struct hs_dump_name name = hs_dump_name_now(reason, peak ? 0 : last_number + 1);
 	struct hs_view view;
@@ -244,28 +174,26 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	bool hides_program;
 	int error;
 
-	path[0] = '\0';
-	if (!peak)
-		find_number(&name, path);
+	hs_profile_file_name(&name);
 	hs_session_set_budget(true);
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
-	error = try_one(&name, peak_heap, 0, path, &view, &snapshot);
+	error = try_one(&name, peak_heap, 0, &view, &snapshot);
 	while (error == -ENOMEM && hs_options.delta == HS_DELTA_ALL && !peak &&
 	       rows >= PART_LEAST_ROWS) {
 		hs_snapshot_destroy(snapshot);
-		error = try_one(&name, peak_heap, rows, path, &view, &snapshot);
+		error = try_one(&name, peak_heap, rows, &view, &snapshot);
 		rows /= 2;
 	}
 	*more = error == 0 && view.is_partial;
 	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
 				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));
-	report(&name, &view, path, error);
+	report(&name, &view, error);
 	/* Without a snapshot it is not known. */
 	hides_program = snapshot == NULL || hs_snapshot_hides_main(snapshot);
 	hs_stats_file_write(&name, &view, hides_program ? "FILTERED" : name.program,
-			    error == 0 && !hides_program ? dump_file.path : NULL);
+			    error == 0 && !hides_program ? hs_profile_file_last() : NULL);
 	hs_snapshot_destroy(snapshot);
 	hs_cpu_note_producer(false);
 	hs_session_set_budget(false);
@@ -318,12 +246,7 @@ bool hs_dump_write(const char *reason, bool is_periodic)
 	do {
 		written = write_one(reason, HS_HEAP_NONE, &more);
 		if (written && is_periodic)
-			hs_keep_add(dump_file.path);
+			hs_keep_add(hs_profile_file_last());
 	} while (more && ++parts < MOST_PARTS);
 	return written;
-}
-
-const char *hs_dump_last_path(void)
-{
-	return dump_file.path;
 }

@@ -4,6 +4,7 @@
  * producer's thread.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -41,7 +42,7 @@ static void remove_oldest(void)
 	int error;
 
 	hs_unlocked_begins();
-	error = hs_sys_unlink(oldest->path);
+	error = hs_sys_unlink(AT_FDCWD, oldest->path);
 	if (error < 0 && error != -ENOENT)
 		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", oldest->path, -error);
 	hs_unlocked_ends();

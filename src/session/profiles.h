@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * When profiles are written (dump_schedule.c), waiting for what belongs in one (drain.c), writing
- * it (dump.c), its statistics (stats_file.c), removing old ones (keep.c), and the stream that takes
- * their place (stream.c).  For the files of this folder only.
+ * When profiles are written (dump_schedule.c), waiting for what belongs in one (drain.c), taking it
+ * from the books (dump.c), its file (profile_file.c), its statistics (stats_file.c), removing old
+ * ones (keep.c), and the stream that takes their place (stream.c).  For the files of this folder
+ * only.
  *
  * Called on: the producer's thread with producer_batch held, unless it says otherwise.  Blocks: on
  * files, with producer_batch released.
@@ -78,11 +79,9 @@ struct hs_dump_name hs_dump_name_now(const char *reason, uint32_t number);
 
 /*
  * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  is_periodic: it counts for
- * HEAPSAMPLE_KEEP.  Whether a profile was written; its absolute path is then hs_dump_last_path(),
- * until the next.
+ * HEAPSAMPLE_KEEP.  Whether a profile was written; its path is then hs_profile_file_last().
  */
 bool hs_dump_write(const char *reason, bool is_periodic);
-const char *hs_dump_last_path(void);
 
 void hs_dump_after_reset(void);
 
@@ -94,6 +93,26 @@ void hs_dump_after_reset(void);
  */
 void hs_dump_after_fork(bool is_whole);
 void hs_dump_drop_inherited(void);
+
+/* --- profile_file.c ------------------------------------------------------------------ */
+
+/* Makes the name of the next profile, a free one if it has %n.  0 or -ENAMETOOLONG. */
+int hs_profile_file_name(struct hs_dump_name *name);
+
+/*
+ * Writes a view into a file of that name, or of a later one if it is taken, and gives the view its
+ * comments.  hides_program: see hs_comments_write().  0 or -errno.
+ */
+int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, bool hides_program);
+
+/* The name last made, and a text for an error; the absolute path of the file last written. */
+const char *hs_profile_file_path(void);
+const char *hs_profile_file_error_text(int error);
+const char *hs_profile_file_last(void);
+
+/* As hs_dump_after_fork(), hs_dump_drop_inherited(). */
+void hs_profile_file_after_fork(void);
+void hs_profile_file_drop_inherited(void);
 
 /* --- comments.c ---------------------------------------------------------------------- */
 

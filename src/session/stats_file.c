@@ -92,7 +92,7 @@ static int write_unlocked(const void *text, size_t bytes)
 
 static int write_named(const char *path, const struct hs_stats_report *report)
 {
-	int error = hs_unlocked_file_open(&stats_file, path);
+	int error = hs_unlocked_file_open(&stats_file, path, false);
 
 	if (error != 0)
 		return error;
@@ -110,22 +110,24 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 		.pid = (uint64_t)name->pid,
 		.number = name->number,
 	};
-	bool is_taken;
+	const char *problem = "it is the profile's name";
 	int error;
 
 	if (hs_options.stats[0] == '\0')
 		return;
 	fill(&report, view);
 	error = hs_dump_name_expand(hs_options.stats, name, path, sizeof path);
-	is_taken = error == 0 && strcmp(path, hs_dump_last_path()) == 0;
-	if (error == 0)
-		error = is_taken ? -EEXIST : write_named(path, &report);
-	if (error == 0)
-		return;
-	hs_unlocked_log(HS_LOG_ERROR,
-			"cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
-			hs_options.stats,
-			is_taken ? "it is the profile's name" : hs_dump_error_text(error), -error);
+	if (error == 0 && strcmp(path, hs_profile_file_last()) == 0) {
+		error = -EEXIST;
+	} else {
+		if (error == 0)
+			error = write_named(path, &report);
+		problem = hs_dump_file_error_text(&stats_file, error);
+	}
+	if (error != 0)
+		hs_unlocked_log(HS_LOG_ERROR,
+				"cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
+				hs_options.stats, problem, -error);
 }
 
 void hs_stats_file_after_fork(void)

@@ -6,6 +6,8 @@
  * Runs on the producer's thread with producer_batch held; releases it while it writes, so that a
  * fork never waits for a file.
  */
+#include <errno.h>
+
 #include "base/format.h"
 #include "base/log.h"
 #include "base/options.h"
@@ -56,10 +58,14 @@ static void forgive_inherited_gaps(void)
 static int open_file(void)
 {
 	struct hs_dump_name name = hs_dump_name_now("stream", 1);
-	int error = hs_dump_name_expand_free(hs_options.stream, &name, path, sizeof path);
+	bool is_new = hs_dump_name_is_new(hs_options.stream, &name);
+	int error, tries = 0;
 
-	if (error == 0)
-		error = hs_alloc_stream_open(&stream, path);
+	do {
+		error = hs_dump_name_expand_free(hs_options.stream, &name, path, sizeof path);
+		if (error == 0)
+			error = hs_alloc_stream_open(&stream, path, is_new);
+	} while (is_new && error == -EEXIST && ++tries < HS_DUMP_NAMES);
 	if (error == 0)
 		hs_log(HS_LOG_INFO, "streaming into %s", stream.file.path);
 	return error;

@@ -46,12 +46,12 @@ static inline void hs_unlocked_opening_ends(void)
 	hs_unlocked_ends();
 }
 
-static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *path)
+static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *path, bool is_new)
 {
 	int error;
 
 	hs_unlocked_opening_begins();
-	error = hs_dump_file_open(file, path);
+	error = hs_dump_file_open(file, path, is_new);
 	hs_unlocked_opening_ends();
 	return error;
 }

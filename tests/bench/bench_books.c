@@ -292,7 +292,7 @@ static void measure_dump(unsigned labels)
 {
 	static struct hs_dump_file file = HS_DUMP_FILE_CLOSED;
 
-	check(hs_dump_file_open(&file, "bench_books.pb.gz") == 0, "no file");
+	check(hs_dump_file_open(&file, "bench_books.pb.gz", false) == 0, "no file");
 	start_producer(labels);
 	allocate_all(DUMP_SAMPLES, DUMP_STACKS, DUMP_SAMPLES / DUMP_STACKS);
 	dump("the first", NULL);

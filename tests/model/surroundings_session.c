@@ -247,7 +247,7 @@ void hs_dump_drop_inherited(void)
 {
 }
 
-const char *hs_dump_last_path(void)
+const char *hs_profile_file_last(void)
 {
 	return "";
 }

@@ -115,7 +115,7 @@ static void a_full_buffer_is_flushed(void)
 {
 	size_t before, count;
 
-	CHECK_INT(hs_alloc_stream_open(&stream, "full"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "full", false), 0);
 	before = file_bytes("full");
 	CHECK(before > 0);
 	count = fill();
@@ -140,7 +140,7 @@ static void the_file_begins_with_clocks(void)
 	ssize_t got;
 	int fd;
 
-	CHECK_INT(hs_alloc_stream_open(&stream, "clocks"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "clocks", false), 0);
 	fd = open("clocks", O_RDONLY);
 	got = read(fd, bytes, sizeof bytes);
 	close(fd);
@@ -169,13 +169,13 @@ static long no_space(long number)
 
 static void failed_writes_are_told(void)
 {
-	CHECK_INT(hs_alloc_stream_open(&stream, "failed"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "failed", false), 0);
 	CHECK(hs_alloc_stream_add(&stream, &allocation));
 	atomic_store(&hs_sys_fault, no_space);
 	CHECK_INT(hs_alloc_stream_flush(&stream), -ENOSPC);
 	CHECK_INT(stream.used, 0);
 	hs_alloc_stream_forget(&stream);
-	CHECK_INT(hs_alloc_stream_open(&stream, "failed"), -ENOSPC);
+	CHECK_INT(hs_alloc_stream_open(&stream, "failed", false), -ENOSPC);
 	atomic_store(&hs_sys_fault, NULL);
 	hs_alloc_stream_forget(&stream);
 	unlink("failed");
@@ -186,7 +186,7 @@ static void another_file_is_not_written_to(void)
 {
 	int other;
 
-	CHECK_INT(hs_alloc_stream_open(&stream, "ours"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "ours", false), 0);
 	CHECK(hs_alloc_stream_add(&stream, &allocation));
 	other = open("other", O_WRONLY | O_CREAT, 0600);
 	CHECK_INT(dup2(other, stream.file.fd), stream.file.fd);
@@ -212,21 +212,21 @@ static void what_has_the_name_is_replaced_or_refused(void)
 	CHECK_INT(link("old", "same"), 0);
 	CHECK_INT(write(fd, "content", 7), 7);
 	close(fd);
-	CHECK_INT(hs_alloc_stream_open(&stream, "old"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "old", false), 0);
 	hs_alloc_stream_forget(&stream);
 	CHECK_INT(file_bytes("same"), 7);
 	CHECK(file_bytes("old") > 7);
 	unlink("old");
 	unlink("same");
 	CHECK_INT(mkfifo("fifo", 0600), 0);
-	CHECK_INT(hs_alloc_stream_open(&stream, "fifo"), -EEXIST);
+	CHECK_INT(hs_alloc_stream_open(&stream, "fifo", false), -EEXIST);
 	unlink("fifo");
 	CHECK_INT(symlink("/dev/null", "null"), 0);
-	CHECK_INT(hs_alloc_stream_open(&stream, "null"), -EEXIST);
+	CHECK_INT(hs_alloc_stream_open(&stream, "null", false), -EEXIST);
 	CHECK(lstat("null", &null) == 0 && S_ISLNK(null.st_mode));
 	unlink("null");
-	CHECK_INT(hs_alloc_stream_open(&stream, scratch), -EEXIST);
-	CHECK_INT(hs_alloc_stream_open(&stream, "no/such"), -ENOENT);
+	CHECK_INT(hs_alloc_stream_open(&stream, scratch, false), -EEXIST);
+	CHECK_INT(hs_alloc_stream_open(&stream, "no/such", false), -ENOENT);
 	CHECK_INT(stream.file.fd, -1);
 }
 
@@ -238,7 +238,7 @@ static void the_descriptor_is_out_of_the_way(void)
 
 	close(next);
 	getrlimit(RLIMIT_NOFILE, &all);
-	CHECK_INT(hs_alloc_stream_open(&stream, "high"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
 	hs_dump_file_close_other(&stream.file);
 	CHECK(all.rlim_cur < 256 || stream.file.fd >= 200);
 	CHECK_INT(fcntl(stream.file.fd, F_GETFD), FD_CLOEXEC);
@@ -248,7 +248,7 @@ static void the_descriptor_is_out_of_the_way(void)
 	few = all;
 	few.rlim_cur = (rlim_t)next + 1;
 	setrlimit(RLIMIT_NOFILE, &few);
-	CHECK_INT(hs_alloc_stream_open(&stream, "high"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
 	CHECK_INT(stream.file.fd, next);
 	hs_alloc_stream_forget(&stream);
 	setrlimit(RLIMIT_NOFILE, &all);

@@ -190,7 +190,7 @@ static void file_appears_when_complete(void)
 	struct stat status;
 
 	umask(0);
-	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz", false), 0);
 	CHECK(access("a.pb.gz", F_OK) != 0);
 	CHECK(access(".a.pb.gz.tmp", F_OK) == 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
@@ -202,7 +202,7 @@ static void file_appears_when_complete(void)
 	CHECK_INT(entries(), 1);
 
 	/* Again: the old profile is there until the new one takes its place. */
-	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz", false), 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "new", 3), 0);
 	CHECK_STR(content("a.pb.gz"), "whole");
 	CHECK_INT(commit_file(&file), 0);
@@ -215,7 +215,7 @@ static void discarded_file_leaves_nothing(void)
 	struct hs_dump_file file;
 	int fd;
 
-	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 	fd = file.fd;
 	discard_file(&file);
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
@@ -233,7 +233,7 @@ static void leftover_is_replaced(void)
 	struct hs_dump_file file;
 
 	write_text(".a.tmp", "of a killed process");
-	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a"), "x");
@@ -246,8 +246,8 @@ static void writers_of_one_name_do_not_mix(void)
 {
 	struct hs_dump_file first, second;
 
-	CHECK_INT(hs_dump_file_open(&first, "a"), 0);
-	CHECK_INT(hs_dump_file_open(&second, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&first, "a", false), 0);
+	CHECK_INT(hs_dump_file_open(&second, "a", false), 0);
 	CHECK_INT(hs_sys_write_all(first.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&first), -ESTALE);
 	CHECK(strstr(hs_dump_error_text(-ESTALE), "another one of this name") != NULL);
@@ -265,7 +265,7 @@ static void links_are_not_followed(void)
 	write_text("precious", "kept");
 	CHECK_INT(symlink("precious", ".a.tmp"), 0);
 	CHECK_INT(symlink("precious", "a"), 0);
-	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("precious"), "kept");
@@ -283,7 +283,7 @@ static void another_directory_is_not_touched(void)
 		CHECK_INT(mkdir("shared", 0700), 0);
 		CHECK_INT(mkdir("other", 0700), 0);
 		write_text("other/.a.tmp", "precious");
-		CHECK_INT(hs_dump_file_open(&file, "shared/a"), 0);
+		CHECK_INT(hs_dump_file_open(&file, "shared/a", false), 0);
 		CHECK_INT(rename("shared", "moved"), 0);
 		CHECK_INT(symlink("other", "shared"), 0);
 		if (is_complete)
@@ -320,7 +320,7 @@ static void no_descriptor_is_free_at_the_end(void)
 	none = (struct rlimit){.rlim_max = before.rlim_max};
 	for (int is_complete = 0; is_complete < 2; is_complete++) {
 		CHECK_INT(mkdir("out", 0700), 0);
-		CHECK_INT(hs_dump_file_open(&file, "out/a"), 0);
+		CHECK_INT(hs_dump_file_open(&file, "out/a", false), 0);
 		CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
 		setrlimit(RLIMIT_NOFILE, &none);
 		CHECK_INT(commit_or_discard(&file, is_complete), 0);
@@ -333,7 +333,7 @@ static void no_descriptor_is_free_at_the_end(void)
 
 		/* Another directory has its path now. */
 		CHECK_INT(mkdir("out", 0700), 0);
-		CHECK_INT(hs_dump_file_open(&file, "out/a"), 0);
+		CHECK_INT(hs_dump_file_open(&file, "out/a", false), 0);
 		CHECK_INT(rename("out", "moved"), 0);
 		CHECK_INT(mkdir("out", 0700), 0);
 		write_text("out/.a.tmp", "precious");
@@ -353,7 +353,7 @@ static void refuse(const char *path, mode_t kind)
 	struct hs_dump_file file;
 	struct stat status;
 
-	CHECK_INT(hs_dump_file_open(&file, path), -EEXIST);
+	CHECK_INT(hs_dump_file_open(&file, path, false), -EEXIST);
 	CHECK_INT(file.fd, -1);
 	CHECK_INT(lstat(path, &status), 0);
 	CHECK_INT(status.st_mode & S_IFMT, kind);
@@ -394,7 +394,7 @@ static void links_into_proc_are_not_replaced(void)
 	CHECK_INT(symlink("/proc/self/fd/1000000", "closed"), 0);
 	refuse("standard", S_IFLNK);
 	refuse("closed", S_IFLNK);
-	CHECK_INT(hs_dump_file_create(&file, "standard"), -EEXIST);
+	CHECK_INT(hs_dump_file_create(&file, "standard", false), -EEXIST);
 	CHECK_STR(content("standard"), "kept");
 	CHECK_INT(entries(), 3);
 	close(atoi(strrchr(target, '/') + 1));
@@ -408,21 +408,22 @@ static void impossible_paths_are_refused(void)
 	static char path[2 * HS_PATH_BYTES];
 	struct hs_dump_file file;
 
-	CHECK_INT(hs_dump_file_open(&file, "missing/a"), -ENOENT);
+	CHECK_INT(hs_dump_file_open(&file, "missing/a", false), -ENOENT);
 	CHECK_INT(file.fd, -1);
-	CHECK_INT(hs_dump_file_open(&file, "/dev/null/a"), -ENOTDIR);
-	CHECK_INT(hs_dump_file_open(&file, "directory/"), -EISDIR);
+	CHECK_INT(hs_dump_file_open(&file, "/dev/null/a", false), -ENOTDIR);
+	CHECK_INT(hs_dump_file_open(&file, "directory/", false), -EISDIR);
 	memset(path, 'a', 300);
-	CHECK_INT(hs_dump_file_open(&file, path), -ENAMETOOLONG);
+	CHECK_INT(hs_dump_file_open(&file, path, false), -ENAMETOOLONG);
 	memset(path, 'a', sizeof path - 1);
-	CHECK_INT(hs_dump_file_open(&file, path), -ENAMETOOLONG);
+	CHECK_INT(hs_dump_file_open(&file, path, false), -ENAMETOOLONG);
 	/* The path fits, the temporary name does not. */
 	memset(path, '/', sizeof path);
 	path[HS_PATH_BYTES - 2] = 'a';
 	path[HS_PATH_BYTES - 1] = '\0';
-	CHECK_INT(hs_dump_file_open(&file, path), -ENAMETOOLONG);
+	CHECK_INT(hs_dump_file_open(&file, path, false), -ENAMETOOLONG);
 	CHECK_INT(mkdir(".a.tmp", 0700), 0);
-	CHECK_INT(hs_dump_file_open(&file, "a"), -EEXIST);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), -EISDIR);
+	CHECK(strstr(hs_dump_file_error_text(&file, -EISDIR), "/.a.tmp is in the way") != NULL);
 	rmdir(".a.tmp");
 	CHECK_INT(entries(), 0);
 }
@@ -436,7 +437,7 @@ static void read_only_directory_is_refused(void)
 		return;
 	}
 	CHECK_INT(mkdir("closed", 0500), 0);
-	CHECK_INT(hs_dump_file_open(&file, "closed/a"), -EACCES);
+	CHECK_INT(hs_dump_file_open(&file, "closed/a", false), -EACCES);
 	rmdir("closed");
 }
 
@@ -467,7 +468,7 @@ static void failed_commit_leaves_the_old_file(void)
 	for (size_t i = 0; i < 2; i++) {
 		int fd;
 
-		CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+		CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 		fd = file.fd;
 		CHECK_INT(hs_sys_write_all(fd, "new", 3), 0);
 		CHECK_INT(commit_with_fault(&file, calls[i]), -EIO);
@@ -479,7 +480,7 @@ static void failed_commit_leaves_the_old_file(void)
 	}
 	unlink("a");
 	/* A directory in the way. */
-	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 	CHECK_INT(mkdir("a", 0700), 0);
 	CHECK_INT(commit_file(&file), -EISDIR);
 	CHECK_INT(entries(), 1);
@@ -488,14 +489,14 @@ static void failed_commit_leaves_the_old_file(void)
 
 static void file_that_cannot_be_told_apart_is_not_left(void)
 {
-	int (*const open_file[])(struct hs_dump_file *, const char *) = {hs_dump_file_open,
-									 hs_dump_file_create};
+	int (*const open_file[])(struct hs_dump_file *, const char *, bool) = {hs_dump_file_open,
+									       hs_dump_file_create};
 	struct hs_dump_file file;
 
 	faulty_call = SYS_newfstatat;
 	for (size_t i = 0; i < 2; i++) {
 		atomic_store(&hs_sys_fault, fail_call);
-		CHECK_INT(open_file[i](&file, "a"), -EIO);
+		CHECK_INT(open_file[i](&file, "a", false), -EIO);
 		atomic_store(&hs_sys_fault, NULL);
 		CHECK_INT(file.fd, -1);
 		CHECK_INT(entries(), 0);
@@ -506,7 +507,7 @@ static void change_of_directory_does_no_harm(void)
 {
 	struct hs_dump_file file;
 
-	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 	CHECK(file.path[0] == '/');
 	CHECK_INT(chdir("/"), 0);
 	CHECK_INT(commit_file(&file), 0);
@@ -516,13 +517,13 @@ static void change_of_directory_does_no_harm(void)
 	/* The directory's path cannot be found out: the relative path is used as it is. */
 	faulty_call = SYS_getcwd;
 	atomic_store(&hs_sys_fault, fail_call);
-	CHECK_INT(hs_dump_file_open(&file, "a"), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
 	atomic_store(&hs_sys_fault, NULL);
 	CHECK_STR(file.path, "a");
 	CHECK_STR(file.temporary, ".a.tmp");
 	discard_file(&file);
 	CHECK_INT(chdir("/"), 0);
-	CHECK_INT(hs_dump_file_open(&file, "no-such-directory/a"), -ENOENT);
+	CHECK_INT(hs_dump_file_open(&file, "no-such-directory/a", false), -ENOENT);
 	CHECK_STR(file.path, "/no-such-directory/a");
 	CHECK_INT(chdir(scratch), 0);
 	CHECK_INT(entries(), 0);
@@ -532,6 +533,9 @@ static void errors_have_words(void)
 {
 	CHECK_STR(hs_dump_error_text(-ENOSPC), "no space left on the device");
 	CHECK_STR(hs_dump_error_text(-ENOSYS), "a system call is refused");
+	CHECK_STR(hs_dump_error_text(-EIO), "input/output error");
+	/* A single file that a container has from its host cannot be replaced. */
+	CHECK(strstr(hs_dump_error_text(-EBUSY), "is mounted there") != NULL);
 	/* -ENOMEM may be due to the arena's budget or to setrlimit(). */
 	CHECK(strstr(hs_dump_error_text(-ENOMEM), "HEAPSAMPLE_MEMORY") != NULL);
 	CHECK(strstr(hs_dump_error_text(-ENOMEM), "limit") != NULL);

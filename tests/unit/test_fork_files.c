@@ -170,15 +170,17 @@ static void no_stream_is_open(void)
 	nothing_is_open(setting);
 }
 
-/* The temporary name is taken, by another process with this id. */
+/* Another process with this id has left its temporary file there, long ago. */
 static void profile_is_opened(void)
 {
+	static const struct timespec long_ago[2];
 	char path[128];
 	int fd;
 
 	snprintf(path, sizeof path, "%s/.%d.0001.call.tmp", scratch, (int)getpid());
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0);
+	CHECK_INT(futimens(fd, long_ago), 0);
 	close(fd);
 	fork_at(SYS_unlinkat, 0, NULL);
 }

@@ -331,7 +331,7 @@ static int write_compressed(const void *bytes, size_t count)
 static int write_file(const struct hs_view *view, const char *path)
 {
 	static struct hs_dump_file file;
-	int error = hs_dump_file_open(&file, path);
+	int error = hs_dump_file_open(&file, path, false);
 
 	if (error != 0)
 		return error;

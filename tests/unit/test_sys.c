@@ -247,7 +247,7 @@ static void test_write_all_reports_a_full_file(void)
 	CHECK_INT(hs_sys_fstat(fd, &info), 0);
 	CHECK_INT(info.st_size, 1000);
 	close(fd);
-	CHECK_INT(hs_sys_unlink(path), 0);
+	CHECK_INT(hs_sys_unlink(AT_FDCWD, path), 0);
 	CHECK_INT(hs_sys_stat(path, &info), -ENOENT);
 }
 
@@ -264,7 +264,7 @@ static void test_reading_files(void)
 	CHECK_INT(hs_sys_pread_all(fd, buffer, 4, 7), -ENODATA);
 	close(fd);
 
-	CHECK_INT(hs_sys_rename(AT_FDCWD, path, moved), 0);
+	CHECK_INT(hs_sys_rename(AT_FDCWD, path, moved, 0), 0);
 	inject(SYS_pread64, -EINTR, 2);
 	CHECK_INT(hs_sys_read_file(moved, buffer, sizeof buffer), 10);
 	CHECK_STR(buffer, "0123456789");
@@ -274,7 +274,7 @@ static void test_reading_files(void)
 	CHECK_INT(hs_sys_read_file(moved, buffer, sizeof buffer), -EIO);
 	hs_sys_fault = NULL;
 	CHECK_INT(hs_sys_read_file(path, buffer, sizeof buffer), -ENOENT);
-	CHECK_INT(hs_sys_unlink(moved), 0);
+	CHECK_INT(hs_sys_unlink(AT_FDCWD, moved), 0);
 }
 
 /* The program closes all it does not know, and opens a file of its own, before a read. */

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which file has a name.  See written_file.h. */
+#include "output/written_file.h"
+
+#include <fcntl.h>
+
+#include "base/sys.h"
+
+int hs_written_file_note(struct hs_written_file *file, const char *path)
+{
+	struct stat now = {.st_ino = 0};
+	int error = hs_sys_lstat(AT_FDCWD, path, &now);
+
+	*file = (struct hs_written_file){
+		.device = now.st_dev,
+		.inode = now.st_ino,
+		.bytes = (uint64_t)now.st_size,
+		.modified = now.st_mtim,
+	};
+	return error;
+}
+
+bool hs_written_file_is_at(const struct hs_written_file *file, const char *path)
+{
+	struct hs_written_file now;
+
+	return file->inode != 0 && hs_written_file_note(&now, path) == 0 &&
+	       now.device == file->device && now.inode == file->inode &&
+	       now.bytes == file->bytes && now.modified.tv_sec == file->modified.tv_sec &&
+	       now.modified.tv_nsec == file->modified.tv_nsec;
+}

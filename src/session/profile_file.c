@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writes a profile into a file: names, encodes and compresses it.  A file that is new gets another
+ * name if its own is taken meanwhile.
+ *
+ * Runs on the producer's thread with producer_batch held; releases it for each write and between
+ * pieces of work, so that neither a fork nor a full queue ever waits for a file.
+ */
+#include "base/options.h"
+#include "output/dump_file.h"
+#include "output/gzip_writer.h"
+#include "output/pprof_encoder.h"
+#include "session/profiles.h"
+#include "session/session_state.h"
+#include "session/unlocked.h"
+
+/* The profile that is being written; one at a time. */
+static struct hs_dump_file dump_file = HS_DUMP_FILE_CLOSED;
+static struct hs_gzip_writer *writer;
+
+/* The name of the next one, and whether nothing may have it. */
+static char path[HS_PATH_BYTES];
+static bool is_new;
+
+static int write_unlocked(const void *bytes, size_t count)
+{
+	int error;
+
+	hs_unlocked_begins();
+	error = hs_gzip_writer_write(writer, bytes, count);
+	hs_unlocked_ends();
+	return error;
+}
+
+static int finish_unlocked(void)
+{
+	int error;
+
+	hs_unlocked_begins();
+	error = hs_gzip_writer_finish(writer);
+	hs_unlocked_ends();
+	return error;
+}
+
+static void close_writer(void)
+{
+	hs_gzip_writer_close(writer);
+	writer = NULL;
+}
+
+static int write_file(const struct hs_view *view)
+{
+	int error = hs_gzip_writer_open(&dump_file, &writer);
+
+	if (error != 0)
+		return error;
+	error = hs_pprof_encode(view, write_unlocked);
+	if (error == 0)
+		error = finish_unlocked();
+	close_writer();
+	return error;
+}
+
+int hs_profile_file_name(struct hs_dump_name *name)
+{
+	int error;
+
+	hs_unlocked_begins();
+	is_new = hs_dump_name_is_new(hs_options.output, name);
+	error = hs_dump_name_expand_free(hs_options.output, name, path, sizeof path);
+	hs_unlocked_ends();
+	return error;
+}
+
+static int write_named(struct hs_view *view, struct hs_dump_name *name, bool hides_program)
+{
+	int error = hs_profile_file_name(name);
+
+	if (error == 0)
+		error = hs_unlocked_file_open(&dump_file, path, is_new);
+	if (error != 0)
+		return error;
+	hs_comments_write(view, name, hides_program);
+	return hs_unlocked_file_end(&dump_file, write_file(view));
+}
+
+int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, bool hides_program)
+{
+	int error, tries = 0;
+
+	do
+		error = write_named(view, name, hides_program);
+	while (hs_dump_file_is_taken(&dump_file, error) && ++tries < HS_DUMP_NAMES &&
+	       hs_dump_name_advance(hs_options.output, name));
+	return error;
+}
+
+const char *hs_profile_file_path(void)
+{
+	return path;
+}
+
+const char *hs_profile_file_error_text(int error)
+{
+	return hs_dump_file_error_text(&dump_file, error);
+}
+
+const char *hs_profile_file_last(void)
+{
+	return dump_file.path;
+}
+
+void hs_profile_file_after_fork(void)
+{
+	hs_dump_file_forget(&dump_file);
+}
+
+void hs_profile_file_drop_inherited(void)
+{
+	close_writer();
+	hs_pprof_encode_end();
+}

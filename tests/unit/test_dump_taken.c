@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Files that are new, among those that other processes write or have left under their names, in a
+ * scratch directory of the test's own.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/sys.h"
+#include "check.h"
+#include "output/dump_file.h"
+#include "whole_file.h"
+
+static char scratch[64];
+
+static const char *content(const char *path)
+{
+	static char bytes[64];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, bytes, sizeof bytes - 1);
+
+	bytes[got < 0 ? 0 : got] = '\0';
+	close(fd);
+	return got < 0 ? NULL : bytes;
+}
+
+static void write_text(const char *path, const char *text, bool is_old)
+{
+	static const struct timespec long_ago[2];
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	CHECK_INT(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	if (is_old)
+		CHECK_INT(futimens(fd, long_ago), 0);
+	close(fd);
+}
+
+/* Opens a new file, and writes into it. */
+static void open_new(struct hs_dump_file *file, const char *path)
+{
+	CHECK_INT(hs_dump_file_open(file, path, true), 0);
+	CHECK_INT(hs_sys_write_all(file->fd, "new", 3), 0);
+}
+
+static void a_new_file_gets_its_name(void)
+{
+	struct hs_dump_file file;
+
+	open_new(&file, "a");
+	CHECK_INT(commit_file(&file), 0);
+	CHECK_STR(content("a"), "new");
+	CHECK_INT(unlink("a"), 0);
+}
+
+static void the_first_of_two_has_the_name(void)
+{
+	struct hs_dump_file first, second;
+
+	open_new(&first, "a");
+	CHECK_INT(hs_dump_file_open(&second, "a", true), -EEXIST);
+	CHECK_INT(second.fd, -1);
+	CHECK(hs_dump_file_is_taken(&second, -EEXIST));
+	CHECK(strstr(hs_dump_file_error_text(&second, -EEXIST), "another process") != NULL);
+	CHECK_INT(commit_file(&first), 0);
+	CHECK_INT(hs_dump_file_open(&second, "a", true), -EEXIST);
+	CHECK(access(".a.tmp", F_OK) != 0);
+	CHECK_STR(content("a"), "new");
+	CHECK_INT(unlink("a"), 0);
+}
+
+/* Whatever the kernel and the file system can do. */
+static int refusals; /* of renameat2(), the first calls */
+static bool is_link_refused;
+
+static long refuse(long number)
+{
+	if (number == SYS_linkat && is_link_refused)
+		return -EPERM;
+	return number == SYS_renameat2 && refusals-- > 0 ? -EINVAL : 0;
+}
+
+static int commit_refused(struct hs_dump_file *file, bool link_too)
+{
+	int error;
+
+	refusals = 1;
+	is_link_refused = link_too;
+	atomic_store(&hs_sys_fault, refuse);
+	error = commit_file(file);
+	atomic_store(&hs_sys_fault, NULL);
+	return error;
+}
+
+static void nothing_is_replaced(void)
+{
+	struct hs_dump_file file;
+
+	open_new(&file, "a");
+	write_text("a", "precious", false);
+	CHECK_INT(commit_file(&file), -EEXIST);
+	for (int link_too = 0; link_too < 2; link_too++) {
+		CHECK_STR(content("a"), "precious");
+		CHECK(access(".a.tmp", F_OK) != 0);
+		CHECK_INT(unlink("a"), 0);
+		open_new(&file, "a");
+		CHECK_INT(commit_refused(&file, link_too), 0);
+		CHECK_STR(content("a"), "new");
+		CHECK_INT(unlink("a"), 0);
+		open_new(&file, "a");
+		write_text("a", "precious", false);
+		CHECK_INT(commit_refused(&file, link_too), -EEXIST);
+	}
+	CHECK_INT(unlink("a"), 0);
+	CHECK(access(".a.tmp", F_OK) != 0);
+}
+
+static void what_another_has_left_is_replaced_when_it_is_old(void)
+{
+	struct hs_dump_file file;
+
+	write_text(".a.tmp", "being written", false);
+	CHECK_INT(hs_dump_file_open(&file, "a", true), -EEXIST);
+	CHECK_STR(content(".a.tmp"), "being written");
+	write_text(".a.tmp", "left behind", true);
+	open_new(&file, "a");
+	CHECK_INT(commit_file(&file), 0);
+	CHECK(access(".a.tmp", F_OK) != 0);
+	CHECK_INT(unlink("a"), 0);
+}
+
+static void what_nobody_can_have_left_stays(void)
+{
+	static const struct timespec long_ago[2];
+	struct hs_dump_file file;
+
+	CHECK_INT(symlink("missing", ".a.tmp"), 0);
+	CHECK_INT(utimensat(AT_FDCWD, ".a.tmp", long_ago, AT_SYMLINK_NOFOLLOW), 0);
+	CHECK_INT(hs_dump_file_open(&file, "a", true), -EEXIST);
+	CHECK_INT(unlink(".a.tmp"), 0);
+}
+
+static long no_unlink(long number)
+{
+	return number == SYS_unlinkat ? -EPERM : 0;
+}
+
+/* As of another user's file in a directory like /tmp. */
+static void what_cannot_be_removed_is_told(void)
+{
+	struct hs_dump_file file;
+
+	for (int is_new = 0; is_new < 2; is_new++) {
+		write_text(".a.tmp", "another user's", true);
+		atomic_store(&hs_sys_fault, no_unlink);
+		CHECK_INT(hs_dump_file_open(&file, "a", is_new), -EPERM);
+		atomic_store(&hs_sys_fault, NULL);
+		CHECK(hs_dump_file_is_taken(&file, -EPERM));
+		CHECK(strstr(hs_dump_file_error_text(&file, -EPERM),
+			     "/.a.tmp is in the way: permission denied") != NULL);
+		CHECK(!hs_dump_file_is_taken(&file, -ENOSPC));
+		CHECK_STR(hs_dump_file_error_text(&file, -ENOSPC), "no space left on the device");
+		CHECK_INT(unlink(".a.tmp"), 0);
+	}
+	CHECK_INT(hs_dump_file_open(&file, "missing/a", true), -ENOENT);
+	CHECK(!hs_dump_file_is_taken(&file, -ENOENT));
+}
+
+static void a_new_stream_replaces_nothing(void)
+{
+	struct hs_dump_file file;
+
+	write_text("a", "running", false);
+	CHECK_INT(hs_dump_file_create(&file, "a", true), -EEXIST);
+	CHECK_STR(content("a"), "running");
+	CHECK_INT(unlink("a"), 0);
+	CHECK_INT(hs_dump_file_create(&file, "a", true), 0);
+	hs_dump_file_forget(&file);
+	CHECK_INT(unlink("a"), 0);
+}
+
+/* A link that leads nowhere has its name too: another user's cannot be replaced. */
+static void names_of_links_are_passed_over(void)
+{
+	struct hs_dump_name name = {.number = 3};
+	char path[64];
+
+	CHECK_INT(symlink("missing", "0003"), 0);
+	CHECK_INT(hs_dump_name_expand_free("%n", &name, path, sizeof path), 0);
+	CHECK_STR(path, "0004");
+	CHECK_INT(unlink("0003"), 0);
+}
+
+static void the_next_name(void)
+{
+	struct hs_dump_name name = {.reason = "exit", .number = 3};
+	char path[64];
+
+	CHECK(!hs_dump_name_is_new("a", &name));
+	CHECK(!hs_dump_name_advance("a", &name));
+	CHECK(hs_dump_name_is_new("a.%n", &name));
+	CHECK(hs_dump_name_advance("a.%n", &name));
+	CHECK_INT(hs_dump_name_expand("a.%n", &name, path, sizeof path), 0);
+	CHECK_STR(path, "a.0004");
+}
+
+int main(void)
+{
+	const char *base = getenv("TMPDIR");
+
+	snprintf(scratch, sizeof scratch, "%s/hs_dump_taken.XXXXXX",
+		 base != NULL && strlen(base) < 32 ? base : "/tmp");
+	if (mkdtemp(scratch) == NULL || chdir(scratch) != 0)
+		SKIP("no scratch directory");
+	RUN(a_new_file_gets_its_name);
+	RUN(the_first_of_two_has_the_name);
+	RUN(nothing_is_replaced);
+	RUN(what_another_has_left_is_replaced_when_it_is_old);
+	RUN(what_nobody_can_have_left_stays);
+	RUN(what_cannot_be_removed_is_told);
+	RUN(a_new_stream_replaces_nothing);
+	RUN(names_of_links_are_passed_over);
+	RUN(the_next_name);
+	CHECK_INT(rmdir(scratch), 0);
+	return CHECK_RESULT();
+}
