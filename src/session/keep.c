@@ -11,13 +11,14 @@
 #include "base/log.h"
 #include "base/options.h"
 #include "base/sys.h"
+#include "output/written_file.h"
 #include "session/profiles.h"
 #include "session/unlocked.h"
 
 /* A periodic profile that is on disk. */
 struct kept {
 	struct kept *next; /* newer */
-	uint64_t bytes;    /* of the file */
+	struct hs_written_file file;
 	char path[];
 };
 
@@ -33,20 +34,34 @@ static void forget(struct kept **link)
 	if (end == &file->next)
 		end = link;
 	kept_files--;
-	kept_bytes -= file->bytes;
+	kept_bytes -= file->file.bytes;
 	hs_arena_free(file);
 }
 
-static void remove_oldest(void)
+/*
+ * Whether it was removed: another one may have its name by now, if somebody has taken ours away.
+ */
+static bool remove_oldest(void)
 {
-	int error;
+	int error = -ENOENT;
 
 	hs_unlocked_begins();
-	error = hs_sys_unlink(AT_FDCWD, oldest->path);
+	if (hs_written_file_is_at(&oldest->file, oldest->path))
+		error = hs_sys_unlink(AT_FDCWD, oldest->path);
 	if (error < 0 && error != -ENOENT)
 		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", oldest->path, -error);
 	hs_unlocked_ends();
 	forget(&oldest);
+	return error == 0;
+}
+
+bool hs_keep_make_room(void)
+{
+	bool is_removed = false;
+
+	while (kept_files > 1 && !is_removed)
+		is_removed = remove_oldest();
+	return is_removed;
 }
 
 /* A file of this name was replaced by the new profile. */
@@ -66,12 +81,12 @@ static bool are_too_many(void)
 	       (hs_options.keep_bytes != 0 && kept_bytes > hs_options.keep_bytes);
 }
 
-static int stat_unlocked(const char *path, struct stat *status)
+static int note_unlocked(struct hs_written_file *file, const char *path)
 {
 	int error;
 
 	hs_unlocked_begins();
-	error = hs_sys_stat(path, status);
+	error = hs_written_file_note(file, path);
 	hs_unlocked_ends();
 	return error;
 }
@@ -80,23 +95,23 @@ void hs_keep_add(const char *path)
 {
 	size_t bytes = strlen(path) + 1;
 	struct kept *file;
-	struct stat status;
+	struct hs_written_file written;
 
 	if (hs_options.keep_files == 0 && hs_options.keep_bytes == 0)
 		return;
 	forget_replaced(path);
 	file = hs_arena_alloc(sizeof *file + bytes);
 	/* A file that is not noted is never removed. */
-	if (file == NULL || stat_unlocked(path, &status) < 0) {
+	if (file == NULL || note_unlocked(&written, path) < 0) {
 		hs_arena_free(file);
 		return;
 	}
-	*file = (struct kept){.bytes = (uint64_t)status.st_size};
+	*file = (struct kept){.file = written};
 	memcpy(file->path, path, bytes);
 	*end = file;
 	end = &file->next;
 	kept_files++;
-	kept_bytes += file->bytes;
+	kept_bytes += file->file.bytes;
 	/* The newest is kept, however large. */
 	while (oldest != NULL && oldest != file && are_too_many())
 		remove_oldest();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Writes a profile into a file: names, encodes and compresses it.  A file that is new gets another
- * name if its own is taken meanwhile.
+ * name if its own is taken meanwhile.  If the disk is full, HEAPSAMPLE_KEEP may make room once.
  *
  * Runs on the producer's thread with producer_batch held; releases it for each write and between
  * pieces of work, so that neither a fork nor a full queue ever waits for a file.
  */
+#include <errno.h>
+
 #include "base/options.h"
 #include "output/dump_file.h"
 #include "output/gzip_writer.h"
@@ -86,13 +88,20 @@ static int write_named(struct hs_view *view, struct hs_dump_name *name, bool hid
 
 int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, bool hides_program)
 {
+	bool was_full = false;
 	int error, tries = 0;
 
-	do
+	for (;;) {
 		error = write_named(view, name, hides_program);
-	while (hs_dump_file_is_taken(&dump_file, error) && ++tries < HS_DUMP_NAMES &&
-	       hs_dump_name_advance(hs_options.output, name));
-	return error;
+		if ((error == -ENOSPC || error == -EDQUOT) && !was_full) {
+			was_full = true;
+			if (hs_keep_make_room())
+				continue;
+		}
+		if (!hs_dump_file_is_taken(&dump_file, error) || ++tries == HS_DUMP_NAMES ||
+		    !hs_dump_name_advance(hs_options.output, name))
+			return error;
+	}
 }
 
 const char *hs_profile_file_path(void)

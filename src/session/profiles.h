@@ -139,6 +139,9 @@ void hs_stats_file_after_fork(void);
  * HEAPSAMPLE_KEEP allows.
  */
 void hs_keep_add(const char *path);
+
+/* The disk is full: removes the oldest of several.  Whether it did. */
+bool hs_keep_make_room(void);
 void hs_keep_after_fork(void);
 
 /* --- stream.c ------------------------------------------------------------------------ */
