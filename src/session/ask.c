@@ -103,7 +103,7 @@ int hs_ask(const struct hs_ask *ask, char *path, size_t capacity)
 static int dump(const char *reason)
 {
 	hs_drain_now();
-	if (!hs_dump_write(reason, false))
+	if (!hs_dump_write(reason, 0))
 		return -EIO;
 	memcpy(result_path, hs_profile_file_last(), strlen(hs_profile_file_last()) + 1);
 	return 0;

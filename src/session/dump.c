@@ -86,13 +86,21 @@ void hs_dump_drop_inherited(void)
 	hs_snapshot_drop_inherited(hs_session.producer);
 }
 
+/* Whether the failure of the profile that is being written was logged before. */
+static bool is_retry;
+
+enum hs_log_level hs_dump_failure_level(void)
+{
+	return is_retry ? HS_LOG_INFO : HS_LOG_ERROR;
+}
+
 static void log_result(const struct hs_dump_name *name, const struct hs_view *view, int error)
 {
 	if (error == 0)
 		hs_unlocked_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", hs_profile_file_last(),
 				name->reason, view->row_count);
 	else
-		hs_unlocked_log(HS_LOG_ERROR,
+		hs_unlocked_log(hs_dump_failure_level(),
 				"cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
 				hs_profile_file_path(), hs_options.output,
 				hs_profile_file_error_text(error), -error);
@@ -230,22 +238,23 @@ static void tell_lost_peak(void)
 			"there is one, may not be of the highest");
 }
 
-bool hs_dump_write(const char *reason, bool is_periodic)
+bool hs_dump_write(const char *reason, unsigned flags)
 {
 	bool written, more;
 	int parts = 0;
 
 	if (hs_options.stream[0] != '\0') {
 		hs_stream_flush();
-		return false;
+		return true;
 	}
+	is_retry = (flags & HS_DUMP_RETRY) != 0;
 	hs_heaps_check_names();
 	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
 		write_peak(heap);
 	tell_lost_peak();
 	do {
 		written = write_one(reason, HS_HEAP_NONE, &more);
-		if (written && is_periodic)
+		if (written && (flags & HS_DUMP_PERIODIC) != 0)
 			hs_keep_add(hs_profile_file_last());
 	} while (more && ++parts < MOST_PARTS);
 	return written;

@@ -83,6 +83,33 @@ static void check_signal(void)
 			hs_session.program, hs_options.signal_number);
 }
 
+/*
+ * A profile of a moment that may not come again.  If it cannot be written it is tried again after
+ * 1 s, then after twice as long each time, LONGEST_PAUSE_NS at most.
+ */
+struct retry {
+	uint64_t due_ns;   /* monotonic; 0: nothing is to be tried again */
+	uint64_t pause_ns; /* before that; 0: the last one was written */
+};
+
+#define LONGEST_PAUSE_NS (64 * (uint64_t)HS_SECOND_NS)
+
+static struct retry oom_retry, inuse_retry;
+
+/* Whether the profile was written; if not it is due again. */
+static bool write_or_retry(struct retry *retry, const char *reason, unsigned flags)
+{
+	uint64_t pause_ns = retry->pause_ns == 0 ? HS_SECOND_NS : 2 * retry->pause_ns;
+
+	if (hs_dump_write(reason, flags | (retry->pause_ns != 0 ? HS_DUMP_RETRY : 0))) {
+		*retry = (struct retry){.due_ns = 0};
+		return true;
+	}
+	retry->pause_ns = pause_ns < LONGEST_PAUSE_NS ? pause_ns : LONGEST_PAUSE_NS;
+	retry->due_ns = hs_sys_monotonic_ns() + retry->pause_ns;
+	return false;
+}
+
 /* Memory limits are checked each second, and each time so much was allocated. */
 #define OOM_LOOK_BYTES ((uint64_t)16 << 20)
 static uint64_t next_oom_look_ns, next_oom_look_allocated;
@@ -100,7 +127,11 @@ static void check_memory(void)
 		return;
 	/* If memory was filled by few large allocations, the last ones matter most. */
 	hs_drain_recorded();
-	hs_dump_write("oom", false);
+	if (write_or_retry(&oom_retry, "oom", 0))
+		return;
+	hs_oom_watch_rearm();
+	next_oom_look_ns = oom_retry.due_ns;
+	next_oom_look_allocated = UINT64_MAX;
 }
 
 void hs_schedule_start(void)
@@ -130,6 +161,8 @@ int64_t hs_schedule_sleep_ns(void)
 		due_ns = next_signal_look_ns();
 	if (hs_options.oom_percent != 0 && (due_ns == 0 || next_oom_look_ns < due_ns))
 		due_ns = next_oom_look_ns;
+	if (inuse_retry.due_ns != 0 && (due_ns == 0 || inuse_retry.due_ns < due_ns))
+		due_ns = inuse_retry.due_ns;
 	if (hs_stream_due_ns() != 0 && (due_ns == 0 || hs_stream_due_ns() < due_ns))
 		due_ns = hs_stream_due_ns();
 	if (due_ns == 0)
@@ -152,7 +185,7 @@ static void run_timed(void)
 		session->next_dump_ns =
 			now_ns + interval_ns - (now_ns - session->next_dump_ns) % interval_ns;
 	hs_drain_recorded();
-	hs_dump_write("interval", true);
+	hs_dump_write("interval", HS_DUMP_PERIODIC);
 }
 
 /* Memory in use at the last profile written for HEAPSAMPLE_INUSE_INTERVAL. */
@@ -163,23 +196,34 @@ void hs_schedule_after_reset(void)
 	high_water = 0;
 }
 
+static void run_by_high_water(void)
+{
+	uint64_t in_use = hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC);
+
+	if (inuse_retry.due_ns != 0) {
+		if (hs_sys_monotonic_ns() < inuse_retry.due_ns)
+			return;
+		/* The mark may have been left meanwhile. */
+		inuse_retry.due_ns = 0;
+	}
+	if (in_use > high_water && in_use - high_water >= hs_options.inuse_interval_bytes &&
+	    write_or_retry(&inuse_retry, "inuse", HS_DUMP_PERIODIC))
+		high_water = in_use;
+}
+
 /* Counts from the last such profile of this process, or of its parent by fork(). */
 static void run_by_bytes(void)
 {
 	static uint64_t allocated_before;
 	uint64_t allocated = hs_stats_get(allocated_bytes);
-	uint64_t in_use = hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC);
 
 	if (hs_options.alloc_interval_bytes != 0 &&
 	    allocated - allocated_before >= hs_options.alloc_interval_bytes) {
 		allocated_before = allocated;
-		hs_dump_write("alloc", true);
+		hs_dump_write("alloc", HS_DUMP_PERIODIC);
 	}
-	if (hs_options.inuse_interval_bytes != 0 && in_use > high_water &&
-	    in_use - high_water >= hs_options.inuse_interval_bytes) {
-		high_water = in_use;
-		hs_dump_write("inuse", true);
-	}
+	if (hs_options.inuse_interval_bytes != 0)
+		run_by_high_water();
 }
 
 void hs_schedule_run_due(void)
@@ -195,12 +239,12 @@ void hs_schedule_run_due(void)
 	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||
 	     hs_epoch_start() != 0)) {
 		hs_drain_recorded();
-		hs_dump_write("signal", false);
+		hs_dump_write("signal", 0);
 	}
 	hs_ask_serve();
 	if (requests & HS_REQUEST_FINAL) {
 		hs_drain_before(&session->final_fence);
-		hs_dump_write("exit", false);
+		hs_dump_write("exit", 0);
 		hs_session_mark_finished();
 		return;
 	}

@@ -73,3 +73,8 @@ bool hs_oom_watch_is_crossed(void)
 		crossed = is_any_above(percent - REARM_POINTS);
 	return crossed && !before;
 }
+
+void hs_oom_watch_rearm(void)
+{
+	crossed = false;
+}

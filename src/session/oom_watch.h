@@ -26,4 +26,7 @@ void hs_oom_watch_start(unsigned percent, const char *root);
  */
 bool hs_oom_watch_is_crossed(void);
 
+/* It can be true again at the next call: nothing came of the last one. */
+void hs_oom_watch_rearm(void);
+
 #endif

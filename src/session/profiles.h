@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/log.h"
 #include "output/dump_file.h"
 #include "output/profile_view.h"
 
@@ -77,11 +78,19 @@ int64_t hs_drain_gap_sleep_ns(void);
 /* What the name of a file is made of, now.  number: see struct hs_dump_name.  Start-up too. */
 struct hs_dump_name hs_dump_name_now(const char *reason, uint32_t number);
 
+enum {
+	HS_DUMP_PERIODIC = 1, /* it counts for HEAPSAMPLE_KEEP */
+	HS_DUMP_RETRY = 2     /* that it could not be written was logged before */
+};
+
 /*
- * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  is_periodic: it counts for
- * HEAPSAMPLE_KEEP.  Whether a profile was written; its path is then hs_profile_file_last().
+ * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  flags: HS_DUMP_*.  False: the
+ * profile could not be written; else its path is hs_profile_file_last().
  */
-bool hs_dump_write(const char *reason, bool is_periodic);
+bool hs_dump_write(const char *reason, unsigned flags);
+
+/* The level to log a failure of the profile that is being written, or of its statistics. */
+enum hs_log_level hs_dump_failure_level(void);
 
 void hs_dump_after_reset(void);
 

@@ -125,7 +125,7 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 		problem = hs_dump_file_error_text(&stats_file, error);
 	}
 	if (error != 0)
-		hs_unlocked_log(HS_LOG_ERROR,
+		hs_unlocked_log(hs_dump_failure_level(),
 				"cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
 				hs_options.stats, problem, -error);
 }

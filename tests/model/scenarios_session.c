@@ -192,10 +192,10 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 	taken[record->size]++;
 }
 
-bool hs_dump_write(const char *reason, bool is_periodic)
+bool hs_dump_write(const char *reason, unsigned flags)
 {
 	(void)reason;
-	(void)is_periodic;
+	(void)flags;
 	for (unsigned number = 0; number < RECORDS_MOST; number++)
 		MODEL_CHECK(!is_before_end[number] || taken[number] == 1);
 	profiles++;

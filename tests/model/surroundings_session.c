@@ -229,6 +229,10 @@ bool hs_oom_watch_is_crossed(void)
 	return false;
 }
 
+void hs_oom_watch_rearm(void)
+{
+}
+
 uint64_t hs_stream_due_ns(void)
 {
 	return 0;

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# A profile for HEAPSAMPLE_OOM or HEAPSAMPLE_INUSE_INTERVAL that cannot be written is tried again, as
+# there may be no other moment for it; one line says what is wrong.
+. "$(dirname "$0")/lib.sh"
+
+need "${CC:-cc}"
+
+# retry DIRECTORY PROFILE: allocates, and when writing has failed twice makes the directory.  Ends
+# without a last profile, when the profile is there.
+cat >"$directory/retry.c" <<'END'
+#include <heapsample/heapsample.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+enum { TRIES = 200000 };
+static void *volatile block;
+int main(int argc, char **argv)
+{
+	struct heapsample_stats stats = {0};
+	int tries = 0;
+
+	block = malloc(300000000);
+	while (heapsample_get_stats(&stats, sizeof stats) == 0 && stats.profiles_failed < 2 &&
+	       tries++ < TRIES)
+		usleep(1000);
+	if (argc < 3 || mkdir(argv[1], 0700) != 0)
+		return 3;
+	while (access(argv[2], F_OK) != 0 && tries++ < TRIES)
+		usleep(1000);
+	return tries < TRIES ? 0 : 4;
+}
+END
+${CC:-cc} -I"$source_directory/include" -O1 -fno-builtin -o "$directory/retry" \
+	"$directory/retry.c" -ldl || exit 99
+
+# retries REASON SETTING...
+retries() {
+	reason=$1
+	shift
+	place=$directory/$reason.out
+	run_profiled "$reason" HEAPSAMPLE_FINAL=0 HEAPSAMPLE_INTERVAL=64k \
+		"HEAPSAMPLE_OUTPUT=$place/%n.%r.heap.pb.gz" "HEAPSAMPLE_STATS=$place/%n.stats" "$@" -- \
+		"$directory/retry" "$place" "$place/0001.$reason.heap.pb.gz"
+	expect_status 0
+	[ "$(messages | grep -c 'error: cannot write the profile')" -eq 1 ] ||
+		fail "$reason: $(messages)"
+	[ "$(messages | grep -c 'error: cannot write the statistics')" -eq 1 ] ||
+		fail "$reason: $(messages)"
+	[ "$(messages | wc -l)" -eq 2 ] || fail "$reason: $(messages)"
+}
+
+retries inuse HEAPSAMPLE_INUSE_INTERVAL=100m
+ulimit -S -v 1048576
+retries oom HEAPSAMPLE_OOM=20 HEAPSAMPLE_MEMORY=32m
+ulimit -S -v "$(ulimit -H -v)"
+finish
