@@ -161,7 +161,7 @@ static int try_one(struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows,
 				  view);
 	if (*out == NULL)
 		return -ENOMEM;
-	error = hs_profile_file_write(view, name, hs_snapshot_hides_main(*out));
+	error = hs_profile_file_write(view, name, peak_heap, hs_snapshot_hides_main(*out));
 	if (error == 0)
 		hs_snapshot_written(*out);
 	return error;
@@ -182,7 +182,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	bool hides_program;
 	int error;
 
-	hs_profile_file_name(&name);
+	hs_profile_file_name(&name, peak_heap);
 	hs_session_set_budget(true);
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);

@@ -105,14 +105,18 @@ void hs_dump_drop_inherited(void);
 
 /* --- profile_file.c ------------------------------------------------------------------ */
 
-/* Makes the name of the next profile, a free one if it has %n.  0 or -ENAMETOOLONG. */
-int hs_profile_file_name(struct hs_dump_name *name);
+/*
+ * Makes the name of the next profile: a free one if it has %n.  peak_heap: HS_HEAP_NONE, or the
+ * heap whose peak it is: then the name of the one before, or a free one.  0 or -ENAMETOOLONG.
+ */
+int hs_profile_file_name(struct hs_dump_name *name, uint32_t peak_heap);
 
 /*
  * Writes a view into a file of that name, or of a later one if it is taken, and gives the view its
  * comments.  hides_program: see hs_comments_write().  0 or -errno.
  */
-int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, bool hides_program);
+int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, uint32_t peak_heap,
+			  bool hides_program);
 
 /* The name last made, and a text for an error; the absolute path of the file last written. */
 const char *hs_profile_file_path(void);

@@ -286,6 +286,40 @@ expect_silence
 set -- "$out"/peak_fork.*.peak.heap.pb.gz
 [ $# -eq 2 ] || fail "not a peak each:" "$out"/*
 
+# The next process of the same name, and a heap whose name looks the same in a file's, leave it as
+# it is; a later peak of the same heap replaces it.
+cat >"$directory/peaks.c" <<'END'
+#include <heapsample/heapsample.h>
+__attribute__((noinline)) static int site_peaks(int first, int second, int address)
+{
+	return heapsample_report_allocation(first, address, 1000) != 1 ||
+	       heapsample_report_allocation(second, address + 1, 1000) != 1 ||
+	       heapsample_dump(0, 0) != 0;
+}
+int main(void)
+{
+	int first = heapsample_heap_register("gpu/0", 0);
+	int second = heapsample_heap_register("gpu_0", 0);
+
+	return site_peaks(first, second, 100) || site_peaks(first, second, 200) ? 3 : 0;
+}
+END
+${CC:-cc} -I"$source_directory/include" -o "$directory/peaks" "$directory/peaks.c" \
+	-ldl || exit 99
+for life in 1 2; do
+	run_profiled peak_of_life HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 HEAPSAMPLE_FINAL=0 \
+		"HEAPSAMPLE_OUTPUT=$directory/peak_of_life/%n.heap.pb.gz" -- "$directory/peaks"
+	expect_status 0
+	expect_silence
+done
+set -- "$out"/peak-gpu_0.heap.pb.gz "$out"/peak-gpu_0.[234].heap.pb.gz "$out"/peak-*
+[ $# -eq 8 ] || fail "peaks of two heaps in two lives:" "$out"/*
+for reason in gpu/0 gpu_0 gpu/0 gpu_0; do
+	check check_profile.py comment "$1" "reason=peak-$reason"
+	check check_profile.py site "$1" peaks 2 2000 2 2000
+	shift
+done
+
 # At 0, 1, 2 seconds and so on there would be more.
 grows phase %04d.interval 1 HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_TIME_PHASE=1
 written interval 1 1

@@ -207,6 +207,26 @@ static void the_next_name(void)
 	CHECK_STR(path, "a.0004");
 }
 
+/* The peaks of earlier lives, or of a heap whose name looks the same in a file's. */
+static void the_next_name_of_a_peak(void)
+{
+	struct hs_dump_name name = {.program = "app", .reason = "peak-gpu/0", .pid = 1};
+	char path[64];
+
+	write_text("app.1.peak-gpu_0.gz", "earlier", false);
+	write_text("app.1.peak-gpu_0.2.gz", "earlier", false);
+	CHECK(hs_dump_name_is_new("a", &name));
+	CHECK_INT(hs_dump_name_expand_free("%e.%p.%n.gz", &name, path, sizeof path), 0);
+	CHECK_STR(path, "app.1.peak-gpu_0.3.gz");
+	CHECK_INT(name.copy, 3);
+	CHECK_INT(hs_dump_name_expand("%r.gz", &name, path, sizeof path), 0);
+	CHECK_STR(path, "peak-gpu_0.3.gz");
+	CHECK_INT(hs_dump_name_expand("all.gz", &name, path, sizeof path), 0);
+	CHECK_STR(path, "all.peak-gpu_0.3.gz");
+	CHECK_INT(unlink("app.1.peak-gpu_0.gz"), 0);
+	CHECK_INT(unlink("app.1.peak-gpu_0.2.gz"), 0);
+}
+
 int main(void)
 {
 	const char *base = getenv("TMPDIR");
@@ -224,6 +244,7 @@ int main(void)
 	RUN(a_new_stream_replaces_nothing);
 	RUN(names_of_links_are_passed_over);
 	RUN(the_next_name);
+	RUN(the_next_name_of_a_peak);
 	CHECK_INT(rmdir(scratch), 0);
 	return CHECK_RESULT();
 }
