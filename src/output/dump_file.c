@@ -126,7 +126,7 @@ static bool is_left_behind(const char *temporary)
 	struct stat file;
 
 	return hs_sys_lstat(AT_FDCWD, temporary, &file) == 0 && S_ISREG(file.st_mode) &&
-	       file.st_mtim.tv_sec + LEFT_AFTER_S < (time_t)(hs_sys_realtime_ns() / HS_SECOND_NS);
+	       file.st_mtim.tv_sec < (time_t)(hs_sys_realtime_ns() / HS_SECOND_NS) - LEFT_AFTER_S;
 }
 
 /*
