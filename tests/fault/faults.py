@@ -74,7 +74,7 @@ FAILURES = {
     "process_vm_readv": ["EPERM", "EFAULT"],
     "read": ["EIO", "EINTR", "short"],
     "readlink": ["ENOENT"],
-    "rename": ["EACCES"],
+    "rename": ["EACCES", "EINVAL"],  # EINVAL: of file systems that cannot rename without replacing
     "sched_getaffinity": ["EPERM"],
     "sched_getscheduler": ["EPERM"],
     "sched_setaffinity": ["EPERM"],
