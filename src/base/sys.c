@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 
 #include "arch/syscall.h"
@@ -369,6 +370,15 @@ uint64_t hs_sys_soft_limit(int resource)
 	_Static_assert(RLIM_INFINITY == UINT64_MAX, "no limit");
 	hs_syscall(SYS_prlimit64, 0, resource, 0, (long)&limit, 0, 0);
 	return limit.rlim_cur;
+}
+
+ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes)
+{
+	struct iovec to = {.iov_base = buffer, .iov_len = bytes};
+	struct iovec from = {.iov_base = (void *)address, .iov_len = bytes};
+
+	/* Not repeated, which takes stack: nothing but the thread's end interrupts it. */
+	return hs_syscall(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
 }
 
 uint64_t hs_sys_random(void)

@@ -3,19 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 
 #include "base/sys.h"
-
-ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_t bytes)
-{
-	struct iovec to = {.iov_base = buffer, .iov_len = bytes};
-	struct iovec from = {.iov_base = (void *)address, .iov_len = bytes};
-
-	/* Not repeated, which takes stack: nothing but the thread's end interrupts it. */
-	return hs_syscall(SYS_process_vm_readv, tid, (long)&to, 1, (long)&from, 1, 0);
-}
 
 /* Where a seccomp filter refuses the call, the same bytes by way of /proc. */
 static ssize_t read_by_file(uintptr_t address, void *buffer, size_t bytes)

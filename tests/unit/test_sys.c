@@ -317,7 +317,7 @@ static void test_file_of_the_kernel(void)
 	close(fd);
 	CHECK_INT(hs_sys_read_kernel_file(path, buffer, sizeof buffer), -EINVAL);
 	CHECK_INT(hs_sys_read_kernel_file("/proc/self/stat", buffer, sizeof buffer), 63);
-	CHECK_INT(hs_sys_unlink(path), 0);
+	CHECK_INT(hs_sys_unlink(AT_FDCWD, path), 0);
 }
 
 static void test_futex_times_out(void)
