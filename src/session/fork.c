@@ -183,6 +183,7 @@ static void forget_threads(void)
 	atomic_store(&session->producer_event.state, 0);
 	atomic_store(&session->worker_event.state, 0);
 	atomic_store(&session->is_queue_full, false);
+	atomic_store(&session->is_at_file, false);
 	hs_lock_reset(&session->worker_batch);
 	hs_lock_reset(&session->producer_batch);
 	hs_lock_reset(&session->opening);

@@ -37,9 +37,11 @@ static int write_unlocked(const void *bytes, size_t count)
 {
 	int error;
 
+	hs_unlocked_at_file(true);
 	hs_unlocked_begins();
 	error = hs_gzip_writer_write(writer, bytes, count);
 	hs_unlocked_ends();
+	hs_unlocked_at_file(false);
 	return error;
 }
 
@@ -47,9 +49,11 @@ static int finish_unlocked(void)
 {
 	int error;
 
+	hs_unlocked_at_file(true);
 	hs_unlocked_begins();
 	error = hs_gzip_writer_finish(writer);
 	hs_unlocked_ends();
+	hs_unlocked_at_file(false);
 	return error;
 }
 

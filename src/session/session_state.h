@@ -101,6 +101,7 @@ struct hs_session {
 	struct hs_event producer_event; /* the queue has records, or something was requested */
 	struct hs_event worker_event;   /* the queue has room again */
 	_Atomic bool is_queue_full;     /* set by the worker before it waits for worker_event */
+	_Atomic bool is_at_file;        /* the producer is; see session/unlocked.h */
 
 	_Atomic bool engine_loaded;    /* libunwind, at the start; set by the worker just before */
 	_Atomic uint32_t requests;     /* enum hs_request; any thread sets, the producer clears */

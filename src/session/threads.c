@@ -157,6 +157,30 @@ static int64_t nap_ns(struct hs_worker_nap *nap)
 }
 
 /*
+ * The queue is full.  If the producer waits for a file, does its work for it, so that the ring does
+ * not fill because of a disk.
+ */
+static void make_room_in_queue(void)
+{
+	struct hs_session *session = &hs_session;
+
+	if (!atomic_load(&session->is_at_file) ||
+	    !hs_lock_acquire_within(&session->producer_batch, 0))
+		return;
+	/* It may go on at a message, for which the lock is released. */
+	while (atomic_load(&session->is_at_file) && !hs_lock_is_wanted(&session->producer_batch)) {
+		bool has_worked;
+
+		hs_session_set_budget(false);
+		has_worked = hs_threads_process();
+		hs_session_set_budget(atomic_load(&session->is_at_file));
+		if (!has_worked)
+			break;
+	}
+	hs_lock_release(&session->producer_batch);
+}
+
+/*
  * Waits until there may be something to do.  has_read: whether there were records since the last
  * wait.  Returns whether it was woken.
  */
@@ -172,8 +196,10 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 		return false;
 	case HS_WORKER_FULL:
 		/* The first time, look again before waiting: there may be room by now. */
-		if (atomic_exchange(&session->is_queue_full, true))
+		if (atomic_exchange(&session->is_queue_full, true)) {
 			hs_event_wait(&session->worker_event, FULL_QUEUE_NS);
+			make_room_in_queue();
+		}
 		return false;
 	case HS_WORKER_STALLED:
 		hs_ring_reader_sleep(&session->ring, STALL_NS);

@@ -53,6 +53,16 @@ int hs_arena_commit(void *start, size_t bytes)
 	return 0;
 }
 
+size_t hs_arena_most(void)
+{
+	return MEMORY_ARENA_BYTES;
+}
+
+void hs_arena_set_budget(size_t budget_bytes)
+{
+	(void)budget_bytes;
+}
+
 void *hs_arena_zalloc(size_t bytes)
 {
 	return hs_arena_reserve(bytes);

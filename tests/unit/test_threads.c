@@ -224,6 +224,28 @@ static void heap_ends_after_sampling_has_ended(void)
 	CHECK_INT(hs_session_heap_unregister((uint32_t)heap), -ENOSYS);
 }
 
+/* More than the queue has room for. */
+#define MANY_ROUNDS 20
+
+/* The ring does not fill because of a disk. */
+static void disk_is_slow(void)
+{
+	const int count = sizeof blocks / sizeof blocks[0];
+	pthread_t thread = write_for_long(SYS_write);
+
+	for (int round = 0; round < MANY_ROUNDS; round++) {
+		sample(count, true);
+		WAIT_UNTIL(hs_ring_unread(&hs_session.ring) == 0);
+	}
+	CHECK(!atomic_load(&is_released));
+	release();
+	pthread_join(thread, NULL);
+	CHECK_INT(hs_stats_get(dumps), 1);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_heap_total(samples), MANY_ROUNDS * count + 1);
+	CHECK_INT(hs_stats_get(unwound) + hs_stats_get(walked), MANY_ROUNDS * count + 1);
+}
+
 /* Puts a record into the queue as the worker does. */
 static void put_in_queue(uint64_t number)
 {
@@ -364,6 +386,7 @@ static const struct held_case cases[] = {
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
 	{"heap_ends_after_sampling_has_ended", heap_ends_after_sampling_has_ended},
+	{"disk_is_slow", disk_is_slow},
 	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
 };
 
