@@ -112,7 +112,9 @@ bool hs_pc_lookup_find_out(struct hs_pc_lookup *lookup, uint64_t pc, bool is_cal
 	known->mapping = id;
 	known->is_own = (mapping->flags & HS_MAPPING_OWN) != 0;
 	hs_stats_add_unshared(unwind_rows_made, known->row.kind > HS_ROW_NO_INFO);
-	hs_known_pcs_add(&lookup->pcs, known);
+	/* While the maps cannot be read they are to be asked for each time. */
+	if (!hs_mapping_table_is_made_up(lookup->table))
+		hs_known_pcs_add(&lookup->pcs, known);
 	return true;
 }
 

@@ -73,8 +73,10 @@ def dump():
     time.sleep(0.1)
     assert library.heapsample_dump(None, 0) == 0
 dump()
+start = time.monotonic_ns()
 assert library.heapsample_reset() == 0
 dump()
+print(time.monotonic_ns() - start)
 dump()
 child = os.fork()
 if child == 0:
@@ -84,11 +86,11 @@ else:
 expect_status 0
 expect_silence
 expect_profiles 6
-"$python" - "$source_directory/tests" "$out".*.json <<'END' || fail "durations"
+"$python" - "$source_directory/tests" "$out.stdout" "$out".*.json <<'END' || fail "durations"
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from pprof_read import read_profile
-all_stats = [json.load(open(path)) for path in sorted(sys.argv[2:])]
+all_stats = [json.load(open(path)) for path in sorted(sys.argv[3:])]
 sums = {}
 for stats in all_stats:
     pid, number = stats["pid"], stats["number"]
@@ -100,6 +102,8 @@ for stats in all_stats:
     print(stats["profile"], duration, sums[pid], stats["duration_ns"])
     assert duration >= 10 ** 8 or stats["reason"] == "exit"
     assert sums[pid] == stats["duration_ns"]
+    # All since the reset, and nothing before.
+    assert not is_parent or number != 2 or duration <= int(open(sys.argv[2]).read())
 END
 
 # pprof opens one with values below 0.

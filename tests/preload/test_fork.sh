@@ -79,6 +79,12 @@ for interval in 512k 64k 64; do
 	check check_profile.py sampled "$out"/victim_process.*.heap.pb.gz
 done
 
+# A forked child that executes another program, and has sampled nothing itself, writes nothing.
+run_profiled exec-quiet HEAPSAMPLE_INTERVAL=1 -- timeout 250 /bin/true
+expect_status 0
+expect_silence
+expect_profiles 1
+
 # A child frees what it inherits of a profile that its parent is writing, in each generation.
 mkdir "$directory/fork-at-profile.4"
 family fork-at-profile HEAPSAMPLE_LABELS=size HEAPSAMPLE_SIGNAL=USR2 \

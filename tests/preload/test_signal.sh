@@ -79,6 +79,21 @@ expect_silence
 [ "$(cat "$out.stdout")" = "goes on" ] || fail "term_ignored: $(cat "$out.stdout")"
 expect_profiles 1
 
+# The kernel does not end the first process of a container by it, nor does the library.
+if command -v unshare >/dev/null && unshare --pid --fork true 2>/dev/null; then
+	run_profiled term_init HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=1 \
+		"HEAPSAMPLE_PROGRAMS=${python##*/}" -- unshare --pid --fork "$python" -c '
+import os, signal
+os.kill(os.getpid(), signal.SIGTERM)
+later = bytes(10000000)
+print("goes on as", os.getpid())'
+	expect_status 0
+	expect_silence
+	[ "$(cat "$out.stdout")" = "goes on as 1" ] || fail "term_init: $(cat "$out.stdout")"
+	expect_profiles 1
+	check check_profile.py least "$out"/*.heap.pb.gz '' 10000000
+fi
+
 # A call that the signal interrupts goes on, and the handlers run on the alternate stack.
 cat >"$directory/flags.c" <<'END'
 #include <signal.h>

@@ -80,6 +80,9 @@ static void the_largest_numbers_fit(void)
 	};
 	Perfetto__Protos__Trace *trace;
 
+	while (hs_alloc_stream_add(&stream, &event))
+		CHECK(stream.used <= HS_ALLOC_STREAM_BYTES);
+	stream.used = 0;
 	for (int i = 0; i < 2; i++, event.is_free = true)
 		CHECK(hs_alloc_stream_add(&stream, &event));
 	trace = perfetto__protos__trace__unpack(NULL, stream.used, stream.buffer);

@@ -135,6 +135,8 @@ static void test_canonical_frame_address(void)
 	CHECK(!RUN_PROGRAM(0, 0x0f, 2, 0x77, 8, 0x0e, 16));
 	CHECK(RUN_PROGRAM(0, 0x0f, 2, 0x77, 8, 0x0c, 6, 16));
 	check_row(HS_ROW_REGISTER, 2, 16);
+	CHECK(RUN_PROGRAM(0, 0x0f, 2, 0x77, 8, 0x12, 6, 0x7e));
+	check_row(HS_ROW_REGISTER, 2, 16);
 	CHECK(RUN_PROGRAM(0, 0x0f, 2, 0x77, 8)); /* the register itself */
 	CHECK_INT(row.kind, HS_ROW_NONE);
 }

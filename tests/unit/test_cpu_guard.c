@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 
 #include "base/options.h"
@@ -143,6 +144,28 @@ static void writing_is_told_apart(void)
 	CHECK(!hs_cpu_pressure.is_near);
 }
 
+static long refuse_clock(long number)
+{
+	return number == SYS_clock_gettime ? -EPERM : 0;
+}
+
+/* A seccomp filter may come to refuse that: no time has passed then. */
+static void clock_that_cannot_be_read(void)
+{
+	start_session(0, 30);
+	hs_cpu_note_worker();
+	work(MS);
+	hs_cpu_note_producer(false);
+	atomic_store(&hs_sys_fault, refuse_clock);
+	hs_cpu_note_producer(false);
+	hs_cpu_note_worker();
+	hs_cpu_guard_follow();
+	CHECK(hs_stats_get(producer_cpu_ns) < SECOND);
+	CHECK(hs_stats_get(worker_cpu_ns) < SECOND);
+	CHECK_INT(hs_sampler_interval, 512);
+	atomic_store(&hs_sys_fault, NULL);
+}
+
 static void sampling_ends_for_good(void)
 {
 	start_session(0, 30);
@@ -178,6 +201,7 @@ int main(void)
 	RUN(writing_ends_it_in_the_long_run);
 	RUN(total);
 	RUN(writing_is_told_apart);
+	RUN(clock_that_cannot_be_read);
 	RUN(sampling_ends_for_good);
 	return CHECK_RESULT();
 }

@@ -331,6 +331,29 @@ static void losses_are_differences_too(void)
 	CHECK_INT(view.row_count, 0);
 }
 
+/* What is in use of them is not, if allocated values alone are differences. */
+static void losses_in_use_are_shown_again(void)
+{
+	struct hs_snapshot *snapshot;
+
+	kind = HS_DELTA_ALLOC;
+	begin(false);
+	producer->tracker.lost_in_use[HS_HEAP_MALLOC] =
+		(struct hs_totals){HS_WEIGHT_ONE, 100 * (unsigned __int128)HS_WEIGHT_ONE};
+	for (int round = 1; round <= 3; round++) {
+		hs_heap_lose(HS_HEAP_MALLOC, 100, HS_WEIGHT_ONE);
+		snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+		CHECK_INT(view.row_count, 1);
+		CHECK_INT(view.rows[0].values[1], 100);
+		CHECK_INT(view.rows[0].values[2], 1);
+		CHECK_INT(view.rows[0].values[3], 100);
+		hs_snapshot_written(snapshot);
+		hs_snapshot_destroy(snapshot);
+	}
+	hs_heap_forget_lost(HS_HEAP_MALLOC);
+	kind = HS_DELTA_ALL;
+}
+
 /*
  * A row's weight is rounded in each profile: this must not add up to a bias, nor move from one heap
  * to the other.
@@ -571,6 +594,7 @@ int main(void)
 	RUN(what_is_freed_is_negative);
 	RUN(a_child_shows_all_of_its_books);
 	RUN(losses_are_differences_too);
+	RUN(losses_in_use_are_shown_again);
 	RUN(rounding_is_carried_over);
 	RUN(ever_new_names_take_no_more_memory);
 	RUN(ever_new_stacks_take_no_more_memory);

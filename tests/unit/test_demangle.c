@@ -98,6 +98,34 @@ static void long_names_are_cut(void)
 	CHECK(strncmp(text, first, strlen(first)) != 0);
 }
 
+/* Wherever the cut falls, there is no part of a character before it. */
+static void characters_are_not_cut(void)
+{
+	static const char ids[] = "0123456789";
+	unsigned cuts = 0;
+
+	for (unsigned i = 0; i < 80; i++) {
+		unsigned shift = i % 4 + 1, characters = 80 + i / 4;
+		char before[32], *name;
+		size_t length, at;
+
+		snprintf(before, sizeof before, "_Z%u%.*sI%u", shift, (int)shift, "ffff",
+			 4 * characters);
+		name = repeat(before, "\xf0\x9f\x98\x80", characters, "IiiE");
+		name = realloc(name, strlen(name) + 100);
+		for (size_t j = 0; j < 5; j++)
+			sprintf(name + strlen(name), "S0_IS%c_S%c_E", ids[j + 1], ids[j + 1]);
+		strcat(name, "Evv");
+		length = hs_demangle(name, text);
+		at = length - 8 - 3;
+		CHECK(strncmp(text + at, "...", 3) == 0);
+		for (size_t start = at; start > at - 4; start--)
+			cuts += text[start - 1] == '\xf0' && at - start + 1 < 4;
+		free(name);
+	}
+	CHECK_INT(cuts, 0);
+}
+
 static void names_begin_with_a_scope(void)
 {
 	static const struct {
@@ -198,6 +226,7 @@ int main(void)
 	RUN(names_are_those_of_the_source);
 	RUN(others_are_no_mangled_names);
 	RUN(long_names_are_cut);
+	RUN(characters_are_not_cut);
 	RUN(names_begin_with_a_scope);
 	RUN(hostile_names_end);
 	RUN(random_names_end);

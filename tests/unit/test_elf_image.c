@@ -180,6 +180,14 @@ static void test_build_id(void)
 	CHECK_INT(read_image(), 0);
 	CHECK_STR(image.build_id, "01abff009c");
 
+	/* Where the segment is aligned to 8 bytes so are its notes. */
+	make_contiguous();
+	add_note(NOTE_OFFSET, NT_GNU_ABI_TAG, "GNU", "0123", 4);
+	end = add_note(NOTE_OFFSET + 24, NT_GNU_BUILD_ID, "GNU", id, sizeof id);
+	add_header(PT_NOTE, PF_R, NOTE_OFFSET, NOTE_OFFSET, end - NOTE_OFFSET)->p_align = 8;
+	CHECK_INT(read_image(), 0);
+	CHECK_STR(image.build_id, "01abff009c");
+
 	make_contiguous();
 	end = add_note(NOTE_OFFSET, NT_GNU_BUILD_ID, "GNU", long_id, sizeof long_id);
 	add_header(PT_NOTE, PF_R, NOTE_OFFSET, NOTE_OFFSET, end - NOTE_OFFSET);

@@ -8,8 +8,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <heapsample/heapsample.h>
 #include <sched.h>
+#include <signal.h>
 
+#include "base/libraries.h"
 #include "sample/heap.h"
 
 #define DESCRIPTORS 1024
@@ -264,7 +267,168 @@ static void missing_events_are_logged(void)
 	fork_at(SYS_ppoll, 0, setting);
 }
 
+/* Forks, and checks that the child's only profile is its last one.  Waits for it. */
+static void fork_for_one_profile(void)
+{
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		check_failures = 0;
+		atomic_store(&hs_sys_fault, NULL);
+		hs_stats.dumps = 0;
+		CHECK(hs_session_is_single_threaded());
+		sample(1, true);
+		hs_session_finish();
+		CHECK(atomic_load(&hs_session.finished) != 0);
+		CHECK_INT(hs_stats_get(dumps), 1);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+}
+
+/* Its end is not the process's in the parent, but in the child. */
+static void parent_has_more_threads(void)
+{
+	start(NULL);
+	sample(1, true);
+	hs_session_thread_create_begins();
+	CHECK(!hs_session_is_single_threaded());
+	fork_for_one_profile();
+	hs_session_finish();
+}
+
+static void *close_for_long(void *unused)
+{
+	CHECK(hs_session_close_begins());
+	atomic_store(&is_held, true);
+	WAIT_UNTIL(is_released);
+	hs_session_close_ends(true);
+	return unused;
+}
+
+/* That dlclose() will not end in the child, which has not got the thread. */
+static void another_thread_closes(void)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t child;
+
+	start(NULL);
+	thread = run(close_for_long, NULL);
+	WAIT_UNTIL(is_held);
+	CHECK(hs_closes_under_way(hs_closes_now()));
+	child = fork();
+	if (child == 0)
+		_exit(hs_closes_under_way(hs_closes_now()));
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
+static int told_off;
+
+static void enabled(void *context, uint64_t interval_bytes)
+{
+	CHECK(context == NULL && interval_bytes == 1);
+	atomic_store(&is_held, true);
+	WAIT_UNTIL(is_released);
+}
+
+static void disabled(void *context)
+{
+	CHECK(context == NULL);
+	told_off++;
+}
+
+static void *register_for_long(void *unused)
+{
+	static const struct heapsample_heap_calls calls = {enabled, disabled, NULL};
+
+	CHECK(hs_session_heap_register("pool", &calls) > 0);
+	return unused;
+}
+
+/* Nobody in the child is in the heap's function: it is told what changes there. */
+static void another_thread_tells_a_heap(void)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t child;
+
+	start(NULL);
+	thread = run(register_for_long, NULL);
+	WAIT_UNTIL(is_held);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		CHECK_INT(hs_session_switch_off(), 0);
+		CHECK_INT(told_off, 1);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
+/* It is not in the child's stream that they are missing. */
+static void parent_has_missed_events(void)
+{
+	char setting[128], path[128], text[1024] = "";
+	int status = 0, fd, before = dup(STDERR_FILENO);
+	pid_t child;
+
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_STREAM=%s/%%p.stream", scratch);
+	snprintf(path, sizeof path, "%s/messages", scratch);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	dup2(fd, STDERR_FILENO);
+	start(setting);
+	hs_heap_add(HS_HEAP_MALLOC, lost_ring, 1);
+	/* Of a free, which a thread of the parent has begun. */
+	atomic_fetch_add(&hs_sequence.next, 1);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		sample(1, true);
+		hs_session_finish();
+		CHECK(atomic_load(&hs_session.finished) != 0);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	dup2(before, STDERR_FILENO);
+	CHECK_INT(status, 0);
+	CHECK(pread(fd, text, sizeof text - 1, 0) >= 0);
+	CHECK_STR(text, "");
+	close(fd);
+}
+
+/* Which the parent will write. */
+static void a_profile_is_requested(void)
+{
+	start("HEAPSAMPLE_SIGNAL=USR2");
+	hold(PRODUCER, SYS_write);
+	sample(1, true);
+	raise(SIGUSR2);
+	WAIT_UNTIL(is_held);
+	raise(SIGUSR2);
+	CHECK(atomic_load(&hs_session.requests) != 0);
+	fork_for_one_profile();
+	hs_session_finish();
+	CHECK_INT(hs_stats_get(dumps), 3);
+}
+
 static const struct held_case cases[] = {
+	{"parent_has_more_threads", parent_has_more_threads},
+	{"another_thread_closes", another_thread_closes},
+	{"another_thread_tells_a_heap", another_thread_tells_a_heap},
+	{"parent_has_missed_events", parent_has_missed_events},
+	{"a_profile_is_requested", a_profile_is_requested},
 	{"no_profile_is_open", no_profile_is_open},
 	{"no_stream_is_open", no_stream_is_open},
 	{"profile_is_opened", profile_is_opened},

@@ -288,6 +288,16 @@ static void names_that_come_late_hide_too(void)
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.row_count, 3);
 	CHECK_INT(view.rows[0].values[0], 4);
+	/* Another one comes later still. */
+	sample(200, code + 48, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 4);
+	say(code + 48, 16, "late_three");
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 3);
+	CHECK_INT(view.rows[0].values[0], 5);
+	/* What is shown are open_door() and "other". */
+	CHECK_INT(producer->filter.shown, 2);
 	end();
 }
 

@@ -14,6 +14,8 @@
 #include "check.h"
 #include "elf_writer.h"
 #include "maps/hint_setting.h"
+#include "maps/mapping_table.h"
+#include "unwind/hint_frames.h"
 
 static struct hs_mapping_store store;
 static struct hs_map_hints *hints;
@@ -130,6 +132,16 @@ static void test_generation(void)
 	hs_map_hints_follow(hints);
 	CHECK_INT(hs_map_hints_generation(hints), generation);
 	hs_map_hints_remove(hints, 0x1100, 0x200);
+	CHECK(hs_map_hints_generation(hints) > generation);
+	end();
+
+	/* Also if the file has no hint any more. */
+	write_text("hints", "a,0x1000,1");
+	begin("@hints");
+	generation = hs_map_hints_generation(hints);
+	write_text("hints", "");
+	hs_map_hints_follow(hints);
+	CHECK_STR(row(1), "-");
 	CHECK(hs_map_hints_generation(hints) > generation);
 	end();
 }
@@ -282,6 +294,27 @@ static void test_object_of_segments(void)
 	end();
 }
 
+/* Another file has the object's name by now: its unwind tables are not the code's. */
+static void test_replaced_object(void)
+{
+	struct hs_mapping_table *table = hs_mapping_table_create();
+	struct hs_hint_frames *frames = hs_hint_frames_create();
+	uint64_t missing = hs_stats_get(hint_tables_missing);
+	struct hs_search_table tables;
+	struct hs_mapping own, other;
+
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	own = *hs_mapping_table_get(
+		table, hs_mapping_table_find(table, (uintptr_t)&test_replaced_object));
+	CHECK(hs_hint_frames_find(frames, &own, &tables));
+	other = own;
+	other.inode++;
+	CHECK(!hs_hint_frames_find(frames, &other, &tables));
+	CHECK_INT(hs_stats_get(hint_tables_missing), missing + 1);
+	hs_hint_frames_destroy(frames);
+	hs_mapping_table_destroy(table);
+}
+
 /* However often the hint for an address changes, only present hints take memory. */
 static void test_many_changes(void)
 {
@@ -416,6 +449,7 @@ int main(void)
 	RUN(test_file);
 	RUN(test_odd_files);
 	RUN(test_object_of_segments);
+	RUN(test_replaced_object);
 	RUN(test_many_changes);
 	RUN(test_many_in_a_file);
 	RUN(test_lines);

@@ -113,6 +113,20 @@ static void test_misses_in_vain(void)
 	end();
 }
 
+/* A look-up that was not in vain does not count: a compiler may map new code again and again. */
+static void test_found_misses(void)
+{
+	unsigned char *code;
+
+	begin();
+	for (int i = 0; i < 20; i++) {
+		code = map_file(NULL, 'a');
+		watch.refresh_again_ns = UINT64_MAX;
+		CHECK(find(code) != HS_MAPPING_NONE);
+	}
+	end();
+}
+
 static bool maps_are_readable = true;
 
 static long refuse_open(long number)
@@ -382,6 +396,8 @@ static void test_made_up(void)
 	refuse_maps(false);
 	CHECK(find(code) != id && find(code) != HS_MAPPING_NONE);
 	CHECK(!hs_mapping_table_is_made_up(watch.table));
+	/* What was made up is no former code. */
+	CHECK_INT(find((const void *)1), HS_MAPPING_NONE);
 	end();
 }
 
@@ -462,6 +478,7 @@ int main(void)
 		return 99;
 	RUN(test_miss);
 	RUN(test_misses_in_vain);
+	RUN(test_found_misses);
 	RUN(test_newer_stack);
 	RUN(test_newer_library);
 	RUN(test_code_mapped_by_hand);

@@ -678,6 +678,35 @@ static void test_anonymous_code(void)
 	end_table();
 }
 
+/* Of generated code a part is unmapped: that is former code.  Not more than a bound of it is. */
+static void test_former_code(void)
+{
+	const int code = PROT_READ | PROT_EXEC;
+	const size_t pieces = 5000;
+	unsigned char *base = map_at(NULL, -1, 2 * pieces * PAGE, PROT_NONE);
+	uint32_t id;
+
+	mprotect(base, 2 * PAGE, code);
+	begin_table();
+	id = id_of(base + PAGE);
+	CHECK(id != HS_MAPPING_NONE);
+	munmap(base + PAGE, PAGE);
+	refresh();
+	CHECK_INT(id_of(base + PAGE), HS_MAPPING_NONE);
+	CHECK_INT(hs_mapping_table_find_former(table, (uintptr_t)base + PAGE), id);
+	CHECK_INT(id_of(base), id);
+
+	for (size_t i = 1; i < pieces; i++)
+		mprotect(base + 2 * i * PAGE, PAGE, code);
+	refresh();
+	munmap(base, 2 * pieces * PAGE);
+	refresh();
+	CHECK(hs_mapping_table_find_former(table, (uintptr_t)base) != HS_MAPPING_NONE);
+	refresh();
+	CHECK_INT(hs_mapping_table_find_former(table, (uintptr_t)base), HS_MAPPING_NONE);
+	end_table();
+}
+
 static void test_memfd_code(void)
 {
 	int fd = memfd_create("jit code", MFD_CLOEXEC);
@@ -891,6 +920,7 @@ int main(void)
 	RUN(test_anonymous_code_behind_an_object);
 	RUN(test_code_mapped_elsewhere_too);
 	RUN(test_anonymous_code);
+	RUN(test_former_code);
 	RUN(test_memfd_code);
 	RUN(test_readable);
 	RUN(test_many_lines);

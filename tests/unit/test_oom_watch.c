@@ -226,6 +226,21 @@ static void test_process_memory(void)
 	CHECK(memory.resident > 0 && memory.resident < memory.total && memory.data < memory.total);
 }
 
+/* Memory in use cannot fall five points below three: it is reported once.  The last test. */
+static void test_low_mark(void)
+{
+	begin("0::/low\n");
+	put("/sys/fs/cgroup/low/memory.max", "1000000\n");
+	put("/sys/fs/cgroup/low/memory.current", "1\n");
+	start(80);
+	CHECK(!hs_oom_watch_is_crossed());
+	put("/sys/fs/cgroup/low/memory.current", "900000\n");
+	start(3);
+	CHECK(hs_oom_watch_is_crossed());
+	for (int i = 0; i < 3; i++)
+		CHECK(!hs_oom_watch_is_crossed());
+}
+
 int main(void)
 {
 	if (mkdtemp(root) == NULL)
@@ -238,6 +253,7 @@ int main(void)
 	RUN(test_nothing);
 	RUN(test_limit);
 	RUN(test_process_memory);
+	RUN(test_low_mark);
 	remove_tree();
 	rmdir(root);
 	return CHECK_RESULT();

@@ -284,6 +284,13 @@ static void lines_may_be_long_but_not_too_long(void)
 	CHECK_STR(name_at(0x2000), "");
 	CHECK_STR(name_at(0x3000), "good");
 	CHECK_INT(hs_stats_get(jit_skipped), skipped + 1);
+	/* A file written anew does not go on with the line. */
+	write_to(path, O_APPEND, line, sizeof line);
+	read_on();
+	write_anew("4000 10 first\n5000 10 second\n");
+	read_on();
+	CHECK_STR(name_at(0x4000), "first");
+	CHECK_STR(name_at(0x5000), "second");
 	end();
 }
 

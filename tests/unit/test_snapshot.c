@@ -2,6 +2,7 @@
 /* Snapshots: rows, stacks, order and names, with this program's own functions. */
 #include "profile/snapshot.h"
 
+#include <dlfcn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 
@@ -172,7 +173,7 @@ static void main_is_first_whatever_its_id(void)
 
 static void symbolize_decides_on_names(void)
 {
-	uint64_t one = address_of(snapshot_function_one);
+	uint64_t one = address_of(snapshot_function_one), libc;
 
 	producer = new_producer(table, 0);
 	add(10, 1, one, one);
@@ -187,6 +188,13 @@ static void symbolize_decides_on_names(void)
 	freeze(HS_SYMBOLIZE_LINES);
 	CHECK(view.mappings[0].has_functions ==
 	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, one)));
+	hs_snapshot_destroy(snapshot);
+	/* A stripped object is not left to the reader. */
+	libc = (uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
+	add(10, 1, libc, one);
+	freeze(HS_SYMBOLIZE_LINES);
+	CHECK(view.mappings[frame(1, 0)->mapping].has_functions ==
+	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, libc)));
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
 }
@@ -266,6 +274,25 @@ static void much_is_lost(void)
 	CHECK_INT(view.rows[0].values[0], 1000 * objects + 250);
 	CHECK_INT(view.rows[0].values[1], 3 * (1000 * objects + 250));
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+}
+
+/* A program may report blocks of any size, and their losses add up. */
+static void more_bytes_than_a_value_holds(void)
+{
+	producer = new_producer(table, 0);
+	add((uint64_t)1 << 62, 1, 0, 0);
+	add((uint64_t)1 << 62, 1, address_of(snapshot_function_one), 0);
+	add((uint64_t)1 << 62, 1, address_of(snapshot_function_two), 0);
+	hs_heap_lose(HS_HEAP_MALLOC, (uint64_t)3 << 62, HS_WEIGHT_ONE);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 4);
+	CHECK_INT(view.rows[3].values[0], 1);
+	CHECK_INT(view.rows[3].values[1], INT64_MAX);
+	CHECK_INT(view.heaps[HS_HEAP_MALLOC].sums[1], INT64_MAX);
+	CHECK_INT(view.heaps[HS_HEAP_MALLOC].sums[3], INT64_MAX);
+	hs_snapshot_destroy(snapshot);
+	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	check_holders(producer);
 }
 
@@ -494,6 +521,7 @@ int main(void)
 	RUN(an_empty_profile_has_the_main_mapping);
 	RUN(what_was_lost_is_a_row);
 	RUN(much_is_lost);
+	RUN(more_bytes_than_a_value_holds);
 	RUN(what_has_no_row_is_in_use);
 	RUN(heaps_have_rows_of_their_own);
 	RUN(labels_of_the_program_keep_rows_apart);

@@ -418,6 +418,8 @@ static void the_running_program_is_found(void)
 		CHECK_STR(hs_symbols_find(symbols, (uintptr_t)a_function_of_this_program -
 							   (uintptr_t)info.dli_fbase),
 			  "a_function_of_this_program");
+	/* Readers of profiles would look for its lines under the path, where they are not. */
+	CHECK(symbols == NULL || !hs_symbols_object_has_dwarf(symbols));
 	/* Another file has its path now: without a build id that is seen by the inode. */
 	hs_symbols_free(symbols);
 	symbols = NULL;

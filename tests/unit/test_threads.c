@@ -9,10 +9,15 @@
 #include <heapsample/heapsample.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <time.h>
 
+#include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
+#include "session/ask.h"
+#include "session/process_memory.h"
+#include "session/profiles.h"
 #include "unwind/unwound.h"
 
 /* Longer than a number is waited for. */
@@ -296,12 +301,19 @@ static void number_is_far_behind_in_the_queue(void)
 static _Atomic uint64_t stopped_ns;
 static atomic_int looks;
 
+static atomic_bool leaps;             /* by the longest that a request waits, at each look */
+static _Atomic uint64_t frozen_at_ns; /* 0: the clock goes on */
+
 uint64_t __real_hs_sys_monotonic_ns(void);
 uint64_t __wrap_hs_sys_monotonic_ns(void);
 uint64_t __wrap_hs_sys_monotonic_ns(void)
 {
 	if (hs_sys_gettid() == hs_sys_getpid())
 		atomic_fetch_add(&looks, 1);
+	if (atomic_load(&leaps) && hs_sys_gettid() == hs_sys_getpid())
+		atomic_fetch_add(&stopped_ns, HS_PROFILE_LIMIT_NS);
+	if (atomic_load(&frozen_at_ns) != 0)
+		return atomic_load(&frozen_at_ns);
 	return __real_hs_sys_monotonic_ns() + atomic_load(&stopped_ns);
 }
 
@@ -344,6 +356,156 @@ static void stopped_in_a_request(void)
 	stopped_while_a_profile_is_written(false);
 }
 
+/* One that nobody waits for any more is still served: it is not replaced by the next. */
+static void request_while_another_is_served(void)
+{
+	start(NULL);
+	hold(PRODUCER, SYS_write);
+	sample(1, true);
+	atomic_store(&leaps, true);
+	CHECK_INT(hs_session_dump(NULL, 0), -ETIMEDOUT);
+	CHECK_INT(hs_session_dump(NULL, 0), -EBUSY);
+	atomic_store(&leaps, false);
+	release();
+	WAIT_UNTIL(!hs_ask_is_waiting());
+	CHECK_INT(hs_stats_get(dumps), 1);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+}
+
+static int nested = 1;
+
+static void ask_too(int number)
+{
+	uint64_t start_ns = hs_sys_monotonic_ns();
+
+	(void)number;
+	nested = hs_session_dump(NULL, 0);
+	CHECK(hs_sys_monotonic_ns() - start_ns < HS_PROFILE_LIMIT_NS / 2);
+}
+
+static long signal_in_a_request(long number)
+{
+	if (number == SYS_futex && hs_thread.asking && nested == 1)
+		raise(SIGUSR1);
+	return 0;
+}
+
+/* Its thread holds the lock, and would wait for itself. */
+static void request_in_a_request(void)
+{
+	const struct sigaction action = {.sa_handler = ask_too};
+
+	start(NULL);
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	sample(1, true);
+	atomic_store(&hs_sys_fault, signal_in_a_request);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(nested, -EBUSY);
+}
+
+/* They are on their way: the books that are emptied do not have them yet. */
+static void samples_before_a_reset(void)
+{
+	start(NULL);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	hold(WORKER, SYS_futex);
+	WAIT_UNTIL(is_held);
+	sample(10, false);
+	CHECK_INT(hs_session_reset(), 0);
+	release();
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC), 0);
+	CHECK_INT(hs_heap_total(stale), 10);
+}
+
+/* Within a second since the last look, as the clock has it. */
+static void memory_is_filled_fast(void)
+{
+	struct hs_process_memory memory;
+	struct rlimit limit;
+
+	start("HEAPSAMPLE_OOM=90");
+	atomic_store(&frozen_at_ns, hs_sys_monotonic_ns());
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(getrlimit(RLIMIT_AS, &limit), 0);
+	CHECK(hs_process_memory_read(&memory, ""));
+	limit.rlim_cur = memory.total / 20 * 21;
+	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+	hs_stats_add(allocated_bytes, 32 << 20);
+	sample(1, true);
+	WAIT_UNTIL(hs_stats_get(dumps) == 2);
+	atomic_store(&frozen_at_ns, 0);
+}
+
+/* If some were left out the next one is at the time at which it would have been. */
+static void timed_profiles_keep_their_rate(void)
+{
+	const uint64_t interval_ns = UINT64_C(1000) * HS_SECOND_NS;
+	uint64_t first_ns;
+
+	start("HEAPSAMPLE_TIME_INTERVAL=1000");
+	first_ns = hs_session.next_dump_ns;
+	sample(1, true);
+	atomic_store(&stopped_ns, 2 * interval_ns + interval_ns / 2);
+	hs_event_signal(&hs_session.producer_event);
+	WAIT_UNTIL(hs_stats_get(dumps) == 1);
+	CHECK_INT(hs_session.next_dump_ns, first_ns + 2 * interval_ns);
+}
+
+/* The live set grows, only a little late: that does not mean that the memory is used up. */
+static void slots_are_missing_for_a_moment(void)
+{
+	char setting[128], text[4096] = "";
+	FILE *log;
+
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_LOGFILE=%s/log", scratch);
+	start(setting);
+	hs_heap_add(HS_HEAP_MALLOC, lost_live_set, 1);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	log = fopen(strchr(setting, '=') + 1, "re");
+	if (log != NULL) {
+		text[fread(text, 1, sizeof text - 1, log)] = '\0';
+		fclose(log);
+	}
+	CHECK_STR(text, "");
+}
+
+/* Writes an empty file, which becomes the newest periodic profile. */
+static void keep(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", scratch, name);
+	fclose(fopen(path, "we"));
+	hs_keep_add(path);
+}
+
+static bool is_kept(const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", scratch, name);
+	return access(path, F_OK) == 0;
+}
+
+/* By one of the same name, and later ones have other names. */
+static void kept_profile_is_replaced(void)
+{
+	start(NULL); /* with HEAPSAMPLE_KEEP=1 */
+	hs_lock_acquire(&hs_session.producer_batch);
+	keep("a");
+	keep("a");
+	CHECK(is_kept("a"));
+	keep("b");
+	CHECK(!is_kept("a") && is_kept("b"));
+	keep("c");
+	CHECK(!is_kept("b") && is_kept("c"));
+	hs_lock_release(&hs_session.producer_batch);
+}
+
 static atomic_bool sleeps, is_over;
 
 /* Holds the trial thread until its creator sleeps. */
@@ -376,6 +538,13 @@ static void real_time_thread_sleeps_while_one_is_tried(void)
 static const struct held_case cases[] = {
 	{"stopped_in_exit", stopped_in_exit},
 	{"stopped_in_a_request", stopped_in_a_request},
+	{"request_while_another_is_served", request_while_another_is_served},
+	{"request_in_a_request", request_in_a_request},
+	{"samples_before_a_reset", samples_before_a_reset},
+	{"memory_is_filled_fast", memory_is_filled_fast},
+	{"kept_profile_is_replaced", kept_profile_is_replaced},
+	{"timed_profiles_keep_their_rate", timed_profiles_keep_their_rate},
+	{"slots_are_missing_for_a_moment", slots_are_missing_for_a_moment},
 	{"real_time_thread_sleeps_while_one_is_tried", real_time_thread_sleeps_while_one_is_tried},
 	{"exit_while_they_end", exit_while_they_end},
 	{"end_when_exit_has_asked", end_when_exit_has_asked},

@@ -389,6 +389,43 @@ static void test_no_search_table(void)
 	CHECK_INT(row.kind, HS_ROW_NONE);
 }
 
+/* A page of a file of its own, whose mapping has the bytes at its start. */
+static unsigned char *map_bytes(void *address, const uint8_t *bytes, size_t count)
+{
+	char path[] = "/tmp/test_unwind_rows.XXXXXX";
+	int fd = mkstemp(path), fixed = address != NULL ? MAP_FIXED : 0;
+	void *mapped;
+
+	CHECK(fd >= 0 && write(fd, bytes, count) == (ssize_t)count && ftruncate(fd, PAGE) == 0);
+	mapped = mmap(address, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | fixed, fd, 0);
+	CHECK(mapped != MAP_FAILED);
+	unlink(path);
+	close(fd);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	hs_memory_cache_drop_stale(memory);
+	return mapped;
+}
+
+/* At the place of one library's tables are another's: of signal frames, which have no rows. */
+static void test_other_entries_at_one_place(void)
+{
+	unsigned char *header = map_bytes(NULL, with_table, sizeof with_table);
+	struct hs_mapping mapping = {.eh_frame_hdr = (uintptr_t)header, .eh_frame_hdr_bytes = 36};
+	uint8_t other[sizeof with_table];
+	struct hs_unwind_row row;
+	uint64_t row_end;
+
+	hs_unwind_rows_make(rows, &mapping, mapping.eh_frame_hdr + 264, &row, &row_end);
+	CHECK_INT(row.kind, HS_ROW_REGISTER);
+	memcpy(other, with_table, sizeof other);
+	memmove(other + 48, other + 47, 12); /* "zR" becomes "zRS" */
+	other[47] = 'S';
+	map_bytes(header, other, sizeof other);
+	hs_unwind_rows_make(rows, &mapping, mapping.eh_frame_hdr + 264, &row, &row_end);
+	CHECK_INT(row.kind, HS_ROW_NONE);
+	munmap(header, PAGE);
+}
+
 static void test_signal_handler(void)
 {
 	static const struct hs_unwind_row row = {.kind = HS_ROW_SIGNAL};
@@ -416,6 +453,7 @@ int main(void)
 	RUN(test_files);
 	RUN(test_function_behind_an_empty_one);
 	RUN(test_no_search_table);
+	RUN(test_other_entries_at_one_place);
 	RUN(test_signal_handler);
 	end();
 	return CHECK_RESULT();

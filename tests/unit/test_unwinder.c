@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Unwinds stacks of this program and compares the frames with what is known of them. */
 #include <dlfcn.h>
+#include <errno.h>
 #include <execinfo.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <ucontext.h>
 
 #include "base/arena.h"
 #include "base/stats.h"
+#include "base/sys.h"
 #include "check.h"
+#include "sample/known_pcs.h"
 #include "unwind_fixture.h"
 
 static bool is_in_program(const struct hs_frame *frame)
@@ -314,6 +318,29 @@ static void test_program_counters_of_nowhere(void)
 	end();
 }
 
+static long refuse_open(long number)
+{
+	return number == SYS_openat ? -EACCES : 0;
+}
+
+/* What is known of code then is not for walks in place, which would keep it for good. */
+static void test_unreadable_maps(void)
+{
+	begin_unloaded(0, NULL);
+	return_count = 0;
+	recurse(3);
+	atomic_store(&hs_sys_fault, refuse_open);
+	unwind();
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK_STR(path_of(&frames[0]), "[unreadable maps]");
+	CHECK(!hs_known_pcs_hold(hs_unwinder_known_pcs(unwinder)));
+	unwind();
+	CHECK(is_in_program(&frames[0]));
+	CHECK(is_complete());
+	CHECK(hs_known_pcs_hold(hs_unwinder_known_pcs(unwinder)));
+	end();
+}
+
 static void test_own_frames_are_left_out(void)
 {
 	int numbers[] = { 2, 1 };
@@ -341,6 +368,7 @@ int main(void)
 	RUN(test_depth_limit);
 	RUN(test_cut_stack);
 	RUN(test_program_counters_of_nowhere);
+	RUN(test_unreadable_maps);
 	RUN(test_own_frames_are_left_out);
 	free(capture.bytes);
 	return CHECK_RESULT();

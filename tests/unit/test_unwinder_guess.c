@@ -285,6 +285,29 @@ static void test_slot_before_its_first_call(void)
 	end();
 }
 
+/* The frame before is known by its unwind information: only that of a guess ends the stack. */
+static void test_nowhere_behind_a_guess(void)
+{
+	uint64_t errors = hs_stats_get(unwind_no_mapping);
+
+	begin();
+	call_from_c(direct);
+	unwind();
+	for (size_t at = 0; at + 8 <= capture.captured.stack_bytes; at += 8) {
+		uint64_t *word = (uint64_t *)(void *)(capture.bytes + at);
+
+		if (*word == frames[3].address + 1)
+			*word = 0x1234;
+	}
+	unwind();
+	CHECK_INT(frame_count, 5);
+	CHECK(frames[2].address - (uintptr_t)direct < 16);
+	CHECK_INT(frames[3].address, 0x1234 - 1);
+	CHECK_INT(frames[3].mapping, HS_MAPPING_UNKNOWN);
+	CHECK_INT(hs_stats_get(unwind_no_mapping), errors + 1);
+	end();
+}
+
 /* The return address has unwind information, but the stack does not begin there. */
 static void test_information_after_the_call(void)
 {
@@ -417,6 +440,7 @@ int main(void)
 	RUN(test_zero_where_a_return_address_would_be);
 	RUN(test_frame_pointer_of_its_own);
 	RUN(test_slot_before_its_first_call);
+	RUN(test_nowhere_behind_a_guess);
 	RUN(test_information_after_the_call);
 	RUN(test_first_frame_behind_a_function);
 	RUN(test_stack_of_its_own);
