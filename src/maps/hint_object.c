@@ -2,64 +2,57 @@
 /* Reads the program headers of hinted objects. */
 #include "maps/hint_object.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/assertion.h"
-#include "base/libelf.h"
-#include "base/sys.h"
 
 /* hs_hint_object_use() with the file open. */
 struct call {
-	int fd;
-	int (*use)(void *context, Elf *elf);
+	const char *path;
+	struct hs_elf_file file;
+	hs_hint_object_fn use;
 	void *context;
 };
 
-static int use_elf(void *context)
+static int use_file(void *context)
 {
-	const struct call *call = context;
-	int result = -ENOEXEC;
-	Elf *elf = hs_libelf_open(call->fd);
+	struct call *call = context;
+	int result = hs_elf_file_open(&call->file, call->path);
 
-	if (hs_libelf_type(elf) != ET_NONE)
-		result = call->use(call->context, elf);
-	elf_end(elf);
+	if (result < 0)
+		return result;
+	result = call->use(call->context, &call->file);
+	hs_elf_file_close(&call->file);
 	return result;
 }
 
-int hs_hint_object_use(const char *path, struct stat *file, int (*use)(void *context, Elf *elf),
-		       void *context)
+int hs_hint_object_use(const char *path, hs_hint_object_fn use, void *context)
 {
-	struct call call = {.use = use, .context = context};
-	int result;
+	struct call call = {
+		.path = path,
+		.file = HS_ELF_FILE_CLOSED,
+		.use = use,
+		.context = context,
+	};
+	int result = hs_assertion_catch(use_file, &call);
 
-	memset(file, 0, sizeof *file);
-	call.fd = hs_sys_open_regular(path, file);
-	if (call.fd < 0)
-		return call.fd;
-	result = hs_assertion_catch(use_elf, &call);
-	(void)hs_sys_close_own(call.fd, file);
+	hs_elf_file_abandon(&call.file);
 	return result;
 }
 
-static int read_code(void *context, Elf *elf)
+static int read_file(void *context, const struct hs_elf_file *file)
 {
 	struct hs_hint_object *object = context;
 
-	if (hs_libelf_type(elf) != ET_REL)
-		hs_elf_code_read(&object->code, elf);
+	object->device = file->device;
+	object->inode = file->inode;
+	if (file->type != ET_REL)
+		hs_elf_code_read(&object->code, file->elf);
 	return 0;
 }
 
 int hs_hint_object_read(const char *path, struct hs_hint_object *object)
 {
-	struct stat file;
-	int result;
-
 	memset(object, 0, sizeof *object);
-	result = hs_hint_object_use(path, &file, read_code, object);
-	object->device = file.st_dev;
-	object->inode = file.st_ino;
-	return result;
+	return hs_hint_object_use(path, read_file, object);
 }

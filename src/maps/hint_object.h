@@ -11,11 +11,10 @@
 #ifndef HS_MAPS_HINT_OBJECT_H
 #define HS_MAPS_HINT_OBJECT_H
 
-#include <libelf.h>
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "base/elf_code.h"
+#include "base/elf_file.h"
 
 struct hs_hint_object {
 	uint64_t device; /* as of stat(2) */
@@ -23,19 +22,15 @@ struct hs_hint_object {
 	struct hs_elf_code code; /* of no segments: an ET_REL object, or one without code */
 };
 
-/*
- * Reads the program headers.  Returns 0 or -errno (-ENOEXEC: no ELF object of this
- * machine); *object then says what is known of the file: nothing, or device and inode.
- */
+/* Reads the program headers.  Returns 0 or -errno, as below; *object is then all 0. */
 int hs_hint_object_read(const char *path, struct hs_hint_object *object);
 
+typedef int (*hs_hint_object_fn)(void *context, const struct hs_elf_file *file);
+
 /*
- * Calls use() for an ELF object of this machine, of type ET_REL, ET_DYN or ET_EXEC, that is
- * open meanwhile.  *file: what stat() says of it, all 0 if it cannot be opened.
- * Returns what use() returns, or -errno: that of hs_sys_open_regular(); -ENOEXEC; -EIO, a failed
- * assertion of libelf's.
+ * Calls use() with the object, which is open meanwhile.  Returns what use() returns, or -errno:
+ * that of hs_elf_file_open(); -EIO, a failed assertion of libelf's.
  */
-int hs_hint_object_use(const char *path, struct stat *file, int (*use)(void *context, Elf *elf),
-		       void *context);
+int hs_hint_object_use(const char *path, hs_hint_object_fn use, void *context);
 
 #endif

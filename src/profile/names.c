@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/elf_file.h"
 #include "base/format.h"
 #include "base/path.h"
 #include "base/stats.h"
 #include "symbolize/demangle.h"
-#include "symbolize/elf_file.h"
 
 enum { OFFSET_BYTES = 3 + 16 + 1 /* "+0x", digits, NUL */ };
 

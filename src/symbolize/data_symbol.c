@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/assertion.h"
-#include "symbolize/elf_file.h"
+#include "base/elf_file.h"
 #include "symbolize/symbol_list.h"
 
 enum { CHUNK_SYMBOLS = 2048 };

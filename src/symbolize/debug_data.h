@@ -8,8 +8,8 @@
 #ifndef HS_SYMBOLIZE_DEBUG_DATA_H
 #define HS_SYMBOLIZE_DEBUG_DATA_H
 
+#include "base/elf_file.h"
 #include "base/pauses.h"
-#include "symbolize/elf_file.h"
 
 struct hs_debug_data;
 

@@ -13,8 +13,8 @@
 #ifndef HS_SYMBOLIZE_DEBUG_FILE_H
 #define HS_SYMBOLIZE_DEBUG_FILE_H
 
+#include "base/elf_file.h"
 #include "base/visibility.h"
-#include "symbolize/elf_file.h"
 
 /* A file name in .gnu_debuglink is not longer (NAME_MAX) and has no slash. */
 #define HS_DEBUG_LINK_BYTES 256

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/assertion.h"
+#include "base/elf_file.h"
 #include "base/stats.h"
-#include "symbolize/elf_file.h"
 #include "symbolize/symbol_list.h"
 
 struct reading {

@@ -7,8 +7,8 @@
 #ifndef HS_SYMBOLIZE_OBJECT_FILE_H
 #define HS_SYMBOLIZE_OBJECT_FILE_H
 
+#include "base/elf_file.h"
 #include "maps/mapping.h"
-#include "symbolize/elf_file.h"
 
 /*
  * Opens the first of these that is the object: the file at its path; /proc/thread-self/exe, for

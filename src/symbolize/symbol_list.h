@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "symbolize/elf_file.h"
+#include "base/elf_file.h"
 
 /* Among aliases the higher rank is chosen. */
 enum hs_symbol_rank {

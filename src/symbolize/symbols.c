@@ -7,10 +7,10 @@
 #include "base/arena.h"
 #include "base/assertion.h"
 #include "base/elf_code.h"
+#include "base/elf_file.h"
 #include "symbolize/debug_data.h"
 #include "symbolize/debug_file.h"
 #include "symbolize/dynamic_image.h"
-#include "symbolize/elf_file.h"
 #include "symbolize/plt.h"
 
 /* .symtab of the object, its debug file or its compressed part; .dynsym. */

@@ -46,7 +46,6 @@ struct hs_hint_frames {
 struct reading {
 	const struct hs_mapping *mapping;
 	struct object *object; /* to be filled */
-	struct stat file;
 	Elf *elf;
 	uint64_t place; /* address of the object's address `low` */
 	uint64_t low;   /* the first address of its segments; 0 of an ET_REL object */
@@ -192,7 +191,7 @@ static void make_table(struct object *object, uint64_t code_start, uint64_t code
 						     object->table, count);
 }
 
-static int read_object(void *context, Elf *elf)
+static int read_object(void *context, const struct hs_elf_file *file)
 {
 	struct reading *reading = context;
 	const struct hs_mapping *mapping = reading->mapping;
@@ -200,10 +199,10 @@ static int read_object(void *context, Elf *elf)
 	bool is_relocatable;
 
 	/* Another file may have replaced it since. */
-	if (reading->file.st_dev != mapping->device || reading->file.st_ino != mapping->inode)
+	if (file->device != mapping->device || file->inode != mapping->inode)
 		return -ESTALE;
-	reading->elf = elf;
-	is_relocatable = hs_libelf_type(elf) == ET_REL;
+	reading->elf = file->elf;
+	is_relocatable = file->type == ET_REL;
 	if (!(is_relocatable ? find_text(reading) : find_low(reading)))
 		return -ENOEXEC;
 	object->shift = reading->place - reading->low - mapping->load_bias;
@@ -257,7 +256,7 @@ static struct object *find_object(struct hs_hint_frames *frames, const struct hs
 		.place = SPACE + (frames->first + frames->count - 1) * PLACE_BYTES,
 	};
 	/* On failure the object has no table. */
-	(void)hs_hint_object_use(mapping->path, &reading.file, read_object, &reading);
+	(void)hs_hint_object_use(mapping->path, read_object, &reading);
 	frames->bytes += object->section.size + object->table_count * sizeof *object->table;
 	if (object->table_count == 0)
 		hs_stats_add(hint_tables_missing, 1);

@@ -12,8 +12,8 @@
  * libelf has assertions: call all of this inside hs_assertion_catch().
  * Threads: profiler threads.  Memory: the arena.
  */
-#ifndef HS_SYMBOLIZE_ELF_FILE_H
-#define HS_SYMBOLIZE_ELF_FILE_H
+#ifndef HS_BASE_ELF_FILE_H
+#define HS_BASE_ELF_FILE_H
 
 #include <elf.h>
 #include <libelf.h>

@@ -5,7 +5,7 @@
  * Headers are copied out (gelf_*): elf64_getshdr() and elf64_getphdr() give pointers into the
  * file, where a damaged one has them at any alignment.
  */
-#include "symbolize/elf_file.h"
+#include "base/elf_file.h"
 
 #include <errno.h>
 #include <gelf.h>
