@@ -46,6 +46,8 @@ static int read_file(void *context, const struct hs_elf_file *file)
 
 	object->device = file->device;
 	object->inode = file->inode;
+	object->version = file->build_id[0] == '\0' ? file->version : 0;
+	memcpy(object->build_id, file->build_id, sizeof object->build_id);
 	if (file->type != ET_REL)
 		hs_elf_code_read(&object->code, file->elf);
 	return 0;

@@ -19,6 +19,8 @@
 struct hs_hint_object {
 	uint64_t device; /* as of stat(2) */
 	uint64_t inode;
+	uint64_t version; /* as in struct hs_mapping */
+	char build_id[HS_BUILD_ID_HEX_BYTES]; /* "" = none */
 	struct hs_elf_code code; /* of no segments: an ET_REL object, or one without code */
 };
 

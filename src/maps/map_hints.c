@@ -214,10 +214,12 @@ static uint32_t make_mapping(struct hs_map_hints *hints, const struct hint *hint
 		.load_bias = hint->start - hint->offset,
 		.inode = object->inode,
 		.device = object->device,
+		.version = object->version,
 		.path = hint->path,
 		.flags = HS_MAPPING_FILE | HS_MAPPING_HINT,
 	};
 
+	memcpy(mapping.build_id, object->build_id, sizeof mapping.build_id);
 	if (segment != NULL)
 		mapping.load_bias += segment->offset - segment->address;
 	return hs_mapping_store_intern(hints->store, &mapping);

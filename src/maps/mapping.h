@@ -3,9 +3,12 @@
 #ifndef HS_MAPS_MAPPING_H
 #define HS_MAPS_MAPPING_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/build_id.h"
+
+struct hs_elf_file;
 
 /* No mapping; a frame with this mapping is a pseudo frame (see unwind/frame.h). */
 #define HS_MAPPING_NONE UINT32_MAX
@@ -30,8 +33,15 @@ struct hs_mapping {
 	uint64_t eh_frame_hdr_bytes;
 	uint64_t version;        /* of a file without a build id, 0 = not known: file_version.h */
 	const char *path;        /* "//anon", "[vdso]", "[anon:NAME]", "/memfd:NAME" */
-	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex, read from memory; "" = none */
+	/* Lower-case hex, read from memory, or from the file of a hint; "" = none. */
+	char build_id[HS_BUILD_ID_HEX_BYTES];
 	unsigned flags;          /* enum hs_mapping_flags */
 };
+
+/*
+ * Whether the file is the mapping's: by build id or, if that is not known, by inode and version
+ * (not by device: for some file systems the maps show another one than stat()).
+ */
+bool hs_mapping_is_of_file(const struct hs_mapping *mapping, const struct hs_elf_file *file);
 
 #endif

@@ -3,17 +3,8 @@
 #include "symbolize/object_file.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/format.h"
-
-static bool is_object(const struct hs_elf_file *file, const struct hs_mapping *object)
-{
-	if (object->build_id[0] != '\0')
-		return strcmp(file->build_id, object->build_id) == 0;
-	return (object->inode == 0 || file->inode == object->inode) &&
-	       (object->version == 0 || file->version == object->version);
-}
 
 static int try(struct hs_elf_file *file, const char *path, const struct hs_mapping *object)
 {
@@ -23,7 +14,7 @@ static int try(struct hs_elf_file *file, const char *path, const struct hs_mappi
 		return result;
 	if (file->type == ET_REL && (object->flags & HS_MAPPING_HINT) == 0)
 		result = -ENOEXEC;
-	else if (!is_object(file, object))
+	else if (!hs_mapping_is_of_file(object, file))
 		result = -ESTALE;
 	if (result < 0)
 		hs_elf_file_close(file);

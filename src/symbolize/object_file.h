@@ -11,12 +11,11 @@
 #include "maps/mapping.h"
 
 /*
- * Opens the first of these that is the object: the file at its path; /proc/thread-self/exe, for
- * the program; /proc/self/map_files, which takes privileges.  Recognised by build id or, if that is
- * not known, by inode and version (not by device: for some file systems the maps show another one
- * than stat()).  One that a map hint has named may be relocatable too.  To be closed with
- * hs_elf_file_close().  Returns 0, 1 if it is not at its path any more, or -errno of the path: that
- * of hs_elf_file_open(), or -ESTALE: another object is there.
+ * Opens the first of these that is the object (hs_mapping_is_of_file()): the file at its path;
+ * /proc/thread-self/exe, for the program; /proc/self/map_files, which takes privileges.  One that a
+ * map hint has named may be relocatable too.  To be closed with hs_elf_file_close().  Returns 0, 1
+ * if it is not at its path any more, or -errno of the path: that of hs_elf_file_open(), or -ESTALE:
+ * another object is there.
  */
 int hs_object_file_open(struct hs_elf_file *file, const struct hs_mapping *object);
 

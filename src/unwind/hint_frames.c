@@ -198,8 +198,8 @@ static int read_object(void *context, const struct hs_elf_file *file)
 	struct object *object = reading->object;
 	bool is_relocatable;
 
-	/* Another file may have replaced it since. */
-	if (file->device != mapping->device || file->inode != mapping->inode)
+	/* It may have been replaced, or written anew, since. */
+	if (!hs_mapping_is_of_file(mapping, file))
 		return -ESTALE;
 	reading->elf = file->elf;
 	is_relocatable = file->type == ET_REL;

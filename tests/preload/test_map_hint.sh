@@ -165,6 +165,22 @@ stacks 72 10 damaged.so+ damaged.so+
 hinted empty -- copy plain.so 0 hint empty.so run d_outer 72 10
 stacks 72 10 empty.so+ empty.so+
 
+# An object that is written anew, in place: each code has the names and the tables of its own.  They
+# differ in size alone.
+object old.so e 56 -shared -fomit-frame-pointer
+object new.so f 120 -shared -fomit-frame-pointer
+cp old.so rewritten.so
+hinted rewritten -- copy rewritten.so $at hint rewritten.so run e_outer 56 10 dump unhint \
+	write rewritten.so new.so copy rewritten.so $at hint rewritten.so run f_outer 120 10
+expect_profiles 2
+for profile in "$out"/*.0001.heap.pb.gz "$out"/*.0002.heap.pb.gz; do
+	check check_map_hint.py "$profile" 56 10 e_leaf e_outer
+done
+check check_map_hint.py "$profile" 120 10 f_leaf f_outer
+build_id=$(readelf -n old.so | sed -n 's/.*Build ID: //p')
+"$python" "$source_directory/tests/pprof_read.py" dump "$profile" | grep -w "$build_id" >/dev/null ||
+	fail "rewritten: the hinted mapping has not the build id $build_id"
+
 # A malformed hint is one line; the others count.
 hinted malformed "HEAPSAMPLE_MAP=b.so,12q,4;a.o,$at,0x1000" -- copy a.o $at run a_outer 40 10
 expect_one_message 'HEAPSAMPLE_MAP, hint 1' 'start 12q' 'b.so,12q,4' expected ignored

@@ -10,6 +10,8 @@
  *     unhint                   heapsample_unmap_hint() for it
  *     file HINTS OBJECT        appends a hint for it to the file HINTS
  *     run FUNCTION SIZE COUNT  calls FUNCTION of it, which allocates, and frees the block
+ *     write OBJECT FROM        writes OBJECT anew, in place, with what FROM holds
+ *     dump                     heapsample_dump()
  *     wait FILE                waits until FILE exists
  *     fork                     parent and child both do the rest
  *     exec                     executes itself, to do the rest
@@ -207,6 +209,18 @@ static void write_hint(const char *path, const char *object)
 		die(path);
 }
 
+static void write_anew(const char *object, const char *from)
+{
+	struct stat status;
+	unsigned char *bytes = read_file(from);
+	int fd = open(object, O_WRONLY | O_TRUNC);
+
+	if (fd < 0 || stat(from, &status) < 0 ||
+	    write(fd, bytes, (size_t)status.st_size) != status.st_size)
+		die(object);
+	close(fd);
+}
+
 static void wait_for(const char *path)
 {
 	while (access(path, F_OK) != 0)
@@ -247,6 +261,11 @@ int main(int count, char **words)
 		} else if (strcmp(command, "run") == 0) {
 			run_code(words[i + 1], (size_t)atol(words[i + 2]), atoi(words[i + 3]));
 			i += 3;
+		} else if (strcmp(command, "write") == 0) {
+			write_anew(words[i + 1], words[i + 2]);
+			i += 2;
+		} else if (strcmp(command, "dump") == 0) {
+			expect(heapsample_dump(NULL, 0));
 		} else if (strcmp(command, "wait") == 0) {
 			wait_for(words[i + 1]);
 			i += 1;

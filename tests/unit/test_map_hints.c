@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/elf_file.h"
 #include "base/log.h"
 #include "base/stats.h"
 #include "check.h"
@@ -263,6 +264,7 @@ static void test_object_of_segments(void)
 		},
 	};
 	struct stat status;
+	uint32_t before;
 
 	object.header.e_type = ET_DYN;
 	object.header.e_phoff = sizeof object.header;
@@ -291,6 +293,14 @@ static void test_object_of_segments(void)
 	CHECK_INT(truncate("object", 0x1600), 0);
 	hs_map_hints_add(hints, "object", 0x100100, 0x300, 0x1100);
 	CHECK_INT(at(0x100100)->load_bias, 0x100100 - 0x4100);
+
+	/* So too if the code is where it was: what the addresses have now is another function. */
+	before = hs_map_hints_find(hints, 0x100100);
+	write_file("object", &object, sizeof object);
+	CHECK_INT(truncate("object", 0x1700), 0);
+	hs_map_hints_add(hints, "object", 0x100100, 0x300, 0x1100);
+	CHECK_INT(at(0x100100)->load_bias, 0x100100 - 0x4100);
+	CHECK(hs_map_hints_find(hints, 0x100100) != before);
 	end();
 }
 
@@ -301,18 +311,40 @@ static void test_replaced_object(void)
 	struct hs_hint_frames *frames = hs_hint_frames_create();
 	uint64_t missing = hs_stats_get(hint_tables_missing);
 	struct hs_search_table tables;
-	struct hs_mapping own, other;
+	struct hs_mapping own, other, unnamed;
 
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	own = *hs_mapping_table_get(
 		table, hs_mapping_table_find(table, (uintptr_t)&test_replaced_object));
 	CHECK(hs_hint_frames_find(frames, &own, &tables));
 	other = own;
-	other.inode++;
+	strcpy(other.build_id, "00");
 	CHECK(!hs_hint_frames_find(frames, &other, &tables));
 	CHECK_INT(hs_stats_get(hint_tables_missing), missing + 1);
+	unnamed = own;
+	unnamed.build_id[0] = '\0';
+	unnamed.inode++;
+	CHECK(!hs_hint_frames_find(frames, &unnamed, &tables));
+	CHECK_INT(hs_stats_get(hint_tables_missing), missing + 2);
 	hs_hint_frames_destroy(frames);
 	hs_mapping_table_destroy(table);
+}
+
+/* A hinted object is known by the build id of its file, if it has one. */
+static void test_build_id(void)
+{
+	char path[64];
+	struct hs_elf_file file;
+
+	snprintf(path, sizeof path, "/proc/%d/exe", (int)getpid());
+	CHECK_INT(hs_elf_file_open(&file, path), 0);
+	CHECK(file.build_id[0] != '\0');
+	begin("");
+	hs_map_hints_add(hints, path, 0x100000, 0x1000000, 0);
+	CHECK_STR(at(0x100000)->build_id, file.build_id);
+	CHECK_INT(at(0x100000)->version, 0);
+	end();
+	hs_elf_file_close(&file);
 }
 
 /* However often the hint for an address changes, only present hints take memory. */
@@ -450,6 +482,7 @@ int main(void)
 	RUN(test_odd_files);
 	RUN(test_object_of_segments);
 	RUN(test_replaced_object);
+	RUN(test_build_id);
 	RUN(test_many_changes);
 	RUN(test_many_in_a_file);
 	RUN(test_lines);
