@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "base/assertion.h"
+#include "base/file_version.h"
+#include "base/sys.h"
 
 /* hs_hint_object_use() with the file open. */
 struct call {
@@ -48,13 +50,23 @@ static int read_file(void *context, const struct hs_elf_file *file)
 	object->inode = file->inode;
 	object->version = file->build_id[0] == '\0' ? file->version : 0;
 	memcpy(object->build_id, file->build_id, sizeof object->build_id);
-	if (file->type != ET_REL)
+	object->is_relocatable = file->type == ET_REL;
+	if (!object->is_relocatable)
 		hs_elf_code_read(&object->code, file->elf);
 	return 0;
 }
 
 int hs_hint_object_read(const char *path, struct hs_hint_object *object)
 {
+	struct stat file;
+	int result;
+
 	memset(object, 0, sizeof *object);
-	return hs_hint_object_use(path, read_file, object);
+	result = hs_hint_object_use(path, read_file, object);
+	if (hs_elf_file_is_shortage(result) && hs_sys_stat(path, &file) == 0) {
+		object->device = file.st_dev;
+		object->inode = file.st_ino;
+		object->version = hs_file_version(&file);
+	}
+	return result;
 }

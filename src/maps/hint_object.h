@@ -11,6 +11,7 @@
 #ifndef HS_MAPS_HINT_OBJECT_H
 #define HS_MAPS_HINT_OBJECT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/elf_code.h"
@@ -21,10 +22,14 @@ struct hs_hint_object {
 	uint64_t inode;
 	uint64_t version; /* as in struct hs_mapping */
 	char build_id[HS_BUILD_ID_HEX_BYTES]; /* "" = none */
-	struct hs_elf_code code; /* of no segments: an ET_REL object, or one without code */
+	bool is_relocatable;     /* ET_REL */
+	struct hs_elf_code code; /* of no segments: it is, or has no code */
 };
 
-/* Reads the program headers.  Returns 0 or -errno, as below; *object is then all 0. */
+/*
+ * Reads the program headers.  Returns 0 or -errno, as below.  *object then says which file it was
+ * that could not be read, if memory or descriptors were short, or else nothing.
+ */
 int hs_hint_object_read(const char *path, struct hs_hint_object *object);
 
 typedef int (*hs_hint_object_fn)(void *context, const struct hs_elf_file *file);

@@ -7,12 +7,16 @@
 
 #include "base/arena.h"
 #include "base/stats.h"
+#include "base/sys.h"
 #include "maps/address_range_map.h"
 #include "maps/hint_object.h"
 #include "maps/hint_setting.h"
 #include "maps/map_hint_text.h"
 
 #define FIRST_CAPACITY 16u
+
+/* How long to wait for an object that could not be read. */
+#define RETRY_NS HS_SECOND_NS
 
 /* Later layers win. */
 enum layer { LAYER_SETTING, LAYER_CALLS, LAYERS };
@@ -29,8 +33,9 @@ struct hint {
 	uint64_t start;
 	uint64_t end;
 	uint64_t offset;
-	bool is_read;   /* the pieces are made */
-	bool is_marked; /* see collect() */
+	bool is_read;    /* the pieces are made */
+	bool is_missing; /* in vain: without the object there is one, for all of the hint */
+	bool is_marked;  /* see collect() */
 	uint32_t piece_count;
 	/* The first one is also for what is in none. */
 	struct piece pieces[HS_ELF_CODE_SEGMENTS];
@@ -46,6 +51,8 @@ struct hs_map_hints {
 	uint32_t free_count; /* places without a path */
 	uint32_t first_free; /* none of them is below this one */
 	uint64_t generation;
+	bool has_missing;  /* some hint's object is */
+	uint64_t retry_ns; /* then: when to look again */
 };
 
 struct hs_map_hints *hs_map_hints_create(struct hs_mapping_store *store, const char *setting,
@@ -189,19 +196,10 @@ static void add_from_setting(void *context, const struct hs_map_hint *hint)
 	(void)add(context, LAYER_SETTING, hint);
 }
 
-void hs_map_hints_follow(struct hs_map_hints *hints)
-{
-	if (!hs_hint_setting_refresh(&hints->setting))
-		return;
-	hs_address_range_map_clear(&hints->layers[LAYER_SETTING]);
-	hints->generation++;
-	hs_hint_setting_each(&hints->setting, add_from_setting, hints);
-}
-
 /*
  * The mapping of a hint for the addresses of one segment: load_bias takes them to that
- * segment's virtual addresses.  Without a segment they count as file offsets do; the symbols
- * of an ET_REL object are relative to its text section.
+ * segment's virtual addresses.  Without a segment they are offsets into the file; the symbols of an
+ * ET_REL object are relative to its text section.
  */
 static uint32_t make_mapping(struct hs_map_hints *hints, const struct hint *hint,
 			     const struct hs_hint_object *object,
@@ -222,6 +220,8 @@ static uint32_t make_mapping(struct hs_map_hints *hints, const struct hint *hint
 	memcpy(mapping.build_id, object->build_id, sizeof mapping.build_id);
 	if (segment != NULL)
 		mapping.load_bias += segment->offset - segment->address;
+	else if (!object->is_relocatable)
+		mapping.flags |= HS_MAPPING_FLAT;
 	return hs_mapping_store_intern(hints->store, &mapping);
 }
 
@@ -248,9 +248,10 @@ static void add_piece(struct hs_map_hints *hints, struct hint *hint,
 static void read_object(struct hs_map_hints *hints, struct hint *hint)
 {
 	struct hs_hint_object object;
+	int result = hs_hint_object_read(hint->path, &object);
 
 	/* What cannot be read has no segments: its addresses are named by their offset. */
-	(void)hs_hint_object_read(hint->path, &object);
+	hint->piece_count = 0;
 	for (unsigned i = 0; i < object.code.count; i++)
 		add_piece(hints, hint, &object, &object.code.segments[i]);
 	if (hint->piece_count == 0)
@@ -258,6 +259,38 @@ static void read_object(struct hs_map_hints *hints, struct hint *hint)
 			.mapping = make_mapping(hints, hint, &object, NULL),
 		};
 	hint->is_read = true;
+	/* libelf would fail the assertion again. */
+	hint->is_missing = result < 0 && result != -EIO;
+	if (hint->is_missing && !hints->has_missing) {
+		hints->has_missing = true;
+		hints->retry_ns = hs_sys_monotonic_ns() + RETRY_NS;
+	}
+}
+
+/* Reads objects that could not be read before, which may be there by now. */
+static void retry(struct hs_map_hints *hints)
+{
+	hints->has_missing = false;
+	for (uint32_t i = 0; i < hints->count; i++) {
+		struct hint *hint = &hints->hints[i];
+		uint32_t before = hint->pieces[0].mapping;
+
+		if (hint->path == NULL || !hint->is_missing)
+			continue;
+		read_object(hints, hint);
+		hints->generation += hint->pieces[0].mapping != before;
+	}
+}
+
+void hs_map_hints_follow(struct hs_map_hints *hints)
+{
+	if (hints->has_missing && hs_sys_monotonic_ns() >= hints->retry_ns)
+		retry(hints);
+	if (!hs_hint_setting_refresh(&hints->setting))
+		return;
+	hs_address_range_map_clear(&hints->layers[LAYER_SETTING]);
+	hints->generation++;
+	hs_hint_setting_each(&hints->setting, add_from_setting, hints);
 }
 
 static struct hint *find_hint(const struct hs_map_hints *hints, uint64_t address)

@@ -9,7 +9,9 @@
  * read again, for a hint may name the child's pid.
  *
  * A hint becomes a mapping when an address in it is first looked up, so its object need not
- * exist before.  A mapping once made stays in the store, for the samples that have it.
+ * exist before.  One that cannot be read then, for want of a descriptor or because it is still
+ * missing, is tried again each second, and the hint becomes another mapping.  A mapping once made
+ * stays in the store, for the samples that have it.
  *
  * Threads: one owner.  Memory: the arena.  Blocks: reads files.
  */
@@ -35,7 +37,7 @@ void hs_map_hints_destroy(struct hs_map_hints *hints);
 
 /*
  * Applies the setting the first time, and again in a forked child and when its file has changed.
- * If the file cannot be read, the hints stay as they are.
+ * If the file cannot be read, the hints stay as they are.  Tries objects again.
  */
 void hs_map_hints_follow(struct hs_map_hints *hints);
 

@@ -19,7 +19,7 @@ enum hs_mapping_flags {
 	HS_MAPPING_ANONYMOUS = 4, /* memory (line_kind.h) that is no ELF object: JIT code */
 	HS_MAPPING_OWN = 8,       /* this library */
 	HS_MAPPING_HINT = 16,     /* said by a hint: see map_hints.h */
-	HS_MAPPING_FLAT = 32,     /* a file's without its ELF image: load_bias gives offsets */
+	HS_MAPPING_FLAT = 32,     /* no ELF image, nor a hint's segment: load_bias gives offsets */
 };
 
 struct hs_mapping {

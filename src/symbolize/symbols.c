@@ -151,8 +151,9 @@ static int load_object(void *context)
 	else
 		result = hs_object_file_open(&symbols->file, load->object);
 	if (result >= 0) {
-		symbols->is_flat =
-			load->object != NULL && (load->object->flags & HS_MAPPING_FLAT) != 0;
+		/* An ET_REL object's symbols are offsets into its text, as those of a hint are. */
+		symbols->is_flat = load->object != NULL && symbols->file.type != ET_REL &&
+				   (load->object->flags & HS_MAPPING_FLAT) != 0;
 		if (symbols->is_flat)
 			hs_elf_code_read(&symbols->code, symbols->file.elf);
 		/* Readers of profiles look at the path. */

@@ -203,6 +203,9 @@ static int read_object(void *context, const struct hs_elf_file *file)
 		return -ESTALE;
 	reading->elf = file->elf;
 	is_relocatable = file->type == ET_REL;
+	/* Its load bias gives offsets; the tables have addresses. */
+	if (!is_relocatable && (mapping->flags & HS_MAPPING_FLAT) != 0)
+		return -ENOEXEC;
 	if (!(is_relocatable ? find_text(reading) : find_low(reading)))
 		return -ENOEXEC;
 	object->shift = reading->place - reading->low - mapping->load_bias;

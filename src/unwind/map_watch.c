@@ -79,8 +79,9 @@ static bool may_refresh(const struct hs_map_watch *watch)
 static void note_code_by_hand(struct hs_map_watch *watch, uint32_t id)
 {
 	const struct hs_mapping *mapping = hs_mapping_table_get(watch->table, id);
+	const unsigned flags = HS_MAPPING_FLAT | HS_MAPPING_HINT;
 
-	if (mapping != NULL && (mapping->flags & HS_MAPPING_FLAT) != 0)
+	if (mapping != NULL && (mapping->flags & flags) == HS_MAPPING_FLAT)
 		watch->has_code_by_hand = true;
 }
 

@@ -30,7 +30,7 @@ struct hs_map_watch {
 	uint64_t number;            /* of the stack that is unwound; 0: not known */
 	uint64_t refresh_again_ns;  /* monotonic time before which a miss does not refresh */
 	unsigned refreshes_in_vain; /* on a miss, in a row */
-	bool has_code_by_hand;      /* HS_MAPPING_FLAT */
+	bool has_code_by_hand;      /* HS_MAPPING_FLAT, not by a hint */
 	uint32_t closes_over;       /* of the stack that is unwound */
 	uint32_t closes_unwaited;
 };

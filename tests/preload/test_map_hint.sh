@@ -181,6 +181,19 @@ build_id=$(readelf -n old.so | sed -n 's/.*Build ID: //p')
 "$python" "$source_directory/tests/pprof_read.py" dump "$profile" | grep -w "$build_id" >/dev/null ||
 	fail "rewritten: the hinted mapping has not the build id $build_id"
 
+# An object that could not be opened when its code was first looked up.  Its offsets are no addresses.
+object apart.so g 88 -shared -nostdlib -fno-omit-frame-pointer -Wl,-Ttext-segment=0x20000
+object apart.o h 96 -c -fno-omit-frame-pointer
+for object in apart.so:g_outer:88 apart.o:h_outer:96; do
+	IFS=: read -r file function size <<-END
+		$object
+	END
+	# Before, so that the maps are known.
+	hinted "starved_$file" -- copy "$file" 0 run "$function" 8 1 hint "$file" dump \
+		starve run "$function" "$size" 10 feed
+	check check_map_hint.py "$out"/*.0002.heap.pb.gz "$size" 10 "${function%outer}leaf" "$function"
+done
+
 # A malformed hint is one line; the others count.
 hinted malformed "HEAPSAMPLE_MAP=b.so,12q,4;a.o,$at,0x1000" -- copy a.o $at run a_outer 40 10
 expect_one_message 'HEAPSAMPLE_MAP, hint 1' 'start 12q' 'b.so,12q,4' expected ignored

@@ -10,6 +10,8 @@
  *     unhint                   heapsample_unmap_hint() for it
  *     file HINTS OBJECT        appends a hint for it to the file HINTS
  *     run FUNCTION SIZE COUNT  calls FUNCTION of it, which allocates, and frees the block
+ *     starve                   from here on no file can be opened
+ *     feed                     asks for a profile, in vain; from here on files can be opened
  *     write OBJECT FROM        writes OBJECT anew, in place, with what FROM holds
  *     dump                     heapsample_dump()
  *     wait FILE                waits until FILE exists
@@ -24,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -197,6 +200,16 @@ static __attribute__((noinline)) void run_code(const char *name, size_t size, in
 		free(function(allocate_for_code, size));
 }
 
+static void limit_files(rlim_t most)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+		die("getrlimit");
+	files.rlim_cur = most < files.rlim_max ? most : files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+}
+
 static void write_hint(const char *path, const char *object)
 {
 	FILE *file = fopen(path, "a");
@@ -261,6 +274,12 @@ int main(int count, char **words)
 		} else if (strcmp(command, "run") == 0) {
 			run_code(words[i + 1], (size_t)atol(words[i + 2]), atoi(words[i + 3]));
 			i += 3;
+		} else if (strcmp(command, "starve") == 0) {
+			limit_files(0);
+		} else if (strcmp(command, "feed") == 0) {
+			if (heapsample_dump(NULL, 0) == 0)
+				die("feed");
+			limit_files(1024);
 		} else if (strcmp(command, "write") == 0) {
 			write_anew(words[i + 1], words[i + 2]);
 			i += 2;

@@ -2,16 +2,21 @@
 /* The set of map hints: which mapping an address has after hints from different sources. */
 #include "maps/map_hints.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/elf_file.h"
+#include "base/file_version.h"
 #include "base/log.h"
 #include "base/stats.h"
+#include "base/sys.h"
 #include "check.h"
 #include "elf_writer.h"
 #include "maps/hint_setting.h"
@@ -84,7 +89,7 @@ static void test_bounds(void)
 	CHECK_INT(at(0x1234)->end, 0x1235);
 	CHECK_INT(at(0x1234)->offset, 5);
 	CHECK_INT(at(0x1234)->load_bias, 0x1234 - 5);
-	CHECK_INT(at(0x1234)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT);
+	CHECK_INT(at(0x1234)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
 	end();
 }
 
@@ -247,34 +252,43 @@ static void test_odd_files(void)
 	end();
 }
 
-/* An object is read at the first look-up, and need not exist before. */
-static void test_object_of_segments(void)
+struct segments {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[3];
+};
+
+/* Two segments with code: bytes from 0x1000 on are for addresses from `first` on. */
+static void write_object(const char *name, uint64_t first, off_t bytes)
 {
-	struct {
-		Elf64_Ehdr header;
-		Elf64_Phdr segments[3];
-	} object = {
+	struct segments object = {
 		.header = __ehdr_start,
 		.segments = {
 			{.p_type = PT_LOAD, .p_flags = PF_R, .p_offset = 0, .p_filesz = 0x1000},
 			{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1000,
-			 .p_vaddr = 0x3000, .p_filesz = 0x200},
+			 .p_vaddr = first, .p_filesz = 0x200},
 			{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_offset = 0x1200,
 			 .p_vaddr = 0x8200, .p_filesz = 0x400},
 		},
 	};
-	struct stat status;
-	uint32_t before;
 
 	object.header.e_type = ET_DYN;
-	object.header.e_phoff = sizeof object.header;
+	object.header.e_phoff = offsetof(struct segments, segments);
 	object.header.e_phnum = 3;
 	object.header.e_shoff = 0;
 	object.header.e_shnum = 0;
 	object.header.e_shstrndx = 0;
+	write_file(name, &object, sizeof object);
+	CHECK_INT(truncate(name, bytes), 0);
+}
+
+/* An object is read at the first look-up, and need not exist before. */
+static void test_object_of_segments(void)
+{
+	struct stat status;
+	uint32_t before;
+
 	begin("object,0x100100,0x300,0x1100;object,0x200000,0x100,0x1200;object,0x300000,1,0x9000");
-	write_file("object", &object, sizeof object);
-	CHECK_INT(truncate("object", 0x1600), 0);
+	write_object("object", 0x3000, 0x1600);
 	CHECK_INT(stat("object", &status), 0);
 	/* Run-time address 0x100100 is ELF address 0x3100; 0x100200 is 0x8200. */
 	CHECK_INT(at(0x100100)->load_bias, 0x100100 - 0x3100);
@@ -283,21 +297,21 @@ static void test_object_of_segments(void)
 	CHECK_INT(at(0x1003ff)->load_bias, 0x100200 - 0x8200);
 	CHECK(at(0x100400) == NULL);
 	CHECK_INT(at(0x200000)->load_bias, 0x200000 - 0x8200);
-	CHECK_INT(at(0x300000)->load_bias, 0x300000 - 0x9000);
 	CHECK_INT(at(0x100100)->inode, status.st_ino);
 	CHECK_INT(at(0x100100)->device, status.st_dev);
+	CHECK_INT(at(0x100100)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT);
+	/* Not of a segment: an offset, which is no address. */
+	CHECK_INT(at(0x300000)->load_bias, 0x300000 - 0x9000);
+	CHECK_INT(at(0x300000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
 
 	/* Rewritten in place: hints from now on are for another mapping. */
-	object.segments[1].p_vaddr = 0x4000;
-	write_file("object", &object, sizeof object);
-	CHECK_INT(truncate("object", 0x1600), 0);
+	write_object("object", 0x4000, 0x1600);
 	hs_map_hints_add(hints, "object", 0x100100, 0x300, 0x1100);
 	CHECK_INT(at(0x100100)->load_bias, 0x100100 - 0x4100);
 
 	/* So too if the code is where it was: what the addresses have now is another function. */
 	before = hs_map_hints_find(hints, 0x100100);
-	write_file("object", &object, sizeof object);
-	CHECK_INT(truncate("object", 0x1700), 0);
+	write_object("object", 0x4000, 0x1700);
 	hs_map_hints_add(hints, "object", 0x100100, 0x300, 0x1100);
 	CHECK_INT(at(0x100100)->load_bias, 0x100100 - 0x4100);
 	CHECK(hs_map_hints_find(hints, 0x100100) != before);
@@ -328,6 +342,56 @@ static void test_replaced_object(void)
 	CHECK_INT(hs_stats_get(hint_tables_missing), missing + 2);
 	hs_hint_frames_destroy(frames);
 	hs_mapping_table_destroy(table);
+}
+
+/* Until the hint has been given another mapping. */
+static void follow_until_changed(void)
+{
+	uint64_t generation = hs_map_hints_generation(hints);
+
+	for (int i = 0; i < 60000 && hs_map_hints_generation(hints) == generation; i++) {
+		usleep(1000);
+		hs_map_hints_follow(hints);
+	}
+	CHECK(hs_map_hints_generation(hints) != generation);
+}
+
+/* An object that comes after the first look-up names what is looked up later. */
+static void test_late_object(void)
+{
+	begin("late,0x100000,0x200,0x1000;never,0x200000,1");
+	CHECK_INT(at(0x100000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
+	CHECK_INT(at(0x100000)->load_bias, 0x100000 - 0x1000);
+	CHECK_STR(at(0x200000)->path + strlen(directory), "/never");
+	write_object("late", 0x3000, 0x1600);
+	follow_until_changed();
+	CHECK_INT(at(0x100000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT);
+	CHECK_INT(at(0x100000)->load_bias, 0x100000 - 0x3000);
+	CHECK_INT(at(0x200000)->load_bias, 0x200000);
+	end();
+}
+
+static long no_descriptor(long number)
+{
+	return number == SYS_openat ? -EMFILE : 0;
+}
+
+/* So does one for which there was no descriptor; that file, and no other, names what came first. */
+static void test_no_descriptor(void)
+{
+	struct stat status;
+
+	write_object("object", 0x3000, 0x1600);
+	CHECK_INT(stat("object", &status), 0);
+	begin("object,0x100000,0x200,0x1000");
+	hs_sys_fault = no_descriptor;
+	CHECK_INT(at(0x100000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
+	hs_sys_fault = NULL;
+	CHECK_INT(at(0x100000)->inode, status.st_ino);
+	CHECK_INT(at(0x100000)->version, hs_file_version(&status));
+	follow_until_changed();
+	CHECK_INT(at(0x100000)->load_bias, 0x100000 - 0x3000);
+	end();
 }
 
 /* A hinted object is known by the build id of its file, if it has one. */
@@ -482,6 +546,8 @@ int main(void)
 	RUN(test_odd_files);
 	RUN(test_object_of_segments);
 	RUN(test_replaced_object);
+	RUN(test_late_object);
+	RUN(test_no_descriptor);
 	RUN(test_build_id);
 	RUN(test_many_changes);
 	RUN(test_many_in_a_file);
