@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/elf_file.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -93,28 +94,44 @@ static bool was_searched(const struct hs_jit_frames *jit, uint32_t id)
 	return false;
 }
 
+/* Returns 0 or -errno: that of hs_data_symbol_find(). */
+static int search_object(struct hs_jit_frames *jit, uint32_t id)
+{
+	const struct hs_mapping *mapping = hs_mapping_table_get(jit->table, id);
+	uint64_t address;
+	int result;
+
+	if (!may_have_descriptor(mapping) || was_searched(jit, id))
+		return 0;
+	result = hs_data_symbol_find(mapping, HS_GDB_JIT_SYMBOL,
+				     sizeof(struct hs_gdb_jit_descriptor), &address);
+	if (result == 0)
+		hs_gdb_jit_add(&jit->gdb, mapping->load_bias + address);
+	return result;
+}
+
 /*
  * Searches objects that are new for descriptors, each once, by their symbol tables.  The loader is
  * not asked: that would take its lock, or have to be done on a program's thread after each
  * dlopen(), and it does not know what an object does not export.
+ *
+ * Whether there are more to search now.  If memory or descriptors are short, the next batch of
+ * records goes on with the same object.
  */
-static void find_descriptors(struct hs_jit_frames *jit)
+static bool find_descriptors(struct hs_jit_frames *jit)
 {
 	uint32_t count = hs_mapping_table_count(jit->table);
-	uint64_t end_ns, address;
+	uint64_t end_ns;
 
 	if (jit->searched == count)
-		return;
+		return false;
 	end_ns = hs_sys_monotonic_ns() + SEARCH_NS;
 	do {
-		uint32_t id = jit->searched++;
-		const struct hs_mapping *mapping = hs_mapping_table_get(jit->table, id);
-
-		if (may_have_descriptor(mapping) && !was_searched(jit, id) &&
-		    hs_data_symbol_find(mapping->path, mapping->build_id, HS_GDB_JIT_SYMBOL,
-					sizeof(struct hs_gdb_jit_descriptor), &address) == 0)
-			hs_gdb_jit_add(&jit->gdb, mapping->load_bias + address);
+		if (hs_elf_file_is_shortage(search_object(jit, jit->searched)))
+			return false;
+		jit->searched++;
 	} while (jit->searched < count && hs_sys_monotonic_ns() < end_ns);
+	return jit->searched < count;
 }
 
 /* Whether there is more to read.  at_once: of the GDB interface all is read, for a profile. */
@@ -125,9 +142,8 @@ static bool read_sources(struct hs_jit_frames *jit, bool at_once)
 	if ((jit->sources & HS_JIT_SOURCE_PERF_MAP) != 0)
 		more = hs_perf_map_read(&jit->perf_map, &jit->map, READ_BYTES);
 	if ((jit->sources & HS_JIT_SOURCE_GDB) != 0) {
-		find_descriptors(jit);
+		more = find_descriptors(jit) || more;
 		more = hs_gdb_jit_read(&jit->gdb, &jit->map, at_once) || more;
-		more = more || jit->searched < hs_mapping_table_count(jit->table);
 	}
 	return more;
 }

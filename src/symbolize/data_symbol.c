@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/assertion.h"
-#include "base/elf_file.h"
+#include "symbolize/object_file.h"
 #include "symbolize/symbol_list.h"
 
 enum { CHUNK_SYMBOLS = 2048 };
@@ -25,8 +25,7 @@ enum { CHUNK_SYMBOLS = 2048 };
 #define MOST_SECTIONS 256
 
 struct search {
-	const char *path;
-	const char *build_id;
+	const struct hs_mapping *object;
 	const char *name;
 	size_t name_bytes; /* with the NUL */
 	size_t bytes;      /* of the variable */
@@ -117,27 +116,23 @@ static int search_table(struct search *search, uint32_t type)
 static int search_object(void *context)
 {
 	struct search *search = context;
-	int result = hs_elf_file_open(&search->file, search->path);
+	int result = hs_object_file_open(&search->file, search->object);
 
 	if (result < 0)
 		return result;
-	if (search->build_id[0] != '\0' && strcmp(search->build_id, search->file.build_id) != 0)
-		result = -ESTALE;
 	find_writable(search);
-	if (result == 0)
-		result = search_table(search, SHT_SYMTAB);
+	result = search_table(search, SHT_SYMTAB);
 	if (result == -ENOENT)
 		result = search_table(search, SHT_DYNSYM);
 	hs_elf_file_close(&search->file);
 	return result;
 }
 
-int hs_data_symbol_find(const char *path, const char *build_id, const char *name, size_t bytes,
+int hs_data_symbol_find(const struct hs_mapping *object, const char *name, size_t bytes,
 			uint64_t *address)
 {
 	struct search search = {
-		.path = path,
-		.build_id = build_id,
+		.object = object,
 		.name = name,
 		.name_bytes = strlen(name) + 1,
 		.bytes = bytes,

@@ -12,13 +12,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "maps/mapping.h"
+
 /*
- * Finds the ELF virtual address of a writable variable that the object at path defines, by its
- * symbol table or its dynamic symbols.  bytes: the variable's size is this or slightly more.
- * build_id: of the image in memory, "" = not known.  Returns 0, -ENOENT (there is none) or -errno
- * (-EINVAL: a name of more than 4,095 bytes).
+ * Finds the ELF virtual address of a writable variable that the object defines, by the symbol table
+ * or the dynamic symbols of its file.  bytes: the variable's size is this or slightly more.
+ * Returns 0, -ENOENT (there is none, or no file) or -errno: that of hs_object_file_open(); -EINVAL,
+ * a name of more than 4,095 bytes.
  */
-int hs_data_symbol_find(const char *path, const char *build_id, const char *name, size_t bytes,
+int hs_data_symbol_find(const struct hs_mapping *object, const char *name, size_t bytes,
 			uint64_t *address);
 
 #endif

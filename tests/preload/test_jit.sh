@@ -69,6 +69,16 @@ else
 	check check_profile.py has "$(last_profile)" //anon+
 	"$python" "$tests/check_profile.py" has "$(last_profile)" Late.named >/dev/null &&
 		fail "gdb: a name from the perf map"
+	# The descriptor is found though the program's file is gone, or could not be read at first.
+	cp "$victims/victim_jit" "$directory"
+	for how in gone starved; do
+		program=$victims/victim_jit
+		[ "$how" = starved ] || program=$directory/victim_jit
+		run_profiled "$how" HEAPSAMPLE_INTERVAL=1 -- "$program" "$how"
+		expect_status 0
+		rm -f "/tmp/perf-$(basename "$(last_profile)" | cut -d . -f 2).map"
+		check check_jit.py "$(last_profile)" 2048 10 debugged run main
+	done
 	if command -v go >/dev/null; then
 		go tool pprof -top -sample_index=alloc_space -unit=B "$profile" \
 			>"$directory/top" 2>/dev/null

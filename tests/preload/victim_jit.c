@@ -3,16 +3,22 @@
  * A JIT compiler: puts functions that allocate into anonymous memory, names them in its perf map or
  * by GDB's JIT interface, moves one, and reuses its memory.
  *
- * usage: victim_jit PIPE
+ * usage: victim_jit PIPE | gone | starved
  *
  * Each step allocates ALLOCATIONS times a size of its own.  Then it prints "step" and reads a line
- * of PIPE, so that the profiler can process the samples before the memory changes.
+ * of PIPE, so that the profiler can process the samples before the memory changes; or it asks for a
+ * profile.
+ *
+ * gone: it removes its file first.  starved: when the profiler first meets its code, no file can be
+ * opened.
  */
+#include <heapsample/heapsample.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../unit/elf_writer.h"
@@ -23,7 +29,7 @@ enum { ALLOCATIONS = 10, PAGE = 4096, FUNCTION_BYTES = 18 };
 
 typedef void *(*allocator)(size_t size);
 
-static FILE *steps;
+static FILE *steps; /* NULL: profiles */
 
 static void check(int holds, const char *what)
 {
@@ -112,9 +118,28 @@ static void end_step(void)
 {
 	char line[16];
 
+	if (steps == NULL) {
+		check(heapsample_dump(NULL, 0) == 0, "dump");
+		return;
+	}
 	puts("step");
 	fflush(stdout);
 	check(fgets(line, sizeof line, steps) != NULL, "pipe");
+}
+
+/* Has the profiler meet generated code, and mapped objects, while it can open nothing. */
+static void starve(const unsigned char *code)
+{
+	struct rlimit files, none;
+
+	run((const unsigned char *)(uintptr_t)malloc, 3073); /* the maps are read */
+	end_step();
+	check(getrlimit(RLIMIT_NOFILE, &files) == 0, "getrlimit");
+	none = (struct rlimit){0, files.rlim_max};
+	setrlimit(RLIMIT_NOFILE, &none);
+	run(code, 3072);
+	check(heapsample_dump(NULL, 0) != 0, "dump");
+	setrlimit(RLIMIT_NOFILE, &files);
 }
 
 int main(int argc, char **argv)
@@ -125,10 +150,16 @@ int main(int argc, char **argv)
 	unsigned char *caller = pages + 6 * PAGE, *d = pages + 7 * PAGE;
 
 	check(argc == 2 && pages != MAP_FAILED, "usage");
-	steps = fopen(argv[1], "r");
-	check(steps != NULL, argv[1]);
+	if (strcmp(argv[1], "gone") == 0) {
+		check(unlink(argv[0]) == 0, argv[0]);
+	} else if (strcmp(argv[1], "starved") != 0) {
+		steps = fopen(argv[1], "r");
+		check(steps != NULL, argv[1]);
+	}
 
 	compile(a, malloc);
+	if (strcmp(argv[1], "starved") == 0)
+		starve(a);
 	say(a, "JS:*first /srv/app.js:3:7");
 	compile(caller, (allocator)(uintptr_t)a);
 	say(caller, "JS:~caller of first /srv/app.js:1:1");

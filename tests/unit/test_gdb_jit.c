@@ -423,8 +423,10 @@ const struct descriptor constant_descriptor = {.version = 1};
 
 static int find_by_name(const char *name, const char *build_id, uint64_t *address)
 {
-	return hs_data_symbol_find("/proc/self/exe", build_id, name,
-				   sizeof(struct hs_gdb_jit_descriptor), address);
+	struct hs_mapping program = {.path = "/proc/self/exe", .flags = HS_MAPPING_FILE};
+
+	strcpy(program.build_id, build_id);
+	return hs_data_symbol_find(&program, name, sizeof(struct hs_gdb_jit_descriptor), address);
 }
 
 static void a_descriptor_is_found_by_its_name(void)
