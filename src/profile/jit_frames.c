@@ -40,6 +40,7 @@ struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table,
 		return NULL;
 	jit->table = table;
 	jit->sources = sources;
+	jit->perf_map.begun_ns = (int64_t)hs_sys_realtime_ns();
 	if (hs_jit_map_init(&jit->map, most_bytes) != 0 || hs_gdb_jit_init(&jit->gdb) != 0) {
 		hs_jit_frames_destroy(jit);
 		return NULL;

@@ -34,8 +34,8 @@
 struct hs_jit_frames;
 
 /*
- * sources: bits of enum hs_jit_source.  most_bytes: of memory for the table of code.
- * NULL: the arena is used up.
+ * When the process begins.  sources: bits of enum hs_jit_source.  most_bytes: of memory for the
+ * table of code.  NULL: the arena is used up.
  */
 struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table, unsigned sources,
 					   size_t most_bytes);

@@ -16,6 +16,9 @@
 
 enum { PATH_BYTES = 32 };
 
+/* Clocks of file systems may be behind; and code may have been compiled before ours began. */
+#define EARLIER_NS ((int64_t)HS_SECOND_NS)
+
 void hs_perf_map_fini(struct hs_perf_map *perf)
 {
 	hs_arena_free(perf->buffer);
@@ -108,6 +111,12 @@ static bool is_usable(struct hs_perf_map *perf, const char *path, const struct s
 static int64_t modified_ns(const struct stat *file)
 {
 	return (int64_t)file->st_mtim.tv_sec * HS_SECOND_NS + file->st_mtim.tv_nsec;
+}
+
+/* A process that reuses an id may find what was left in /tmp by the one that had it before. */
+static bool is_left_over(const struct hs_perf_map *perf, const struct stat *file)
+{
+	return modified_ns(file) < perf->begun_ns - EARLIER_NS;
 }
 
 static bool is_same_file(const struct hs_perf_map *perf, const struct stat *file)
@@ -214,7 +223,7 @@ bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t
 	int fd;
 
 	hs_format(path, sizeof path, "/tmp/perf-%d.map", (int)hs_sys_getpid());
-	if (hs_sys_stat(path, &file) != 0)
+	if (hs_sys_stat(path, &file) != 0 || is_left_over(perf, &file))
 		return false;
 	if (!perf->more && is_same_file(perf, &file) && has_same_bytes(perf, &file) &&
 	    has_same_time(perf, &file))

@@ -10,7 +10,8 @@
  * has been replaced, or written anew as far as that is seen, is read from its beginning.
  *
  * Anyone may put a file there, so it is used only if it is a regular file that belongs to
- * the effective user; else one line says so.
+ * the effective user; else one line says so.  One that was last written before this process began
+ * is an earlier process's of the same id, and is left alone.
  *
  * Threads: the producer.  Memory: the arena (a buffer; what is read goes into the map).
  */
@@ -28,8 +29,9 @@
 /* So much of what was read last is compared before the file is read on: some lines. */
 #define HS_PERF_MAP_END_BYTES 1024
 
-/* All zero: nothing read yet. */
+/* All zero: nothing read yet, of a process that began long ago. */
 struct hs_perf_map {
+	int64_t begun_ns; /* the wall clock when the process began, or its parent */
 	char *buffer;
 	uint64_t device;
 	uint64_t inode;

@@ -5,6 +5,7 @@
  */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -119,6 +120,20 @@ static void code_has_its_function_s_name(void)
 		CHECK_STR(view.mappings[leaf(i, 1)->mapping].filename, "//anon");
 	}
 	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown);
+	end();
+}
+
+/* Of the time before the producer. */
+static void a_perf_map_of_an_earlier_process_names_nothing(void)
+{
+	const struct timespec then[2] = {{.tv_sec = 1000000000}, {.tv_sec = 1000000000}};
+
+	begin();
+	say(code, 0x100, "of another process");
+	CHECK_INT(utimensat(AT_FDCWD, path, then, 0), 0);
+	sample(code + 0x10, in);
+	freeze();
+	CHECK(strncmp(leaf(0, 1)->name, "//anon+0x", 9) == 0);
 	end();
 }
 
@@ -367,6 +382,7 @@ int main(void)
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
 	table = hs_mapping_table_create();
 	RUN(code_has_its_function_s_name);
+	RUN(a_perf_map_of_an_earlier_process_names_nothing);
 	RUN(code_beside_functions_has_none_of_their_names);
 	RUN(an_address_used_again_is_another_frame);
 	RUN(moved_code_keeps_its_name);

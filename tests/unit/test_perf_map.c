@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -356,6 +357,37 @@ static void check_refused(const char *what)
 	CHECK_STR(got != NULL ? got : messages(), expected);
 }
 
+/* Sets the time of modification so far before now. */
+static void set_age(int64_t age_ns)
+{
+	int64_t then = (int64_t)hs_sys_realtime_ns() - age_ns;
+	struct timespec time = {then / HS_SECOND_NS, then % HS_SECOND_NS};
+
+	CHECK_INT(utimensat(AT_FDCWD, path, (struct timespec[]){time, time}, 0), 0);
+}
+
+static void what_an_earlier_process_left_is_not_used(void)
+{
+	begin();
+	append("1000 80 of another process\n");
+	set_age(2 * (int64_t)HS_SECOND_NS);
+	perf.begun_ns = (int64_t)hs_sys_realtime_ns();
+	CHECK(!read_on());
+	CHECK_STR(name_at(0x1000), "");
+	CHECK_STR(messages(), "");
+	/* The process's own takes its place, or is from just before the profiler. */
+	write_anew("2000 80 own\n");
+	set_age(0);
+	read_on();
+	CHECK_STR(name_at(0x2000), "own");
+	write_anew("3000 80 early\n");
+	set_age(HS_SECOND_NS / 2);
+	perf.begun_ns = (int64_t)hs_sys_realtime_ns();
+	read_on();
+	CHECK_STR(name_at(0x3000), "early");
+	end();
+}
+
 static void only_a_regular_file_is_used(void)
 {
 	char what[80], target[80];
@@ -445,6 +477,7 @@ int main(void)
 	RUN(lines_may_be_long_but_not_too_long);
 	RUN(reads_no_more_than_asked_at_a_time);
 	RUN(a_file_that_has_not_changed_is_not_opened);
+	RUN(what_an_earlier_process_left_is_not_used);
 	RUN(only_a_regular_file_is_used);
 	RUN(only_the_user_s_own_file_is_used);
 	RUN(a_forked_child_has_its_own_file);
