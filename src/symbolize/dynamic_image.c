@@ -38,10 +38,11 @@ struct image {
 	} chunk;
 };
 
-static int read_headers(struct image *image)
+/* at: the run-time address of the ELF header. */
+static int read_headers_at(struct image *image, uint64_t at)
 {
 	Elf64_Ehdr header;
-	int result = hs_sys_read_memory_all(image->base, &header, sizeof header);
+	int result = hs_sys_read_memory_all(at, &header, sizeof header);
 
 	if (result < 0)
 		return result;
@@ -50,8 +51,19 @@ static int read_headers(struct image *image)
 	    header.e_phoff > UINT32_MAX)
 		return -ENOEXEC;
 	image->segment_count = header.e_phnum;
-	return hs_sys_read_memory_all(image->base + header.e_phoff, image->segments,
+	return hs_sys_read_memory_all(at + header.e_phoff, image->segments,
 				      header.e_phnum * sizeof(Elf64_Phdr));
+}
+
+/*
+ * The header is at the object's first address, which is 0 unless the linker was told another one;
+ * then its code is as far from there as in the file.
+ */
+static int read_headers(struct image *image, const struct hs_mapping *object)
+{
+	int result = read_headers_at(image, image->base);
+
+	return result == 0 ? 0 : read_headers_at(image, object->start - object->offset);
 }
 
 static bool has_build_id(struct image *image, const char *build_id)
@@ -223,11 +235,13 @@ static int read_symbols(struct image *image, struct hs_symbol_list *list)
 	return result;
 }
 
-static int read_image(struct image *image, struct hs_symbol_list *list, const char *build_id)
+static int read_image(struct image *image, struct hs_symbol_list *list,
+		      const struct hs_mapping *object)
 {
-	int result = read_headers(image);
+	int result = read_headers(image, object);
 
-	if (result == 0 && (build_id[0] == '\0' || !has_build_id(image, build_id)))
+	if (result == 0 &&
+	    (object->build_id[0] == '\0' || !has_build_id(image, object->build_id)))
 		result = -ESTALE;
 	if (result == 0)
 		result = read_dynamic(image);
@@ -244,7 +258,7 @@ int hs_dynamic_image_read(struct hs_symbol_list *list, const struct hs_mapping *
 	if (image == NULL)
 		return -ENOMEM;
 	image->base = object->load_bias;
-	result = read_image(image, list, object->build_id);
+	result = read_image(image, list, object);
 	hs_arena_free(image);
 	if (result < 0)
 		hs_symbol_list_free(list);

@@ -107,14 +107,20 @@ value=0x$(nm "$directory/libmapped.so" | sed -n 's/ T first_leaf$//p')
 have_names "mapped-by-hand" first_leaf -- \
 	"$directory/opens" mapped "$directory/libmapped.so" $((value - base))
 
-# The kernel executed something else than the file that the program is of, or no file.  Who may
-# read /proc/self/map_files needs no other way to it.
+# The kernel executed something else than the file that the program is of, or no file.
 loader=$(readelf -lW "$directory/pie" | sed -n 's/.*program interpreter: \(.*\)]/\1/p')
 MAIN=$directory/pie
 have_names "run-by-the-loader" known_leaf -- "$loader" "$directory/pie" self
+# Who may read /proc/self/map_files needs no other way to the file.
 ordinary=
 [ "$(id -u)" -ne 0 ] || ordinary='setpriv --bounding-set=-all --inh-caps=-all'
 if [ -z "$ordinary" ] || command -v setpriv >/dev/null; then
+	MAIN=$directory/opens SETTING=HEAPSAMPLE_PROGRAMS=opens
+	for file in libfirst.so libmapped.so; do
+		# shellcheck disable=SC2086 # several words
+		have_names "memfd-unprivileged-$file" first_leaf -- \
+			$ordinary "$directory/opens" memfd "$directory/$file"
+	done
 	MAIN=memfd:copy SETTING='HEAPSAMPLE_PROGRAMS=memfd:*'
 	# shellcheck disable=SC2086 # several words
 	have_names "executed-memfd" known_leaf -- $ordinary "$directory/pie" execute
