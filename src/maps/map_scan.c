@@ -281,8 +281,7 @@ static uint32_t find_id(const struct scan *scan, const struct hs_proc_maps_line 
 		hs_address_range_map_find(&scan->current->code, line->start);
 	uint32_t id;
 
-	if (known != NULL &&
-	    hs_mapping_store_is_same(hs_mapping_store_get(scan->store, known->value), mapping))
+	if (known != NULL && hs_mapping_store_goes_on(scan->store, known->value, mapping))
 		return known->value;
 	id = hs_mapping_store_intern(scan->store, mapping);
 	if (id != HS_MAPPING_NONE)

@@ -24,7 +24,7 @@ enum hs_mapping_flags {
 
 struct hs_mapping {
 	uint64_t start;          /* first address */
-	uint64_t end;            /* first address past it */
+	_Atomic uint64_t end;    /* first address past it; of anonymous memory it may grow */
 	uint64_t offset;         /* file offset of start, bytes */
 	uint64_t load_bias;      /* run-time address - ELF virtual address; modulo 2^64 */
 	uint64_t inode;

@@ -48,7 +48,7 @@ static uint32_t *bucket_of(struct hs_mapping_store *store, uint64_t start)
 	return &store->buckets[(start / HS_PAGE_BYTES * HS_HASH_FACTOR >> 32) % HS_MAPPING_BUCKETS];
 }
 
-bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_mapping *now)
+static bool is_same(const struct hs_mapping *known, const struct hs_mapping *now)
 {
 	if (known->device != now->device || known->inode != now->inode ||
 	    known->flags != now->flags || strcmp(known->build_id, now->build_id) != 0 ||
@@ -64,8 +64,20 @@ bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_ma
 	if (now->inode != 0 && known->offset - known->start != now->offset - now->start)
 		return false;
 	if ((now->flags & HS_MAPPING_ANONYMOUS) != 0)
-		return known->start <= now->start && known->end >= now->end;
+		return known->start <= now->start && now->start < known->end;
 	return known->start == now->start && known->end == now->end;
+}
+
+bool hs_mapping_store_goes_on(struct hs_mapping_store *store, uint32_t id,
+			      const struct hs_mapping *now)
+{
+	struct hs_mapping *known = &entry_at(store, id)->mapping;
+
+	if (!is_same(known, now))
+		return false;
+	if (now->end > known->end)
+		atomic_store_explicit(&known->end, now->end, memory_order_relaxed);
+	return true;
 }
 
 static uint32_t add(struct hs_mapping_store *store, const struct hs_mapping *mapping)
@@ -105,7 +117,7 @@ uint32_t hs_mapping_store_intern(struct hs_mapping_store *store, const struct hs
 	while (id != HS_MAPPING_NONE) {
 		const struct hs_mapping_entry *entry = entry_at(store, id);
 		if (entry->mapping.start == mapping->start &&
-		    hs_mapping_store_is_same(&entry->mapping, mapping))
+		    hs_mapping_store_goes_on(store, id, mapping))
 			return id;
 		id = entry->next;
 	}

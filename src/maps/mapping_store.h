@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every mapping that was ever seen, by id.  Entries are never moved, and their mappings never
- * changed.
+ * changed, except that the end of anonymous memory moves up: a compiler's heap that grows is the
+ * same heap.
  *
  * Threads: one owner adds (the unwinding worker; the producer, to that of its map hints); any
  * thread reads entries below the count.
@@ -38,8 +39,8 @@ void hs_mapping_store_init(struct hs_mapping_store *store);
 void hs_mapping_store_fini(struct hs_mapping_store *store);
 
 /*
- * The id of an entry equal to mapping, or of a new entry with a copy of it (and of its path).  An
- * anonymous mapping also matches one of the same path and start that encloses it.
+ * The id of an entry of the same start that goes on as mapping, or of a new entry with a copy of it
+ * (and of its path).
  * Returns HS_MAPPING_NONE when the arena or the store is full.
  */
 uint32_t hs_mapping_store_intern(struct hs_mapping_store *store, const struct hs_mapping *mapping);
@@ -50,7 +51,11 @@ const struct hs_mapping *hs_mapping_store_get(const struct hs_mapping_store *sto
 void hs_mapping_store_set_since(struct hs_mapping_store *store, uint32_t id, uint32_t closes);
 uint32_t hs_mapping_store_since(const struct hs_mapping_store *store, uint32_t id);
 
-/* Whether entry `known` may go on standing for what is mapped now. */
-bool hs_mapping_store_is_same(const struct hs_mapping *known, const struct hs_mapping *now);
+/*
+ * Whether entry id goes on standing for what is mapped now: that is equal, or anonymous memory of
+ * the same path that begins in it, to whose end it grows.
+ */
+bool hs_mapping_store_goes_on(struct hs_mapping_store *store, uint32_t id,
+			      const struct hs_mapping *now);
 
 #endif

@@ -2,9 +2,10 @@
 /*
  * What is mapped where: executable mappings of the process, resolved by pc.
  *
- * A mapping, once made, keeps its id and never changes: samples taken while it was
- * there keep their names after it is gone.  What changes with each re-read of
- * /proc/self/maps is the index from addresses to mappings, and the generation.
+ * A mapping, once made, keeps its id and never changes, except that anonymous memory may
+ * grow: samples taken while it was there keep their names after it is gone.  What changes
+ * with each re-read of /proc/self/maps is the index from addresses to mappings, and the
+ * generation.
  *
  * Mappings of ELF files cover their executable segment, whatever the linker.  That span
  * does not change from dump to dump, and every pprof resolves it rightly: the one that
@@ -13,7 +14,7 @@
  *
  * Threads: the unwinding worker owns the table.  hs_mapping_table_get(), _is_anonymous()
  * and _count() may be called from the producer: entries are published with a release
- * store of the count and are immutable afterwards.
+ * store of the count and are immutable afterwards, but for `end`.
  * Memory: the arena.  Blocks: the arena's lock; reads /proc.
  */
 #ifndef HS_MAPS_MAPPING_TABLE_H
@@ -42,8 +43,8 @@ void hs_mapping_table_set_own(struct hs_mapping_table *table, uintptr_t address)
 /*
  * Reads /proc/self/maps again and rebuilds the index.  A mapping that is already known
  * (same span, file offset, device, inode, path, build id or version) keeps its id; an anonymous
- * one keeps it while it does not outgrow it (a JIT flips the protection of single
- * pages).  The generation goes up if anything executable changed.  Counted: map_reads,
+ * one keeps it while what is there begins in it (a JIT flips the protection of single pages,
+ * and its heap grows).  The generation goes up if anything executable changed.  Counted: map_reads,
  * map_lines_skipped, mappings_skipped (no memory to note one: it is left out),
  * map_read_failures.  On failure the old index stays; if there is none yet, one mapping
  * "[unreadable maps]" stands for all addresses (maps_made_up) until a refresh succeeds.
@@ -102,7 +103,7 @@ bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t
  */
 uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_t address);
 
-/* Entry id, immutable, valid as long as the table; NULL if id is not in the table. */
+/* Entry id, immutable but for `end`, valid as long as the table; NULL if id is not in the table. */
 const struct hs_mapping *hs_mapping_table_get(const struct hs_mapping_table *table, uint32_t id);
 
 /* Whether id is anonymous memory's: its code is a JIT compiler's, without unwind information. */

@@ -668,12 +668,24 @@ static void test_anonymous_code(void)
 	CHECK_INT(id_of(code + 2 * PAGE), id);
 	CHECK_INT(hs_mapping_table_generation(table), 3);
 
-	/* When it grows it is another mapping. */
+	/* When it grows it is the same mapping, though its first page be writable just then. */
 	mprotect(code + PAGE, 5 * PAGE, PROT_READ | PROT_EXEC);
 	refresh();
-	CHECK(id_of(code + PAGE) != id);
-	CHECK_INT(mapping_of(code + PAGE)->end, (uintptr_t)code + 6 * PAGE);
-	CHECK_INT(hs_mapping_table_get(table, id)->end, (uintptr_t)code + 5 * PAGE);
+	CHECK_INT(id_of(code + PAGE), id);
+	CHECK_INT(id_of(code + 5 * PAGE), id);
+	CHECK_INT(mapping->start, (uintptr_t)code + PAGE);
+	CHECK_INT(mapping->end, (uintptr_t)code + 6 * PAGE);
+	mprotect(code + PAGE, PAGE, PROT_READ | PROT_WRITE);
+	mprotect(code + 6 * PAGE, PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK_INT(id_of(code + 6 * PAGE), id);
+	CHECK_INT(mapping->end, (uintptr_t)code + 7 * PAGE);
+	/* What begins before it is another one. */
+	mprotect(code, 7 * PAGE, PROT_READ | PROT_EXEC);
+	mprotect(code + 4 * PAGE, PAGE, PROT_NONE);
+	refresh();
+	CHECK(id_of(code) != id);
+	CHECK_INT(mapping->start, (uintptr_t)code + PAGE);
 	munmap(code, 8 * PAGE);
 	end_table();
 }
