@@ -361,6 +361,7 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 {
 	int error;
 
+	hs_mapped_image_put_back_start(rest, line);
 	if (hs_line_may_be_moved_text(line))
 		put_back_text(&scan->object, line);
 	error = copy_name(scan, line);

@@ -4,6 +4,8 @@
 
 #include <errno.h>
 
+#include "maps/line_kind.h"
+
 static bool is_in_line(const struct hs_elf_headers *headers, const struct hs_proc_maps_line *line)
 {
 	uint64_t bytes = line->end - line->start;
@@ -48,4 +50,22 @@ int hs_mapped_image_read(struct hs_elf_image *image, struct hs_proc_maps rest,
 	return address == 0 ? -ENOEXEC
 			    : hs_elf_image_read_by_headers(image, line.start, address,
 							   headers.bytes);
+}
+
+void hs_mapped_image_put_back_start(const struct hs_proc_maps *rest, struct hs_proc_maps_line *line)
+{
+	struct hs_proc_maps following = *rest;
+	struct hs_elf_headers headers;
+	struct hs_proc_maps_line file;
+
+	if (!hs_line_may_be_moved_text(line) || !hs_proc_maps_next(&following, &file) ||
+	    file.inode == 0 || file.start != line->end ||
+	    file.offset != line->end - line->start ||
+	    hs_elf_headers_find(&headers, line->start, line->end) < 0)
+		return;
+	file.start = line->start;
+	file.end = line->end;
+	file.permissions = line->permissions;
+	file.offset = 0;
+	*line = file;
 }

@@ -20,4 +20,12 @@
 int hs_mapped_image_read(struct hs_elf_image *image, struct hs_proc_maps rest,
 			 struct hs_proc_maps_line line);
 
+/*
+ * Programs that move their text to huge pages may move the ELF header in front of it too.  If line
+ * is such memory, turns it into one of the file that follows, which is as far from its beginning as
+ * in the file.  rest: the lines that follow.
+ */
+void hs_mapped_image_put_back_start(const struct hs_proc_maps *rest,
+				    struct hs_proc_maps_line *line);
+
 #endif

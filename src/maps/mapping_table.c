@@ -15,6 +15,7 @@
 #include "base/sys.h"
 #include "maps/map_hints.h"
 #include "maps/map_scan.h"
+#include "maps/mapped_image.h"
 #include "maps/mapping_store.h"
 #include "maps/proc_maps.h"
 
@@ -184,6 +185,7 @@ static void find_program(struct hs_map_program *program, const char *text, size_
 
 	hs_proc_maps_begin(&maps, text, bytes);
 	while (program->inode == 0 && hs_proc_maps_next(&maps, &line)) {
+		hs_mapped_image_put_back_start(&maps, &line);
 		if (headers >= line.start && headers < line.end) {
 			program->device = line.device;
 			program->inode = line.inode;

@@ -457,6 +457,35 @@ static void test_all_text_moved(void)
 	end_table();
 }
 
+/* The same with the file's header among what was moved. */
+static void test_text_moved_with_its_header(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-header-moved", 'h');
+	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+
+	map_at(base, -1, 2 * PAGE, PROT_READ | PROT_WRITE);
+	CHECK_INT(pread(fd, base, 2 * PAGE, 0), 2 * PAGE);
+	mprotect(base, 2 * PAGE, PROT_READ | PROT_EXEC);
+	begin_table();
+	for (unsigned page = 0; page < 3; page++) {
+		CHECK_STR(mapping_of(base + page * PAGE)->path, path);
+		CHECK_INT(mapping_of(base + page * PAGE)->load_bias, (uintptr_t)base);
+		CHECK_STR(mapping_of(base + page * PAGE)->build_id, "6868686868686868");
+	}
+	CHECK_INT(id_of(base), id_of(base + 2 * PAGE));
+	/* Memory with something else in it stays what it is. */
+	mprotect(base, 2 * PAGE, PROT_READ | PROT_WRITE);
+	memset(base, 0, PAGE);
+	mprotect(base, 2 * PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK_STR(mapping_of(base)->path, "//anon");
+	munmap(base, 3 * PAGE);
+	close(fd);
+	unlink(path);
+	end_table();
+}
+
 /* It matters only which file is the program's, not its kind or path. */
 static void test_program_in_a_memfd(void)
 {
@@ -925,6 +954,7 @@ int main(void)
 	RUN(test_program_headers_in_another_line);
 	RUN(test_text_moved_to_anonymous_memory);
 	RUN(test_all_text_moved);
+	RUN(test_text_moved_with_its_header);
 	RUN(test_program_in_a_memfd);
 	RUN(test_text_moved_to_huge_pages);
 	RUN(test_code_in_memory_with_a_name);
