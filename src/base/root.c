@@ -27,7 +27,8 @@ static void find(struct place *place)
 {
 	*place = (struct place){.root.st_ino = 0};
 	(void)hs_sys_stat("/", &place->root);
-	(void)hs_sys_stat("/proc/self/ns/mnt", &place->mounts);
+	/* Not self: the main thread may have left. */
+	(void)hs_sys_stat("/proc/thread-self/ns/mnt", &place->mounts);
 }
 
 void hs_root_note(void)

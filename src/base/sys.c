@@ -85,9 +85,11 @@ int hs_sys_fstat(int fd, struct stat *out)
 
 int hs_sys_open_own(const char *path, int flags, struct stat *file)
 {
-	int fd = hs_sys_open(path, flags, 0);
-	int error = fd < 0 ? fd : hs_sys_fstat(fd, file);
+	int fd = hs_sys_open(path, flags, 0), error = fd;
 
+	*file = (struct stat){.st_ino = 0};
+	if (fd >= 0)
+		error = hs_sys_fstat(fd, file);
 	if (error == 0)
 		return fd;
 	if (fd >= 0 && error != -EBADF)
@@ -97,7 +99,7 @@ int hs_sys_open_own(const char *path, int flags, struct stat *file)
 
 int hs_sys_close_own(int fd, const struct stat *file)
 {
-	struct stat now;
+	struct stat now = {.st_ino = 0};
 	int error = hs_sys_fstat(fd, &now);
 
 	if (error == -EBADF ||

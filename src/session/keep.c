@@ -45,12 +45,12 @@ static bool remove_oldest(void)
 {
 	int error = -ENOENT;
 
-	hs_unlocked_begins();
+	hs_unlocked_file_begins();
 	if (hs_written_file_is_at(&oldest->file, oldest->path))
 		error = hs_sys_unlink(AT_FDCWD, oldest->path);
 	if (error < 0 && error != -ENOENT)
 		hs_log(HS_LOG_WARN, "HEAPSAMPLE_KEEP: cannot remove %s (%d)", oldest->path, -error);
-	hs_unlocked_ends();
+	hs_unlocked_file_ends();
 	forget(&oldest);
 	return error == 0;
 }
@@ -85,9 +85,9 @@ static int note_unlocked(struct hs_written_file *file, const char *path)
 {
 	int error;
 
-	hs_unlocked_begins();
+	hs_unlocked_file_begins();
 	error = hs_written_file_note(file, path);
-	hs_unlocked_ends();
+	hs_unlocked_file_ends();
 	return error;
 }
 

@@ -181,7 +181,8 @@ static bool wait_for_answer(uint64_t limit_ns)
 	uint32_t first = hs_ring_head_ticket(&hs_session.ring);
 
 	while (atomic_load(&hs_session.libc_view) == HS_LIBC_ASKED) {
-		if (is_asleep())
+		/* It sleeps too if it waits for this batch's end, in a fork() of libc's own. */
+		if (is_asleep() || hs_lock_is_wanted(&hs_session.worker_batch))
 			return move(HS_LIBC_ASKED, HS_LIBC_VISIBLE);
 		if (hs_sys_monotonic_ns() >= end_ns ||
 		    hs_ring_head_ticket(&hs_session.ring) - first > WANT_SAMPLES)

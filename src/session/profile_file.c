@@ -37,11 +37,9 @@ static int write_unlocked(const void *bytes, size_t count)
 {
 	int error;
 
-	hs_unlocked_at_file(true);
-	hs_unlocked_begins();
+	hs_unlocked_file_begins();
 	error = hs_gzip_writer_write(writer, bytes, count);
-	hs_unlocked_ends();
-	hs_unlocked_at_file(false);
+	hs_unlocked_file_ends();
 	return error;
 }
 
@@ -49,11 +47,9 @@ static int finish_unlocked(void)
 {
 	int error;
 
-	hs_unlocked_at_file(true);
-	hs_unlocked_begins();
+	hs_unlocked_file_begins();
 	error = hs_gzip_writer_finish(writer);
-	hs_unlocked_ends();
-	hs_unlocked_at_file(false);
+	hs_unlocked_file_ends();
 	return error;
 }
 
@@ -93,13 +89,13 @@ int hs_profile_file_name(struct hs_dump_name *name, uint32_t peak_heap)
 {
 	int error = 0;
 
-	hs_unlocked_begins();
+	hs_unlocked_file_begins();
 	is_new = hs_dump_name_is_new(hs_options.output, name);
 	if (peak_heap != HS_HEAP_NONE && find_own_peak(name, peak_heap))
 		is_new = false;
 	else
 		error = hs_dump_name_expand_free(hs_options.output, name, path, sizeof path);
-	hs_unlocked_ends();
+	hs_unlocked_file_ends();
 	return error;
 }
 
@@ -146,9 +142,9 @@ int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, uint3
 	int error = write_somewhere(view, name, peak_heap, hides_program);
 
 	if (error == 0 && peak_heap != HS_HEAP_NONE) {
-		hs_unlocked_begins();
+		hs_unlocked_file_begins();
 		hs_written_file_note(&peaks[peak_heap].file, dump_file.path);
-		hs_unlocked_ends();
+		hs_unlocked_file_ends();
 		peaks[peak_heap].copy = name->copy;
 	}
 	return error;

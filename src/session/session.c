@@ -112,11 +112,15 @@ uint64_t hs_session_memory_bytes(void)
 	return hs_session.memory_bytes < most ? hs_session.memory_bytes : most;
 }
 
-void hs_session_set_budget(bool writing)
+bool hs_session_set_budget(bool writing)
 {
+	static bool is_writing;
 	uint64_t bytes = hs_session_memory_bytes();
+	bool before = is_writing;
 
 	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
+	is_writing = writing;
+	return before;
 }
 
 void hs_session_limit_changed(int resource)

@@ -83,10 +83,10 @@ static int write_unlocked(const void *text, size_t bytes)
 {
 	int error = -EBADF;
 
-	hs_unlocked_begins();
+	hs_unlocked_file_begins();
 	if (hs_dump_file_is_ours(&stats_file))
 		error = hs_sys_write_all(stats_file.fd, text, bytes);
-	hs_unlocked_ends();
+	hs_unlocked_file_ends();
 	return error;
 }
 

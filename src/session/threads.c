@@ -99,6 +99,82 @@ static void load_engine_once(void)
 	hs_libc_worker_has_loaded();
 }
 
+/* Prefetches what the records behind the next will need. */
+static void expect_records(void)
+{
+	const void *record;
+
+	while ((record = hs_ring_look_ahead(&hs_session.queue, HS_PRODUCER_EXPECTED)) != NULL)
+		hs_producer_expect(hs_session.producer, record);
+}
+
+/* Takes up to BATCH_RECORDS records of the queue.  Returns how many there were. */
+static int take_records(void)
+{
+	struct hs_session *session = &hs_session;
+	struct hs_ring_item item;
+	int done = 0, there = (int)hs_ring_unread(&session->queue);
+
+	for (; done < BATCH_RECORDS; done++) {
+		if (done == 0 || done >= there)
+			hs_producer_begin_batch(session->producer);
+		/* After one at least: to callers none means that there is nothing to do. */
+		if (done > 0 && hs_lock_is_wanted(&session->producer_batch))
+			break;
+		hs_ring_read(&session->queue, &item);
+		if (item.state != HS_RING_COMMITTED)
+			break;
+		expect_records();
+		hs_producer_take(session->producer, item.data);
+		hs_ring_pass(&session->queue);
+	}
+	hs_ring_give_back(&session->queue);
+	return done;
+}
+
+/* hs_threads_process(), but for the count of its time. */
+static bool process(void)
+{
+	static bool is_live_set_short;
+	struct hs_session *session = &hs_session;
+	/*
+	 * Frees first: the allocation of a free taken here is in the ring or the queue by
+	 * now, the free of an allocation taken below may come later.
+	 */
+	uint32_t freed = hs_producer_take_freed(session->producer);
+	bool has_worked = take_records() > 0 || freed > 0;
+	bool waiting = hs_producer_commit(session->producer), is_exhausted;
+
+	hs_drain_watch_gap(waiting);
+	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
+		hs_event_signal(&session->worker_event);
+	if (has_worked) {
+		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
+				    hs_live_set_used() >= hs_live_set_limit();
+		hs_budget_follow(is_live_set_short);
+		atomic_store_explicit(&knows_generated_code,
+				      hs_producer_knows_generated_code(session->producer),
+				      memory_order_relaxed);
+	}
+	is_exhausted = is_live_set_short && !waiting && !has_worked &&
+		       hs_ring_unread(&session->ring) == 0;
+	/* Stored only if it changes: each sample reads its cache line. */
+	if (hs_live_set_is_exhausted() != is_exhausted)
+		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
+	hs_budget_tell_losses(is_live_set_short);
+	return has_worked;
+}
+
+bool hs_threads_process(void)
+{
+	uint64_t start_ns = hs_sys_monotonic_ns();
+	bool has_worked = process();
+
+	if (has_worked)
+		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
+	return has_worked;
+}
+
 /*
  * If the thread that the ring waits for has ended, its sample is given up.  In a forked child those
  * of the parent's threads are not lost: the parent has them.
@@ -157,8 +233,8 @@ static int64_t nap_ns(struct hs_worker_nap *nap)
 }
 
 /*
- * The queue is full.  If the producer waits for a file, does its work for it, so that the ring does
- * not fill because of a disk.
+ * The queue is full.  If the producer waits for a file, does its work for it until there is room,
+ * so that the ring does not fill because of a disk.
  */
 static void make_room_in_queue(void)
 {
@@ -167,13 +243,13 @@ static void make_room_in_queue(void)
 	if (!atomic_load(&session->is_at_file) ||
 	    !hs_lock_acquire_within(&session->producer_batch, 0))
 		return;
-	/* It may go on at a message, for which the lock is released. */
-	while (atomic_load(&session->is_at_file) && !hs_lock_is_wanted(&session->producer_batch)) {
-		bool has_worked;
+	/* The producer may go on at a message, for which the lock is released. */
+	while (atomic_load(&session->is_at_file) && atomic_load(&session->is_queue_full) &&
+	       !hs_lock_is_wanted(&session->producer_batch)) {
+		bool was_writing = hs_session_set_budget(false);
+		bool has_worked = process();
 
-		hs_session_set_budget(false);
-		has_worked = hs_threads_process();
-		hs_session_set_budget(atomic_load(&session->is_at_file));
+		hs_session_set_budget(was_writing);
 		if (!has_worked)
 			break;
 	}
@@ -249,73 +325,6 @@ void *hs_threads_run_worker(void *unused)
 	}
 	atomic_store_explicit(&hs_recorder.reader_runs, false, memory_order_relaxed);
 	return NULL;
-}
-
-/* Prefetches what the records behind the next will need. */
-static void expect_records(void)
-{
-	const void *record;
-
-	while ((record = hs_ring_look_ahead(&hs_session.queue, HS_PRODUCER_EXPECTED)) != NULL)
-		hs_producer_expect(hs_session.producer, record);
-}
-
-/* Takes up to BATCH_RECORDS records of the queue.  Returns how many there were. */
-static int take_records(void)
-{
-	struct hs_session *session = &hs_session;
-	struct hs_ring_item item;
-	int done = 0, there = (int)hs_ring_unread(&session->queue);
-
-	for (; done < BATCH_RECORDS; done++) {
-		if (done == 0 || done >= there)
-			hs_producer_begin_batch(session->producer);
-		/* After one at least: to callers none means that there is nothing to do. */
-		if (done > 0 && hs_lock_is_wanted(&session->producer_batch))
-			break;
-		hs_ring_read(&session->queue, &item);
-		if (item.state != HS_RING_COMMITTED)
-			break;
-		expect_records();
-		hs_producer_take(session->producer, item.data);
-		hs_ring_pass(&session->queue);
-	}
-	hs_ring_give_back(&session->queue);
-	return done;
-}
-
-bool hs_threads_process(void)
-{
-	static bool is_live_set_short;
-	struct hs_session *session = &hs_session;
-	uint64_t start_ns = hs_sys_monotonic_ns();
-	/*
-	 * Frees first: the allocation of a free taken here is in the ring or the queue by
-	 * now, the free of an allocation taken below may come later.
-	 */
-	uint32_t freed = hs_producer_take_freed(session->producer);
-	bool has_worked = take_records() > 0 || freed > 0;
-	bool waiting = hs_producer_commit(session->producer), is_exhausted;
-
-	hs_drain_watch_gap(waiting);
-	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
-		hs_event_signal(&session->worker_event);
-	if (has_worked) {
-		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
-				    hs_live_set_used() >= hs_live_set_limit();
-		hs_budget_follow(is_live_set_short);
-		atomic_store_explicit(&knows_generated_code,
-				      hs_producer_knows_generated_code(session->producer),
-				      memory_order_relaxed);
-		hs_stats_add(bookkeeping_ns, hs_sys_monotonic_ns() - start_ns);
-	}
-	is_exhausted = is_live_set_short && !waiting && !has_worked &&
-		       hs_ring_unread(&session->ring) == 0;
-	/* Stored only if it changes: each sample reads its cache line. */
-	if (hs_live_set_is_exhausted() != is_exhausted)
-		atomic_store_explicit(&hs_live_set_exhausted, is_exhausted, memory_order_relaxed);
-	hs_budget_tell_losses(is_live_set_short);
-	return has_worked;
 }
 
 void hs_threads_pause(void)

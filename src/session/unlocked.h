@@ -35,6 +35,18 @@ static inline void hs_unlocked_at_file(bool is)
 	atomic_store(&hs_session.is_at_file, is);
 }
 
+static inline void hs_unlocked_file_begins(void)
+{
+	hs_unlocked_at_file(true);
+	hs_unlocked_begins();
+}
+
+static inline void hs_unlocked_file_ends(void)
+{
+	hs_unlocked_ends();
+	hs_unlocked_at_file(false);
+}
+
 /* As hs_log(). */
 #define hs_unlocked_log(...)          \
 	do {                          \

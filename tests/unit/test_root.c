@@ -2,7 +2,7 @@
 /* What may be loaded while the root directory changes. */
 #include "base/root.h"
 
-#include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -108,6 +108,31 @@ static int change_namespace(void)
 	return (int)syscall(SYS_unshare, CLONE_NEWNS);
 }
 
+/* The main thread is gone, which /proc/self is about. */
+static void *load_alone(void *main_thread)
+{
+	pthread_join(*(pthread_t *)main_thread, NULL);
+	_exit(!may_load());
+}
+
+static void test_main_thread_has_left(void)
+{
+	static pthread_t main_thread;
+	pthread_t other;
+	pid_t child = fork();
+	int status = 0;
+
+	if (child == 0) {
+		hs_root_note();
+		main_thread = pthread_self();
+		if (pthread_create(&other, NULL, load_alone, &main_thread) != 0)
+			_exit(1);
+		pthread_exit(NULL);
+	}
+	CHECK(waitpid(child, &status, 0) == child);
+	CHECK_INT(status, 0);
+}
+
 static void test_changes(void)
 {
 	check_change("chroot", change_root);
@@ -121,6 +146,7 @@ int main(void)
 	RUN(test_what_is_being_loaded_is_waited_for);
 	RUN(test_not_for_ever);
 	RUN(test_child);
+	RUN(test_main_thread_has_left);
 	RUN(test_changes);
 	return CHECK_RESULT();
 }

@@ -232,11 +232,23 @@ static void heap_ends_after_sampling_has_ended(void)
 /* More than the queue has room for. */
 #define MANY_ROUNDS 20
 
-/* The ring does not fill because of a disk. */
-static void disk_is_slow(void)
+static atomic_bool is_over_with_frees;
+
+/* Frees what is sampled, over and over. */
+static void *free_all_the_time(void *unused)
+{
+	while (!atomic_load(&is_over_with_frees)) {
+		for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
+			hs_record_free(&blocks[i]);
+	}
+	return unused;
+}
+
+/* The ring does not fill because of a disk, at whatever call that keeps the producer. */
+static void sample_while_held(long call)
 {
 	const int count = sizeof blocks / sizeof blocks[0];
-	pthread_t thread = write_for_long(SYS_write);
+	pthread_t thread = write_for_long(call);
 
 	for (int round = 0; round < MANY_ROUNDS; round++) {
 		sample(count, true);
@@ -249,6 +261,26 @@ static void disk_is_slow(void)
 	CHECK_INT(hs_session_dump(NULL, 0), 0);
 	CHECK_INT(hs_heap_total(samples), MANY_ROUNDS * count + 1);
 	CHECK_INT(hs_stats_get(unwound) + hs_stats_get(walked), MANY_ROUNDS * count + 1);
+}
+
+static void disk_is_slow(void)
+{
+	sample_while_held(SYS_write);
+}
+
+static void disk_is_slow_to_tell_names(void)
+{
+	sample_while_held(SYS_newfstatat);
+}
+
+/* Frees do not keep the worker in the producer's place. */
+static void disk_is_slow_while_memory_is_freed(void)
+{
+	pthread_t thread = run(free_all_the_time, NULL);
+
+	sample_while_held(SYS_write);
+	atomic_store(&is_over_with_frees, true);
+	pthread_join(thread, NULL);
 }
 
 /* Puts a record into the queue as the worker does. */
@@ -410,6 +442,8 @@ static void samples_before_a_reset(void)
 	sample(1, true);
 	CHECK_INT(hs_session_dump(NULL, 0), 0);
 	hold(WORKER, SYS_futex);
+	/* It may sleep in one already. */
+	hs_ring_wake_reader(&hs_session.ring);
 	WAIT_UNTIL(is_held);
 	sample(10, false);
 	CHECK_INT(hs_session_reset(), 0);
@@ -439,6 +473,16 @@ static void memory_is_filled_fast(void)
 	atomic_store(&frozen_at_ns, 0);
 }
 
+static uint64_t next_dump_ns(void)
+{
+	uint64_t next_ns;
+
+	hs_lock_acquire(&hs_session.producer_batch);
+	next_ns = hs_session.next_dump_ns;
+	hs_lock_release(&hs_session.producer_batch);
+	return next_ns;
+}
+
 /* If some were left out the next one is at the time at which it would have been. */
 static void timed_profiles_keep_their_rate(void)
 {
@@ -446,12 +490,12 @@ static void timed_profiles_keep_their_rate(void)
 	uint64_t first_ns;
 
 	start("HEAPSAMPLE_TIME_INTERVAL=1000");
-	first_ns = hs_session.next_dump_ns;
+	first_ns = next_dump_ns();
 	sample(1, true);
 	atomic_store(&stopped_ns, 2 * interval_ns + interval_ns / 2);
 	hs_event_signal(&hs_session.producer_event);
 	WAIT_UNTIL(hs_stats_get(dumps) == 1);
-	CHECK_INT(hs_session.next_dump_ns, first_ns + 2 * interval_ns);
+	WAIT_UNTIL(next_dump_ns() == first_ns + 2 * interval_ns);
 }
 
 /* The live set grows, only a little late: that does not mean that the memory is used up. */
@@ -556,6 +600,8 @@ static const struct held_case cases[] = {
 	{"fork_fails", fork_fails},
 	{"heap_ends_after_sampling_has_ended", heap_ends_after_sampling_has_ended},
 	{"disk_is_slow", disk_is_slow},
+	{"disk_is_slow_to_tell_names", disk_is_slow_to_tell_names},
+	{"disk_is_slow_while_memory_is_freed", disk_is_slow_while_memory_is_freed},
 	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
 };
 
