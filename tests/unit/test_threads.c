@@ -237,6 +237,7 @@ static atomic_bool is_over_with_frees;
 /* Frees what is sampled, over and over. */
 static void *free_all_the_time(void *unused)
 {
+	WAIT_UNTIL(is_held);
 	while (!atomic_load(&is_over_with_frees)) {
 		for (size_t i = 0; i < sizeof blocks / sizeof blocks[0]; i++)
 			hs_record_free(&blocks[i]);
