@@ -11,6 +11,9 @@
 /* As long as a busy machine may need to run the thread that was woken. */
 #define OFFER_NS 10000000
 
+/* Looks again by itself: whoever releases it may be refused the wake, by a seccomp filter. */
+#define LOOK_NS 100000000
+
 static bool take_free(struct hs_lock *lock, uint32_t *seen)
 {
 	*seen = HS_LOCK_FREE;
@@ -38,7 +41,7 @@ void hs_lock_acquire(struct hs_lock *lock)
 	if (seen == HS_LOCK_OFFERED)
 		hs_sys_futex_wait(&lock->state, HS_LOCK_OFFERED, OFFER_NS);
 	while (!take_or_mark(lock))
-		hs_sys_futex_wait(&lock->state, HS_LOCK_CONTENDED, -1);
+		hs_sys_futex_wait(&lock->state, HS_LOCK_CONTENDED, LOOK_NS);
 }
 
 bool hs_lock_acquire_within(struct hs_lock *lock, uint64_t timeout_ns)
