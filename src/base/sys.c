@@ -97,15 +97,19 @@ int hs_sys_open_own(const char *path, int flags, struct stat *file)
 	return error;
 }
 
-int hs_sys_close_own(int fd, const struct stat *file)
+int hs_sys_is_own(int fd, dev_t device, ino_t inode)
 {
 	struct stat now = {.st_ino = 0};
-	int error = hs_sys_fstat(fd, &now);
+	int error = fd < 0 ? -EBADF : hs_sys_fstat(fd, &now);
 
-	if (error == -EBADF ||
-	    (error == 0 && (now.st_dev != file->st_dev || now.st_ino != file->st_ino)))
-		return -EBADF;
-	return hs_sys_close(fd);
+	return error == 0 && (now.st_dev != device || now.st_ino != inode) ? -EBADF : error;
+}
+
+int hs_sys_close_own(int fd, const struct stat *file)
+{
+	bool is_other = hs_sys_is_own(fd, file->st_dev, file->st_ino) == -EBADF;
+
+	return is_other ? -EBADF : hs_sys_close(fd);
 }
 
 int hs_sys_open_regular(const char *path, struct stat *file)

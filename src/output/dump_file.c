@@ -165,22 +165,14 @@ bool hs_dump_file_is_taken(const struct hs_dump_file *file, int error)
 	return error == -EEXIST || error == -ESTALE || (error != 0 && error == file->in_the_way);
 }
 
-static bool is_of(int fd, dev_t device, ino_t inode)
-{
-	struct stat now;
-
-	return fd >= 0 && hs_sys_fstat(fd, &now) == 0 && now.st_dev == device &&
-	       now.st_ino == inode;
-}
-
 bool hs_dump_file_is_ours(const struct hs_dump_file *file)
 {
-	return is_of(file->fd, file->device, file->inode);
+	return hs_sys_is_own(file->fd, file->device, file->inode) == 0;
 }
 
 void hs_dump_file_close_other(struct hs_dump_file *file)
 {
-	if (is_of(file->other, file->other_device, file->other_inode))
+	if (hs_sys_is_own(file->other, file->other_device, file->other_inode) == 0)
 		hs_sys_close(file->other);
 	file->other = -1;
 }

@@ -301,29 +301,68 @@ static void names_that_come_late_hide_too(void)
 	end();
 }
 
+/* As if a perf map named it. */
+static void hide_late(uint64_t address)
+{
+	struct hs_frame frame = {address, hs_mapping_table_find(table, address)};
+	uint32_t number = hs_location_table_intern(&producer->locations, frame, 0);
+
+	hs_location_set_lasting_name(hs_location_table_get(&producer->locations, number),
+				     "late_name");
+	CHECK(hs_frame_filter_review(producer, &number, 1, &(struct hs_pauses){.pause = NULL}));
+}
+
 /* A stack that was known before must not be used as it was. */
 static void a_known_stack_may_come_to_be_hidden(void)
 {
 	uint64_t address = in(open_door);
-	struct hs_frame frame = {address, 0};
-	struct hs_location *location;
-	uint32_t number;
 
 	begin("late_");
 	for (int i = 0; i < 2; i++)
 		sample(200, address, address);
 	CHECK_INT(hs_heap_tracker_row_count(&producer->tracker), 1);
-	frame.mapping = hs_mapping_table_find(table, address);
-	number = hs_location_table_intern(&producer->locations, frame, 0);
-	location = hs_location_table_get(&producer->locations, number);
-	hs_location_set_lasting_name(location, "late_name");
-	CHECK(hs_frame_filter_review(producer, &number, 1, &(struct hs_pauses){.pause = NULL}));
+	hide_late(address);
 	for (int i = 0; i < 2; i++)
 		sample(200, address, address);
 	CHECK_INT(hs_heap_tracker_row_count(&producer->tracker), 2);
 	freeze(HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.row_count, 1);
 	CHECK_INT(view.rows[0].values[0], 4);
+	end();
+}
+
+/* Makes stacks until the next one needs more memory than a few rows do. */
+static uint32_t fill_trie(struct hs_callsite_trie *trie, uint32_t location)
+{
+	uint32_t node = HS_CALLSITE_ROOT;
+
+	while (trie->interner.count < trie->interner.capacity || trie->interner.capacity < 4096)
+		node = hs_callsite_trie_child(trie, node, location);
+	return node;
+}
+
+/* What was hidden is not shown for want of memory. */
+static void without_memory_the_whole_stack_is_hidden(void)
+{
+	struct hs_callsite_trie *trie;
+	struct hs_view_row row;
+	uint32_t one = 1, last;
+
+	begin("late_");
+	trie = &producer->trie;
+	sample(200, in(shut_door), in(open_door));
+	freeze(HS_SYMBOLIZE_NONE);
+	hide_late(in(shut_door));
+	row = view.rows[0];
+	hs_callsite_trie_hold(trie, row.callsite);
+	last = fill_trie(trie, hs_callsite_trie_get(trie, row.callsite)->location);
+	hs_arena_set_budget(hs_arena_used() + 32 * 1024);
+	CHECK(hs_frame_filter_rows(producer, &row, &one, &(struct hs_pauses){.pause = NULL}));
+	hs_arena_set_budget(256 * MIB);
+	CHECK_INT(one, 1);
+	CHECK_INT(row.callsite, producer->filter.callsite);
+	hs_callsite_trie_release(trie, row.callsite);
+	hs_callsite_trie_settle(trie, last);
 	end();
 }
 
@@ -409,6 +448,7 @@ int main(void)
 	RUN(linkage_names_of_generated_code_are_hidden);
 	RUN(names_that_come_late_hide_too);
 	RUN(a_known_stack_may_come_to_be_hidden);
+	RUN(without_memory_the_whole_stack_is_hidden);
 	RUN(rows_of_other_labels_stay_apart);
 	RUN(objects_are_read_once);
 	unlink(messages);
