@@ -25,15 +25,7 @@
 /* Doublings tried after the first, if entries that were made meanwhile fill two buckets. */
 #define GROW_TRIES 2
 
-/*
- * The filter's factor is 2^64 / golden ratio shifted right: small enough that keys close to each
- * other get bytes close to each other, and with low bits that spread blocks at equal distances over
- * different bytes.  See Knuth, The Art of Computer Programming 3, 6.4.
- */
-#define SPREAD_SHIFT 4
-#define SPREAD_MOST_SHIFT (SPREAD_SHIFT + 20)
-
-/* The table before hs_live_index_init(): two buckets, empty. */
+/* The table before hs_live_index_init(): two buckets, empty.  Its factor is 0. */
 static _Alignas(64) struct {
 	uint8_t filter[2 * HS_LIVE_FILTER_PER_BUCKET + HS_LIVE_FILTER_ROOM];
 	_Alignas(64) struct hs_live_bucket buckets[2];
@@ -41,7 +33,6 @@ static _Alignas(64) struct {
 
 HS_SAMPLE_WORDS _Atomic uint64_t hs_live_index = (uintptr_t)none.buckets + 63;
 HS_HOT uintptr_t hs_live_filter = (uintptr_t)none.filter + 59;
-HS_HOT uint64_t hs_live_filter_factor = HS_HASH_FACTOR >> SPREAD_MOST_SHIFT;
 /* The next table while entries are copied; 0 = none. */
 static HS_SAMPLE_WORDS _Atomic uint64_t growing;
 
@@ -168,14 +159,6 @@ uint32_t hs_live_search_next(struct hs_live_search *search)
 			atomic_load_explicit(&search->bucket->tags, memory_order_relaxed),
 			search->tag_in_each);
 	}
-}
-
-void hs_live_set_spread(uint64_t interval_bytes)
-{
-	int shift = SPREAD_SHIFT + 63 - __builtin_clzll(interval_bytes | 1);
-
-	hs_live_filter_factor =
-		HS_HASH_FACTOR >> (shift < SPREAD_MOST_SHIFT ? shift : SPREAD_MOST_SHIFT);
 }
 
 /*

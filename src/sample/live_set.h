@@ -83,19 +83,17 @@ static inline uint64_t hs_live_hash(uint64_t key)
 }
 
 /*
- * The current table's filter: bytes, of which a key has one, by its hash.  0: no entry of the table
+ * The current table's filter: bytes, of which a key has one, by a hash.  0: no entry of the table
  * has a key with this byte; for other values see live_table.h.  The lowest six bits of the filter's
- * address are the shift that makes a byte's number of the hash.
+ * address are the shift that makes a byte's number of the hash, and the eight bytes in front of
+ * this address the hash's factor.
  * Of the keys that are not in the table about one in sixteen at most finds a byte that is not 0,
  * and one in some hundreds a byte that does not deny its entry.  If tables have no filter, this is
- * two bytes that deny no key.
- * Written: with atomics, by the producer, release.  Read: by every free, relaxed: what the bytes
- * were before is seen because their address depends on this word, which processors respect.
+ * a byte that denies no key.
+ * Written: with atomics, by the producer, release.  Read: by every free, relaxed: what factor and
+ * bytes were before is seen because their addresses depend on this word, which processors respect.
  */
 extern HS_HIDDEN uintptr_t hs_live_filter;
-
-/* The factor of that hash: see hs_live_set_spread().  Written: start-up. */
-extern HS_HIDDEN uint64_t hs_live_filter_factor;
 
 /*
  * Keys close to each other have bytes close to each other: a program frees near to where it freed
@@ -103,7 +101,10 @@ extern HS_HIDDEN uint64_t hs_live_filter_factor;
  */
 static inline uint8_t *hs_live_filter_byte(uintptr_t filter, uint64_t key)
 {
-	return (uint8_t *)filter + (key * hs_live_filter_factor >> (filter & 63));
+	uint64_t factor;
+
+	__builtin_memcpy(&factor, (const uint8_t *)filter - sizeof factor, sizeof factor);
+	return (uint8_t *)filter + (key * factor >> (filter & 63));
 }
 
 /*
@@ -144,9 +145,8 @@ static inline bool hs_live_set_may_hold(const void *address)
 int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
 
 /*
- * Sets how far apart keys must be to have different bytes of the filter: a 300th of the interval at
- * first, less once the filter has grown.  Start-up, before the first entry; otherwise as for an
- * interval of 1m.
+ * Sets how far apart keys must be to have different bytes of a filter: a 300th of the interval.
+ * Start-up, before hs_live_set_init(); otherwise as for an interval of 1m.
  */
 void hs_live_set_spread(uint64_t interval_bytes);
 

@@ -2,6 +2,8 @@
 /* One table of the live set's index.  See live_table.h. */
 #include "sample/live_table.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/hot.h"
 #include "base/likely.h"
@@ -35,12 +37,30 @@ static uint8_t with_one_less(uint8_t byte)
 
 static HS_SAMPLE_WORDS bool has_filter = true; /* start-up */
 
-/* The filter of tables without one: two bytes, one for each half of the keys, that deny none. */
+/* The filter of tables without one: a byte that denies no key.  Its factor is 0. */
 #define NO_FILTER_SHIFT 63
-static _Alignas(64) const uint8_t no_filter[NO_FILTER_SHIFT + 2] = {
+static _Alignas(64) const uint8_t no_filter[NO_FILTER_SHIFT + 1] = {
 	[NO_FILTER_SHIFT] = FILTER_FULL,
-	[NO_FILTER_SHIFT + 1] = FILTER_FULL,
 };
+
+/*
+ * A filter's factor is 2^64 / golden ratio shifted right: small enough that keys close to each
+ * other get bytes close to each other, and with low bits that spread blocks at equal distances over
+ * different bytes.  See Knuth, The Art of Computer Programming 3, 6.4.  It is shifted by one more
+ * for each bit that the filter's size has more than 13, so that this distance stays the same.
+ */
+#define SPREAD_SHIFT 4
+#define SPREAD_MOST_SHIFT (SPREAD_SHIFT + 20)
+#define SPREAD_BITS 13
+
+static int spread_shift = SPREAD_MOST_SHIFT; /* start-up */
+
+void hs_live_set_spread(uint64_t interval_bytes)
+{
+	int shift = SPREAD_SHIFT + 63 - __builtin_clzll(interval_bytes | 1);
+
+	spread_shift = shift < SPREAD_MOST_SHIFT ? shift : SPREAD_MOST_SHIFT;
+}
 
 void hs_live_table_without_filter(void)
 {
@@ -228,10 +248,21 @@ bool hs_live_table_touch(uint64_t table, size_t *touched)
 	return bytes == left;
 }
 
+static void set_factor(uint64_t table)
+{
+	uintptr_t filter = hs_live_table_filter(table);
+	int bits = 64 - (int)(filter & 63);
+	uint64_t factor = HS_HASH_FACTOR >> (spread_shift + bits - SPREAD_BITS);
+
+	if (has_filter)
+		memcpy((uint8_t *)filter - sizeof factor, &factor, sizeof factor);
+}
+
 uint64_t hs_live_table_make(uint64_t buckets)
 {
 	size_t bytes = bytes_of(buckets);
 	unsigned char *memory = hs_arena_reserve(bytes);
+	uint64_t table;
 
 	if (memory == NULL)
 		return 0;
@@ -240,6 +271,8 @@ uint64_t hs_live_table_make(uint64_t buckets)
 		hs_arena_unreserve(memory, bytes);
 		return 0;
 	}
-	return (uint64_t)(uintptr_t)(memory + bytes_before(buckets)) |
-	       (uint64_t)(64 - __builtin_ctzll(buckets));
+	table = (uint64_t)(uintptr_t)(memory + bytes_before(buckets)) |
+		(uint64_t)(64 - __builtin_ctzll(buckets));
+	set_factor(table);
+	return table;
 }

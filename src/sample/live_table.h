@@ -16,7 +16,10 @@
 /* Filter bytes per bucket.  A table grows at one entry per bucket, so per so many bytes. */
 #define HS_LIVE_FILTER_PER_BUCKET 16
 
-/* A table needs this besides buckets and filter: the filter's address has its shift, modulo 64. */
+/*
+ * A table needs this besides buckets and filter: the filter's address has its shift, modulo 64, and
+ * its factor is in front.
+ */
 #define HS_LIVE_FILTER_ROOM 64
 
 /* The lowest and the highest bit of each lane's tag.  The highest is set in all but free lanes. */

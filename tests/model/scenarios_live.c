@@ -234,7 +234,7 @@ static void finish_empty(void)
 {
 	uint64_t index = atomic_load(&hs_live_index);
 	struct hs_live_bucket *buckets = hs_live_table_buckets(index);
-	const uint8_t *filter = (const uint8_t *)(hs_live_table_filter(index) & ~(uintptr_t)63);
+	const uint8_t *filter = (const uint8_t *)hs_live_table_filter(index);
 
 	take_freed();
 	MODEL_CHECK(hs_live_set_used() == 0);

@@ -128,11 +128,12 @@ static void test_small_ids(void)
 static void test_what_a_byte_tells(void)
 {
 	enum { ENTRIES = 200, FULL = 127 };
-	uint64_t table = hs_live_table_make(512), of_byte[ENTRIES];
+	uint64_t table, of_byte[ENTRIES];
 	const uint8_t *byte;
 	unsigned count = 0;
 
 	hs_live_set_spread(512 * KIB);
+	table = hs_live_table_make(512);
 	byte = hs_live_filter_byte(hs_live_table_filter(table), 16);
 	for (uint64_t key = 16; count < ENTRIES; key += 16) {
 		if (hs_live_filter_byte(hs_live_table_filter(table), key) == byte)
@@ -166,18 +167,21 @@ static void test_what_a_byte_tells(void)
 	CHECK_INT(*byte, UINT8_MAX);
 }
 
-/* Frees of addresses near each other look at few cache lines of the filter. */
+/* Frees of addresses near each other look at few cache lines of the filter, however large it is. */
 static void test_neighbours(void)
 {
-	uint64_t table = hs_live_table_make(512);
-	uint8_t *low, *high;
-
 	hs_live_set_spread(512 * KIB);
-	for (uint64_t key = 0x7f3a12345010; key < 0x7f3a52345010; key += 64 * KIB) {
-		low = hs_live_filter_byte(hs_live_table_filter(table), key);
-		high = hs_live_filter_byte(hs_live_table_filter(table), key + 64 * KIB - 1);
-		/* Except where the filter's end meets its beginning. */
-		CHECK(high >= low ? high - low <= 64 : low - high >= 512 * 16 - 64);
+	for (uint64_t buckets = 512; buckets <= 512 * KIB; buckets *= 4) {
+		uintptr_t filter = hs_live_table_filter(hs_live_table_make(buckets));
+
+		for (uint64_t key = 0x7f3a12345010; key < 0x7f3a52345010; key += 64 * KIB) {
+			uint8_t *low = hs_live_filter_byte(filter, key);
+			uint8_t *high = hs_live_filter_byte(filter, key + 64 * KIB - 1);
+
+			/* Except where the filter's end meets its beginning. */
+			CHECK(high >= low ? high - low <= 64
+					  : low - high >= (ptrdiff_t)buckets * 16 - 64);
+		}
 	}
 }
 
