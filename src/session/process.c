@@ -93,8 +93,11 @@ bool hs_process_decide(char **environment)
 	bool is_privileged = getauxval(AT_SECURE) != 0;
 	int64_t root = root_of(environment);
 
-	if (is_privileged)
+	if (is_privileged) {
 		forget_settings(environment);
+		/* A copy, if a library that was there before us has called setenv(). */
+		forget_settings(__environ);
+	}
 	hs_format(hs_session.program, sizeof hs_session.program, "%s", hs_path_last(path));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();

@@ -227,12 +227,31 @@ int main(void)
 	return setresuid(user, user, user) == 0 ? execlp("env", "env", NULL) : 1;
 }
 END
-	${CC:-cc} -D_GNU_SOURCE -o "$directory/privileged" "$directory/helper.c" -Wl,--no-as-needed "$library" \
-		"-Wl,-rpath,$(dirname "$library")" || fail "helper: cannot be built"
-	privileged 1 65534
-	expect_status 0
-	grep HEAPSAMPLE "$out.stdout" >&2 && fail "helper: was given settings"
-	grep -q '^PATH=' "$out.stdout" || fail "helper: was not given the rest: $(cat "$out.stdout")"
+	# Nor if a library whose constructor runs before ours has made a copy of the environment.
+	cat >"$directory/setter.c" <<'END'
+#include <stdlib.h>
+
+__attribute__((constructor)) static void set(void)
+{
+	setenv("SET_BY_LIBRARY", "1", 1);
+}
+END
+	${CC:-cc} -shared -fPIC -o "$directory/libsetter.so" "$directory/setter.c" ||
+		fail "setter: cannot be built"
+	for before in "" "$directory/libsetter.so"; do
+		# shellcheck disable=SC2086 # none or one
+		${CC:-cc} -D_GNU_SOURCE -o "$directory/privileged" "$directory/helper.c" \
+			-Wl,--no-as-needed "$library" $before \
+			"-Wl,-rpath,$(dirname "$library")" "-Wl,-rpath,$directory" ||
+			fail "helper: cannot be built"
+		privileged 1 65534
+		expect_status 0
+		grep HEAPSAMPLE "$out.stdout" >&2 && fail "helper: was given settings"
+		grep -q '^PATH=' "$out.stdout" ||
+			fail "helper: was not given the rest: $(cat "$out.stdout")"
+		[ -z "$before" ] || grep -q '^SET_BY_LIBRARY=' "$out.stdout" ||
+			fail "helper: the library's constructor did not run: $(cat "$out.stdout")"
+	done
 
 	# Nor do the profiler's threads keep capabilities that the program gives up.
 	run_profiled capset HEAPSAMPLE_INTERVAL=1 -- "$python" -c 'import ctypes, glob, struct
