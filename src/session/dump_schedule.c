@@ -150,21 +150,31 @@ void hs_schedule_start(void)
 							HS_SECOND_NS;
 }
 
+/* Once the final profile is done nothing is due by itself: who calls exit() may wait for long. */
+static bool is_finished(void)
+{
+	return atomic_load_explicit(&hs_session.finished, memory_order_relaxed) != 0;
+}
+
+/* The earlier of two times, of which 0 is never. */
+static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
+{
+	return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
+}
+
 int64_t hs_schedule_sleep_ns(void)
 {
-	uint64_t due_ns = hs_session.next_dump_ns, now_ns;
+	uint64_t due_ns = signal_is_ours ? next_signal_look_ns() : 0, now_ns;
 
 	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0 ||
 	    hs_ask_is_waiting())
 		return 1;
-	if (signal_is_ours && (due_ns == 0 || next_signal_look_ns() < due_ns))
-		due_ns = next_signal_look_ns();
-	if (hs_options.oom_percent != 0 && (due_ns == 0 || next_oom_look_ns < due_ns))
-		due_ns = next_oom_look_ns;
-	if (inuse_retry.due_ns != 0 && (due_ns == 0 || inuse_retry.due_ns < due_ns))
-		due_ns = inuse_retry.due_ns;
-	if (hs_stream_due_ns() != 0 && (due_ns == 0 || hs_stream_due_ns() < due_ns))
-		due_ns = hs_stream_due_ns();
+	if (!is_finished()) {
+		due_ns = earlier(due_ns, hs_session.next_dump_ns);
+		due_ns = earlier(due_ns, hs_options.oom_percent != 0 ? next_oom_look_ns : 0);
+		due_ns = earlier(due_ns, inuse_retry.due_ns);
+		due_ns = earlier(due_ns, hs_stream_due_ns());
+	}
 	if (due_ns == 0)
 		return -1;
 	now_ns = hs_sys_monotonic_ns();
@@ -249,7 +259,7 @@ void hs_schedule_run_due(void)
 		return;
 	}
 	/* The process ends: nobody would wait for another file. */
-	if (atomic_load_explicit(&session->finished, memory_order_relaxed) != 0)
+	if (is_finished())
 		return;
 	check_memory();
 	run_timed();

@@ -3,8 +3,10 @@
 #
 # While a program samples nothing, its profiler sleeps: no switch of context in two seconds,
 # with an interval of 4k, with profiles at distant times, and with profiles on a signal, whose
-# action is looked at less and less often.
+# action is looked at less and less often.  So it does while exit() waits, after the last profile.
 . "$(dirname "$0")/lib.sh"
+
+need "${CC:-cc}"
 
 cat >"$directory/idle.py" <<'END'
 import sys
@@ -44,5 +46,42 @@ for setting in HEAPSAMPLE_INTERVAL=4k "HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_IN
 	background=
 	expect_status 0
 	expect_profiles 1
+done
+
+# Its standard output is a full pipe, which exit() waits for when it writes the last line.
+cat >"$directory/exits.c" <<'END'
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	int pipe = argc == 2 ? open(argv[1], O_RDWR | O_NONBLOCK) : -1;
+	void *volatile block;
+	for (int i = 0; i < 100; i++)
+		block = malloc(100000);
+	(void)block;
+	while (write(pipe, "", 1) == 1)
+		;
+	if (fcntl(pipe, F_SETFL, 0) != 0 || dup2(pipe, STDOUT_FILENO) != STDOUT_FILENO)
+		return 1;
+	fputs("last line", stdout);
+	return 0;
+}
+END
+${CC:-cc} -O1 -fno-builtin -o "$directory/exits" "$directory/exits.c" || fail "exits is not built"
+mkfifo "$directory/full"
+exec 4<>"$directory/full"
+for setting in "HEAPSAMPLE_TIME_INTERVAL=1" "HEAPSAMPLE_OOM=99" \
+	"HEAPSAMPLE_STREAM=$directory/stream"; do
+	start_profiled "exits.${#setting}" "$setting" -- "$directory/exits" "$directory/full"
+	has_slept || has_slept || has_slept || has_slept || has_slept ||
+		fail "$setting: switches of context in exit(): $before, $(switches)"
+	head -c 65536 "$directory/full" >/dev/null
+	wait "$process"
+	status=$?
+	background=
+	expect_status 0
+	head -c 9 "$directory/full" | grep -q 'last line' || fail "$setting: no last line"
 done
 finish
