@@ -39,27 +39,6 @@ struct scan {
 	struct object object;
 };
 
-void hs_map_index_fini(struct hs_map_index *index)
-{
-	hs_address_range_map_fini(&index->code);
-	hs_address_range_map_fini(&index->images);
-	hs_address_range_map_fini(&index->readable);
-	hs_arena_free(index->name);
-}
-
-void hs_map_index_clear(struct hs_map_index *index)
-{
-	hs_address_range_map_clear(&index->code);
-	hs_address_range_map_clear(&index->images);
-	hs_address_range_map_clear(&index->readable);
-}
-
-bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b)
-{
-	return hs_address_range_map_equal(&a->code, &b->code) &&
-	       hs_address_range_map_equal(&a->readable, &b->readable);
-}
-
 static bool same_file(const struct object *object, const struct hs_proc_maps_line *line)
 {
 	return object->inode == line->inode && object->device == line->device;
@@ -342,6 +321,15 @@ static bool is_readable(const struct scan *scan, const struct hs_proc_maps_line 
 	return (line->permissions & HS_PROC_MAPS_EXECUTE) != 0;
 }
 
+static int add_readable(struct scan *scan, const struct hs_proc_maps_line *line)
+{
+	int error = add_range(&scan->index->readable, line, page_tag(scan, line));
+
+	if (error == 0 && (line->permissions & HS_PROC_MAPS_WRITE) != 0)
+		error = add_range(&scan->index->writable, line, 0);
+	return error;
+}
+
 static int copy_name(struct scan *scan, const struct hs_proc_maps_line *line)
 {
 	if (line->name_bytes >= scan->index->name_capacity) {
@@ -369,7 +357,7 @@ static int scan_line(struct scan *scan, const struct hs_proc_maps *rest,
 		return error;
 	enter_line(scan, rest, line);
 	if (is_readable(scan, line))
-		error = add_range(&scan->index->readable, line, page_tag(scan, line));
+		error = add_readable(scan, line);
 	if (error == 0 && (line->permissions & HS_PROC_MAPS_EXECUTE) != 0)
 		error = add_code(scan, line);
 	return error;

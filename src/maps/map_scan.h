@@ -7,24 +7,11 @@
 #ifndef HS_MAPS_MAP_SCAN_H
 #define HS_MAPS_MAP_SCAN_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "maps/address_range_map.h"
+#include "maps/map_index.h"
 #include "maps/mapping_store.h"
-
-struct hs_map_index {
-	struct hs_address_range_map code;     /* executable; the value is a mapping's id */
-	struct hs_address_range_map images;   /* of these, what an ELF image describes */
-	struct hs_address_range_map readable; /* the value is as of hs_mapping_table_page_tag() */
-	char *name; /* while it is built: of the current line, NUL-terminated */
-	size_t name_capacity;
-};
-
-void hs_map_index_clear(struct hs_map_index *index);
-void hs_map_index_fini(struct hs_map_index *index);
-bool hs_map_index_equal(const struct hs_map_index *a, const struct hs_map_index *b);
 
 /* What marks a mapping as the program's or as ours. */
 struct hs_map_program {

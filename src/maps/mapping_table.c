@@ -296,6 +296,16 @@ bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t
 						    address + bytes) != NULL;
 }
 
+bool hs_mapping_table_is_constant(const struct hs_mapping_table *table, uint64_t address,
+				  size_t bytes)
+{
+	const struct hs_address_range *writable =
+		hs_address_range_map_from(&table->index.writable, address);
+
+	return hs_mapping_table_is_readable(table, address, bytes) &&
+	       (writable == NULL || writable->start >= address + bytes);
+}
+
 uint32_t hs_mapping_table_page_tag(const struct hs_mapping_table *table, uint64_t address)
 {
 	const struct hs_address_range *range =

@@ -98,6 +98,13 @@ bool hs_mapping_table_is_readable(const struct hs_mapping_table *table, uint64_t
 				  size_t bytes);
 
 /*
+ * Whether [address, address + bytes) may be read for unwinding, and the program cannot write to it:
+ * it is what it was when the sample was taken.
+ */
+bool hs_mapping_table_is_constant(const struct hs_mapping_table *table, uint64_t address,
+				  size_t bytes);
+
+/*
  * What is mapped at a readable address: the same file at the same offset has the same tag
  * before and after a refresh.  0: not readable, or memory whose contents change (JIT code).
  */

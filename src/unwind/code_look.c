@@ -21,7 +21,8 @@ bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc)
 	       hs_arch_is_after_call(code);
 }
 
-bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee)
+bool hs_code_has_callee(struct hs_memory_cache *memory, const struct hs_mapping_table *table,
+			uint64_t pc, uint64_t *callee)
 {
 	uint8_t call[HS_ARCH_CALL_BYTES], entry[HS_PLT_JUMP_BYTES];
 	uint64_t slot;
@@ -33,7 +34,8 @@ bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *c
 			return false;
 		if (!hs_plt_decode(entry, sizeof entry, *callee, &slot))
 			return true;
-	} else if (!hs_arch_call_slot(call, pc, &slot)) {
+	} else if (!hs_arch_call_slot(call, pc, &slot) ||
+		   !hs_mapping_table_is_constant(table, slot, sizeof *callee)) {
 		return false;
 	}
 	return hs_memory_cache_read(memory, slot, callee, sizeof *callee) == 0 &&

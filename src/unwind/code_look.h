@@ -19,9 +19,11 @@ bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc);
 bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc);
 
 /*
- * Whether the function is known that the call before pc calls: directly, or through the GOT, where
- * it has been resolved.  *callee: its address.
+ * Whether the function is known that the call before pc called: directly, or through the GOT, where
+ * it has been resolved.  Not if the call is by a pointer that may have been changed since: of the
+ * GOT's, those count that are made constant when they have been relocated.  *callee: its address.
  */
-bool hs_code_has_callee(struct hs_memory_cache *memory, uint64_t pc, uint64_t *callee);
+bool hs_code_has_callee(struct hs_memory_cache *memory, const struct hs_mapping_table *table,
+			uint64_t pc, uint64_t *callee);
 
 #endif

@@ -143,7 +143,7 @@ static bool is_call_of_another(struct hs_pc_lookup *lookup, const struct hs_stac
 
 	return !hs_mapping_table_is_anonymous(table, callee) &&
 	       !hs_mapping_table_is_anonymous(table, hs_mapping_table_find(table, pc)) &&
-	       hs_code_has_callee(lookup->memory, pc, &called) &&
+	       hs_code_has_callee(lookup->memory, table, pc, &called) &&
 	       hs_pc_lookup_has_info(lookup, window, called);
 }
 

@@ -486,6 +486,19 @@ static void test_text_moved_with_its_header(void)
 	end_table();
 }
 
+static void test_constant(void)
+{
+	static volatile int variable = 1;
+	uintptr_t code = (uintptr_t)test_constant, data = (uintptr_t)&variable;
+
+	begin_table();
+	CHECK(hs_mapping_table_is_constant(table, code, 8));
+	CHECK(hs_mapping_table_is_readable(table, data, 4));
+	CHECK(!hs_mapping_table_is_constant(table, data, 4));
+	CHECK(!hs_mapping_table_is_constant(table, 1, 8));
+	end_table();
+}
+
 /* It matters only which file is the program's, not its kind or path. */
 static void test_program_in_a_memfd(void)
 {
@@ -955,6 +968,7 @@ int main(void)
 	RUN(test_text_moved_to_anonymous_memory);
 	RUN(test_all_text_moved);
 	RUN(test_text_moved_with_its_header);
+	RUN(test_constant);
 	RUN(test_program_in_a_memfd);
 	RUN(test_text_moved_to_huge_pages);
 	RUN(test_code_in_memory_with_a_name);

@@ -22,20 +22,25 @@ void call_on_stack(function *f, void *top);
 /*
  * The same by way of others.  These have unwind information and frame pointers: by_two calls
  * by_one, which calls call_bare; direct calls call_with_frame_pointer.  The others do so through
- * slots of a PLT, and through the pointers that these use.
+ * slots of a PLT, through pointers that are constant once they are relocated, and through the
+ * pointer that a slot uses.
  */
 void by_two(function *f);
 void by_two_slots(function *f);
-void by_two_pointers(function *f);
+void by_two_constants(function *f);
 void direct(function *f);
 void by_slot(function *f);
+void by_constant(function *f);
 void by_pointer(function *f);
 
-/* Of the slot, in the GOT. */
+/* Of the slot. */
 extern void (*address_of_call_with_frame_pointer)(function *f);
 
 /* Where a slot leads before its first call, with lazy binding. */
 void unresolved(function *f);
+
+/* Has unwind information. */
+void by_one(function *f);
 
 /*
  * Ends with its call.  What follows has unwind information; it belongs to the same function, so
@@ -185,10 +190,15 @@ __asm__(".text\n"
 	WITH_FRAME_POINTER(by_two, by_one)
 	SLOT(slot_of_one, by_one)
 	WITH_FRAME_POINTER(by_two_slots, slot_of_one)
-	WITH_FRAME_POINTER(by_two_pointers, *address_of_by_one(%rip))
+	".section .data.rel.ro, \"aw\", @progbits\n"
+	"constant_address_of_by_one: .quad by_one\n"
+	"constant_address_of_call_with_frame_pointer: .quad call_with_frame_pointer\n"
+	".text\n"
+	WITH_FRAME_POINTER(by_two_constants, *constant_address_of_by_one(%rip))
 	WITH_FRAME_POINTER(direct, call_with_frame_pointer)
 	SLOT(slot, call_with_frame_pointer)
 	WITH_FRAME_POINTER(by_slot, slot)
+	WITH_FRAME_POINTER(by_constant, *constant_address_of_call_with_frame_pointer(%rip))
 	WITH_FRAME_POINTER(by_pointer, *address_of_call_with_frame_pointer(%rip)));
 
 static FRAME void capture_leaf(void)
@@ -247,7 +257,7 @@ static void test_frame_pointer_of_another(void)
 {
 	check_no_information(by_two, call_bare);
 	check_no_information(by_two_slots, call_bare);
-	check_no_information(by_two_pointers, call_bare);
+	check_no_information(by_two_constants, call_bare);
 }
 
 /* It is not the return address at a stack's end. */
@@ -258,7 +268,7 @@ static void test_zero_where_a_return_address_would_be(void)
 
 static void test_frame_pointer_of_its_own(void)
 {
-	void (*const functions[])(function *) = {direct, by_slot, by_pointer};
+	void (*const functions[])(function *) = {direct, by_slot, by_constant, by_pointer};
 
 	begin();
 	for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
@@ -281,6 +291,21 @@ static void test_slot_before_its_first_call(void)
 	unwind();
 	address_of_call_with_frame_pointer = call_with_frame_pointer;
 	CHECK(frames[2].address - (uintptr_t)by_slot < 16);
+	CHECK(is_complete());
+	end();
+}
+
+/* A pointer that leads to a function with unwind information by now did not when it was called. */
+static void test_pointer_that_has_changed(void)
+{
+	begin();
+	call_from_c(by_pointer);
+	address_of_call_with_frame_pointer = by_one;
+	unwind();
+	address_of_call_with_frame_pointer = call_with_frame_pointer;
+	CHECK(frames[1].address - (uintptr_t)call_with_frame_pointer < 16);
+	CHECK(frames[2].address - (uintptr_t)by_pointer < 16);
+	CHECK_INT(frames[4].address + 1, return_of_caller);
 	CHECK(is_complete());
 	end();
 }
@@ -440,6 +465,7 @@ int main(void)
 	RUN(test_zero_where_a_return_address_would_be);
 	RUN(test_frame_pointer_of_its_own);
 	RUN(test_slot_before_its_first_call);
+	RUN(test_pointer_that_has_changed);
 	RUN(test_nowhere_behind_a_guess);
 	RUN(test_information_after_the_call);
 	RUN(test_first_frame_behind_a_function);

@@ -111,7 +111,10 @@ static inline bool hs_arch_call_target(const uint8_t code[HS_ARCH_CALL_BYTES], u
 	return code[HS_ARCH_CALL_BYTES - 5] == 0xe8;
 }
 
-/* Whether the code ends, at pc, with FF 15 disp32, a call of what the word at *slot points to. */
+/*
+ * Whether the code ends, at pc, with FF 15 disp32, a call of what the word at *slot points to: a
+ * slot of the GOT, or any variable.
+ */
 static inline bool hs_arch_call_slot(const uint8_t code[HS_ARCH_CALL_BYTES], uint64_t pc,
 				     uint64_t *slot)
 {
