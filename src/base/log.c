@@ -41,16 +41,20 @@
  */
 #define WRITE_SIGNALS (HS_SIGNAL(SIGPIPE) | HS_SIGNAL(SIGXFSZ) | HS_SIGNAL(SIGTTOU))
 
+/* A descriptor, which the program may close or replace at any time, and what it was. */
+struct descriptor {
+	int fd; /* below 0: none */
+	dev_t device;
+	ino_t inode;
+};
+
 /* Written by hs_log_init() during start-up, constant afterwards. */
 static struct {
 	enum hs_log_level level;
-	const char *logfile; /* NULL: lines go to the descriptor */
-	int logfile_error;   /* of a logfile that names a descriptor */
-	int fd;              /* the program's: of its stderr, or what logfile names */
-	bool is_open;
-	dev_t device;
-	ino_t inode;
-} log_state = {.level = HS_LOG_WARN, .fd = STDERR_FILENO};
+	const char *logfile;         /* NULL: lines go to the descriptor */
+	int logfile_error;           /* of a logfile that names a descriptor */
+	struct descriptor programs; /* its stderr, or what logfile names */
+} log_state = {.level = HS_LOG_WARN, .programs = {.fd = -1}};
 
 /* The number at the end of a path that begins so, or -1. */
 static int number_after(const char *path, const char *beginning)
@@ -84,15 +88,11 @@ static int named_descriptor(const char *path)
 /* Remembers what the descriptor is.  Whether it is open. */
 static bool write_to(int fd)
 {
-	struct stat now;
+	struct stat now = {.st_ino = 0};
+	bool is_open = hs_sys_fstat(fd, &now) == 0;
 
-	log_state.fd = fd;
-	log_state.is_open = hs_sys_fstat(fd, &now) == 0;
-	if (log_state.is_open) {
-		log_state.device = now.st_dev;
-		log_state.inode = now.st_ino;
-	}
-	return log_state.is_open;
+	log_state.programs = (struct descriptor){is_open ? fd : -1, now.st_dev, now.st_ino};
+	return is_open;
 }
 
 void hs_log_init(enum hs_log_level level, const char *logfile)
@@ -108,26 +108,40 @@ void hs_log_init(enum hs_log_level level, const char *logfile)
 
 /*
  * Not blocking: it may be a pipe that nobody reads.  No link: another user may have put it
- * there.
+ * there.  fd: -errno if it cannot be opened.  Kept out of line, like what writes a line: their
+ * frames are not there while text is formatted.
  */
-static int open_logfile(void)
+static __attribute__((noinline)) struct descriptor open_logfile(void)
 {
-	return hs_sys_open(log_state.logfile,
-			   O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-			   0600);
+	struct stat file;
+	int fd = hs_sys_open_own(log_state.logfile,
+				 O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
+				 0600, &file);
+
+	return (struct descriptor){fd, file.st_dev, file.st_ino};
+}
+
+static bool is_unchanged(const struct descriptor *descriptor)
+{
+	return hs_sys_is_own(descriptor->fd, descriptor->device, descriptor->inode) == 0;
+}
+
+static __attribute__((noinline)) void close_logfile(const struct descriptor *opened)
+{
+	const struct stat file = {.st_dev = opened->device, .st_ino = opened->inode};
+
+	(void)hs_sys_close_own(opened->fd, &file);
 }
 
 int hs_log_check_file(void)
 {
-	int fd;
+	struct descriptor opened;
 
 	if (log_state.logfile == NULL)
 		return log_state.logfile_error;
-	fd = open_logfile();
-	if (fd < 0)
-		return fd;
-	hs_sys_close(fd);
-	return 0;
+	opened = open_logfile();
+	close_logfile(&opened);
+	return opened.fd < 0 ? opened.fd : 0;
 }
 
 /* Where no page can be had.  Taken by one thread at a time; another's line is dropped. */
@@ -148,15 +162,6 @@ static const char *level_name(enum hs_log_level level)
 	}
 }
 
-/* Kept out of line, like write_line(): their frames are not there while text is formatted. */
-static __attribute__((noinline)) bool is_as_at_start(void)
-{
-	struct stat now;
-
-	return log_state.is_open && hs_sys_fstat(log_state.fd, &now) == 0 &&
-	       now.st_dev == log_state.device && now.st_ino == log_state.inode;
-}
-
 static uint64_t pending_signals(void)
 {
 	uint64_t pending = 0;
@@ -165,14 +170,17 @@ static uint64_t pending_signals(void)
 	return pending;
 }
 
-/* In pieces that a pipe takes at once when it has room.  Whether all is written. */
-static bool write_in_time(int fd, const char *line, size_t bytes)
+/*
+ * In pieces that a pipe takes at once when it has room.  Not to a file that has come in the place
+ * of the descriptor's meanwhile.  Whether all is written.
+ */
+static bool write_in_time(const struct descriptor *to, const char *line, size_t bytes)
 {
 	while (bytes > 0) {
 		size_t piece = bytes < PIPE_BUF ? bytes : PIPE_BUF;
 
-		if (!hs_sys_wait_writable(fd, WRITABLE_NS) ||
-		    hs_sys_write_all(fd, line, piece) != 0)
+		if (!hs_sys_wait_writable(to->fd, WRITABLE_NS) || !is_unchanged(to) ||
+		    hs_sys_write_all(to->fd, line, piece) != 0)
 			return false;
 		line += piece;
 		bytes -= piece;
@@ -181,7 +189,7 @@ static bool write_in_time(int fd, const char *line, size_t bytes)
 }
 
 /* Writes; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
-static bool write_without_signals(int fd, const char *line, size_t bytes)
+static bool write_without_signals(const struct descriptor *to, const char *line, size_t bytes)
 {
 	const struct timespec no_time = { 0, 0 };
 	uint64_t saved, before, raised;
@@ -190,7 +198,7 @@ static bool write_without_signals(int fd, const char *line, size_t bytes)
 	if (!hs_signal_mask_block(WRITE_SIGNALS, &saved))
 		return false;
 	before = pending_signals();
-	is_written = write_in_time(fd, line, bytes);
+	is_written = write_in_time(to, line, bytes);
 	raised = pending_signals() & WRITE_SIGNALS & ~before;
 	if (raised != 0)
 		hs_syscall(SYS_rt_sigtimedwait, (long)&raised, 0, (long)&no_time, sizeof raised, 0,
@@ -201,15 +209,17 @@ static bool write_without_signals(int fd, const char *line, size_t bytes)
 
 static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
 {
-	int fd = log_state.logfile == NULL ? -ENOENT : open_logfile();
+	struct descriptor opened = {.fd = -ENOENT};
 	bool is_written = false;
 
-	if (fd >= 0) {
-		is_written = write_without_signals(fd, line, bytes);
-		hs_sys_close(fd);
+	if (log_state.logfile != NULL)
+		opened = open_logfile();
+	if (opened.fd >= 0) {
+		is_written = write_without_signals(&opened, line, bytes);
+		close_logfile(&opened);
 	}
-	if (!is_written && is_as_at_start())
-		write_without_signals(log_state.fd, line, bytes);
+	if (!is_written && is_unchanged(&log_state.programs))
+		write_without_signals(&log_state.programs, line, bytes);
 }
 
 /* A message is one line, whatever is in its arguments.  Bytes of UTF-8 stay. */

@@ -83,9 +83,9 @@ int hs_sys_fstat(int fd, struct stat *out)
 	return (int)hs_syscall(SYS_newfstatat, fd, (long)"", (long)out, AT_EMPTY_PATH, 0, 0);
 }
 
-int hs_sys_open_own(const char *path, int flags, struct stat *file)
+int hs_sys_open_own(const char *path, int flags, mode_t mode, struct stat *file)
 {
-	int fd = hs_sys_open(path, flags, 0), error = fd;
+	int fd = hs_sys_open(path, flags, mode), error = fd;
 
 	*file = (struct stat){.st_ino = 0};
 	if (fd >= 0)
@@ -114,7 +114,7 @@ int hs_sys_close_own(int fd, const struct stat *file)
 
 int hs_sys_open_regular(const char *path, struct stat *file)
 {
-	int fd = hs_sys_open_own(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, file);
+	int fd = hs_sys_open_own(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, file);
 
 	if (fd < 0 || S_ISREG(file->st_mode))
 		return fd;
@@ -193,7 +193,7 @@ int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
 static ssize_t read_file(const char *path, char *buffer, size_t capacity, bool of_kernel)
 {
 	struct stat file;
-	int fd = hs_sys_open_own(path, O_RDONLY, &file);
+	int fd = hs_sys_open_own(path, O_RDONLY, 0, &file);
 	ssize_t got;
 	size_t used = 0;
 

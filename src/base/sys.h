@@ -51,7 +51,7 @@ int hs_sys_fstat(int fd, struct stat *out);
  * but that file: otherwise it returns -EBADF, and what was read may be of another.  _is_own() is 0
  * for it, -EBADF if the descriptor is not that file's, or the error of fstat().
  */
-int hs_sys_open_own(const char *path, int flags, struct stat *file);
+int hs_sys_open_own(const char *path, int flags, mode_t mode, struct stat *file);
 int hs_sys_is_own(int fd, dev_t device, ino_t inode);
 int hs_sys_close_own(int fd, const struct stat *file);
 

@@ -10,7 +10,7 @@
 static ssize_t read_by_file(uintptr_t address, void *buffer, size_t bytes)
 {
 	struct stat file;
-	int fd = hs_sys_open_own("/proc/thread-self/mem", O_RDONLY, &file);
+	int fd = hs_sys_open_own("/proc/thread-self/mem", O_RDONLY, 0, &file);
 	ssize_t got;
 
 	if (fd < 0)

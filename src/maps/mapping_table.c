@@ -110,7 +110,7 @@ static ssize_t read_maps(struct hs_mapping_table *table)
 {
 	/* Not self, which is the main thread's: empty if that has left by pthread_exit(). */
 	struct stat file;
-	int fd = hs_sys_open_own("/proc/thread-self/maps", O_RDONLY, &file);
+	int fd = hs_sys_open_own("/proc/thread-self/maps", O_RDONLY, 0, &file);
 	ssize_t bytes;
 
 	if (fd < 0)

@@ -202,7 +202,7 @@ static int open_file(struct hs_perf_map *perf, const char *path, struct stat *fi
 {
 	const uid_t owner = file->st_uid;
 	/* Should it be a pipe by now, the open does not wait for a writer. */
-	int fd = hs_sys_open_own(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, file);
+	int fd = hs_sys_open_own(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, file);
 
 	if (fd == -ELOOP)
 		refuse(perf, path, "a symbolic link to a file", owner, owner);

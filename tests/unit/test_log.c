@@ -200,6 +200,67 @@ static void test_logfile_is_a_pipe_nobody_reads(void)
 	unlink(path);
 }
 
+static int replaced_fd, replacement; /* the program puts this one in the place of that one */
+
+/* While the line waits for room. */
+static long replace(long number)
+{
+	if (number == SYS_ppoll && replacement >= 0) {
+		dup2(replacement, replaced_fd);
+		replacement = -1;
+	}
+	return 0;
+}
+
+/* Logs while the descriptor is replaced.  That must stay open, with nothing written to it. */
+static void log_while_replaced(int fd)
+{
+	char name[] = "test_log.XXXXXX", got;
+	int own = mkstemp(name);
+
+	unlink(name);
+	replaced_fd = fd;
+	replacement = own;
+	hs_sys_fault = replace;
+	hs_log(HS_LOG_WARN, "not yours");
+	hs_sys_fault = NULL;
+	CHECK_INT(replacement, -1);
+	CHECK(fcntl(fd, F_GETFD) >= 0);
+	CHECK_INT(pread(own, &got, 1, 0), 0);
+	close(own);
+}
+
+static void test_logfile_is_replaced_meanwhile(void)
+{
+	const char *path = "test_log.file";
+	struct stat info;
+	int next;
+
+	capture_start();
+	hs_log_init(HS_LOG_WARN, path);
+	/* The lowest that is free, after the file of the test. */
+	next = dup(0);
+	replaced_fd = dup(0);
+	close(next);
+	close(replaced_fd);
+	log_while_replaced(replaced_fd);
+	close(replaced_fd);
+	capture_end();
+	check_line("warning: not yours\n");
+	CHECK_INT(stat(path, &info), 0);
+	CHECK_INT(info.st_size, 0);
+	unlink(path);
+}
+
+static void test_stderr_is_replaced_meanwhile(void)
+{
+	capture_start();
+	hs_log_init(HS_LOG_WARN, NULL);
+	log_while_replaced(STDERR_FILENO);
+	capture_end();
+	check_line("");
+}
+
 /* A line of ours comes between those that the program writes to the descriptor. */
 static void log_to_descriptor(const char *path, int fd)
 {
@@ -455,6 +516,8 @@ int main(void)
 	RUN(test_logfile_that_cannot_be_opened);
 	RUN(test_logfile_that_cannot_be_written);
 	RUN(test_logfile_is_a_pipe_nobody_reads);
+	RUN(test_logfile_is_replaced_meanwhile);
+	RUN(test_stderr_is_replaced_meanwhile);
 	RUN(test_logfile_is_a_descriptor);
 	RUN(test_logfile_is_no_descriptor);
 	RUN(test_without_memory);
