@@ -52,7 +52,8 @@ static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 	if (error != 0) {
 		file->fd = -1;
 		if (fd >= 0) {
-			hs_sys_close(fd);
+			if (error != -EBADF)
+				hs_sys_close(fd);
 			hs_sys_unlink(AT_FDCWD, path);
 		}
 		return error;
@@ -140,7 +141,7 @@ static int open_new(struct hs_dump_file *file)
 
 	if (error != 0 || hs_sys_lstat(AT_FDCWD, file->path, &taken) != 0)
 		return error;
-	hs_sys_close(file->fd);
+	(void)hs_dump_file_close(file, 0);
 	file->fd = -1;
 	if (is_in(file, AT_FDCWD, file->temporary))
 		hs_sys_unlink(AT_FDCWD, file->temporary);
@@ -195,17 +196,13 @@ int hs_dump_file_close(struct hs_dump_file *file, int error)
 void hs_dump_file_open_directory(struct hs_dump_file *file)
 {
 	char *last = file->path + (hs_path_last(file->path) - file->path), first = *last;
-	struct stat opened = {.st_ino = 0};
-	int fd, error;
+	struct stat opened;
 
 	file->fd = -1;
 	*last = '\0';
-	fd = hs_sys_open(file->path[0] != '\0' ? file->path : ".", O_PATH | O_DIRECTORY, 0);
+	file->other = hs_sys_open_own(file->path[0] != '\0' ? file->path : ".",
+				      O_PATH | O_DIRECTORY, 0, &opened);
 	*last = first;
-	error = fd < 0 ? fd : hs_sys_fstat(fd, &opened);
-	if (fd >= 0 && error != 0)
-		hs_sys_close(fd);
-	file->other = error != 0 ? error : fd;
 	file->other_device = opened.st_dev;
 	file->other_inode = opened.st_ino;
 }

@@ -143,6 +143,40 @@ static void what_nobody_can_have_left_stays(void)
 	CHECK_INT(unlink(".a.tmp"), 0);
 }
 
+static int looks, replaced_fd; /* the descriptor is replaced at the last of so many looks */
+
+static long replace(long number)
+{
+	if (number == SYS_newfstatat && --looks == 0) {
+		int own = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+		dup2(own, replaced_fd);
+		close(own);
+	}
+	return 0;
+}
+
+/* While the path is looked at, which may take seconds, the program puts a file of its own there. */
+static void a_descriptor_of_the_program_stays_open(void)
+{
+	struct hs_dump_file file;
+
+	write_text("a", "precious", false);
+	replaced_fd = dup(0);
+	close(replaced_fd);
+	/* Is a file left behind?  What was created?  Has another got the path? */
+	looks = 3;
+	atomic_store(&hs_sys_fault, replace);
+	CHECK_INT(hs_dump_file_open(&file, "a", true), -EEXIST);
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK(looks <= 0);
+	CHECK(fcntl(replaced_fd, F_GETFD) >= 0);
+	CHECK_INT(file.fd, -1);
+	CHECK(access(".a.tmp", F_OK) != 0);
+	close(replaced_fd);
+	CHECK_INT(unlink("a"), 0);
+}
+
 static long no_unlink(long number)
 {
 	return number == SYS_unlinkat ? -EPERM : 0;
@@ -240,6 +274,7 @@ int main(void)
 	RUN(nothing_is_replaced);
 	RUN(what_another_has_left_is_replaced_when_it_is_old);
 	RUN(what_nobody_can_have_left_stays);
+	RUN(a_descriptor_of_the_program_stays_open);
 	RUN(what_cannot_be_removed_is_told);
 	RUN(a_new_stream_replaces_nothing);
 	RUN(names_of_links_are_passed_over);
