@@ -23,6 +23,7 @@
 
 #include "base/digits.h"
 #include "base/format.h"
+#include "base/lock.h"
 #include "base/signal_mask.h"
 #include "base/sys.h"
 
@@ -34,6 +35,9 @@
 
 /* How long a line waits for room, in a pipe that is full or on a terminal that is held. */
 #define WRITABLE_NS 100000000
+
+/* How long a line waits for a fork, or for another to open or close a file. */
+#define CHANGING_NS 10000000
 
 /*
  * Signals that writing a line can raise: SIGPIPE, SIGXFSZ, and SIGTTOU, which
@@ -207,17 +211,62 @@ static bool write_without_signals(const struct descriptor *to, const char *line,
 	return is_written;
 }
 
+/*
+ * Held while a file is opened and noted, or closed and forgotten: a child that is forked between
+ * the two might not know of it, for the kernel copies memory later than descriptors.
+ */
+static struct hs_lock changing;
+
+/* What a child that is forked meanwhile closes: the file of one thread at a time. */
+static struct descriptor noted = {.fd = -1};
+static atomic_flag noted_is_taken = ATOMIC_FLAG_INIT;
+
+/* Without the lock, or a place to note the file, a line is written all the same. */
+static bool write_to_logfile(const char *line, size_t bytes)
+{
+	bool is_locked = hs_lock_acquire_within(&changing, CHANGING_NS), is_written;
+	bool is_noted = !atomic_flag_test_and_set_explicit(&noted_is_taken, memory_order_acquire);
+	struct descriptor opened = open_logfile();
+
+	if (is_noted)
+		noted = opened;
+	if (is_locked)
+		hs_lock_release(&changing);
+	is_written = opened.fd >= 0 && write_without_signals(&opened, line, bytes);
+	is_locked = hs_lock_acquire_within(&changing, CHANGING_NS);
+	close_logfile(&opened);
+	if (is_noted) {
+		noted.fd = -1;
+		/* Release, and acquire above: the place goes from one thread to the next. */
+		atomic_flag_clear_explicit(&noted_is_taken, memory_order_release);
+	}
+	if (is_locked)
+		hs_lock_release(&changing);
+	return is_written;
+}
+
+bool hs_log_fork_begins(uint64_t timeout_ns)
+{
+	return hs_lock_acquire_within(&changing, timeout_ns);
+}
+
+void hs_log_fork_ends(void)
+{
+	hs_lock_release(&changing);
+}
+
+void hs_log_after_fork(void)
+{
+	close_logfile(&noted);
+	noted.fd = -1;
+	atomic_flag_clear_explicit(&noted_is_taken, memory_order_relaxed);
+	hs_lock_reset(&changing);
+}
+
 static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
 {
-	struct descriptor opened = {.fd = -ENOENT};
-	bool is_written = false;
+	bool is_written = log_state.logfile != NULL && write_to_logfile(line, bytes);
 
-	if (log_state.logfile != NULL)
-		opened = open_logfile();
-	if (opened.fd >= 0) {
-		is_written = write_without_signals(&opened, line, bytes);
-		close_logfile(&opened);
-	}
 	if (!is_written && is_unchanged(&log_state.programs))
 		write_without_signals(&log_state.programs, line, bytes);
 }

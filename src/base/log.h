@@ -14,6 +14,9 @@
 #ifndef HS_BASE_LOG_H
 #define HS_BASE_LOG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum hs_log_level {
 	HS_LOG_ERROR,
 	HS_LOG_WARN,
@@ -26,6 +29,15 @@ enum hs_log_level {
  * stderr; must stay valid.  Start-up, single-threaded.
  */
 void hs_log_init(enum hs_log_level level, const char *logfile);
+
+/*
+ * Around a fork: from _begins() to _ends() no log file is opened or closed, so that the child knows
+ * which ones it has got.  _begins() waits for that, timeout_ns at most; false: in vain.  The child
+ * calls _after_fork(), in any case, which closes the parent's.
+ */
+bool hs_log_fork_begins(uint64_t timeout_ns);
+void hs_log_fork_ends(void);
+void hs_log_after_fork(void);
 
 /* 0, or -errno: the log file cannot be opened, and lines go to stderr. */
 int hs_log_check_file(void);

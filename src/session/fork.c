@@ -28,10 +28,10 @@
 #include "session/session_state.h"
 #include "session/threads.h"
 
-/* The longest that a fork waits for the profiler threads, and for one to open a file. */
+/* The longest that a fork waits for the profiler threads, and for a file to be opened. */
 #define QUIESCE_LIMIT_NS 50000000u
 #define OPENING_LIMIT_NS 10000000u
-#define GATE_LIMIT_NS (UINT64_C(2) * QUIESCE_LIMIT_NS + OPENING_LIMIT_NS)
+#define GATE_LIMIT_NS (UINT64_C(2) * (QUIESCE_LIMIT_NS + OPENING_LIMIT_NS))
 
 /*
  * Several threads may fork at once (glibc runs the handlers without a lock of its own): the
@@ -40,6 +40,7 @@
 static struct hs_lock gate;
 static uint32_t holders;
 static bool has_opening; /* they have that lock too */
+static bool has_log;     /* and that of the log's file */
 
 /*
  * How many forks this thread is in (a signal handler may fork during one), and whether the locks
@@ -95,6 +96,7 @@ static bool take_batch_locks(void)
 	}
 	/* If the disk is slow the child may have a descriptor that it does not know of. */
 	has_opening = hs_lock_acquire_within(&session->opening, OPENING_LIMIT_NS);
+	has_log = hs_log_fork_begins(OPENING_LIMIT_NS);
 	return true;
 }
 
@@ -119,6 +121,8 @@ static void give_back_part(void)
 	/* Held for moments only, except by a thread that takes the batch locks. */
 	hs_lock_acquire(&gate);
 	if (--holders == 0) {
+		if (has_log)
+			hs_log_fork_ends();
 		if (has_opening)
 			hs_lock_release(&hs_session.opening);
 		hs_lock_release(&hs_session.producer_batch);
@@ -201,6 +205,7 @@ static void child(void)
 	atomic_store(&hs_recorder.process_id, session->process_id);
 	if (own_mark != NULL)
 		atomic_store(own_mark, 1);
+	hs_log_after_fork();
 	hs_left_alone_begin();
 	session->forked = true;
 	hs_dump_after_fork(quiesced);

@@ -13,6 +13,7 @@
 #include <signal.h>
 
 #include "base/libraries.h"
+#include "base/log.h"
 #include "sample/heap.h"
 
 #define DESCRIPTORS 1024
@@ -220,6 +221,18 @@ static void kept_profile_is_looked_at(void)
 static void profile_is_logged(void)
 {
 	fork_after(SYS_renameat2, SYS_ppoll, 0, "HEAPSAMPLE_LOG=info");
+}
+
+static void profile_is_logged_in_a_file(void)
+{
+	static char path[128];
+
+	snprintf(path, sizeof path, "%s/log", scratch);
+	start(NULL);
+	hs_log_init(HS_LOG_INFO, path);
+	atomic_store(&call_before, SYS_renameat2);
+	hold(PRODUCER, SYS_ppoll);
+	fork_when_held(hold_after);
 }
 
 /* The same, but no file can be removed. */
@@ -438,6 +451,7 @@ static const struct held_case cases[] = {
 	{"profile_gets_its_name", profile_gets_its_name},
 	{"kept_profile_is_looked_at", kept_profile_is_looked_at},
 	{"profile_is_logged", profile_is_logged},
+	{"profile_is_logged_in_a_file", profile_is_logged_in_a_file},
 	{"kept_profile_cannot_be_removed", kept_profile_cannot_be_removed},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},

@@ -261,6 +261,50 @@ static void test_stderr_is_replaced_meanwhile(void)
 	check_line("");
 }
 
+static int child_status;
+
+/* While the line waits for room.  In the child the descriptor is closed, and nothing else. */
+static long fork_there(long number)
+{
+	pid_t child;
+
+	if (number != SYS_ppoll)
+		return 0;
+	hs_sys_fault = NULL;
+	CHECK(hs_log_fork_begins(HS_SECOND_NS));
+	child = fork();
+	if (child == 0) {
+		hs_log_after_fork();
+		_exit(fcntl(replaced_fd, F_GETFD) >= 0 || fcntl(capture_fd, F_GETFD) < 0);
+	}
+	hs_log_fork_ends();
+	waitpid(child, &child_status, 0);
+	return 0;
+}
+
+static void test_forked_child_has_no_logfile(void)
+{
+	const char *path = "test_log.file";
+	struct stat info;
+
+	capture_start();
+	hs_log_init(HS_LOG_WARN, path);
+	replaced_fd = dup(0);
+	close(replaced_fd);
+	for (int lines = 0; lines < 2; lines++) {
+		child_status = -1;
+		hs_sys_fault = fork_there;
+		hs_log(HS_LOG_WARN, "of the parent");
+		CHECK_INT(child_status, 0);
+		CHECK(fcntl(replaced_fd, F_GETFD) < 0);
+	}
+	capture_end();
+	check_line("");
+	CHECK_INT(stat(path, &info), 0);
+	CHECK_INT(info.st_size, 2 * strlen(prefix) + 2 * strlen("warning: of the parent\n"));
+	unlink(path);
+}
+
 /* A line of ours comes between those that the program writes to the descriptor. */
 static void log_to_descriptor(const char *path, int fd)
 {
@@ -518,6 +562,7 @@ int main(void)
 	RUN(test_logfile_is_a_pipe_nobody_reads);
 	RUN(test_logfile_is_replaced_meanwhile);
 	RUN(test_stderr_is_replaced_meanwhile);
+	RUN(test_forked_child_has_no_logfile);
 	RUN(test_logfile_is_a_descriptor);
 	RUN(test_logfile_is_no_descriptor);
 	RUN(test_without_memory);
