@@ -178,6 +178,13 @@ static void find_foreign_realloc(void)
 		*(void **)(void *)&hs_next.foreign_realloc = first;
 }
 
+/* In glibc before 2.34 threads have a library of their own. */
+static bool is_libcs(const void *function)
+{
+	return hs_next_same_object(function, *(void **)(void *)&hs_next.pthread_create) ||
+	       hs_next_same_object(function, *(void **)(void *)&hs_next._exit);
+}
+
 /*
  * A preloaded library whose free comes before or after ours may look up the next free at its first
  * call.  If that call came from a dlsym() that frees the message of an earlier failure, the
@@ -225,6 +232,7 @@ void hs_next_resolve_all(void)
 	HS_NEXT_LIBC(LOOK_UP_C)
 	prime_frees();
 	find_foreign_realloc();
+	hs_next.has_own_c11 = !is_libcs(*(void **)(void *)&hs_next.thrd_create);
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
 	HS_NEXT_PLAIN_NEW(LOOK_UP_NAMED)
 	HS_NEXT_PLAIN_DELETE(LOOK_UP_NAMED)

@@ -3,7 +3,8 @@
  * Where the program's threads begin and end.  Thin calls into session/, which has to know when the
  * last one ends: glibc would call exit() then, but not while threads of the profiler are left.
  *
- * thrd_create() and thrd_exit() are interposed too: inside libc they do not call ours.
+ * thrd_create() and thrd_exit() are interposed too: inside libc they do not call ours.  Those of
+ * another library do.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -184,6 +185,8 @@ int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	int error;
 
 	HS_NEXT_ENSURE(thrd_create);
+	if (hs_next.has_own_c11)
+		return hs_next.thrd_create(thread, start, argument);
 	memory = prepare_start(NULL, argument);
 	if (memory == NULL)
 		return hs_next.thrd_create(thread, start, argument);
@@ -212,7 +215,8 @@ void pthread_exit(void *result)
 void thrd_exit(int result)
 {
 	HS_NEXT_ENSURE(thrd_exit);
-	end_main();
+	if (!hs_next.has_own_c11)
+		end_main();
 	hs_next.thrd_exit(result);
 	__builtin_unreachable();
 }

@@ -258,6 +258,62 @@ END
 ${CC:-cc} -fno-builtin -shared -fPIC -o "$directory/sigmask.so" "$directory/sigmask.c" -ldl || exit 99
 beside "$directory/sigmask.so" '' sigmask 1 -- "$directory/leaves"
 
+# Threads of C11 as tinycthread has them, for which success is 1.
+cat >"$directory/c11.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+struct thread {
+	int (*start)(void *);
+	void *argument;
+};
+static void *run(void *memory)
+{
+	struct thread thread = *(struct thread *)memory;
+	free(memory);
+	return (void *)(long)thread.start(thread.argument);
+}
+int thrd_create(pthread_t *created, int (*start)(void *), void *argument)
+{
+	struct thread *thread = malloc(sizeof *thread);
+	*thread = (struct thread){start, argument};
+	return pthread_create(created, NULL, run, thread) == 0;
+}
+void thrd_exit(int result)
+{
+	pthread_exit((void *)(long)result);
+}
+END
+cat >"$directory/c11_main.c" <<'END'
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+int thrd_create(pthread_t *created, int (*start)(void *), void *argument);
+void thrd_exit(int result);
+static int run(void *number)
+{
+	free(malloc(1000));
+	if (*(int *)number % 2 != 0)
+		thrd_exit(*(int *)number);
+	return *(int *)number;
+}
+int main(void)
+{
+	int right = 0;
+	pthread_t thread;
+	void *result;
+	for (int i = 0; i < 200; i++)
+		if (thrd_create(&thread, run, &i) == 1 && pthread_join(thread, &result) == 0)
+			right += (long)result == i;
+	printf("%d threads\n", right);
+	return right != 200;
+}
+END
+${CC:-cc} -fno-builtin -shared -fPIC -pthread -o "$directory/libc11.so" "$directory/c11.c" || exit 99
+${CC:-cc} -fno-builtin -pthread -o "$directory/c11" "$directory/c11_main.c" "-L$directory" -lc11 \
+	"-Wl,-rpath,$directory" || exit 99
+works c11 1 -- "$directory/c11"
+works c11.off 0 HEAPSAMPLE=0 -- "$directory/c11"
+
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'
 hostile own_malloc 0 -m 'interposed' -- "$victims/victim_own_malloc"
