@@ -122,10 +122,14 @@ size_t malloc_usable_size(void *block)
 	return hs_next.malloc_usable_size(block);
 }
 
-/* Removed from glibc 2.26; old programs still call it. */
+/* Removed from glibc 2.26; old programs still call it.  Another library's may free anything. */
 void cfree(void *block)
 {
-	free(block);
+	hs_next_resolve_new();
+	if (hs_next.foreign_cfree != NULL)
+		hs_next.foreign_cfree(block);
+	else
+		free(block);
 }
 
 /* C23.  Where the allocator lacks them, free does the same. */

@@ -178,6 +178,18 @@ static void find_foreign_realloc(void)
 		*(void **)(void *)&hs_next.foreign_realloc = first;
 }
 
+/*
+ * That of an allocator is its free.  That of glibc is not found, because it is for old programs
+ * only.
+ */
+static void find_foreign_cfree(void)
+{
+	void *next = hs_next_symbol("cfree");
+
+	if (!hs_next_same_object(next, *(void **)(void *)&hs_allocator.free))
+		*(void **)(void *)&hs_next.foreign_cfree = next;
+}
+
 /* In glibc before 2.34 threads have a library of their own. */
 static bool is_libcs(const void *function)
 {
@@ -239,6 +251,7 @@ void hs_next_resolve_all(void)
 	HS_NEXT_ALIGNED_NEW(LOOK_UP_NAMED)
 	HS_NEXT_ALIGNED_DELETE(LOOK_UP_NAMED)
 	HS_NEXT_OPTIONAL(LOOK_UP_C)
+	find_foreign_cfree();
 #undef LOOK_UP_NAMED
 #undef LOOK_UP_C
 	/* The program must not see our failures in its dlerror(). */

@@ -175,6 +175,7 @@ struct hs_next {
 	 * before us, defines its own), else NULL.
 	 */
 	void *(*foreign_realloc)(void *block, size_t size);
+	void (*foreign_cfree)(void *argument); /* it is not the allocator's; else NULL */
 	enum hs_new_mode new_mode;
 	bool resolved;
 	bool is_bypassed; /* the malloc that a library preloaded before us has does not call ours */

@@ -314,6 +314,52 @@ ${CC:-cc} -fno-builtin -pthread -o "$directory/c11" "$directory/c11_main.c" "-L$
 works c11 1 -- "$directory/c11"
 works c11.off 0 HEAPSAMPLE=0 -- "$directory/c11"
 
+# A cfree() that frees a list.
+cat >"$directory/list.c" <<'END'
+#include <stdlib.h>
+struct cell {
+	struct cell *next;
+};
+void cfree(struct cell **list)
+{
+	for (struct cell *cell = *list; cell != NULL; cell = *list) {
+		*list = cell->next;
+		free(cell);
+	}
+}
+END
+cat >"$directory/list_main.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+void cfree(void *list);
+static void **volatile kept;
+__attribute__((noinline)) void site_list(void)
+{
+	kept = calloc(1, 10000);
+}
+int main(void)
+{
+	void **list, *cell;
+	site_list();
+	list = kept;
+	for (int i = 0; i < 10; i++) {
+		cell = malloc(sizeof(void *));
+		*(void **)cell = *list;
+		*list = cell;
+	}
+	cfree(list);
+	puts(*list == NULL ? "empty" : "not empty");
+	return *list != NULL;
+}
+END
+${CC:-cc} -fno-builtin -shared -fPIC -o "$directory/liblist.so" "$directory/list.c" || exit 99
+${CC:-cc} -fno-builtin -o "$directory/list" "$directory/list_main.c" "-L$directory" -llist \
+	"-Wl,-rpath,$directory" || exit 99
+works cfree 1 -- "$directory/list"
+# It did not free the block that it was called with.
+check check_profile.py site "$directory"/cfree.1/*.heap.pb.gz list 1 10000 1 10000
+works cfree.off 0 HEAPSAMPLE=0 -- "$directory/list"
+
 # A program with a malloc of its own is not profiled, whether that allocates or calls libc's.
 kind 'own malloc'
 hostile own_malloc 0 -m 'interposed' -- "$victims/victim_own_malloc"
