@@ -204,24 +204,18 @@ void sdallocx(void *block, size_t size, int flags)
 
 /* --- C++ --------------------------------------------------------------------------- */
 
-/* Whether the next operator new calls our malloc, and the next delete our free. */
-static inline bool comes_back(void)
-{
-	return hs_next.new_mode == HS_NEW_PASSES || hs_next.new_mode == HS_NEW_STANDARD;
-}
-
 /* In HS_NEW_STANDARD the next one is called only when malloc fails. */
 #define DEFINE_NEW(name, arguments, names)                                                         \
 	void *name arguments                                                                       \
 	{                                                                                          \
 		void *block;                                                                       \
 												   \
-		if (hs_next.new_mode == HS_NEW_STANDARD && hs_sampler_passes(size)) {              \
+		if (hs_next.modes.name == HS_NEW_STANDARD && hs_sampler_passes(size)) {            \
 			block = hs_allocator.malloc(size + (size == 0));                           \
 			return hs_likely(block != NULL) ? block : hs_next.name names;              \
 		}                                                                                  \
-		if (hs_next.new_mode == HS_NEW_PASSES ||                                           \
-		    (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size)))               \
+		if (hs_next.modes.name == HS_NEW_PASSES ||                                         \
+		    (hs_next.modes.name == HS_NEW_SAMPLED && hs_sampler_passes(size)))             \
 			return hs_next.name names;                                                 \
 		return hs_entry_##name names;                                                      \
 	}
@@ -236,9 +230,9 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 	{                                                                                          \
 		void *block;                                                                       \
 												   \
-		if (hs_next.new_mode == HS_NEW_SAMPLED && hs_sampler_passes(size))                 \
+		if (hs_next.modes.name == HS_NEW_SAMPLED && hs_sampler_passes(size))               \
 			return hs_next.name names;                                                 \
-		if (!comes_back())                                                                 \
+		if (hs_next.modes.name != HS_NEW_PASSES)                                           \
 			return hs_entry_##name names;                                              \
 		if (__builtin_popcountl(alignment) == 1)                                           \
 			hs_thread.requested_size = (uint64_t)size + 1;                             \
@@ -248,8 +242,17 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 	}
 HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
 
-/* Whether the block is a sample is looked up once: here, or in the free that this calls. */
-#define DEFINE_DELETE(name, arguments, names, is_plain)                                            \
+/* Whether the next delete calls our free, as the next operator new calls our malloc. */
+static inline bool comes_back(void)
+{
+	return hs_next.new_mode == HS_NEW_PASSES || hs_next.new_mode == HS_NEW_STANDARD;
+}
+
+/*
+ * Whether the block is a sample is looked up once: here, or in the free that this calls.  In place
+ * of a missing form `basic` is called, as C++ libraries do.
+ */
+#define DEFINE_DELETE(name, arguments, names, is_plain, basic, basic_names)                        \
 	void name arguments                                                                        \
 	{                                                                                          \
 		if ((is_plain) && hs_next.new_mode == HS_NEW_STANDARD) {                           \
@@ -265,10 +268,14 @@ HS_NEXT_ALIGNED_NEW(DEFINE_ALIGNED_NEW)
 			hs_record_free(block);                                                     \
 		if (hs_next.name != NULL)                                                          \
 			hs_next.name names;                                                        \
+		else if (hs_next.basic != NULL)                                                    \
+			hs_next.basic basic_names;                                                 \
 		else                                                                               \
 			free(block);                                                               \
 	}
-#define DEFINE_PLAIN_DELETE(name, arguments, names) DEFINE_DELETE(name, arguments, names, true)
-#define DEFINE_ALIGNED_DELETE(name, arguments, names) DEFINE_DELETE(name, arguments, names, false)
+#define DEFINE_PLAIN_DELETE(name, arguments, names)                                                \
+	DEFINE_DELETE(name, arguments, names, true, _ZdlPv, (block))
+#define DEFINE_ALIGNED_DELETE(name, arguments, names)                                              \
+	DEFINE_DELETE(name, arguments, names, false, _ZdlPvSt11align_val_t, (block, alignment))
 HS_NEXT_PLAIN_DELETE(DEFINE_PLAIN_DELETE)
 HS_NEXT_ALIGNED_DELETE(DEFINE_ALIGNED_DELETE)

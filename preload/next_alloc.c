@@ -170,6 +170,43 @@ static enum hs_new_mode new_mode(void)
 	return is_new_standard() ? HS_NEW_STANDARD : HS_NEW_PASSES;
 }
 
+/*
+ * A missing form that C++ libraries make of another one is made of that here too: its blocks may be
+ * of another kind than malloc's.
+ */
+static void complete_new(void)
+{
+#define MAKE(array, scalar)                                                                        \
+	if (hs_next.array == NULL && hs_next.scalar != NULL)                                       \
+		hs_next.array = scalar;
+	MAKE(_Znam, _Znwm)
+	MAKE(_ZnamRKSt9nothrow_t, _ZnwmRKSt9nothrow_t)
+	MAKE(_ZnamSt11align_val_t, _ZnwmSt11align_val_t)
+	MAKE(_ZnamSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_tRKSt9nothrow_t)
+#undef MAKE
+}
+
+/* mode: that of _Znwm. */
+static enum hs_new_mode form_mode(const void *form, enum hs_new_mode mode)
+{
+	return form != NULL ? mode : HS_NEW_FALLBACK;
+}
+
+static void set_new_modes(enum hs_new_mode mode)
+{
+	const enum hs_new_mode aligned = mode == HS_NEW_STANDARD ? HS_NEW_PASSES : mode;
+
+#define SET(name, mode) hs_next.modes.name = form_mode(*(void **)(void *)&hs_next.name, mode);
+#define SET_PLAIN(name, arguments, names) SET(name, mode)
+#define SET_ALIGNED(name, arguments, names) SET(name, aligned)
+	HS_NEXT_PLAIN_NEW(SET_PLAIN)
+	HS_NEXT_ALIGNED_NEW(SET_ALIGNED)
+#undef SET_ALIGNED
+#undef SET_PLAIN
+#undef SET
+	hs_next.new_mode = mode;
+}
+
 static void find_foreign_realloc(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "realloc");
@@ -227,6 +264,8 @@ static void prime_frees(void)
 
 void hs_next_resolve_all(void)
 {
+	enum hs_new_mode mode;
+
 	/*
 	 * dlsym() allocates a message for a name that it does not find, and frees it at the next
 	 * such name.  The free of tcmalloc's debugging variant calls operator new: if that called
@@ -256,5 +295,7 @@ void hs_next_resolve_all(void)
 #undef LOOK_UP_C
 	/* The program must not see our failures in its dlerror(). */
 	(void)dlerror();
-	hs_next.new_mode = new_mode();
+	mode = new_mode();
+	complete_new();
+	set_new_modes(mode);
 }

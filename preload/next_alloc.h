@@ -157,10 +157,17 @@ enum hs_new_mode {
 	/* The allocator defines operator new itself, without malloc: ours samples. */
 	HS_NEW_SAMPLED,
 	/*
-	 * There is no next one in the global scope (a C program that has opened a C++ library):
-	 * ours calls the next malloc, and samples.
+	 * There is no next one in the global scope (a C program that has opened a C++ library, or
+	 * one with a library that exports some forms only): ours calls the next malloc, and
+	 * samples.
 	 */
 	HS_NEW_FALLBACK,
+};
+
+struct hs_new_modes {
+#define HS_MODE_FIELD(name, arguments, names) enum hs_new_mode name;
+	HS_NEXT_NEW(HS_MODE_FIELD)
+#undef HS_MODE_FIELD
 };
 
 struct hs_next_allocator {
@@ -176,7 +183,8 @@ struct hs_next {
 	 */
 	void *(*foreign_realloc)(void *block, size_t size);
 	void (*foreign_cfree)(void *argument); /* it is not the allocator's; else NULL */
-	enum hs_new_mode new_mode;
+	enum hs_new_mode new_mode; /* of _Znwm: decides for operator delete, and on malloc first */
+	struct hs_new_modes modes; /* of each form */
 	bool resolved;
 	bool is_bypassed; /* the malloc that a library preloaded before us has does not call ours */
 	bool has_own_c11; /* thrd_create() is not libc's: tinycthread's, where success is 1 */

@@ -40,6 +40,26 @@ build hostile_opens victim_hostile_opens.c -ldl &&
 for mode in fail handle throw; do
 	hostile opened.$mode 1 -- "$directory/hostile_opens" "$directory/hostile_new.so" $mode
 done
+# There are only some forms in the program's own scope: of a library that has C++'s in it, and of one
+# whose blocks are its own.
+if build libforms.so victim_hostile_plugin.cc -DFORMS -shared -fPIC -fno-exceptions \
+	-nodefaultlibs -lc &&
+	build libstatic.so victim_hostile_plugin.cc -DSTATIC -shared -fPIC -static-libstdc++ &&
+	build plugin.so victim_hostile_plugin.cc -shared -fPIC -std=gnu++17; then
+	for forms in forms static; do
+		build opens_with_$forms victim_hostile_opens.c -Wl,--no-as-needed "-L$directory" \
+			-l$forms "-Wl,-rpath,$directory" -ldl || fail "the program cannot be built"
+		for mode in scalar array sort aligned; do
+			# Takes a block of malloc's to the library's delete.
+			[ $forms.$mode != forms.sort ] || continue
+			set -- "$directory/opens_with_$forms" "$directory/plugin.so" $mode
+			hostile $forms.$mode 1 -- "$@"
+			hostile $forms.$mode.off 0 HEAPSAMPLE=0 -- "$@"
+		done
+	done
+else
+	skip_case forms "cannot be built: $(cat "$directory"/*.build)"
+fi
 
 kind early
 for first in 0 1 3 6 9; do
