@@ -7,14 +7,10 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "arch/syscall.h"
 #include "base/hot.h"
 #include "sample/thread_state.h"
-
-/* More than any library allocates at its first call. */
-#define PRIMING_COUNTDOWN (UINT64_C(1) << 62)
 
 static __thread volatile bool resolving;
 
@@ -90,123 +86,6 @@ bool hs_next_is_defined_at(const void *address)
 	       symbol == NULL || symbol->st_shndx != SHN_UNDEF;
 }
 
-/* Whether a file is a C++ runtime: libstdc++, or LLVM's. */
-static bool is_cxx_runtime(const char *file)
-{
-	static const char *const names[] = {"libstdc++.so.", "libc++.so.", "libc++abi.so."};
-	const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
-
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		if (strncmp(name, names[i], strlen(names[i])) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* The length of a loaded object, whose ELF header is at base. */
-static uintptr_t mapped_bytes(const void *base)
-{
-	const ElfW(Ehdr) *header = base;
-	const ElfW(Phdr) *segment = (const void *)((const char *)base + header->e_phoff);
-	uintptr_t bytes = 0;
-
-	for (int i = 0; i < header->e_phnum; i++, segment++) {
-		if (segment->p_type == PT_LOAD)
-			bytes = segment->p_vaddr + segment->p_memsz;
-	}
-	return bytes;
-}
-
-/*
- * Whether all of these functions that are called are ours: the program, or a library that comes
- * before us, may define some.  If it defines a form of operator new, the runtime's other forms call
- * that one, and ours must call the runtime's.
- */
-static bool is_none_before_ours(void)
-{
-	if (dlsym(RTLD_DEFAULT, "malloc") != (void *)malloc ||
-	    dlsym(RTLD_DEFAULT, "free") != (void *)free)
-		return false;
-#define CHECK_NAMED(name, arguments, names)                                                        \
-	if (dlsym(RTLD_DEFAULT, #name) != (void *)name)                                            \
-		return false;
-	HS_NEXT_PLAIN_NEW(CHECK_NAMED)
-	HS_NEXT_PLAIN_DELETE(CHECK_NAMED)
-#undef CHECK_NAMED
-	return true;
-}
-
-/*
- * Whether all of operator new and delete are one C++ runtime's, and its malloc and free are ours.
- * dladdr() is called once only, because it goes through all of the runtime's symbols.
- */
-static bool is_new_standard(void)
-{
-	uintptr_t base, bytes;
-	Dl_info runtime;
-
-	if (!is_none_before_ours() ||
-	    dladdr(*(void **)(void *)&hs_next._Znwm, &runtime) == 0 ||
-	    !is_cxx_runtime(runtime.dli_fname))
-		return false;
-	base = (uintptr_t)runtime.dli_fbase;
-	bytes = mapped_bytes(runtime.dli_fbase);
-#define CHECK_NAMED(name, arguments, names)                                                        \
-	if ((uintptr_t)hs_next.name - base >= bytes)                                               \
-		return false;
-	HS_NEXT_PLAIN_NEW(CHECK_NAMED)
-	HS_NEXT_PLAIN_DELETE(CHECK_NAMED)
-#undef CHECK_NAMED
-	return true;
-}
-
-static enum hs_new_mode new_mode(void)
-{
-	if (hs_next._Znwm == NULL)
-		return HS_NEW_FALLBACK;
-	if (hs_next_same_object(*(void **)(void *)&hs_next._Znwm,
-				*(void **)(void *)&hs_allocator.malloc))
-		return HS_NEW_SAMPLED;
-	return is_new_standard() ? HS_NEW_STANDARD : HS_NEW_PASSES;
-}
-
-/*
- * A missing form that C++ libraries make of another one is made of that here too: its blocks may be
- * of another kind than malloc's.
- */
-static void complete_new(void)
-{
-#define MAKE(array, scalar)                                                                        \
-	if (hs_next.array == NULL && hs_next.scalar != NULL)                                       \
-		hs_next.array = scalar;
-	MAKE(_Znam, _Znwm)
-	MAKE(_ZnamRKSt9nothrow_t, _ZnwmRKSt9nothrow_t)
-	MAKE(_ZnamSt11align_val_t, _ZnwmSt11align_val_t)
-	MAKE(_ZnamSt11align_val_tRKSt9nothrow_t, _ZnwmSt11align_val_tRKSt9nothrow_t)
-#undef MAKE
-}
-
-/* mode: that of _Znwm. */
-static enum hs_new_mode form_mode(const void *form, enum hs_new_mode mode)
-{
-	return form != NULL ? mode : HS_NEW_FALLBACK;
-}
-
-static void set_new_modes(enum hs_new_mode mode)
-{
-	const enum hs_new_mode aligned = mode == HS_NEW_STANDARD ? HS_NEW_PASSES : mode;
-
-#define SET(name, mode) hs_next.modes.name = form_mode(*(void **)(void *)&hs_next.name, mode);
-#define SET_PLAIN(name, arguments, names) SET(name, mode)
-#define SET_ALIGNED(name, arguments, names) SET(name, aligned)
-	HS_NEXT_PLAIN_NEW(SET_PLAIN)
-	HS_NEXT_ALIGNED_NEW(SET_ALIGNED)
-#undef SET_ALIGNED
-#undef SET_PLAIN
-#undef SET
-	hs_next.new_mode = mode;
-}
-
 static void find_foreign_realloc(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "realloc");
@@ -256,16 +135,14 @@ static void prime_frees(void)
 	*(void **)(void *)&first_malloc = dlsym(RTLD_DEFAULT, "malloc");
 	if (first_malloc == NULL)
 		return;
-	hs_thread.bytes_until_sample = PRIMING_COUNTDOWN;
+	hs_thread.bytes_until_sample = HS_NEXT_COUNTDOWN;
 	first_free(first_malloc(1));
-	hs_next.is_bypassed = hs_thread.bytes_until_sample == PRIMING_COUNTDOWN;
+	hs_next.is_bypassed = hs_thread.bytes_until_sample == HS_NEXT_COUNTDOWN;
 	hs_thread.bytes_until_sample = countdown;
 }
 
 void hs_next_resolve_all(void)
 {
-	enum hs_new_mode mode;
-
 	/*
 	 * dlsym() allocates a message for a name that it does not find, and frees it at the next
 	 * such name.  The free of tcmalloc's debugging variant calls operator new: if that called
@@ -295,7 +172,5 @@ void hs_next_resolve_all(void)
 #undef LOOK_UP_C
 	/* The program must not see our failures in its dlerror(). */
 	(void)dlerror();
-	mode = new_mode();
-	complete_new();
-	set_new_modes(mode);
+	hs_next_find_new_modes();
 }

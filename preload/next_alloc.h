@@ -15,11 +15,15 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <threads.h>
 
 #include "base/likely.h"
 #include "base/visibility.h"
+
+/* Whether a call comes back to us shows in this countdown: no library's first call ends it. */
+#define HS_NEXT_COUNTDOWN (UINT64_C(1) << 62)
 
 /* X(result, name, arguments).  Every allocator has these. */
 #define HS_NEXT_ALLOCATOR(X)                                                                       \
@@ -154,7 +158,7 @@ enum hs_new_mode {
 	 * runtime's is called when malloc fails.
 	 */
 	HS_NEW_STANDARD,
-	/* The allocator defines operator new itself, without malloc: ours samples. */
+	/* The allocator's own, which does not call our malloc or the like: ours samples. */
 	HS_NEW_SAMPLED,
 	/*
 	 * There is no next one in the global scope (a C program that has opened a C++ library, or
@@ -183,8 +187,12 @@ struct hs_next {
 	 */
 	void *(*foreign_realloc)(void *block, size_t size);
 	void (*foreign_cfree)(void *argument); /* it is not the allocator's; else NULL */
-	enum hs_new_mode new_mode; /* of _Znwm: decides for operator delete, and on malloc first */
-	struct hs_new_modes modes; /* of each form */
+	/*
+	 * Of operator delete: HS_NEW_SAMPLED if any form of new or delete is the allocator's, so
+	 * that a free may not come back to us.
+	 */
+	enum hs_new_mode new_mode;
+	struct hs_new_modes modes; /* of each form of operator new */
 	bool resolved;
 	bool is_bypassed; /* the malloc that a library preloaded before us has does not call ours */
 	bool has_own_c11; /* thrd_create() is not libc's: tinycthread's, where success is 1 */
@@ -226,6 +234,9 @@ bool hs_next_same_object(const void *one, const void *other);
  * the address may be that of a PLT entry: the symbol is undefined there and yet has an address.
  */
 bool hs_next_is_defined_at(const void *address);
+
+/* For operator new, once the rest is known: sets the modes, and calls what the allocator has. */
+void hs_next_find_new_modes(void);
 
 /* Looks up everything.  The constructor, or whoever needs one of the others before. */
 void hs_next_resolve_all(void);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/*
+ * An allocator, on top of libc's, with the scalar forms of operator new and delete only.  With
+ * -DCALLS_MALLOC: these call malloc() and free() by name, where ours come first.
+ */
+#include <cerrno>
+#include <cstddef>
+#include <new>
+
+extern "C" {
+void *__libc_malloc(size_t size);
+void __libc_free(void *block);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *block, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+
+void *malloc(size_t size)
+{
+	return __libc_malloc(size);
+}
+
+void free(void *block)
+{
+	__libc_free(block);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	return __libc_calloc(count, size);
+}
+
+void *realloc(void *block, size_t size)
+{
+	return __libc_realloc(block, size);
+}
+
+void *memalign(size_t alignment, size_t size)
+{
+	return __libc_memalign(alignment, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return __libc_memalign(alignment, size);
+}
+
+int posix_memalign(void **out, size_t alignment, size_t size)
+{
+	*out = __libc_memalign(alignment, size);
+	return *out != NULL ? 0 : ENOMEM;
+}
+}
+
+#ifndef CALLS_MALLOC
+#define malloc __libc_malloc
+#define free __libc_free
+#endif
+
+void *operator new(size_t size)
+{
+	void *block = malloc(size);
+
+	if (block == NULL)
+		throw std::bad_alloc();
+	return block;
+}
+
+void operator delete(void *block) noexcept
+{
+	free(block);
+}
+
+void operator delete(void *block, size_t) noexcept
+{
+	free(block);
+}
