@@ -3,8 +3,8 @@
  * Where the program's threads begin and end.  Thin calls into session/, which has to know when the
  * last one ends: glibc would call exit() then, but not while threads of the profiler are left.
  *
- * thrd_create() and thrd_exit() are interposed too: inside libc they do not call ours.  Those of
- * another library do.
+ * thrd_create() and thrd_exit() are interposed too: inside libc they do not call ours.  Another
+ * library's thrd_create() does.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -215,8 +215,7 @@ void pthread_exit(void *result)
 void thrd_exit(int result)
 {
 	HS_NEXT_ENSURE(thrd_exit);
-	if (!hs_next.has_own_c11)
-		end_main();
+	end_main();
 	hs_next.thrd_exit(result);
 	__builtin_unreachable();
 }
