@@ -207,11 +207,15 @@ static void try_forms(void)
 void hs_next_find_new_modes(void)
 {
 	struct object allocator = find_object(*(void **)(void *)&hs_allocator.malloc);
-	enum hs_new_mode mode = new_mode(&allocator);
+	const enum hs_new_mode mode = new_mode(&allocator);
+	const bool is_standard = mode == HS_NEW_STANDARD;
 
 	complete_new();
-	set_modes(&allocator, mode == HS_NEW_STANDARD);
-	if (has_new(&allocator) && has_memory())
+	set_modes(&allocator, is_standard);
+	/* Only the second time tells, since first calls may allocate something of their own. */
+	for (int i = 0; i < 2 && has_new(&allocator) && has_memory(); i++) {
+		set_modes(&allocator, is_standard);
 		try_forms();
+	}
 	hs_next.new_mode = mode;
 }

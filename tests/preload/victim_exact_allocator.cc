@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * An allocator, on top of libc's, with the scalar forms of operator new and delete only.  With
- * -DCALLS_MALLOC: these call malloc() and free() by name, where ours come first.
+ * -DCALLS_MALLOC: these call malloc() and free() by name, where the profiler's come first.
  */
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
 #include <new>
 
 extern "C" {
@@ -56,10 +57,14 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 #define free __libc_free
 #endif
 
+/* Its first call has a string made, by libc's call of malloc(). */
 void *operator new(size_t size)
 {
+	static char *const name = strdup("name");
 	void *block = malloc(size);
 
+	if (name == NULL)
+		throw std::bad_alloc();
 	if (block == NULL)
 		throw std::bad_alloc();
 	return block;
