@@ -77,6 +77,8 @@ static void begin(int argc, char **argv, char **environment)
 	(void)argc, (void)argv;
 	hs_next_resolve_all();
 	interposed = is_interposed();
+	if (interposed)
+		hs_next_try_new();
 	next.pthread_create = hs_next.pthread_create;
 	next.registers_rseq = dlsym(RTLD_DEFAULT, "__rseq_offset") != NULL;
 	next.single_threaded[0] = hs_next_symbol("__libc_single_threaded");

@@ -161,6 +161,16 @@ static void set_modes(const struct object *allocator, bool is_standard)
 #undef SET
 }
 
+void hs_next_find_new_modes(void)
+{
+	struct object allocator = find_object(*(void **)(void *)&hs_allocator.malloc);
+	const enum hs_new_mode mode = new_mode(&allocator);
+
+	complete_new();
+	set_modes(&allocator, mode == HS_NEW_STANDARD);
+	hs_next.new_mode = mode;
+}
+
 /* Whether operator new will not throw. */
 static bool has_memory(void)
 {
@@ -171,23 +181,27 @@ static bool has_memory(void)
 }
 
 /*
- * An allocator's form may call malloc, or another function of ours, by name: each one that is to be
- * sampled is called once, and the countdown tells.
+ * An allocator's form may call malloc, or another function of ours, by name: the countdown tells.
+ * That of the second call, since a first one may allocate something of its own.
  */
-static void try_forms(void)
+void hs_next_try_new(void)
 {
 	const uint64_t countdown = hs_thread.bytes_until_sample;
 	static const char nothrow;
+	bool comes_back = false;
 	void *block;
 
+	if (hs_next.new_mode != HS_NEW_SAMPLED || !has_memory())
+		return;
 #define TRY(name, arguments, delete)                                                               \
-	if (hs_next.modes.name == HS_NEW_SAMPLED) {                                                \
+	for (int i = 0; i < 2 && hs_next.modes.name == HS_NEW_SAMPLED; i++) {                      \
 		hs_thread.bytes_until_sample = HS_NEXT_COUNTDOWN;                                  \
 		block = hs_next.name arguments;                                                    \
-		if (hs_thread.bytes_until_sample != HS_NEXT_COUNTDOWN)                             \
-			hs_next.modes.name = HS_NEW_PASSES;                                        \
+		comes_back = hs_thread.bytes_until_sample != HS_NEXT_COUNTDOWN;                    \
 		delete;                                                                            \
-	}
+	}                                                                                          \
+	if (hs_next.modes.name == HS_NEW_SAMPLED && comes_back)                                    \
+		hs_next.modes.name = HS_NEW_PASSES;
 	TRY(_Znwm, (TRIED_BYTES), _ZdlPv(block))
 	TRY(_Znam, (TRIED_BYTES), _ZdaPv(block))
 	TRY(_ZnwmRKSt9nothrow_t, (TRIED_BYTES, &nothrow), _ZdlPv(block))
@@ -202,20 +216,4 @@ static void try_forms(void)
 	    _ZdaPvSt11align_val_t(block, TRIED_BYTES))
 #undef TRY
 	hs_thread.bytes_until_sample = countdown;
-}
-
-void hs_next_find_new_modes(void)
-{
-	struct object allocator = find_object(*(void **)(void *)&hs_allocator.malloc);
-	const enum hs_new_mode mode = new_mode(&allocator);
-	const bool is_standard = mode == HS_NEW_STANDARD;
-
-	complete_new();
-	set_modes(&allocator, is_standard);
-	/* Only the second time tells, since first calls may allocate something of their own. */
-	for (int i = 0; i < 2 && has_new(&allocator) && has_memory(); i++) {
-		set_modes(&allocator, is_standard);
-		try_forms();
-	}
-	hs_next.new_mode = mode;
 }

@@ -235,8 +235,14 @@ bool hs_next_same_object(const void *one, const void *other);
  */
 bool hs_next_is_defined_at(const void *address);
 
-/* For operator new, once the rest is known: sets the modes, and calls what the allocator has. */
+/* Sets the modes of operator new, once all next definitions are known. */
 void hs_next_find_new_modes(void);
+
+/*
+ * Tries what the allocator has, and sets the modes by that.  The constructor only: allocators call
+ * functions of ours while they initialize themselves, when their operator new may not be called.
+ */
+void hs_next_try_new(void);
 
 /* Looks up everything.  The constructor, or whoever needs one of the others before. */
 void hs_next_resolve_all(void);
