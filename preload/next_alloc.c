@@ -5,6 +5,7 @@
 #include "preload/next_alloc.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdlib.h>
 
@@ -109,8 +110,8 @@ static void find_foreign_cfree(void)
 /* In glibc before 2.34 threads have a library of their own. */
 static bool is_libcs(const void *function)
 {
-	return hs_next_same_object(function, *(void **)(void *)&hs_next.pthread_create) ||
-	       hs_next_same_object(function, *(void **)(void *)&hs_next._exit);
+	return hs_next_same_object(function, (const void *)gnu_get_libc_version) ||
+	       hs_next_same_object(function, *(void **)(void *)&hs_next.pthread_create);
 }
 
 /*
