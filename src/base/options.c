@@ -173,7 +173,7 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_LOG", "warn", "error, warn, info or debug", FIELD(log_level), VALUE(word),
 	  .words = log_words },
 	{ PREFIX "_LOGFILE", "", "the path of a file, at most 1023 bytes", FIELD(logfile),
-	  VALUE(text) },
+	  .parse = hs_option_parse_path_or_none, .print = hs_option_print_text },
 	{ PREFIX "_SEED", "", "a number below 2^64, decimal or hexadecimal after 0x",
 	  VALUE(seed) },
 	{ PREFIX "_LABELS", "size", "none, or of size, thread and tid, separated by commas",

@@ -79,6 +79,7 @@ bool hs_option_parse_prefixes(const struct hs_option *option, void *field, const
 bool hs_option_parse_pattern(const struct hs_option *option, void *field, const char *text);
 bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field,
 				     const char *text);
+bool hs_option_parse_path_or_none(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);
 bool hs_option_parse_heaps(const struct hs_option *option, void *field, const char *text);

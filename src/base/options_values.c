@@ -217,10 +217,21 @@ bool hs_option_parse_pattern(const struct hs_option *option, void *field, const 
 	return hs_pattern_is_valid(text) && hs_option_parse_text(option, field, text);
 }
 
+/* Whether no file is meant, where none is the default. */
+static bool is_none(const char *text)
+{
+	return text[0] == '\0' || strcmp(text, "0") == 0 || strcmp(text, "-") == 0;
+}
+
 bool hs_option_parse_pattern_or_none(const struct hs_option *option, void *field, const char *text)
 {
-	return text[0] == '\0' ? hs_option_parse_text(option, field, text)
-			       : hs_option_parse_pattern(option, field, text);
+	return is_none(text) ? hs_option_parse_text(option, field, "")
+			     : hs_option_parse_pattern(option, field, text);
+}
+
+bool hs_option_parse_path_or_none(const struct hs_option *option, void *field, const char *text)
+{
+	return hs_option_parse_text(option, field, is_none(text) ? "" : text);
 }
 
 size_t hs_option_print_text(const struct hs_option *option, const void *field, char *buffer,

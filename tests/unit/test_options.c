@@ -20,6 +20,19 @@ static void bad_values(const char *name, const char *const *values, const char *
 #define BAD_VALUES(name, form_and_end, ...)                                                        \
 	bad_values(name, (const char *const[]){ __VA_ARGS__, NULL }, form_and_end)
 
+/* What stands for no file where there is none by default. */
+static void none(const char *name)
+{
+	static const char *const values[] = {"", "0", "-"};
+	char variable[64], empty[64];
+
+	snprintf(empty, sizeof empty, "%s=", name);
+	for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
+		snprintf(variable, sizeof variable, "%s=%s", name, values[i]);
+		good(variable, empty);
+	}
+}
+
 static void test_defaults(void)
 {
 	parse(NULL);
@@ -97,7 +110,7 @@ static void test_output(void)
 
 static void test_stats(void)
 {
-	good("HEAPSAMPLE_STATS=", "HEAPSAMPLE_STATS=");
+	none("HEAPSAMPLE_STATS");
 	good("HEAPSAMPLE_STATS=/tmp/%e.%p.json", "HEAPSAMPLE_STATS=/tmp/%e.%p.json");
 	CHECK_STR(options.stats, "/tmp/%e.%p.json");
 	BAD_VALUES("HEAPSAMPLE_STATS",
@@ -108,8 +121,9 @@ static void test_stats(void)
 
 static void test_stream(void)
 {
-	good("HEAPSAMPLE_STREAM=", "HEAPSAMPLE_STREAM=");
+	none("HEAPSAMPLE_STREAM");
 	CHECK_STR(options.stream, "");
+	good("HEAPSAMPLE_STREAM=./0", "HEAPSAMPLE_STREAM=./0");
 	good("HEAPSAMPLE_STREAM=/tmp/%e-%p", "HEAPSAMPLE_STREAM=/tmp/%e-%p");
 	CHECK_STR(options.stream, "/tmp/%e-%p");
 	BAD_VALUES("HEAPSAMPLE_STREAM",
@@ -319,7 +333,7 @@ static void test_log(void)
 		CHECK_INT(options.log_level, i);
 	}
 	BAD_VALUES("HEAPSAMPLE_LOG", "error, warn, info or debug); using warn", "", "warning", "3");
-	good("HEAPSAMPLE_LOGFILE=", "HEAPSAMPLE_LOGFILE=");
+	none("HEAPSAMPLE_LOGFILE");
 	good("HEAPSAMPLE_LOGFILE=/a b/c", "HEAPSAMPLE_LOGFILE=/a b/c");
 	CHECK_STR(options.logfile, "/a b/c");
 }
