@@ -219,6 +219,8 @@ sed -i 's/^\.It .*stack_truncated.*/.It Li stack_shortened/' man/libheapsample.7
 fails manual man/libheapsample.7 "a count the manual page lacks"
 sed -i 's/^\.It .*\[truncated\].*/.It Li [shortened]/' man/libheapsample.7
 fails manual man/libheapsample.7 "a pseudo frame the manual page lacks"
+sed -i 's/^\.It "NUMBER events are missing/.It "NUMBER events were lost/' man/libheapsample.7
+fails manual man/libheapsample.7 "a message the manual page lacks"
 sed -i 's/^\( *pprof -top \)app\.4711\.0001\./\1app.*./' README
 fails 'one profile' README "a command that adds profiles up"
 
