@@ -68,6 +68,15 @@ expect_status 0
 expect_silence
 expect_profiles 1
 
+# The signals for profiles write none in a child before its first sample.  With it they do.
+family fork-signals HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_FINAL=term \
+	"VICTIM_PROFILES=$directory/fork-signals.3"
+expect_status 0
+expect_silence
+expect_profiles 3
+expect_with 3 parent 100 100000 100 100000
+check check_profile.py site "$out"/*.0002.heap.pb.gz child 50 25000 50 25000
+
 # Threads allocate while others fork: nothing hangs (the limit is far above what it takes).
 need timeout
 for interval in 512k 64k 64; do

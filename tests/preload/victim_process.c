@@ -182,21 +182,21 @@ static SITE void site_stacks(unsigned depth, unsigned path)
 	}
 }
 
-/*
- * Waits for the first profile of this process in $VICTIM_PROFILES.  Returns whether it is being
- * written: on a busy machine it may be finished.
- */
+/* Whether the first profile of this process is in $VICTIM_PROFILES, with this around its name. */
+static bool has_profile(const char *before, const char *behind)
+{
+	char path[4096];
+
+	snprintf(path, sizeof path, "%s/%svictim_process.%d.0001.heap.pb.gz%s",
+		 getenv("VICTIM_PROFILES"), before, (int)getpid(), behind);
+	return access(path, F_OK) == 0;
+}
+
+/* Waits for it.  Returns whether it is being written: on a busy machine it may be finished. */
 static bool wait_for_profile(void)
 {
-	const char *directory = getenv("VICTIM_PROFILES");
-	char finished[4096], begun[4096];
-
-	snprintf(finished, sizeof finished, "%s/victim_process.%d.0001.heap.pb.gz", directory,
-		 (int)getpid());
-	snprintf(begun, sizeof begun, "%s/.victim_process.%d.0001.heap.pb.gz.tmp", directory,
-		 (int)getpid());
-	while (access(finished, F_OK) != 0) {
-		if (access(begun, F_OK) == 0)
+	while (!has_profile("", "")) {
+		if (has_profile(".", ".tmp"))
 			return true;
 		usleep(1000);
 	}
@@ -222,6 +222,28 @@ static void mode_fork_at_profile(void)
 		wait_for(child, 0);
 	else
 		check(times > 0, "no fork while a profile is written");
+}
+
+/* Children that have sampled nothing send themselves signals for profiles. */
+static void mode_fork_signals(void)
+{
+	pid_t child;
+	int result = 0;
+
+	site_parent();
+	child = fork();
+	if (child == 0)
+		kill(getpid(), SIGTERM);
+	check(waitpid(child, &result, 0) == child && WIFSIGNALED(result), "the first child's end");
+	child = fork();
+	if (child == 0) {
+		kill(getpid(), SIGUSR2);
+		check(!has_profile("", "") && !has_profile(".", ".tmp"), "a profile at once");
+		site_child();
+		wait_for_profile();
+		exit(7);
+	}
+	wait_for(child, 7);
 }
 
 /* As a daemon: the grandchild goes on after its parent's end. */
@@ -362,6 +384,7 @@ static const struct {
 	{ "fork-quiet", mode_fork_quiet },
 	{ "fork-often", mode_fork_often },
 	{ "fork-at-profile", mode_fork_at_profile },
+	{ "fork-signals", mode_fork_signals },
 	{ "daemon", mode_daemon },
 	{ "spawn", mode_spawn },
 	{ "family", mode_family },
