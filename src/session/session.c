@@ -210,7 +210,7 @@ static void start_profiling(char **environment)
 	hs_schedule_start();
 	if (hs_options.final_dump == HS_FINAL_TERM)
 		hs_term_install();
-	/* After the handlers: whoever waits for this message may send the signals. */
+	/* After the handlers: who waits for this line, or for the threads, may send the signals. */
 	hs_session_describe(HS_LOG_INFO, "profiling", NULL);
 	hs_session_make_paths_absolute();
 	hs_alone_begin(hs_session.next.single_threaded[0]);

@@ -23,6 +23,19 @@ expect_silence
 expect_profiles 3
 check check_profile.py has "$out"/*.0001.heap.pb.gz site_service
 
+# The signal ends a process without its handler, which is there when the profiler's thread is.
+has_thread() {
+	grep -q heapsample-prod /proc/"$process"/task/*/comm 2>/dev/null
+}
+start_profiled early HEAPSAMPLE_FINAL=0 HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_service"
+wait_until has_thread || fail "no thread of the profiler"
+kill -USR2 "$process"
+wait_until has_profiles 1 || fail "no profile on an early signal"
+wait_until has_allocated || fail "an early signal has ended the service"
+end_profiled TERM
+expect_status 0
+expect_silence
+
 # All that it did before the signal is in the profile, however far behind the profiler is.
 out=$directory/burst
 run_profiled burst "HEAPSAMPLE_OUTPUT=$out/%n.heap.pb.gz" HEAPSAMPLE_INTERVAL=1 \
