@@ -162,6 +162,7 @@ void hs_jit_frames_begin_batch(struct hs_jit_frames *jit)
 void hs_jit_frames_begin_profile(struct hs_jit_frames *jit)
 {
 	jit->is_all_read = false;
+	hs_gdb_jit_begin_profile(&jit->gdb);
 }
 
 bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_frame *frames,

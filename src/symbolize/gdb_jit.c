@@ -24,13 +24,8 @@
 
 #define MOST_OBJECT_BYTES ((uint64_t)64 << 20)
 
-/* struct jit_code_entry, as it lies in memory. */
-struct entry {
-	uint64_t next;
-	uint64_t previous;
-	uint64_t start;
-	uint64_t bytes;
-};
+/* Of an object, each time that its list is looked at: as a whole, of most functions' objects. */
+#define LOOK_BYTES ((uint64_t)16 << 10)
 
 /* The first three are the key.  Another object may come to lie where one was: see hash. */
 struct object {
@@ -64,10 +59,10 @@ void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address)
 }
 
 /* A copy of an entry's object, or NULL if there is none to be had. */
-static char *copy_image(const struct entry *entry, uint64_t at)
+static char *copy_image(const struct hs_gdb_jit_entry *entry, uint64_t at)
 {
 	char *image = NULL;
-	struct entry now;
+	struct hs_gdb_jit_entry now;
 
 	if (entry->bytes > 0 && entry->bytes <= MOST_OBJECT_BYTES)
 		image = hs_arena_alloc((size_t)entry->bytes);
@@ -108,8 +103,8 @@ static void read_image(struct hs_gdb_jit *gdb, struct hs_jit_map *map, struct ob
  * Takes the object of an entry.  Returns false if the entry has been met before, or there is no
  * memory for it; an object that cannot be read is passed over, for it will not be better later.
  */
-static bool take_object(struct hs_gdb_jit *gdb, struct hs_jit_map *map, const struct entry *entry,
-			uint64_t at)
+static bool take_object(struct hs_gdb_jit *gdb, struct hs_jit_map *map,
+			const struct hs_gdb_jit_entry *entry, uint64_t at)
 {
 	struct object object = {.entry = at, .start = entry->start, .bytes = entry->bytes};
 	struct hs_gdb_jit_reading *reading = &gdb->reading;
@@ -119,9 +114,33 @@ static bool take_object(struct hs_gdb_jit *gdb, struct hs_jit_map *map, const st
 	reading->bytes += sizeof *entry + (image != NULL ? entry->bytes : 0);
 	if (image != NULL)
 		read_image(gdb, map, &object, image);
-	else
+	else if (hs_interner_find(&gdb->seen, &object) == HS_INTERNER_NONE)
 		hs_stats_add(jit_skipped, 1);
 	return hs_interner_add(&reading->seen, &object) == count;
+}
+
+/* Hash of the end of an entry's object; 0: it cannot be read. */
+static uint64_t hash_end(const struct hs_gdb_jit_entry *entry)
+{
+	static char end[LOOK_BYTES];
+	uint64_t bytes = entry->bytes < LOOK_BYTES ? entry->bytes : LOOK_BYTES;
+	uint64_t start = entry->start + (entry->bytes - bytes);
+
+	return hs_sys_read_memory_all(start, end, bytes) < 0 ? 0 : hs_hash_bytes(1, end, bytes);
+}
+
+static struct hs_gdb_jit_look look_at(const struct hs_gdb_jit_list *list)
+{
+	struct hs_gdb_jit_look look = {.hash = 0};
+	struct hs_gdb_jit_descriptor *descriptor = &look.descriptor;
+
+	if (hs_sys_read_memory_all(list->address, descriptor, sizeof *descriptor) < 0)
+		memset(descriptor, 0, sizeof *descriptor); /* its library is gone */
+	/* Of another version it is not ready yet, or of a kind that we do not know. */
+	if (descriptor->version == 1 && descriptor->first_entry != 0 &&
+	    hs_sys_read_memory_all(descriptor->first_entry, &look.first, sizeof look.first) == 0)
+		look.hash = hash_end(&look.first);
+	return look;
 }
 
 /* Goes to the first entry of a list. */
@@ -130,12 +149,10 @@ static void begin_list(struct hs_gdb_jit *gdb, uint32_t number)
 	struct hs_gdb_jit_reading *reading = &gdb->reading;
 	struct hs_gdb_jit_list *list = &gdb->lists[number];
 
-	if (hs_sys_read_memory_all(list->address, &list->last, sizeof list->last) < 0)
-		memset(&list->last, 0, sizeof list->last); /* its library is gone */
+	list->last = look_at(list);
 	reading->list = number;
 	reading->link = list->address + offsetof(struct hs_gdb_jit_descriptor, first_entry);
-	/* Of another version it is not ready yet, or of a kind that we do not know. */
-	reading->at = list->last.version == 1 ? list->last.first_entry : 0;
+	reading->at = list->last.descriptor.version == 1 ? list->last.descriptor.first_entry : 0;
 }
 
 /* Takes the next entry.  Returns false if the list makes no sense there. */
@@ -143,13 +160,13 @@ static bool read_entry(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 {
 	struct hs_gdb_jit_reading *reading = &gdb->reading;
 	uint64_t at = reading->at, still;
-	struct entry entry;
+	struct hs_gdb_jit_entry entry;
 
 	if (hs_sys_read_memory_all(at, &entry, sizeof entry) < 0 ||
 	    hs_sys_read_memory_all(reading->link, &still, sizeof still) < 0 || still != at ||
 	    !take_object(gdb, map, &entry, at))
 		return false;
-	reading->link = at + offsetof(struct entry, next);
+	reading->link = at + offsetof(struct hs_gdb_jit_entry, next);
 	reading->at = entry.next;
 	return true;
 }
@@ -199,16 +216,12 @@ static bool remove_gone(const struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 	return true;
 }
 
-static bool has_changed(struct hs_gdb_jit *gdb)
+static bool has_changed(const struct hs_gdb_jit *gdb)
 {
-	struct hs_gdb_jit_descriptor now;
-
 	for (uint32_t i = 0; i < gdb->list_count; i++) {
-		const struct hs_gdb_jit_list *list = &gdb->lists[i];
+		struct hs_gdb_jit_look now = look_at(&gdb->lists[i]);
 
-		if (hs_sys_read_memory_all(list->address, &now, sizeof now) < 0)
-			memset(&now, 0, sizeof now);
-		if (memcmp(&now, &list->last, sizeof now) != 0)
+		if (memcmp(&now, &gdb->lists[i].last, sizeof now) != 0)
 			return true;
 	}
 	return false;
@@ -244,6 +257,11 @@ static void end_reading(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 	}
 	hs_interner_fini(&reading->seen);
 	reading->is_under_way = false;
+}
+
+void hs_gdb_jit_begin_profile(struct hs_gdb_jit *gdb)
+{
+	gdb->is_stale = gdb->list_count > 0;
 }
 
 bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once)

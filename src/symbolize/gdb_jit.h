@@ -34,9 +34,27 @@ struct hs_gdb_jit_descriptor {
 	uint64_t first_entry;
 };
 
+/* struct jit_code_entry, as it lies in memory. */
+struct hs_gdb_jit_entry {
+	uint64_t next;
+	uint64_t previous;
+	uint64_t start;
+	uint64_t bytes;
+};
+
+/*
+ * What a list is known by.  New objects come first: one that lies where another was, entry and
+ * all, is told by its bytes.  What cannot be read is zeros.
+ */
+struct hs_gdb_jit_look {
+	struct hs_gdb_jit_descriptor descriptor;
+	struct hs_gdb_jit_entry first;
+	uint64_t hash; /* of the end of the first object, where names are */
+};
+
 struct hs_gdb_jit_list {
-	uint64_t address;                  /* of the descriptor */
-	struct hs_gdb_jit_descriptor last; /* what it was when the list was read */
+	uint64_t address;            /* of the descriptor */
+	struct hs_gdb_jit_look last; /* before the list was read */
 };
 
 /* One reading of all lists, which may go on in the next call. */
@@ -69,8 +87,11 @@ void hs_gdb_jit_fini(struct hs_gdb_jit *gdb);
 /* Adds a descriptor, which is at address, unless it is known. */
 void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address);
 
+/* The next call reads all lists, changed or not: a compiler may put new objects elsewhere. */
+void hs_gdb_jit_begin_profile(struct hs_gdb_jit *gdb);
+
 /*
- * Brings the map up to date if a descriptor has changed: adds the functions of new objects, and
+ * Brings the map up to date if a list has changed: adds the functions of new objects, and
  * removes those of objects that are in no list any more.  Reading long lists takes at most a
  * twentieth of the time, unless at_once (for a profile).  Counted: jit_skipped.
  *

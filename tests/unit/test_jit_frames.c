@@ -317,20 +317,28 @@ static void code_for_debuggers_has_its_name(void)
 	end();
 }
 
+static uint64_t no_object; /* counted as another one each time that it has changed */
+
 static long change_list(long number)
 {
 	(void)number;
 	__jit_debug_descriptor.action++;
+	no_object++;
 	return 0;
 }
 
-/* However many mappings of generated code it has, and however often the list changes. */
+/*
+ * However many mappings of generated code it has, and however often the list changes; and though
+ * it seems not to have.
+ */
 static void a_profile_reads_the_list_once(void)
 {
-	const struct {
-		void *next, *previous, *object;
+	static const uint64_t first_object;
+	struct {
+		void *next, *previous;
+		const void *object;
 		uint64_t bytes;
-	} unreadable = {NULL, NULL, (void *)0x10, 1};
+	} last = {NULL, NULL, &no_object, 8}, first = {&last, NULL, &first_object, 8};
 	char *pages = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t other = (uint64_t)(uintptr_t)pages + PAGE, skipped;
 
@@ -338,15 +346,18 @@ static void a_profile_reads_the_list_once(void)
 	begin();
 	sample(code, in);
 	sample(other, hs_mapping_table_find(table, other));
-	__jit_debug_descriptor.first = (void *)(uintptr_t)&unreadable;
+	__jit_debug_descriptor.first = &first;
 	skipped = hs_stats_get(jit_skipped);
 	hs_sys_fault = change_list;
 	freeze();
 	hs_sys_fault = NULL;
 	CHECK(leaf(0, 1)->mapping != leaf(1, 1)->mapping);
-	CHECK_INT(hs_stats_get(jit_skipped), skipped + 1);
-	freeze();
 	CHECK_INT(hs_stats_get(jit_skipped), skipped + 2);
+	freeze();
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 3);
+	no_object++;
+	freeze();
+	CHECK_INT(hs_stats_get(jit_skipped), skipped + 4);
 	__jit_debug_descriptor.first = NULL;
 	munmap(pages, 3 * PAGE);
 	end();
