@@ -63,14 +63,26 @@ static bool cut_number(const char *start, const char **end, uint32_t *number)
 	return true;
 }
 
+/* Behind the mark of the compiler tier, if there is one: ~ ^ [o]+['] [o]*['] */
+static const char *after_mark(const char *text)
+{
+	if (*text == '~' || *text == '^')
+		return text + 1;
+	if (*text == 'o' && (text[1] == '+' || text[1] == '*'))
+		text++;
+	if (*text != '+' && *text != '*')
+		return text;
+	text++;
+	return *text == '\'' ? text + 1 : text;
+}
+
 /* text: behind the category. */
 static void split_v8(const char *text, struct hs_jit_name_parts *parts)
 {
 	const char *file, *end;
 	uint32_t last, line;
 
-	if (*text != '\0' && strchr("~^+*", *text) != NULL)
-		text++;
+	text = after_mark(text);
 	file = find_file(text);
 	if (file == NULL)
 		return;

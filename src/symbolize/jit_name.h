@@ -7,9 +7,11 @@
  *   V8       JS:*resolve /srv/app/router.js:12:17    CATEGORY:TIER NAME FILE:LINE[:COLUMN]
  *   CPython  py::Router.resolve:/srv/app/router.py
  *
- * V8's category and the mark of the compiler tier (~ ^ + *) are no part of a function's
- * name: one function is one name, however far it has been optimised.  A function without
- * a name is "(anonymous)", as in V8's own tools.  "file://" before a path is dropped.
+ * V8's category and the mark of the compiler tier are no part of a function's name: one
+ * function is one name, however far it has been optimised.  The mark is ~ ^ + or *, the
+ * last two with an o before if the function was replaced while it ran, and with a ' behind
+ * if its code is for one closure.  A function without a name is "(anonymous)", as in V8's
+ * own tools.  "file://" before a path is dropped.
  * All other names are taken as they stand.
  *
  * Threads: any.  Allocates: never.

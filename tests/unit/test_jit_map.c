@@ -77,6 +77,17 @@ static void names_have_files_and_lines(void)
 	check_split("JS:^foo /srv/a.js:12:3", "foo|/srv/a.js|12");
 	check_split("JS:+foo /srv/a.js:12:3", "foo|/srv/a.js|12");
 	check_split("JS:foo /srv/a.js:12:3", "foo|/srv/a.js|12");
+	check_split("JS:o+foo /srv/a.js:12:3", "foo|/srv/a.js|12");
+	check_split("JS:o*foo /srv/a.js:12:3", "foo|/srv/a.js|12");
+	check_split("JS:+'foo /srv/a.js:12:3", "foo|/srv/a.js|12");
+	check_split("JS:*'foo /srv/a.js:12:3", "foo|/srv/a.js|12");
+	check_split("JS:o*' /srv/a.js:12:3", "(anonymous)|/srv/a.js|12");
+	check_split("JS:o /srv/a.js:12:3", "o|/srv/a.js|12");
+	check_split("JS:*o /srv/a.js:12:3", "o|/srv/a.js|12");
+	check_split("JS:o+o /srv/a.js:12:3", "o|/srv/a.js|12");
+	check_split("JS:other /srv/a.js:12:3", "other|/srv/a.js|12");
+	check_split("JS:~o+ /srv/a.js:12:3", "o+|/srv/a.js|12");
+	check_split("JS:~'quoted' /srv/a.js:12:3", "'quoted'|/srv/a.js|12");
 	check_split("LazyCompile:~foo /a/b.js:12", "foo|/a/b.js|12");
 	check_split("Function:*foo /a/b.js:1", "foo|/a/b.js|1");
 	check_split("JS:~ /srv/a.js:12:3", "(anonymous)|/srv/a.js|12");
