@@ -55,6 +55,15 @@ static void find_writable(struct search *search)
 		search->writable[i] = (header.sh_flags & SHF_WRITE) != 0 && i != relocated;
 }
 
+/* In .symtab a version may follow: that of a library's variable that the linker has copied. */
+static bool begins_with_name(const char *text, const struct search *search)
+{
+	size_t length = search->name_bytes - 1;
+
+	return memcmp(text, search->name, length) == 0 &&
+	       (text[length] == '\0' || text[length] == '@');
+}
+
 static bool is_named(struct search *search, const Elf64_Shdr *names, uint64_t name)
 {
 	uint64_t end = name + search->name_bytes;
@@ -70,8 +79,7 @@ static bool is_named(struct search *search, const Elf64_Shdr *names, uint64_t na
 			return false;
 		}
 	}
-	return memcmp(search->names + (name - search->names_at), search->name,
-		      search->name_bytes) == 0;
+	return begins_with_name(search->names + (name - search->names_at), search);
 }
 
 /* Few symbols are of the variable's kind and about its size: their names alone are read. */

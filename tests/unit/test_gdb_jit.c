@@ -466,6 +466,10 @@ static void works_on_after_an_allocation_failed(void)
 struct descriptor larger_descriptor[3], large_descriptor[4];
 const struct descriptor constant_descriptor = {.version = 1};
 
+/* As linkers copy such a variable of a library into a program that names it. */
+struct descriptor variable_of_version = {.version = 1};
+__asm__(".symver variable_of_version, versioned_descriptor@VERSION_1");
+
 static int find_by_name(const char *name, const char *build_id, uint64_t *address)
 {
 	struct hs_mapping program = {.path = "/proc/self/exe", .flags = HS_MAPPING_FILE};
@@ -482,6 +486,9 @@ static void a_descriptor_is_found_by_its_name(void)
 	if (__ehdr_start.e_type == ET_DYN)
 		want -= (uintptr_t)&__ehdr_start;
 	CHECK_INT(address, want);
+	CHECK_INT(find_by_name("versioned_descriptor", "", &address), 0);
+	CHECK_INT(address - want, (char *)&variable_of_version - (char *)&test_jit_descriptor);
+	CHECK_INT(find_by_name("versioned", "", &address), -ENOENT);
 	CHECK_INT(find_by_name("no_such_variable", "", &address), -ENOENT);
 	CHECK_INT(find_by_name("main", "", &address), -ENOENT);
 	/* With more members; too large; read-only. */
