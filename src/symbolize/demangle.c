@@ -15,13 +15,9 @@
 #include <string.h>
 
 #include "base/digits.h"
-#include "base/hash.h"
+#include "symbolize/cut_name.h"
 
 static const char plt_mark[] = "@plt";
-static const char cut_mark[] = "...";
-
-/* Behind cut_mark: of a hash of the linkage name. */
-#define HASH_DIGITS 8
 
 struct output {
 	char *text;
@@ -43,20 +39,6 @@ static void append(const char *part, size_t bytes, void *context)
 	output->used += bytes;
 	if (output->used == HS_DEMANGLED_BYTES)
 		longjmp(output->full, 1);
-}
-
-/* Puts an end to a text that is too long, not inside a character. */
-static void cut(struct output *output, const char *linkage_name, size_t length)
-{
-	size_t end = HS_DEMANGLED_BYTES - sizeof plt_mark - sizeof cut_mark - HASH_DIGITS;
-	uint64_t hash = hs_hash_bytes(1, linkage_name, length);
-
-	while (end > 0 && ((unsigned char)output->text[end] & 0xc0) == 0x80)
-		end--;
-	memcpy(output->text + end, cut_mark, sizeof cut_mark - 1);
-	output->used = end + sizeof cut_mark - 1;
-	for (int i = 0; i < HASH_DIGITS; i++, hash >>= 4)
-		output->text[output->used++] = "0123456789abcdef"[hash & 15];
 }
 
 /* Rust's v0 names, which begin with _R, only if libiberty can: see configure.ac. */
@@ -87,7 +69,9 @@ size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
 		}
 	}
 	if (output.used > HS_DEMANGLED_BYTES - sizeof plt_mark)
-		cut(&output, linkage_name, length - (is_plt ? sizeof plt_mark - 1 : 0));
+		output.used = hs_cut_name(text, HS_DEMANGLED_BYTES - sizeof plt_mark - HS_CUT_BYTES,
+					  linkage_name,
+					  length - (is_plt ? sizeof plt_mark - 1 : 0));
 	if (output.used == 0)
 		return 0;
 	if (is_plt) {

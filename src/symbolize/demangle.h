@@ -15,10 +15,7 @@
 
 #include <stddef.h>
 
-/*
- * The longest text with its NUL.  A longer one is cut, and ends in "..." and a hash of the linkage
- * name: what differs only behind the cut stays apart.
- */
+/* The longest text with its NUL.  A longer one is cut, with a hash of the linkage name. */
 #define HS_DEMANGLED_BYTES 4096
 
 /*

@@ -12,11 +12,14 @@
 
 #include "base/arena.h"
 #include "base/libelf.h"
+#include "symbolize/cut_name.h"
+#include "symbolize/demangle.h"
 
 /*
- * Longer names are taken for damage.  Bounds the time that a file with many long
- * names at one address can cost.
+ * Of a longer name so much is read, and in a table in memory it is taken for damage.  Bounds the
+ * time that a file with many long names at one address can cost.
  */
+#define NAME_READ_MAX_BYTES (64u << 10)
 #define NAME_MAX_BYTES (16u << 10)
 
 /* Read at a time; of a name, at first. */
@@ -145,8 +148,8 @@ static int grow_names(struct hs_symbol_list *list, size_t bytes)
 }
 
 /*
- * Puts the name at offset behind the list's names, which do not grow by it yet.  Returns its
- * length, or -errno.
+ * Puts the name at offset, or NAME_READ_MAX_BYTES of it, behind the list's names, which do not grow
+ * by it yet.  Returns its length, or -errno.
  */
 static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 			   uint64_t offset)
@@ -154,7 +157,7 @@ static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_t
 	uint64_t end = table->names.sh_size, at = offset;
 
 	/* What is read doubles each time, but for the first. */
-	while (at < end && at - offset < NAME_MAX_BYTES) {
+	while (at < end && at - offset < NAME_READ_MAX_BYTES) {
 		size_t most = at > offset ? (size_t)(at - offset) : NAME_READ_BYTES, length;
 		size_t part = end - at < most ? (size_t)(end - at) : most;
 		char *text;
@@ -169,7 +172,7 @@ static ssize_t append_name(struct hs_symbol_list *list, const struct hs_symbol_t
 		if (length < part)
 			return (ssize_t)(at - offset);
 	}
-	return -ENOENT;
+	return at - offset == NAME_READ_MAX_BYTES ? (ssize_t)NAME_READ_MAX_BYTES : -ENOENT;
 }
 
 static bool is_of_version(char byte)
@@ -207,6 +210,10 @@ int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol
 		length = (ssize_t)without_version(text, (size_t)length);
 	if (length == 0)
 		return -ENOENT;
+	if ((size_t)length + suffix_bytes > HS_DEMANGLED_BYTES)
+		length = (ssize_t)hs_cut_name(text,
+					      HS_DEMANGLED_BYTES - suffix_bytes - HS_CUT_BYTES,
+					      text, (size_t)length);
 	memcpy(text + length, suffix, suffix_bytes);
 	*name = (uint32_t)list->names_bytes;
 	list->names_bytes += (size_t)length + suffix_bytes;

@@ -92,7 +92,8 @@ void hs_symbol_list_note_named(struct hs_symbol_list *list, uint64_t value, uint
 
 /*
  * Reads the name of a symbol of a table into the list's names, without its version
- * ("memcpy@@GLIBC_2.14"), with suffix behind it, and sets *name for hs_symbol_list_add().
+ * ("memcpy@@GLIBC_2.14"), with suffix behind it, and sets *name for hs_symbol_list_add().  What
+ * does not fit in HS_DEMANGLED_BYTES is cut, with a hash of 64 KiB at most.
  * Returns 0 or -errno: -ENOENT, it has none; -ENOMEM.
  */
 int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
@@ -107,7 +108,7 @@ int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol
 int hs_symbol_list_add(struct hs_symbol_list *list, const Elf64_Sym *symbol, uint64_t start,
 		       uint64_t limit, uint32_t name);
 
-/* The length of the name at offset in a table of names; 0: none, or one too long to be one. */
+/* The length of the name at offset in a table of names; 0: none, or one of 16 KiB or more. */
 size_t hs_symbol_name_length(const char *names, size_t names_bytes, uint64_t offset);
 
 /*

@@ -17,7 +17,7 @@
 #define ELF_TEXT_START 0x1000
 #define ELF_TEXT_BYTES 0x1000
 #define ELF_DATA_START 0x4000
-#define ELF_IMAGE_MAX (64 << 10)
+#define ELF_IMAGE_MAX (256 << 10)
 
 enum {
 	ELF_NULL,

@@ -289,20 +289,16 @@ static void code_for_debuggers_has_its_name(void)
 {
 	static struct elf_image image;
 	const struct elf_symbol symbol = {"_ZN5query4nextEv", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
-	const struct {
+	struct {
 		void *next, *previous, *object;
 		uint64_t bytes;
-	} entry = {
-		NULL,
-		NULL,
-		image.data,
-		sizeof image.data,
-	};
+	} entry = {NULL, NULL, image.data, 0};
 	const struct hs_view_location *location;
 
 	begin();
 	elf_write(&image, &(struct elf_spec){.symbols = &symbol, .count = 1});
-	__jit_debug_descriptor.first = (void *)(uintptr_t)&entry;
+	entry.bytes = image.bytes;
+	__jit_debug_descriptor.first = &entry;
 	sample(code + 0x10, HS_MAPPING_UNKNOWN);
 	sample(code + 0x20, in);
 	__jit_debug_descriptor.first = NULL;

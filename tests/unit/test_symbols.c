@@ -192,8 +192,8 @@ static void agrees_with_a_search_of_all_symbols(void)
 
 static void reads_names_of_any_length(void)
 {
-	static const unsigned lengths[] = { 1, 255, 256, 257, 511, 512, 513, 5000, 16383, 256 };
-	static char names[COUNT(lengths)][16384];
+	static const unsigned lengths[] = { 1, 255, 256, 257, 511, 512, 513, 2000, 4095, 256 };
+	static char names[COUNT(lengths)][4096];
 	struct elf_symbol symbols[COUNT(lengths)];
 	struct hs_symbols *loaded;
 
@@ -204,6 +204,38 @@ static void reads_names_of_any_length(void)
 	loaded = load_symbols(symbols, COUNT(lengths));
 	for (size_t i = 0; i < COUNT(lengths); i++)
 		CHECK_STR(hs_symbols_find(loaded, 0x1000 + 16 * i), names[i]);
+	hs_symbols_free(loaded);
+}
+
+/* What differs only behind the cut stays apart, up to 64 KiB. */
+static void cuts_names_that_are_too_long(void)
+{
+	static const size_t lengths[] = { 4096, 5000, 5000, 20000, 20000, 70000, 70000 };
+	static char names[COUNT(lengths)][70001];
+	struct elf_symbol symbols[COUNT(lengths)];
+	struct hs_symbols *loaded;
+
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		memset(names[i], 'x', lengths[i]);
+		names[i][lengths[i] - 1] = (char)('a' + i);
+		symbols[i] = (struct elf_symbol)FUNCTION(names[i], 0x1000 + 16 * i, 16);
+	}
+	loaded = load_symbols(symbols, COUNT(lengths));
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		const char *name = hs_symbols_find(loaded, 0x1000 + 16 * i);
+		size_t end = 4095 - strlen("...01234567");
+
+		CHECK(name != NULL);
+		if (name == NULL)
+			break;
+		CHECK_INT(strlen(name), 4095);
+		CHECK(strncmp(name, names[i], end) == 0);
+		CHECK(strncmp(name + end, "...", 3) == 0);
+		CHECK_INT(strspn(name + end + 3, "0123456789abcdef"), 8);
+		if (i > 0)
+			CHECK_INT(strcmp(name, hs_symbols_find(loaded, 0xff0 + 16 * i)) == 0,
+				  i == COUNT(lengths) - 1);
+	}
 	hs_symbols_free(loaded);
 }
 
@@ -433,6 +465,7 @@ int main(void)
 	RUN(gives_symbols_without_size_one_address);
 	RUN(agrees_with_a_search_of_all_symbols);
 	RUN(reads_names_of_any_length);
+	RUN(cuts_names_that_are_too_long);
 	RUN(takes_only_defined_functions);
 	RUN(reads_long_section_numbers);
 	RUN(tells_dwarf_in_the_object);

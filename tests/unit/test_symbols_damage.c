@@ -251,17 +251,21 @@ static void leaves_out_damaged_symbols(void)
 	check_image(0x1100 + (1 << 28), "third");
 }
 
-static void leaves_out_names_too_long(void)
+static void leaves_out_names_without_an_end(void)
 {
-	static char name[20000];
-	struct elf_symbol symbols[] = { FUNCTION(name, 0x1000, 0x20),
-					FUNCTION("good", 0x1020, 0x20) };
+	static const size_t lengths[] = { 1, 255, 256, 5000, 16384, 20000 };
+	static char name[20001];
+	struct elf_symbol symbols[] = { FUNCTION("good", 0x1020, 0x20),
+					FUNCTION(name, 0x1000, 0x20) };
 	struct elf_spec spec = {.symbols = symbols, .count = COUNT(symbols)};
 
-	memset(name, 'a', sizeof name - 1);
-	elf_write(&image, &spec);
-	check_image(0x1000, NULL);
-	check_image(0x1020, "good");
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		memset(name, 'a', lengths[i]);
+		elf_write(&image, &spec);
+		elf_section(&image, ELF_STRTAB)->sh_size--;
+		check_image(0x1000, NULL);
+		check_image(0x1020, "good");
+	}
 }
 
 static void survives_damaged_notes(void)
@@ -518,7 +522,7 @@ int main(void)
 	RUN(survives_damaged_section_tables);
 	RUN(leaves_out_damaged_tables);
 	RUN(leaves_out_damaged_symbols);
-	RUN(leaves_out_names_too_long);
+	RUN(leaves_out_names_without_an_end);
 	RUN(survives_damaged_notes);
 	RUN(reads_build_id_without_section_headers);
 	RUN(survives_random_mutations);
