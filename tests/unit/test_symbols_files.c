@@ -337,7 +337,7 @@ static void linkage_tables(void)
 }
 
 #ifdef __x86_64__
-/* Slots as linkers no longer make them, and code that is not a slot. */
+/* Slots as linkers no longer make them, or as mold does, and code that is not a slot. */
 static void forms_of_slots(void)
 {
 	static const struct {
@@ -348,6 +348,10 @@ static void forms_of_slots(void)
 		{ "\xff\x25\x10\0\0\0", 6, 0x1016 },
 		{ "\xf2\xff\x25\x10\0\0\0", 7, 0x1017 },
 		{ "\xf3\x0f\x1e\xfa\xf2\xff\x25\xf0\xff\xff\xff", 11, 0xffb },
+		{ "\xf3\x0f\x1e\xfa\x41\xbb\1\0\0\0\xff\x25\x10\0\0\0", 16, 0x1020 },
+		{ "\xf3\x0f\x1e\xfa\x41\xbb\1\0\0\0\xff\x25\x10\0\0", 15, 0 },
+		{ "\xf3\x0f\x1e\xfa\x41\xbb\1\0\0\0", 10, 0 },
+		{ "\x41\xbb\1\0\0", 5, 0 },
 		{ "\xff\x25\x10\0\0", 5, 0 },
 		{ "\xf3\x0f\x1e\xfa\xf2\xff\x25\xf0\xff\xff", 10, 0 },
 		{ "\xff\x35\x10\0\0\0", 6, 0 },
@@ -362,6 +366,26 @@ static void forms_of_slots(void)
 		CHECK_INT(hs_plt_decode(code, cases[i].bytes, 0x1000, &got), cases[i].got != 0);
 		CHECK_INT(got, cases[i].got);
 	}
+}
+
+static void forms_of_unresolved_slots(void)
+{
+	static const struct {
+		const char *code;
+		size_t bytes;
+		bool is_unresolved;
+	} cases[] = {
+		{ "\x68\1\0\0\0", 5, true },
+		{ "\xf3\x0f\x1e\xfa\x68\1\0\0\0", 9, true },
+		{ "\xf3\x0f\x1e\xfa\x41\x53", 6, true },
+		{ "\xf3\x0f\x1e\xfa\x41\x54", 6, false },
+		{ "\xf3\x0f\x1e\xfa\x41", 5, false },
+		{ "\xf3\x0f\x1e\xfa", 4, false },
+	};
+
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+		CHECK_INT(hs_plt_is_unresolved((const unsigned char *)cases[i].code,
+					       cases[i].bytes), cases[i].is_unresolved);
 }
 #endif
 
@@ -615,6 +639,7 @@ int main(void)
 	RUN(linkage_tables);
 #ifdef __x86_64__
 	RUN(forms_of_slots);
+	RUN(forms_of_unresolved_slots);
 #endif
 	RUN(relocatable_objects);
 	RUN(the_running_program_is_found);
