@@ -99,6 +99,8 @@ int hs_arena_init(size_t budget_bytes)
 		return -ENOMEM;
 	/* Copies of stacks do not belong in a core file, to which gcore would write it all. */
 	hs_sys_advise(start, bytes, MADV_DONTDUMP);
+	/* Most parts are used a page here and there; huge pages would be cleared as a whole. */
+	hs_sys_advise(start, bytes, MADV_NOHUGEPAGE);
 	error = hs_sys_protect(start, HS_ARENA_BOOTSTRAP_BYTES, PROT_READ | PROT_WRITE);
 	if (error < 0) {
 		hs_sys_unmap(start, bytes);

@@ -159,6 +159,11 @@ awk '/^[0-9a-f]+-[0-9a-f]+ / { is_ours = $2 ~ /^rw/ } /^VmFlags:.* dd/ && is_our
 awk '/^[0-9a-f]+-[0-9a-f]+ / { is_reserved = $2 ~ /^---/ } /^Size:/ { kib = $2 }
 	/^VmFlags:/ && is_reserved && kib > 262144 { ours++; bad += !/ dd/ }
 	END { exit !ours || bad }' "$out.stdout" || fail "mappings: gcore would write what is reserved"
+# Where every mapping may have huge pages, ours has none: it is used here and there.
+if [ -d /sys/kernel/mm/transparent_hugepage ]; then
+	awk '/^VmFlags:.* dd/ && !/ io / { ours++; bad += !/ nh/ } END { exit !ours || bad }' \
+		"$out.stdout" || fail "mappings: huge pages in the profiler's memory"
+fi
 
 # How the library is linked.
 segments=$(readelf -lW "$library")
