@@ -4,7 +4,10 @@
  * in the order of their arrival.  The number of an item that was removed is given out
  * again.  The table gives memory back only when it is trimmed.
  *
- * Items move when the table grows: hold numbers, not pointers, over an add.
+ * It grows part by part, so that only what finds the items is ever there twice: near the end of
+ * the memory it still grows.
+ *
+ * Items of the first part move when the table grows: hold numbers, not pointers, over an add.
  * Threads: the producer.  Memory: the arena.
  */
 #ifndef HS_BASE_INTERNER_H
@@ -17,14 +20,23 @@
 
 #define HS_INTERNER_BITS 64
 
+/* Numbers of a part, as a logarithm: parts of the books are blocks that give their pages back. */
+#define HS_INTERNER_PART_LG 12
+#define HS_INTERNER_PART (1u << HS_INTERNER_PART_LG)
+
+struct hs_interner_part {
+	uint64_t in_use[HS_INTERNER_PART / HS_INTERNER_BITS]; /* a bit per number */
+	unsigned char items[]; /* of a number that is not in use: the next such, in 4 bytes */
+};
+
 struct hs_interner {
-	unsigned char *items; /* of a number that is not in use: the next such, in 4 bytes */
-	uint32_t *slots;      /* open addressing: number + 1; 0 = empty; twice capacity */
-	uint64_t *in_use;     /* a bit per number */
-	uint32_t count;       /* numbers are below; while nothing is removed, all in use */
-	uint32_t used;        /* numbers in use */
-	uint32_t first_free;  /* the next number given out; HS_INTERNER_NONE: it is count */
-	uint32_t capacity;    /* a power of two */
+	struct hs_interner_part **parts; /* of HS_INTERNER_PART numbers; the first may be shorter */
+	uint32_t *slots;     /* open addressing: number + 1; 0 = empty */
+	uint32_t slot_count; /* a power of two */
+	uint32_t capacity;   /* numbers for which there are parts */
+	uint32_t count;      /* numbers are below; while nothing is removed, all in use */
+	uint32_t used;       /* numbers in use */
+	uint32_t first_free; /* the next number given out; HS_INTERNER_NONE: it is count */
 	uint32_t item_bytes;
 	uint32_t key_bytes; /* a multiple of 4, no padding in it */
 };
@@ -52,15 +64,26 @@ void hs_interner_remove(struct hs_interner *interner, uint32_t number);
  */
 void hs_interner_trim(struct hs_interner *interner);
 
+static inline struct hs_interner_part *hs_interner_part(const struct hs_interner *interner,
+							uint32_t number)
+{
+	return interner->parts[number >> HS_INTERNER_PART_LG];
+}
+
 /* Whether a number below count has an item. */
 static inline bool hs_interner_is_used(const struct hs_interner *interner, uint32_t number)
 {
-	return (interner->in_use[number / HS_INTERNER_BITS] >> number % HS_INTERNER_BITS & 1) != 0;
+	uint32_t place = number % HS_INTERNER_PART;
+
+	return (hs_interner_part(interner, number)->in_use[place / HS_INTERNER_BITS] >>
+			(place % HS_INTERNER_BITS) &
+		1) != 0;
 }
 
 static inline void *hs_interner_item(const struct hs_interner *interner, uint32_t number)
 {
-	return interner->items + (uint64_t)number * interner->item_bytes;
+	return hs_interner_part(interner, number)->items +
+	       number % HS_INTERNER_PART * interner->item_bytes;
 }
 
 #endif

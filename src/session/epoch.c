@@ -80,8 +80,11 @@ int hs_epoch_stop(void)
 
 int hs_epoch_reset(void)
 {
+	/* Full books need room for the empty ones. */
+	bool was_writing = hs_session_set_budget(true);
 	int error = hs_producer_reset(hs_session.producer);
 
+	hs_session_set_budget(was_writing);
 	if (error != 0)
 		return error;
 	was_always_on = false;

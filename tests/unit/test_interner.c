@@ -235,7 +235,7 @@ static void not_trimmed_without_memory(void)
 	hs_arena_set_budget(hs_arena_used() + 7 * 1024);
 	hs_interner_trim(&table);
 	CHECK(table.capacity < capacity ||
-	      hs_arena_usable_size(table.items) >= (size_t)capacity * sizeof(uint32_t));
+	      hs_arena_usable_size(table.parts[0]) >= (size_t)capacity * sizeof(uint32_t));
 	hs_arena_set_budget(BUDGET);
 	for (uint32_t i = 0; i < COUNT; i++)
 		CHECK_INT(hs_interner_add(&table, &i), i);
@@ -262,14 +262,14 @@ static void passing_keys_leave_nothing(void)
 	CHECK_INT(hs_arena_used(), used);
 	CHECK_INT(table.used, WINDOW);
 	CHECK_INT(table.count, WINDOW);
-	for (uint32_t at = 0, run = 0; at < table.capacity * 2; at++) {
+	for (uint32_t at = 0, run = 0; at < table.slot_count; at++) {
 		run = table.slots[at] != 0 ? run + 1 : 0;
 		longest = run > longest ? run : longest;
 	}
-	printf("longest run: %u of %u slots\n", longest, table.capacity * 2);
+	printf("longest run: %u of %u slots\n", longest, table.slot_count);
 	for (uint32_t i = 0; i < WINDOW; i++)
 		hs_interner_remove(&table, numbers[i]);
-	for (uint32_t at = 0; at < table.capacity * 2; at++)
+	for (uint32_t at = 0; at < table.slot_count; at++)
 		CHECK_INT(table.slots[at], 0);
 	hs_interner_fini(&table);
 }

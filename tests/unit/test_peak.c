@@ -13,11 +13,13 @@
 #define ROWS 700
 
 /* The rows, and a table of them. */
-static struct hs_row now[ROWS];
-static const struct hs_interner table = {
-	.items = (unsigned char *)now,
-	.item_bytes = sizeof now[0],
-};
+static struct {
+	struct hs_interner_part head;
+	struct hs_row rows[ROWS];
+} part;
+static struct hs_row *const now = part.rows;
+static struct hs_interner_part *parts[] = {&part.head};
+static const struct hs_interner table = {.parts = parts, .item_bytes = sizeof part.rows[0]};
 static struct hs_row_totals best[ROWS];
 static unsigned __int128 in_use, highest;
 static uint64_t clock_ns, highest_ns;
@@ -75,7 +77,7 @@ static void check_peak(void)
 
 static void begin(void)
 {
-	memset(now, 0, sizeof now);
+	memset(now, 0, sizeof part.rows);
 	memset(best, 0, sizeof best);
 	in_use = highest = 0;
 	clock_ns = highest_ns = 0;
