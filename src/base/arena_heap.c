@@ -3,8 +3,9 @@
  * The arena's blocks: size classes, four per octave, with a free list each.  See
  * arena.h for the contract and arena_internal.h for the layout.
  *
- * A block keeps its class for good.  A free one stays on its list; what it held is
- * not counted as used any more, and the pages of a large one go back to the kernel.
+ * A block keeps its class for good.  Of a large one only the pages that were asked for are used,
+ * and counted.  A free one stays on its list; what it held is not counted as used any more, and
+ * the pages of a large one go back to the kernel.
  *
  * Runs on: profiler threads and start-up; hs_arena_free_from_host() and
  * hs_arena_usable_size() on any thread.
@@ -77,6 +78,14 @@ static size_t class_bytes(unsigned class)
 	return ((size_t)1 << octave) + (quarter + 1) * ((size_t)1 << (octave - 2));
 }
 
+/* What is counted as used of a block of the class, for total bytes. */
+static size_t held_bytes(unsigned class, size_t total)
+{
+	size_t bytes = class_bytes(class);
+
+	return bytes > LARGE_BYTES ? hs_arena_round_up(total, hs_arena.page_bytes) : bytes;
+}
+
 /* The header of a live block, or NULL if there is none before payload. */
 static struct hs_arena_block *live_block(const void *payload)
 {
@@ -107,14 +116,18 @@ static bool claim(struct hs_arena_block *block, uint32_t mark)
 						       memory_order_relaxed, memory_order_relaxed);
 }
 
-/* Writes the free block's header at its start; a large one's other pages go back first. */
-static struct free_block *make_free(struct hs_arena_block *block)
+/*
+ * Writes the free block's header at its start; a large one's other pages go back first.  *held:
+ * what it counted for.
+ */
+static struct free_block *make_free(struct hs_arena_block *block, size_t *held)
 {
 	unsigned class = block->class;
 	size_t total = class_bytes(class), page = hs_arena.page_bytes, dirty = total;
 	uintptr_t start = (uintptr_t)(block + 1) - block->offset_units * UNIT;
 	struct free_block *free_block = (struct free_block *)start;
 
+	*held = (uintptr_t)(block + 1) + block->bytes - start;
 	if (total > LARGE_BYTES && total % page == 0 &&
 	    hs_sys_advise((void *)(start + page), total - page, MADV_DONTNEED) == 0)
 		dirty = page;
@@ -127,7 +140,7 @@ static struct free_block *make_free(struct hs_arena_block *block)
 	return free_block;
 }
 
-static void push_free_locked(struct free_block *block)
+static void push_free_locked(struct free_block *block, size_t held)
 {
 	block->next = free_lists[block->header.class];
 	/*
@@ -136,7 +149,7 @@ static void push_free_locked(struct free_block *block)
 	 */
 	atomic_signal_fence(memory_order_release);
 	free_lists[block->header.class] = block;
-	hs_arena_refund_locked(class_bytes(block->header.class));
+	hs_arena_refund_locked(held);
 }
 
 static void drain_queue_locked(void)
@@ -150,11 +163,14 @@ static void drain_queue_locked(void)
 	for (queued = atomic_exchange_explicit(&queue, NULL, memory_order_acquire); queued != NULL;
 	     queued = next) {
 		struct hs_arena_block *block = (struct hs_arena_block *)queued - 1;
+		struct free_block *free_block;
+		size_t held;
 
 		next = queued->next;
 		atomic_store_explicit(&block->mark, hs_arena_mark(block, HS_ARENA_MARK_FREE),
 				      memory_order_relaxed);
-		push_free_locked(make_free(block));
+		free_block = make_free(block, &held);
+		push_free_locked(free_block, held);
 	}
 }
 
@@ -171,10 +187,11 @@ static uintptr_t pop_free_locked(unsigned class, size_t *dirty)
 }
 
 /* The range is used up: looks for a free block of a larger class. */
-static uintptr_t pop_larger_locked(unsigned *class, size_t *dirty)
+static uintptr_t pop_larger_locked(unsigned *class, size_t total, size_t *dirty)
 {
 	for (unsigned larger = *class + 1; larger < CLASSES; larger++) {
-		if (free_lists[larger] != NULL && hs_arena_charge_locked(class_bytes(larger))) {
+		if (free_lists[larger] != NULL &&
+		    hs_arena_charge_locked(held_bytes(larger, total))) {
 			*class = larger;
 			return pop_free_locked(larger, dirty);
 		}
@@ -183,28 +200,28 @@ static uintptr_t pop_larger_locked(unsigned *class, size_t *dirty)
 }
 
 /* Returns the start of a block of *class or larger, counted as used, or 0. */
-static uintptr_t take_locked(unsigned *class, size_t *dirty)
+static uintptr_t take_locked(unsigned *class, size_t total, size_t *dirty)
 {
-	size_t total = class_bytes(*class);
+	size_t held = held_bytes(*class, total), whole = class_bytes(*class);
 	uintptr_t start;
 
 	drain_queue_locked();
-	if (!hs_arena_charge_locked(total))
+	if (!hs_arena_charge_locked(held))
 		return 0;
 	start = pop_free_locked(*class, dirty);
 	if (start != 0)
 		return start;
 	*dirty = 0;
-	start = hs_arena_extend_locked(total, total > LARGE_BYTES ? hs_arena.page_bytes : UNIT);
+	start = hs_arena_extend_locked(whole, whole > LARGE_BYTES ? hs_arena.page_bytes : UNIT);
 	if (start != 0)
 		return start;
-	hs_arena_refund_locked(total);
-	return pop_larger_locked(class, dirty);
+	hs_arena_refund_locked(held);
+	return pop_larger_locked(class, total, dirty);
 }
 
 static void *alloc(size_t alignment, size_t bytes, bool zeroed)
 {
-	size_t dirty = 0;
+	size_t dirty = 0, total;
 	unsigned class;
 	uintptr_t start, payload;
 	struct hs_arena_block *block;
@@ -212,9 +229,10 @@ static void *alloc(size_t alignment, size_t bytes, bool zeroed)
 	if (hs_arena_range.start == 0 ||
 	    bytes > __atomic_load_n(&hs_arena_range.bytes, __ATOMIC_RELAXED))
 		return NULL;
-	class = class_of(HEADER_BYTES + (bytes < UNIT ? UNIT : bytes) + alignment - UNIT);
+	total = HEADER_BYTES + (bytes < UNIT ? UNIT : bytes) + alignment - UNIT;
+	class = class_of(total);
 	hs_lock_acquire(&hs_arena.lock);
-	start = take_locked(&class, &dirty);
+	start = take_locked(&class, total, &dirty);
 	hs_lock_release(&hs_arena.lock);
 	if (start == 0)
 		return NULL;
@@ -223,7 +241,7 @@ static void *alloc(size_t alignment, size_t bytes, bool zeroed)
 	block = (struct hs_arena_block *)payload - 1;
 	block->class = (uint8_t)class;
 	block->offset_units = (uint16_t)((payload - start) / UNIT);
-	block->bytes = start + class_bytes(class) - payload;
+	block->bytes = start + held_bytes(class, total) - payload;
 	if (zeroed && start + dirty > payload)
 		memset((void *)payload, 0, start + dirty - payload);
 	/* Relaxed: the caller publishes the block. */
@@ -272,13 +290,14 @@ void hs_arena_free(void *block)
 {
 	struct hs_arena_block *header = live_block(block);
 	struct free_block *free_block;
+	size_t held;
 
 	if (header == NULL || !claim(header, HS_ARENA_MARK_FREE))
 		return;
-	free_block = make_free(header);
+	free_block = make_free(header, &held);
 	hs_lock_acquire(&hs_arena.lock);
 	drain_queue_locked();
-	push_free_locked(free_block);
+	push_free_locked(free_block, held);
 	hs_lock_release(&hs_arena.lock);
 }
 

@@ -23,6 +23,30 @@ static void test_every_size_is_aligned_and_large_enough(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
+/* Of a large block the header and what was asked for, in whole pages; and nothing is left of it. */
+static void test_large_blocks_count_by_pages(void)
+{
+	for (size_t bytes = 256 * KIB; bytes <= 16 * MIB; bytes *= 2) {
+		size_t before = hs_arena_used();
+		unsigned char *block = hs_arena_alloc(bytes), *aligned;
+
+		CHECK_INT(hs_arena_used() - before, bytes + 4096);
+		CHECK_INT(hs_arena_usable_size(block), bytes + 4096 - 16);
+		memset(block, 0x5a, hs_arena_usable_size(block));
+		aligned = hs_arena_aligned_alloc(4096, bytes);
+		CHECK(hs_arena_usable_size(aligned) >= bytes);
+		CHECK_INT(hs_arena_used() - before, 2 * bytes + 2 * 4096);
+		hs_arena_free(block);
+		/* In the same place, with another size. */
+		CHECK(hs_arena_zalloc(bytes + bytes / 8) == block);
+		CHECK(is_filled(block, 0, hs_arena_usable_size(block)));
+		CHECK_INT(hs_arena_used() - before, 2 * bytes + bytes / 8 + 2 * 4096);
+		hs_arena_free_from_host(block);
+		hs_arena_free(aligned);
+		CHECK_INT(hs_arena_used(), before);
+	}
+}
+
 static void test_blocks_are_apart(void)
 {
 	enum { COUNT = 400 };
@@ -208,6 +232,7 @@ int main(void)
 {
 	CHECK_INT(hs_arena_init(BUDGET), 0);
 	RUN(test_every_size_is_aligned_and_large_enough);
+	RUN(test_large_blocks_count_by_pages);
 	RUN(test_blocks_are_apart);
 	RUN(test_zalloc_is_zero_after_reuse);
 	RUN(test_zalloc_is_zero_where_advice_fails);
