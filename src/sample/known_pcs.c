@@ -14,6 +14,9 @@
 #define FIRST_SETS_LG 7
 #define GROWTH_LG 2
 
+/* A table takes at most this part of the budget, which is three quarters of all memory. */
+#define BUDGET_SHARE 12
+
 enum { WORDS = sizeof(struct hs_pc) / sizeof(uint64_t) };
 
 _Static_assert(HS_CACHE_LINE_BYTES % sizeof(struct hs_known_pc) == 0,
@@ -76,7 +79,7 @@ static void *make_aligned(size_t bytes, void **block)
 			~(uintptr_t)(HS_CACHE_LINE_BYTES - 1));
 }
 
-/* Makes the next table; 0: this one is the largest, or there is no memory. */
+/* Makes the next table; 0: it would be too large, or there is no memory. */
 static uintptr_t make_table(struct hs_known_pcs *pcs)
 {
 	size_t number = 0, bytes;
@@ -89,6 +92,8 @@ static uintptr_t make_table(struct hs_known_pcs *pcs)
 		return 0;
 	lg = FIRST_SETS_LG + (unsigned)number * GROWTH_LG;
 	bytes = sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]) << lg;
+	if (bytes > hs_arena_budget() / BUDGET_SHARE)
+		return 0;
 	start = make_aligned(bytes, &pcs->blocks[number]);
 	if (pcs->blocks[number] == NULL)
 		return 0;

@@ -6,8 +6,9 @@
  *
  * Threads: the unwinding worker writes.  Any thread reads, signal handlers too; an entry that is
  * being written is not found.  Memory: the arena; a table of 16 KiB at first, then tables each four
- * times as large, up to 1 MiB.  The smaller ones are kept, because a thread may still be reading
- * one, and what it finds there is right: 1.33 MiB in all.
+ * times as large, up to 16 MiB (524,288 pcs), but at most a sixteenth of the profiler's memory.
+ * The smaller ones are kept, because a thread may still be reading one, and what it finds there is
+ * right: a third more in all.
  */
 #ifndef HS_SAMPLE_KNOWN_PCS_H
 #define HS_SAMPLE_KNOWN_PCS_H
@@ -21,7 +22,7 @@
 #include "sample/unwind_row.h"
 
 #define HS_KNOWN_PCS_WAYS 4u
-#define HS_KNOWN_PCS_TABLES 4u
+#define HS_KNOWN_PCS_TABLES 6u
 
 struct hs_trail;
 
