@@ -13,7 +13,10 @@
  * SETS_TRIED: a stack may be in so many sets.  With many, most places are used before the cache
  * grows, and it stays small enough for the processor's caches.
  */
-enum { FIRST_SETS = 64, LAST_SETS = 8192, SETS_TRIED = 8 };
+enum { FIRST_SETS = 64, SETS_TRIED = 8 };
+
+/* The cache takes at most this part of the budget: in the rest there is no room for more stacks. */
+#define BUDGET_SHARE 32
 
 /* i: below SETS_TRIED; 0: the set of a tag, otherwise those beside it, for what does not fit. */
 static struct hs_known_stack *set_of(const struct hs_stack_cache *cache, uint32_t tag, uint32_t i)
@@ -141,7 +144,8 @@ static void grow(struct hs_stack_cache *cache)
 {
 	struct hs_stack_cache larger = *cache;
 
-	if (cache->set_count == LAST_SETS || !make_sets(&larger, cache->set_count * 2))
+	if (cache->set_count * 2 * sizeof *cache->sets > hs_arena_budget() / BUDGET_SHARE ||
+	    !make_sets(&larger, cache->set_count * 2))
 		return;
 	for (uint32_t i = 0; i < cache->set_count; i++) {
 		for (int j = 0; j < HS_STACK_CACHE_WAYS; j++) {

@@ -9,7 +9,7 @@
  * A node has the hash of its stack, which is compared at each look-up.  So the cache does not hold
  * nodes, and need not be told when one is removed or its number is given out again.
  *
- * Called on: the producer.  Allocates: from the arena, at most 640 KiB.
+ * Called on: the producer.  Allocates: from the arena, at most a 32nd of the budget.
  */
 #ifndef HS_PROFILE_STACK_CACHE_H
 #define HS_PROFILE_STACK_CACHE_H
