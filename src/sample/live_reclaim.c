@@ -20,6 +20,9 @@
  */
 #define RETURNED_AT_ONCE 32u
 
+/* Slots kept free where samples are rare; more are asked for otherwise. */
+#define FEW_SLOTS 8192u
+
 /* Once a program has used so many slots, its samples are spread over the whole index. */
 #define MANY_SLOTS 128u
 
@@ -342,6 +345,8 @@ int hs_live_set_maintain(uint32_t headroom)
 	 */
 	int error = hs_live_index_maintain(in_use - freed);
 
+	if (hs_live_slots.has_few_ahead && headroom > FEW_SLOTS)
+		headroom = FEW_SLOTS;
 	hs_live_map_maintain();
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&
 	       hs_live_set_capacity() - in_use < headroom)

@@ -84,11 +84,18 @@ static uint32_t in_steps(uint32_t slots)
 	return (slots + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
 }
 
+void hs_live_set_keep_few_ahead(void)
+{
+	hs_live_slots.has_few_ahead = true;
+}
+
 int hs_live_set_init(uint32_t limit, uint32_t expected)
 {
 	uint32_t first = limit / FIRST_SHARE < FIRST_SLOTS ? limit / FIRST_SHARE : FIRST_SLOTS;
 	int error;
 
+	if (hs_live_slots.has_few_ahead)
+		first = 1; /* step */
 	limit = in_steps(limit);
 	hs_live_slots.limit = limit;
 	hs_live_slots.slots = hs_arena_reserve((size_t)limit * sizeof(struct hs_live_slot));

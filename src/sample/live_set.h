@@ -139,6 +139,13 @@ static inline bool hs_live_set_may_hold(const void *address)
 }
 
 /*
+ * Samples will be rare: 16,384 slots are usable at first instead of 131,072, and at most 8,192 are
+ * kept free ahead of the program.  What is usable counts against the system's memory where that is
+ * not overcommitted, in every process.  Start-up, before hs_live_set_init().
+ */
+void hs_live_set_keep_few_ahead(void);
+
+/*
  * Makes the set: slots for at most slot_limit live samples, and at first an index for about
  * `expected`.  Takes arena memory.  Start-up.  0 or -errno.
  */
@@ -297,7 +304,8 @@ void hs_live_set_begin(void);
 
 /*
  * Grows the index, by a step in each call, and makes more slots usable, ahead of the program.
- * headroom: slots that should be free.  0, or -ENOMEM: go on with what there is.
+ * headroom: slots that should be free (but see hs_live_set_keep_few_ahead()).  0, or -ENOMEM: go on
+ * with what there is.
  */
 int hs_live_set_maintain(uint32_t headroom);
 

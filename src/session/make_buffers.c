@@ -123,6 +123,8 @@ static int make_live_set(void)
 		make_journal(SMALL_JOURNAL);
 	if (hs_options_least_interval(&hs_options) < SPARSE_INTERVAL_BYTES)
 		expected = EXPECTED;
+	else
+		hs_live_set_keep_few_ahead();
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? SMALL_DENSE_EXPECTED
 								      : DENSE_EXPECTED;

@@ -16,6 +16,18 @@ for interval in 1 16 4k 64k 512k; do
 		fail "16m at $interval: the profile breaks the rules"
 done
 
+# What is usable, though hardly anything of it is used, counts where the system does not overcommit
+# its memory, in each process of a server.
+vm_data='import time
+blocks = [bytes(1 << 20) for i in range(50)]
+time.sleep(0.3)
+print(*[line.split()[1] for line in open("/proc/self/status") if line.startswith("VmData")])'
+without=$("$python" -c "$vm_data")
+run_profiled usable -- "$python" -c "$vm_data"
+expect_status 0
+usable=$(($(cat "$out.stdout") - without))
+[ "$usable" -lt 20000 ] || fail "usable: $usable KiB"
+
 run_profiled full HEAPSAMPLE_MEMORY=32m HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=0 \
 	HEAPSAMPLE_LOG=error -- "$victims/victim_live_set" 2
 expect_status 0
