@@ -329,14 +329,16 @@ void *hs_threads_run_worker(void *unused)
 
 void hs_threads_pause(void)
 {
+	bool was_writing;
+
 	hs_unlocked_begins();
 	hs_unlocked_ends();
 	hs_cpu_note_producer(false);
 	/* Without the part that is kept for writing profiles. */
-	hs_session_set_budget(false);
+	was_writing = hs_session_set_budget(false);
 	hs_threads_process();
-	hs_session_set_budget(true);
-	hs_cpu_note_producer(true);
+	hs_session_set_budget(was_writing);
+	hs_cpu_note_producer(was_writing);
 }
 
 /*
