@@ -49,6 +49,13 @@ struct hs_view_row {
 	const char *labels; /* the program's: key NUL value NUL ... NUL; NULL: none */
 };
 
+/* Adds to a sum.  Saturates: a program may report blocks of any size. */
+static inline void hs_view_add(int64_t *sum, int64_t value)
+{
+	if (__builtin_add_overflow(*sum, value, sum))
+		*sum = value < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* The most labels of the program that a row has. */
 enum { HS_VIEW_LABELS = 8 };
 

@@ -127,7 +127,8 @@ void hs_delta_add_dropped(const struct hs_delta *delta, struct hs_view_heap *hea
 {
 	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++) {
 		for (int i = 0; i < 2; i++)
-			heaps[heap].sums[i] += hs_weight_round(delta->dropped[heap][i]);
+			hs_view_add(&heaps[heap].sums[i],
+				    hs_weight_round(delta->dropped[heap][i]));
 	}
 }
 

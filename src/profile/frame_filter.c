@@ -209,7 +209,7 @@ static bool keep_row(struct hs_callsite_trie *trie, struct hs_interner *keys,
 		return true;
 	}
 	for (size_t i = 0; i < HS_VIEW_VALUES; i++)
-		rows[number].values[i] += row->values[i];
+		hs_view_add(&rows[number].values[i], row->values[i]);
 	hs_callsite_trie_release(trie, row->callsite);
 	return true;
 }

@@ -60,11 +60,13 @@ static void drop(struct hs_producer *producer, uint32_t number)
 	struct hs_delta *delta = &producer->delta;
 
 	for (int i = 0; i < 2; i++) {
+		int64_t shown = delta->base[number].values[i];
+
 		delta->dropped[row->key.heap][i] += allocated[i];
-		/* The difference is small, though what it is made of may not fit 64 bits. */
-		delta->carry[row->key.heap][i] +=
-			(int64_t)((uint64_t)allocated[i] -
-				  (uint64_t)delta->base[number].values[i] * HS_WEIGHT_ONE);
+		/* Unless files could not show it, the difference is small; its parts may not be. */
+		if (shown != INT64_MAX)
+			delta->carry[row->key.heap][i] += (int64_t)(
+				(uint64_t)allocated[i] - (uint64_t)shown * HS_WEIGHT_ONE);
 	}
 	delta->base[number] = (struct hs_shown){{0}};
 	release_row(producer, number);

@@ -72,15 +72,12 @@ static const struct hs_row_totals *totals_of(const struct hs_producer *producer,
 	return row->key.heap == peak_heap ? hs_peak_row(&producer->tracker.peak, number) : NULL;
 }
 
-/* Saturates: a program may report blocks of any size, so the sum may be any number. */
 static void add_up(struct hs_view_heap *heaps, const struct hs_view_row *row)
 {
 	int64_t *sums = heaps[row->heap_number].sums;
 
-	for (int i = 0; i < HS_VIEW_VALUES; i++) {
-		if (__builtin_add_overflow(sums[i], row->values[i], &sums[i]))
-			sums[i] = INT64_MAX;
-	}
+	for (int i = 0; i < HS_VIEW_VALUES; i++)
+		hs_view_add(&sums[i], row->values[i]);
 }
 
 /* differences: HEAPSAMPLE_DELTA.  rows: room for all of them.  Returns how many there are. */

@@ -410,6 +410,44 @@ static void rounding_is_carried_over(void)
 	}
 }
 
+static void end_written(struct hs_snapshot *snapshot)
+{
+	hs_snapshot_written(snapshot);
+	hs_snapshot_destroy(snapshot);
+	hs_producer_drop_spent(producer, NULL);
+}
+
+/* A program may report blocks of any size: of dropped rows, and of those that are there. */
+static void sums_do_not_overflow(void)
+{
+	const int64_t half = INT64_C(1) << 62;
+	struct hs_snapshot *snapshot;
+
+	begin(false);
+	for (unsigned round = 1; round <= 3; round++) {
+		for (unsigned site = 0; site < round; site++) {
+			allocate_block(0, (uint64_t)half, site);
+			free_block(0);
+		}
+		snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+		CHECK_INT(view.row_count, round);
+		for (unsigned row = 0; row < round; row++)
+			CHECK_INT(view.rows[row].values[1], half);
+		CHECK_INT(view.heaps[HS_HEAP_MALLOC].sums[1], round == 1 ? half : INT64_MAX);
+		end_written(snapshot);
+	}
+	/* As much as a row can show, and more than that: nothing is carried over to the next. */
+	for (unsigned number = 0; number < 4; number++) {
+		allocate_block(number, (uint64_t)half, 0);
+		free_block(number);
+	}
+	end_written(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
+	allocate_block(0, 1, 0);
+	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.rows[0].values[1], 1);
+	hs_snapshot_destroy(snapshot);
+}
+
 /* Allocates and frees with so many new stacks, and writes profiles. */
 static void cycle(uint64_t number, uint32_t stacks, enum hs_symbolize symbolize)
 {
@@ -596,6 +634,7 @@ int main(void)
 	RUN(losses_are_differences_too);
 	RUN(losses_in_use_are_shown_again);
 	RUN(rounding_is_carried_over);
+	RUN(sums_do_not_overflow);
 	RUN(ever_new_names_take_no_more_memory);
 	RUN(ever_new_stacks_take_no_more_memory);
 	RUN(ever_new_threads_take_no_more_memory);

@@ -391,6 +391,20 @@ static void rows_of_other_labels_stay_apart(void)
 	end();
 }
 
+/* A program may report blocks of any size. */
+static void merged_values_do_not_overflow(void)
+{
+	begin("late_");
+	for (uint64_t i = 0; i < 2; i++)
+		sample(UINT64_C(1) << 62, code + 16 * i, in(open_door));
+	say(code, 32, "late_one");
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 1);
+	CHECK_INT(view.rows[0].values[0], 2);
+	CHECK_INT(view.rows[0].values[1], INT64_MAX);
+	end();
+}
+
 static unsigned opened;
 
 static long count_opens(long number)
@@ -450,6 +464,7 @@ int main(void)
 	RUN(a_known_stack_may_come_to_be_hidden);
 	RUN(without_memory_the_whole_stack_is_hidden);
 	RUN(rows_of_other_labels_stay_apart);
+	RUN(merged_values_do_not_overflow);
 	RUN(objects_are_read_once);
 	unlink(messages);
 	return CHECK_RESULT();
