@@ -12,6 +12,7 @@
 #include "sample/live_set.h"
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
+#include "session/memory_parts.h"
 #include "session/session_state.h"
 #include "session/unlocked.h"
 
@@ -130,13 +131,6 @@ void hs_budget_tell_losses(bool is_live_set_short)
 			memory_bound());
 }
 
-/* The arena may have shrunk since the last time. */
-static size_t update_budget(void)
-{
-	hs_session_set_budget(false);
-	return hs_arena_budget();
-}
-
 void hs_budget_follow(bool is_live_set_short)
 {
 	static struct hs_budget_state state;
@@ -144,8 +138,8 @@ void hs_budget_follow(bool is_live_set_short)
 	uint64_t interval = atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed);
 	struct hs_budget_view view = {
 		.now_ns = hs_sys_monotonic_ns(),
-		.budget_bytes = update_budget(),
-		.used_bytes = hs_arena_used(),
+		.budget_bytes = hs_memory_of_books(),
+		.used_bytes = hs_memory_used_by_books(),
 		.slots_used = hs_live_set_used(),
 		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),
 		.cpu_overs = hs_cpu_pressure.overs,
@@ -163,6 +157,7 @@ void hs_budget_follow(bool is_live_set_short)
 							       : MEMORY;
 	uint64_t wanted;
 
+	hs_memory_follow();
 	if (interval == 0)
 		return;
 	wanted = hs_budget_interval(&next, &view);

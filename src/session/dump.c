@@ -16,6 +16,7 @@
 #include "profile/snapshot.h"
 #include "sample/heap.h"
 #include "session/cpu_guard.h"
+#include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -77,7 +78,7 @@ void hs_dump_after_fork(bool is_whole)
 		hs_snapshot_after_fork(hs_session.producer);
 	hs_profile_file_after_fork();
 	hs_stats_file_after_fork();
-	hs_session_set_budget(false);
+	hs_memory_end_writing();
 }
 
 void hs_dump_drop_inherited(void)
@@ -183,7 +184,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	int error;
 
 	hs_profile_file_name(&name, peak_heap);
-	hs_session_set_budget(true);
+	hs_memory_turn_to_writing(true);
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
@@ -204,7 +205,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 			    error == 0 && !hides_program ? hs_profile_file_last() : NULL);
 	hs_snapshot_destroy(snapshot);
 	hs_cpu_note_producer(false);
-	hs_session_set_budget(false);
+	hs_memory_end_writing();
 	if (error == 0 && view.delta != HS_DELTA_NONE)
 		end_delta(&view);
 	return error == 0;

@@ -26,6 +26,7 @@
 #include "session/left_alone.h"
 #include "session/libc_threads.h"
 #include "session/memory_cgroup.h"
+#include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -34,9 +35,6 @@ HS_SAMPLE_DATA struct hs_session hs_session;
 
 /* Set by the loader before anything runs: where the main thread's stack begins. */
 extern void *__libc_stack_end;
-
-/* One part in so many of the memory is kept for writing profiles. */
-#define WRITING_SHARE 4
 
 /* Of what the memory cgroup may use, one part in so many is the most for the profiler. */
 #define CGROUP_SHARE 4
@@ -112,17 +110,6 @@ uint64_t hs_session_memory_bytes(void)
 	return hs_session.memory_bytes < most ? hs_session.memory_bytes : most;
 }
 
-bool hs_session_set_budget(bool writing)
-{
-	static bool is_writing;
-	uint64_t bytes = hs_session_memory_bytes();
-	bool before = is_writing;
-
-	hs_arena_set_budget(writing ? bytes : bytes - bytes / WRITING_SHARE);
-	is_writing = writing;
-	return before;
-}
-
 void hs_session_limit_changed(int resource)
 {
 	struct hs_undisturbed before;
@@ -191,7 +178,7 @@ static void start_profiling(char **environment)
 	report_settings(environment);
 	hs_session.memory_bytes = wanted_memory_bytes();
 	error = hs_arena_init(hs_session.memory_bytes);
-	hs_session_set_budget(false);
+	hs_memory_follow();
 	if (error == 0)
 		error = make_stages();
 	if (error != 0) {

@@ -133,13 +133,6 @@ void hs_session_disable(const char *reason);
  */
 uint64_t hs_session_memory_bytes(void);
 
-/*
- * Sets the arena's budget: all of that memory while a profile is written (writing), otherwise less
- * the part that is kept for writing.  Returns what `writing` was before.  Under producer_batch;
- * start-up; forked child.
- */
-bool hs_session_set_budget(bool writing);
-
 /* --- final.c ------------------------------------------------------------------------- */
 
 /*

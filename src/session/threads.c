@@ -20,6 +20,7 @@
 #include "session/cpu_guard.h"
 #include "session/left_alone.h"
 #include "session/libc_threads.h"
+#include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -246,10 +247,10 @@ static void make_room_in_queue(void)
 	/* The producer may go on at a message, for which the lock is released. */
 	while (atomic_load(&session->is_at_file) && atomic_load(&session->is_queue_full) &&
 	       !hs_lock_is_wanted(&session->producer_batch)) {
-		bool was_writing = hs_session_set_budget(false);
+		bool was_writing = hs_memory_turn_to_writing(false);
 		bool has_worked = process();
 
-		hs_session_set_budget(was_writing);
+		hs_memory_turn_to_writing(was_writing);
 		if (!has_worked)
 			break;
 	}
@@ -334,10 +335,9 @@ void hs_threads_pause(void)
 	hs_unlocked_begins();
 	hs_unlocked_ends();
 	hs_cpu_note_producer(false);
-	/* Without the part that is kept for writing profiles. */
-	was_writing = hs_session_set_budget(false);
+	was_writing = hs_memory_turn_to_writing(false);
 	hs_threads_process();
-	hs_session_set_budget(was_writing);
+	hs_memory_turn_to_writing(was_writing);
 	hs_cpu_note_producer(was_writing);
 }
 

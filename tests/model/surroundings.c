@@ -15,6 +15,7 @@
 #include "sample/capture.h"
 #include "sample/labels.h"
 #include "sample/walk.h"
+#include "session/memory_parts.h"
 #include "unwind/unwinder.h"
 
 static size_t arena_used;
@@ -53,14 +54,9 @@ int hs_arena_commit(void *start, size_t bytes)
 	return 0;
 }
 
-size_t hs_arena_most(void)
+bool hs_memory_turn_to_writing(bool writing)
 {
-	return MEMORY_ARENA_BYTES;
-}
-
-void hs_arena_set_budget(size_t budget_bytes)
-{
-	(void)budget_bytes;
+	return writing;
 }
 
 void *hs_arena_zalloc(size_t bytes)

@@ -4,6 +4,8 @@
 
 #include "base/arena.h"
 #include "sample/labels.h"
+#include "session/budget.h"
+#include "session/memory_parts.h"
 
 /* More than there are pieces of work between two pauses. */
 #define ROWS 600
@@ -30,7 +32,72 @@ static void budget_after_differences(void)
 	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes() / 4 * 3);
 }
 
+/* Takes so many parts in 64 of the memory; a block of that size is no larger than what it holds. */
+static void *take(unsigned share)
+{
+	void *block = hs_arena_alloc(hs_session_memory_bytes() / 64 * share - 16);
+
+	CHECK(block != NULL);
+	return block;
+}
+
+static uint64_t interval(void)
+{
+	return atomic_load(&hs_sampler_interval);
+}
+
+/* Of the memory 3/4 are for the books, and 9/16 are where the interval rises. */
+static void profile_is_not_of_the_books(void)
+{
+	size_t before;
+	void *profile;
+
+	start(NULL);
+	hs_lock_acquire(&hs_session.producer_batch);
+	take(20);
+	before = hs_arena_used();
+	CHECK(!hs_memory_turn_to_writing(true));
+	profile = take(14);
+	CHECK(hs_memory_turn_to_writing(false));
+	CHECK_INT(hs_memory_used_by_books(), before);
+	hs_budget_follow(false);
+	CHECK_INT(interval(), 1);
+	/* The books grow in a pause: they have as much room as without a profile. */
+	take(12);
+	CHECK(hs_arena_alloc(hs_session_memory_bytes() / 64 * 12) == NULL);
+	hs_budget_follow(false);
+	CHECK_INT(interval(), 2);
+	before = hs_memory_used_by_books();
+	/* It goes on, and takes no more; what it still has counts in the next pause as well. */
+	CHECK(!hs_memory_turn_to_writing(true));
+	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes());
+	hs_memory_turn_to_writing(false);
+	CHECK_INT(hs_memory_used_by_books(), before);
+	hs_memory_turn_to_writing(true);
+	hs_arena_free(profile);
+	hs_memory_end_writing();
+	CHECK_INT(hs_memory_used_by_books(), before);
+	CHECK_INT(hs_arena_used(), before);
+	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes() / 4 * 3);
+	hs_lock_release(&hs_session.producer_batch);
+}
+
+/* A large profile leaves the books their part, and they leave it the rest. */
+static void profile_may_take_all(void)
+{
+	start(NULL);
+	hs_lock_acquire(&hs_session.producer_batch);
+	hs_memory_turn_to_writing(true);
+	take(28);
+	hs_memory_turn_to_writing(false);
+	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes());
+	hs_memory_end_writing();
+	hs_lock_release(&hs_session.producer_batch);
+}
+
 static const struct held_case cases[] = {
+	{"profile_is_not_of_the_books", profile_is_not_of_the_books},
+	{"profile_may_take_all", profile_may_take_all},
 	{"budget_after_differences", budget_after_differences},
 };
 

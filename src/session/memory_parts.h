@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The two parts of the profiler's memory: one is for the books and all else that lasts, and the
+ * other is kept for writing profiles.
+ *
+ * While a profile is written it may take all of the memory.  In its pauses, in which the books go
+ * on, what it has taken so far does not count as theirs.
+ *
+ * Called on: the producer, or the worker in its place, producer_batch held; start-up; in a forked
+ * child.
+ */
+#ifndef HS_SESSION_MEMORY_PARTS_H
+#define HS_SESSION_MEMORY_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Sets the arena's budget anew: the memory may have become less (hs_session_memory_bytes()). */
+void hs_memory_follow(void);
+
+/* Begins or goes on with writing, or pauses in it.  Returns whether it was writing before. */
+bool hs_memory_turn_to_writing(bool writing);
+
+/* The profile is written, or given up, and has freed what it had taken. */
+void hs_memory_end_writing(void);
+
+/* The books' part, and what they have of it. */
+size_t hs_memory_of_books(void);
+size_t hs_memory_used_by_books(void);
+
+#endif
