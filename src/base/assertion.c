@@ -37,7 +37,7 @@ int hs_assertion_catch(int (*function)(void *context), void *context)
 {
 	jmp_buf *outer = catcher;
 	jmp_buf here;
-	int result = -EIO;
+	int result = -ENOTRECOVERABLE;
 
 	if (setjmp(here) == 0) {
 		catcher = &here;

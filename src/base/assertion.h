@@ -8,9 +8,10 @@
 #define HS_BASE_ASSERTION_H
 
 /*
- * Calls function(context), which calls such a library.  Returns what it returns, or -EIO
- * if an assertion failed in it: a line is logged, and what the library held is lost (it
- * may not be called again with the objects it had at hand).  May be nested.
+ * Calls function(context), which calls such a library.  Returns what it returns, or
+ * -ENOTRECOVERABLE, which no file gives, if an assertion failed in it: a line is logged, and what
+ * the library held is lost (it may not be called again with the objects it had at hand).  May be
+ * nested.
  *
  * Where one fails without a call of this around it, the thread is parked for good.
  *

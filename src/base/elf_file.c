@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/assertion.h"
 #include "base/file_version.h"
 #include "base/libelf.h"
 #include "base/sys.h"
@@ -28,12 +29,17 @@
 
 int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes, uint64_t offset)
 {
+	int result = 0;
+
 	if (offset > file->bytes || bytes > file->bytes - offset)
 		return -ENODATA;
 	if (file->image == NULL)
-		return hs_sys_pread_all(file->fd, buffer, bytes, offset);
-	memcpy(buffer, file->image + offset, bytes);
-	return 0;
+		result = hs_sys_pread_all(file->fd, buffer, bytes, offset);
+	else
+		memcpy(buffer, file->image + offset, bytes);
+	if (result < 0 && result != -ENODATA)
+		hs_libelf_note_failure();
+	return result;
 }
 
 bool hs_elf_find_build_id(char *notes, size_t bytes, uint64_t align,
@@ -119,6 +125,20 @@ static int begin(struct hs_elf_file *file, Elf *elf)
 	return 0;
 }
 
+/* The errors of a device or a server, which say nothing about the file, are all -EIO. */
+static int open_error(int error)
+{
+	switch (error) {
+	case -EAGAIN:
+	case -EINTR:
+	case -ETIMEDOUT:
+	case -ESTALE:
+		return -EIO;
+	default:
+		return error;
+	}
+}
+
 int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 {
 	struct stat status;
@@ -128,12 +148,12 @@ int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 	/* Devices are mapped too; only to open one may have effects. */
 	result = hs_sys_stat(path, &status);
 	if (result < 0)
-		return result;
+		return open_error(result);
 	if (!S_ISREG(status.st_mode))
 		return -ENOEXEC;
 	result = hs_sys_open_regular(path, &status);
 	if (result < 0)
-		return result;
+		return open_error(result);
 	file->fd = result;
 	file->bytes = status.st_size > 0 ? (uint64_t)status.st_size : 0;
 	file->device = status.st_dev;
@@ -171,7 +191,17 @@ int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t b
 
 bool hs_elf_file_is_shortage(int error)
 {
-	return error == -ENOMEM || error == -EMFILE || error == -ENFILE;
+	return error == -ENOMEM || error == -EMFILE || error == -ENFILE || error == -EIO;
+}
+
+int hs_elf_file_catch(int (*function)(void *context), void *context, bool *failed)
+{
+	int result;
+
+	hs_libelf_take_failure();
+	result = hs_assertion_catch(function, context);
+	*failed = hs_libelf_take_failure();
+	return result < 0 && *failed ? -EIO : result;
 }
 
 void hs_elf_file_close(struct hs_elf_file *file)

@@ -9,7 +9,7 @@
  * notes and names of sections; the large tables are read with hs_elf_file_read().
  * Every value of the object is untrusted.
  *
- * libelf has assertions: call all of this inside hs_assertion_catch().
+ * libelf has assertions: call all of this inside hs_assertion_catch(), or hs_elf_file_catch().
  * Threads: profiler threads.  Memory: the arena.
  */
 #ifndef HS_BASE_ELF_FILE_H
@@ -39,7 +39,7 @@ struct hs_elf_file {
 
 /*
  * Opens an executable, a shared object or a relocatable object.  Returns 0 or -errno
- * (-ENOEXEC: not such a file of this machine; -ENOMEM; the error of open).  Damaged
+ * (-ENOEXEC: not such a file of this machine; -ENOMEM; -EIO, or another error of open).  Damaged
  * section headers: 0, and no sections.  On failure nothing is open.
  */
 int hs_elf_file_open(struct hs_elf_file *file, const char *path);
@@ -50,8 +50,17 @@ int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes);
 /* The same of memory of this process, by a copy.  -EINVAL: no object is that large. */
 int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t bytes);
 
-/* Whether an error comes from a shortage of memory or descriptors: it may work later. */
+/*
+ * Whether an error comes from a shortage of memory or descriptors, or is that of the file's device
+ * or server (-EIO): it may work later.
+ */
 bool hs_elf_file_is_shortage(int error);
+
+/*
+ * hs_assertion_catch(), and *failed, whether a read of a file failed meanwhile: what could not be
+ * read then counts as missing.  If function() fails too the result is -EIO.
+ */
+int hs_elf_file_catch(int (*function)(void *context), void *context, bool *failed);
 
 void hs_elf_file_close(struct hs_elf_file *file);
 

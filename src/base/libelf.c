@@ -91,6 +91,21 @@ Elf_Scn *hs_libelf_find_text(Elf *elf, GElf_Shdr *header)
 	return found;
 }
 
+static __thread bool has_failed;
+
+bool hs_libelf_take_failure(void)
+{
+	bool failed = has_failed;
+
+	has_failed = false;
+	return failed;
+}
+
+void hs_libelf_note_failure(void)
+{
+	has_failed = true;
+}
+
 void __libelf_seterrno(int value)
 {
 	(void)value;
@@ -121,7 +136,11 @@ static long with_errno(long result)
 
 ssize_t pread(int fd, void *buffer, size_t bytes, off_t offset)
 {
-	return with_errno(hs_sys_pread(fd, buffer, bytes, (uint64_t)offset));
+	ssize_t result = hs_sys_pread(fd, buffer, bytes, (uint64_t)offset);
+
+	if (result < 0)
+		hs_libelf_note_failure();
+	return with_errno(result);
 }
 
 int fstat(int fd, struct stat *out)

@@ -10,6 +10,7 @@
 
 #include <gelf.h>
 #include <libelf.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,6 +26,13 @@ uint16_t hs_libelf_type(Elf *elf);
 
 /* The first section of a name, and its header.  NULL: there is none. */
 Elf_Scn *hs_libelf_find_section(Elf *elf, const char *name, GElf_Shdr *header);
+
+/*
+ * libelf takes what it cannot read for missing.  Whether a read of a file has failed on this thread
+ * since this was last called: by libelf, or as noted.
+ */
+bool hs_libelf_take_failure(void);
+void hs_libelf_note_failure(void);
 
 /*
  * The text section of an ET_REL object, whose addresses are relative to it, and its header: .text,

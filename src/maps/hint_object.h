@@ -36,7 +36,7 @@ typedef int (*hs_hint_object_fn)(void *context, const struct hs_elf_file *file);
 
 /*
  * Calls use() with the object, which is open meanwhile.  Returns what use() returns, or -errno:
- * that of hs_elf_file_open(); -EIO, a failed assertion of libelf's.
+ * that of hs_elf_file_open(); -ENOTRECOVERABLE, a failed assertion of libelf's.
  */
 int hs_hint_object_use(const char *path, hs_hint_object_fn use, void *context);
 

@@ -260,7 +260,7 @@ static void read_object(struct hs_map_hints *hints, struct hint *hint)
 		};
 	hint->is_read = true;
 	/* libelf would fail the assertion again. */
-	hint->is_missing = result < 0 && result != -EIO;
+	hint->is_missing = result < 0 && result != -ENOTRECOVERABLE;
 	if (hint->is_missing && !hints->has_missing) {
 		hints->has_missing = true;
 		hints->retry_ns = hs_sys_monotonic_ns() + RETRY_NS;

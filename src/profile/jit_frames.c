@@ -2,6 +2,7 @@
 /* Frames in generated code.  See jit_frames.h. */
 #include "profile/jit_frames.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -28,7 +29,8 @@ struct hs_jit_frames {
 	struct hs_gdb_jit gdb;
 	bool is_read;      /* in this batch of records, and there was no more */
 	bool is_all_read;  /* for this profile */
-	uint32_t searched; /* mappings below this id were searched for a descriptor */
+	uint32_t searched; /* mappings below this id were searched for a descriptor, */
+	uint32_t again;    /* and from this id on for the next profile too, if a read failed */
 };
 
 struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table, unsigned sources,
@@ -40,6 +42,7 @@ struct hs_jit_frames *hs_jit_frames_create(const struct hs_mapping_table *table,
 		return NULL;
 	jit->table = table;
 	jit->sources = sources;
+	jit->again = UINT32_MAX;
 	jit->perf_map.begun_ns = (int64_t)hs_sys_realtime_ns();
 	if (hs_jit_map_init(&jit->map, most_bytes) != 0 || hs_gdb_jit_init(&jit->gdb) != 0) {
 		hs_jit_frames_destroy(jit);
@@ -117,7 +120,8 @@ static int search_object(struct hs_jit_frames *jit, uint32_t id)
  * dlopen(), and it does not know what an object does not export.
  *
  * Whether there are more to search now.  If memory or descriptors are short, the next batch of
- * records goes on with the same object.
+ * records goes on with the same object.  One that cannot be read is searched again for each
+ * profile.
  */
 static bool find_descriptors(struct hs_jit_frames *jit)
 {
@@ -128,7 +132,11 @@ static bool find_descriptors(struct hs_jit_frames *jit)
 		return false;
 	end_ns = hs_sys_monotonic_ns() + SEARCH_NS;
 	do {
-		if (hs_elf_file_is_shortage(search_object(jit, jit->searched)))
+		int result = search_object(jit, jit->searched);
+
+		if (result == -EIO && jit->searched < jit->again)
+			jit->again = jit->searched;
+		else if (result != -EIO && hs_elf_file_is_shortage(result))
 			return false;
 		jit->searched++;
 	} while (jit->searched < count && hs_sys_monotonic_ns() < end_ns);
@@ -163,6 +171,9 @@ void hs_jit_frames_begin_profile(struct hs_jit_frames *jit)
 {
 	jit->is_all_read = false;
 	hs_gdb_jit_begin_profile(&jit->gdb);
+	if (jit->again < jit->searched)
+		jit->searched = jit->again;
+	jit->again = UINT32_MAX;
 }
 
 bool hs_jit_frames_may_be_in(const struct hs_jit_frames *jit, const struct hs_frame *frames,

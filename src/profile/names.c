@@ -43,7 +43,7 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 	else
 		result = hs_symbols_load(mapping, wanted, pauses, out);
 	known = &names->objects[id]; /* a pause may have moved it */
-	known->hopeless = result == -EIO;
+	known->hopeless = result == -ENOTRECOVERABLE;
 	known->is_partial = result == 0 ? hs_symbols_is_partial(*out)
 					: hs_elf_file_is_shortage(result);
 }

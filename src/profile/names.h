@@ -28,7 +28,7 @@ struct hs_names_object {
 	bool hopeless;   /* it cannot be read, and is not tried again */
 	bool missing;    /* hs_names_find() could not read it */
 	bool is_large;   /* its symbols had to make room for others': they are not kept again */
-	bool is_partial; /* memory or descriptors were short: worth another reading */
+	bool is_partial; /* something was short, or a read failed: worth another reading */
 };
 
 struct hs_names {
@@ -48,9 +48,10 @@ struct hs_names {
 /*
  * Names those of the count locations in ids that have no name.  All are of mapping id, in the order
  * of their addresses.  A location that no symbol contains is named by its offset; it gets a
- * symbol's name later if a debug file has appeared or changed, or if memory or descriptors were
- * short.  Reads the object's symbol tables only if there is something to name.  Equal names next to
- * each other share their text.  If the arena is used up a location stays unnamed.
+ * symbol's name later if a debug file has appeared or changed, if memory or descriptors were
+ * short, or if a read failed.  Reads the object's symbol tables only if there is something to name.
+ * Equal names next to each other share their text.  If the arena is used up a location stays
+ * unnamed.
  */
 void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
 		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,

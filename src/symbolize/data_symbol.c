@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/assertion.h"
 #include "symbolize/object_file.h"
 #include "symbolize/symbol_list.h"
 
@@ -146,6 +145,7 @@ int hs_data_symbol_find(const struct hs_mapping *object, const char *name, size_
 		.bytes = bytes,
 		.file = HS_ELF_FILE_CLOSED,
 	};
+	bool failed;
 	int result;
 
 	if (search.name_bytes > NAMES_BYTES)
@@ -154,7 +154,7 @@ int hs_data_symbol_find(const struct hs_mapping *object, const char *name, size_
 	if (search.chunk == NULL)
 		return -ENOMEM;
 	search.names = search.chunk + CHUNK_BYTES;
-	result = hs_assertion_catch(search_object, &search);
+	result = hs_elf_file_catch(search_object, &search, &failed);
 	hs_elf_file_abandon(&search.file);
 	hs_arena_free(search.chunk);
 	if (result == 0)

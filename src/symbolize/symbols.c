@@ -169,6 +169,7 @@ static int load_object(void *context)
 static int run(struct load *load, struct hs_symbols **out)
 {
 	struct hs_symbols *symbols = hs_arena_zalloc(sizeof *symbols);
+	bool failed;
 	int result;
 
 	*out = NULL;
@@ -178,7 +179,8 @@ static int run(struct load *load, struct hs_symbols **out)
 	symbols->debug = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 	load->symbols = *out = symbols;
 	hs_symbol_list_want(&symbols->list, load->wanted);
-	result = hs_assertion_catch(load_object, load);
+	result = hs_elf_file_catch(load_object, load, &failed);
+	symbols->is_partial |= failed;
 	hs_symbol_list_want(&symbols->list, NULL);
 	hs_elf_file_abandon(&symbols->debug);
 	hs_elf_file_abandon(&symbols->file);

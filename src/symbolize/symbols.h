@@ -38,9 +38,9 @@ struct hs_symbols;
  * Reads the tables of an object, for the names of wanted addresses: memory is needed for
  * these only.  NULL: for all.  Returns 0 and *out, or -errno (-ENOEXEC: not an ELF file
  * of this machine; -ESTALE: another object is at its path, and the object itself is out of
- * reach; -ENOMEM; the error of open; -EIO also for an object that libelf fails on, which
- * should not be tried again).  Damaged tables are used as far as they make sense; no usable
- * one is no error, and nothing is found then.
+ * reach; -ENOMEM; -EIO, if a read failed, or another error of open; -ENOTRECOVERABLE for an object
+ * that libelf fails on, which should not be tried again).  Damaged tables are used as far as they
+ * make sense; no usable one is no error, and nothing is found then.
  *
  * pauses, NULL: none, are taken while symbols are decompressed.  *out is set before, for a child of
  * a fork in a pause, which closes the files in the fork, and later frees what there is.  NULL after
@@ -83,7 +83,8 @@ uint64_t hs_symbols_address(const struct hs_symbols *symbols, uint64_t address);
 bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols);
 
 /*
- * Whether there may be more names, but there was no memory or no descriptor to read them.
+ * Whether there may be more names, but there was no memory or no descriptor to read them, or a read
+ * failed.
  */
 bool hs_symbols_is_partial(const struct hs_symbols *symbols);
 

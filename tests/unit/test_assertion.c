@@ -29,7 +29,7 @@ static int succeed(void *reached)
 /* An assertion fails in a call inside a call: the outer one goes on. */
 static int nest(void *reached)
 {
-	CHECK_INT(hs_assertion_catch(fail, reached), -EIO);
+	CHECK_INT(hs_assertion_catch(fail, reached), -ENOTRECOVERABLE);
 	CHECK_INT(hs_assertion_catch(succeed, reached), 17);
 	return fail(reached);
 }
@@ -65,7 +65,7 @@ static void test_calls(void)
 	CHECK_INT(hs_assertion_catch(succeed, &reached), 17);
 	result = hs_assertion_catch(nest, &reached);
 	dup2(old, STDERR_FILENO);
-	CHECK_INT(result, -EIO);
+	CHECK_INT(result, -ENOTRECOVERABLE);
 	CHECK_INT(reached, 4);
 	check_message(from, "left out");
 	close(from);

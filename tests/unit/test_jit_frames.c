@@ -3,9 +3,11 @@
  * Frames in generated code, from records to the view of a profile: the code is a page of
  * this process, and the perf map is its own.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/sys.h"
@@ -284,21 +286,49 @@ static void files_keep_their_own_names(void)
 	end();
 }
 
-/* The code on the list is in no mapping.  The list is found by this program's symbols. */
-static void code_for_debuggers_has_its_name(void)
+/* A list of one object, with the function query::next() at the code. */
+static void tell_debuggers(void)
 {
 	static struct elf_image image;
-	const struct elf_symbol symbol = {"_ZN5query4nextEv", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
-	struct {
+	static struct {
 		void *next, *previous, *object;
 		uint64_t bytes;
 	} entry = {NULL, NULL, image.data, 0};
-	const struct hs_view_location *location;
+	const struct elf_symbol symbol = {"_ZN5query4nextEv", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
 
-	begin();
 	elf_write(&image, &(struct elf_spec){.symbols = &symbol, .count = 1});
 	entry.bytes = image.bytes;
 	__jit_debug_descriptor.first = &entry;
+}
+
+static long no_reads(long number)
+{
+	return number == SYS_pread64 ? -EIO : 0;
+}
+
+/* The list is found by this program's symbols, if not for one profile then for the next. */
+static void code_for_debuggers_has_its_name_when_files_can_be_read(void)
+{
+	begin();
+	tell_debuggers();
+	hs_sys_fault = no_reads;
+	sample(code + 0x20, in);
+	freeze();
+	CHECK(strncmp(leaf(0, 1)->name, "//anon+0x", 9) == 0);
+	hs_sys_fault = NULL;
+	freeze();
+	CHECK_STR(leaf(0, 1)->name, "query::next");
+	__jit_debug_descriptor.first = NULL;
+	end();
+}
+
+/* The code on the list is in no mapping. */
+static void code_for_debuggers_has_its_name(void)
+{
+	const struct hs_view_location *location;
+
+	begin();
+	tell_debuggers();
 	sample(code + 0x10, HS_MAPPING_UNKNOWN);
 	sample(code + 0x20, in);
 	__jit_debug_descriptor.first = NULL;
@@ -398,6 +428,7 @@ int main(void)
 	RUN(code_in_no_mapping_has_one_made_up);
 	RUN(files_keep_their_own_names);
 	RUN(code_for_debuggers_has_its_name);
+	RUN(code_for_debuggers_has_its_name_when_files_can_be_read);
 	RUN(a_profile_reads_the_list_once);
 	RUN(without_generated_code_nothing_is_looked_at);
 	return CHECK_RESULT();

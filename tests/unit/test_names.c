@@ -60,6 +60,12 @@ static const struct hs_location *location(unsigned number)
 	return hs_location_table_get(&locations, ids[number]);
 }
 
+static void forget_names(void)
+{
+	for (unsigned i = 0; i < 2; i++)
+		hs_location_set_name(hs_location_table_get(&locations, ids[i]), NULL);
+}
+
 static uint32_t add(uint64_t address)
 {
 	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping }, 0);
@@ -184,17 +190,17 @@ static void no_memory_is_no_name(void)
 	CHECK_STR(location(0)->name, "shown");
 }
 
+static int open_error;
+
 static long no_descriptors(long number)
 {
-	return number == SYS_openat ? -EMFILE : 0;
+	return number == SYS_openat ? open_error : 0;
 }
 
 /* A loaded library's exported symbols are in memory, so reading does not fail completely. */
-static void names_come_with_descriptors(void)
+static void check_that_names_come_after(int error)
 {
-	CHECK(run("cp away names.debug"));
-	ids[0] = add(hidden_function + 2);
-	ids[1] = add(location(1)->address + 3);
+	open_error = error;
 	hs_sys_fault = no_descriptors;
 	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
 		      &pauses);
@@ -206,6 +212,51 @@ static void names_come_with_descriptors(void)
 	CHECK_STR(location(0)->name, "hidden");
 	CHECK_STR(location(1)->name, "shown");
 	CHECK_INT(fill(), 0);
+}
+
+/* The others: a server that does not answer for a while. */
+static void names_come_with_descriptors(void)
+{
+	static const int errors[] = {EMFILE, EIO, EAGAIN, EINTR, ETIMEDOUT, ESTALE};
+
+	CHECK(run("cp away names.debug"));
+	ids[0] = add(hidden_function + 2);
+	ids[1] = add(location(1)->address + 3);
+	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+		forget_names();
+		check_that_names_come_after(-errors[i]);
+	}
+	open_error = -EMFILE;
+}
+
+/* Of the calls that ask for or of a file, the one to fail is the last of so many; 0: it has. */
+static unsigned calls_left;
+
+static long fail_once(long number)
+{
+	bool is_of_file = number == SYS_openat || number == SYS_newfstatat || number == SYS_pread64;
+
+	return is_of_file && calls_left > 0 && --calls_left == 0 ? -EIO : 0;
+}
+
+/* Wherever it is: in a header, a table, a name; in the object or its debug file. */
+static void a_failed_read_is_made_up_for(void)
+{
+	unsigned failures = 0, call = 0;
+
+	do {
+		forget_names();
+		calls_left = ++call;
+		hs_sys_fault = fail_once;
+		hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping),
+			      mapping, &pauses);
+		hs_sys_fault = NULL;
+		failures += location(0)->system_name == NULL;
+		fill();
+		CHECK_STR(location(0)->name, "hidden");
+		CHECK_STR(location(1)->name, "shown");
+	} while (calls_left == 0);
+	CHECK(failures > 5);
 }
 
 static long one_descriptor(long number)
@@ -298,6 +349,7 @@ int main(void)
 	RUN(names_come_with_a_debug_file);
 	RUN(no_memory_is_no_name);
 	RUN(names_come_with_descriptors);
+	RUN(a_failed_read_is_made_up_for);
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
 	RUN(large_objects_are_not_kept_twice);
