@@ -92,7 +92,6 @@ static uint64_t debug_version(const struct hs_names_object *object,
 		return 0;
 	key = *object->debug_key;
 	key.path = mapping->path;
-	key.build_id = mapping->build_id;
 	return hs_debug_file_version(&key);
 }
 
@@ -100,15 +99,17 @@ static uint64_t debug_version(const struct hs_names_object *object,
 static void note_object(struct hs_names_object *object, const struct hs_symbols *symbols,
 			const struct hs_mapping *mapping)
 {
+	const struct hs_debug_key *key = hs_symbols_debug_key(symbols);
+
 	object->has_dwarf = !is_vdso(mapping) && hs_symbols_object_has_dwarf(symbols);
-	if ((mapping->flags & HS_MAPPING_FILE) == 0)
+	if (key == NULL)
 		return;
 	if (object->debug_key == NULL)
 		object->debug_key = hs_arena_alloc(sizeof *object->debug_key);
 	if (object->debug_key == NULL)
 		return;
-	*object->debug_key = *hs_symbols_debug_key(symbols);
-	object->debug_version = debug_version(object, mapping);
+	*object->debug_key = *key;
+	object->debug_version = hs_symbols_debug_version(symbols);
 }
 
 /*

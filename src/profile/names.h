@@ -21,7 +21,7 @@
 /* What is known of the object of a mapping whose names were asked for. */
 struct hs_names_object {
 	struct hs_debug_key *debug_key; /* NULL: not read yet, or no memory for it */
-	uint64_t debug_version;         /* of the debug file, when it was read */
+	uint64_t debug_version;         /* of the debug file, before it was looked for */
 	struct hs_symbols *kept;        /* for hs_names_find(); NULL: none are kept */
 	uint64_t used;                  /* hs_names.uses when they were last used */
 	bool has_dwarf;

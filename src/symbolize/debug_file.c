@@ -88,9 +88,15 @@ static bool has_checksum(const struct hs_elf_file *file, uint32_t checksum)
 	return at >= file->bytes && sum == checksum;
 }
 
+static bool is_object(const struct hs_debug_key *key, uint64_t device, uint64_t inode)
+{
+	return inode == key->inode && device == key->device;
+}
+
 static bool belongs(const struct hs_elf_file *file, const struct hs_debug_key *key, unsigned number)
 {
-	if (file->inode == key->inode || hs_elf_file_find_type(file, SHT_SYMTAB) == 0)
+	if (is_object(key, file->device, file->inode) ||
+	    hs_elf_file_find_type(file, SHT_SYMTAB) == 0)
 		return false;
 	if (key->build_id[0] != '\0' && file->build_id[0] != '\0')
 		return strcmp(file->build_id, key->build_id) == 0;
@@ -125,7 +131,7 @@ uint64_t hs_debug_file_version(const struct hs_debug_key *key)
 		struct stat status;
 
 		if (!candidate(key, number, path) || hs_sys_stat(path, &status) < 0 ||
-		    status.st_ino == key->inode)
+		    is_object(key, status.st_dev, status.st_ino))
 			continue;
 		version = hs_hash_add(version + number + 1, status.st_ino);
 		version = hs_hash_add(version, hs_file_version(&status));

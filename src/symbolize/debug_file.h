@@ -13,6 +13,7 @@
 #ifndef HS_SYMBOLIZE_DEBUG_FILE_H
 #define HS_SYMBOLIZE_DEBUG_FILE_H
 
+#include "base/build_id.h"
 #include "base/elf_file.h"
 #include "base/visibility.h"
 
@@ -24,11 +25,11 @@ extern HS_HIDDEN const char *hs_debug_file_root;
 
 /* What a debug file is looked for by. */
 struct hs_debug_key {
-	const char *path;     /* the object's, absolute */
-	const char *build_id; /* lower-case hex, "" = none */
-	uint64_t inode;       /* the object's own: it is not its debug file; 0 = not known */
+	const char *path; /* the object's, absolute */
+	uint64_t device, inode; /* the object's own: it is not its debug file; 0 = not known */
+	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex, "" = none */
 	char link[HS_DEBUG_LINK_BYTES]; /* "" = none */
-	uint32_t checksum;    /* of link's file: CRC-32 as in zlib */
+	uint32_t checksum; /* of link's file: CRC-32 as in zlib */
 };
 
 /* Fills in link and checksum by the object's .gnu_debuglink. */
@@ -42,7 +43,8 @@ int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key)
 
 /*
  * A number that stands for which of these files exist, in which version: while it is the same,
- * hs_debug_file_open() finds the same.  0: none exists.
+ * hs_debug_file_open() finds the same.  0: none exists.  Taken before they are opened: one that
+ * comes in between is noticed then.
  */
 uint64_t hs_debug_file_version(const struct hs_debug_key *key);
 

@@ -3,6 +3,7 @@
 #include "symbolize/symbols.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/assertion.h"
@@ -18,7 +19,9 @@
 
 struct hs_symbols {
 	struct hs_symbol_list list; /* resolved: sorted and disjoint */
-	struct hs_debug_key debug_key; /* path, build_id: not set */
+	struct hs_debug_key debug_key; /* path: not set */
+	uint64_t debug_version;
+	bool has_debug_key;
 	bool is_flat;            /* HS_MAPPING_FLAT */
 	struct hs_elf_code code; /* if it is */
 	bool has_dwarf;
@@ -51,16 +54,19 @@ static void note_result(struct hs_symbols *symbols, int result)
 /* The debug file, by build id or .gnu_debuglink. */
 static int open_debug_file(struct load *load)
 {
-	struct hs_debug_key *key = &load->symbols->debug_key;
+	struct hs_symbols *symbols = load->symbols;
+	struct hs_debug_key *key = &symbols->debug_key;
 	int result;
 
-	hs_debug_key_read_link(key, &load->symbols->file);
+	hs_debug_key_read_link(key, &symbols->file);
 	key->path = load->object != NULL ? load->object->path : "";
-	key->build_id = load->symbols->file.build_id;
-	key->inode = load->symbols->file.inode;
-	result = hs_debug_file_open(&load->symbols->debug, key);
+	memcpy(key->build_id, symbols->file.build_id, sizeof key->build_id);
+	key->device = symbols->file.device;
+	key->inode = symbols->file.inode;
+	symbols->has_debug_key = true;
+	symbols->debug_version = hs_debug_file_version(key);
+	result = hs_debug_file_open(&symbols->debug, key);
 	key->path = NULL;
-	key->build_id = NULL;
 	return result;
 }
 
@@ -276,5 +282,10 @@ bool hs_symbols_is_partial(const struct hs_symbols *symbols)
 
 const struct hs_debug_key *hs_symbols_debug_key(const struct hs_symbols *symbols)
 {
-	return &symbols->debug_key;
+	return symbols->has_debug_key ? &symbols->debug_key : NULL;
+}
+
+uint64_t hs_symbols_debug_version(const struct hs_symbols *symbols)
+{
+	return symbols->debug_version;
 }

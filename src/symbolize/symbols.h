@@ -89,9 +89,10 @@ bool hs_symbols_object_has_dwarf(const struct hs_symbols *symbols);
 bool hs_symbols_is_partial(const struct hs_symbols *symbols);
 
 /*
- * What the object's debug file is looked for by, but for path and build id, which are
- * NULL: see hs_debug_file_version().
+ * What the object's debug file was looked for by, but for the path, which is NULL, and
+ * hs_debug_file_version() before that.  NULL: there can be none.
  */
 const struct hs_debug_key *hs_symbols_debug_key(const struct hs_symbols *symbols);
+uint64_t hs_symbols_debug_version(const struct hs_symbols *symbols);
 
 #endif

@@ -71,23 +71,30 @@ static uint32_t add(uint64_t address)
 	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping }, 0);
 }
 
+static const char *path_of(const char *name)
+{
+	static char path[2][256];
+	static unsigned next;
+
+	next ^= 1;
+	snprintf(path[next], sizeof path[next], "%s/%s", directory, name);
+	return path[next];
+}
+
 static bool load_library(void)
 {
 	uint64_t shown;
-	char path[256];
 	void *library;
 	FILE *file;
 
-	snprintf(path, sizeof path, "%s/source.c", directory);
-	file = fopen(path, "we");
+	file = fopen(path_of("source.c"), "we");
 	fputs(source, file);
 	fclose(file);
 	if (!run("${CC:-cc} -O1 -g -w -shared -fPIC -Wl,--build-id -o object source.c && "
 		 "objcopy --only-keep-debug object names.debug && strip object && "
 		 "objcopy --add-gnu-debuglink=names.debug object && mv names.debug away"))
 		return false;
-	snprintf(path, sizeof path, "%s/object", directory);
-	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	library = dlopen(path_of("object"), RTLD_NOW | RTLD_LOCAL);
 	if (library == NULL)
 		return false;
 	shown = (uint64_t)(uintptr_t)dlsym(library, "shown");
@@ -190,6 +197,41 @@ static void no_memory_is_no_name(void)
 	CHECK_STR(location(0)->name, "shown");
 }
 
+/* Of the calls that ask for or of a file, how many until something happens; 0: it has. */
+static unsigned calls_left;
+
+static bool is_last_call(long number)
+{
+	bool is_of_file = number == SYS_openat || number == SYS_newfstatat || number == SYS_pread64;
+
+	return is_of_file && calls_left > 0 && --calls_left == 0;
+}
+
+static long put_debug_file(long number)
+{
+	if (is_last_call(number))
+		CHECK_INT(link(path_of("away"), path_of("names.debug")), 0);
+	return 0;
+}
+
+/* A debug file that is put in place while the object is read is found then or next time. */
+static void names_come_with_a_debug_file_meanwhile(void)
+{
+	for (unsigned call = 1;; call++) {
+		forget_names();
+		calls_left = call;
+		hs_sys_fault = put_debug_file;
+		hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping),
+			      mapping, &pauses);
+		hs_sys_fault = NULL;
+		if (calls_left > 0)
+			break;
+		fill();
+		CHECK_STR(location(0)->name, "hidden");
+		CHECK_INT(unlink(path_of("names.debug")), 0);
+	}
+}
+
 static int open_error;
 
 static long no_descriptors(long number)
@@ -229,14 +271,9 @@ static void names_come_with_descriptors(void)
 	open_error = -EMFILE;
 }
 
-/* Of the calls that ask for or of a file, the one to fail is the last of so many; 0: it has. */
-static unsigned calls_left;
-
 static long fail_once(long number)
 {
-	bool is_of_file = number == SYS_openat || number == SYS_newfstatat || number == SYS_pread64;
-
-	return is_of_file && calls_left > 0 && --calls_left == 0 ? -EIO : 0;
+	return is_last_call(number) ? -EIO : 0;
 }
 
 /* Wherever it is: in a header, a table, a name; in the object or its debug file. */
@@ -347,6 +384,7 @@ int main(void)
 	RUN(code_of_the_kernel_has_names);
 	used = hs_arena_used();
 	RUN(names_come_with_a_debug_file);
+	RUN(names_come_with_a_debug_file_meanwhile);
 	RUN(no_memory_is_no_name);
 	RUN(names_come_with_descriptors);
 	RUN(a_failed_read_is_made_up_for);

@@ -153,6 +153,22 @@ static void stripped_objects_have_their_dynamic_symbols(void)
 	check_functions("stripped", "library", false);
 }
 
+/* The build id of a file, by readelf. */
+static void read_build_id(const char *name, char *hex, size_t bytes)
+{
+	char command[512];
+	FILE *output;
+
+	snprintf(command, sizeof command,
+		 "readelf -n %s | sed -n 's/.*Build ID: //p'", path_of(name));
+	output = popen(command, "r");
+	if (output == NULL || fgets(hex, (int)bytes, output) == NULL)
+		hex[0] = '\0';
+	hex[strcspn(hex, "\n")] = '\0';
+	if (output != NULL)
+		pclose(output);
+}
+
 /* Puts DEBUG in turn to each place where the stripped object looks for it, and removes it. */
 static void check_places(bool found)
 {
@@ -169,6 +185,26 @@ static void check_places(bool found)
 	}
 }
 
+/* An object that has its debug file's inode number, on this device or another. */
+static void check_devices(void)
+{
+	struct hs_elf_file file;
+	struct hs_debug_key key = {.path = path_of("stripped"), .link = "link.debug"};
+	struct stat status;
+
+	CHECK(run("cp object.debug link.debug") && stat(path_of("link.debug"), &status) == 0);
+	read_build_id("object", key.build_id, sizeof key.build_id);
+	key.device = status.st_dev;
+	key.inode = status.st_ino;
+	CHECK_INT(hs_debug_file_open(&file, &key), -ENOENT);
+	CHECK(hs_debug_file_version(&key) == 0);
+	key.device++;
+	CHECK_INT(hs_debug_file_open(&file, &key), 0);
+	hs_elf_file_close(&file);
+	CHECK(hs_debug_file_version(&key) != 0);
+	CHECK(run("rm link.debug"));
+}
+
 static void debug_links(void)
 {
 	static const char make[] =
@@ -179,6 +215,7 @@ static void debug_links(void)
 	if (!build("object", "-shared -fPIC") || !run("%s", make))
 		return;
 	check_places(true);
+	check_devices();
 	/* It is another object's by its build id, though the checksum is right. */
 	CHECK(build("object", "-shared -fPIC -DOTHER -Wl,--build-id=0x1234567812345678") &&
 	      run("objcopy --only-keep-debug object object.debug && cp object.debug link.debug"));
@@ -503,22 +540,6 @@ static void a_rewritten_file_is_another(void)
 	hs_symbols_free(symbols);
 	CHECK(run("touch -d 2001-02-03 %s", "rewritten"));
 	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), -ESTALE);
-}
-
-/* The build id of a file, by readelf. */
-static void read_build_id(const char *name, char *hex, size_t bytes)
-{
-	char command[512];
-	FILE *output;
-
-	snprintf(command, sizeof command,
-		 "readelf -n %s | sed -n 's/.*Build ID: //p'", path_of(name));
-	output = popen(command, "r");
-	if (output == NULL || fgets(hex, (int)bytes, output) == NULL)
-		hex[0] = '\0';
-	hex[strcspn(hex, "\n")] = '\0';
-	if (output != NULL)
-		pclose(output);
 }
 
 /* Linkers take an id of any length, and do not pad it where it is the last note. */
