@@ -112,6 +112,16 @@ static void note_object(struct hs_names_object *object, const struct hs_symbols 
 	object->debug_version = hs_symbols_debug_version(symbols);
 }
 
+/* An object out of reach, of which there is no debug file either: that may come. */
+static void note_missing(struct hs_names_object *object, const struct hs_mapping *mapping)
+{
+	if (object->debug_key != NULL || (mapping->flags & HS_MAPPING_FLAT) != 0)
+		return;
+	object->debug_key = hs_arena_zalloc(sizeof *object->debug_key);
+	if (object->debug_key != NULL)
+		memcpy(object->debug_key->build_id, mapping->build_id, sizeof mapping->build_id);
+}
+
 /*
  * Names a location "FILE+0xADDRESS", with the address of the object's own tables; in memory without
  * a file, with the offset.  symbols: NULL: there are none.
@@ -325,6 +335,8 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ta
 	symbols = names->filling;
 	if (symbols != NULL)
 		note_object(&names->objects[id], symbols, mapping);
+	else
+		note_missing(&names->objects[id], mapping);
 	for (uint32_t i = 0; i < count; i++) {
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);

@@ -51,8 +51,8 @@ static void note_result(struct hs_symbols *symbols, int result)
 	symbols->is_partial |= hs_elf_file_is_shortage(result);
 }
 
-/* The debug file, by build id or .gnu_debuglink. */
-static int open_debug_file(struct load *load)
+/* The debug file, by build id or, if the object is open, .gnu_debuglink. */
+static int open_debug_file(struct load *load, const char build_id[HS_BUILD_ID_HEX_BYTES])
 {
 	struct hs_symbols *symbols = load->symbols;
 	struct hs_debug_key *key = &symbols->debug_key;
@@ -60,7 +60,7 @@ static int open_debug_file(struct load *load)
 
 	hs_debug_key_read_link(key, &symbols->file);
 	key->path = load->object != NULL ? load->object->path : "";
-	memcpy(key->build_id, symbols->file.build_id, sizeof key->build_id);
+	memcpy(key->build_id, build_id, sizeof key->build_id);
 	key->device = symbols->file.device;
 	key->inode = symbols->file.inode;
 	symbols->has_debug_key = true;
@@ -86,7 +86,7 @@ static size_t find_tables(struct load *load, struct hs_symbol_table tables[TABLE
 		count = 1;
 	if (file->type == ET_REL)
 		return count;
-	result = open_debug_file(load);
+	result = open_debug_file(load, file->build_id);
 	note_result(symbols, result);
 	if (result < 0 && (count == 0 || tables[0].symbols.sh_size < SMALL_TABLE_BYTES))
 		note_result(symbols, hs_debug_data_open(&symbols->debug, file, &symbols->data,
@@ -116,12 +116,11 @@ static int read_tables(struct hs_symbols *symbols, struct hs_symbol_table *table
 	return result;
 }
 
-/* In place of the file, which has no tables or whose opening failed with result. */
+/* In place of the file, which has no tables or could not be opened: result. */
 static int read_image(struct load *load, int result)
 {
 	struct hs_symbol_list *list = &load->symbols->list;
 
-	note_result(load->symbols, result);
 	if (hs_dynamic_image_read(list, load->object) == 0)
 		result = hs_symbol_list_resolve(list);
 	return result;
@@ -135,6 +134,22 @@ static int read_symbols(struct load *load)
 	if (count > 0)
 		return read_tables(load->symbols, tables, count);
 	return load->object != NULL ? read_image(load, 0) : 0;
+}
+
+/* The opening of the object failed with result. */
+static int read_without_file(struct load *load, int result)
+{
+	const struct hs_mapping *object = load->object;
+	struct hs_symbols *symbols = load->symbols;
+	struct hs_symbol_table table;
+
+	note_result(symbols, result);
+	if ((object->flags & HS_MAPPING_FLAT) == 0)
+		note_result(symbols, open_debug_file(load, object->build_id));
+	if (symbols->debug.elf != NULL &&
+	    hs_symbol_table_find(&table, &symbols->debug, SHT_SYMTAB))
+		return read_tables(symbols, &table, 1);
+	return read_image(load, result);
 }
 
 static int close_files(void *context)
@@ -166,7 +181,7 @@ static int load_object(void *context)
 		symbols->has_dwarf = result == 0 && hs_elf_file_has_dwarf(&symbols->file);
 		result = read_symbols(load);
 	} else if (load->object != NULL) {
-		result = read_image(load, result);
+		result = read_without_file(load, result);
 	}
 	close_files(symbols);
 	return result;

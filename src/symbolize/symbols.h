@@ -6,8 +6,9 @@
  * truncated while we read it gives an error, not SIGBUS.  Sources: .symtab of the object or
  * that of its separate debug file (debug_file.h), the larger of them; where there is neither,
  * that in .gnu_debugdata; .dynsym, since a stripped library still has names there that the
- * others may lack; the slots of procedure linkage tables (plt.h).  If there is no file to
- * be had, or there are no tables in it (no section headers), the dynamic symbols in memory
+ * others may lack; the slots of procedure linkage tables (plt.h).  If the object's file is out of
+ * reach, .symtab of its debug file, by the build id in memory.  If there is none, or there are no
+ * tables in the object's file (no section headers), the dynamic symbols in memory
  * (dynamic_image.h).
  *
  * A symbol names an address only if it contains it: value <= address < value +

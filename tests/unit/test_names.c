@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -36,10 +37,14 @@ static long count_opens(long number)
 	return 0;
 }
 
-static bool run(const char *commands)
+static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
 {
-	char command[1024];
+	char commands[1024], command[1024 + 64];
+	va_list arguments;
 
+	va_start(arguments, format);
+	vsnprintf(commands, sizeof commands, format, arguments);
+	va_end(arguments);
 	snprintf(command, sizeof command, "cd %s && { %s; } >>log 2>&1", directory, commands);
 	return system(command) == 0;
 }
@@ -370,6 +375,42 @@ static void large_objects_are_not_kept_twice(void)
 	CHECK(names.objects[mapping + 1].kept != NULL);
 }
 
+static long no_image(long number)
+{
+	return number == SYS_process_vm_readv ? -EFAULT : count_opens(number);
+}
+
+/* Of an object out of reach the build id is known, and with luck what it exports. */
+static void names_of_a_deleted_object_come_with_a_debug_file(void)
+{
+	static const hs_sys_fault_fn faults[] = {count_opens, no_image};
+	struct hs_mapping gone = *hs_mapping_table_get(table, mapping);
+	char place[128];
+
+	gone.path = "/memfd:library";
+	gone.flags = 0;
+	gone.end = 0; /* not to be found in /proc/self/map_files */
+	snprintf(place, sizeof place, ".build-id/%.2s", gone.build_id);
+	hs_debug_file_root = directory;
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t id = mapping + 2 + i;
+
+		forget_names();
+		hs_sys_fault = faults[i];
+		hs_names_fill(&names, &locations, ids, 2, &gone, id, &pauses);
+		CHECK(strncmp(location(0)->name, "memfd:library+0x", 16) == 0);
+		opened = 0;
+		hs_names_fill(&names, &locations, ids, 2, &gone, id, &pauses);
+		CHECK_INT(opened, 0);
+		CHECK(run("mkdir -p %s && cp away %s/%s.debug", place, place, gone.build_id + 2));
+		hs_names_fill(&names, &locations, ids, 2, &gone, id, &pauses);
+		hs_sys_fault = NULL;
+		CHECK_STR(location(0)->name, "hidden");
+		CHECK_STR(location(1)->name, "shown");
+		CHECK(run("rm -r %s", place));
+	}
+}
+
 int main(void)
 {
 	size_t used;
@@ -391,6 +432,7 @@ int main(void)
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
 	RUN(large_objects_are_not_kept_twice);
+	RUN(names_of_a_deleted_object_come_with_a_debug_file);
 	hs_names_fini(&names);
 	/* Only the names stay: nine, of at most 64 bytes each. */
 	CHECK(hs_arena_used() - used <= 9 * 64);

@@ -561,6 +561,13 @@ static void build_ids_of_any_length(void)
 	}
 }
 
+static void put_by_build_id(const char *id)
+{
+	CHECK(run("mkdir -p root/.build-id/%.2s && "
+		  "objcopy --only-keep-debug unstripped root/.build-id/%.2s/%s.debug",
+		  id, id, id + 2));
+}
+
 static void check_loaded(const char *flags)
 {
 	struct hs_symbols *symbols = NULL;
@@ -582,6 +589,13 @@ static void check_loaded(const char *flags)
 			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
 			  "{ print $1, $2, $4 }'", false), 2);
 	hs_symbols_free(symbols);
+	put_by_build_id(object.build_id);
+	CHECK_INT(hs_symbols_load(&object, NULL, NULL, &symbols), 0);
+	CHECK_INT(compare(symbols,
+			  "nm -S unstripped | awk '$3 ~ /[Tt]/ && $4 ~ /^(hidden|shown)_/ "
+			  "{ print $1, $2, $4 }'", true), 4);
+	hs_symbols_free(symbols);
+	CHECK(run("rm -r root/.build-id"));
 	/* Another file is there now, or there is no way to know. */
 	object.build_id[0] ^= 1;
 	CHECK(hs_symbols_load(&object, NULL, NULL, &symbols) < 0);
