@@ -165,7 +165,8 @@ uint32_t hs_interner_add(struct hs_interner *interner, const void *item)
 
 	if (*slot != 0)
 		return *slot - 1;
-	number = make_slot(interner) == 0 ? take_number(interner) : HS_INTERNER_NONE;
+	number = !interner->is_full && make_slot(interner) == 0 ? take_number(interner)
+								: HS_INTERNER_NONE;
 	if (number == HS_INTERNER_NONE)
 		return HS_INTERNER_NONE;
 	if (interner->slot_count != slot_count)

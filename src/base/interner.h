@@ -39,6 +39,7 @@ struct hs_interner {
 	uint32_t first_free; /* the next number given out; HS_INTERNER_NONE: it is count */
 	uint32_t item_bytes;
 	uint32_t key_bytes; /* a multiple of 4, no padding in it */
+	bool is_full;       /* set by the owner: nothing is added, as if memory were out */
 };
 
 /* Returns 0 or -ENOMEM; then there is nothing to give back. */

@@ -65,6 +65,14 @@ struct hs_view_heap {
 	int64_t sums[HS_VIEW_VALUES]; /* of all values since the start of the session */
 };
 
+/*
+ * What the encoder takes of the arena, at most unless texts need escapes: for each text that rows
+ * have, and for each location, which may have a function of its own with two names.  A table takes
+ * three times what is in it while it grows.
+ */
+#define HS_VIEW_TEXT_BYTES 128
+#define HS_VIEW_LOCATION_BYTES 320
+
 #define HS_VIEW_COMMENTS 5
 
 struct hs_view {

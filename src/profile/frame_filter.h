@@ -58,9 +58,12 @@ void hs_frame_filter_took(struct hs_producer *producer);
 bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
 			    struct hs_pauses *pauses);
 
+#define HS_FILTERED_ROW_BYTES 192
+
 /*
  * Replaces the rows' stacks by stacks without hidden locations, and merges rows that are equal
  * then.  Rows hold their stacks; in a pause one that was merged or moved has HS_CALLSITE_NONE.
+ * Takes at most HS_FILTERED_ROW_BYTES of the arena for each, and gives them back.
  * False: the arena is used up, and the rows must not be written.
  */
 bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows, uint32_t *count,

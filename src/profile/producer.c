@@ -110,6 +110,13 @@ bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size
 	return true;
 }
 
+void hs_producer_set_full(struct hs_producer *producer, bool is_full)
+{
+	producer->tracker.rows.is_full = is_full;
+	producer->trie.interner.is_full = is_full;
+	producer->locations.interner.is_full = is_full;
+}
+
 void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream)
 {
 	producer->stream = stream;

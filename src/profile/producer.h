@@ -63,6 +63,9 @@ bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
  */
 bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size_t symbol_bytes);
 
+/* While the books are full, samples with new stacks or labels are lost (lost_memory). */
+void hs_producer_set_full(struct hs_producer *producer, bool is_full);
+
 /* For an allocation or a free and its number. */
 typedef void (*hs_producer_stream_fn)(uint64_t number, const struct hs_heap_event *event);
 

@@ -35,6 +35,12 @@ struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 				       const struct hs_options *options, uint32_t peak_heap,
 				       void (*pause)(void), struct hs_view *view);
 
+/*
+ * What a profile of the present books takes of the arena, at most: this snapshot with its names,
+ * and its encoding.
+ */
+size_t hs_snapshot_bytes(const struct hs_producer *producer);
+
 /* Whether the program's own path is hidden (profile/frame_filter.h), and not in the view. */
 bool hs_snapshot_hides_main(const struct hs_snapshot *snapshot);
 

@@ -168,18 +168,38 @@ static int try_one(struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows,
 	return error;
 }
 
+/* As try_one(): all rows, or with differences a part of them, if there is memory for no more. */
+static int try_all(struct hs_dump_name *name, uint32_t peak_heap, struct hs_view *view,
+		   struct hs_snapshot **out)
+{
+	bool may_be_part = hs_options.delta == HS_DELTA_ALL && peak_heap == HS_HEAP_NONE;
+	int error = try_one(name, peak_heap, 0, view, out);
+
+	for (uint32_t rows = PART_ROWS;
+	     error == -ENOMEM && may_be_part && rows >= PART_LEAST_ROWS; rows /= 2) {
+		hs_snapshot_destroy(*out);
+		error = try_one(name, peak_heap, rows, view, out);
+	}
+	if (error == -ENOMEM &&
+	    atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) != 0) {
+		hs_snapshot_destroy(*out);
+		hs_memory_take_all();
+		error = try_one(name, peak_heap, 0, view, out);
+	}
+	return error;
+}
+
 /*
  * Writes a profile of the peak of a heap, or with HS_HEAP_NONE of now.  Whether it was written.
  * *more: there was no memory for all differences, and another file has to follow.
  */
 static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 {
-	bool peak = peak_heap != HS_HEAP_NONE;
-	struct hs_dump_name name = hs_dump_name_now(reason, peak ? 0 : last_number + 1);
+	uint32_t number = peak_heap == HS_HEAP_NONE ? last_number + 1 : 0;
+	struct hs_dump_name name = hs_dump_name_now(reason, number);
 	struct hs_view view;
 	struct hs_snapshot *snapshot;
 	uint64_t start_ns, bookkeeping_ns;
-	uint32_t rows = PART_ROWS;
 	bool hides_program;
 	int error;
 
@@ -188,13 +208,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();
-	error = try_one(&name, peak_heap, 0, &view, &snapshot);
-	while (error == -ENOMEM && hs_options.delta == HS_DELTA_ALL && !peak &&
-	       rows >= PART_LEAST_ROWS) {
-		hs_snapshot_destroy(snapshot);
-		error = try_one(&name, peak_heap, rows, &view, &snapshot);
-		rows /= 2;
-	}
+	error = try_all(&name, peak_heap, &view, &snapshot);
 	*more = error == 0 && view.is_partial;
 	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
 				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));

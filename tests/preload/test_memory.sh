@@ -3,7 +3,8 @@
 #
 # Little memory: the least that HEAPSAMPLE_MEMORY takes is enough at every interval, and a
 # live set that was full takes samples again when the program has freed its blocks, and the interval
-# falls; blocks that are freed at once take up none, however many they are.
+# falls; blocks that are freed at once take up none, however many they are; and what there is of
+# books fits into a profile.
 . "$(dirname "$0")/lib.sh"
 
 for interval in 1 16 4k 64k 512k; do
@@ -45,6 +46,14 @@ expect_one_message 'HEAPSAMPLE_MEMORY is used up'
 expect_profiles 1
 check check_profile.py counted "$out"/*.heap.pb.gz lost_live_set
 check check_profile.py uncounted "$out"/*.heap.pb.gz block_expired sequence_gaps
+
+# A profile of so many places in code would need more than is kept for one otherwise.
+run_profiled places HEAPSAMPLE_MEMORY=64m HEAPSAMPLE_INTERVAL=8k HEAPSAMPLE_BLOCK=10000 \
+	HEAPSAMPLE_LOG=error -- "$victims/victim_many_places" 300000
+expect_status 0
+expect_silence
+expect_profiles 1
+check check_profile.py counted "$out"/*.heap.pb.gz interval_raises lost_memory
 
 # Under a limit of addresses or of data there is less than was asked for, which the line says, and
 # room for the profile is kept all the same.
