@@ -9,9 +9,17 @@
 
 #include <stdint.h>
 
+enum hs_at_file {
+	HS_AT_FILE_BEGINS, /* what follows may wait for a disk: a pause, until _ENDS */
+	HS_AT_FILE_OPENS,  /* a file is opened and noted, or closed: a fork waits a moment, */
+	HS_AT_FILE_OPENED, /* until this */
+	HS_AT_FILE_ENDS,
+};
+
 struct hs_pauses {
 	void (*pause)(void); /* NULL: not called */
-	uint32_t pieces;     /* since the last pause */
+	void (*at_file)(enum hs_at_file what); /* NULL: files are read without a pause */
+	uint32_t pieces; /* since the last pause */
 };
 
 /* Pauses now. */

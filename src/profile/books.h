@@ -70,6 +70,7 @@ struct hs_producer {
 	bool has_given_up;  /* a number, at any time: the journal may have late entries */
 	bool has_to_sweep;  /* the last sweep could not give a number to some freed slots */
 	hs_producer_stream_fn stream; /* NULL: the events go into the books */
+	void (*at_file)(enum hs_at_file what); /* as hs_pauses has it */
 };
 
 /* Commits an event in its turn; at once if that is over, or the number was not given out. */

@@ -64,6 +64,7 @@ static void load_wanted(struct hs_names *names, const struct hs_mapping *mapping
 	for (uint32_t i = 0; i < count; i++)
 		addresses[i] = hs_location_table_get(locations, ids[i])->address -
 			       mapping->load_bias;
+	hs_read_ahead(&names->ahead, mapping, pauses);
 	load(names, mapping, id, &wanted, pauses, &names->filling);
 }
 
@@ -287,6 +288,7 @@ static bool is_worth_reading(const struct hs_names_object *object, const struct 
 
 void hs_names_after_fork(struct hs_names *names)
 {
+	hs_read_ahead_after_fork(&names->ahead);
 	if (names->filling != NULL)
 		hs_symbols_after_fork(names->filling);
 }

@@ -16,6 +16,7 @@
 #include "maps/mapping_table.h"
 #include "profile/location_table.h"
 #include "symbolize/debug_file.h"
+#include "symbolize/read_ahead.h"
 #include "symbolize/symbols.h"
 
 /* What is known of the object of a mapping whose names were asked for. */
@@ -38,6 +39,7 @@ struct hs_names {
 	uint64_t round; /* `uses` when the present round began */
 	size_t kept_bytes;
 	size_t kept_most;
+	struct hs_read_ahead ahead;
 	struct hs_shared_name *last; /* the name last given by a symbol, held; or NULL */
 
 	/* Of hs_names_fill() under way; NULL: none is. */

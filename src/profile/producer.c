@@ -122,6 +122,12 @@ void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn s
 	producer->stream = stream;
 }
 
+void hs_producer_pause_at_files(struct hs_producer *producer,
+				void (*at_file)(enum hs_at_file what))
+{
+	producer->at_file = at_file;
+}
+
 static void fill_labels(struct hs_producer *producer, const struct hs_unwound *record,
 			struct hs_heap_event *event)
 {

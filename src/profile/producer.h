@@ -26,6 +26,7 @@
 #include <stdint.h>
 
 #include "base/options.h"
+#include "base/pauses.h"
 #include "maps/mapping_table.h"
 #include "unwind/unwound.h"
 
@@ -75,6 +76,10 @@ typedef void (*hs_producer_stream_fn)(uint64_t number, const struct hs_heap_even
  * A fork may come during the call of stream(): everything that was taken is accounted for then.
  */
 void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream);
+
+/* How files of names are read for profiles: hs_pauses.at_file. */
+void hs_producer_pause_at_files(struct hs_producer *producer,
+				void (*at_file)(enum hs_at_file what));
 
 /* How many records behind the next one hs_producer_expect() may be called for. */
 #define HS_PRODUCER_EXPECTED 2u

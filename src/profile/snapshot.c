@@ -314,7 +314,7 @@ struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 	producer->snapshot = snapshot;
 	snapshot->producer = producer;
 	snapshot->peak_heap = peak_heap;
-	snapshot->pauses = (struct hs_pauses){.pause = pause};
+	snapshot->pauses = (struct hs_pauses){.pause = pause, .at_file = producer->at_file};
 	if (producer->hint_names != NULL)
 		hs_hint_names_follow(producer->hint_names);
 	if (producer->jit_frames != NULL)

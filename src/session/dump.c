@@ -2,8 +2,9 @@
 /*
  * Writes a profile: takes a snapshot of the books, and has it written into a file.
  *
- * Runs on the producer's thread with producer_batch held; releases it for each write and between
- * pieces of work, so that neither a fork nor a full queue ever waits for a file.
+ * Runs on the producer's thread with producer_batch held; releases it for each write, while symbols
+ * are read ahead, and between pieces of work, so that neither a fork nor a full queue waits for a
+ * file.
  */
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * What the producer does with producer_batch released: all that may wait for a disk, a server or
  * the reader of a pipe, which a fork must not wait for.  A child that is forked meanwhile closes
- * the file that is open, by hs_dump_file_forget().  For that it must know the descriptor, so a fork
- * waits a moment while a file is being opened.
+ * the file that is open, by hs_dump_file_forget() or hs_names_after_fork().  For that it must know
+ * the descriptor, so a fork waits a moment while a file is being opened.
  *
  * Called on: the producer, producer_batch held.  Blocks: on the file system, and on the log.
  */
@@ -26,9 +26,9 @@ static inline void hs_unlocked_ends(void)
 }
 
 /*
- * What is done next with the lock released waits for a profile's file, and is as a pause:
- * meanwhile, if the queue is full, the worker takes the producer's place.  Not for a stream, which
- * is written in the middle of a record.
+ * What is done next with the lock released waits for a profile's file, or one of symbols, and is as
+ * a pause: meanwhile, if the queue is full, the worker takes the producer's place.  Not for a
+ * stream, which is written in the middle of a record.
  */
 static inline void hs_unlocked_at_file(bool is)
 {

@@ -19,29 +19,32 @@
 
 const char *hs_debug_file_root = "/usr/lib/debug";
 
-void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object)
+void hs_debug_key_set_link(struct hs_debug_key *key, const char *text, size_t bytes)
 {
-	size_t index = hs_elf_file_find_name(object, ".gnu_debuglink"), at;
-	char text[HS_DEBUG_LINK_BYTES + 8];
-	Elf64_Shdr section;
-
-	if (index == 0 || !hs_elf_file_section(object, index, &section) ||
-	    section.sh_size > sizeof text ||
-	    hs_elf_file_read(object, text, section.sh_size, section.sh_offset) < 0)
-		return;
 	/* The name, NULs up to a multiple of 4, the checksum. */
-	at = (strnlen(text, section.sh_size) + 4) & ~(size_t)3;
-	if (at > sizeof key->link || at + sizeof key->checksum > section.sh_size ||
-	    strchr(text, '/') != NULL)
+	size_t at = (strnlen(text, bytes) + 4) & ~(size_t)3;
+
+	if (at > sizeof key->link || at + sizeof key->checksum > bytes || strchr(text, '/') != NULL)
 		return;
 	strncpy(key->link, text, at);
 	memcpy(&key->checksum, text + at, sizeof key->checksum);
 }
 
-enum { BY_BUILD_ID, BESIDE, IN_DEBUG, UNDER_ROOT, CANDIDATES };
+void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object)
+{
+	size_t index = hs_elf_file_find_name(object, ".gnu_debuglink");
+	char text[HS_DEBUG_LINK_MAX_BYTES];
+	Elf64_Shdr section;
 
-/* The name of a candidate; false: there is none of this number. */
-static bool candidate(const struct hs_debug_key *key, unsigned number, char path[PATH_MAX])
+	if (index != 0 && hs_elf_file_section(object, index, &section) &&
+	    section.sh_size <= sizeof text &&
+	    hs_elf_file_read(object, text, section.sh_size, section.sh_offset) == 0)
+		hs_debug_key_set_link(key, text, section.sh_size);
+}
+
+enum { BY_BUILD_ID, BESIDE, IN_DEBUG, UNDER_ROOT };
+
+bool hs_debug_file_path(const struct hs_debug_key *key, unsigned number, char path[PATH_MAX])
 {
 	const char *slash = strrchr(key->path, '/'), *id = key->build_id;
 	char directory[PATH_MAX];
@@ -108,9 +111,11 @@ int hs_debug_file_open(struct hs_elf_file *file, const struct hs_debug_key *key)
 	char path[PATH_MAX];
 	int result = -ENOENT;
 
-	for (unsigned number = 0; number < CANDIDATES; number++) {
-		int error = candidate(key, number, path) ? hs_elf_file_open(file, path) : -ENOENT;
+	for (unsigned number = 0; number < HS_DEBUG_PATHS; number++) {
+		int error = -ENOENT;
 
+		if (hs_debug_file_path(key, number, path))
+			error = hs_elf_file_open(file, path);
 		if (hs_elf_file_is_shortage(error))
 			result = error;
 		if (error < 0)
@@ -127,10 +132,10 @@ uint64_t hs_debug_file_version(const struct hs_debug_key *key)
 	uint64_t version = 0;
 	char path[PATH_MAX];
 
-	for (unsigned number = 0; number < CANDIDATES; number++) {
+	for (unsigned number = 0; number < HS_DEBUG_PATHS; number++) {
 		struct stat status;
 
-		if (!candidate(key, number, path) || hs_sys_stat(path, &status) < 0 ||
+		if (!hs_debug_file_path(key, number, path) || hs_sys_stat(path, &status) < 0 ||
 		    is_object(key, status.st_dev, status.st_ino))
 			continue;
 		version = hs_hash_add(version + number + 1, status.st_ino);

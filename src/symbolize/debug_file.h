@@ -13,12 +13,15 @@
 #ifndef HS_SYMBOLIZE_DEBUG_FILE_H
 #define HS_SYMBOLIZE_DEBUG_FILE_H
 
+#include <limits.h>
+
 #include "base/build_id.h"
 #include "base/elf_file.h"
 #include "base/visibility.h"
 
 /* A file name in .gnu_debuglink is not longer (NAME_MAX) and has no slash. */
 #define HS_DEBUG_LINK_BYTES 256
+#define HS_DEBUG_LINK_MAX_BYTES (HS_DEBUG_LINK_BYTES + 8) /* the section */
 
 /* "/usr/lib/debug".  Set by tests only, before anything is read. */
 extern HS_HIDDEN const char *hs_debug_file_root;
@@ -32,8 +35,13 @@ struct hs_debug_key {
 	uint32_t checksum; /* of link's file: CRC-32 as in zlib */
 };
 
-/* Fills in link and checksum by the object's .gnu_debuglink. */
+/* Fills in link and checksum by the object's .gnu_debuglink, or by what is in that. */
 void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object);
+void hs_debug_key_set_link(struct hs_debug_key *key, const char *text, size_t bytes);
+
+/* The paths above, by number.  false: there is none of this number. */
+#define HS_DEBUG_PATHS 4
+bool hs_debug_file_path(const struct hs_debug_key *key, unsigned number, char path[PATH_MAX]);
 
 /*
  * Opens the first one that exists and has a symbol table; to be closed with hs_elf_file_close().

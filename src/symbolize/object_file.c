@@ -3,6 +3,7 @@
 #include "symbolize/object_file.h"
 
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/format.h"
 
@@ -21,19 +22,38 @@ static int try(struct hs_elf_file *file, const char *path, const struct hs_mappi
 	return result;
 }
 
+enum { AT_PATH, PROGRAM, MAPPED };
+
+const char *hs_object_file_path(const struct hs_mapping *object, unsigned number,
+				char room[HS_OBJECT_PATH_BYTES])
+{
+	switch (number) {
+	case AT_PATH:
+		return (object->flags & HS_MAPPING_FILE) != 0 ? object->path : NULL;
+	case PROGRAM:
+		return (object->flags & HS_MAPPING_MAIN) != 0 ? "/proc/thread-self/exe" : NULL;
+	case MAPPED:
+		hs_format(room, HS_OBJECT_PATH_BYTES, "/proc/self/map_files/%llx-%llx",
+			  (unsigned long long)object->start, (unsigned long long)object->end);
+		return object->end > 0 ? room : NULL;
+	default:
+		return NULL;
+	}
+}
+
 int hs_object_file_open(struct hs_elf_file *file, const struct hs_mapping *object)
 {
-	char path[64];
+	char room[HS_OBJECT_PATH_BYTES];
 	int result = -ENOENT;
 
-	if ((object->flags & HS_MAPPING_FILE) != 0)
-		result = try(file, object->path, object);
-	if (result == 0)
-		return 0;
-	if ((object->flags & HS_MAPPING_MAIN) != 0 &&
-	    try(file, "/proc/thread-self/exe", object) == 0)
-		return 1;
-	hs_format(path, sizeof path, "/proc/self/map_files/%llx-%llx",
-		  (unsigned long long)object->start, (unsigned long long)object->end);
-	return object->end > 0 && try(file, path, object) == 0 ? 1 : result;
+	for (unsigned number = 0; number < HS_OBJECT_PATHS; number++) {
+		const char *path = hs_object_file_path(object, number, room);
+		int error = path != NULL ? try(file, path, object) : -ENOENT;
+
+		if (error == 0)
+			return number == AT_PATH ? 0 : 1;
+		if (number == AT_PATH)
+			result = error;
+	}
+	return result;
 }

@@ -10,6 +10,14 @@
 #include "base/elf_file.h"
 #include "maps/mapping.h"
 
+/* Where an object may be, by number: at its path first. */
+#define HS_OBJECT_PATHS 3
+#define HS_OBJECT_PATH_BYTES 64
+
+/* One of these paths, perhaps in room.  NULL: the object has none of this number. */
+const char *hs_object_file_path(const struct hs_mapping *object, unsigned number,
+				char room[HS_OBJECT_PATH_BYTES]);
+
 /*
  * Opens the first of these that is the object (hs_mapping_is_of_file()): the file at its path;
  * /proc/thread-self/exe, for the program; /proc/self/map_files, which takes privileges.  One that a

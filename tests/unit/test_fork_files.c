@@ -243,6 +243,16 @@ static long hold_after_refusal(long number)
 	return number == SYS_unlinkat ? -EIO : result;
 }
 
+static void symbols_are_read(void)
+{
+	fork_at(SYS_pread64, 0, NULL);
+}
+
+static void file_of_symbols_is_closed(void)
+{
+	fork_after(SYS_pread64, SYS_close, 0, NULL);
+}
+
 /* As profile_is_logged(). */
 static void kept_profile_cannot_be_removed(void)
 {
@@ -452,6 +462,8 @@ static const struct held_case cases[] = {
 	{"kept_profile_is_looked_at", kept_profile_is_looked_at},
 	{"profile_is_logged", profile_is_logged},
 	{"profile_is_logged_in_a_file", profile_is_logged_in_a_file},
+	{"symbols_are_read", symbols_are_read},
+	{"file_of_symbols_is_closed", file_of_symbols_is_closed},
 	{"kept_profile_cannot_be_removed", kept_profile_cannot_be_removed},
 	{"statistics_get_their_name", statistics_get_their_name},
 	{"stream_is_opened", stream_is_opened},

@@ -274,6 +274,11 @@ static void disk_is_slow_to_tell_names(void)
 	sample_while_held(SYS_newfstatat);
 }
 
+static void disk_is_slow_to_give_symbols(void)
+{
+	sample_while_held(SYS_pread64);
+}
+
 /* Frees do not keep the worker in the producer's place. */
 static void disk_is_slow_while_memory_is_freed(void)
 {
@@ -602,6 +607,7 @@ static const struct held_case cases[] = {
 	{"heap_ends_after_sampling_has_ended", heap_ends_after_sampling_has_ended},
 	{"disk_is_slow", disk_is_slow},
 	{"disk_is_slow_to_tell_names", disk_is_slow_to_tell_names},
+	{"disk_is_slow_to_give_symbols", disk_is_slow_to_give_symbols},
 	{"disk_is_slow_while_memory_is_freed", disk_is_slow_while_memory_is_freed},
 	{"number_is_far_behind_in_the_queue", number_is_far_behind_in_the_queue},
 };

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Reads symbol tables into the kernel's cache.  See read_ahead.h.
+ *
+ * Not with libelf: a fork may come at any time, and the child's arena must be whole.
+ */
+#include "symbolize/read_ahead.h"
+
+#include <elf.h>
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/elf_header.h"
+#include "base/sys.h"
+#include "symbolize/debug_file.h"
+#include "symbolize/object_file.h"
+
+/* Of a file at most: the rest is read when it is needed. */
+#define FILE_MAX_BYTES (UINT64_C(1) << 30)
+
+/* Section headers read at a time. */
+#define CHUNK_SECTIONS 32
+
+/* The longest name that is looked for, with its NUL. */
+#define NAME_BYTES sizeof ".gnu_debuglink"
+
+struct work {
+	struct hs_read_ahead *ahead;
+	struct hs_pauses *pauses;
+	uint64_t left; /* of FILE_MAX_BYTES */
+	struct hs_debug_key key;
+};
+
+/* Whether path is a regular file, which is open then. */
+static bool open_file(struct work *work, const char *path)
+{
+	struct hs_read_ahead *ahead = work->ahead;
+	struct stat file;
+
+	/* Only to open a device may have effects. */
+	if (hs_sys_stat(path, &file) < 0 || !S_ISREG(file.st_mode))
+		return false;
+	work->pauses->at_file(HS_AT_FILE_OPENS);
+	ahead->fd = hs_sys_open_regular(path, &file);
+	ahead->is_open = ahead->fd >= 0;
+	ahead->device = file.st_dev;
+	ahead->inode = file.st_ino;
+	work->pauses->at_file(HS_AT_FILE_OPENED);
+	work->left = FILE_MAX_BYTES;
+	return ahead->is_open;
+}
+
+static void close_file(struct work *work)
+{
+	work->pauses->at_file(HS_AT_FILE_OPENS);
+	hs_read_ahead_after_fork(work->ahead);
+	work->pauses->at_file(HS_AT_FILE_OPENED);
+}
+
+/* A byte of each page is enough. */
+static void touch(struct work *work, uint64_t offset, uint64_t bytes)
+{
+	uint64_t first = offset / HS_PAGE_BYTES, pages = bytes / HS_PAGE_BYTES + 2;
+	char byte;
+
+	if (pages > work->left / HS_PAGE_BYTES)
+		pages = work->left / HS_PAGE_BYTES;
+	work->left -= pages * HS_PAGE_BYTES;
+	for (uint64_t page = first; page - first < pages; page++) {
+		if (hs_sys_pread(work->ahead->fd, &byte, 1, page * HS_PAGE_BYTES) <= 0)
+			break;
+	}
+}
+
+static bool is_table(const Elf64_Shdr *section, const char name[NAME_BYTES])
+{
+	switch (section->sh_type) {
+	case SHT_SYMTAB:
+	case SHT_SYMTAB_SHNDX:
+	case SHT_DYNSYM:
+	case SHT_STRTAB:
+	case SHT_NOTE:
+		return true;
+	case SHT_RELA:
+		return (section->sh_flags & SHF_ALLOC) != 0;
+	case SHT_PROGBITS:
+		return strncmp(name, ".plt", 4) == 0 || strcmp(name, ".gnu_debugdata") == 0;
+	default:
+		return false;
+	}
+}
+
+static void read_link(struct work *work, const Elf64_Shdr *section)
+{
+	char text[HS_DEBUG_LINK_MAX_BYTES];
+
+	if (section->sh_size <= sizeof text &&
+	    hs_sys_pread_all(work->ahead->fd, text, section->sh_size, section->sh_offset) == 0)
+		hs_debug_key_set_link(&work->key, text, section->sh_size);
+}
+
+static void read_section(struct work *work, const Elf64_Shdr *section, uint64_t names)
+{
+	char name[NAME_BYTES] = "";
+
+	hs_sys_pread(work->ahead->fd, name, sizeof name - 1, names + section->sh_name);
+	if (is_table(section, name))
+		touch(work, section->sh_offset, section->sh_size);
+	else if (strcmp(name, ".gnu_debuglink") == 0)
+		read_link(work, section);
+}
+
+/* Objects whose sections are too many for their header are left. */
+static void read_sections(struct work *work)
+{
+	Elf64_Shdr chunk[CHUNK_SECTIONS], names;
+	int fd = work->ahead->fd;
+	Elf64_Ehdr header;
+
+	if (hs_sys_pread_all(fd, &header, sizeof header, 0) < 0 ||
+	    !hs_elf_header_is_ours(&header) || header.e_shentsize != sizeof names ||
+	    hs_sys_pread_all(fd, &names, sizeof names,
+			     header.e_shoff + header.e_shstrndx * sizeof names) < 0)
+		return;
+	for (unsigned first = 0; first < header.e_shnum; first += CHUNK_SECTIONS) {
+		unsigned left = header.e_shnum - first;
+		unsigned count = left < CHUNK_SECTIONS ? left : CHUNK_SECTIONS;
+
+		if (hs_sys_pread_all(fd, chunk, count * sizeof *chunk,
+				     header.e_shoff + first * sizeof *chunk) < 0)
+			break;
+		for (unsigned i = 0; i < count; i++)
+			read_section(work, &chunk[i], names.sh_offset);
+	}
+}
+
+/* Whether path is the object, as it seems: another one is read too, to tell that it is another. */
+static bool read_object(struct work *work, const char *path, const struct hs_mapping *object)
+{
+	if (!open_file(work, path))
+		return false;
+	read_sections(work);
+	close_file(work);
+	return object->inode == work->ahead->inode;
+}
+
+static void read_objects(struct work *work, const struct hs_mapping *object)
+{
+	char room[HS_OBJECT_PATH_BYTES];
+
+	for (unsigned number = 0; number < HS_OBJECT_PATHS; number++) {
+		const char *path = hs_object_file_path(object, number, room);
+
+		if (path != NULL && read_object(work, path, object))
+			break;
+	}
+}
+
+/* Without a build id all of a file is read, for its checksum. */
+static void read_debug_files(struct work *work)
+{
+	char path[PATH_MAX];
+
+	for (unsigned number = 0; number < HS_DEBUG_PATHS; number++) {
+		if (!hs_debug_file_path(&work->key, number, path) || !open_file(work, path))
+			continue;
+		if (work->key.build_id[0] == '\0')
+			touch(work, 0, FILE_MAX_BYTES);
+		else
+			read_sections(work);
+		close_file(work);
+	}
+}
+
+void hs_read_ahead(struct hs_read_ahead *ahead, const struct hs_mapping *object,
+		   struct hs_pauses *pauses)
+{
+	struct work work = {.ahead = ahead, .pauses = pauses};
+
+	if (pauses->at_file == NULL)
+		return;
+	work.key.path = object->path;
+	memcpy(work.key.build_id, object->build_id, sizeof work.key.build_id);
+	pauses->at_file(HS_AT_FILE_BEGINS);
+	read_objects(&work, object);
+	read_debug_files(&work);
+	pauses->at_file(HS_AT_FILE_ENDS);
+}
+
+void hs_read_ahead_after_fork(struct hs_read_ahead *ahead)
+{
+	const struct stat opened = {.st_dev = ahead->device, .st_ino = ahead->inode};
+
+	if (ahead->is_open)
+		(void)hs_sys_close_own(ahead->fd, &opened);
+	ahead->is_open = false;
+}
