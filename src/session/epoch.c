@@ -8,6 +8,7 @@
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/sampler.h"
+#include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
 #include "session/unlocked.h"
@@ -80,11 +81,12 @@ int hs_epoch_stop(void)
 
 int hs_epoch_reset(void)
 {
-	/* Full books need room for the empty ones. */
-	bool was_writing = hs_session_set_budget(true);
-	int error = hs_producer_reset(hs_session.producer);
+	int error;
 
-	hs_session_set_budget(was_writing);
+	/* Full books need room for the empty ones. */
+	hs_memory_turn_to_writing(true);
+	error = hs_producer_reset(hs_session.producer);
+	hs_memory_end_writing();
 	if (error != 0)
 		return error;
 	was_always_on = false;
