@@ -181,12 +181,6 @@ static int try_all(struct hs_dump_name *name, uint32_t peak_heap, struct hs_view
 		hs_snapshot_destroy(*out);
 		error = try_one(name, peak_heap, rows, view, out);
 	}
-	if (error == -ENOMEM &&
-	    atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) != 0) {
-		hs_snapshot_destroy(*out);
-		hs_memory_take_all();
-		error = try_one(name, peak_heap, 0, view, out);
-	}
 	return error;
 }
 

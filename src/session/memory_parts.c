@@ -11,9 +11,6 @@
 
 static bool is_writing;
 
-/* The profile under way may have more than hs_session_memory_bytes(). */
-static bool takes_all;
-
 /* What the profile under way has taken, at its last pause; 0: there is none. */
 static size_t profile_bytes;
 
@@ -74,10 +71,7 @@ static size_t books_budget(void)
 
 void hs_memory_follow(void)
 {
-	if (!is_writing)
-		hs_arena_set_budget(books_budget());
-	else
-		hs_arena_set_budget(takes_all ? hs_arena_most() : hs_session_memory_bytes());
+	hs_arena_set_budget(is_writing ? hs_session_memory_bytes() : books_budget());
 	note_full_books();
 }
 
@@ -95,15 +89,9 @@ bool hs_memory_turn_to_writing(bool writing)
 	return before;
 }
 
-void hs_memory_take_all(void)
-{
-	takes_all = true;
-	hs_memory_follow();
-}
-
 void hs_memory_end_writing(void)
 {
-	is_writing = takes_all = false;
+	is_writing = false;
 	profile_bytes = 0;
 	hs_memory_follow();
 }

@@ -21,11 +21,6 @@ void hs_memory_follow(void);
 /* Begins or goes on with writing, or pauses in it.  Returns whether it was writing before. */
 bool hs_memory_turn_to_writing(bool writing);
 
-/*
- * The profile does not fit, and is the last: it may take all that the arena has, until it ends.
- */
-void hs_memory_take_all(void);
-
 /* The profile is written, or given up, and has freed what it had taken. */
 void hs_memory_end_writing(void);
 

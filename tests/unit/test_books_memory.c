@@ -2,8 +2,6 @@
 /* What memory the books may take while profiles are written, and after. */
 #include "held_session.h"
 
-#include <errno.h>
-
 #include "base/arena.h"
 #include "sample/labels.h"
 #include "session/budget.h"
@@ -99,26 +97,7 @@ static void profile_may_take_all(void)
 	hs_lock_release(&hs_session.producer_batch);
 }
 
-/* Nothing comes after it: it may take more than HEAPSAMPLE_MEMORY. */
-static void last_profile_is_written_without_memory(void)
-{
-	start(NULL);
-	sample(1, true);
-	CHECK_INT(hs_session_dump(NULL, 0), 0);
-	hs_lock_acquire(&hs_session.producer_batch);
-	hs_arena_set_budget(hs_session_memory_bytes());
-	while (hs_arena_alloc(MIB) != NULL)
-		;
-	hs_lock_release(&hs_session.producer_batch);
-	sample(1, true);
-	CHECK_INT(hs_session_dump(NULL, 0), -EIO);
-	hs_session_finish();
-	CHECK_INT(hs_stats_get(dumps), 2);
-	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes() / 4 * 3);
-}
-
 static const struct held_case cases[] = {
-	{"last_profile_is_written_without_memory", last_profile_is_written_without_memory},
 	{"profile_is_not_of_the_books", profile_is_not_of_the_books},
 	{"profile_may_take_all", profile_may_take_all},
 	{"budget_after_differences", budget_after_differences},
