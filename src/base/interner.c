@@ -54,7 +54,8 @@ static int make_slot(struct hs_interner *interner)
 {
 	uint32_t count = interner->slot_count;
 
-	if (interner->used < count / 2 || resize_slots(interner, count * 2) == 0)
+	if (interner->used < count / 2 ||
+	    (count <= LAST_CAPACITY && resize_slots(interner, count * 2) == 0))
 		return 0;
 	return interner->used < count / 4 * 3 ? 0 : -ENOMEM;
 }
@@ -73,7 +74,7 @@ static int resize_first(struct hs_interner *interner, uint32_t capacity)
 	return 0;
 }
 
-/* The number of parts is a power of two only when there are as many as there is room for. */
+/* The room for parts is doubled when it is used up: when their number is a power of two. */
 static int add_part(struct hs_interner *interner)
 {
 	uint32_t count = interner->capacity / PART;
