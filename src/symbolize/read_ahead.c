@@ -19,7 +19,8 @@
 /* Of a file at most: the rest is read when it is needed. */
 #define FILE_MAX_BYTES (UINT64_C(1) << 30)
 
-/* Section headers read at a time. */
+/* Read at a time: of a table; section headers. */
+#define PIECE_BYTES (16u << 10)
 #define CHUNK_SECTIONS 32
 
 /* The longest name that is looked for, with its NUL. */
@@ -58,18 +59,21 @@ static void close_file(struct work *work)
 	work->pauses->at_file(HS_AT_FILE_OPENED);
 }
 
-/* A byte of each page is enough. */
-static void touch(struct work *work, uint64_t offset, uint64_t bytes)
+static void read_range(struct work *work, uint64_t offset, uint64_t bytes)
 {
-	uint64_t first = offset / HS_PAGE_BYTES, pages = bytes / HS_PAGE_BYTES + 2;
-	char byte;
+	char piece[PIECE_BYTES];
 
-	if (pages > work->left / HS_PAGE_BYTES)
-		pages = work->left / HS_PAGE_BYTES;
-	work->left -= pages * HS_PAGE_BYTES;
-	for (uint64_t page = first; page - first < pages; page++) {
-		if (hs_sys_pread(work->ahead->fd, &byte, 1, page * HS_PAGE_BYTES) <= 0)
+	if (bytes > work->left)
+		bytes = work->left;
+	work->left -= bytes;
+	while (bytes > 0) {
+		size_t most = bytes < sizeof piece ? (size_t)bytes : sizeof piece;
+		ssize_t got = hs_sys_pread(work->ahead->fd, piece, most, offset);
+
+		if (got <= 0)
 			break;
+		offset += (uint64_t)got;
+		bytes -= (uint64_t)got;
 	}
 }
 
@@ -106,7 +110,7 @@ static void read_section(struct work *work, const Elf64_Shdr *section, uint64_t 
 
 	hs_sys_pread(work->ahead->fd, name, sizeof name - 1, names + section->sh_name);
 	if (is_table(section, name))
-		touch(work, section->sh_offset, section->sh_size);
+		read_range(work, section->sh_offset, section->sh_size);
 	else if (strcmp(name, ".gnu_debuglink") == 0)
 		read_link(work, section);
 }
@@ -166,7 +170,7 @@ static void read_debug_files(struct work *work)
 		if (!hs_debug_file_path(&work->key, number, path) || !open_file(work, path))
 			continue;
 		if (work->key.build_id[0] == '\0')
-			touch(work, 0, FILE_MAX_BYTES);
+			read_range(work, 0, FILE_MAX_BYTES);
 		else
 			read_sections(work);
 		close_file(work);
