@@ -60,8 +60,11 @@ void hs_heap_tracker_fetch_row_of(const struct hs_heap_tracker *tracker, uint32_
 
 void hs_heap_tracker_fetch_row(const struct hs_heap_tracker *tracker, uint32_t row)
 {
-	const struct hs_row *fetched = row_of(tracker, row);
+	const struct hs_row *fetched;
 
+	if (row >= hs_heap_tracker_row_count(tracker))
+		return;
+	fetched = row_of(tracker, row);
 	__builtin_prefetch(fetched, 1);
 	__builtin_prefetch(&fetched->totals.freed.bytes, 1);
 }

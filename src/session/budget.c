@@ -31,7 +31,7 @@
 
 /*
  * is_lost: samples were lost for want of memory since the last view.  That can come below three
- * quarters of the budget, because a table that grows needs room for its copy at once.
+ * quarters of the budget, because what finds a table's items grows by a copy.
  */
 static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view,
 			    bool is_lost)
