@@ -251,11 +251,12 @@ bool hs_live_table_touch(uint64_t table, size_t *touched)
 static void set_factor(uint64_t table)
 {
 	uintptr_t filter = hs_live_table_filter(table);
-	int bits = 64 - (int)(filter & 63);
-	uint64_t factor = HS_HASH_FACTOR >> (spread_shift + bits - SPREAD_BITS);
+	uint64_t factor;
 
-	if (has_filter)
-		memcpy((uint8_t *)filter - sizeof factor, &factor, sizeof factor);
+	if (!has_filter)
+		return;
+	factor = HS_HASH_FACTOR >> (spread_shift + 64 - (int)(filter & 63) - SPREAD_BITS);
+	memcpy((uint8_t *)filter - sizeof factor, &factor, sizeof factor);
 }
 
 uint64_t hs_live_table_make(uint64_t buckets)

@@ -171,12 +171,25 @@ static int64_t in_use(int64_t totals[SITES][HS_VIEW_VALUES])
 	return bytes;
 }
 
-static void allocate_block(unsigned number, uint64_t size, unsigned site)
+/* An allocation, or a free, that the model does not know of. */
+static void take_allocation(unsigned number, uint64_t size, unsigned site)
 {
 	union test_record record = allocate(0x100000 + 64 * number, size, 1, site);
 
 	take(producer, &record);
 	CHECK(!hs_producer_commit(producer));
+}
+
+static void take_free(unsigned number)
+{
+	release(0x100000 + 64 * number);
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+}
+
+static void allocate_block(unsigned number, uint64_t size, unsigned site)
+{
+	take_allocation(number, size, site);
 	blocks[number] = (struct block){true, site, size};
 	for (int i = 0; i < HS_VIEW_VALUES; i++)
 		model[site][i] += i % 2 == 0 ? 1 : (int64_t)size;
@@ -188,9 +201,7 @@ static void free_block(unsigned number)
 {
 	struct block *block = &blocks[number];
 
-	release(0x100000 + 64 * number);
-	hs_producer_take_freed(producer);
-	CHECK(!hs_producer_commit(producer));
+	take_free(number);
 	model[block->site][2]--;
 	model[block->site][3] -= (int64_t)block->size;
 	block->used = false;
@@ -426,8 +437,8 @@ static void sums_do_not_overflow(void)
 	begin(false);
 	for (unsigned round = 1; round <= 3; round++) {
 		for (unsigned site = 0; site < round; site++) {
-			allocate_block(0, (uint64_t)half, site);
-			free_block(0);
+			take_allocation(0, (uint64_t)half, site);
+			take_free(0);
 		}
 		snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 		CHECK_INT(view.row_count, round);
@@ -438,11 +449,11 @@ static void sums_do_not_overflow(void)
 	}
 	/* As much as a row can show, and more than that: nothing is carried over to the next. */
 	for (unsigned number = 0; number < 4; number++) {
-		allocate_block(number, (uint64_t)half, 0);
-		free_block(number);
+		take_allocation(number, (uint64_t)half, 0);
+		take_free(number);
 	}
 	end_written(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
-	allocate_block(0, 1, 0);
+	take_allocation(0, 1, 0);
 	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.rows[0].values[1], 1);
 	hs_snapshot_destroy(snapshot);
