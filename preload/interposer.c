@@ -266,12 +266,15 @@ static inline bool comes_back(void)
 		hs_next_resolve_new();                                                             \
 		if (is_special(block))                                                             \
 			hs_record_free(block);                                                     \
-		if (hs_next.name != NULL)                                                          \
+		if (hs_next.name != NULL) {                                                        \
 			hs_next.name names;                                                        \
-		else if (hs_next.basic != NULL)                                                    \
+			return;                                                                    \
+		}                                                                                  \
+		if (hs_next.basic != NULL) {                                                       \
 			hs_next.basic basic_names;                                                 \
-		else                                                                               \
-			free(block);                                                               \
+			return;                                                                    \
+		}                                                                                  \
+		free(block);                                                                       \
 	}
 #define DEFINE_PLAIN_DELETE(name, arguments, names)                                                \
 	DEFINE_DELETE(name, arguments, names, true, _ZdlPv, (block))

@@ -244,12 +244,10 @@ void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_tabl
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_table_get(locations, ids[i]);
 
-		if (find_code(jit, location)) {
-			hs_jit_frames_name_of(jit, location, &name);
+		if (find_code(jit, location) && hs_jit_frames_name_of(jit, location, &name))
 			hs_location_set_lasting_name(location, name.name);
-		} else if (location->name == NULL) {
+		else if (location->name == NULL)
 			hs_stats_add(jit_unknown_frames, 1);
-		}
 		hs_pauses_count(pauses);
 	}
 }
