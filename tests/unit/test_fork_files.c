@@ -243,14 +243,26 @@ static long hold_after_refusal(long number)
 	return number == SYS_unlinkat ? -EIO : result;
 }
 
+/* Not counting files that are read with the lock held, as small ones of /proc are. */
+static long hold_at_file(long number)
+{
+	return atomic_load(&hs_session.is_at_file) ? hold_after(number) : 0;
+}
+
 static void symbols_are_read(void)
 {
-	fork_at(SYS_pread64, 0, NULL);
+	start(NULL);
+	atomic_store(&call_before, SYS_pread64);
+	hold(PRODUCER, SYS_pread64);
+	fork_when_held(hold_at_file);
 }
 
 static void file_of_symbols_is_closed(void)
 {
-	fork_after(SYS_pread64, SYS_close, 0, NULL);
+	start(NULL);
+	atomic_store(&call_before, SYS_pread64);
+	hold(PRODUCER, SYS_close);
+	fork_when_held(hold_at_file);
 }
 
 /* As profile_is_logged(). */
