@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
+#include "object_directory.h"
 #include "process_vm.h"
 
 static const char source[] =
@@ -21,7 +21,6 @@ static const char source[] =
 	"int shown(int x) { return hidden(x) + 1; }\n"
 	"void *address_of_hidden(void) { return (void *)hidden; }\n";
 
-static char directory[] = "/tmp/test_names.XXXXXX";
 static struct hs_location_table locations;
 static struct hs_mapping_table *table;
 static struct hs_names names;
@@ -35,18 +34,6 @@ static long count_opens(long number)
 {
 	opened += number == SYS_openat;
 	return 0;
-}
-
-static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
-{
-	char commands[1024], command[1024 + 64];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(commands, sizeof commands, format, arguments);
-	va_end(arguments);
-	snprintf(command, sizeof command, "cd %s && { %s; } >>log 2>&1", directory, commands);
-	return system(command) == 0;
 }
 
 /* Fills in the names as for a profile.  Returns how many files were opened for it. */
@@ -74,16 +61,6 @@ static void forget_names(void)
 static uint32_t add(uint64_t address)
 {
 	return hs_location_table_intern(&locations, (struct hs_frame){ address, mapping }, 0);
-}
-
-static const char *path_of(const char *name)
-{
-	static char path[2][256];
-	static unsigned next;
-
-	next ^= 1;
-	snprintf(path[next], sizeof path[next], "%s/%s", directory, name);
-	return path[next];
 }
 
 static bool load_library(void)

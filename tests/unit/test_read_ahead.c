@@ -6,17 +6,15 @@
 #include "symbolize/read_ahead.h"
 
 #include <fcntl.h>
-#include <stdarg.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/sys.h"
 #include "check.h"
+#include "object_directory.h"
 #include "symbolize/symbols.h"
 
 enum { FILES = 8, PAGES = 4096 };
-
-static char directory[] = "/tmp/test_read_ahead.XXXXXX";
 
 /* The pages that have been read ahead. */
 static struct {
@@ -69,18 +67,6 @@ int __wrap_hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
 	note_read(fd, bytes, offset);
 	return __real_hs_sys_pread_all(fd, buffer, bytes, offset);
-}
-
-static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
-{
-	char commands[2048], command[2048 + 64];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(commands, sizeof commands, format, arguments);
-	va_end(arguments);
-	snprintf(command, sizeof command, "cd %s && { %s; } >>log 2>&1", directory, commands);
-	return system(command) == 0;
 }
 
 /* The order of calls, and that a fork would know what is open. */

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <stdarg.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,8 +19,7 @@
 #include "base/file_version.h"
 #include "check.h"
 #include "elf_loader.h"
-
-static char directory[] = "/tmp/test_symbols.XXXXXX";
+#include "object_directory.h"
 
 /* Functions of all kinds, that call others through the linkage table. */
 static const char source[] =
@@ -32,21 +30,6 @@ static const char source[] =
 	"int shown_two(int x) { return hidden_two(x) + (int)getgid() + 1; }\n"
 	"void *taken(void) { void *p = (void *)&getppid; return getppid() == 1 ? 0 : p; }\n"
 	"int main(void) { return shown_one(1) + shown_two(2) + (taken() == 0); }\n";
-
-/* Runs a command of the shell in the directory.  Whether it succeeded. */
-static __attribute__((format(printf, 1, 2))) bool run(const char *format, ...)
-{
-	char command[4096];
-	va_list arguments;
-	size_t used = (size_t)snprintf(command, sizeof command,
-				       "cd %s && PATH=$PATH:/sbin && { ", directory);
-
-	va_start(arguments, format);
-	used += (size_t)vsnprintf(command + used, sizeof command - used, format, arguments);
-	va_end(arguments);
-	snprintf(command + used, sizeof command - used, "; } >>log 2>&1");
-	return system(command) == 0;
-}
 
 /*
  * Builds NAME from the source.  False, with a line, if it cannot be built here: without another
@@ -60,16 +43,6 @@ static bool build(const char *name, const char *flags)
 	CHECK(strstr(flags, "=lld") != NULL || strstr(flags, "-static") != NULL ||
 	      strstr(flags, "plt") != NULL);
 	return false;
-}
-
-static const char *path_of(const char *name)
-{
-	static char path[2][256];
-	static unsigned next;
-
-	next ^= 1;
-	snprintf(path[next], sizeof path[next], "%s/%s", directory, name);
-	return path[next];
 }
 
 static struct hs_symbols *load(const char *name, unsigned flags, int *result)
