@@ -161,10 +161,26 @@ static void set_modes(const struct object *allocator, bool is_standard)
 #undef SET
 }
 
+static bool is_any_known(void)
+{
+#define CHECK_NAMED(name, arguments, names)                                                        \
+	if (hs_next.name != NULL)                                                                  \
+		return true;
+	HS_NEXT_NEW(CHECK_NAMED)
+	HS_NEXT_DELETE(CHECK_NAMED)
+#undef CHECK_NAMED
+	return false;
+}
+
 void hs_next_find_new_modes(void)
 {
-	struct object allocator = find_object(*(void **)(void *)&hs_allocator.malloc);
-	const enum hs_new_mode mode = new_mode(&allocator);
+	struct object allocator = {.file = ""};
+	enum hs_new_mode mode;
+
+	/* In a C program there is nothing to find. */
+	if (is_any_known())
+		allocator = find_object(*(void **)(void *)&hs_allocator.malloc);
+	mode = new_mode(&allocator);
 
 	complete_new();
 	set_modes(&allocator, mode == HS_NEW_STANDARD);
