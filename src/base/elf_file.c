@@ -213,10 +213,8 @@ void hs_elf_file_close(struct hs_elf_file *file)
 
 void hs_elf_file_close_descriptor(struct hs_elf_file *file)
 {
-	const struct stat opened = {.st_dev = file->device, .st_ino = file->inode};
-
 	if (file->fd >= 0)
-		(void)hs_sys_close_own(file->fd, &opened);
+		(void)hs_sys_close_own(file->fd, file->device, file->inode);
 	file->fd = -1;
 }
 

@@ -130,11 +130,9 @@ static bool is_unchanged(const struct descriptor *descriptor)
 	return hs_sys_is_own(descriptor->fd, descriptor->device, descriptor->inode) == 0;
 }
 
-static __attribute__((noinline)) void close_logfile(const struct descriptor *opened)
+static void close_logfile(const struct descriptor *opened)
 {
-	const struct stat file = {.st_dev = opened->device, .st_ino = opened->inode};
-
-	(void)hs_sys_close_own(opened->fd, &file);
+	(void)hs_sys_close_own(opened->fd, opened->device, opened->inode);
 }
 
 int hs_log_check_file(void)

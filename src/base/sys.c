@@ -105,11 +105,9 @@ int hs_sys_is_own(int fd, dev_t device, ino_t inode)
 	return error == 0 && (now.st_dev != device || now.st_ino != inode) ? -EBADF : error;
 }
 
-int hs_sys_close_own(int fd, const struct stat *file)
+int hs_sys_close_own(int fd, dev_t device, ino_t inode)
 {
-	bool is_other = hs_sys_is_own(fd, file->st_dev, file->st_ino) == -EBADF;
-
-	return is_other ? -EBADF : hs_sys_close(fd);
+	return hs_sys_is_own(fd, device, inode) == -EBADF ? -EBADF : hs_sys_close(fd);
 }
 
 int hs_sys_open_regular(const char *path, struct stat *file)
@@ -118,7 +116,7 @@ int hs_sys_open_regular(const char *path, struct stat *file)
 
 	if (fd < 0 || S_ISREG(file->st_mode))
 		return fd;
-	(void)hs_sys_close_own(fd, file);
+	(void)hs_sys_close_own(fd, file->st_dev, file->st_ino);
 	return -EINVAL;
 }
 
@@ -207,7 +205,7 @@ static ssize_t read_file(const char *path, char *buffer, size_t capacity, bool o
 		used += (size_t)got;
 	}
 	/* Whose number it is by now may be another file's, also what was read. */
-	if (hs_sys_close_own(fd, &file) == -EBADF)
+	if (hs_sys_close_own(fd, file.st_dev, file.st_ino) == -EBADF)
 		got = -EBADF;
 	buffer[used] = '\0';
 	return got < 0 ? got : (ssize_t)used;

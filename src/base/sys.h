@@ -53,7 +53,7 @@ int hs_sys_fstat(int fd, struct stat *out);
  */
 int hs_sys_open_own(const char *path, int flags, mode_t mode, struct stat *file);
 int hs_sys_is_own(int fd, dev_t device, ino_t inode);
-int hs_sys_close_own(int fd, const struct stat *file);
+int hs_sys_close_own(int fd, dev_t device, ino_t inode);
 
 /*
  * The same of a regular file, for reading.  Anything else is -EINVAL.  Does not wait for the writer

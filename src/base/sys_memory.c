@@ -16,7 +16,7 @@ static ssize_t read_by_file(uintptr_t address, void *buffer, size_t bytes)
 	if (fd < 0)
 		return fd;
 	got = hs_sys_pread(fd, buffer, bytes, address);
-	if (hs_sys_close_own(fd, &file) == -EBADF)
+	if (hs_sys_close_own(fd, file.st_dev, file.st_ino) == -EBADF)
 		return -EBADF;
 	return got == -EIO ? -EFAULT : got;
 }

@@ -130,7 +130,7 @@ static bool refresh_file(struct hs_hint_setting *setting)
 		complain(setting, "the file is longer than 1 MiB, and is not used");
 	else
 		contents = read_file(fd, state.bytes);
-	(void)hs_sys_close_own(fd, &file);
+	(void)hs_sys_close_own(fd, file.st_dev, file.st_ino);
 	if (contents == NULL)
 		return false;
 	/*

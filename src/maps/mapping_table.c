@@ -116,7 +116,7 @@ static ssize_t read_maps(struct hs_mapping_table *table)
 	if (fd < 0)
 		return fd;
 	bytes = read_all(table, fd);
-	if (hs_sys_close_own(fd, &file) == -EBADF)
+	if (hs_sys_close_own(fd, file.st_dev, file.st_ino) == -EBADF)
 		return -EBADF;
 	return bytes == 0 ? -ENODATA : bytes;
 }

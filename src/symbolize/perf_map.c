@@ -209,7 +209,7 @@ static int open_file(struct hs_perf_map *perf, const char *path, struct stat *fi
 	if (fd < 0)
 		return fd;
 	if (!is_usable(perf, path, file)) {
-		(void)hs_sys_close_own(fd, file);
+		(void)hs_sys_close_own(fd, file->st_dev, file->st_ino);
 		return -EACCES;
 	}
 	follow_file(perf, fd, file);
@@ -236,6 +236,6 @@ bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t
 	if (fd < 0)
 		return false;
 	perf->more = read_lines(perf, map, fd, most_bytes);
-	(void)hs_sys_close_own(fd, &file);
+	(void)hs_sys_close_own(fd, file.st_dev, file.st_ino);
 	return perf->more;
 }

@@ -194,9 +194,7 @@ void hs_read_ahead(struct hs_read_ahead *ahead, const struct hs_mapping *object,
 
 void hs_read_ahead_after_fork(struct hs_read_ahead *ahead)
 {
-	const struct stat opened = {.st_dev = ahead->device, .st_ino = ahead->inode};
-
 	if (ahead->is_open)
-		(void)hs_sys_close_own(ahead->fd, &opened);
+		(void)hs_sys_close_own(ahead->fd, ahead->device, ahead->inode);
 	ahead->is_open = false;
 }
