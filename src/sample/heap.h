@@ -49,14 +49,17 @@ struct hs_heap {
 	bool waits;             /* its samples wait for room, if hs_recorder.block_ns allows it */
 	_Atomic uint32_t state; /* enum hs_heap_state; set after the fields above */
 
-	/* Counted for each sample by the program's threads: see HS_HEAP_COUNTS. */
+	/*
+	 * Counted for each sample by the program's threads: see HS_HEAP_COUNTS.  One cache line,
+	 * also for samples that a full ring refuses, and then on all processors at once.
+	 */
 	_Alignas(64) _Atomic uint64_t samples;
-	_Atomic uint64_t frees, stackless, lost_ring, lost_live_set;
+	_Atomic uint64_t frees, stackless, lost_ring;
+	struct hs_lost lost;
 
 	/* Counted mostly by the producer. */
 	_Alignas(64) _Atomic uint64_t sampled_bytes;
-	_Atomic uint64_t lost_memory, stale;
-	struct hs_lost lost;
+	_Atomic uint64_t lost_live_set, lost_memory, stale;
 };
 extern HS_HIDDEN struct hs_heap hs_heaps[HS_HEAP_LIMIT];
 

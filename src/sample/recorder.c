@@ -105,7 +105,7 @@ static void fill_record(struct hs_record *record, struct hs_thread_state *thread
 	record->labels = atomic_load_explicit(&thread->labels, memory_order_relaxed);
 	record->tid = hs_reentry_tid(thread);
 	record->kind = HS_RECORD_ALLOCATION;
-	record->heap = (uint8_t)sample->heap;
+	record->heap = sample->heap;
 	record->flags = (uint16_t)(is_walked ? flags | record->flags : flags);
 	record->closes_unwaited = hs_closes_unwaited();
 	record->time_ns = 0;
@@ -179,22 +179,6 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	return RECORDED;
 }
 
-static HS_RARE void lose(const struct hs_sample *sample, enum outcome outcome)
-{
-	uint64_t weight = sample->is_weighed
-				  ? sample->weight
-				  : hs_sampler_weight(sample->size, sample->interval_bytes);
-
-	if (outcome == NO_SLOT) {
-		hs_heap_add(sample->heap, lost_live_set, 1);
-		/* Freed slots may be waiting to be recycled: frees alone do not wake the reader. */
-		hs_ring_wake_reader(hs_recorder.ring);
-	} else {
-		hs_heap_add(sample->heap, lost_ring, 1);
-	}
-	hs_heap_lose(sample->heap, sample->size, weight);
-}
-
 /* Records the free of a heap's id.  Returns how many samples that ends. */
 static uint32_t record_free(uint32_t heap, uint64_t id)
 {
@@ -240,6 +224,8 @@ static HS_SAMPLE_CODE void prepare_sample(struct hs_thread_state *thread, uintpt
 	const struct hs_sample *sample = &thread->sample;
 	size_t bytes = 0;
 
+	if (hs_unlikely(thread->met_full_ring) && hs_record_refuse(thread))
+		return;
 	if (hs_unlikely(thread->caller_sp != 0))
 		hs_capture_find_end(thread);
 	hs_capture_plan(thread, sp, hs_recorder.stack_limit_bytes);
@@ -267,6 +253,10 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 		return HS_RECORDED_NOTHING;
 	supersede(&thread->sample);
 	hs_alone_fetch_add(&hs_heaps[thread->sample.heap].samples, 1);
+	if (hs_unlikely(thread->sample.is_refused)) {
+		hs_record_lose(thread, true);
+		return HS_RECORDED_LOSS;
+	}
 	thread->block_end_ns = 0;
 	for (;;) {
 		uint32_t space = hs_ring_space_counter(hs_recorder.ring);
@@ -279,7 +269,7 @@ record_sample(struct hs_thread_state *thread, const struct hs_regs *regs)
 		whole = hs_record_wait_for_room(thread, regs->sp, space);
 	}
 	if (hs_unlikely(outcome != RECORDED))
-		lose(&thread->sample, outcome);
+		hs_record_lose(thread, outcome == NO_ROOM);
 	return outcome == RECORDED ? HS_RECORDED_SAMPLE : HS_RECORDED_LOSS;
 }
 

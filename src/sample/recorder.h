@@ -75,7 +75,9 @@ HS_SAMPLE_CODE enum hs_recorded hs_record_sample(struct hs_thread_state *thread,
  */
 static inline void hs_record_fetch(void)
 {
-	hs_arch_prefetch_write(&hs_sequence);
+	/* Else it will hardly be written. */
+	if (hs_likely(!hs_thread.met_full_ring))
+		hs_arch_prefetch_write(&hs_sequence);
 	hs_arch_prefetch_write(&hs_heaps[HS_HEAP_MALLOC].samples);
 	/* If samples are dense, few of them add to this. */
 	if (atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed) > HS_DENSE_INTERVAL)
@@ -108,6 +110,20 @@ bool hs_record_may_wait(uintptr_t sp);
  * Returns whether to try again; not if the time is over.  Inside the slow path.
  */
 HS_RARE bool hs_record_wait_for_room(struct hs_thread_state *thread, uintptr_t sp, uint32_t space);
+
+/*
+ * Counts thread->sample as lost, for want of room in the ring or else of a slot.  Inside the slow
+ * path.
+ */
+HS_RARE void hs_record_lose(struct hs_thread_state *thread, bool is_ring_full);
+
+/*
+ * The thread's last sample was lost to a full ring.  If the ring still is full and nobody waits for
+ * room, refuses thread->sample: it is to be counted, and nothing else.  It would only take a slot
+ * and give it back, and fetch for writing what the reader reads next; and many threads that do so
+ * at once wait for each other's cache lines.
+ */
+HS_RARE bool hs_record_refuse(struct hs_thread_state *thread);
 
 /* The program is about to free address, or a heap's id.  Must come before the real free. */
 HS_SAMPLE_CODE void hs_record_free(const void *address);

@@ -49,7 +49,7 @@ static bool count_down(struct hs_thread_state *thread, uint32_t heap, uint64_t i
 		/* Not less than what the countdown was drawn with: see is_chosen(). */
 		.interval_bytes = interval > thread->reported_interval ? interval
 								       : thread->reported_interval,
-		.heap = heap,
+		.heap = (uint8_t)heap,
 	};
 	return hs_record_sample(thread, regs) != HS_RECORDED_NOTHING;
 }
@@ -92,7 +92,7 @@ bool hs_report_sample(uint32_t heap, uint64_t id, uint64_t size, uint64_t stands
 		.id = id,
 		.size = size,
 		.weight = (uint64_t)(weight < WEIGHT_MAX ? weight : WEIGHT_MAX),
-		.heap = heap,
+		.heap = (uint8_t)heap,
 		.is_weighed = true,
 	};
 	recorded = hs_record_sample(thread, regs) != HS_RECORDED_NOTHING;

@@ -75,6 +75,11 @@ static inline __attribute__((always_inline)) uint32_t used_from(const struct hs_
 								    : position;
 }
 
+static uint32_t units_of(size_t bytes)
+{
+	return (uint32_t)((bytes + HS_RING_UNIT - 1) / HS_RING_UNIT);
+}
+
 enum claim { CLAIMED, BEHIND, FULL };
 
 /* Tries to claim the descriptor at head.  BEHIND: head was stale.  *end: where the record ends. */
@@ -147,7 +152,7 @@ void *hs_ring_reserve(struct hs_ring *ring, size_t bytes, enum hs_ring_kind kind
 		      uint64_t cookie, uint64_t *open)
 {
 	const struct hs_ring_share *share = &ring->shares[kind];
-	uint32_t units = (uint32_t)((bytes + HS_RING_UNIT - 1) / HS_RING_UNIT), end = 0;
+	uint32_t units = units_of(bytes), end = 0;
 	enum claim result = BEHIND;
 	struct hs_ring_slot *slot;
 	uint64_t head = 0;
@@ -208,16 +213,36 @@ bool hs_ring_abandon(struct hs_ring *ring, uint32_t ticket, uint32_t tid)
 	       close_word(slot, lap_of(ring, ticket), word, HS_RING_ABANDONED);
 }
 
-bool hs_ring_is_filling(const struct hs_ring *ring)
+/* The descriptors and the units in use now. */
+struct use {
+	uint32_t slots, units;
+};
+
+static inline struct use use_of(const struct hs_ring *ring)
 {
 	/* Acquire: the tail never passes the head, which is read next. */
 	uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
 	/* Sequentially consistent, as a writer's exchange of it: see hs_ring_reader_nap(). */
 	uint64_t head = atomic_load(ring->head);
 	uint32_t anew = atomic_load_explicit(&ring->anew, memory_order_relaxed);
+	uint32_t slots = ticket_of(head) - ticket_of(tail);
 
-	return ticket_of(head) != ticket_of(tail) &&
-	       position_of(head) - used_from(ring, tail, anew) > ring->units / FILLING_SHARE;
+	if (slots == 0)
+		return (struct use){0, 0};
+	return (struct use){slots, position_of(head) - used_from(ring, tail, anew)};
+}
+
+bool hs_ring_is_filling(const struct hs_ring *ring)
+{
+	return use_of(ring).units > ring->units / FILLING_SHARE;
+}
+
+bool hs_ring_is_full(const struct hs_ring *ring, size_t bytes)
+{
+	const struct hs_ring_share *share = &ring->shares[HS_RING_KEPT];
+	struct use use = use_of(ring);
+
+	return use.slots >= share->slots || use.units + units_of(bytes) > share->units;
 }
 
 /* Moves the head on for a writer that was stopped right after its claim. */

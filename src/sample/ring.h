@@ -216,6 +216,9 @@ void hs_ring_wake_reader(struct hs_ring *ring);
 /* Whether so much of the ring is in use that the reader should not nap. */
 HS_SAMPLE_CODE bool hs_ring_is_filling(const struct hs_ring *ring);
 
+/* Whether there is no room for a record of so many bytes, of either kind.  Any thread. */
+bool hs_ring_is_full(const struct hs_ring *ring, size_t bytes);
+
 /*
  * A record was committed or abandoned: wakes the reader if it sleeps, but from a nap only if the
  * ring fills up.  Any thread, signal handlers too.  One system call then, none otherwise.

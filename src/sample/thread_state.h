@@ -41,7 +41,8 @@ struct hs_sample {
 		uint64_t interval_bytes; /* the countdown was drawn with it */
 		uint64_t weight;         /* if is_weighed: units of 1 / HS_WEIGHT_ONE */
 	};
-	uint16_t heap;
+	uint8_t heap;
+	bool is_refused; /* known to find no room: it has no plan, and nothing was prefetched */
 	bool is_weighed;
 	bool is_dense; /* see HS_DENSE_INTERVAL: prefetches for the next sample too */
 	uint32_t epoch; /* hs_epoch */
@@ -87,7 +88,8 @@ struct hs_thread_state {
 	uint64_t requested_size;
 
 	uint32_t tid;
-	uint32_t kind;  /* enum hs_thread_kind */
+	uint8_t kind;   /* enum hs_thread_kind */
+	bool met_full_ring; /* its last sample found no room */
 	_Atomic uint32_t labels; /* its set of labels, 0: none.  Handlers may change it */
 	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual number */
 	uint8_t walk_rest;  /* samples until the next walk in place */

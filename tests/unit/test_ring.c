@@ -127,6 +127,22 @@ static void test_exact_fit_and_refusal(void)
 	CHECK_INT(atomic_load(&ring.used_units_max), UNITS);
 }
 
+static void test_is_full(void)
+{
+	fresh();
+	CHECK(!hs_ring_is_full(&ring, 256));
+	while (put(256, HS_RING_ORDINARY, 1))
+		CHECK(!hs_ring_is_full(&ring, 256));
+	/* There is room for small records still. */
+	CHECK(!hs_ring_is_full(&ring, 256));
+	while (put(256, HS_RING_KEPT, 1))
+		;
+	CHECK(hs_ring_is_full(&ring, 1));
+	expect(256, 1);
+	CHECK(!hs_ring_is_full(&ring, 256));
+	CHECK(hs_ring_is_full(&ring, 257));
+}
+
 static void test_descriptors_run_out(void)
 {
 	unsigned count = 0;
@@ -135,6 +151,7 @@ static void test_descriptors_run_out(void)
 	while (put(1, HS_RING_KEPT, 1))
 		count++;
 	CHECK_INT(count, ring.slot_count);
+	CHECK(hs_ring_is_full(&ring, 1));
 	for (unsigned i = 0; i < count; i++)
 		expect(1, 1);
 	count = 0;
@@ -631,6 +648,7 @@ int main(void)
 	RUN(test_first_in_first_out);
 	RUN(test_wraps_with_padding);
 	RUN(test_exact_fit_and_refusal);
+	RUN(test_is_full);
 	RUN(test_descriptors_run_out);
 	RUN(test_an_eighth_is_kept);
 	RUN(test_oversize);
