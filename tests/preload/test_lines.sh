@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# heapsample-lines adds lines and inlined functions, of the file that ran and of no other, and
+# changes nothing else.  What it cannot do it says.
+. "$(dirname "$0")/lib.sh"
+need "${CXX:-c++}" addr2line c++filt objcopy strip cmp
+
+build program victim_lines.cc -Wl,--build-id ||
+	fail "program is not built: $(cat "$directory/program.build")"
+frames='1024=make<char>:9,keep<char>:14,main:19 8192=make<double>:9,keep<double>:14,main:20'
+named='1024=keep<char>:0,main:0 8192=keep<double>:0,main:0'
+
+run_profiled run HEAPSAMPLE_INTERVAL=1 -- "$directory/program"
+expect_status 0
+expect_profiles 1
+out=$directory/work
+mkdir "$out"
+profile=$out/app.heap.pb.gz
+mv "$directory"/run/*.heap.pb.gz "$profile"
+
+# Adds lines to $profile; the status and what is said: add STATUS WORD [VARIABLE=VALUE]
+add() {
+	expected=$1 word=$2
+	shift 2
+	rm -f "$out/app.lines.heap.pb.gz"
+	said=$(env "$@" "$python" "$source_directory/scripts/heapsample-lines" "$profile" 2>&1)
+	status=$?
+	[ "$status" -eq "$expected" ] || fail "status $status, not $expected: $said"
+	case $said in
+	*"$word"*) ;;
+	*) fail "no '$word' in: $said" ;;
+	esac
+	[ "$(find "$out" -type f | wc -l)" -eq $((2 - (expected > 0))) ] ||
+		fail "left behind:" "$out"/*
+}
+
+# Checks the result: expect SIZE=FRAMES...
+expect() {
+	check check_lines.py "$out/app.lines.heap.pb.gz" "$@"
+	for command in check totals; do
+		"$python" "$source_directory/tests/pprof_read.py" $command "$profile" >"$directory/before"
+		"$python" "$source_directory/tests/pprof_read.py" $command \
+			"$out/app.lines.heap.pb.gz" >"$directory/after"
+		cmp -s "$directory/before" "$directory/after" ||
+			fail "$command: $(cat "$directory/after")"
+	done
+}
+
+# shellcheck disable=SC2086 # the frames are words
+{
+add 0 'addresses have lines'
+expect $frames
+[ "$(stat -c %a "$out/app.lines.heap.pb.gz")" = 600 ] || fail "more public than the profile"
+
+# Lines that are there are replaced, not added to.
+cp "$profile" "$directory/first.gz"
+mv "$out/app.lines.heap.pb.gz" "$profile"
+add 0 'addresses have lines'
+expect $frames
+mv "$directory/first.gz" "$profile"
+
+# Of a stripped program there are none, but of the file with the same build id elsewhere.
+mkdir "$directory/debug"
+cp "$directory/program" "$directory/debug/program"
+strip "$directory/program"
+said=$(env PPROF_BINARY_PATH= "$python" "$source_directory/scripts/heapsample-lines" "$profile" \
+	"$directory/none.gz" 2>&1)
+case $said in
+*"$directory/program: no debugging information"*) ;;
+*) fail "stripped: $said" ;;
+esac
+add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/none:$directory/debug"
+expect $frames
+
+# Another file of that name has other lines.
+objcopy --remove-section=.note.gnu.build-id "$directory/debug/program" "$directory/program"
+said=$("$python" "$source_directory/scripts/heapsample-lines" "$profile" "$directory/none.gz" 2>&1)
+case $said in
+*"$directory/program: not the file that ran (build id none"*) ;;
+*) fail "another file: $said" ;;
+esac
+}
+
+add 1 'package binutils' ADDR2LINE=/no/addr2line
+echo 'no profile' >"$profile"
+add 1 'not a profile' A=
+: >"$profile"
+add 1 'not a profile' A=
+finish
