@@ -2,33 +2,31 @@
 /* Parses .eh_frame_hdr.  Run by the unwinding worker. */
 #include "unwind/eh_frame_hdr.h"
 
-#include <errno.h>
-
 #include "unwind/dwarf_cursor.h"
 
 #define HDR_VERSION 1
 #define ENTRY_BYTES 8
 #define NO_TABLE 0xff
 
-int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
-			  uint64_t section_bytes)
+bool hs_eh_frame_hdr_parse(const uint8_t *header, size_t bytes, uint64_t section_bytes,
+			   struct hs_search_table *table)
 {
 	struct hs_dwarf_cursor cursor;
-	uint64_t count, table;
+	uint64_t count, entries;
 
 	/* The count is a plain number: no base to add. */
 	if (bytes < 4 || header[0] != HDR_VERSION || (header[2] & ~HS_DWARF_FORM) != 0 ||
 	    header[3] != (HS_DWARF_TABLE_RELATIVE | HS_DWARF_SDATA4))
-		return -ENOENT;
+		return false;
 	cursor = (struct hs_dwarf_cursor){header + 4, header + bytes, false};
 	hs_dwarf_take_encoded(&cursor, header[1]); /* where .eh_frame is */
 	count = hs_dwarf_take_encoded(&cursor, header[2]);
-	table = (uint64_t)(cursor.next - header);
-	if (cursor.is_damaged || table > section_bytes || count == 0 ||
-	    count > (section_bytes - table) / ENTRY_BYTES)
-		return -ENOENT;
-	*out = (struct hs_eh_frame_hdr){.table_offset = table, .fde_count = count};
-	return 0;
+	entries = (uint64_t)(cursor.next - header);
+	if (cursor.is_damaged || entries > section_bytes || count == 0 ||
+	    count > (section_bytes - entries) / ENTRY_BYTES)
+		return false;
+	*table = (struct hs_search_table){.entries = entries, .count = count};
+	return true;
 }
 
 /* Returns how many bytes of the mapping's section are in header; 0: none. */
@@ -45,13 +43,17 @@ static size_t read_bytes(struct hs_memory_cache *memory, const struct hs_mapping
 	return bytes;
 }
 
-int hs_eh_frame_hdr_read(struct hs_eh_frame_hdr *out, struct hs_memory_cache *memory,
-			 const struct hs_mapping *mapping)
+bool hs_eh_frame_hdr_read(struct hs_memory_cache *memory, const struct hs_mapping *mapping,
+			  struct hs_search_table *table)
 {
 	uint8_t header[HS_EH_FRAME_HDR_BYTES];
 	size_t bytes = read_bytes(memory, mapping, header);
 
-	return hs_eh_frame_hdr_parse(out, header, bytes, mapping->eh_frame_hdr_bytes);
+	if (!hs_eh_frame_hdr_parse(header, bytes, mapping->eh_frame_hdr_bytes, table))
+		return false;
+	table->base = mapping->eh_frame_hdr;
+	table->entries += table->base;
+	return true;
 }
 
 uint64_t hs_eh_frame_hdr_without_table(struct hs_memory_cache *memory,

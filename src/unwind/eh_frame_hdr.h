@@ -8,32 +8,29 @@
 #ifndef HS_UNWIND_EH_FRAME_HDR_H
 #define HS_UNWIND_EH_FRAME_HDR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "maps/mapping_table.h"
+#include "unwind/eh_frame_table.h"
 #include "unwind/memory_cache.h"
 
 /* The longest header: four bytes and two encoded numbers. */
 #define HS_EH_FRAME_HDR_BYTES 20
 
-struct hs_eh_frame_hdr {
-	uint64_t table_offset; /* of the search table, from the section's start */
-	uint64_t fde_count;    /* its entries, 8 bytes each; at least 1 */
-};
-
 /*
- * Parses the first bytes of a section.  bytes: how many of them are in header;
+ * Parses the first bytes of a section that is at address 0.  bytes: how many of them are in header;
  * section_bytes: how long the section is.
- * Returns 0, or -ENOENT if there is no search table of the usual form (sorted
- * pairs of 32-bit numbers relative to the section).
+ * Returns false if there is no search table of the usual form (sorted pairs of 32-bit numbers
+ * relative to the section).
  */
-int hs_eh_frame_hdr_parse(struct hs_eh_frame_hdr *out, const uint8_t *header, size_t bytes,
-			  uint64_t section_bytes);
+bool hs_eh_frame_hdr_parse(const uint8_t *header, size_t bytes, uint64_t section_bytes,
+			   struct hs_search_table *table);
 
-/* The same of a mapping's section.  Returns -ENOENT also if it has none that can be read. */
-int hs_eh_frame_hdr_read(struct hs_eh_frame_hdr *out, struct hs_memory_cache *memory,
-			 const struct hs_mapping *mapping);
+/* The same of a mapping's section, where it is.  Returns false also if it cannot be read. */
+bool hs_eh_frame_hdr_read(struct hs_memory_cache *memory, const struct hs_mapping *mapping,
+			  struct hs_search_table *table);
 
 /*
  * Of a mapping's section that says that it has no search table: where .eh_frame begins; else 0.

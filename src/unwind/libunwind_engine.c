@@ -144,65 +144,30 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *buffe
 	return -UNW_ENOINFO;
 }
 
-/* base: what the search table's entries are relative to. */
-static void set_dyn_info(const struct hs_libunwind_engine *engine, struct dyn_info *info,
-			 uint64_t base, uint64_t table, uint64_t count)
+/* Searches the mapping's table, in the space of hint_frames.h if a hint made the mapping. */
+static bool find(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
+		 unw_word_t ip, unw_proc_info_t *info, int need_unwind_info)
 {
-	uint64_t *remote = &info->rest[engine->layout == HS_LIBUNWIND_WITH_LOAD_OFFSET ? 1 : 0];
-
-	info->format = UNW_INFO_FORMAT_REMOTE_TABLE;
-	remote[1] = base;
-	remote[2] = count; /* in words of 8 bytes, which is one entry */
-	remote[3] = table;
-}
-
-static bool fill_dyn_info(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
-			  struct dyn_info *info)
-{
-	struct hs_eh_frame_hdr header;
-
-	if (hs_eh_frame_hdr_read(&header, engine->memory, mapping) < 0)
-		return false;
-	*info = (struct dyn_info){
-		.start_ip = mapping->start,
-		.end_ip = mapping->end,
-	};
-	set_dyn_info(engine, info, mapping->eh_frame_hdr,
-		     mapping->eh_frame_hdr + header.table_offset, header.fde_count);
-	return true;
-}
-
-/* For hinted code, whose tables are found and read in the space of hint_frames.h. */
-static bool find_hinted(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
-			unw_word_t ip, unw_proc_info_t *info, int need_unwind_info)
-{
+	struct dyn_info dyn_info = {.format = UNW_INFO_FORMAT_REMOTE_TABLE};
+	uint64_t *remote = &dyn_info.rest[engine->layout == HS_LIBUNWIND_WITH_LOAD_OFFSET ? 1 : 0];
 	struct hs_search_table table;
-	struct dyn_info dyn_info;
 
-	if (!hs_hint_frames_find(engine->hinted, mapping, &table))
+	if (ip < mapping->start || ip >= mapping->end ||
+	    !((mapping->flags & HS_MAPPING_HINT) != 0
+		      ? hs_hint_frames_find(engine->hinted, mapping, &table)
+		      : hs_eh_frame_hdr_read(engine->memory, mapping, &table)))
 		return false;
-	dyn_info = (struct dyn_info){
-		.start_ip = mapping->start + table.shift,
-		.end_ip = mapping->end + table.shift,
-	};
-	set_dyn_info(engine, &dyn_info, table.base, table.entries, table.count);
+	dyn_info.start_ip = mapping->start + table.shift;
+	dyn_info.end_ip = mapping->end + table.shift;
+	remote[1] = table.base;
+	remote[2] = table.count; /* in words of 8 bytes, which is one entry */
+	remote[3] = table.entries;
 	if (engine->call.search_unwind_table(engine->space, ip + table.shift, &dyn_info, info,
 					     need_unwind_info, engine) != 0)
 		return false;
 	info->start_ip -= table.shift;
 	info->end_ip -= table.shift;
 	return true;
-}
-
-static bool find_mapped(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
-			unw_word_t ip, unw_proc_info_t *info, int need_unwind_info)
-{
-	struct dyn_info dyn_info;
-
-	return ip >= mapping->start && ip < mapping->end &&
-	       fill_dyn_info(engine, mapping, &dyn_info) &&
-	       engine->call.search_unwind_table(engine->space, ip, &dyn_info, info,
-						need_unwind_info, engine) == 0;
 }
 
 /*
@@ -216,12 +181,9 @@ static int find_proc_info(unw_addr_space_t space, unw_word_t ip, unw_proc_info_t
 	struct hs_libunwind_engine *engine = arg;
 	const struct hs_mapping *mapping =
 		hs_mapping_table_get(engine->table, hs_mapping_table_find(engine->table, ip));
-	bool is_hinted = mapping != NULL && (mapping->flags & HS_MAPPING_HINT) != 0;
 
 	(void)space;
-	if (mapping != NULL &&
-	    (is_hinted ? find_hinted(engine, mapping, ip, info, need_unwind_info)
-		       : find_mapped(engine, mapping, ip, info, need_unwind_info)))
+	if (mapping != NULL && find(engine, mapping, ip, info, need_unwind_info))
 		return 0;
 	engine->no_info = true;
 	return -UNW_ESTOPUNWIND;

@@ -55,22 +55,6 @@ static bool read_at(const struct hs_unwind_rows *rows, uint64_t address, void *t
 /* Whether an entry covers a pc. */
 enum finding { FOUND, NOTHING, UNREADABLE };
 
-/* Of a mapping that is not hinted. */
-static bool find_table(const struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
-			struct hs_search_table *table)
-{
-	struct hs_eh_frame_hdr header;
-
-	if (hs_eh_frame_hdr_read(&header, rows->memory, mapping) < 0)
-		return false;
-	*table = (struct hs_search_table){
-		.base = mapping->eh_frame_hdr,
-		.entries = mapping->eh_frame_hdr + header.table_offset,
-		.count = header.fde_count,
-	};
-	return true;
-}
-
 /* Binary search for the last entry that starts at or before pc.  *fde: its FDE's address. */
 static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_search_table *table,
 			     uint64_t pc, uint64_t *fde)
@@ -184,7 +168,7 @@ static enum finding find(struct hs_unwind_rows *rows, const struct hs_mapping *m
 	if (is_hinted ? !hs_hint_frames_find(rows->hinted, mapping, &table)
 		      : mapping->eh_frame_hdr == 0)
 		return NOTHING;
-	if (!is_hinted && !find_table(rows, mapping, &table))
+	if (!is_hinted && !hs_eh_frame_hdr_read(rows->memory, mapping, &table))
 		return search_section(rows, mapping, pc);
 	*shift = table.shift;
 	return find_entries(rows, &table, pc + table.shift);

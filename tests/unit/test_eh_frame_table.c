@@ -32,14 +32,14 @@ static uint64_t value_of(const uint8_t *from, uint8_t encoding)
 static bool look_at(const struct dl_phdr_info *info, struct object *object)
 {
 	const uint8_t *header = NULL, *start;
-	struct hs_eh_frame_hdr parsed;
+	struct hs_search_table table;
 	uintptr_t end = 0;
 
 	for (int i = 0; i < info->dlpi_phnum; i++) {
 		if (info->dlpi_phdr[i].p_type == PT_GNU_EH_FRAME) {
 			header = (const uint8_t *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-			if (hs_eh_frame_hdr_parse(&parsed, header, HS_EH_FRAME_HDR_BYTES,
-						  info->dlpi_phdr[i].p_memsz) < 0)
+			if (!hs_eh_frame_hdr_parse(header, HS_EH_FRAME_HDR_BYTES,
+						   info->dlpi_phdr[i].p_memsz, &table))
 				return false;
 		}
 	}
@@ -58,8 +58,8 @@ static bool look_at(const struct dl_phdr_info *info, struct object *object)
 	*object = (struct object){
 		/* Its own end is marked by a length of 0. */
 		.section = {start, end - (uintptr_t)start, (uintptr_t)start},
-		.table = (const int32_t *)(const void *)(header + parsed.table_offset),
-		.count = parsed.fde_count,
+		.table = (const int32_t *)(const void *)(header + table.entries),
+		.count = table.count,
 		.header_from_section = (intptr_t)header - (intptr_t)start,
 	};
 	return true;

@@ -123,24 +123,24 @@ static void test_eh_frame_hdr(void)
 {
 	static const unsigned char good[12] = { 1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 5, 0, 0, 0 };
 	unsigned char header[12];
-	struct hs_eh_frame_hdr out;
+	struct hs_search_table found;
 
-	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, sizeof good, 12 + 5 * 8), 0);
-	CHECK_INT(out.table_offset, 12);
-	CHECK_INT(out.fde_count, 5);
-	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, sizeof good, 12 + 5 * 8 - 1), -ENOENT);
-	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, 11, 12 + 5 * 8), -ENOENT);
-	CHECK_INT(hs_eh_frame_hdr_parse(&out, good, 3, 3), -ENOENT);
+	CHECK(hs_eh_frame_hdr_parse(good, sizeof good, 12 + 5 * 8, &found));
+	CHECK_INT(found.entries, 12);
+	CHECK_INT(found.count, 5);
+	CHECK(!hs_eh_frame_hdr_parse(good, sizeof good, 12 + 5 * 8 - 1, &found));
+	CHECK(!hs_eh_frame_hdr_parse(good, 11, 12 + 5 * 8, &found));
+	CHECK(!hs_eh_frame_hdr_parse(good, 3, 3, &found));
 	for (unsigned i = 0; i < 4; i++) {
 		memcpy(header, good, sizeof header);
 		header[i] = 0xff;
-		CHECK_INT(hs_eh_frame_hdr_parse(&out, header, sizeof header, 1000), -ENOENT);
+		CHECK(!hs_eh_frame_hdr_parse(header, sizeof header, 1000, &found));
 	}
 	memcpy(header, good, sizeof header);
 	header[8] = 0;
-	CHECK_INT(hs_eh_frame_hdr_parse(&out, header, sizeof header, 1000), -ENOENT);
+	CHECK(!hs_eh_frame_hdr_parse(header, sizeof header, 1000, &found));
 	memset(header + 8, 0xff, 4);
-	CHECK_INT(hs_eh_frame_hdr_parse(&out, header, sizeof header, 1000), -ENOENT);
+	CHECK(!hs_eh_frame_hdr_parse(header, sizeof header, 1000, &found));
 }
 
 int main(void)

@@ -205,19 +205,20 @@ static void compare_function(const struct hs_mapping *mapping, uint64_t start, u
 /* The functions that an object's own mapping lists; mapping: that one, or a hint for it. */
 static void compare_object(const struct hs_mapping *object, const struct hs_mapping *mapping)
 {
-	struct hs_eh_frame_hdr header;
+	struct hs_search_table search;
 	const uint8_t *base = (const uint8_t *)(uintptr_t)object->eh_frame_hdr;
 
-	if (hs_eh_frame_hdr_read(&header, memory, object) < 0)
+	if (!hs_eh_frame_hdr_read(memory, object, &search))
 		return;
 	memset(&counts, 0, sizeof counts);
-	for (uint64_t i = 0; i < header.fde_count; i++) {
+	for (uint64_t i = 0; i < search.count; i++) {
 		struct hs_eh_frame_entry entry;
 		int32_t relative;
 		uint32_t bytes;
 		uint64_t start;
 
-		memcpy(&entry, base + header.table_offset + i * sizeof entry, sizeof entry);
+		memcpy(&entry, (const uint8_t *)(uintptr_t)search.entries + i * sizeof entry,
+		       sizeof entry);
 		memcpy(&relative, base + entry.fde + 8, sizeof relative);
 		memcpy(&bytes, base + entry.fde + 12, sizeof bytes);
 		/* All linkers here write pointers as four bytes, pc-relative. */
