@@ -107,7 +107,7 @@ static int make_unwinders(void)
 		return -1;
 	reference.table = table;
 	reference.memory = hs_memory_cache_create(table);
-	engine = hs_libunwind_engine_create(table, reference.memory);
+	engine = hs_libunwind_engine_create(table, reference.memory, hs_hint_frames_create());
 	reference.libunwind = engine;
 	return engine != NULL && hs_engine_may_be_used(&reference) ? 0 : -1;
 }
