@@ -42,32 +42,6 @@ int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes,
 	return result;
 }
 
-bool hs_elf_find_build_id(char *notes, size_t bytes, uint64_t align,
-			  char hex[HS_BUILD_ID_HEX_BYTES])
-{
-	Elf_Data data = {
-		.d_buf = notes,
-		.d_size = hs_elf_notes_padded(bytes),
-		/* Notes are padded to 4 bytes, but to 8 where their segment is. */
-		.d_type = align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR,
-	};
-	size_t at = 0, next, name, id;
-	GElf_Nhdr note;
-
-	/* gelf_getnote() wants the padding of the last note too, which linkers leave out. */
-	memset(notes + bytes, 0, data.d_size - bytes);
-	while ((next = gelf_getnote(&data, at, &note, &name, &id)) > 0) {
-		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == sizeof ELF_NOTE_GNU &&
-		    memcmp(notes + name, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0 &&
-		    note.n_descsz > 0) {
-			hs_build_id_format(hex, (const unsigned char *)notes + id, note.n_descsz);
-			return true;
-		}
-		at = next;
-	}
-	return false;
-}
-
 /* Not by elf_getdata_rawchunk(): see base/libelf.c. */
 static bool find_at(struct hs_elf_file *file, uint64_t offset, uint64_t bytes, uint64_t align)
 {
@@ -76,9 +50,9 @@ static bool find_at(struct hs_elf_file *file, uint64_t offset, uint64_t bytes, u
 
 	if (bytes > NOTES_MAX_BYTES)
 		return false;
-	notes = hs_arena_alloc(hs_elf_notes_padded(bytes));
+	notes = hs_arena_alloc(bytes);
 	found = notes != NULL && hs_elf_file_read(file, notes, bytes, offset) == 0 &&
-		hs_elf_find_build_id(notes, bytes, align, file->build_id);
+		hs_build_id_find(notes, bytes, align, file->build_id);
 	hs_arena_free(notes);
 	return found;
 }

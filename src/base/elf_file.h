@@ -88,17 +88,4 @@ size_t hs_elf_file_find_name(const struct hs_elf_file *file, const char *name);
 /* Whether the object itself has DWARF line or debug information. */
 bool hs_elf_file_has_dwarf(const struct hs_elf_file *file);
 
-/* The room that notes take with the padding of the last one, which may be missing. */
-static inline size_t hs_elf_notes_padded(size_t bytes)
-{
-	return (bytes + 7) & ~(size_t)7;
-}
-
-/*
- * Finds the build id among a segment's notes.  notes: of these bytes, padded here.  align: the
- * segment's p_align.
- */
-bool hs_elf_find_build_id(char *notes, size_t bytes, uint64_t align,
-			  char hex[HS_BUILD_ID_HEX_BYTES]);
-
 #endif

@@ -97,36 +97,25 @@ static void set_build_id(struct hs_elf_image *image, uint64_t address, uint32_t 
 static uint64_t read_note(struct hs_elf_image *image, uint64_t address, uint64_t end,
 			  uint64_t align)
 {
-	struct {
-		ElfW(Nhdr) header;
-		char name[4];
-	} note;
-	uint64_t name_bytes, description;
+	char head[HS_NOTE_HEAD_BYTES];
+	struct hs_note note;
 
-	if (end - address < sizeof note || hs_sys_read_memory_all(address, &note, sizeof note) < 0)
+	if (end - address < sizeof head || hs_sys_read_memory_all(address, head, sizeof head) < 0 ||
+	    !hs_note_read(&note, head, end - address, align))
 		return 0;
-	name_bytes = (note.header.n_namesz + sizeof note.header + align - 1) & ~(align - 1);
-	if (name_bytes > end - address)
-		return 0;
-	description = address + name_bytes;
-	if (note.header.n_descsz > end - description)
-		return 0;
-	if (note.header.n_type == NT_GNU_BUILD_ID && note.header.n_namesz == sizeof note.name &&
-	    memcmp(note.name, ELF_NOTE_GNU, sizeof note.name) == 0) {
-		set_build_id(image, description, note.header.n_descsz);
-		return 0;
-	}
-	return description + ((note.header.n_descsz + align - 1) & ~(align - 1));
+	if (!note.is_build_id)
+		return address + note.next;
+	set_build_id(image, address + note.contents, note.bytes);
+	return 0;
 }
 
 static void read_notes(struct hs_elf_image *image, const ElfW(Phdr) *header)
 {
-	uint64_t align = header->p_align == 8 ? 8 : 4;
 	uint64_t address = locate(image, header);
 	uint64_t end = address + header->p_memsz;
 
 	for (int i = 0; i < MAX_NOTES && address != 0 && address < end; i++)
-		address = read_note(image, address, end, align);
+		address = read_note(image, address, end, header->p_align);
 }
 
 static bool find_bias(const ElfW(Phdr) *headers, unsigned count, uint64_t base, uint64_t *bias)

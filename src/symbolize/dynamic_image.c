@@ -31,7 +31,7 @@ struct image {
 	uint64_t hash;
 	uint64_t gnu_hash;
 	union {
-		char notes[NOTES_MAX_BYTES]; /* whole words: see hs_elf_find_build_id() */
+		char notes[NOTES_MAX_BYTES];
 		Elf64_Dyn dynamic[DYNAMIC_MAX_BYTES / sizeof(Elf64_Dyn)];
 		uint32_t words[CHUNK_WORDS];
 		Elf64_Sym symbols[CHUNK_SYMBOLS];
@@ -76,8 +76,7 @@ static bool has_build_id(struct image *image, const char *build_id)
 		if (segment->p_type == PT_NOTE && segment->p_memsz <= NOTES_MAX_BYTES &&
 		    hs_sys_read_memory_all(image->base + segment->p_vaddr, image->chunk.notes,
 					   segment->p_memsz) == 0 &&
-		    hs_elf_find_build_id(image->chunk.notes, segment->p_memsz, segment->p_align,
-					 hex))
+		    hs_build_id_find(image->chunk.notes, segment->p_memsz, segment->p_align, hex))
 			return strcmp(hex, build_id) == 0;
 	}
 	return false;

@@ -193,6 +193,15 @@ static void test_build_id(void)
 	add_header(PT_NOTE, PF_R, NOTE_OFFSET, NOTE_OFFSET, end - NOTE_OFFSET);
 	CHECK_INT(read_image(), 0);
 	CHECK_INT(strlen(image.build_id), HS_BUILD_ID_HEX_BYTES - 1);
+
+	/* After notes of two pages. */
+	make_contiguous();
+	end = add_note(0x2000, NT_GNU_PROPERTY_TYPE_0, "GNU", "0123", 4);
+	((ElfW(Nhdr) *)(void *)(memory + 0x2000))->n_descsz = 0x2000;
+	end = add_note(end - 4 + 0x2000, NT_GNU_BUILD_ID, "GNU", id, sizeof id);
+	add_header(PT_NOTE, PF_R, 0x2000, 0x2000, end - 0x2000);
+	CHECK_INT(read_image(), 0);
+	CHECK_STR(image.build_id, "01abff009c");
 }
 
 static void test_bad_notes(void)
