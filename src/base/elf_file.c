@@ -198,6 +198,32 @@ void hs_elf_file_abandon(struct hs_elf_file *file)
 	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 }
 
+/* hs_elf_file_use() under way. */
+struct use {
+	int (*function)(void *context, struct hs_elf_file *file);
+	void *context;
+	struct hs_elf_file file;
+};
+
+static int use_and_close(void *context)
+{
+	struct use *use = context;
+	int result = use->function(use->context, &use->file);
+
+	hs_elf_file_close(&use->file);
+	return result;
+}
+
+int hs_elf_file_use(int (*function)(void *context, struct hs_elf_file *file), void *context)
+{
+	struct use use = {function, context, HS_ELF_FILE_CLOSED};
+	bool failed;
+	int result = hs_elf_file_catch(use_and_close, &use, &failed);
+
+	hs_elf_file_abandon(&use.file);
+	return result;
+}
+
 bool hs_elf_file_section(const struct hs_elf_file *file, size_t index, Elf64_Shdr *out)
 {
 	Elf_Scn *section = elf_getscn(file->elf, index);

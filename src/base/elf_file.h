@@ -9,7 +9,7 @@
  * notes and names of sections; the large tables are read with hs_elf_file_read().
  * Every value of the object is untrusted.
  *
- * libelf has assertions: call all of this inside hs_assertion_catch(), or hs_elf_file_catch().
+ * libelf has assertions: call all of this inside hs_elf_file_use(), or hs_elf_file_catch().
  * Threads: profiler threads.  Memory: the arena.
  */
 #ifndef HS_BASE_ELF_FILE_H
@@ -61,6 +61,9 @@ bool hs_elf_file_is_shortage(int error);
  * read then counts as missing.  If function() fails too the result is -EIO.
  */
 int hs_elf_file_catch(int (*function)(void *context), void *context, bool *failed);
+
+/* The same with a file for function() to open: it is closed afterwards, in any case. */
+int hs_elf_file_use(int (*function)(void *context, struct hs_elf_file *file), void *context);
 
 void hs_elf_file_close(struct hs_elf_file *file);
 

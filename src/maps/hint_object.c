@@ -4,48 +4,23 @@
 
 #include <string.h>
 
-#include "base/assertion.h"
+#include "base/elf_file.h"
 #include "base/file_version.h"
 #include "base/sys.h"
 
-/* hs_hint_object_use() with the file open. */
-struct call {
+struct reading {
 	const char *path;
-	struct hs_elf_file file;
-	hs_hint_object_fn use;
-	void *context;
+	struct hs_hint_object *object;
 };
 
-static int use_file(void *context)
+static int read_file(void *context, struct hs_elf_file *file)
 {
-	struct call *call = context;
-	int result = hs_elf_file_open(&call->file, call->path);
+	const struct reading *reading = context;
+	struct hs_hint_object *object = reading->object;
+	int result = hs_elf_file_open(file, reading->path);
 
 	if (result < 0)
 		return result;
-	result = call->use(call->context, &call->file);
-	hs_elf_file_close(&call->file);
-	return result;
-}
-
-int hs_hint_object_use(const char *path, hs_hint_object_fn use, void *context)
-{
-	struct call call = {
-		.path = path,
-		.file = HS_ELF_FILE_CLOSED,
-		.use = use,
-		.context = context,
-	};
-	int result = hs_assertion_catch(use_file, &call);
-
-	hs_elf_file_abandon(&call.file);
-	return result;
-}
-
-static int read_file(void *context, const struct hs_elf_file *file)
-{
-	struct hs_hint_object *object = context;
-
 	object->device = file->device;
 	object->inode = file->inode;
 	object->version = file->build_id[0] == '\0' ? file->version : 0;
@@ -58,11 +33,12 @@ static int read_file(void *context, const struct hs_elf_file *file)
 
 int hs_hint_object_read(const char *path, struct hs_hint_object *object)
 {
+	struct reading reading = {path, object};
 	struct stat file;
 	int result;
 
 	memset(object, 0, sizeof *object);
-	result = hs_hint_object_use(path, read_file, object);
+	result = hs_elf_file_use(read_file, &reading);
 	if (hs_elf_file_is_shortage(result) && hs_sys_stat(path, &file) == 0) {
 		object->device = file.st_dev;
 		object->inode = file.st_ino;

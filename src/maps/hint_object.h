@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/build_id.h"
 #include "base/elf_code.h"
-#include "base/elf_file.h"
 
 struct hs_hint_object {
 	uint64_t device; /* as of stat(2) */
@@ -27,17 +27,10 @@ struct hs_hint_object {
 };
 
 /*
- * Reads the program headers.  Returns 0 or -errno, as below.  *object then says which file it was
- * that could not be read, if memory or descriptors were short, or else nothing.
+ * Reads the program headers.  Returns 0 or -errno: that of hs_elf_file_open(); -ENOTRECOVERABLE, a
+ * failed assertion of libelf's.  *object then says which file it was that could not be read, if
+ * memory or descriptors were short, or its device failed, or else nothing.
  */
 int hs_hint_object_read(const char *path, struct hs_hint_object *object);
-
-typedef int (*hs_hint_object_fn)(void *context, const struct hs_elf_file *file);
-
-/*
- * Calls use() with the object, which is open meanwhile.  Returns what use() returns, or -errno:
- * that of hs_elf_file_open(); -ENOTRECOVERABLE, a failed assertion of libelf's.
- */
-int hs_hint_object_use(const char *path, hs_hint_object_fn use, void *context);
 
 #endif

@@ -28,7 +28,7 @@ struct search {
 	const char *name;
 	size_t name_bytes; /* with the NUL */
 	size_t bytes;      /* of the variable */
-	struct hs_elf_file file;
+	struct hs_elf_file *file;
 	bool writable[MOST_SECTIONS];
 	char *chunk;
 	char *names;       /* bytes of the table's names that have been read: */
@@ -46,11 +46,10 @@ static uint64_t at_most(uint64_t value, uint64_t limit)
 /* Not those of constants with addresses: vtables, type_info. */
 static void find_writable(struct search *search)
 {
-	size_t relocated = hs_elf_file_find_name(&search->file, ".data.rel.ro");
+	size_t relocated = hs_elf_file_find_name(search->file, ".data.rel.ro");
 	Elf64_Shdr header;
 
-	for (size_t i = 1;
-	     i < MOST_SECTIONS && hs_elf_file_section(&search->file, i, &header); i++)
+	for (size_t i = 1; i < MOST_SECTIONS && hs_elf_file_section(search->file, i, &header); i++)
 		search->writable[i] = (header.sh_flags & SHF_WRITE) != 0 && i != relocated;
 }
 
@@ -72,7 +71,7 @@ static bool is_named(struct search *search, const Elf64_Shdr *names, uint64_t na
 	if (name < search->names_at || end > search->names_at + search->names_read) {
 		search->names_at = name;
 		search->names_read = (size_t)at_most(names->sh_size - name, NAMES_BYTES);
-		if (hs_elf_file_read(&search->file, search->names, search->names_read,
+		if (hs_elf_file_read(search->file, search->names, search->names_read,
 				     names->sh_offset + name) < 0) {
 			search->names_read = 0;
 			return false;
@@ -95,14 +94,14 @@ static int search_table(struct search *search, uint32_t type)
 	struct hs_symbol_table table;
 
 	/* The dynamic symbols are among all, unless most of those have been stripped. */
-	if (!hs_symbol_table_find(&table, &search->file, type) ||
+	if (!hs_symbol_table_find(&table, search->file, type) ||
 	    table.symbols.sh_size <= search->searched)
 		return -ENOENT;
 	search->searched = table.symbols.sh_size;
 	search->names_read = 0;
 	for (uint64_t at = 0; at < table.symbols.sh_size; at += CHUNK_BYTES) {
 		size_t bytes = (size_t)at_most(table.symbols.sh_size - at, CHUNK_BYTES);
-		int error = hs_elf_file_read(&search->file, search->chunk, bytes,
+		int error = hs_elf_file_read(search->file, search->chunk, bytes,
 					     table.symbols.sh_offset + at);
 
 		if (error < 0)
@@ -120,18 +119,18 @@ static int search_table(struct search *search, uint32_t type)
 	return -ENOENT;
 }
 
-static int search_object(void *context)
+static int search_object(void *context, struct hs_elf_file *file)
 {
 	struct search *search = context;
-	int result = hs_object_file_open(&search->file, search->object);
+	int result = hs_object_file_open(file, search->object);
 
 	if (result < 0)
 		return result;
+	search->file = file;
 	find_writable(search);
 	result = search_table(search, SHT_SYMTAB);
 	if (result == -ENOENT)
 		result = search_table(search, SHT_DYNSYM);
-	hs_elf_file_close(&search->file);
 	return result;
 }
 
@@ -143,9 +142,7 @@ int hs_data_symbol_find(const struct hs_mapping *object, const char *name, size_
 		.name = name,
 		.name_bytes = strlen(name) + 1,
 		.bytes = bytes,
-		.file = HS_ELF_FILE_CLOSED,
 	};
-	bool failed;
 	int result;
 
 	if (search.name_bytes > NAMES_BYTES)
@@ -154,8 +151,7 @@ int hs_data_symbol_find(const struct hs_mapping *object, const char *name, size_
 	if (search.chunk == NULL)
 		return -ENOMEM;
 	search.names = search.chunk + CHUNK_BYTES;
-	result = hs_elf_file_catch(search_object, &search, &failed);
-	hs_elf_file_abandon(&search.file);
+	result = hs_elf_file_use(search_object, &search);
 	hs_arena_free(search.chunk);
 	if (result == 0)
 		*address = search.address;

@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/assertion.h"
 #include "base/elf_file.h"
 #include "base/stats.h"
 #include "symbolize/symbol_list.h"
@@ -16,7 +15,7 @@ struct reading {
 	uint32_t number;
 	char *image;
 	size_t bytes;
-	struct hs_elf_file file;
+	struct hs_elf_file *file;
 };
 
 /* The address of a function's code.  false: it is none. */
@@ -26,10 +25,10 @@ static bool locate(const struct reading *reading, const Elf64_Sym *symbol, uint6
 
 	if (ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || symbol->st_size == 0 ||
 	    symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE ||
-	    !hs_elf_file_section(&reading->file, symbol->st_shndx, &section))
+	    !hs_elf_file_section(reading->file, symbol->st_shndx, &section))
 		return false;
 	*address = symbol->st_value;
-	if (reading->file.type == ET_REL)
+	if (reading->file->type == ET_REL)
 		*address += section.sh_addr;
 	return *address >= symbol->st_value && symbol->st_size <= UINT64_MAX - *address;
 }
@@ -43,7 +42,7 @@ static int add(struct reading *reading, const Elf64_Shdr *names, const Elf64_Sym
 
 	if (symbol->st_name >= names->sh_size || !locate(reading, symbol, &address))
 		return 0;
-	name = reading->file.image + names->sh_offset + symbol->st_name;
+	name = reading->file->image + names->sh_offset + symbol->st_name;
 	if (memchr(name, '\0', names->sh_size - symbol->st_name) != NULL)
 		error = hs_jit_map_add(reading->map, address, address + symbol->st_size, name,
 				       strlen(name), reading->number);
@@ -57,13 +56,13 @@ static int read_functions(struct reading *reading)
 	struct hs_symbol_table table;
 	int error = 0;
 
-	if (!hs_symbol_table_find(&table, &reading->file, SHT_SYMTAB) &&
-	    !hs_symbol_table_find(&table, &reading->file, SHT_DYNSYM))
+	if (!hs_symbol_table_find(&table, reading->file, SHT_SYMTAB) &&
+	    !hs_symbol_table_find(&table, reading->file, SHT_DYNSYM))
 		return -ENOENT;
 	for (uint64_t at = 0; at < table.symbols.sh_size && error == 0; at += sizeof(Elf64_Sym)) {
 		Elf64_Sym symbol;
 
-		error = hs_elf_file_read(&reading->file, &symbol, sizeof symbol,
+		error = hs_elf_file_read(reading->file, &symbol, sizeof symbol,
 					 table.symbols.sh_offset + at);
 		if (error == 0)
 			error = add(reading, &table.names, &symbol);
@@ -71,15 +70,13 @@ static int read_functions(struct reading *reading)
 	return error;
 }
 
-static int read_object(void *context)
+static int read_object(void *context, struct hs_elf_file *file)
 {
 	struct reading *reading = context;
-	int result = hs_elf_file_open_image(&reading->file, reading->image, reading->bytes);
+	int result = hs_elf_file_open_image(file, reading->image, reading->bytes);
 
-	if (result == 0)
-		result = read_functions(reading);
-	hs_elf_file_close(&reading->file);
-	return result;
+	reading->file = file;
+	return result == 0 ? read_functions(reading) : result;
 }
 
 int hs_jit_object_read(struct hs_jit_map *map, char *image, size_t bytes, uint32_t number)
@@ -89,10 +86,7 @@ int hs_jit_object_read(struct hs_jit_map *map, char *image, size_t bytes, uint32
 		.number = number,
 		.image = image,
 		.bytes = bytes,
-		.file = HS_ELF_FILE_CLOSED,
 	};
-	int result = hs_assertion_catch(read_object, &reading);
 
-	hs_elf_file_abandon(&reading.file);
-	return result;
+	return hs_elf_file_use(read_object, &reading);
 }

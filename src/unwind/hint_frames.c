@@ -8,9 +8,9 @@
 
 #include "arch/relocation.h"
 #include "base/arena.h"
+#include "base/elf_file.h"
 #include "base/libelf.h"
 #include "base/stats.h"
-#include "maps/hint_object.h"
 
 /* The space: place n is [SPACE + n * PLACE_BYTES, + PLACE_BYTES); n from 1. */
 #define SPACE ((uint64_t)1 << 62)
@@ -191,13 +191,16 @@ static void make_table(struct object *object, uint64_t code_start, uint64_t code
 						     object->table, count);
 }
 
-static int read_object(void *context, const struct hs_elf_file *file)
+static int read_object(void *context, struct hs_elf_file *file)
 {
 	struct reading *reading = context;
 	const struct hs_mapping *mapping = reading->mapping;
 	struct object *object = reading->object;
+	int result = hs_elf_file_open(file, mapping->path);
 	bool is_relocatable;
 
+	if (result < 0)
+		return result;
 	/* It may have been replaced, or written anew, since. */
 	if (!hs_mapping_is_of_file(mapping, file))
 		return -ESTALE;
@@ -259,7 +262,7 @@ static struct object *find_object(struct hs_hint_frames *frames, const struct hs
 		.place = SPACE + (frames->first + frames->count - 1) * PLACE_BYTES,
 	};
 	/* On failure the object has no table. */
-	(void)hs_hint_object_use(mapping->path, read_object, &reading);
+	(void)hs_elf_file_use(read_object, &reading);
 	frames->bytes += object->section.size + object->table_count * sizeof *object->table;
 	if (object->table_count == 0)
 		hs_stats_add(hint_tables_missing, 1);

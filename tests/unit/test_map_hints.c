@@ -376,15 +376,19 @@ static long no_descriptor(long number)
 	return number == SYS_openat ? -EMFILE : 0;
 }
 
-/* So does one for which there was no descriptor; that file, and no other, names what came first. */
-static void test_no_descriptor(void)
+static long no_reading(long number)
+{
+	return number == SYS_pread64 ? -EIO : 0;
+}
+
+static void check_late_read(long (*fault)(long number))
 {
 	struct stat status;
 
 	write_object("object", 0x3000, 0x1600);
 	CHECK_INT(stat("object", &status), 0);
 	begin("object,0x100000,0x200,0x1000");
-	hs_sys_fault = no_descriptor;
+	hs_sys_fault = fault;
 	CHECK_INT(at(0x100000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
 	hs_sys_fault = NULL;
 	CHECK_INT(at(0x100000)->inode, status.st_ino);
@@ -392,6 +396,16 @@ static void test_no_descriptor(void)
 	follow_until_changed();
 	CHECK_INT(at(0x100000)->load_bias, 0x100000 - 0x3000);
 	end();
+}
+
+/*
+ * So does one for which there was no descriptor, or whose disk failed; that file, and no other,
+ * names what came first.
+ */
+static void test_late_read(void)
+{
+	check_late_read(no_descriptor);
+	check_late_read(no_reading);
 }
 
 /* A hinted object is known by the build id of its file, if it has one. */
@@ -547,7 +561,7 @@ int main(void)
 	RUN(test_object_of_segments);
 	RUN(test_replaced_object);
 	RUN(test_late_object);
-	RUN(test_no_descriptor);
+	RUN(test_late_read);
 	RUN(test_build_id);
 	RUN(test_many_changes);
 	RUN(test_many_in_a_file);
