@@ -7,7 +7,6 @@
 #include <errno.h>
 
 #include "base/alone.h"
-#include "base/hash.h"
 #include "base/hot.h"
 #include "base/likely.h"
 #include "sample/live_table.h"

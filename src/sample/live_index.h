@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The index of the live set: from keys to slots.  An entry is a hint: the slot itself says whether
- * it is live, and for which key.  The fast path's part, and the layout of buckets, are in
- * live_set.h.
+ * it is live, and for which key.  The fast path's part is in live_set.h.
  *
  * If there is a map (live_map.h) it has malloc's blocks, and a table (live_table.h) the rest;
  * otherwise a table has all.
@@ -10,6 +9,7 @@
 #ifndef HS_SAMPLE_LIVE_INDEX_H
 #define HS_SAMPLE_LIVE_INDEX_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -19,6 +19,9 @@
 #include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/live_table.h"
+
+/* The current table: address of its buckets | the shift that makes a bucket number of a hash. */
+extern HS_HIDDEN _Atomic uint64_t hs_live_index;
 
 /* A table for about expected entries.  Start-up.  0 or -ENOMEM. */
 int hs_live_index_init(uint32_t expected);

@@ -51,36 +51,12 @@
 #include <stdint.h>
 
 #include "arch/fast_path.h"
-#include "base/hash.h"
 #include "base/hot.h"
 #include "base/likely.h"
 #include "base/visibility.h"
 #include "sample/heap_id.h"
 
 #define HS_SLOT_NONE UINT32_MAX
-#define HS_BUCKET_LANES 6
-
-/*
- * tags: bytes 0..5 the tag of each lane (0 = lane free), byte 7 how many entries of
- * this bucket were put into its neighbour (bucket number ^ 1, in the same cache line).
- * slots: slot number + 1; 0 while a lane is being filled or emptied.
- */
-struct hs_live_bucket {
-	_Atomic uint64_t tags;
-	_Atomic uint32_t slots[HS_BUCKET_LANES];
-};
-
-/* The current table: address of its buckets | the shift that makes a bucket number of a hash. */
-extern HS_HIDDEN _Atomic uint64_t hs_live_index;
-
-/*
- * Multiplicative hashing.  Without the folding, blocks at equal distances would crowd into one
- * bucket at some distances, one in 300.
- */
-static inline uint64_t hs_live_hash(uint64_t key)
-{
-	return (key ^ key >> 15) * HS_HASH_FACTOR;
-}
 
 /*
  * The current table's filter: bytes, of which a key has one, by a hash.  0: no entry of the table
@@ -150,12 +126,6 @@ void hs_live_set_keep_few_ahead(void);
  * `expected`.  Takes arena memory.  Start-up.  0 or -errno.
  */
 int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
-
-/*
- * Sets how far apart keys must be to have different bytes of a filter: a 300th of the interval.
- * Start-up, before hs_live_set_init(); otherwise as for an interval of 1m.
- */
-void hs_live_set_spread(uint64_t interval_bytes);
 
 /*
  * Prefetches the cache lines that taking a slot and inserting it under a key will write to.  Any

@@ -55,7 +55,7 @@ static _Alignas(64) const uint8_t no_filter[NO_FILTER_SHIFT + 1] = {
 
 static int spread_shift = SPREAD_MOST_SHIFT; /* start-up */
 
-void hs_live_set_spread(uint64_t interval_bytes)
+void hs_live_table_spread(uint64_t interval_bytes)
 {
 	int shift = SPREAD_SHIFT + 63 - __builtin_clzll(interval_bytes | 1);
 

@@ -1,17 +1,40 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One table of the live set's index, by the word that hs_live_index has for it.  live_set.h
- * has the buckets' layout and the filter; live_index.h goes from a table to a larger one.
+ * One table of the live set's index, by the word that hs_live_index has for it.  live_set.h has how
+ * frees find the filter; live_index.h goes from a table to a larger one.
  */
 #ifndef HS_SAMPLE_LIVE_TABLE_H
 #define HS_SAMPLE_LIVE_TABLE_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "base/hot.h"
 #include "sample/live_set.h"
+
+#define HS_BUCKET_LANES 6
+
+/*
+ * tags: bytes 0..5 the tag of each lane (0 = lane free), byte 7 how many entries of
+ * this bucket were put into its neighbour (bucket number ^ 1, in the same cache line).
+ * slots: slot number + 1; 0 while a lane is being filled or emptied.
+ */
+struct hs_live_bucket {
+	_Atomic uint64_t tags;
+	_Atomic uint32_t slots[HS_BUCKET_LANES];
+};
+
+/*
+ * Multiplicative hashing.  Without the folding, blocks at equal distances would crowd into one
+ * bucket at some distances, one in 300.
+ */
+static inline uint64_t hs_live_hash(uint64_t key)
+{
+	return (key ^ key >> 15) * HS_HASH_FACTOR;
+}
 
 /* Filter bytes per bucket.  A table grows at one entry per bucket, so per so many bytes. */
 #define HS_LIVE_FILTER_PER_BUCKET 16
@@ -105,6 +128,12 @@ uintptr_t hs_live_table_filter(uint64_t table);
  * free sampled, where a filter would be one more cache miss.  Start-up, before hs_live_set_init().
  */
 void hs_live_table_without_filter(void);
+
+/*
+ * Sets how far apart keys must be to have different bytes of a filter: a 300th of the interval.
+ * Start-up, before hs_live_set_init(); otherwise as for an interval of 1m.
+ */
+void hs_live_table_spread(uint64_t interval_bytes);
 
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);

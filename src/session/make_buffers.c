@@ -128,7 +128,7 @@ static int make_live_set(void)
 	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
 		expected = hs_live_map_is_used() || is_memory_small() ? SMALL_DENSE_EXPECTED
 								      : DENSE_EXPECTED;
-	hs_live_set_spread(hs_options.interval_bytes);
+	hs_live_table_spread(hs_options.interval_bytes);
 	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
 				expected);
 }

@@ -10,6 +10,7 @@
 #include "../unit/check.h"
 #include "../unit/sample_testing.h"
 #include "base/arena.h"
+#include "sample/live_index.h"
 #include "sample/live_set.h"
 
 #define THREADS 2
