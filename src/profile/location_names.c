@@ -1,9 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names from all sources.  See location_names.h. */
+/* Names of locations from all sources.  See location_names.h. */
 #include "profile/location_names.h"
 
 #include "profile/books.h"
-#include "profile/location_sort.h"
+
+uint32_t hs_location_mapping(const struct hs_producer *producer,
+			     const struct hs_location *location)
+{
+	if (hs_jit_frames_path(location->mapping) != NULL ||
+	    hs_mapping_table_get(producer->mappings, location->mapping) != NULL)
+		return location->mapping;
+	return HS_MAPPING_NONE;
+}
 
 void hs_location_names_fill(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
 			    struct hs_pauses *pauses)

@@ -6,15 +6,7 @@
 #include <string.h>
 
 #include "profile/books.h"
-
-uint32_t hs_location_mapping(const struct hs_producer *producer,
-			     const struct hs_location *location)
-{
-	if (hs_jit_frames_path(location->mapping) != NULL ||
-	    hs_mapping_table_get(producer->mappings, location->mapping) != NULL)
-		return location->mapping;
-	return HS_MAPPING_NONE;
-}
+#include "profile/location_names.h"
 
 /* Main binaries come before all others; HS_MAPPING_NONE, the highest id, comes last. */
 static uint64_t rank(const struct hs_producer *producer, const struct hs_location *location)

@@ -13,13 +13,6 @@
 
 struct hs_producer;
 
-/*
- * The mapping that a location is written under: its own, which may be made up for generated code;
- * or HS_MAPPING_NONE, for pseudo frames and if the table does not have it.
- */
-uint32_t hs_location_mapping(const struct hs_producer *producer,
-			     const struct hs_location *location);
-
 /* Sorts the numbers in ids.  Pauses between passes.  spare: room for count numbers. */
 void hs_location_sort(const struct hs_producer *producer, uint32_t *ids, uint32_t *spare,
 		      uint32_t count, struct hs_pauses *pauses);
