@@ -25,28 +25,6 @@ static inline void hs_unlocked_ends(void)
 	hs_lock_acquire(&hs_session.producer_batch);
 }
 
-/*
- * What is done next with the lock released waits for a profile's file, or one of symbols, and is as
- * a pause: meanwhile, if the queue is full, the worker takes the producer's place.  Not for a
- * stream, which is written in the middle of a record.
- */
-static inline void hs_unlocked_at_file(bool is)
-{
-	atomic_store(&hs_session.is_at_file, is);
-}
-
-static inline void hs_unlocked_file_begins(void)
-{
-	hs_unlocked_at_file(true);
-	hs_unlocked_begins();
-}
-
-static inline void hs_unlocked_file_ends(void)
-{
-	hs_unlocked_ends();
-	hs_unlocked_at_file(false);
-}
-
 /* As hs_log(). */
 #define hs_unlocked_log(...)          \
 	do {                          \
@@ -55,47 +33,21 @@ static inline void hs_unlocked_file_ends(void)
 		hs_unlocked_ends();   \
 	} while (0)
 
+/*
+ * Around what waits for a profile's file, or one of symbols, as a pause: meanwhile, if the queue is
+ * full, the worker takes the producer's place.  Not for a stream, which is written in the middle of
+ * a record.
+ */
+void hs_unlocked_file_begins(void);
+void hs_unlocked_file_ends(void);
+
 /* Around what opens a file and notes it. */
-static inline void hs_unlocked_opening_begins(void)
-{
-	hs_lock_acquire(&hs_session.opening);
-	hs_unlocked_begins();
-}
+void hs_unlocked_opening_begins(void);
+void hs_unlocked_opening_ends(void);
 
-static inline void hs_unlocked_opening_ends(void)
-{
-	hs_lock_release(&hs_session.opening);
-	hs_unlocked_ends();
-}
-
-static inline int hs_unlocked_file_open(struct hs_dump_file *file, const char *path, bool is_new)
-{
-	int error;
-
-	hs_unlocked_at_file(true);
-	hs_unlocked_opening_begins();
-	error = hs_dump_file_open(file, path, is_new);
-	hs_unlocked_opening_ends();
-	hs_unlocked_at_file(false);
-	return error;
-}
+int hs_unlocked_file_open(struct hs_dump_file *file, const char *path, bool is_new);
 
 /* The file is complete, or is given up for the error.  Returns that, or an error of its own. */
-static inline int hs_unlocked_file_end(struct hs_dump_file *file, int error)
-{
-	hs_unlocked_at_file(true);
-	hs_unlocked_begins();
-	error = hs_dump_file_close(file, error);
-	hs_unlocked_ends();
-	hs_unlocked_opening_begins();
-	hs_dump_file_open_directory(file);
-	hs_unlocked_opening_ends();
-	hs_unlocked_begins();
-	error = hs_dump_file_finish(file, error);
-	hs_unlocked_ends();
-	hs_unlocked_at_file(false);
-	hs_dump_file_close_other(file);
-	return error;
-}
+int hs_unlocked_file_end(struct hs_dump_file *file, int error);
 
 #endif
