@@ -56,41 +56,41 @@ void hs_hint_names_follow(struct hs_hint_names *hint_names)
 }
 
 /* Removes names that are only an offset: the hint that they were made by may be another now. */
-static void forget_offsets(const struct hs_location_table *locations, const uint32_t *ids,
-			   uint32_t count)
+static void forget_offsets(const struct hs_location_run *run)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+	for (uint32_t i = 0; i < run->count; i++) {
+		struct hs_location *location = hs_location_run_get(run, i);
 
 		if (location->system_name == NULL)
 			hs_location_set_name(location, NULL);
 	}
 }
 
-/* The mapping of the hint for a location, or HS_MAPPING_NONE. */
-static uint32_t find(const struct hs_hint_names *hint_names,
-		     const struct hs_location_table *locations, uint32_t location)
+/* The mapping of the hint for the i-th location, or HS_MAPPING_NONE. */
+static uint32_t find(const struct hs_hint_names *hint_names, const struct hs_location_run *run,
+		     uint32_t i)
 {
-	return hs_map_hints_find(hint_names->hints,
-				 hs_location_table_get(locations, location)->address);
+	return hs_map_hints_find(hint_names->hints, hs_location_run_get(run, i)->address);
 }
 
-void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_location_table *locations,
-			const uint32_t *ids, uint32_t count, struct hs_pauses *pauses)
+void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_location_run *run,
+			struct hs_pauses *pauses)
 {
 	uint32_t end;
 
-	for (uint32_t from = 0; from < count; from = end) {
-		uint32_t id = find(hint_names, locations, ids[from]);
+	for (uint32_t from = 0; from < run->count; from = end) {
+		uint32_t id = find(hint_names, run, from);
+		struct hs_location_run hinted;
 
 		end = from + 1;
-		while (end < count && find(hint_names, locations, ids[end]) == id)
+		while (end < run->count && find(hint_names, run, end) == id)
 			end++;
 		if (id == HS_MAPPING_NONE)
 			continue;
+		hinted = (struct hs_location_run){run->table, run->ids + from, end - from};
 		if (hint_names->is_changed)
-			forget_offsets(locations, ids + from, end - from);
-		hs_names_fill(&hint_names->names, locations, ids + from, end - from,
+			forget_offsets(&hinted);
+		hs_names_fill(&hint_names->names, &hinted,
 			      hs_mapping_store_get(&hint_names->store, id), id, pauses);
 	}
 }

@@ -29,12 +29,11 @@ void hs_hint_names_destroy(struct hs_hint_names *hint_names);
 void hs_hint_names_follow(struct hs_hint_names *hint_names);
 
 /*
- * Names those of the locations in ids that have a hint and no name of a symbol.  They are all of
- * one anonymous mapping, in ascending order of their addresses.
+ * Names those locations of a run, of an anonymous mapping, that have a hint and no name of a
+ * symbol.
  */
-void hs_hint_names_fill(struct hs_hint_names *hint_names,
-			const struct hs_location_table *locations, const uint32_t *ids,
-			uint32_t count, struct hs_pauses *pauses);
+void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_location_run *run,
+			struct hs_pauses *pauses);
 
 /* In a forked child: as hs_names_after_fork() and hs_names_end_fill(). */
 void hs_hint_names_after_fork(struct hs_hint_names *hint_names);

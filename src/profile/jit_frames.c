@@ -228,21 +228,20 @@ static bool find_code(struct hs_jit_frames *jit, struct hs_location *location)
 	return code_of(location) != 0;
 }
 
-void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_table *locations,
-			const uint32_t *ids, uint32_t count, struct hs_pauses *pauses)
+void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_run *run,
+			struct hs_pauses *pauses)
 {
+	uint32_t mapping = hs_location_run_get(run, 0)->mapping;
 	struct hs_jit_name name;
 
-	if (count == 0 ||
-	    (!may_be_generated(jit, hs_location_table_get(locations, ids[0])->mapping) &&
-	     hs_jit_frames_path(hs_location_table_get(locations, ids[0])->mapping) == NULL))
+	if (!may_be_generated(jit, mapping) && hs_jit_frames_path(mapping) == NULL)
 		return;
 	while (!jit->is_all_read && read_sources(jit, true))
 		hs_pauses_take(pauses);
 	jit->is_all_read = true;
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < run->count; i++) {
 		/* A pause may move the table: looked up each time. */
-		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+		struct hs_location *location = hs_location_run_get(run, i);
 
 		if (find_code(jit, location) && hs_jit_frames_name_of(jit, location, &name))
 			hs_location_set_lasting_name(location, name.name);

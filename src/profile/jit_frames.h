@@ -67,12 +67,12 @@ void hs_jit_frames_begin_profile(struct hs_jit_frames *jit);
 uint32_t hs_jit_frames_code(struct hs_jit_frames *jit, struct hs_frame *frame);
 
 /*
- * Names the locations in ids, all of one mapping, that are of known code.  What compilers have told
- * is read before, once for each profile.  Counts those that are of unknown generated code and have
- * no name yet (jit_unknown_frames).
+ * Names those locations of a run that are of known code.  What compilers have told is read before,
+ * once for each profile.  Counts those that are of unknown generated code and have no name yet
+ * (jit_unknown_frames).
  */
-void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_table *locations,
-			const uint32_t *ids, uint32_t count, struct hs_pauses *pauses);
+void hs_jit_frames_name(struct hs_jit_frames *jit, const struct hs_location_run *run,
+			struct hs_pauses *pauses);
 
 /* The name of a location, if it is of known code. */
 bool hs_jit_frames_name_of(const struct hs_jit_frames *jit, const struct hs_location *location,

@@ -17,14 +17,14 @@ void hs_location_names_fill(struct hs_producer *producer, const uint32_t *ids, u
 			    struct hs_pauses *pauses)
 {
 	const struct hs_mapping_table *table = producer->mappings;
-	const struct hs_location_table *locations = &producer->locations;
-	uint32_t id = hs_location_mapping(producer, hs_location_table_get(locations, ids[0]));
+	const struct hs_location_run run = {&producer->locations, ids, count};
+	uint32_t id = hs_location_mapping(producer, hs_location_run_get(&run, 0));
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id);
 
 	if (producer->hint_names != NULL && hs_mapping_table_is_anonymous(table, id))
-		hs_hint_names_fill(producer->hint_names, locations, ids, count, pauses);
+		hs_hint_names_fill(producer->hint_names, &run, pauses);
 	if (producer->jit_frames != NULL)
-		hs_jit_frames_name(producer->jit_frames, locations, ids, count, pauses);
+		hs_jit_frames_name(producer->jit_frames, &run, pauses);
 	if (mapping != NULL)
-		hs_names_fill(&producer->names, locations, ids, count, mapping, id, pauses);
+		hs_names_fill(&producer->names, &run, mapping, id, pauses);
 }

@@ -86,4 +86,17 @@ static inline struct hs_location *hs_location_table_get(const struct hs_location
 	return hs_interner_item(&table->interner, location);
 }
 
+/* Locations of one mapping, one at least, in ascending order of their addresses. */
+struct hs_location_run {
+	const struct hs_location_table *table;
+	const uint32_t *ids;
+	uint32_t count;
+};
+
+/* Valid as long. */
+static inline struct hs_location *hs_location_run_get(const struct hs_location_run *run, uint32_t i)
+{
+	return hs_location_table_get(run->table, run->ids[i]);
+}
+
 #endif

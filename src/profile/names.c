@@ -48,22 +48,20 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 					: hs_elf_file_is_shortage(result);
 }
 
-/* Reads names->filling: the symbols that contain the locations in ids. */
-static void load_wanted(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
-			const struct hs_location_table *locations, const uint32_t *ids,
-			uint32_t count, struct hs_pauses *pauses)
+/* Reads names->filling: the symbols that contain the locations of a run. */
+static void load_wanted(struct hs_names *names, const struct hs_location_run *run,
+			const struct hs_mapping *mapping, uint32_t id, struct hs_pauses *pauses)
 {
-	uint64_t *addresses = hs_arena_alloc(count * sizeof *addresses);
-	struct hs_wanted wanted = { addresses, count };
+	uint64_t *addresses = hs_arena_alloc(run->count * sizeof *addresses);
+	struct hs_wanted wanted = { addresses, run->count };
 
 	names->wanted = addresses;
 	if (addresses == NULL) {
 		names->objects[id].is_partial = true;
 		return;
 	}
-	for (uint32_t i = 0; i < count; i++)
-		addresses[i] = hs_location_table_get(locations, ids[i])->address -
-			       mapping->load_bias;
+	for (uint32_t i = 0; i < run->count; i++)
+		addresses[i] = hs_location_run_get(run, i)->address - mapping->load_bias;
 	hs_read_ahead(&names->ahead, mapping, pauses);
 	load(names, mapping, id, &wanted, pauses, &names->filling);
 }
@@ -262,11 +260,10 @@ void hs_names_end_round(struct hs_names *names)
 }
 
 /* Whether a location has no name, or (later) one that a symbol may still replace. */
-static bool any_to_name(const struct hs_location_table *locations, const uint32_t *ids,
-			uint32_t count, bool later)
+static bool any_to_name(const struct hs_location_run *run, bool later)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		const struct hs_location *location = hs_location_table_get(locations, ids[i]);
+	for (uint32_t i = 0; i < run->count; i++) {
+		const struct hs_location *location = hs_location_run_get(run, i);
 
 		if (location->name == NULL || (later && location->system_name == NULL))
 			return true;
@@ -274,13 +271,12 @@ static bool any_to_name(const struct hs_location_table *locations, const uint32_
 	return false;
 }
 
-static bool is_worth_reading(const struct hs_names_object *object, const struct hs_mapping *mapping,
-			     const struct hs_location_table *locations, const uint32_t *ids,
-			     uint32_t count)
+static bool is_worth_reading(const struct hs_names_object *object,
+			     const struct hs_location_run *run, const struct hs_mapping *mapping)
 {
-	if (any_to_name(locations, ids, count, false))
+	if (any_to_name(run, false))
 		return true;
-	if (!any_to_name(locations, ids, count, true))
+	if (!any_to_name(run, true))
 		return false;
 	return object->is_partial || (object->debug_key != NULL && debug_version(object, mapping) !=
 									   object->debug_version);
@@ -301,12 +297,11 @@ void hs_names_end_fill(struct hs_names *names)
 	names->wanted = NULL;
 }
 
-static void fill_anonymous(const struct hs_location_table *locations, const uint32_t *ids,
-			   uint32_t count, const struct hs_mapping *mapping,
+static void fill_anonymous(const struct hs_location_run *run, const struct hs_mapping *mapping,
 			   struct hs_pauses *pauses)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+	for (uint32_t i = 0; i < run->count; i++) {
+		struct hs_location *location = hs_location_run_get(run, i);
 
 		if (location->name == NULL)
 			name_by_offset(NULL, mapping, location);
@@ -314,15 +309,15 @@ static void fill_anonymous(const struct hs_location_table *locations, const uint
 	}
 }
 
-static void fill_from_object(struct hs_names *names, const struct hs_location_table *locations,
-			     const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
-			     uint32_t id, struct hs_pauses *pauses)
+static void fill_from_object(struct hs_names *names, const struct hs_location_run *run,
+			     const struct hs_mapping *mapping, uint32_t id,
+			     struct hs_pauses *pauses)
 {
 	struct hs_names_object *object = get_object(names, id);
 	const struct hs_symbols *symbols;
 
 	if (object == NULL) {
-		hs_stats_add(names_missing, count);
+		hs_stats_add(names_missing, run->count);
 		return;
 	}
 	if (object->is_partial) {
@@ -330,18 +325,18 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ta
 		object->missing = false;
 		free_kept(names, object);
 	}
-	if (!is_worth_reading(object, mapping, locations, ids, count))
+	if (!is_worth_reading(object, run, mapping))
 		return;
 	free_kept(names, object); /* the object may have more names by now */
-	load_wanted(names, mapping, id, locations, ids, count, pauses);
+	load_wanted(names, run, mapping, id, pauses);
 	symbols = names->filling;
 	if (symbols != NULL)
 		note_object(&names->objects[id], symbols, mapping);
 	else
 		note_missing(&names->objects[id], mapping);
-	for (uint32_t i = 0; i < count; i++) {
+	for (uint32_t i = 0; i < run->count; i++) {
 		/* A pause may move the table: looked up each time. */
-		struct hs_location *location = hs_location_table_get(locations, ids[i]);
+		struct hs_location *location = hs_location_run_get(run, i);
 		bool named = location->system_name != NULL, is_new = location->name == NULL;
 
 		if (!named && symbols != NULL)
@@ -356,14 +351,13 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ta
 	hs_pauses_take(pauses);
 }
 
-void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
-		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
-		   uint32_t id, struct hs_pauses *pauses)
+void hs_names_fill(struct hs_names *names, const struct hs_location_run *run,
+		   const struct hs_mapping *mapping, uint32_t id, struct hs_pauses *pauses)
 {
 	if (is_anonymous(mapping))
-		fill_anonymous(locations, ids, count, mapping, pauses);
+		fill_anonymous(run, mapping, pauses);
 	else
-		fill_from_object(names, locations, ids, count, mapping, id, pauses);
+		fill_from_object(names, run, mapping, id, pauses);
 }
 
 bool hs_names_has_dwarf(const struct hs_names *names, uint32_t id)

@@ -48,16 +48,15 @@ struct hs_names {
 };
 
 /*
- * Names those of the count locations in ids that have no name.  All are of mapping id, in the order
- * of their addresses.  A location that no symbol contains is named by its offset; it gets a
- * symbol's name later if a debug file has appeared or changed, if memory or descriptors were
- * short, or if a read failed.  Reads the object's symbol tables only if there is something to name.
+ * Names those locations of a run, of mapping id, that have no name.  A location that no symbol
+ * contains is named by its offset; it gets a symbol's name later if a debug file has appeared or
+ * changed, if memory or descriptors were short, or if a read failed.  Reads the object's symbol
+ * tables only if there is something to name.
  * Equal names next to each other share their text.  If the arena is used up a location stays
  * unnamed.
  */
-void hs_names_fill(struct hs_names *names, const struct hs_location_table *locations,
-		   const uint32_t *ids, uint32_t count, const struct hs_mapping *mapping,
-		   uint32_t id, struct hs_pauses *pauses);
+void hs_names_fill(struct hs_names *names, const struct hs_location_run *run,
+		   const struct hs_mapping *mapping, uint32_t id, struct hs_pauses *pauses);
 
 /*
  * In a forked child, if the parent was in a pause of hs_names_fill(): closes the files that are

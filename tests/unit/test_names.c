@@ -26,6 +26,7 @@ static struct hs_mapping_table *table;
 static struct hs_names names;
 static struct hs_pauses pauses;
 static uint32_t ids[2]; /* in hidden(), and in shown() */
+static const struct hs_location_run both = {&locations, ids, 2};
 static uint64_t hidden_function;
 static uint32_t mapping;
 static _Atomic unsigned opened;
@@ -36,13 +37,17 @@ static long count_opens(long number)
 	return 0;
 }
 
+static void fill_in(void)
+{
+	hs_names_fill(&names, &both, hs_mapping_table_get(table, mapping), mapping, &pauses);
+}
+
 /* Fills in the names as for a profile.  Returns how many files were opened for it. */
 static unsigned fill(void)
 {
 	opened = 0;
 	hs_sys_fault = count_opens;
-	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
-		      &pauses);
+	fill_in();
 	hs_sys_fault = NULL;
 	return opened;
 }
@@ -96,14 +101,15 @@ static void generated_code_is_named_by_its_offset(void)
 	struct hs_frame frame = {.address = (uint64_t)(uintptr_t)page + 0x10};
 	char expected[64];
 	uint32_t id;
+	const struct hs_location_run one = {&locations, &id, 1};
 
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	frame.mapping = hs_mapping_table_find(table, frame.address);
 	id = hs_location_table_intern(&locations, frame, 0);
 	CHECK(!hs_names_find(&names, hs_location_table_get(&locations, id),
 			     hs_mapping_table_get(table, frame.mapping), frame.mapping));
-	hs_names_fill(&names, &locations, &id, 1, hs_mapping_table_get(table, frame.mapping),
-		      frame.mapping, &pauses);
+	hs_names_fill(&names, &one, hs_mapping_table_get(table, frame.mapping), frame.mapping,
+		      &pauses);
 	snprintf(expected, sizeof expected, "//anon+0x%llx",
 		 (unsigned long long)(frame.address -
 				      hs_mapping_table_get(table, frame.mapping)->start));
@@ -121,13 +127,14 @@ static void code_of_the_kernel_has_names(void)
 	struct hs_names own = {0};
 	const char *name;
 	uint32_t id;
+	const struct hs_location_run one = {&locations, &id, 1};
 
 	if (function == NULL)
 		return;
 	frame.mapping = hs_mapping_table_find(table, frame.address);
 	id = hs_location_table_intern(&locations, frame, 0);
-	hs_names_fill(&own, &locations, &id, 1, hs_mapping_table_get(table, frame.mapping),
-		      frame.mapping, &pauses);
+	hs_names_fill(&own, &one, hs_mapping_table_get(table, frame.mapping), frame.mapping,
+		      &pauses);
 	name = hs_location_table_get(&locations, id)->system_name;
 	CHECK(name != NULL && strstr(name, "getcpu") != NULL);
 	hs_names_fini(&own);
@@ -203,8 +210,7 @@ static void names_come_with_a_debug_file_meanwhile(void)
 		forget_names();
 		calls_left = call;
 		hs_sys_fault = put_debug_file;
-		hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping),
-			      mapping, &pauses);
+		fill_in();
 		hs_sys_fault = NULL;
 		if (calls_left > 0)
 			break;
@@ -226,8 +232,7 @@ static void check_that_names_come_after(int error)
 {
 	open_error = error;
 	hs_sys_fault = no_descriptors;
-	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
-		      &pauses);
+	fill_in();
 	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
 	/* If memory can be read by /proc/self/mem only, that needs a descriptor too. */
 	if (may_read_by_process_vm())
@@ -267,8 +272,7 @@ static void a_failed_read_is_made_up_for(void)
 		forget_names();
 		calls_left = ++call;
 		hs_sys_fault = fail_once;
-		hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping),
-			      mapping, &pauses);
+		fill_in();
 		hs_sys_fault = NULL;
 		failures += location(0)->system_name == NULL;
 		fill();
@@ -289,8 +293,7 @@ static void names_come_with_another_descriptor(void)
 	hs_location_set_name(hs_location_table_get(&locations, ids[0]), NULL);
 	opened = 0;
 	hs_sys_fault = one_descriptor;
-	hs_names_fill(&names, &locations, ids, 2, hs_mapping_table_get(table, mapping), mapping,
-		      &pauses);
+	fill_in();
 	hs_sys_fault = NULL;
 	CHECK(strncmp(location(0)->name, "object+0x", 9) == 0);
 	CHECK(fill() > 0);
@@ -374,13 +377,13 @@ static void names_of_a_deleted_object_come_with_a_debug_file(void)
 
 		forget_names();
 		hs_sys_fault = faults[i];
-		hs_names_fill(&names, &locations, ids, 2, &gone, id, &pauses);
+		hs_names_fill(&names, &both, &gone, id, &pauses);
 		CHECK(strncmp(location(0)->name, "memfd:library+0x", 16) == 0);
 		opened = 0;
-		hs_names_fill(&names, &locations, ids, 2, &gone, id, &pauses);
+		hs_names_fill(&names, &both, &gone, id, &pauses);
 		CHECK_INT(opened, 0);
 		CHECK(run("mkdir -p %s && cp away %s/%s.debug", place, place, gone.build_id + 2));
-		hs_names_fill(&names, &locations, ids, 2, &gone, id, &pauses);
+		hs_names_fill(&names, &both, &gone, id, &pauses);
 		hs_sys_fault = NULL;
 		CHECK_STR(location(0)->name, "hidden");
 		CHECK_STR(location(1)->name, "shown");
