@@ -7,6 +7,12 @@
 /* More than _start has on the stack when it calls. */
 #define START_BYTES 64u
 
+/* Whether the stack is known to end so close above that only its first frame is there. */
+static bool is_near_end(const struct hs_stack_window *window, uint64_t address)
+{
+	return !window->cut && window->start + window->size - address <= START_BYTES;
+}
+
 /*
  * Whether the frame is the stack's first one.  Nothing that it could return to lies above: so it is
  * in the loader, which runs constructors from the stack that the kernel made.  Or it is _start's,
@@ -14,17 +20,16 @@
  */
 static bool is_at_stack_end(const struct hs_stack_window *window, const struct hs_regs *regs)
 {
-	uint64_t above = window->start + window->size - regs->sp;
-
-	return !window->cut && window->size > 0 &&
-	       (above == 0 || (above <= START_BYTES && hs_arch_frame_pointer(regs) == 0));
+	return window->size > 0 && is_near_end(window, regs->sp) &&
+	       (regs->sp == window->start + window->size || hs_arch_frame_pointer(regs) == 0);
 }
 
 static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
-					  struct hs_regs *regs)
+					  struct hs_regs *regs, bool is_guess)
 {
 	uint64_t record_address = hs_arch_frame_pointer(regs);
 	uint64_t frame_record[2] = {0};
+	bool is_last;
 
 	if (record_address < regs->sp || record_address % sizeof frame_record[0] != 0)
 		return HS_GUESS_NONE;
@@ -38,13 +43,16 @@ static enum hs_guess follow_frame_pointer(const struct hs_stack_window *window,
 	hs_arch_apply_frame_record(regs, frame_record);
 	if (regs->pc != 0)
 		return HS_GUESS_FRAME;
-	/* A single zero may be anything, if the frame pointer was none. */
-	return frame_record[0] == 0 ? HS_GUESS_END : HS_GUESS_NONE;
+	/* If the frame pointer was none, zeros are what some variable happens to be. */
+	is_last = window->cut ? is_guess : is_near_end(window, record_address);
+	return frame_record[0] == 0 && is_last ? HS_GUESS_END : HS_GUESS_NONE;
 }
 
-enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs)
+enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs,
+			     bool is_guess)
 {
-	return is_at_stack_end(window, regs) ? HS_GUESS_END : follow_frame_pointer(window, regs);
+	return is_at_stack_end(window, regs) ? HS_GUESS_END
+					     : follow_frame_pointer(window, regs, is_guess);
 }
 
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,

@@ -22,8 +22,12 @@ enum hs_guess {
 	HS_GUESS_NONE,
 };
 
-/* regs: of the frame; with HS_GUESS_FRAME, those of its caller. */
-enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs);
+/*
+ * regs: of the frame; with HS_GUESS_FRAME, those of its caller.  is_guess: whether it was itself
+ * guessed, so that its frame pointer is one.
+ */
+enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_regs *regs,
+			     bool is_guess);
 
 enum hs_return {
 	HS_RETURN_NONE, /* no return address */

@@ -134,7 +134,7 @@ static enum hs_stop guess_frame(struct walk *walk)
 		walk->frames[walk->count - 1].address = walk->stepper.regs.pc;
 		return HS_STOP_COMPLETE;
 	}
-	switch (hs_frame_guess(&walk->stepper.window, &regs)) {
+	switch (hs_frame_guess(&walk->stepper.window, &regs, walk->is_guess)) {
 	case HS_GUESS_FRAME:
 		break;
 	case HS_GUESS_END:

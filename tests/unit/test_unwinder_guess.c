@@ -8,15 +8,18 @@
 typedef void function(void);
 
 /*
- * Each calls its argument.  The first five have no unwind information: with a frame pointer,
- * without, without any frame, with a frame pointer that is none and leads to a zero, and on a stack
- * of its own of which it is the first frame.
+ * Each calls its argument.  The first seven have no unwind information: with a frame pointer,
+ * without, without any frame, with a frame pointer that is none and leads to a zero, or to two, on
+ * a stack of its own of which it is the first frame, and the same with a frame record of zeros and
+ * by way of call_with_frame_pointer.
  */
 void call_with_frame_pointer(function *f);
 void call_without_frame_pointer(function *f);
 void call_bare(function *f);
 void call_below_a_zero(function *f);
+void call_below_zeros(function *f);
 void call_at_top(function *f, void *top);
+void call_from_zeros(function *f, void *top);
 void call_on_stack(function *f, void *top);
 
 /*
@@ -113,6 +116,16 @@ __asm__(".text\n"
 	"	pop %rbp\n"
 	"	ret\n"
 
+	"call_below_zeros:\n"
+	"	push %rbp\n"
+	"	push $0\n"
+	"	push $0\n"
+	"	mov %rsp, %rbp\n"
+	"	call *%rdi\n"
+	"	add $16, %rsp\n"
+	"	pop %rbp\n"
+	"	ret\n"
+
 	"call_at_top:\n"
 	"	push %rbp\n"
 	"	push %rbx\n"
@@ -120,6 +133,20 @@ __asm__(".text\n"
 	"	mov %rsi, %rsp\n"
 	"	xor %ebp, %ebp\n"
 	"	call *%rdi\n"
+	"	mov %rbx, %rsp\n"
+	"	pop %rbx\n"
+	"	pop %rbp\n"
+	"	ret\n"
+
+	"call_from_zeros:\n"
+	"	push %rbp\n"
+	"	push %rbx\n"
+	"	mov %rsp, %rbx\n"
+	"	mov %rsi, %rsp\n"
+	"	push $0\n"
+	"	push $0\n"
+	"	mov %rsp, %rbp\n"
+	"	call call_with_frame_pointer\n"
 	"	mov %rbx, %rsp\n"
 	"	pop %rbx\n"
 	"	pop %rbp\n"
@@ -244,11 +271,14 @@ static void check_no_information(void (*called)(function *), void (*last)(functi
 
 	begin();
 	call_from_c(called);
-	unwind();
-	CHECK_INT(frame_count, 3);
-	CHECK(frames[1].address - (uintptr_t)last < 16);
-	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
-	CHECK_INT(hs_stats_get(unwind_no_info), errors + 1);
+	for (unsigned cut = 0; cut < 2; cut++) {
+		capture.captured.stack_cut = cut;
+		unwind();
+		CHECK_INT(frame_count, 3);
+		CHECK(frames[1].address - (uintptr_t)last < 16);
+		CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+		CHECK_INT(hs_stats_get(unwind_no_info), errors + 1 + cut);
+	}
 	end();
 }
 
@@ -264,6 +294,7 @@ static void test_frame_pointer_of_another(void)
 static void test_zero_where_a_return_address_would_be(void)
 {
 	check_no_information(call_below_a_zero, call_below_a_zero);
+	check_no_information(call_below_zeros, call_below_zeros);
 }
 
 static void test_frame_pointer_of_its_own(void)
@@ -381,6 +412,29 @@ static void test_stack_of_its_own(void)
 	end();
 }
 
+/* The last one: where the stack is known to end, or at the end of a chain of records. */
+static void test_record_of_zeros(void)
+{
+	unsigned char *stack;
+
+	begin();
+	stack = new_stack(PROT_READ | PROT_WRITE);
+	call_from_zeros(capture_leaf, stack + NEW_STACK_BYTES);
+	for (int cut = 0; cut < 2; cut++) {
+		capture.captured.stack_cut = cut;
+		unwind();
+		CHECK_INT(frame_count, 3);
+		CHECK(frames[2].address - (uintptr_t)call_from_zeros < 32);
+		CHECK(is_complete());
+	}
+	call_from_zeros(capture_leaf, stack + NEW_STACK_BYTES - 1024);
+	unwind();
+	CHECK_INT(frame_count, 4);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	munmap(stack, NEW_STACK_BYTES);
+	end();
+}
+
 /* The frames before the switch are on a stack that was not copied. */
 static void test_switch_to_another_stack(void)
 {
@@ -470,6 +524,7 @@ int main(void)
 	RUN(test_information_after_the_call);
 	RUN(test_first_frame_behind_a_function);
 	RUN(test_stack_of_its_own);
+	RUN(test_record_of_zeros);
 	RUN(test_switch_to_another_stack);
 	RUN(test_executable_stack);
 	RUN(test_first_frame_of_the_program);
