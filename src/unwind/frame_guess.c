@@ -55,6 +55,17 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 					     : follow_frame_pointer(window, regs, is_guess);
 }
 
+/* Whether generated code begins at pc that is returned to without having been called. */
+static bool is_pushed_entry(struct hs_memory_cache *memory, const struct hs_mapping_table *table,
+			    uint32_t mapping, uint64_t pc)
+{
+	uint8_t code[HS_ARCH_PUSHED_ENTRY_BYTES];
+
+	return hs_mapping_table_is_anonymous(table, mapping) &&
+	       hs_memory_cache_read(memory, pc, code, sizeof code) == 0 &&
+	       hs_arch_is_pushed_entry(code);
+}
+
 enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
 				     const struct hs_mapping_table *table, uint32_t mapping,
 				     uint64_t pc, struct hs_seen_returns *seen)
@@ -70,7 +81,8 @@ enum hs_return hs_frame_guess_return(struct hs_memory_cache *memory,
 	if (hs_arch_is_padded_entry(pc, code))
 		return HS_RETURN_TO_ENTRY;
 	if (!hs_arch_is_after_call(code))
-		return HS_RETURN_NONE;
+		return is_pushed_entry(memory, table, mapping, pc) ? HS_RETURN_TO_ENTRY
+								   : HS_RETURN_NONE;
 	/* Asked each time: if the maps could not be read they may be now. */
 	if (!hs_mapping_table_is_made_up(table))
 		*hs_seen_returns_place(seen, pc) = pc;

@@ -32,7 +32,8 @@ enum hs_guess hs_frame_guess(const struct hs_stack_window *window, struct hs_reg
 enum hs_return {
 	HS_RETURN_NONE, /* no return address */
 	HS_RETURN_AFTER_CALL,
-	HS_RETURN_TO_ENTRY, /* code begins there: what V8 has deoptimized frames return to */
+	/* Code begins there: V8 has deoptimized frames return so, OpenJDK interpreted ones. */
+	HS_RETURN_TO_ENTRY,
 };
 
 /*
@@ -51,7 +52,7 @@ static inline uint64_t *hs_seen_returns_place(struct hs_seen_returns *seen, uint
 }
 
 /*
- * What a guessed return address is, judged by the code before it.  mapping: that of the call.
+ * What a guessed return address is, judged by the code around it.  mapping: that of the call.
  * seen: notes those behind a call.  An address in generated code that is unmapped by now is
  * believed: a process that ends unmaps its code before the last samples are unwound.
  */

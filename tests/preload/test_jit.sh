@@ -136,6 +136,41 @@ else
 	echo "without node" >&2
 fi
 
+# The stacks of OpenJDK's interpreter are complete.  Methods are not compiled, so that none has
+# another use for the frame pointer.
+cat >"$directory/Deflate.java" <<-'END'
+import java.util.zip.Deflater;
+public class Deflate {
+	static int deflate(byte[] text) {
+		Deflater deflater = new Deflater();
+		deflater.setInput(text);
+		deflater.finish();
+		int length = deflater.deflate(new byte[2000]);
+		deflater.end();
+		return length;
+	}
+	public static void main(String[] arguments) {
+		int sum = 0;
+		for (int i = 0; i < 200; i++)
+			sum += deflate(new byte[1000 + i]);
+		System.out.println(sum);
+	}
+}
+END
+if java -Xint -version 2>&1 | grep -q 'Server VM' &&
+	javac -d "$directory" "$directory/Deflate.java" 2>&1; then
+	run_profiled java HEAPSAMPLE_INTERVAL=16k HEAPSAMPLE_RING=16m -- \
+		java -Xint -Xmx64m -cp "$directory" Deflate
+	expect_status 0
+	expect_profiles 1
+	profile=$(last_profile)
+	check check_profile.py least "$profile" Java_java_util_zip_Deflater_init 40000000
+	check check_profile.py uncounted "$profile" \
+		unwind_no_info unwind_no_mapping unwind_bad_frame
+else
+	echo "without OpenJDK" >&2
+fi
+
 # LLVM tells debuggers: its objects are relocatable ones.  A clang and an lli of one release.  lli
 # withdraws them as soon as main() has returned: it is to last longer than the profiler's naps.
 cat >"$directory/kept.c" <<-'END'

@@ -126,32 +126,86 @@ static void test_code_without_a_call(void)
 	end();
 }
 
-/* A return address was replaced: by the beginning of code, after padding, or by a wrong one. */
-static void test_return_to_an_entry(void)
+/* Calls the code; then the return address of its outer part is that of an entry. */
+static void return_to(uintptr_t entry)
 {
-	const uint64_t entry = 64;
-
-	begin();
-	map_code(NULL, -1);
 	call_machine_code();
-	memset(code + sizeof machine_code, 0xcc, entry - sizeof machine_code);
 	for (size_t at = 0; at + 8 <= capture.captured.stack_bytes; at += 8) {
-		uint64_t word, replaced = (uintptr_t)code + entry;
+		uint64_t *word = (uint64_t *)(void *)(capture.bytes + at);
 
-		memcpy(&word, capture.bytes + at, sizeof word);
-		if (word == (uintptr_t)code + OUTER_RETURN)
-			memcpy(capture.bytes + at, &replaced, sizeof replaced);
+		if (*word == (uintptr_t)code + OUTER_RETURN)
+			*word = entry;
 	}
+}
+
+static void check_return_to(uintptr_t entry)
+{
 	unwind();
 	CHECK(is_complete());
 	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
-	CHECK_INT(frames[2].address, (uintptr_t)code + entry);
+	CHECK_INT(frames[2].address, entry);
 	CHECK_INT(frames[3].mapping, frames[0].mapping);
+}
 
-	code[entry - 1] = 0x90;
+static void check_no_return(void)
+{
 	unwind();
 	CHECK_INT(frame_count, 3);
+	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
 	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+}
+
+#define ENTRY 64u
+
+/* A return address was replaced: by the beginning of code, after padding, or by a wrong one. */
+static void test_return_to_an_entry(void)
+{
+	begin();
+	map_code(NULL, -1);
+	return_to((uintptr_t)code + ENTRY);
+	memset(code + sizeof machine_code, 0xcc, ENTRY - sizeof machine_code);
+	check_return_to((uintptr_t)code + ENTRY);
+	code[ENTRY - 1] = 0x90;
+	check_no_return();
+	munmap(code, 4096);
+	end();
+}
+
+/* What OpenJDK's interpreter pushes before it jumps: up to version 21, and since. */
+static const struct {
+	size_t length;
+	unsigned char code[20];
+} pushed_entries[] = {
+	{12, {0x48, 0x8b, 0x65, 0xf0, 0x48, 0xc7, 0x45, 0xf0}},
+	{17, {0x48, 0x8b, 0x4d, 0xf0, 0x48, 0x8d, 0x64, 0xcd, 0, 0x48, 0xc7, 0x45, 0xf0}},
+};
+
+/* The first of them, in a file, behind no call. */
+void like_a_pushed_entry(void);
+__asm__(".text\n"
+	"	.skip 8, 0x90\n"
+	"like_a_pushed_entry:\n"
+	"	mov -16(%rbp), %rsp\n"
+	"	movq $0, -16(%rbp)\n"
+	"	ret\n");
+
+static void test_return_to_a_pushed_entry(void)
+{
+	begin();
+	map_code(NULL, -1);
+	return_to((uintptr_t)code + ENTRY);
+	for (size_t i = 0; i < 2; i++) {
+		memcpy(code + ENTRY, pushed_entries[i].code, sizeof pushed_entries[i].code);
+		check_return_to((uintptr_t)code + ENTRY);
+		for (size_t at = 0; at < pushed_entries[i].length; at++) {
+			code[ENTRY + at] ^= 1;
+			check_no_return();
+			code[ENTRY + at] ^= 1;
+		}
+	}
+	return_to((uintptr_t)like_a_pushed_entry);
+	CHECK(memcmp((void *)(uintptr_t)like_a_pushed_entry, pushed_entries[0].code, 12) == 0);
+	check_no_return();
 	munmap(code, 4096);
 	end();
 }
@@ -339,6 +393,7 @@ int main(void)
 	RUN(test_code_without_unwind_tables);
 	RUN(test_code_without_a_call);
 	RUN(test_return_to_an_entry);
+	RUN(test_return_to_a_pushed_entry);
 	RUN(test_code_that_is_gone);
 	RUN(test_replaced_code);
 	RUN(test_loop);

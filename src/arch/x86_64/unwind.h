@@ -134,6 +134,22 @@ static inline bool hs_arch_is_padded_entry(uint64_t pc, const uint8_t code[HS_AR
 	return pc % 32 == 0 && code[HS_ARCH_CALL_BYTES - 1] == 0xcc;
 }
 
+/*
+ * Whether code begins as that whose address OpenJDK's interpreter pushes before it jumps to a Java
+ * method: it takes the stack pointer from the frame, where it then puts 0.  Up to version 21:
+ * mov -16(%rbp), %rsp; movq $0, -16(%rbp).  Since: mov -16(%rbp), %rcx; lea 0(%rbp, %rcx, 8), %rsp;
+ * movq $0, -16(%rbp).
+ * Source: HotSpot's generate_return_entry_for(), x86; JDK-8308984.
+ */
+#define HS_ARCH_PUSHED_ENTRY_BYTES 17
+
+static inline bool hs_arch_is_pushed_entry(const uint8_t code[HS_ARCH_PUSHED_ENTRY_BYTES])
+{
+	return memcmp(code, "\x48\x8b\x65\xf0\x48\xc7\x45\xf0\0\0\0\0", 12) == 0 ||
+	       memcmp(code, "\x48\x8b\x4d\xf0\x48\x8d\x64\xcd\0\x48\xc7\x45\xf0\0\0\0\0",
+		      HS_ARCH_PUSHED_ENTRY_BYTES) == 0;
+}
+
 /* The code that a signal handler returns to: mov $__NR_rt_sigreturn, %rax; syscall. */
 #define HS_ARCH_SIGNAL_RETURN_BYTES 9
 
