@@ -13,12 +13,15 @@ bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc)
 	       hs_arch_is_signal_return(code);
 }
 
-bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc)
+enum hs_code_before hs_code_before(struct hs_memory_cache *memory, uint64_t pc)
 {
 	uint8_t code[HS_ARCH_CALL_BYTES];
 
-	return hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) == 0 &&
-	       hs_arch_is_after_call(code);
+	if (hs_memory_cache_read(memory, pc - sizeof code, code, sizeof code) != 0)
+		return HS_CODE_UNREADABLE;
+	if (hs_arch_is_after_call(code))
+		return HS_CODE_CALL;
+	return hs_arch_is_after_end(code) ? HS_CODE_END : HS_CODE_OTHER;
 }
 
 bool hs_code_has_callee(struct hs_memory_cache *memory, const struct hs_mapping_table *table,

@@ -15,8 +15,14 @@
 /* Whether a signal handler returns to the code at pc. */
 bool hs_code_is_signal_return(struct hs_memory_cache *memory, uint64_t pc);
 
-/* Whether the code before pc is a call. */
-bool hs_code_follows_call(struct hs_memory_cache *memory, uint64_t pc);
+/* What the code before pc is. */
+enum hs_code_before {
+	HS_CODE_UNREADABLE,
+	HS_CODE_CALL,
+	HS_CODE_END, /* does not go on at pc */
+	HS_CODE_OTHER,
+};
+enum hs_code_before hs_code_before(struct hs_memory_cache *memory, uint64_t pc);
 
 /*
  * Whether the function is known that the call before pc called: directly, or through the GOT, where

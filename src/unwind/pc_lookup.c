@@ -81,7 +81,7 @@ static bool is_first_return(const struct hs_pc_lookup *lookup, const struct hs_m
 			    uint64_t pc)
 {
 	return hs_unwind_rows_has_start(lookup->rows, mapping, pc) &&
-	       !hs_code_follows_call(lookup->memory, pc);
+	       hs_code_before(lookup->memory, pc) != HS_CODE_CALL;
 }
 
 /*

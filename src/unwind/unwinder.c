@@ -110,17 +110,22 @@ static enum hs_stop record(struct walk *walk)
 
 /*
  * An address with unwind information, but none for the byte before, and not after a call, is no
- * return address, but a function that the last frame returns to, as makecontext() makes it.
+ * return address, but a function that the last frame returns to, as makecontext() makes it.  So is
+ * one without, where code begins that nothing before goes on to, as Boost.Context makes it.
  */
 static bool is_first_frame(const struct walk *walk)
 {
 	struct hs_pc_lookup *lookup = walk->lookup;
 	uint64_t pc = walk->stepper.regs.pc;
+	enum hs_code_before before;
 
-	return walk->is_call && !walk->known.is_own &&
-	       !hs_mapping_table_is_anonymous(lookup->table, walk->known.mapping) &&
-	       hs_pc_lookup_has_info(lookup, &walk->stepper.window, pc) &&
-	       !hs_code_follows_call(lookup->memory, pc);
+	if (!walk->is_call || walk->known.is_own ||
+	    hs_mapping_table_is_anonymous(lookup->table, walk->known.mapping))
+		return false;
+	before = hs_code_before(lookup->memory, pc);
+	return before == HS_CODE_END ||
+	       (before != HS_CODE_CALL &&
+		hs_pc_lookup_has_info(lookup, &walk->stepper.window, pc));
 }
 
 /* Goes to the calling frame without unwind information. */

@@ -61,6 +61,30 @@ void call_from_large_frame(function *f);
 void run_from(function *f, void *top);
 void begin_here(void);
 
+/* The same with any return address, and no frame pointer. */
+void run_to(function *f, void *top, function *back);
+
+/* Go back from run_to(); no unwind information.  The code before them does not go on, or does. */
+void behind_jump(void);
+void behind_jump_by_memory(void);
+void behind_short_jump(void);
+void behind_near_jump(void);
+void behind_return(void);
+void behind_breakpoint(void);
+void behind_halt(void);
+void behind_undefined(void);
+void behind_nothing(void);
+void behind_condition(void);
+
+#define BEHIND(name, code)                                                                         \
+	"	.skip 8, 0x90\n"                                                                   \
+	"	" code "\n"                                                                        \
+	#name ":\n"                                                                               \
+	"	mov %rbx, %rsp\n"                                                                  \
+	"	pop %rbx\n"                                                                        \
+	"	pop %rbp\n"                                                                        \
+	"	ret\n"
+
 /* A slot of a PLT. */
 #define SLOT(name, target)                                                                         \
 	#name ": .cfi_startproc\n"                                                                 \
@@ -192,6 +216,24 @@ __asm__(".text\n"
 	"	mov %rsi, %rsp\n"
 	"	push %rax\n"
 	"	jmp *%rdi\n"
+
+	"run_to:\n"
+	"	push %rbp\n"
+	"	push %rbx\n"
+	"	mov %rsp, %rbx\n"
+	"	xor %ebp, %ebp\n"
+	"	mov %rsi, %rsp\n"
+	"	push %rdx\n"
+	BEHIND(behind_jump, "jmp *%rdi")
+	BEHIND(behind_jump_by_memory, "jmp *0x100(%rax, %rbx, 8)")
+	BEHIND(behind_short_jump, ".byte 0xeb, 0xf0")
+	BEHIND(behind_near_jump, ".byte 0xe9, 0xf0, 0xff, 0xff, 0xff")
+	BEHIND(behind_return, "ret")
+	BEHIND(behind_breakpoint, "int3")
+	BEHIND(behind_halt, "hlt")
+	BEHIND(behind_undefined, "ud2")
+	BEHIND(behind_nothing, "nop")
+	BEHIND(behind_condition, ".byte 0x74, 0xf0")
 
 	/* At its end the rows are of a frame of 24 bytes; behind it there is no gap. */
 	"end_of_another: .cfi_startproc\n"
@@ -389,6 +431,59 @@ static void test_first_frame_behind_a_function(void)
 	end();
 }
 
+/* The stack ends with the frame that has gone to f and is to return to `back`, or with an error. */
+static void check_behind(function *back, bool is_end)
+{
+	unsigned char *stack = new_stack(PROT_READ | PROT_WRITE);
+
+	run_to(capture_leaf, stack + NEW_STACK_BYTES - 256, back);
+	for (int cut = 0; cut < 2; cut++) {
+		capture.captured.stack_cut = cut;
+		unwind();
+		CHECK_INT(frame_count, is_end ? 2 : 3);
+		CHECK_INT(frames[1].address, (uintptr_t)back - !is_end);
+		CHECK(is_end ? is_complete() : ends_with(HS_PSEUDO_UNWIND_ERROR));
+	}
+	munmap(stack, NEW_STACK_BYTES);
+}
+
+/* As of coroutines of Boost.Context.  The code behind a call, or that goes on, is in a function. */
+static void test_first_frame_without_information(void)
+{
+	function *const ends[] = {
+		behind_jump,       behind_jump_by_memory, behind_short_jump, behind_near_jump,
+		behind_return,     behind_breakpoint,     behind_halt,       behind_undefined,
+	};
+
+	begin();
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+		check_behind(ends[i], true);
+	check_behind(behind_nothing, false);
+	check_behind(behind_condition, false);
+	end();
+}
+
+/* Generated code may push any address before it jumps. */
+static void test_first_frame_in_generated_code(void)
+{
+	/* As behind_return. */
+	static const unsigned char machine_code[] = {
+		0xc3, 0x48, 0x89, 0xdc, 0x5b, 0x5d, 0xc3,
+	};
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned char *address = code + 8;
+	function *back;
+
+	CHECK(code != MAP_FAILED);
+	memcpy(address - 1, machine_code, sizeof machine_code);
+	memcpy(&back, &address, sizeof back);
+	begin();
+	check_behind(back, false);
+	munmap(code, 4096);
+	end();
+}
+
 static void test_stack_of_its_own(void)
 {
 	unsigned char *stack;
@@ -523,6 +618,8 @@ int main(void)
 	RUN(test_nowhere_behind_a_guess);
 	RUN(test_information_after_the_call);
 	RUN(test_first_frame_behind_a_function);
+	RUN(test_first_frame_without_information);
+	RUN(test_first_frame_in_generated_code);
 	RUN(test_stack_of_its_own);
 	RUN(test_record_of_zeros);
 	RUN(test_switch_to_another_stack);

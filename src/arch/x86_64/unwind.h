@@ -82,22 +82,39 @@ static inline void hs_arch_apply_frame_record(struct hs_regs *regs, const uint64
 	regs->pc = record[1];
 }
 
-/* Bytes of code before a return address that hs_arch_is_after_call() looks at. */
+/* Bytes of code before a return address that are looked at. */
 #define HS_ARCH_CALL_BYTES 8
 
-/* Whether code that ends with these bytes ends with a call: E8 rel32 or FF /2. */
-static inline bool hs_arch_is_after_call(const uint8_t code[HS_ARCH_CALL_BYTES])
+/* Whether code that ends with these bytes ends with FF and this operation of its group. */
+static inline bool hs_arch_is_after_ff(const uint8_t code[HS_ARCH_CALL_BYTES], unsigned operation)
 {
 	static const uint8_t lengths[] = { 2, 3, 4, 6, 7 };
 
-	if (code[HS_ARCH_CALL_BYTES - 5] == 0xe8)
-		return true;
 	for (unsigned i = 0; i < sizeof lengths; i++) {
-		const uint8_t *call = code + HS_ARCH_CALL_BYTES - lengths[i];
-		if (call[0] == 0xff && (call[1] & 0x38) == 0x10)
+		const uint8_t *at = code + HS_ARCH_CALL_BYTES - lengths[i];
+		if (at[0] == 0xff && (at[1] >> 3 & 7) == operation)
 			return true;
 	}
 	return false;
+}
+
+/* The same with a call: E8 rel32 or FF /2. */
+static inline bool hs_arch_is_after_call(const uint8_t code[HS_ARCH_CALL_BYTES])
+{
+	return code[HS_ARCH_CALL_BYTES - 5] == 0xe8 || hs_arch_is_after_ff(code, 2);
+}
+
+/*
+ * The same with an instruction that what follows is not reached from: a jump (EB rel8, E9 rel32,
+ * FF /4), a return, INT3, HLT or UD2.
+ */
+static inline bool hs_arch_is_after_end(const uint8_t code[HS_ARCH_CALL_BYTES])
+{
+	const uint8_t *end = code + HS_ARCH_CALL_BYTES;
+
+	return end[-1] == 0xc3 || end[-1] == 0xcc || end[-1] == 0xf4 ||
+	       (end[-2] == 0x0f && end[-1] == 0x0b) || end[-2] == 0xeb || end[-5] == 0xe9 ||
+	       hs_arch_is_after_ff(code, 4);
 }
 
 /* Whether the code ends, at pc, with E8 rel32, a call of *target. */
