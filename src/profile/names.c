@@ -157,13 +157,16 @@ static bool name_by_symbol(const struct hs_symbols *symbols, const struct hs_map
 			   struct hs_location *location, struct hs_shared_name **last)
 {
 	const char *found = hs_symbols_find(symbols, location->address - mapping->load_bias);
-	char text[HS_DEMANGLED_BYTES];
+	char text[HS_DEMANGLED_BYTES], cut[HS_DEMANGLED_BYTES];
+	const char *system_name;
 
 	if (found == NULL)
 		return false;
-	if (*last == NULL || strcmp((*last)->system_name, found) != 0) {
+	system_name = hs_cut_linkage_name(found, cut);
+	if (*last == NULL || strcmp((*last)->system_name, system_name) != 0) {
 		hs_shared_name_release(*last);
-		*last = hs_shared_name_create(hs_demangle(found, text) > 0 ? text : found, found);
+		*last = hs_shared_name_create(hs_demangle(found, text) > 0 ? text : system_name,
+					      system_name);
 	}
 	if (*last != NULL)
 		hs_location_set_name(location, *last);

@@ -51,12 +51,29 @@ static bool is_mangled(const char *name)
 	return name[0] == '_' && name[1] == 'Z';
 }
 
+/* The mark that a name ends with, or its NUL. */
+static const char *mark_of(const char *name)
+{
+	size_t length = strlen(name), bytes = sizeof plt_mark - 1;
+
+	if (length > bytes && strcmp(name + length - bytes, plt_mark) == 0)
+		return name + length - bytes;
+	return name + length;
+}
+
+/* Puts the mark behind a text of so many bytes, and returns its length then. */
+static size_t append_mark(char *text, size_t length, const char *mark)
+{
+	size_t bytes = strlen(mark);
+
+	memcpy(text + length, mark, bytes + 1);
+	return length + bytes;
+}
+
 size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
 {
 	struct output output = {.text = text};
-	size_t length = strlen(linkage_name);
-	bool is_plt = length >= sizeof plt_mark &&
-		      strcmp(linkage_name + length - (sizeof plt_mark - 1), plt_mark) == 0;
+	const char *mark = mark_of(linkage_name);
 
 	if (!is_mangled(linkage_name))
 		return 0;
@@ -70,16 +87,8 @@ size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
 	}
 	if (output.used > HS_DEMANGLED_BYTES - sizeof plt_mark)
 		output.used = hs_cut_name(text, HS_DEMANGLED_BYTES - sizeof plt_mark - HS_CUT_BYTES,
-					  linkage_name,
-					  length - (is_plt ? sizeof plt_mark - 1 : 0));
-	if (output.used == 0)
-		return 0;
-	if (is_plt) {
-		memcpy(text + output.used, plt_mark, sizeof plt_mark - 1);
-		output.used += sizeof plt_mark - 1;
-	}
-	text[output.used] = '\0';
-	return output.used;
+					  linkage_name, (size_t)(mark - linkage_name));
+	return output.used > 0 ? append_mark(text, output.used, mark) : 0;
 }
 
 /* A part of a nested name.  Whether there was room for it. */
@@ -113,4 +122,17 @@ size_t hs_demangle_scope(const char *linkage_name, char text[HS_DEMANGLED_BYTES]
 		next = part + bytes;
 	text[used] = '\0';
 	return used;
+}
+
+const char *hs_cut_linkage_name(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
+{
+	const char *mark = mark_of(linkage_name);
+	size_t end = HS_DEMANGLED_BYTES - 1 - strlen(mark) - HS_CUT_BYTES;
+
+	if (strlen(linkage_name) < HS_DEMANGLED_BYTES)
+		return linkage_name;
+	memcpy(text, linkage_name, HS_DEMANGLED_BYTES);
+	end = hs_cut_name(text, end, linkage_name, (size_t)(mark - linkage_name));
+	append_mark(text, end, mark);
+	return text;
 }

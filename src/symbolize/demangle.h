@@ -15,7 +15,7 @@
 
 #include <stddef.h>
 
-/* The longest text with its NUL.  A longer one is cut, with a hash of the linkage name. */
+/* The longest text with its NUL.  A longer one is cut, with a hash of the whole linkage name. */
 #define HS_DEMANGLED_BYTES 4096
 
 /*
@@ -29,5 +29,8 @@ size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
  * "std::vector", even of names that libiberty refuses.
  */
 size_t hs_demangle_scope(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
+
+/* A linkage name as profiles have it: itself or, if it does not fit, cut, in text. */
+const char *hs_cut_linkage_name(const char *linkage_name, char text[HS_DEMANGLED_BYTES]);
 
 #endif

@@ -12,8 +12,6 @@
 
 #include "base/arena.h"
 #include "base/libelf.h"
-#include "symbolize/cut_name.h"
-#include "symbolize/demangle.h"
 
 /*
  * Of a longer name so much is read, and in a table in memory it is taken for damage.  Bounds the
@@ -194,6 +192,12 @@ static size_t without_version(const char *text, size_t length)
 	return end > 0 && end < length && text[end - 1] == '@' ? end - 1 : end;
 }
 
+/* Rust's v0 names tell of their scope only to a demangler, which needs the whole. */
+static bool is_beyond_demangling(const char *text, size_t length)
+{
+	return length == NAME_READ_MAX_BYTES && text[0] == '_' && text[1] == 'R';
+}
+
 int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 			     uint32_t offset, const char *suffix, uint32_t *name)
 {
@@ -206,14 +210,12 @@ int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol
 	if (grow_names(list, (size_t)length + suffix_bytes) < 0)
 		return -ENOMEM;
 	text = list->names + list->names_bytes;
+	if (is_beyond_demangling(text, (size_t)length))
+		return -ENOENT;
 	if (table->symbols.sh_type == SHT_SYMTAB)
 		length = (ssize_t)without_version(text, (size_t)length);
 	if (length == 0)
 		return -ENOENT;
-	if ((size_t)length + suffix_bytes > HS_DEMANGLED_BYTES)
-		length = (ssize_t)hs_cut_name(text,
-					      HS_DEMANGLED_BYTES - suffix_bytes - HS_CUT_BYTES,
-					      text, (size_t)length);
 	memcpy(text + length, suffix, suffix_bytes);
 	*name = (uint32_t)list->names_bytes;
 	list->names_bytes += (size_t)length + suffix_bytes;

@@ -92,9 +92,10 @@ void hs_symbol_list_note_named(struct hs_symbol_list *list, uint64_t value, uint
 
 /*
  * Reads the name of a symbol of a table into the list's names, without its version
- * ("memcpy@@GLIBC_2.14"), with suffix behind it, and sets *name for hs_symbol_list_add().  What
- * does not fit in HS_DEMANGLED_BYTES is cut, with a hash of 64 KiB at most.
- * Returns 0 or -errno: -ENOENT, it has none; -ENOMEM.
+ * ("memcpy@@GLIBC_2.14"), with suffix behind it, and sets *name for hs_symbol_list_add().  Of a
+ * longer name the first 64 KiB are read, unless it is one of Rust's that begin with _R: what a
+ * filter would have to hide does not show in a part of these.
+ * Returns 0 or -errno: -ENOENT, it has none, or none to show; -ENOMEM.
  */
 int hs_symbol_list_read_name(struct hs_symbol_list *list, const struct hs_symbol_table *table,
 			     uint32_t offset, const char *suffix, uint32_t *name);

@@ -98,6 +98,33 @@ static void long_names_are_cut(void)
 	CHECK(strncmp(text, first, strlen(first)) != 0);
 }
 
+/* What differs only behind the cut stays apart. */
+static void long_linkage_names_are_cut(void)
+{
+	static const char *const marks[] = {"", "@plt"};
+	static char first[HS_DEMANGLED_BYTES];
+
+	for (size_t i = 0; i < 2; i++) {
+		char *name = repeat("", "x", HS_DEMANGLED_BYTES - 1, marks[i]);
+		const char *fits = name + strlen(marks[i]), *cut;
+		size_t end = HS_DEMANGLED_BYTES - 1 - strlen("...01234567") - strlen(marks[i]);
+
+		CHECK(hs_cut_linkage_name(fits, text) == fits);
+		free(name);
+		name = repeat("", "x", 10000, marks[i]);
+		CHECK(hs_cut_linkage_name(name, text) == text);
+		CHECK_INT(strlen(text), HS_DEMANGLED_BYTES - 1);
+		CHECK(strncmp(text, name, end) == 0 && strncmp(text + end, "...", 3) == 0);
+		CHECK_INT(strspn(text + end + 3, "0123456789abcdef"), 8);
+		CHECK_STR(text + end + 11, marks[i]);
+		strcpy(first, text);
+		name[9999] = 'y';
+		cut = hs_cut_linkage_name(name, text);
+		CHECK(strncmp(cut, first, end + 3) == 0 && strcmp(cut, first) != 0);
+		free(name);
+	}
+}
+
 /* Wherever the cut falls, there is no part of a character before it. */
 static void characters_are_not_cut(void)
 {
@@ -226,6 +253,7 @@ int main(void)
 	RUN(names_are_those_of_the_source);
 	RUN(others_are_no_mangled_names);
 	RUN(long_names_are_cut);
+	RUN(long_linkage_names_are_cut);
 	RUN(characters_are_not_cut);
 	RUN(names_begin_with_a_scope);
 	RUN(hostile_names_end);

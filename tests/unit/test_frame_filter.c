@@ -39,6 +39,21 @@ __asm__(".pushsection .text\n"
 extern const char vault_keep[] __asm__("_ZN5vault4keepEi");
 extern const char vault_open[], vault_shut[], open_door[], shut_door[];
 
+/* Rust's, of the crate "secret" and functions with so many letters. */
+#define LETTERS_10 "aaaaaaaaaa"
+#define TEN_TIMES(text) text text text text text text text text text text
+#define LETTERS_1000 TEN_TIMES(TEN_TIMES(LETTERS_10))
+#define LETTERS_5000 LETTERS_1000 LETTERS_1000 LETTERS_1000 LETTERS_1000 LETTERS_1000
+#define LETTERS_60000 TEN_TIMES(LETTERS_5000 LETTERS_1000)
+#define RUST_FUNCTION(name, linkage_name) \
+	__attribute__((noinline, used)) static void name(void) __asm__(linkage_name); \
+	static void name(void) \
+	{ \
+	}
+RUST_FUNCTION(rust_5000, "_RNvC6secret5000" LETTERS_5000)
+RUST_FUNCTION(rust_60000, "_RNvC6secret60000" LETTERS_60000)
+RUST_FUNCTION(rust_70000, "_RNvC6secret70000" TEN_TIMES(LETTERS_5000 LETTERS_1000 LETTERS_1000))
+
 static uint64_t in(const char *function)
 {
 	return (uint64_t)(uintptr_t)function + 1;
@@ -157,6 +172,39 @@ static void linkage_names_count_too(void)
 	check_hidden(frame(0, 0));
 	CHECK(frame(0, 1)->name == NULL);
 	CHECK_INT(frame(0, 1)->address, in(vault_open));
+	end();
+}
+
+/* Libiberty has no bound for these.  What is too long to be read has no name at all. */
+static void long_names_count_as_in_the_source(void)
+{
+	const uint64_t functions[] = {(uint64_t)(uintptr_t)rust_5000,
+				      (uint64_t)(uintptr_t)rust_60000};
+	const uint64_t longest = (uint64_t)(uintptr_t)rust_70000;
+
+#ifdef HS_DEMANGLES_RUST_V0
+	for (size_t i = 0; i < COUNT(functions); i++) {
+		const struct hs_view_location *shown;
+
+		begin("secret::");
+		sample(1, functions[i], in(open_door));
+		freeze(HS_SYMBOLIZE_NAMES);
+		check_hidden(frame(0, 0));
+		end();
+		begin("nothing");
+		sample(1, functions[i], in(open_door));
+		freeze(HS_SYMBOLIZE_NAMES);
+		shown = frame(0, 0);
+		CHECK(strncmp(shown->name, "secret::aaaaaa", 14) == 0);
+		CHECK(strncmp(shown->system_name, "_RNvC6secret", 12) == 0);
+		CHECK_INT(strlen(shown->system_name), 4095);
+		end();
+	}
+#endif
+	begin("secret::");
+	sample(1, longest, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK(strncmp(frame(0, 0)->name, "test_frame_filter+0x", 20) == 0);
 	end();
 }
 
@@ -455,6 +503,7 @@ int main(void)
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	RUN(names_hide_functions_and_equal_stacks_are_one);
 	RUN(linkage_names_count_too);
+	RUN(long_names_count_as_in_the_source);
 	RUN(paths_hide_whole_mappings);
 	RUN(everything_may_be_hidden_with_a_warning);
 	RUN(a_program_of_hidden_frames_only_is_hidden);
