@@ -250,7 +250,7 @@ static void end_reading(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 	struct hs_interner old;
 
 	if (!reading->is_damaged && remove_gone(gdb, map)) {
-		gdb->is_stale = false;
+		gdb->is_stale = reading->is_outdated;
 		old = gdb->seen;
 		gdb->seen = reading->seen;
 		reading->seen = old;
@@ -262,6 +262,7 @@ static void end_reading(struct hs_gdb_jit *gdb, struct hs_jit_map *map)
 void hs_gdb_jit_begin_profile(struct hs_gdb_jit *gdb)
 {
 	gdb->is_stale = gdb->list_count > 0;
+	gdb->reading.is_outdated = true;
 }
 
 bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_once)
@@ -277,5 +278,5 @@ bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_onc
 	reading->ns += end_ns - start_ns;
 	if (!reading->is_under_way && reading->bytes > SHORT_BYTES)
 		gdb->again_ns = end_ns + reading->ns * REST;
-	return reading->is_under_way;
+	return reading->is_under_way || (at_once && reading->is_outdated);
 }

@@ -61,6 +61,7 @@ struct hs_gdb_jit_list {
 struct hs_gdb_jit_reading {
 	bool is_under_way;
 	bool is_damaged;         /* a list made no sense */
+	bool is_outdated;        /* a profile has begun since */
 	struct hs_interner seen; /* the objects met */
 	uint64_t bytes;          /* of entries and objects */
 	uint64_t ns;             /* that it has taken */
@@ -87,7 +88,10 @@ void hs_gdb_jit_fini(struct hs_gdb_jit *gdb);
 /* Adds a descriptor, which is at address, unless it is known. */
 void hs_gdb_jit_add(struct hs_gdb_jit *gdb, uint64_t address);
 
-/* The next call reads all lists, changed or not: a compiler may put new objects elsewhere. */
+/*
+ * All lists are read from the next call on, changed or not, and after a reading that is under way:
+ * a compiler may put new objects elsewhere, and what it puts in front has been passed.
+ */
 void hs_gdb_jit_begin_profile(struct hs_gdb_jit *gdb);
 
 /*

@@ -381,22 +381,32 @@ static void the_list_may_change_while_it_is_read(void)
 }
 
 /* A fork must not wait for a whole list: each call reads a part. */
-static void long_lists_are_read_in_parts(void)
+/* Entries of one object, that of images[1], in front of those behind; more than a call reads. */
+static struct entry *enter_many(struct entry *behind)
 {
 	enum { ENTRIES = 100000 };
 	struct entry *many = calloc(ENTRIES, sizeof *many);
+
+	for (size_t i = 0; i < ENTRIES; i++) {
+		many[i].start = images[1].data;
+		many[i].bytes = images[1].bytes;
+		many[i].next = i > 0 ? &many[i - 1] : behind;
+	}
+	test_jit_descriptor.first = &many[ENTRIES - 1];
+	return many;
+}
+
+static void long_lists_are_read_in_parts(void)
+{
+	struct entry *many;
 
 	begin();
 	compile(0, 0x1000, "first");
 	compile(1, 0x2000, "many");
 	compile(2, 0x3000, "last");
 	enter(2);
-	for (size_t i = 0; i < ENTRIES; i++) {
-		many[i].start = images[1].data;
-		many[i].bytes = images[1].bytes;
-		many[i].next = i > 0 ? &many[i - 1] : &entries[2];
-	}
-	entries[0].next = &many[ENTRIES - 1];
+	many = enter_many(&entries[2]);
+	entries[0].next = test_jit_descriptor.first;
 	test_jit_descriptor.first = &entries[0];
 	CHECK(hs_gdb_jit_read(&gdb, &map, true));
 	CHECK_STR(name_at(0x1000), "first");
@@ -415,6 +425,38 @@ static void long_lists_are_read_in_parts(void)
 	/* The list may also end early. */
 	test_jit_descriptor.action = 9;
 	CHECK(hs_gdb_jit_read(&gdb, &map, true));
+	end();
+	free(many);
+}
+
+/* What is registered after a batch has begun to read is behind that reading already. */
+static void a_profile_reads_what_came_during_a_reading(void)
+{
+	struct entry *many;
+
+	begin();
+	compile(0, 0x1000, "new");
+	compile(1, 0x2000, "many");
+	many = enter_many(NULL);
+	CHECK(hs_gdb_jit_read(&gdb, &map, false));
+	entries[0].next = test_jit_descriptor.first;
+	test_jit_descriptor.first = &entries[0];
+	hs_gdb_jit_begin_profile(&gdb);
+	look();
+	CHECK_STR(name_at(0x1000), "new");
+	CHECK(!gdb.is_stale);
+	/* Also if the batches during the profile end that reading. */
+	gdb.again_ns = 0;
+	compile(2, 0x3000, "newer");
+	entries[2].next = test_jit_descriptor.first;
+	test_jit_descriptor.first = &entries[2];
+	CHECK(hs_gdb_jit_read(&gdb, &map, false));
+	compile(0, 0x1000, "newest");
+	hs_gdb_jit_begin_profile(&gdb);
+	look_if(false);
+	CHECK_STR(name_at(0x1000), "new");
+	look();
+	CHECK_STR(name_at(0x1000), "newest");
 	end();
 	free(many);
 }
@@ -514,6 +556,7 @@ int main(void)
 	RUN(damaged_symbols_are_passed_over);
 	RUN(the_list_may_change_while_it_is_read);
 	RUN(long_lists_are_read_in_parts);
+	RUN(a_profile_reads_what_came_during_a_reading);
 	RUN(a_list_is_gone_with_its_library);
 	RUN(works_on_after_an_allocation_failed);
 	RUN(a_descriptor_is_found_by_its_name);
