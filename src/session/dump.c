@@ -86,6 +86,8 @@ void hs_dump_drop_inherited(void)
 {
 	hs_profile_file_drop_inherited();
 	hs_snapshot_drop_inherited(hs_session.producer);
+	/* What it had taken counted as the books' since hs_dump_after_fork(). */
+	hs_memory_follow();
 }
 
 /* Whether the failure of the profile that is being written was logged before. */
@@ -142,8 +144,10 @@ static void end_delta(const struct hs_view *view)
 	delta_from_ns =
 		hs_session.start_ns + (uint64_t)view->since_ns + (uint64_t)view->duration_ns;
 	/* Not at the end of the process, where a thread waits and no profile follows. */
-	if (atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) == 0)
-		hs_producer_drop_spent(hs_session.producer, hs_threads_pause);
+	if (atomic_load_explicit(&hs_session.finishing, memory_order_relaxed) != 0)
+		return;
+	hs_producer_drop_spent(hs_session.producer, hs_threads_pause);
+	hs_memory_follow();
 }
 
 /*

@@ -3,9 +3,11 @@
 #include "held_session.h"
 
 #include "base/arena.h"
+#include "sample/heap.h"
 #include "sample/labels.h"
 #include "session/budget.h"
 #include "session/memory_parts.h"
+#include "session/profiles.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -97,7 +99,42 @@ static void profile_may_take_all(void)
 	hs_lock_release(&hs_session.producer_batch);
 }
 
+/* Takes all of the memory, in blocks of which each points to the one before. */
+static void **take_all(void)
+{
+	void **last = NULL, **block;
+
+	while ((block = hs_arena_alloc(64 << 10)) != NULL) {
+		*block = last;
+		last = block;
+	}
+	return last;
+}
+
+/* In a child that was forked while a profile was written, what that had taken is given back. */
+static void first_samples_after_a_profile_was_inherited(void)
+{
+	void **profile, **next;
+
+	start(NULL);
+	hs_lock_acquire(&hs_session.producer_batch);
+	hs_memory_turn_to_writing(true);
+	profile = take_all();
+	hs_dump_after_fork(true);
+	for (; profile != NULL; profile = next) {
+		next = *profile;
+		hs_arena_free(profile);
+	}
+	hs_dump_drop_inherited();
+	hs_lock_release(&hs_session.producer_batch);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_heap_total(lost_memory), 0);
+}
+
 static const struct held_case cases[] = {
+	{"first_samples_after_a_profile_was_inherited",
+	 first_samples_after_a_profile_was_inherited},
 	{"profile_is_not_of_the_books", profile_is_not_of_the_books},
 	{"profile_may_take_all", profile_may_take_all},
 	{"budget_after_differences", budget_after_differences},
