@@ -99,17 +99,27 @@ static int begin(struct hs_elf_file *file, Elf *elf)
 	return 0;
 }
 
-/* The errors of a device or a server, which say nothing about the file, are all -EIO. */
+/*
+ * What says something of the path, or is our own shortage, is kept.  All else comes from a device
+ * or a server, and says nothing about the file.
+ */
 static int open_error(int error)
 {
 	switch (error) {
-	case -EAGAIN:
-	case -EINTR:
-	case -ETIMEDOUT:
-	case -ESTALE:
-		return -EIO;
-	default:
+	case -ENOENT:
+	case -ENOTDIR:
+	case -EACCES:
+	case -EPERM:
+	case -ELOOP:
+	case -ENAMETOOLONG:
+	case -EINVAL: /* not a regular file */
+	case -ENOSYS: /* of a seccomp filter */
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
 		return error;
+	default:
+		return -EIO;
 	}
 }
 

@@ -228,8 +228,9 @@ static long no_descriptors(long number)
 }
 
 /* A loaded library's exported symbols are in memory, so reading does not fail completely. */
-static void check_that_names_come_after(int error)
+static void fail_to_open(int error)
 {
+	forget_names();
 	open_error = error;
 	hs_sys_fault = no_descriptors;
 	fill_in();
@@ -237,23 +238,38 @@ static void check_that_names_come_after(int error)
 	/* If memory can be read by /proc/self/mem only, that needs a descriptor too. */
 	if (may_read_by_process_vm())
 		CHECK_STR(location(1)->name, "shown");
-	CHECK(fill() > 0);
-	CHECK_STR(location(0)->name, "hidden");
-	CHECK_STR(location(1)->name, "shown");
-	CHECK_INT(fill(), 0);
 }
 
-/* The others: a server that does not answer for a while. */
+/* The others: a server that does not answer for a while, or that is not there. */
 static void names_come_with_descriptors(void)
 {
-	static const int errors[] = {EMFILE, EIO, EAGAIN, EINTR, ETIMEDOUT, ESTALE};
+	static const int errors[] = {
+		EMFILE,	   ENFILE,    ENOMEM,	EIO,	EAGAIN, EINTR,	      ETIMEDOUT,   ESTALE,
+		ENOTCONN,  EHOSTDOWN, ENETDOWN, ENODEV, ENXIO,	EHOSTUNREACH, ECONNREFUSED,
+	};
 
 	CHECK(run("cp away names.debug"));
 	ids[0] = add(hidden_function + 2);
 	ids[1] = add(location(1)->address + 3);
 	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
-		forget_names();
-		check_that_names_come_after(-errors[i]);
+		fail_to_open(-errors[i]);
+		CHECK(fill() > 0);
+		CHECK_STR(location(0)->name, "hidden");
+		CHECK_STR(location(1)->name, "shown");
+		CHECK_INT(fill(), 0);
+	}
+}
+
+/* Where the path leads nowhere it is not tried again in each profile. */
+static void paths_that_fail_are_left(void)
+{
+	static const int errors[] = {
+		ENOENT, ENOTDIR, EACCES, EPERM, ELOOP, ENAMETOOLONG, EINVAL, ENOSYS,
+	};
+
+	for (size_t i = 0; i < sizeof errors / sizeof errors[0]; i++) {
+		fail_to_open(-errors[i]);
+		CHECK_INT(fill(), 0);
 	}
 	open_error = -EMFILE;
 }
@@ -408,6 +424,7 @@ int main(void)
 	RUN(names_come_with_a_debug_file_meanwhile);
 	RUN(no_memory_is_no_name);
 	RUN(names_come_with_descriptors);
+	RUN(paths_that_fail_are_left);
 	RUN(a_failed_read_is_made_up_for);
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
