@@ -54,6 +54,7 @@ static void load_wanted(struct hs_names *names, const struct hs_location_run *ru
 {
 	uint64_t *addresses = hs_arena_alloc(run->count * sizeof *addresses);
 	struct hs_wanted wanted = { addresses, run->count };
+	struct hs_read_ahead_files files = names->objects[id].files;
 
 	names->wanted = addresses;
 	if (addresses == NULL) {
@@ -62,7 +63,8 @@ static void load_wanted(struct hs_names *names, const struct hs_location_run *ru
 	}
 	for (uint32_t i = 0; i < run->count; i++)
 		addresses[i] = hs_location_run_get(run, i)->address - mapping->load_bias;
-	hs_read_ahead(&names->ahead, mapping, pauses);
+	hs_read_ahead(&names->ahead, mapping, &files, pauses);
+	names->objects[id].files = files; /* a pause may have moved it */
 	load(names, mapping, id, &wanted, pauses, &names->filling);
 }
 

@@ -25,6 +25,7 @@ struct hs_names_object {
 	uint64_t debug_version;         /* of the debug file, before it was looked for */
 	struct hs_symbols *kept;        /* for hs_names_find(); NULL: none are kept */
 	uint64_t used;                  /* hs_names.uses when they were last used */
+	struct hs_read_ahead_files files;
 	bool has_dwarf;
 	bool hopeless;   /* it cannot be read, and is not tried again */
 	bool missing;    /* hs_names_find() could not read it */

@@ -13,8 +13,6 @@
 #include "base/hash.h"
 #include "base/sys.h"
 
-/* To read a larger file for its checksum takes too long while a profile is written. */
-#define CHECKSUM_MAX_BYTES (UINT64_C(256) << 20)
 #define CHECKSUM_PIECE (64u << 10)
 
 const char *hs_debug_file_root = "/usr/lib/debug";
@@ -76,7 +74,8 @@ static bool has_checksum(const struct hs_elf_file *file, uint32_t checksum)
 	unsigned char *piece;
 	uint64_t at;
 
-	piece = file->bytes <= CHECKSUM_MAX_BYTES ? hs_arena_alloc(CHECKSUM_PIECE) : NULL;
+	piece = file->bytes <= HS_DEBUG_CHECKSUM_MAX_BYTES ? hs_arena_alloc(CHECKSUM_PIECE)
+							  : NULL;
 	if (piece == NULL)
 		return false;
 	for (at = 0; at < file->bytes; at += CHECKSUM_PIECE) {

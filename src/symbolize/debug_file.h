@@ -39,6 +39,9 @@ struct hs_debug_key {
 void hs_debug_key_read_link(struct hs_debug_key *key, const struct hs_elf_file *object);
 void hs_debug_key_set_link(struct hs_debug_key *key, const char *text, size_t bytes);
 
+/* To read a larger file for its checksum takes too long while a profile is written. */
+#define HS_DEBUG_CHECKSUM_MAX_BYTES (UINT64_C(256) << 20)
+
 /* The paths above, by number.  false: there is none of this number. */
 #define HS_DEBUG_PATHS 4
 bool hs_debug_file_path(const struct hs_debug_key *key, unsigned number, char path[PATH_MAX]);

@@ -274,6 +274,42 @@ static void paths_that_fail_are_left(void)
 	open_error = -EMFILE;
 }
 
+static unsigned calls;
+
+static long count_reads(long number)
+{
+	calls += number == SYS_pread64;
+	return 0;
+}
+
+static void at_file(enum hs_at_file what)
+{
+	(void)what;
+}
+
+/* The numbers of reads: what has been read ahead once is left, until the file changes. */
+static void files_are_read_ahead_once(void)
+{
+	unsigned reads[4];
+
+	pauses.at_file = at_file;
+	for (unsigned i = 0; i < 4; i++) {
+		if (i == 3)
+			CHECK(run("touch names.debug"));
+		forget_names();
+		calls = 0;
+		hs_sys_fault = count_reads;
+		fill_in();
+		hs_sys_fault = NULL;
+		CHECK_STR(location(0)->name, "hidden");
+		reads[i] = calls;
+	}
+	pauses.at_file = NULL;
+	CHECK(reads[1] < reads[0]);
+	CHECK_INT(reads[2], reads[1]);
+	CHECK(reads[3] > reads[2]);
+}
+
 static long fail_once(long number)
 {
 	return is_last_call(number) ? -EIO : 0;
@@ -425,6 +461,7 @@ int main(void)
 	RUN(no_memory_is_no_name);
 	RUN(names_come_with_descriptors);
 	RUN(paths_that_fail_are_left);
+	RUN(files_are_read_ahead_once);
 	RUN(a_failed_read_is_made_up_for);
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);

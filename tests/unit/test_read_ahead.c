@@ -5,6 +5,7 @@
  */
 #include "symbolize/read_ahead.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -23,9 +24,11 @@ static struct {
 } files[FILES];
 
 static bool is_ahead;
-static unsigned pages_missing, pages_read;
+static unsigned pages_missing, pages_read, pages_ahead;
+static bool reads_fail;
 static enum hs_at_file now;
 static struct hs_read_ahead ahead;
+static struct hs_read_ahead_files known;
 
 static void note_page(ino_t inode, uint64_t page)
 {
@@ -37,6 +40,7 @@ static void note_page(ino_t inode, uint64_t page)
 	CHECK(page < PAGES);
 	pages_missing += !is_ahead && !files[i].pages[page % PAGES];
 	pages_read += !is_ahead;
+	pages_ahead += is_ahead;
 	files[i].pages[page % PAGES] |= is_ahead;
 }
 
@@ -60,7 +64,7 @@ int __wrap_hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
 ssize_t __wrap_hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset)
 {
 	note_read(fd, bytes, offset);
-	return __real_hs_sys_pread(fd, buffer, bytes, offset);
+	return reads_fail ? -EIO : __real_hs_sys_pread(fd, buffer, bytes, offset);
 }
 
 int __wrap_hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
@@ -97,22 +101,32 @@ static int next_fd(void)
 	return fd;
 }
 
-/* Reads the object ahead, and then its symbols.  name: of a function that has to be among them. */
-static void check(struct hs_mapping *object, const char *name)
+/* Returns how many pages have been read, each time that they were. */
+static unsigned read_ahead(const struct hs_mapping *object)
 {
 	struct hs_pauses pauses = {.at_file = at_file};
-	struct hs_symbols *symbols;
 	int free_fd = next_fd();
-	unsigned found = 0;
 
 	memset(files, 0, sizeof files);
-	pages_missing = pages_read = 0;
+	pages_ahead = 0;
 	now = HS_AT_FILE_ENDS;
 	is_ahead = true;
-	hs_read_ahead(&ahead, object, &pauses);
+	hs_read_ahead(&ahead, object, &known, &pauses);
 	is_ahead = false;
 	CHECK_INT(now, HS_AT_FILE_ENDS);
 	CHECK_INT(next_fd(), free_fd);
+	return pages_ahead;
+}
+
+/* Reads the object ahead, and then its symbols.  name: of a function that has to be among them. */
+static void check(struct hs_mapping *object, const char *name)
+{
+	struct hs_symbols *symbols;
+	unsigned found = 0;
+
+	known = (struct hs_read_ahead_files){{0}};
+	pages_missing = pages_read = 0;
+	read_ahead(object);
 	CHECK_INT(hs_symbols_load(object, NULL, NULL, &symbols), 0);
 	for (uint64_t at = 0; symbols != NULL && at < 0x10000; at++) {
 		const char *there = hs_symbols_find(symbols, at);
@@ -194,18 +208,54 @@ static void compressed_symbols(void)
 /* What is no object, or nothing to be opened. */
 static void damaged_objects(void)
 {
-	struct hs_pauses pauses = {.at_file = at_file};
 	struct hs_mapping object;
 
 	CHECK(make(&object, "abcdef01", "truncate -s 70 object"));
-	now = HS_AT_FILE_ENDS;
-	is_ahead = true;
-	hs_read_ahead(&ahead, &object, &pauses);
-	CHECK_INT(now, HS_AT_FILE_ENDS);
+	read_ahead(&object);
 	CHECK(make(&object, "abcdef01", "rm object && mkfifo object"));
-	hs_read_ahead(&ahead, &object, &pauses);
-	CHECK_INT(now, HS_AT_FILE_ENDS);
-	is_ahead = false;
+	read_ahead(&object);
+}
+
+/* All symbols are looked at each time, but of their names few. */
+static void names_are_read_once(void)
+{
+	struct hs_mapping object;
+	unsigned first, again;
+
+	CHECK(make(&object, "abcdef01", debug_beside));
+	first = read_ahead(&object);
+	again = read_ahead(&object);
+	/* Those of the object and of its debug file, of at least 4,000 bytes each. */
+	CHECK(again + 2 <= first);
+	CHECK_INT(read_ahead(&object), again);
+	CHECK(run("touch .debug/names"));
+	CHECK(read_ahead(&object) > again);
+	CHECK(run("touch object"));
+	CHECK(read_ahead(&object) > again);
+	CHECK_INT(read_ahead(&object), again);
+	CHECK(run("touch object .debug/names"));
+	reads_fail = true;
+	read_ahead(&object);
+	reads_fail = false;
+	CHECK_INT(read_ahead(&object), first);
+}
+
+/* Of a debug file whose checksum would take too long, and of relocations, which are for slots. */
+static void what_is_hardly_needed_is_left(void)
+{
+	struct hs_mapping object;
+	unsigned without;
+
+	CHECK(make(&object, "", debug_beside));
+	check(&object, "hidden");
+	without = read_ahead(&object);
+	CHECK(run("truncate -s 300M .debug/names"));
+	CHECK(read_ahead(&object) < without);
+	CHECK(make(&object, "abcdef01", "true"));
+	without = read_ahead(&object);
+	CHECK(run("echo 'int *pointers[200000] = {[0 ... 199999] = (int *)shown};' >>source.c"));
+	CHECK(make(&object, "abcdef01", "true"));
+	CHECK(read_ahead(&object) < without + 100);
 }
 
 int main(void)
@@ -229,6 +279,8 @@ int main(void)
 	RUN(a_debug_file_of_an_object_out_of_reach);
 	RUN(compressed_symbols);
 	RUN(damaged_objects);
+	RUN(names_are_read_once);
+	RUN(what_is_hardly_needed_is_left);
 	CHECK_INT(hs_arena_used(), 0);
 	run("rm -rf $PWD");
 	return CHECK_RESULT();
