@@ -180,11 +180,12 @@ bool hs_elf_file_is_shortage(int error)
 
 int hs_elf_file_catch(int (*function)(void *context), void *context, bool *failed)
 {
-	int result;
+	bool outer = hs_libelf_take_failure(); /* of a call that this one is inside of */
+	int result = hs_assertion_catch(function, context);
 
-	hs_libelf_take_failure();
-	result = hs_assertion_catch(function, context);
 	*failed = hs_libelf_take_failure();
+	if (outer)
+		hs_libelf_note_failure();
 	return result < 0 && *failed ? -EIO : result;
 }
 

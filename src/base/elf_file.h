@@ -58,7 +58,8 @@ bool hs_elf_file_is_shortage(int error);
 
 /*
  * hs_assertion_catch(), and *failed, whether a read of a file failed meanwhile: what could not be
- * read then counts as missing.  If function() fails too the result is -EIO.
+ * read then counts as missing.  If function() fails too the result is -EIO.  function() may call
+ * this too: each call tells of its own reads.
  */
 int hs_elf_file_catch(int (*function)(void *context), void *context, bool *failed);
 

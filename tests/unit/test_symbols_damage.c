@@ -388,6 +388,50 @@ static void survives_failing_system_calls(void)
 	close(fd);
 }
 
+struct readings {
+	bool outer, inner; /* whether a read fails in the call, and in the one inside it */
+	bool found;        /* what the inner call said */
+};
+
+static int read_file(bool fails)
+{
+	const struct hs_elf_file file = {.fd = -1, .bytes = 1};
+	char byte;
+
+	calls_left = 0;
+	hs_sys_fault = fails ? fail_later : NULL;
+	if (fails)
+		CHECK_INT(hs_elf_file_read(&file, &byte, 1, 0), -EIO);
+	hs_sys_fault = NULL;
+	return 0;
+}
+
+static int read_inner(void *context)
+{
+	return read_file(((struct readings *)context)->inner);
+}
+
+static int read_outer(void *context)
+{
+	struct readings *readings = context;
+
+	read_file(readings->outer);
+	return hs_elf_file_catch(read_inner, readings, &readings->found);
+}
+
+/* As when a name is needed at once, in a pause of the reading of another object. */
+static void failed_reads_are_of_their_own_call(void)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		struct readings readings = {.outer = i & 1, .inner = i & 2};
+		bool failed;
+
+		CHECK_INT(hs_elf_file_catch(read_outer, &readings, &failed), 0);
+		CHECK_INT(failed, readings.outer);
+		CHECK_INT(readings.found, readings.inner);
+	}
+}
+
 static long count_reads(long number)
 {
 	calls_left += number == SYS_pread64;
@@ -527,6 +571,7 @@ int main(void)
 	RUN(reads_build_id_without_section_headers);
 	RUN(survives_random_mutations);
 	RUN(survives_failing_system_calls);
+	RUN(failed_reads_are_of_their_own_call);
 	RUN(reads_overlapping_relocations_within_bounds);
 	RUN(survives_short_memory);
 	RUN(needs_no_memory_for_what_is_not_wanted);
