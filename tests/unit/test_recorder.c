@@ -12,13 +12,16 @@
 #include <time.h>
 
 #include "base/arena.h"
+#include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
 #include "process_vm.h"
 #include "sample/capture.h"
+#include "sample/live_index.h"
 #include "sample/live_set.h"
 #include "sample/live_slots.h"
+#include "sample/live_table.h"
 #include "sample/record.h"
 #include "sample/reentry.h"
 #include "sample/report.h"
@@ -237,6 +240,8 @@ static void test_total_in_pieces(void)
 	atomic_store(&hs_sampler_interval, 0);
 	CHECK(!allocate(block, 20));
 	CHECK_INT(hs_stats_get(allocated_bytes), 101030);
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), 101030);
 	drain();
 }
 
@@ -259,10 +264,19 @@ static void test_failed_allocation(void)
 	left = hs_thread.bytes_until_sample;
 	CHECK(!allocate(NULL, 100));
 	CHECK_INT(hs_thread.bytes_until_sample, left);
+	/* As many bytes as are left end the countdown too. */
+	CHECK(!allocate(NULL, left));
+	CHECK_INT(hs_thread.bytes_until_sample, left);
 	CHECK_INT(hs_heap_total(samples), 1);
 	hs_record_settle();
 	CHECK_INT(hs_stats_get(allocated_bytes), 1);
 	drain();
+	/* Nor does one within a countdown count as allocated. */
+	start((uint64_t)1 << 40);
+	CHECK(!allocate(NULL, 100));
+	CHECK(!allocate(block, 10));
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), 10);
 }
 
 static void test_total_is_exact(void)
@@ -318,6 +332,101 @@ static void test_full_ring(void)
 	CHECK(allocate(block, 10));
 	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
 	CHECK(record.stack_bytes > 0);
+	drain();
+}
+
+/* Fills the ring, and has a sample refused because the one before it was lost. */
+static void fill_ring(void)
+{
+	for (unsigned i = 0; allocate((void *)(0x1000000 + 4096 * (uintptr_t)i), 10); i++) {
+	}
+	CHECK(hs_thread.met_full_ring);
+	CHECK(!allocate(block + 1, 10));
+	CHECK(hs_thread.sample.is_refused);
+}
+
+/* A thread that was refused gets the last room that there is, for a record without a stack. */
+static void test_refused_until_there_is_room(void)
+{
+	struct hs_record record;
+
+	start(1);
+	fill_ring();
+	do
+		CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	while ((record.flags & HS_RECORD_STACKLESS) == 0);
+	fill_ring();
+	CHECK_INT(next(&record).bytes, sizeof record);
+	CHECK(allocate(block, 10));
+	CHECK(!allocate(block + 1, 10));
+	drain();
+}
+
+/* A sample that is refused shows that what was at its address before has been freed. */
+static void test_allocated_again_without_room(void)
+{
+	start(1);
+	CHECK(allocate(block, 5));
+	fill_ring();
+	CHECK_INT(hs_heap_total(frees), 0);
+	CHECK(!allocate(block, 5));
+	CHECK(hs_thread.sample.is_refused);
+	CHECK_INT(hs_heap_total(frees), 1);
+	CHECK_INT(hs_stats_get(superseded), 1);
+	drain();
+}
+
+/* The index has no place for an address: its record, begun already, ends without contents. */
+static void test_index_without_a_place(void)
+{
+	const struct hs_live_bucket *home = NULL, *other;
+	struct hs_record record;
+	uintptr_t address = 0x1000000;
+	unsigned count = 0;
+
+	start(1);
+	while (count < 2 * HS_BUCKET_LANES + 1) {
+		other = hs_live_table_home(atomic_load(&hs_live_index), hs_live_hash(address));
+		if (home == NULL || other == home) {
+			home = other;
+			count++;
+			CHECK_INT(allocate((void *)address, 5), count <= 2 * HS_BUCKET_LANES);
+		}
+		address += 16;
+	}
+	CHECK_INT(hs_heap_total(lost_live_set), 1);
+	CHECK_INT(hs_thread.reservation, 0);
+	while (--count > 0)
+		CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	drain();
+}
+
+static void test_sleeping_reader_is_woken(void)
+{
+	start(1);
+	atomic_store(&ring.reader_asleep, HS_RING_ASLEEP);
+	CHECK(allocate(block, 5));
+	CHECK_INT(atomic_load(&ring.reader_asleep), HS_RING_WOKEN);
+	drain();
+}
+
+/* A record tells which closes of libraries came before it. */
+static void test_closes(void)
+{
+	struct hs_record record;
+
+	start(1);
+	for (unsigned i = 0; i < 4; i++) {
+		hs_close_begins();
+		if (i % 2 == 0)
+			hs_close_goes_on();
+		CHECK(allocate(block, 5));
+		CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+		CHECK(record.closes == hs_closes_now());
+		CHECK_INT(record.closes_unwaited, i / 2 + 1);
+		hs_close_ends(true);
+	}
 	drain();
 }
 
@@ -483,6 +592,9 @@ static void on_signal(int signal)
 	CHECK(!hs_sampler_passes(100));
 	CHECK(!hs_record_allocation(block + 1, 100, &regs));
 	hs_record_move_end(hs_record_move_begin(block + 1), true);
+	/* As for a profile that the handler asks for: the countdown is being drawn. */
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), 0);
 	if (jump_out)
 		siglongjmp(jump, 1);
 }
@@ -544,6 +656,26 @@ static void test_jump_out_of_a_handler(void)
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
 	CHECK_INT(record.size, 20);
+	drain();
+}
+
+/* The process ends after a handler has jumped out: nobody waits for what that left open. */
+static void test_end_after_a_handler(void)
+{
+	struct hs_record record;
+
+	start(1);
+	jump_out = true;
+	signal(SIGUSR1, on_signal);
+	if (sigsetjmp(jump, 1) == 0)
+		interrupted_allocation(10);
+	hs_sys_fault = NULL;
+	CHECK_INT(next(&record).state, HS_RING_OPEN);
+	hs_record_stop_thread();
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	CHECK(allocate(block, 20));
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), 30);
 	drain();
 }
 
@@ -614,6 +746,7 @@ static void test_guard_far_below(void)
 static void test_guard_on_a_coroutine(void)
 {
 	static struct hs_guard guard;
+	uintptr_t low = hs_thread.stack_low, high = hs_thread.stack_high;
 	struct hs_record record;
 
 	if (!may_read_by_process_vm()) {
@@ -632,6 +765,8 @@ static void test_guard_on_a_coroutine(void)
 	CHECK(allocate(block, 1));
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	drain();
+	hs_thread.stack_low = low;
+	hs_thread.stack_high = high;
 }
 
 /* --- frees that nobody tells ------------------------------------------------------- */
@@ -662,6 +797,38 @@ static void test_stopped(void)
 	atomic_store(&hs_epoch, 2);
 	CHECK(allocate(block, 5));
 	atomic_store(&hs_epoch, 1);
+	drain();
+}
+
+/* --- fork -------------------------------------------------------------------------- */
+
+/* What is the parent's thread's or its other threads', and what goes on in the child. */
+static void test_after_fork(void)
+{
+	struct hs_record record;
+
+	start((uint64_t)1 << 40);
+	CHECK(!allocate(block, 0));
+	CHECK(!allocate(block, 100));
+	hs_thread.tid = 1;
+	hs_capture_protect_begins(); /* of a thread that the child does not have */
+	CHECK(hs_record_after_fork());
+	hs_record_settle();
+	CHECK_INT(hs_stats_get(allocated_bytes), 101);
+	start(1);
+	CHECK(allocate(block, 5));
+	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	CHECK_INT(record.tid, hs_sys_gettid());
+	CHECK(hs_thread_has_read(&hs_thread, here.sp, record.stack_bytes));
+	drain();
+	/* In a handler that has interrupted the slow path, all that belongs to it stays. */
+	start(1);
+	CHECK(allocate(block, 5));
+	hs_thread.guard_sp = here.sp + 64;
+	hs_thread.bytes_until_sample = 0;
+	CHECK(!hs_record_after_fork());
+	CHECK_INT(hs_thread.bytes_until_sample, 0);
+	hs_thread.guard_sp = 0;
 	drain();
 }
 
@@ -720,6 +887,11 @@ int main(void)
 	RUN(test_failed_allocation);
 	RUN(test_total_is_exact);
 	RUN(test_full_ring);
+	RUN(test_refused_until_there_is_room);
+	RUN(test_allocated_again_without_room);
+	RUN(test_index_without_a_place);
+	RUN(test_sleeping_reader_is_woken);
+	RUN(test_closes);
 	RUN(test_recycled_records_begin_anew);
 	RUN(test_wait_ends_after_its_limit);
 	RUN(test_where_no_sample_waits);
@@ -727,11 +899,13 @@ int main(void)
 	RUN(test_interval_0_is_off);
 	RUN(test_handler_is_passed_through);
 	RUN(test_jump_out_of_a_handler);
+	RUN(test_end_after_a_handler);
 	RUN(test_guard_is_validated);
 	RUN(test_guard_far_below);
 	RUN(test_guard_on_a_coroutine);
 	RUN(test_allocated_again);
 	RUN(test_stopped);
+	RUN(test_after_fork);
 	RUN(test_moves);
 	return CHECK_RESULT();
 }
