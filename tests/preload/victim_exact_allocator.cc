@@ -57,6 +57,10 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 #define free __libc_free
 #endif
 
+/* Blocks of operator new. */
+extern "C" long new_in_use;
+long new_in_use;
+
 /* Its first call has a string made, by libc's call of malloc(). */
 void *operator new(size_t size)
 {
@@ -67,15 +71,18 @@ void *operator new(size_t size)
 		throw std::bad_alloc();
 	if (block == NULL)
 		throw std::bad_alloc();
+	__atomic_fetch_add(&new_in_use, 1, __ATOMIC_RELAXED);
 	return block;
 }
 
 void operator delete(void *block) noexcept
 {
+	if (block != NULL)
+		__atomic_fetch_sub(&new_in_use, 1, __ATOMIC_RELAXED);
 	free(block);
 }
 
 void operator delete(void *block, size_t) noexcept
 {
-	free(block);
+	operator delete(block);
 }
