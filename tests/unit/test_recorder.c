@@ -317,6 +317,7 @@ static void test_full_ring(void)
 	CHECK_INT(hs_heaps[HS_HEAP_MALLOC].lost.bytes, lost * 10);
 	while (next(&record).state == HS_RING_COMMITTED) {
 		if (record.flags & HS_RECORD_STACKLESS) {
+			CHECK(record.flags & HS_RECORD_STACK_CUT);
 			CHECK_INT(record.stack_bytes, 0);
 			stackless++;
 		} else {
@@ -517,6 +518,9 @@ static void test_where_no_sample_waits(void)
 	hs_recorder.process_id++; /* in a child of vfork() */
 	CHECK_INT(wait_in_vain(3), 0);
 	hs_recorder.process_id--;
+	hs_heaps[HS_HEAP_MALLOC].waits = false; /* as a heap with an interval of its own above 1 */
+	CHECK_INT(wait_in_vain(3), 0);
+	hs_heaps[HS_HEAP_MALLOC].waits = true;
 	if (sched_setscheduler(0, SCHED_FIFO, &lowest) == 0) {
 		CHECK_INT(wait_in_vain(3), 0);
 		CHECK_INT(sched_setscheduler(0, SCHED_OTHER, &none), 0);
