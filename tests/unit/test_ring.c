@@ -303,6 +303,28 @@ static void test_stopped_last_writer(void)
 	expect(10, 9);
 }
 
+/* The same where its record begins anew, in the next lap: the ring counts as empty. */
+static void test_stopped_writer_that_begins_anew(void)
+{
+	uint32_t ticket;
+
+	fresh();
+	CHECK(put(512, HS_RING_ORDINARY, 1));
+	expect(512, 1);
+	ticket = hs_ring_head_ticket(&ring);
+	CHECK_INT(atomic_load(&ring.anew), ticket);
+	ring.slots[ticket & (ring.slot_count - 1)].word =
+		(uint64_t)(ticket >> ring.slot_lg) << 41 | (uint64_t)1 << 40 | 3 << 24 | 7 << 2 |
+		HS_RING_OPEN;
+	CHECK(!hs_ring_is_filling(&ring));
+	CHECK(!hs_ring_is_full(&ring, 1));
+	CHECK(put(10, HS_RING_ORDINARY, 9));
+	CHECK(hs_ring_abandon(&ring, ticket, 7));
+	CHECK_INT(state(), HS_RING_ABANDONED);
+	ring_release(&ring);
+	expect(10, 9);
+}
+
 static void expect_ahead(uint32_t most, unsigned char fill)
 {
 	const unsigned char *data = hs_ring_look_ahead(&ring, most);
@@ -656,6 +678,7 @@ int main(void)
 	RUN(test_close_dead);
 	RUN(test_stopped_writer);
 	RUN(test_stopped_last_writer);
+	RUN(test_stopped_writer_that_begins_anew);
 	RUN(test_look_ahead);
 	RUN(test_look_ahead_wraps);
 	RUN(test_unread_before);
