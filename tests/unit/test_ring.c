@@ -118,6 +118,7 @@ static void test_exact_fit_and_refusal(void)
 	for (unsigned char i = 0; i < 16; i++)
 		CHECK(put(256, HS_RING_KEPT, i));
 	CHECK(!put(1, HS_RING_KEPT, 0));
+	CHECK_INT(open, 0);
 	expect(256, 0);
 	CHECK(put(256, HS_RING_KEPT, 16));
 	CHECK(!put(1, HS_RING_KEPT, 0));
@@ -179,6 +180,8 @@ static void test_oversize(void)
 	CHECK(!put(DATA_BYTES / 2 + 1, HS_RING_KEPT, 1));
 	CHECK(!put(DATA_BYTES / 16 * 7 + 1, HS_RING_ORDINARY, 1));
 	CHECK(!put(SIZE_MAX, HS_RING_KEPT, 1));
+	/* Nor is there room for a larger tid in a descriptor. */
+	CHECK(hs_ring_reserve(&ring, 1, HS_RING_KEPT, HS_RING_TID_MAX + 1, 0, &open) == NULL);
 	/* The largest record fits into an empty ring at whatever place that begins. */
 	for (unsigned i = 0; i < UNITS; i++) {
 		CHECK(put(DATA_BYTES / 16 * 7, HS_RING_ORDINARY, 7));
@@ -260,6 +263,14 @@ static void test_stopped_writer(void)
 	uint32_t ticket;
 
 	fresh();
+	/* Nothing of a lap before is left in its descriptor. */
+	for (unsigned i = 0; i < ring.slot_count; i++) {
+		CHECK(reserve(16, HS_RING_ORDINARY, &place));
+		hs_ring_note_sequence(&ring, place.ticket, 4711);
+		CHECK(hs_ring_abandon(&ring, place.ticket, own_tid()));
+		CHECK_INT(state(), HS_RING_ABANDONED);
+		ring_release(&ring);
+	}
 	CHECK(put(40, HS_RING_ORDINARY, 1));
 	ticket = hs_ring_head_ticket(&ring);
 	/* The word as claim() leaves it, with 3 units; the head still has its ticket. */
@@ -397,6 +408,22 @@ static void test_unread_before(void)
 	CHECK_INT(hs_ring_unread_before(&ring, fence), 0);
 }
 
+/* The reader need not say so: what comes together is given back, a 64th of the ring at a time. */
+static void test_passed_records_are_given_back(void)
+{
+	enum { SHARE = UNITS / 64 };
+
+	fresh();
+	for (unsigned i = 0; i < 2 * (SHARE + 1); i++)
+		CHECK(put(HS_RING_UNIT, HS_RING_ORDINARY, 1));
+	for (unsigned passed = 1; passed <= 2 * (SHARE + 1); passed++) {
+		CHECK_INT(state(), HS_RING_COMMITTED);
+		hs_ring_pass(&ring);
+		CHECK_INT(hs_ring_unread(&ring),
+			  (2 - passed / (SHARE + 1)) * (SHARE + 1));
+	}
+}
+
 /* Tickets and positions wrap at 32 bits. */
 static void test_counters_wrap(void)
 {
@@ -431,11 +458,22 @@ static long count_futex(long number)
 
 static void test_sleep_ends_at_the_timeout(void)
 {
+	struct place place;
+
 	fresh();
 	hs_sys_fault = count_futex;
 	futex_calls = 0;
 	hs_ring_reader_sleep(&ring, 1000000);
 	CHECK_INT(futex_calls, 1);
+	/* While a record is open too, but not for ever: its writer may have died. */
+	CHECK(reserve(16, HS_RING_ORDINARY, &place));
+	hs_ring_reader_sleep(&ring, 1000000);
+	CHECK_INT(futex_calls, 2);
+	hs_ring_reader_sleep(&ring, -1);
+	CHECK_INT(futex_calls, 2);
+	CHECK(hs_ring_abandon(&ring, place.ticket, own_tid()));
+	ring_release(&ring);
+	futex_calls = 1;
 	CHECK(put(16, HS_RING_ORDINARY, 1));
 	hs_ring_reader_sleep(&ring, -1); /* there is something: no sleep */
 	CHECK_INT(futex_calls, 1);
@@ -682,6 +720,7 @@ int main(void)
 	RUN(test_look_ahead);
 	RUN(test_look_ahead_wraps);
 	RUN(test_unread_before);
+	RUN(test_passed_records_are_given_back);
 	RUN(test_counters_wrap);
 	RUN(test_sleep_ends_at_the_timeout);
 	RUN(test_nap_ends_early_only_when_the_ring_fills);
