@@ -35,9 +35,12 @@ for mode in keep free; do
 done
 # Allocators that have operator new, all forms or some, made of malloc or not.
 if build liballocator.so victim_exact_allocator.cc -shared -fPIC &&
-	build libcalls_malloc.so victim_exact_allocator.cc -DCALLS_MALLOC -shared -fPIC; then
+	build libcalls_malloc.so victim_exact_allocator.cc -DCALLS_MALLOC -shared -fPIC &&
+	build libonly_new.so victim_exact_allocator.cc -DONLY_NEW -DCALLS_MALLOC -shared -fPIC &&
+	build libonly_delete.so victim_exact_allocator.cc -DONLY_DELETE -shared -fPIC; then
 	failing=
-	for name in "$directory/liballocator.so" "$directory/libcalls_malloc.so" libjemalloc.so.2 \
+	for name in "$directory/liballocator.so" "$directory/libcalls_malloc.so" \
+		"$directory/libonly_new.so" "$directory/libonly_delete.so" libjemalloc.so.2 \
 		libtcmalloc.so.4 libtcmalloc_minimal_debug.so.4 libmimalloc.so.2 libtbbmalloc_proxy.so.2; do
 		file=$(${CC:-cc} -print-file-name="$name")
 		[ -f "$file" ] || continue

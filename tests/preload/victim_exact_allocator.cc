@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
  * An allocator, on top of libc's, with the scalar forms of operator new and delete only.  With
- * -DCALLS_MALLOC: these call malloc() and free() by name, where the profiler's come first.
+ * -DCALLS_MALLOC: these call malloc() and free() by name, where the profiler's come first.  With
+ * -DONLY_NEW or -DONLY_DELETE: the other ones are the C++ library's.
  */
 #include <cerrno>
 #include <cstddef>
@@ -57,6 +58,7 @@ int posix_memalign(void **out, size_t alignment, size_t size)
 #define free __libc_free
 #endif
 
+#ifndef ONLY_DELETE
 /* Blocks of operator new. */
 extern "C" long new_in_use;
 long new_in_use;
@@ -71,14 +73,20 @@ void *operator new(size_t size)
 		throw std::bad_alloc();
 	if (block == NULL)
 		throw std::bad_alloc();
+#ifndef ONLY_NEW
 	__atomic_fetch_add(&new_in_use, 1, __ATOMIC_RELAXED);
+#endif
 	return block;
 }
+#endif
 
+#ifndef ONLY_NEW
 void operator delete(void *block) noexcept
 {
+#ifndef ONLY_DELETE
 	if (block != NULL)
 		__atomic_fetch_sub(&new_in_use, 1, __ATOMIC_RELAXED);
+#endif
 	free(block);
 }
 
@@ -86,3 +94,4 @@ void operator delete(void *block, size_t) noexcept
 {
 	operator delete(block);
 }
+#endif

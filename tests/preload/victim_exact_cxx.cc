@@ -128,6 +128,7 @@ static void failures()
 {
 	volatile size_t most = SIZE_MAX / 2;
 	bool thrown = false;
+	struct block block;
 
 	try {
 		void *address = ::operator new(most);
@@ -152,6 +153,10 @@ static void failures()
 		thrown = true;
 	}
 	check(thrown, "an alignment of 3 is refused");
+	site_after_failure();
+	/* After one that has not failed C's function has its own size as well. */
+	block = site_aligned(4000);
+	free_block(&block, 0);
 	site_after_failure();
 	check(::operator new(most, std::nothrow) == NULL, "nothrow");
 	::operator delete(NULL);
