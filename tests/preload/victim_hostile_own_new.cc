@@ -2,6 +2,9 @@
 /*
  * A program with an operator new and an operator delete of its own, whose blocks begin with a
  * header.  All other forms are the C++ library's, which calls these two.
+ *
+ * With -DARRAYS it has those of arrays in their place; with -DALL it has all but the aligned ones.
+ * With -DLIBRARY they are a library's; with -DPROGRAM: the program that is linked with that.
  */
 #include <algorithm>
 #include <cstdio>
@@ -10,15 +13,18 @@
 #include <string>
 #include <vector>
 
+extern "C" long in_use;
+
+#ifndef PROGRAM
 struct header {
 	size_t mark;
 	size_t size;
 };
 
 static const size_t MARK = 0x6d61726b;
-static long in_use;
+long in_use;
 
-void *operator new(size_t size)
+static void *make(size_t size)
 {
 	struct header *header = static_cast<struct header *>(malloc(size + sizeof *header));
 
@@ -29,7 +35,7 @@ void *operator new(size_t size)
 	return header + 1;
 }
 
-void operator delete(void *block) noexcept
+static void take(void *block)
 {
 	struct header *header = static_cast<struct header *>(block) - 1;
 
@@ -43,6 +49,64 @@ void operator delete(void *block) noexcept
 	free(header);
 }
 
+#ifndef ARRAYS
+void *operator new(size_t size)
+{
+	return make(size);
+}
+
+void operator delete(void *block) noexcept
+{
+	take(block);
+}
+#endif
+
+#if defined ALL || defined ARRAYS
+void *operator new[](size_t size)
+{
+	return make(size);
+}
+
+void operator delete[](void *block) noexcept
+{
+	take(block);
+}
+#endif
+
+#ifdef ALL
+void *operator new(size_t size, const std::nothrow_t &) noexcept
+{
+	return make(size);
+}
+
+void *operator new[](size_t size, const std::nothrow_t &) noexcept
+{
+	return make(size);
+}
+
+void operator delete(void *block, size_t) noexcept
+{
+	take(block);
+}
+
+void operator delete[](void *block, size_t) noexcept
+{
+	take(block);
+}
+
+void operator delete(void *block, const std::nothrow_t &) noexcept
+{
+	take(block);
+}
+
+void operator delete[](void *block, const std::nothrow_t &) noexcept
+{
+	take(block);
+}
+#endif
+#endif
+
+#ifndef LIBRARY
 /* The compiler may leave out pairs of new and delete that it sees. */
 static void *volatile seen;
 
@@ -72,3 +136,4 @@ int main()
 	printf("%ld in use\n", in_use);
 	return 0;
 }
+#endif
