@@ -82,10 +82,37 @@ static void a_table_is_at_most_a_sixteenth_of_the_memory(void)
 	}
 }
 
+static size_t most_for(size_t memory)
+{
+	size_t before, most;
+
+	begin(memory);
+	before = hs_arena_used();
+	meet(1000000);
+	most = hs_arena_used() - before;
+	end();
+	return most;
+}
+
+/* A table of a sixteenth is not always one of those that follow each other. */
+static void a_table_that_would_be_too_large_is_not_made(void)
+{
+	CHECK(most_for(32 * MIB) < 32 * MIB / 16);
+	CHECK(most_for(128 * MIB) < 128 * MIB / 16);
+}
+
+/* However much memory there is. */
+static void the_largest_table_has_16_mib(void)
+{
+	CHECK(most_for(4096 * MIB) < 24 * MIB);
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init(256 * MIB), 0);
 	RUN(many_pcs_are_known_when_they_come_again);
 	RUN(a_table_is_at_most_a_sixteenth_of_the_memory);
+	RUN(a_table_that_would_be_too_large_is_not_made);
+	RUN(the_largest_table_has_16_mib);
 	return CHECK_RESULT();
 }
