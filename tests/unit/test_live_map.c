@@ -6,6 +6,7 @@
 #include "check.h"
 #include "sample/live_index.h"
 #include "sample/live_set.h"
+#include "sample/live_table.h"
 #include "sample_testing.h"
 
 #define REGION ((uint64_t)1 << HS_MAP_REGION_SHIFT)
@@ -144,6 +145,28 @@ static void test_heaps_are_apart(void)
 	CHECK_INT(hs_live_map_find(HEAP), 0);
 }
 
+/* What the table holds besides the map decides about its size, and not what it has held. */
+static void test_table_does_not_grow_for_what_is_gone(void)
+{
+	uint64_t buckets = hs_live_table_count(atomic_load(&hs_live_index));
+	struct hs_freed_slots freed;
+	struct hs_live_ticket ticket;
+	uint32_t slot;
+
+	for (uint64_t id = 0; id < 4 * buckets; id++) {
+		CHECK(hs_live_set_take(&ticket));
+		CHECK(hs_live_set_insert_id(&ticket, HS_HEAP_FIRST_REPORTED, id));
+		CHECK_INT(hs_live_set_free_id(HS_HEAP_FIRST_REPORTED, id), 1);
+		hs_live_set_take_freed(&freed);
+		while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE)
+			CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
+	}
+	hs_live_set_give_back();
+	for (unsigned i = 0; i < 100; i++)
+		CHECK_INT(hs_live_set_maintain(0), 0);
+	CHECK_INT(hs_live_table_count(atomic_load(&hs_live_index)), buckets);
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
@@ -155,5 +178,6 @@ int main(void)
 	RUN(test_sheets_run_out);
 	RUN(test_samples_are_found);
 	RUN(test_heaps_are_apart);
+	RUN(test_table_does_not_grow_for_what_is_gone);
 	return CHECK_RESULT();
 }

@@ -357,6 +357,13 @@ static void test_bucket_overflow(void)
 	CHECK_INT(index_shift(), shift);
 	free_crowd(addresses);
 	CHECK_INT(recycle_freed(), 12);
+	/* Nor is a table made that is hardly used. */
+	crowd(addresses, 48);
+	for (unsigned i = 0; i < 20; i++)
+		CHECK_INT(hs_live_set_maintain(0), 0);
+	CHECK_INT(index_shift(), shift);
+	free_crowd(addresses);
+	CHECK_INT(recycle_freed(), 12);
 
 	/* There is room again when the table is looked at: freed samples do not count. */
 	crowd(addresses, shift - 1);
