@@ -107,6 +107,18 @@ static void the_largest_table_has_16_mib(void)
 	CHECK(most_for(4096 * MIB) < 24 * MIB);
 }
 
+static void stamps_begin_again(void)
+{
+	begin(16 * MIB);
+	pcs.next_stamp = UINT32_MAX - 1;
+	CHECK_INT(meet(10), 10);
+	/* What was there before is not known any more. */
+	CHECK_INT(meet(10), 1);
+	CHECK_INT(meet(10), 0);
+	CHECK_INT(pcs.next_stamp, 11);
+	end();
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init(256 * MIB), 0);
@@ -114,5 +126,6 @@ int main(void)
 	RUN(a_table_is_at_most_a_sixteenth_of_the_memory);
 	RUN(a_table_that_would_be_too_large_is_not_made);
 	RUN(the_largest_table_has_16_mib);
+	RUN(stamps_begin_again);
 	return CHECK_RESULT();
 }
