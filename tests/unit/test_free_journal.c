@@ -189,6 +189,18 @@ static void test_entries_of_other_samples(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
+/* The slot may have become another heap's sample, whose key has the same bits. */
+static void test_entry_of_another_heap(void)
+{
+	uint64_t id = 5, bits = hs_free_journal_bits(hs_live_key(HS_HEAP_FIRST_REPORTED, id));
+	struct hs_live_ticket ticket;
+
+	CHECK(hs_live_set_take(&ticket));
+	CHECK(hs_live_set_insert_id(&ticket, HS_HEAP_FIRST_REPORTED, id));
+	CHECK(!hs_live_set_take_journaled(ticket.slot, (uint32_t)bits));
+	CHECK_INT(hs_live_set_free_id(HS_HEAP_FIRST_REPORTED, id), 1);
+}
+
 int main(void)
 {
 	set_up();
@@ -202,5 +214,6 @@ int main(void)
 	RUN(test_a_late_free_is_in_the_next_profile);
 	RUN(test_many_frees);
 	RUN(test_entries_of_other_samples);
+	RUN(test_entry_of_another_heap);
 	return CHECK_RESULT();
 }
