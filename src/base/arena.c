@@ -111,6 +111,7 @@ int hs_arena_init(size_t budget_bytes)
 	/* Relaxed: single-threaded. */
 	atomic_store_explicit(&hs_arena.heap_end, hs_arena.heap_next, memory_order_relaxed);
 	hs_arena.reserved_start = hs_arena.reserved_end = (uintptr_t)start + bytes;
+	hs_arena.kept_most = bytes;
 	hs_arena.asked_budget = budget_bytes;
 	atomic_store_explicit(&hs_arena.addresses, bytes, memory_order_relaxed);
 	hs_arena_range.start = (uintptr_t)start;
@@ -133,6 +134,12 @@ void hs_arena_set_budget(size_t budget_bytes)
 	/* Relaxed: a number, it publishes nothing. */
 	atomic_store_explicit(&hs_arena.budget, budget_bytes < most ? budget_bytes : most,
 			      memory_order_relaxed);
+}
+
+void hs_arena_keep_room(size_t bytes)
+{
+	/* Relaxed: see hs_arena_set_budget(). */
+	atomic_store_explicit(&hs_arena.kept_room, bytes, memory_order_relaxed);
 }
 
 static size_t heap_room_locked(void)
@@ -165,6 +172,7 @@ static void cut_locked(size_t wanted, struct hs_arena_cuts *cuts)
 	}
 	keep = wanted > taken + least ? wanted - taken : least;
 	cut_room_locked(hs_arena_round_up(keep, hs_arena.page_bytes), cuts);
+	hs_arena.kept_most = heap_room_locked() / 2;
 	/* The parts are behind the end then.  They are never passed to free(). */
 	hs_arena_end_range_locked();
 }
@@ -214,12 +222,22 @@ void hs_arena_refund_locked(size_t bytes)
 	atomic_fetch_sub_explicit(&hs_arena.used, bytes, memory_order_relaxed);
 }
 
+bool hs_arena_has_room_locked(uintptr_t start, size_t bytes)
+{
+	size_t kept = atomic_load_explicit(&hs_arena.kept_room, memory_order_relaxed);
+	size_t room = hs_arena.reserved_start - start;
+
+	if (kept > hs_arena.kept_most)
+		kept = hs_arena.kept_most;
+	return start <= hs_arena.reserved_start && bytes <= room && kept <= room - bytes;
+}
+
 uintptr_t hs_arena_extend_locked(size_t bytes, size_t alignment)
 {
 	uintptr_t start = hs_arena_round_up(hs_arena.heap_next, alignment);
 	uintptr_t end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
 
-	if (start > hs_arena.reserved_start || bytes > hs_arena.reserved_start - start)
+	if (!hs_arena_has_room_locked(start, bytes))
 		return 0;
 	if (start + bytes > end) {
 		size_t grow = hs_arena_round_up(start + bytes - end, HS_ARENA_STEP_BYTES);

@@ -51,6 +51,13 @@ int hs_arena_init(size_t budget_bytes);
 void hs_arena_set_budget(size_t budget_bytes);
 size_t hs_arena_most(void);
 
+/*
+ * Keeps so many bytes of addresses that were never taken: what would leave fewer is refused, unless
+ * a block that was freed can serve.  0 at the start; at most half of what is left when the arena
+ * shrinks.
+ */
+void hs_arena_keep_room(size_t bytes);
+
 /* The resource limit that the arena obeys: RLIMIT_AS, or RLIMIT_DATA if that is less. */
 int hs_arena_limit(void);
 

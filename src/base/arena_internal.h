@@ -56,10 +56,12 @@ struct hs_arena {
 	_Atomic uintptr_t heap_end;    /* writable up to here; only grows */
 	uintptr_t reserved_start;      /* the next reserved part ends here */
 	uintptr_t reserved_end;        /* of all reserved parts */
+	size_t kept_most;              /* that is kept of the room */
 	size_t asked_budget;           /* of hs_arena_init() */
 	_Atomic size_t addresses;      /* bytes of address space, without what was given back */
 	_Atomic size_t used;
 	_Atomic size_t budget;
+	_Atomic size_t kept_room;      /* see hs_arena_keep_room() */
 	_Atomic size_t bootstrap_used; /* no lock: see hs_arena_bootstrap_alloc() */
 };
 extern HS_HIDDEN struct hs_arena hs_arena;
@@ -73,6 +75,9 @@ static inline uint32_t hs_arena_mark(const struct hs_arena_block *block, uint32_
 /* Counts bytes as used; false: that would exceed the budget.  And takes them off again. */
 bool hs_arena_charge_locked(size_t bytes);
 void hs_arena_refund_locked(size_t bytes);
+
+/* Whether so many bytes from `start` on can be taken, which leaves the room that is kept. */
+bool hs_arena_has_room_locked(uintptr_t start, size_t bytes);
 
 /* At most so many reserved parts can be shortened under a limit: those that grow bit by bit. */
 #define HS_ARENA_GROWING_PARTS 4

@@ -56,7 +56,7 @@ void *hs_arena_reserve(size_t bytes)
 	bytes = hs_arena_round_up(bytes, hs_arena.page_bytes);
 	hs_lock_acquire(&hs_arena.lock);
 	end = atomic_load_explicit(&hs_arena.heap_end, memory_order_relaxed);
-	if (bytes <= hs_arena.reserved_start - end) {
+	if (hs_arena_has_room_locked(end, bytes)) {
 		start = hs_arena.reserved_start - bytes;
 		hs_arena.reserved_start = start;
 		if (bytes >= GROWING_BYTES)

@@ -8,6 +8,8 @@
 
 /* One part in so many of the memory is kept for writing profiles, whatever they need. */
 #define WRITING_SHARE 4
+/* A block of the arena may have a quarter more addresses than bytes that count. */
+#define ADDRESSES(bytes) ((bytes) / 4 * 5)
 
 static bool is_writing;
 
@@ -69,8 +71,19 @@ static size_t books_budget(void)
 	return budget < most ? budget : most;
 }
 
+/* In a pause the profile has some of it already. */
+static size_t room_for_profile(void)
+{
+	size_t kept = hs_session_memory_bytes() / WRITING_SHARE + more_for_profile();
+
+	if (is_writing || hs_session.producer == NULL)
+		return 0;
+	return ADDRESSES(kept > profile_bytes ? kept - profile_bytes : 0);
+}
+
 void hs_memory_follow(void)
 {
+	hs_arena_keep_room(room_for_profile());
 	hs_arena_set_budget(is_writing ? hs_session_memory_bytes() : books_budget());
 	note_full_books();
 }

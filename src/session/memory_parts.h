@@ -15,7 +15,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Sets the arena's budget anew: the memory may have become less (hs_session_memory_bytes()). */
+/*
+ * Sets the arena's budget and the room that it keeps anew: the memory may have become less
+ * (hs_session_memory_bytes()).
+ */
 void hs_memory_follow(void);
 
 /* Begins or goes on with writing, or pauses in it.  Returns whether it was writing before. */

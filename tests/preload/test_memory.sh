@@ -70,6 +70,18 @@ for limit in AS.v.100000 AS.v.200000 AS.v.400000 DATA.d.200000; do
 		fail "under a limit $limit: no profile"
 done
 
+# Of so few addresses the tables of stacks, which grow by copies, leave room for the profile too.
+for limit in 150000 250000; do
+	# shellcheck disable=SC2016 # the shell that limits itself is to read it
+	run_profiled "new_stacks.$limit" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=error \
+		-- /bin/sh -c 'ulimit -v "$1" && shift && exec "$@"' \
+		sh $limit "$victims/victim_new_stacks" 200000
+	expect_status 0
+	expect_silence
+	[ "$(find "$out" -name 'victim_new_stacks.*.heap.pb.gz' | wc -l)" -eq 1 ] ||
+		fail "new stacks under a limit of $limit: no profile"
+done
+
 for memory in 32m 256m; do
 	run_profiled "hot.$memory" HEAPSAMPLE_MEMORY=$memory HEAPSAMPLE_INTERVAL=1 \
 		HEAPSAMPLE_MAX_INTERVAL=1 HEAPSAMPLE_BLOCK=0 -- "$victims/victim_busy" 1000000

@@ -285,6 +285,44 @@ static void range_is_used_up(void)
 	CHECK(hs_arena_alloc(600 * KIB) == NULL);
 }
 
+static void room_is_kept(void)
+{
+	void *last = NULL, *block;
+
+	inject(SYS_mmap, 3);
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	CHECK_INT(hs_arena_range.bytes, 32 * MIB);
+	hs_arena_keep_room(8 * MIB);
+	while ((block = hs_arena_alloc(900 * KIB)) != NULL)
+		last = block;
+	CHECK(hs_arena_used() > 20 * MIB && hs_arena_used() <= 24 * MIB);
+	CHECK(hs_arena_reserve(2 * MIB) == NULL);
+	hs_arena_free(last);
+	CHECK(hs_arena_alloc(900 * KIB) == last);
+	hs_arena_keep_room(0);
+	CHECK(hs_arena_alloc(5 * MIB) != NULL && hs_arena_reserve(2 * MIB) != NULL);
+}
+
+/* Of what a limit leaves others have a half. */
+static void room_is_shared_under_a_limit(void)
+{
+	CHECK_INT(hs_arena_init(64 * MIB), 0);
+	hs_arena_keep_room(250 * MIB);
+	CHECK(hs_arena_alloc(10 * MIB) == NULL);
+	limit_address_space(160 * MIB);
+	hs_arena_follow_limit();
+	CHECK(hs_arena_alloc(10 * MIB) != NULL && hs_arena_alloc(10 * MIB) == NULL);
+	hs_arena_keep_room(0);
+	CHECK(hs_arena_alloc(10 * MIB) != NULL);
+}
+
+static void test_room(void)
+{
+	in_child(room_is_kept);
+	if (!IS_SANITIZED)
+		in_child(room_is_shared_under_a_limit);
+}
+
 static void test_larger_blocks_serve_when_the_range_is_used_up(void)
 {
 	in_child(range_is_used_up);
@@ -408,6 +446,7 @@ static void test_bootstrap_part(void)
 int main(void)
 {
 	RUN(test_range);
+	RUN(test_room);
 	RUN(test_larger_blocks_serve_when_the_range_is_used_up);
 	RUN(test_bootstrap_part);
 	CHECK_INT(hs_arena_init(BUDGET), 0);
