@@ -52,10 +52,16 @@ bool hs_next_is_resolving(void)
 /* A cast from void * to a function pointer, as POSIX has it for dlsym(). */
 #define LOOK_UP(table, name) (*(void **)(void *)&(table).name = hs_next_symbol(#name))
 
+/* As LOOK_UP, but what is there stays, if nothing is found. */
+#define LOOK_UP_MORE(table, name)                                                                  \
+	do {                                                                                       \
+		void *found = hs_next_symbol(#name);                                               \
+		if (found != NULL)                                                                 \
+			*(void **)(void *)&(table).name = found;                                   \
+	} while (0)
+
 void hs_next_resolve(void)
 {
-	void (*found)(void *);
-
 	if (hs_next.resolved || resolving)
 		return;
 	resolving = true;
@@ -63,9 +69,7 @@ void hs_next_resolve(void)
 	LOOK_UP(hs_allocator, malloc);
 	LOOK_UP(hs_allocator, calloc);
 	LOOK_UP(hs_allocator, realloc);
-	*(void **)(void *)&found = hs_next_symbol("free");
-	if (found != NULL)
-		hs_allocator.free = found;
+	LOOK_UP_MORE(hs_allocator, free);
 	hs_next.resolved = hs_allocator.malloc != NULL;
 	resolving = false;
 }
@@ -158,17 +162,20 @@ void hs_next_resolve_all(void)
 	 */
 #define LOOK_UP_C(result, name, arguments) LOOK_UP(hs_next, name);
 #define LOOK_UP_NAMED(name, arguments, names) LOOK_UP(hs_next, name);
+	/* The second time, other threads may be calling a form that was made of another one. */
+#define LOOK_UP_NEW(name, arguments, names) LOOK_UP_MORE(hs_next, name);
 	HS_NEXT_LIBC(LOOK_UP_C)
 	prime_frees();
 	find_foreign_realloc();
 	hs_next.has_own_c11 = !is_libcs(*(void **)(void *)&hs_next.thrd_create);
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
-	HS_NEXT_PLAIN_NEW(LOOK_UP_NAMED)
+	HS_NEXT_PLAIN_NEW(LOOK_UP_NEW)
 	HS_NEXT_PLAIN_DELETE(LOOK_UP_NAMED)
-	HS_NEXT_ALIGNED_NEW(LOOK_UP_NAMED)
+	HS_NEXT_ALIGNED_NEW(LOOK_UP_NEW)
 	HS_NEXT_ALIGNED_DELETE(LOOK_UP_NAMED)
 	HS_NEXT_OPTIONAL(LOOK_UP_C)
 	find_foreign_cfree();
+#undef LOOK_UP_NEW
 #undef LOOK_UP_NAMED
 #undef LOOK_UP_C
 	/* The program must not see our failures in its dlerror(). */

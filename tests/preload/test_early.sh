@@ -9,6 +9,9 @@
 # -fPIC: an undefined weak symbol is left to the dynamic linker.
 if build libearly.so victim_early_new.cc -DLIBRARY -shared -fPIC &&
 	build victim_early victim_early_new.cc "-L$directory" -learly "-Wl,-rpath,$directory" &&
+	build libforms.so victim_early_forms.c -DLIBRARY -shared -fPIC &&
+	build victim_forms victim_early_forms.c -foptimize-sibling-calls -rdynamic \
+		"-L$directory" -lforms "-Wl,-rpath,$directory" -ldl &&
 	build victim_weak victim_weak_mallocx.c -fPIC -ldl &&
 	build libfirst.so victim_first_malloc.cc -DLIBRARY -shared -fPIC -ldl &&
 	build victim_first victim_first_malloc.cc -fPIC; then
@@ -25,6 +28,15 @@ expect_status 0
 expect_silence
 [ "$(cat "$out.stdout")" = ok ] || fail "early: it prints '$(cat "$out.stdout")'"
 expect_profiles 1
+
+# What it calls first stays callable while all functions are looked up again.
+[ "$("$directory/victim_forms")" = ok ] || fail "forms: the program fails by itself"
+for setting in HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE=0; do
+	run_profiled forms.$setting $setting -- "$directory/victim_forms"
+	expect_status 0
+	expect_silence
+	[ "$(cat "$out.stdout")" = ok ] || fail "forms: it prints '$(cat "$out.stdout")'"
+done
 
 [ "$("$directory/victim_weak")" = none ] || fail "weak: the program fails by itself"
 run_profiled weak HEAPSAMPLE_INTERVAL=1 -- "$directory/victim_weak"
