@@ -95,9 +95,9 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_locati
 	}
 }
 
-void hs_hint_names_after_fork(struct hs_hint_names *hint_names)
+void hs_hint_names_after_fork(struct hs_hint_names *hint_names, bool is_whole)
 {
-	hs_names_after_fork(&hint_names->names);
+	hs_names_after_fork(&hint_names->names, is_whole);
 }
 
 void hs_hint_names_end_fill(struct hs_hint_names *hint_names)

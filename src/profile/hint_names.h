@@ -36,7 +36,7 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_locati
 			struct hs_pauses *pauses);
 
 /* In a forked child: as hs_names_after_fork() and hs_names_end_fill(). */
-void hs_hint_names_after_fork(struct hs_hint_names *hint_names);
+void hs_hint_names_after_fork(struct hs_hint_names *hint_names, bool is_whole);
 void hs_hint_names_end_fill(struct hs_hint_names *hint_names);
 
 /* The path of the object that a hint says is at an address, as of the last profile; or NULL. */

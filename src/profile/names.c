@@ -287,10 +287,10 @@ static bool is_worth_reading(const struct hs_names_object *object,
 									   object->debug_version);
 }
 
-void hs_names_after_fork(struct hs_names *names)
+void hs_names_after_fork(struct hs_names *names, bool is_whole)
 {
 	hs_read_ahead_after_fork(&names->ahead);
-	if (names->filling != NULL)
+	if (is_whole && names->filling != NULL)
 		hs_symbols_after_fork(names->filling);
 }
 

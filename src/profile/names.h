@@ -62,8 +62,10 @@ void hs_names_fill(struct hs_names *names, const struct hs_location_run *run,
 /*
  * In a forked child, if the parent was in a pause of hs_names_fill(): closes the files that are
  * open, in the fork handler; frees the memory, later, on the child's producer.
+ * is_whole: the parent's threads were in no piece of work; else only a file that is read ahead is
+ * closed.
  */
-void hs_names_after_fork(struct hs_names *names);
+void hs_names_after_fork(struct hs_names *names, bool is_whole);
 void hs_names_end_fill(struct hs_names *names);
 
 /*

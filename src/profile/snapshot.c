@@ -365,11 +365,11 @@ void hs_snapshot_destroy(struct hs_snapshot *snapshot)
 	hs_arena_free(snapshot);
 }
 
-void hs_snapshot_after_fork(struct hs_producer *producer)
+void hs_snapshot_after_fork(struct hs_producer *producer, bool is_whole)
 {
-	hs_names_after_fork(&producer->names);
+	hs_names_after_fork(&producer->names, is_whole);
 	if (producer->hint_names != NULL)
-		hs_hint_names_after_fork(producer->hint_names);
+		hs_hint_names_after_fork(producer->hint_names, is_whole);
 }
 
 void hs_snapshot_drop_inherited(struct hs_producer *producer)

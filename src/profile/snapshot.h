@@ -52,8 +52,9 @@ void hs_snapshot_destroy(struct hs_snapshot *snapshot);
 /*
  * In a forked child, if the parent was making or writing a snapshot: closes the files that are open
  * for it, in the fork handler; destroys it, later, on the child's producer.
+ * is_whole: as of hs_names_after_fork().
  */
-void hs_snapshot_after_fork(struct hs_producer *producer);
+void hs_snapshot_after_fork(struct hs_producer *producer, bool is_whole);
 void hs_snapshot_drop_inherited(struct hs_producer *producer);
 
 #endif

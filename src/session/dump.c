@@ -75,8 +75,7 @@ void hs_dump_after_fork(bool is_whole)
 	delta_from_ns = 0;
 	memset(peaks_written_ns, 0, sizeof peaks_written_ns);
 	hs_producer_forget_written(hs_session.producer);
-	if (is_whole)
-		hs_snapshot_after_fork(hs_session.producer);
+	hs_snapshot_after_fork(hs_session.producer, is_whole);
 	hs_profile_file_after_fork();
 	hs_stats_file_after_fork();
 	hs_memory_end_writing();

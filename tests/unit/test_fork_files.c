@@ -265,6 +265,33 @@ static void file_of_symbols_is_closed(void)
 	fork_when_held(hold_at_file);
 }
 
+/* Nor has the child a descriptor if the fork could not wait for the profiler. */
+static void symbols_are_read_beside_long_work(void)
+{
+	int before, status = 0;
+	pthread_t thread;
+	pid_t child;
+
+	start(NULL);
+	before = count_descriptors();
+	atomic_store(&call_before, SYS_pread64);
+	hold(PRODUCER, SYS_pread64);
+	atomic_store(&hs_sys_fault, hold_at_file);
+	sample(1, true);
+	thread = run(ask, NULL);
+	WAIT_UNTIL(is_held);
+	hs_lock_acquire(&hs_session.worker_batch);
+	child = fork();
+	if (child == 0)
+		_exit(hs_session_is_active() || count_descriptors() != before);
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	hs_lock_release(&hs_session.worker_batch);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
 /* As profile_is_logged(). */
 static void kept_profile_cannot_be_removed(void)
 {
@@ -475,6 +502,7 @@ static const struct held_case cases[] = {
 	{"profile_is_logged", profile_is_logged},
 	{"profile_is_logged_in_a_file", profile_is_logged_in_a_file},
 	{"symbols_are_read", symbols_are_read},
+	{"symbols_are_read_beside_long_work", symbols_are_read_beside_long_work},
 	{"file_of_symbols_is_closed", file_of_symbols_is_closed},
 	{"kept_profile_cannot_be_removed", kept_profile_cannot_be_removed},
 	{"statistics_get_their_name", statistics_get_their_name},
