@@ -4,7 +4,8 @@
  * last one ends: glibc would call exit() then, but not while threads of the profiler are left.
  *
  * thrd_create() and thrd_exit() are interposed too: inside libc they do not call ours.  Another
- * library's thrd_create() does.
+ * library's thrd_create() may, as tinycthread's, where success is 1, or call libc's: what comes
+ * back to pthread_create() is counted there.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,6 +16,7 @@
 
 #include "base/sys.h"
 #include "preload/next_alloc.h"
+#include "sample/thread_state.h"
 #include "session/session.h"
 
 HS_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attributes,
@@ -115,9 +117,15 @@ static void *run_thread(void *memory)
 
 static int run_thread_c11(void *memory)
 {
-	struct thread_start start = begin_thread(memory);
+	struct thread_start start = *(struct thread_start *)memory;
 	int result;
 
+	/* By run_thread() already. */
+	if (is_created) {
+		add_begun(memory);
+		return start.start_c11(start.argument);
+	}
+	begin_thread(memory);
 	pthread_cleanup_push(thread_ends, NULL);
 	result = start.start_c11(start.argument);
 	pthread_cleanup_pop(1);
@@ -169,6 +177,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	int error;
 
 	HS_NEXT_ENSURE(pthread_create);
+	if (hs_thread.c11_create == HS_C11_BEGUN)
+		hs_session_thread_create_failed();
 	memory = prepare_start(attributes, argument);
 	if (memory == NULL)
 		return hs_next.pthread_create(thread, attributes, start, argument);
@@ -176,6 +186,8 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	error = hs_next.pthread_create(thread, attributes, run_thread, memory);
 	if (error != 0)
 		forget_start(memory);
+	if (hs_thread.c11_create != HS_C11_NONE)
+		hs_thread.c11_create = error != 0 ? HS_C11_FAILED : HS_C11_CAME_BACK;
 	return error;
 }
 
@@ -185,15 +197,17 @@ int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	int error;
 
 	HS_NEXT_ENSURE(thrd_create);
-	if (hs_next.has_own_c11)
-		return hs_next.thrd_create(thread, start, argument);
 	memory = prepare_start(NULL, argument);
 	if (memory == NULL)
 		return hs_next.thrd_create(thread, start, argument);
 	memory->start_c11 = start;
+	hs_thread.c11_create = HS_C11_BEGUN;
 	error = hs_next.thrd_create(thread, run_thread_c11, memory);
-	if (error != thrd_success)
+	if (hs_thread.c11_create == HS_C11_BEGUN && error != thrd_success)
 		forget_start(memory);
+	else if (hs_thread.c11_create == HS_C11_FAILED)
+		hs_allocator.free(memory);
+	hs_thread.c11_create = HS_C11_NONE;
 	return error;
 }
 

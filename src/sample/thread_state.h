@@ -25,6 +25,14 @@ enum hs_thread_kind {
 	HS_THREAD_PROFILER, /* ours: allocates from the arena, is never sampled */
 };
 
+/* How far this thread is in thrd_create(), whose next definition may call our pthread_create(). */
+enum hs_c11_create {
+	HS_C11_NONE = 0,
+	HS_C11_BEGUN,
+	HS_C11_CAME_BACK, /* pthread_create() counts the thread */
+	HS_C11_FAILED,    /* that, in vain */
+};
+
 /* How the stack of a sample is recorded: see hs_capture_plan(). */
 struct hs_stack_plan {
 	uint32_t bytes; /* from the stack pointer on, at most */
@@ -89,6 +97,7 @@ struct hs_thread_state {
 
 	uint32_t tid;
 	uint8_t kind;   /* enum hs_thread_kind */
+	uint8_t c11_create; /* enum hs_c11_create */
 	bool met_full_ring; /* its last sample found no room */
 	_Atomic uint32_t labels; /* its set of labels, 0: none.  Handlers may change it */
 	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual number */

@@ -314,6 +314,43 @@ ${CC:-cc} -fno-builtin -pthread -o "$directory/c11" "$directory/c11_main.c" "-L$
 works c11 1 -- "$directory/c11"
 works c11.off 0 HEAPSAMPLE=0 -- "$directory/c11"
 
+# One that calls libc's: the profiler still runs when the main thread has ended.
+cat >"$directory/c11_wrap.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <threads.h>
+int thrd_create(thrd_t *created, thrd_start_t start, void *argument)
+{
+	int (*next)(thrd_t *, thrd_start_t, void *);
+	*(void **)&next = dlsym(RTLD_NEXT, "thrd_create");
+	return next(created, start, argument);
+}
+END
+cat >"$directory/c11_last.c" <<'END'
+#include <stdlib.h>
+#include <threads.h>
+static int run(void *first)
+{
+	thrd_join(*(thrd_t *)first, NULL);
+	for (int i = 0; i < 300000; i++)
+		free(malloc(1000));
+	return 0;
+}
+int main(void)
+{
+	static thrd_t first;
+	thrd_t thread;
+	free(malloc(1000));
+	first = thrd_current();
+	thrd_create(&thread, run, &first);
+	thrd_exit(0);
+}
+END
+${CC:-cc} -shared -fPIC -o "$directory/c11_wrap.so" "$directory/c11_wrap.c" -ldl || exit 99
+${CC:-cc} -fno-builtin -pthread -o "$directory/c11_last" "$directory/c11_last.c" || exit 99
+beside '' "$directory/c11_wrap.so" c11_wrap 1 -- "$directory/c11_last"
+check check_profile.py uncounted "$directory"/c11_wrap.1/*.heap.pb.gz lost_ring
+
 # A cfree() that frees a list.
 cat >"$directory/list.c" <<'END'
 #include <stdlib.h>
