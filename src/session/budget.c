@@ -29,6 +29,21 @@
  */
 #define BYTES_PER_SLOT 128u
 
+/* The slots in use, as bytes of the budget, of which all slots would take all. */
+static size_t bytes_of_slots(const struct hs_budget_view *view)
+{
+	return (size_t)((unsigned __int128)view->budget_bytes * view->slots_used /
+			view->slots_most);
+}
+
+/* Memory and slots: of what is shorter.  Slots may run out first. */
+static size_t used_bytes(const struct hs_budget_view *view)
+{
+	size_t slots_bytes = bytes_of_slots(view);
+
+	return slots_bytes > view->used_bytes ? slots_bytes : view->used_bytes;
+}
+
 /*
  * is_lost: samples were lost for want of memory since the last view.  That can come below three
  * quarters of the budget, because what finds a table's items grows by a copy.
@@ -36,15 +51,16 @@
 static bool is_memory_short(const struct hs_budget_state *state, const struct hs_budget_view *view,
 			    bool is_lost)
 {
-	return (is_lost || view->used_bytes > view->budget_bytes / 4 * 3) &&
-	       view->used_bytes >= state->raised_bytes + view->budget_bytes / GROWTH_SHARE;
+	return (is_lost || used_bytes(view) > view->budget_bytes / 4 * 3) &&
+	       used_bytes(view) >= state->raised_bytes + view->budget_bytes / GROWTH_SHARE;
 }
 
 static bool is_there_room(const struct hs_budget_state *state, const struct hs_budget_view *view)
 {
 	size_t room = (size_t)(state->slots_most - view->slots_used) * BYTES_PER_SLOT;
 
-	return view->used_bytes < view->budget_bytes / 2 + room;
+	return view->used_bytes < view->budget_bytes / 2 + room &&
+	       bytes_of_slots(view) < view->budget_bytes / 2;
 }
 
 uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budget_view *view)
@@ -66,14 +82,14 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	if (since_ns > RAISE_NS && view->interval < view->most &&
 	    (is_ring_short || is_cpu_short || is_short)) {
 		if (is_short)
-			state->raised_bytes = view->used_bytes;
+			state->raised_bytes = used_bytes(view);
 		state->changed_ns = view->now_ns;
 		return view->interval * 2 < view->most ? view->interval * 2 : view->most;
 	}
 	if (since_ns > LOWER_NS && view->interval > view->asked && !is_ring_short &&
 	    !view->is_cpu_near && !is_slotless && is_there_room(state, view)) {
-		if (view->used_bytes < state->raised_bytes)
-			state->raised_bytes = view->used_bytes;
+		if (used_bytes(view) < state->raised_bytes)
+			state->raised_bytes = used_bytes(view);
 		state->changed_ns = view->now_ns;
 		return view->interval / 2 > view->asked ? view->interval / 2 : view->asked;
 	}
@@ -141,6 +157,7 @@ void hs_budget_follow(bool is_live_set_short)
 		.budget_bytes = hs_memory_of_books(),
 		.used_bytes = hs_memory_used_by_books(),
 		.slots_used = hs_live_set_used(),
+		.slots_most = hs_live_set_limit(),
 		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),
 		.cpu_overs = hs_cpu_pressure.overs,
 		.is_cpu_near = hs_cpu_pressure.is_near,

@@ -28,6 +28,7 @@ struct hs_budget_view {
 	size_t budget_bytes;
 	size_t used_bytes;
 	uint32_t slots_used; /* of the live set */
+	uint32_t slots_most; /* that it can have */
 	uint64_t refusals;   /* samples that found no room in the ring for their stack */
 	uint64_t cpu_overs;  /* seconds in which sampling took more than HEAPSAMPLE_MAX_CPU */
 	bool is_cpu_near;    /* in the last one it took more than half of that */

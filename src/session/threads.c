@@ -149,7 +149,8 @@ static bool process(void)
 	hs_drain_watch_gap(waiting);
 	if (!hs_ring_is_filling(&session->queue) && atomic_exchange(&session->is_queue_full, false))
 		hs_event_signal(&session->worker_event);
-	if (has_worked) {
+	/* Samples that find no slot leave no work. */
+	if (has_worked || is_live_set_short) {
 		is_live_set_short = hs_live_set_maintain(slot_headroom()) != 0 ||
 				    hs_live_set_used() >= hs_live_set_limit();
 		hs_budget_follow(is_live_set_short);

@@ -37,6 +37,13 @@ expect_profiles 1
 check check_profile.py has "$out"/*.heap.pb.gz site_after
 check check_profile.py counted "$out"/*.heap.pb.gz interval_raises interval_lowers
 
+# If nothing is freed the interval rises on, though samples that are lost leave the profiler no work.
+run_profiled stays_full HEAPSAMPLE_MEMORY=32m HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOG=error \
+	-- "$victims/victim_live_set" full
+expect_status 0
+expect_silence
+expect_profiles 1
+
 # If nothing more fits and the interval must not rise, samples are lost, and a line says so;
 # the program does not wait for room that only it could make.
 run_profiled used_up HEAPSAMPLE_MEMORY=16m HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \

@@ -16,6 +16,7 @@ static void start(void)
 	view = (struct hs_budget_view){
 		.now_ns = 1000000000000u,
 		.budget_bytes = 64 * MIB,
+		.slots_most = 1000000,
 		.interval = ASKED,
 		.asked = ASKED,
 		.most = 4096,
@@ -74,6 +75,30 @@ static void losses_raise_before_the_mark(void)
 		view.losses += 1000;
 		pass_one();
 	}
+	CHECK_INT(view.interval, 2 * ASKED);
+}
+
+/* Slots may run out before memory does. */
+static void slots_count_as_memory(void)
+{
+	start();
+	use(MIB, 750000);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+	use(MIB, 750001);
+	pass(10);
+	CHECK_INT(view.interval, 2 * ASKED);
+	use(MIB, 781251);
+	pass(10);
+	CHECK_INT(view.interval, 4 * ASKED);
+	use(MIB, 500000);
+	pass(10);
+	CHECK_INT(view.interval, 4 * ASKED);
+	use(MIB, 499999);
+	pass(10);
+	CHECK_INT(view.interval, ASKED);
+	use(MIB, 750001);
+	pass(10);
 	CHECK_INT(view.interval, 2 * ASKED);
 }
 
@@ -201,6 +226,7 @@ int main(void)
 	RUN(nothing_happens_below_the_mark);
 	RUN(what_does_not_grow_raises_once);
 	RUN(losses_raise_before_the_mark);
+	RUN(slots_count_as_memory);
 	RUN(a_full_live_set_raises_while_samples_are_lost);
 	RUN(an_empty_live_set_brings_it_back);
 	RUN(less_memory_brings_it_back);
