@@ -21,13 +21,8 @@ static uint64_t rounding_hash = 1;
 
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes)
 {
-	int error;
-
 	*tracker = (struct hs_heap_tracker){.label_sizes = label_sizes};
-	error = hs_interner_init(&tracker->rows, sizeof(struct hs_row), sizeof(struct hs_row_key));
-	if (error == 0)
-		hs_live_set_clear_books();
-	return error;
+	return hs_interner_init(&tracker->rows, sizeof(struct hs_row), sizeof(struct hs_row_key));
 }
 
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker)

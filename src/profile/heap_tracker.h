@@ -44,7 +44,7 @@ struct hs_heap_tracker {
 	struct hs_peak peak; /* if keeps_peak */
 };
 
-/* Makes empty books, those of the slots too.  Returns 0 or -ENOMEM. */
+/* Makes empty books.  Those of the slots must be cleared too.  Returns 0 or -ENOMEM. */
 int hs_heap_tracker_init(struct hs_heap_tracker *tracker, bool label_sizes);
 void hs_heap_tracker_fini(struct hs_heap_tracker *tracker);
 

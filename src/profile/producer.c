@@ -27,6 +27,7 @@ static int init_tables(struct hs_producer *producer, unsigned labels)
 	int error = hs_commit_order_init(&producer->order);
 
 	hs_waiting_frees_init(&producer->frees);
+	hs_live_set_clear_books(false);
 	if (error == 0)
 		error = hs_heap_tracker_init(&producer->tracker, (labels & HS_LABEL_SIZE) != 0);
 	if (error == 0)

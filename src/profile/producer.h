@@ -115,8 +115,9 @@ void hs_producer_commit_before(struct hs_producer *producer, uint64_t number);
 void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch);
 
 /*
- * Empties the books: rows, what is in use, peaks and losses.  Frees of what was in use will have no
- * effect.  There must be no snapshot.  0, or -ENOMEM, and the books are as before.
+ * Empties the books: rows, what is in use, peaks and losses.  What was in use is freed in the live
+ * set, and the program's frees of it will have no effect.  There must be no snapshot.  0, or
+ * -ENOMEM, and the books are as before.
  */
 int hs_producer_reset(struct hs_producer *producer);
 

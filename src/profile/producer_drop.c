@@ -7,6 +7,7 @@
 
 #include "profile/books.h"
 #include "sample/heap.h"
+#include "sample/live_set.h"
 
 /* Releases what a row holds, which is about to be dropped. */
 static void release_row(struct hs_producer *producer, uint32_t row)
@@ -118,6 +119,7 @@ int hs_producer_reset(struct hs_producer *producer)
 
 	if (error != 0)
 		return error;
+	hs_live_set_clear_books(true);
 	empty.keeps_peak = producer->tracker.keeps_peak;
 	empty.lost_callsite = producer->tracker.lost_callsite;
 	release_rows(producer);

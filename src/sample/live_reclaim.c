@@ -7,6 +7,7 @@
 #include "base/hot.h"
 #include "base/sys.h"
 #include "sample/free_journal.h"
+#include "sample/heap.h"
 #include "sample/live_index.h"
 #include "sample/live_slots.h"
 #include "sample/live_table.h"
@@ -97,16 +98,6 @@ struct hs_book *hs_live_set_book(uint32_t number)
 	return &hs_live_slot(number)->book;
 }
 
-void hs_live_set_clear_books(void)
-{
-	uint32_t used = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
-
-	/* Written only if there is something to clear: there may be many. */
-	for (uint32_t number = 0; number < used; number++) {
-		if (hs_live_set_book(number)->row != 0)
-			hs_live_set_book(number)->row = 0;
-	}
-}
 
 bool hs_live_set_take_journaled(uint32_t number, uint32_t address_bits)
 {
@@ -237,24 +228,54 @@ uint64_t hs_live_set_id(uint32_t number)
 	return hs_live_key(hs_live_set_heap(number), hs_live_set_key(number));
 }
 
+/* Frees a slot if it still has this state, and that is LIVE. */
+static bool free_live(uint32_t number, uint64_t state)
+{
+	uint64_t key = hs_live_set_key(number), freed = hs_slot_with_state(state, HS_SLOT_FREED);
+
+	if (hs_slot_state(state) != HS_SLOT_LIVE ||
+	    !atomic_compare_exchange_strong_explicit(&hs_live_slot(number)->state, &state, freed,
+						     memory_order_acq_rel, memory_order_relaxed))
+		return false;
+	hs_live_slot_free(number, freed, key);
+	return true;
+}
+
+static uint64_t state_of(uint32_t number)
+{
+	return atomic_load_explicit(&hs_live_slot(number)->state, memory_order_acquire);
+}
+
 uint32_t hs_live_set_free_heap(uint32_t heap)
 {
 	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire), count = 0;
 
 	for (uint32_t number = 0; number < end; number++) {
-		struct hs_live_slot *slot = hs_live_slot(number);
-		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-		uint64_t key = hs_live_set_key(number);
+		uint64_t state = state_of(number);
 
-		if (hs_slot_heap(state) != heap || hs_slot_state(state) != HS_SLOT_LIVE ||
-		    !atomic_compare_exchange_strong_explicit(
-			    &slot->state, &state, hs_slot_with_state(state, HS_SLOT_FREED),
-			    memory_order_acq_rel, memory_order_relaxed))
-			continue;
-		hs_live_slot_free(number, hs_slot_with_state(state, HS_SLOT_FREED), key);
-		count++;
+		count += hs_slot_heap(state) == heap && free_live(number, state);
 	}
 	return count;
+}
+
+void hs_live_set_clear_books(bool and_free)
+{
+	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
+
+	/* What is in the books has been entered in the index: nothing is left there for good. */
+	for (uint32_t number = 0; number < end; number++) {
+		struct hs_book *book = hs_live_set_book(number);
+		uint64_t state;
+
+		/* Written only if there is something to clear: there may be many. */
+		if (book->row == 0)
+			continue;
+		book->row = 0;
+		state = state_of(number);
+		if (and_free && book->generation == (uint32_t)hs_slot_generation(state) &&
+		    free_live(number, state))
+			hs_heap_count_frees(hs_slot_heap(state), 1);
+	}
 }
 
 bool hs_live_set_sweep_freed(uint64_t stuck_before)

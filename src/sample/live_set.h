@@ -195,8 +195,11 @@ struct hs_book {
 /* The book of a usable slot; without a sample at first. */
 struct hs_book *hs_live_set_book(uint32_t slot);
 
-/* Removes the samples from all books. */
-void hs_live_set_clear_books(void);
+/*
+ * Removes the samples from all books, and, if asked, frees them: their slots come off the freed
+ * list.  The program must not count as alone then (hs_alone_end()).  Slow: walks all slots.
+ */
+void hs_live_set_clear_books(bool and_free);
 
 /*
  * Slots taken off the freed list.  It is several lists, walked side by side: each step along a list

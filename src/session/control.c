@@ -46,6 +46,14 @@ static int ask(const struct hs_ask *what, char *path, size_t capacity)
 	return error;
 }
 
+/* The producer will take sequence numbers, for the frees of what is in use. */
+static int ask_to_free(const struct hs_ask *what)
+{
+	if (check_may_ask() == 0)
+		hs_alone_end();
+	return ask(what, NULL, 0);
+}
+
 int hs_session_dump(char *path, size_t capacity)
 {
 	if (hs_options.stream[0] != '\0')
@@ -74,15 +82,12 @@ int hs_session_reset(void)
 	/* A stream has no books, and samples that are under way would be missing in it. */
 	if (hs_options.stream[0] != '\0')
 		return hs_session_is_active() ? -ENOTSUP : -ENOSYS;
-	return ask(&(const struct hs_ask){.kind = HS_ASK_RESET}, NULL, 0);
+	return ask_to_free(&(const struct hs_ask){.kind = HS_ASK_RESET});
 }
 
 int hs_session_close_heap(uint32_t heap)
 {
-	/* The producer will take sequence numbers, for the frees of what is in use. */
-	if (check_may_ask() == 0)
-		hs_alone_end();
-	return ask(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap}, NULL, 0);
+	return ask_to_free(&(const struct hs_ask){.kind = HS_ASK_CLOSE_HEAP, .heap = heap});
 }
 
 int hs_session_get_stats(struct heapsample_stats *stats)

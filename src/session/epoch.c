@@ -11,6 +11,7 @@
 #include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/threads.h"
 #include "session/unlocked.h"
 
 /* The last epoch; 0: there was none. */
@@ -92,6 +93,8 @@ int hs_epoch_reset(void)
 	was_always_on = false;
 	if (is_on())
 		open_epoch();
+	/* The slots of what was in use become free. */
+	hs_threads_process();
 	hs_session.start_ns = hs_sys_monotonic_ns();
 	hs_dump_after_reset();
 	hs_schedule_after_reset();

@@ -44,6 +44,16 @@ expect_status 0
 expect_silence
 expect_profiles 1
 
+# What was in use before a reset does not take up the live set any more.
+for interval in 1 32; do
+	run_profiled "reset.$interval" HEAPSAMPLE_MEMORY=16m HEAPSAMPLE_INTERVAL=$interval \
+		HEAPSAMPLE_MAX_INTERVAL=$interval HEAPSAMPLE_BLOCK=10000 HEAPSAMPLE_LOG=error \
+		-- "$victims/victim_live_set" reset
+	expect_status 0
+	expect_profiles 1
+	check check_profile.py uncounted "$out"/*.heap.pb.gz sequence_gaps
+done
+
 # If nothing more fits and the interval must not rise, samples are lost, and a line says so;
 # the program does not wait for room that only it could make.
 run_profiled used_up HEAPSAMPLE_MEMORY=16m HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_MAX_INTERVAL=1 \

@@ -4,7 +4,9 @@
  * and short-lived blocks.  Or frees nothing, and continues with blocks that stay until the interval
  * has risen twice more; status 1: it does not.
  *
- * usage: victim_live_set [SECONDS | full]
+ * Or resets the books, and expects a slot for each of some more blocks; status 1: they are lost.
+ *
+ * usage: victim_live_set [SECONDS | full | reset]
  */
 #include <heapsample/heapsample.h>
 #include <stdlib.h>
@@ -28,21 +30,21 @@ static __attribute__((noinline)) void site_after(void)
 		free(malloc(32));
 }
 
-static uint64_t interval(void)
+static struct heapsample_stats get_stats(void)
 {
 	struct heapsample_stats stats = {0};
 
 	heapsample_get_stats(&stats, sizeof stats);
-	return stats.interval_bytes;
+	return stats;
 }
 
 /* Leaks.  The time is only for giving up. */
 static int allocate_until_it_rises(void)
 {
-	uint64_t before = interval();
+	uint64_t before = get_stats().interval_bytes;
 	time_t end = time(NULL) + 60;
 
-	while (interval() < 4 * before) {
+	while (get_stats().interval_bytes < 4 * before) {
 		if (time(NULL) > end)
 			return 1;
 		for (int i = 0; i < 10; i++)
@@ -50,6 +52,18 @@ static int allocate_until_it_rises(void)
 		usleep(1000);
 	}
 	return 0;
+}
+
+static int allocate_after_reset(void)
+{
+	struct heapsample_stats before, after;
+
+	heapsample_reset();
+	before = get_stats();
+	for (int i = 0; i < 1000; i++)
+		blocks[i] = malloc(32);
+	after = get_stats();
+	return before.samples_lost == 0 || after.samples_lost != before.samples_lost;
 }
 
 int main(int argc, char **argv)
@@ -60,6 +74,8 @@ int main(int argc, char **argv)
 	sleep(1);
 	if (argc > 1 && strcmp(argv[1], "full") == 0)
 		return allocate_until_it_rises();
+	if (argc > 1 && strcmp(argv[1], "reset") == 0)
+		return allocate_after_reset();
 	for (int i = 0; i < BLOCKS; i++)
 		free(blocks[i]);
 	end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 1);

@@ -618,7 +618,6 @@ static void a_reset_gives_all_room_back(void)
 		CHECK_INT(producer->tracker.rows.used, STACKS + 1);
 		hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
 		CHECK_INT(hs_producer_reset(producer), 0);
-		release(0x80000);
 		hs_producer_take_freed(producer);
 		CHECK(!hs_producer_commit(producer));
 		check_empty();

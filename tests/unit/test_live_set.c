@@ -547,7 +547,7 @@ static void test_clear_books(void)
 
 	CHECK(hs_live_set_take(&ticket));
 	*hs_live_set_book(ticket.slot) = (struct hs_book){1, 2, 3, 4};
-	hs_live_set_clear_books();
+	hs_live_set_clear_books(false);
 	CHECK_INT(hs_live_set_book(ticket.slot)->row, 0);
 	CHECK_INT(hs_live_set_generation(ticket.slot), ticket.generation);
 	hs_live_set_cancel(ticket);
