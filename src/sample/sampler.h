@@ -80,6 +80,11 @@ extern HS_HIDDEN _Atomic uint64_t hs_sampler_interval;
 /* Ends sampling for good: the interval is 0 from now on.  Any thread. */
 void hs_sampler_end(void);
 
+static inline bool hs_sampler_has_ended(void)
+{
+	return atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed) == 0;
+}
+
 /* The interval; once sampling has ended, the last one. */
 uint64_t hs_sampler_last_interval(void);
 

@@ -95,7 +95,8 @@ int hs_session_get_stats(struct heapsample_stats *stats)
 	if (!hs_session_is_active())
 		return -ENOSYS;
 	*stats = (struct heapsample_stats){
-		.is_sampling = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0,
+		.is_sampling = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 &&
+			       !hs_sampler_has_ended(),
 		.interval_bytes = hs_heap_interval(HS_HEAP_MALLOC),
 		.allocated_bytes = hs_stats_get(allocated_bytes),
 		.samples = hs_heap_total(samples),

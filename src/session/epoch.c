@@ -55,12 +55,13 @@ void hs_epoch_init(bool active)
 
 int hs_epoch_start(void)
 {
+	/* For good, in which the epoch may go on. */
+	if (hs_sampler_has_ended())
+		return -ECANCELED;
 	if (is_on()) {
 		hs_stats_add(starts_refused, 1);
 		return -EALREADY;
 	}
-	if (atomic_load_explicit(&hs_sampler_interval, memory_order_relaxed) == 0)
-		return -ECANCELED;
 	open_epoch();
 	hs_unlocked_log(HS_LOG_INFO, "sampling of %s is on", hs_session.program);
 	return 0;

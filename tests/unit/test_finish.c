@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The end of the process: a signal whose handler ends it too, a thread that goes on, a profile that
- * is still being written.
+ * is still being written.  And the end of sampling before.
  */
 #include "held_session.h"
 
+#include <errno.h>
+#include <heapsample/heapsample.h>
 #include <signal.h>
 
 static atomic_int handled;
@@ -102,10 +104,28 @@ static void after_the_producer_was_held_up(void)
 	CHECK_INT(in_use_bytes, 8 * SAMPLES);
 }
 
+/* By a limit: for good, though nobody has switched it off. */
+static void sampling_has_ended(void)
+{
+	struct heapsample_stats stats;
+
+	start(NULL);
+	CHECK_INT(hs_session_get_stats(&stats), 0);
+	CHECK_INT(stats.is_sampling, 1);
+	CHECK_INT(hs_session_switch_on(), -EALREADY);
+	hs_sampler_end();
+	CHECK_INT(hs_session_get_stats(&stats), 0);
+	CHECK_INT(stats.is_sampling, 0);
+	CHECK_INT(hs_session_switch_on(), -ECANCELED);
+	CHECK_INT(hs_session_switch_off(), 0);
+	CHECK_INT(hs_session_switch_on(), -ECANCELED);
+}
+
 static const struct held_case cases[] = {
 	{"signal_at_the_first_wake", signal_at_the_first_wake},
 	{"samples_meanwhile", samples_meanwhile},
 	{"after_the_producer_was_held_up", after_the_producer_was_held_up},
+	{"sampling_has_ended", sampling_has_ended},
 };
 
 int main(int argc, char **argv)
