@@ -22,6 +22,9 @@
 #define CALL_LIMIT_NS 2000000000u
 #define CALL_LOOK_NS 1000000
 
+/* A program may try anew for each of its pools. */
+#define MOST_LINES 20u
+
 /* Held while a heap is registered. */
 static struct hs_lock lock;
 
@@ -30,6 +33,14 @@ static struct {
 	_Atomic uint32_t caller; /* tid of the thread that may be in one of them, or 0; futex */
 	_Atomic bool was_told_on; /* written by the caller */
 } told[HS_HEAP_LIMIT];
+
+static void tell_problem(const char *name, const char *problem)
+{
+	static _Atomic uint32_t lines;
+
+	if (atomic_load(&lines) < MOST_LINES && atomic_fetch_add(&lines, 1) < MOST_LINES)
+		hs_log(HS_LOG_WARN, "no heap of the name '%s': %s", name, problem);
+}
 
 /* 0, or -errno after logging what is wrong. */
 static int check_name(const char *name)
@@ -45,7 +56,7 @@ static int check_name(const char *name)
 		problem = "it has '=', ',', '*' or a new line";
 	if (problem == NULL)
 		return 0;
-	hs_log(HS_LOG_WARN, "no heap of the name '%s': %s", name != NULL ? name : "", problem);
+	tell_problem(name != NULL ? name : "", problem);
 	return error;
 }
 
@@ -140,8 +151,7 @@ int hs_session_heap_register(const char *name, const struct heapsample_heap_call
 	if (heap > 0)
 		notify((uint32_t)heap);
 	else
-		hs_log(HS_LOG_WARN, "no heap of the name '%s': %s", name,
-		       heap == -EEXIST ? "there is one" : "there are too many");
+		tell_problem(name, heap == -EEXIST ? "there is one" : "there are too many");
 	errno = saved_errno;
 	return heap;
 }

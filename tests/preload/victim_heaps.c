@@ -216,6 +216,8 @@ static void errors(void)
 		heap = heapsample_heap_register(name, NULL);
 	} while (heap > 0);
 	EXPECT(heap == -ENOSPC && heaps == 254);
+	for (int i = 0; i < 100; i++)
+		EXPECT(heapsample_heap_register("malloc", NULL) == -EEXIST);
 }
 
 /*
