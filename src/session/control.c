@@ -94,6 +94,7 @@ int hs_session_get_stats(struct heapsample_stats *stats)
 {
 	if (!hs_session_is_active())
 		return -ENOSYS;
+	hs_record_settle();
 	*stats = (struct heapsample_stats){
 		.is_sampling = atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 &&
 			       !hs_sampler_has_ended(),

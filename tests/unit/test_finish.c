@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The end of the process: a signal whose handler ends it too, a thread that goes on, a profile that
- * is still being written.  And the end of sampling before.
+ * is still being written.  And the end of sampling before, and what a program is told meanwhile.
  */
 #include "held_session.h"
 
@@ -121,11 +121,23 @@ static void sampling_has_ended(void)
 	CHECK_INT(hs_session_switch_on(), -ECANCELED);
 }
 
+/* What the calling thread has allocated, it has counted. */
+static void allocated_bytes_are_all(void)
+{
+	struct heapsample_stats stats;
+
+	start(NULL);
+	sample(3, true);
+	CHECK_INT(hs_session_get_stats(&stats), 0);
+	CHECK_INT(stats.allocated_bytes, 24);
+}
+
 static const struct held_case cases[] = {
 	{"signal_at_the_first_wake", signal_at_the_first_wake},
 	{"samples_meanwhile", samples_meanwhile},
 	{"after_the_producer_was_held_up", after_the_producer_was_held_up},
 	{"sampling_has_ended", sampling_has_ended},
+	{"allocated_bytes_are_all", allocated_bytes_are_all},
 };
 
 int main(int argc, char **argv)
