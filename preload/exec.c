@@ -13,8 +13,8 @@
 #include "session/session.h"
 
 /*
- * All of them say so to the session, then go on with the next definition.  path: of the
- * program, or NULL where it has to be looked for.
+ * All of them say so to the session, then go on with the next definition, which returns only if it
+ * fails.  path: of the program, or NULL where it has to be looked for.
  */
 #define BEGIN(name, path)                                                                          \
 	do {                                                                                       \
@@ -22,34 +22,40 @@
 		hs_session_exec_begins(path);                                                      \
 	} while (0)
 
+static int failed(int result)
+{
+	hs_session_exec_failed();
+	return result;
+}
+
 HS_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
 	BEGIN(execve, path);
-	return hs_next.execve(path, argv, envp);
+	return failed(hs_next.execve(path, argv, envp));
 }
 
 HS_EXPORT int execv(const char *path, char *const argv[])
 {
 	BEGIN(execv, path);
-	return hs_next.execv(path, argv);
+	return failed(hs_next.execv(path, argv));
 }
 
 HS_EXPORT int execvp(const char *file, char *const argv[])
 {
 	BEGIN(execvp, NULL);
-	return hs_next.execvp(file, argv);
+	return failed(hs_next.execvp(file, argv));
 }
 
 HS_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	BEGIN(execvpe, NULL);
-	return hs_next.execvpe(file, argv, envp);
+	return failed(hs_next.execvpe(file, argv, envp));
 }
 
 HS_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
 	BEGIN(fexecve, NULL);
-	return hs_next.fexecve(fd, argv, envp);
+	return failed(hs_next.fexecve(fd, argv, envp));
 }
 
 /* glibc has it from 2.34 on; before, neither is it declared nor is there a next one. */
@@ -60,8 +66,8 @@ int execveat(int directory, const char *path, char *const argv[], char *const en
 {
 	BEGIN(execve, NULL);
 	if (hs_next.execveat == NULL)
-		return (int)syscall(SYS_execveat, directory, path, argv, envp, flags);
-	return hs_next.execveat(directory, path, argv, envp, flags);
+		return failed((int)syscall(SYS_execveat, directory, path, argv, envp, flags));
+	return failed(hs_next.execveat(directory, path, argv, envp, flags));
 }
 
 static size_t count_arguments(va_list from)

@@ -78,10 +78,14 @@ void hs_session_check(bool interposed)
 
 void hs_session_explain_pass(void)
 {
+	static const char by_parent[] =
+		"a profiled program started it, see HEAPSAMPLE_CHILDREN";
 	bool by_children = hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0;
 
-	hs_log(HS_LOG_ERROR, "libheapsample %s: check: would not profile %s: %s",
-	       heapsample_version(), hs_session.program,
-	       by_children ? "a profiled program started it, see HEAPSAMPLE_CHILDREN"
-			   : "HEAPSAMPLE_PROGRAMS does not name it");
+	if (hs_options.mode == HS_MODE_CHECK)
+		hs_log(HS_LOG_ERROR, "libheapsample %s: check: would not profile %s: %s",
+		       heapsample_version(), hs_session.program,
+		       by_children ? by_parent : "HEAPSAMPLE_PROGRAMS does not name it");
+	else if (hs_options.mode == HS_MODE_ON && by_children)
+		hs_log(HS_LOG_INFO, "%s is not profiled: %s", hs_session.program, by_parent);
 }

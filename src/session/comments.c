@@ -16,6 +16,7 @@
 #include "session/process_memory.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/started.h"
 
 /* pprof prints all but those that begin with '#' at the head of every report. */
 static struct {
@@ -68,8 +69,11 @@ static void describe_empty(char *text, size_t capacity, const struct hs_view *vi
 	else
 		hs_format(text, capacity,
 			  "empty: nothing was sampled of %llu bytes allocated, one in %llu on "
-			  "average",
-			  (unsigned long long)hs_stats_get(allocated_bytes), period_bytes);
+			  "average%s",
+			  (unsigned long long)hs_stats_get(allocated_bytes), period_bytes,
+			  hs_started_is_wrapper() ? "; the programs that it started were not "
+						    "profiled, see HEAPSAMPLE_PROGRAMS"
+						  : "");
 }
 
 void hs_comments_write(struct hs_view *view, const struct hs_dump_name *name, bool hides_program)

@@ -18,6 +18,7 @@
 #include "sample/thread_state.h"
 #include "session/ask.h"
 #include "session/session_state.h"
+#include "session/started.h"
 #include "session/threads.h"
 
 /* 0 if this thread may ask and wait now; -errno. */
@@ -143,6 +144,7 @@ void hs_session_exec_begins(const char *path)
 	const struct hs_ask profile = {.kind = HS_ASK_DUMP, .reason = "exec"};
 	int saved_errno, error;
 
+	hs_started_exec_begins();
 	/* The process first, then errno: as in hs_session_finish(). */
 	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_on_profiler_thread() ||
 	    !has_news(path))

@@ -19,6 +19,7 @@
 #include "session/oom_watch.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/started.h"
 #include "session/unlocked.h"
 
 /* Whether our handler was installed, and was there at the last check. */
@@ -255,6 +256,7 @@ void hs_schedule_run_due(void)
 	if (requests & HS_REQUEST_FINAL) {
 		hs_drain_before(&session->final_fence);
 		hs_dump_write("exit", 0);
+		hs_started_tell();
 		hs_session_mark_finished();
 		return;
 	}

@@ -26,6 +26,7 @@
 #include "session/libc_threads.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/started.h"
 #include "session/threads.h"
 
 /* The longest that a fork waits for the profiler threads, and for a file to be opened. */
@@ -207,6 +208,7 @@ static void child(void)
 		atomic_store(own_mark, 1);
 	hs_log_after_fork();
 	hs_left_alone_begin();
+	hs_started_after_fork();
 	session->forked = true;
 	hs_dump_after_fork(quiesced);
 	if (hs_options.stream[0] != '\0')

@@ -29,6 +29,7 @@
 #include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
+#include "session/started.h"
 #include "session/threads.h"
 
 HS_SAMPLE_DATA struct hs_session hs_session;
@@ -194,6 +195,7 @@ static void start_profiling(char **environment)
 	hs_left_alone_begin();
 	hs_process_mark_root();
 	hs_fork_install();
+	hs_started_init();
 	hs_schedule_start();
 	if (hs_options.final_dump == HS_FINAL_TERM)
 		hs_term_install();
@@ -225,7 +227,7 @@ void hs_session_start(char **environment, bool interposed, const struct hs_sessi
 	/* The user of a privileged program must not choose the file for its messages. */
 	read_options(getauxval(AT_SECURE) != 0 ? NULL : environment);
 	if (!hs_process_decide(environment)) {
-		if (hs_options.mode == HS_MODE_CHECK && getauxval(AT_SECURE) == 0)
+		if (getauxval(AT_SECURE) == 0)
 			hs_session_explain_pass();
 		pass_through();
 	} else if (hs_options.mode != HS_MODE_ON) {

@@ -68,12 +68,13 @@ void hs_session_finish(void);
 /*
  * Another program is about to be executed in this process: writes what was sampled, unless nothing
  * was since the last such call (that exec has failed then), or there is no such program.  path: its
- * own, or NULL; may be an invalid address.
+ * own, or NULL; may be an invalid address.  If it fails _failed() must follow.
  *
- * Called on: the program's threads; does nothing in a vfork child.  Waits for the profile, 62 s at
- * most.  Errno: preserved.
+ * Called on: the program's threads; in a vfork child nothing is written.  Waits for the profile,
+ * 62 s at most.  Errno: preserved.
  */
 void hs_session_exec_begins(const char *path);
+void hs_session_exec_failed(void);
 
 /* dlopen() begins.  The program's threads. */
 void hs_session_library_opens(void);

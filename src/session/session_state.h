@@ -160,7 +160,8 @@ void hs_session_describe(enum hs_log_level level, const char *what, const char *
 
 /*
  * With HEAPSAMPLE=check: logs what would become of a program that hs_process_decide() would have
- * profiled, or of one that it passes over.
+ * profiled, or of one that it passes over; of the latter also with HEAPSAMPLE_LOG=info, if a
+ * profiled program started it.
  */
 void hs_session_check(bool interposed);
 void hs_session_explain_pass(void);

@@ -18,6 +18,7 @@
 #include "session/libc_threads.h"
 #include "session/oom_watch.h"
 #include "session/session_state.h"
+#include "session/started.h"
 #include "session/threads.h"
 
 void hs_log(enum hs_log_level level, const char *format, ...)
@@ -239,6 +240,10 @@ uint64_t hs_stream_due_ns(void)
 }
 
 void hs_stream_run_due(void)
+{
+}
+
+void hs_started_tell(void)
 {
 }
 
