@@ -46,7 +46,7 @@ enum hs_jit_source { HS_JIT_SOURCE_PERF_MAP = 1, HS_JIT_SOURCE_GDB = 2 };
 /* Which values of a profile are of the time since the one before: none, all, or the allocated. */
 enum hs_delta_kind { HS_DELTA_NONE, HS_DELTA_ALL, HS_DELTA_ALLOC };
 
-/* When a last profile is written; TERM: also where SIGTERM ends the process. */
+/* When a last profile is written; TERM: also where SIGTERM, INT or HUP ends the process. */
 enum hs_final { HS_FINAL_NONE, HS_FINAL_EXIT, HS_FINAL_TERM };
 
 /* One field per variable; the variable's name is in the comment. */

@@ -65,6 +65,9 @@ HS_SAMPLE_CODE void hs_session_recorded(const struct hs_regs *regs);
  */
 void hs_session_finish(void);
 
+/* Whether it is that of HEAPSAMPLE_FINAL=term.  Any thread, signal handlers, vfork children. */
+bool hs_session_is_term_handler(void (*handler)(int));
+
 /*
  * Another program is about to be executed in this process: writes what was sampled, unless nothing
  * was since the last such call (that exec has failed then), or there is no such program.  path: its

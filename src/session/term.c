@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HEAPSAMPLE_FINAL=term: a process that SIGTERM would end first writes its final profile, and then
- * ends by the signal.
+ * HEAPSAMPLE_FINAL=term: a process that SIGTERM, SIGINT or SIGHUP would end first writes its final
+ * profile, and then ends by the signal.
+ *
+ * The program is told that these signals have their default action (preload/signals.c), as they
+ * have without the library: python handles SIGINT, and ruby all three, only where they have.
  */
 #include <errno.h>
 #include <signal.h>
@@ -23,15 +26,28 @@ static void on_term(int number)
 	errno = saved_errno;
 }
 
-void hs_term_install(void)
+bool hs_session_is_term_handler(void (*handler)(int))
+{
+	return handler == on_term;
+}
+
+static void install(int number)
 {
 	struct sigaction action = {.sa_handler = on_term, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct sigaction old;
 
-	/* The kernel does not end the first process of a pid namespace by SIGTERM. */
-	if (hs_sys_getpid() == 1 || sigaction(SIGTERM, NULL, &old) != 0 ||
-	    old.sa_handler != SIG_DFL)
+	if (sigaction(number, NULL, &old) != 0 || old.sa_handler != SIG_DFL)
 		return;
 	sigfillset(&action.sa_mask);
-	sigaction(SIGTERM, &action, NULL);
+	sigaction(number, &action, NULL);
+}
+
+void hs_term_install(void)
+{
+	/* The kernel does not end the first process of a pid namespace by a signal. */
+	if (hs_sys_getpid() == 1)
+		return;
+	install(SIGTERM);
+	install(SIGINT);
+	install(SIGHUP);
 }

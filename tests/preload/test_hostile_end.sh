@@ -34,7 +34,9 @@ hostile abort 0 -- "$victim" abort
 hostile fault 0 -- "$victim" fault
 hostile KILL 0 -- "$victim" signal 9
 hostile TERM 0 -- "$victim" signal 15
-hostile TERM-final 1 HEAPSAMPLE_FINAL=term -- "$victim" signal 15
+for number in 15 2 1; do
+	hostile "final.$number" 1 HEAPSAMPLE_FINAL=term -- "$victim" signal $number
+done
 if build libforkterm.so victim_hostile_fork_term.c -DLIBRARY -shared -fPIC -lpthread &&
 	build fork_term victim_hostile_fork_term.c "-L$directory" -lforkterm \
 		"-Wl,-rpath,$directory"; then

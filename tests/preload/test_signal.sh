@@ -80,16 +80,32 @@ expect_status 0
 expect_one_message 'HEAPSAMPLE_SIGNAL: signal 12 is taken already'
 expect_profiles 1
 
-# So is SIGTERM, if it is ignored.
-trap '' TERM
-run_profiled term_ignored HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=1 -- "$python" -c '
+# So are those that end a program, if they are ignored, as a shell does for what it starts in the
+# background.
+for signal in TERM INT HUP; do
+	trap '' $signal
+	run_profiled "ignored_$signal" HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=1 -- "$python" -c "
 import os, signal
-os.kill(os.getpid(), signal.SIGTERM)
-print("goes on")'
-trap 'exit 1' TERM
+os.kill(os.getpid(), signal.SIG$signal)
+print('goes on')"
+	trap 'exit 1' $signal
+	expect_status 0
+	expect_silence
+	[ "$(cat "$out.stdout")" = "goes on" ] || fail "$signal is ignored: $(cat "$out.stdout")"
+	expect_profiles 1
+done
+
+# Programs that handle a signal only where it has its default action go on doing so.
+run_profiled interrupt HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=64k -- "$python" -c '
+import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(100)
+except KeyboardInterrupt:
+    print("tidies up", signal.getsignal(signal.SIGTERM) == signal.SIG_DFL)'
 expect_status 0
 expect_silence
-[ "$(cat "$out.stdout")" = "goes on" ] || fail "term_ignored: $(cat "$out.stdout")"
+[ "$(cat "$out.stdout")" = "tidies up True" ] || fail "interrupt: $(cat "$out.stdout")"
 expect_profiles 1
 
 # The kernel does not end the first process of a container by it, nor does the library.
@@ -107,19 +123,35 @@ print("goes on as", os.getpid())'
 	check check_profile.py least "$out"/*.heap.pb.gz '' 10000000
 fi
 
-# A call that the signal interrupts goes on, and the handlers run on the alternate stack.
+# A call that the signal interrupts goes on, and the handlers run on the alternate stack.  The
+# kernel tells: in place of those of HEAPSAMPLE_FINAL=term libc shows the default action.
 cat >"$directory/flags.c" <<'END'
 #include <signal.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int flags_of(int number)
+{
+	struct { void *handler; unsigned long flags, restorer, mask; } action;
+
+	return syscall(SYS_rt_sigaction, number, NULL, &action, 8) == 0 && action.handler != NULL
+		       ? (int)action.flags : 0;
+}
 int main(void)
 {
-	static const int numbers[] = {SIGUSR2, SIGTERM}, due = SA_RESTART | SA_ONSTACK;
+	static const int numbers[] = {SIGUSR2, SIGTERM, SIGINT, SIGHUP};
+	static const int due = SA_RESTART | SA_ONSTACK;
 	struct sigaction action;
 
-	for (int i = 0; i < 2; i++)
-		if (sigaction(numbers[i], NULL, &action) != 0 || action.sa_handler == SIG_DFL ||
-		    (action.sa_flags & due) != due)
+	for (int i = 0; i < 4; i++) {
+		if ((flags_of(numbers[i]) & due) != due ||
+		    sigaction(numbers[i], NULL, &action) != 0 ||
+		    (action.sa_handler == SIG_DFL && action.sa_flags == 0) != (i > 0))
 			return numbers[i];
+	}
+	if (signal(SIGINT, SIG_IGN) != SIG_DFL || signal(SIGINT, SIG_DFL) != SIG_IGN ||
+	    flags_of(SIGINT) != 0)
+		return 1;
 	return 0;
 }
 END
