@@ -23,6 +23,10 @@
 /* Another raise for want of memory needs growth by one part in so many of the budget. */
 #define GROWTH_SHARE 32
 
+/* It is worth a warning if more than one in so many samples has no stack, of at least so many. */
+#define STACKLESS_SHARE 20
+#define SAMPLES_TO_JUDGE 500
+
 /*
  * What a slot of the live set takes, with its book and its place in the index.  A free slot is not
  * given back, but counts as room: the next sample can have it.
@@ -145,6 +149,20 @@ void hs_budget_tell_losses(bool is_live_set_short)
 	hs_unlocked_log(HS_LOG_WARN,
 			"%s is used up: from now on samples may be lost; the profile says how many",
 			memory_bound());
+}
+
+void hs_budget_tell_stackless(void)
+{
+	uint64_t samples = hs_heap_total(samples);
+	uint64_t missing = hs_heap_total(stackless) + hs_heap_total(lost_ring);
+	uint64_t interval = hs_options_least_interval(&hs_options);
+
+	if (samples >= SAMPLES_TO_JUDGE && missing > samples / STACKLESS_SHARE &&
+	    hs_options.stream[0] == '\0' && hs_options_block_ns(&hs_options, interval) == 0)
+		hs_unlocked_log(HS_LOG_WARN,
+				"%llu of %llu samples have no stack, because the buffer was full: "
+				"see HEAPSAMPLE_RING", (unsigned long long)missing,
+				(unsigned long long)samples);
 }
 
 void hs_budget_follow(bool is_live_set_short)

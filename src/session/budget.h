@@ -49,6 +49,9 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
  */
 void hs_budget_tell_losses(bool is_live_set_short);
 
+/* Warns if many samples have no stack for want of room in the ring, and did not wait for it. */
+void hs_budget_tell_stackless(void);
+
 /* Looks at arena, live set and processor time, and changes the interval if needed. */
 void hs_budget_follow(bool is_live_set_short);
 

@@ -15,6 +15,7 @@
 #include "sample/heap.h"
 #include "sample/sequence.h"
 #include "session/ask.h"
+#include "session/budget.h"
 #include "session/epoch.h"
 #include "session/oom_watch.h"
 #include "session/profiles.h"
@@ -257,6 +258,7 @@ void hs_schedule_run_due(void)
 		hs_drain_before(&session->final_fence);
 		hs_dump_write("exit", 0);
 		hs_started_tell();
+		hs_budget_tell_stackless();
 		hs_session_mark_finished();
 		return;
 	}

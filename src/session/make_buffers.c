@@ -47,7 +47,7 @@
 /* The ring's part of the budget, descriptors included, unless stacks need more. */
 #define RING_SHARE 8
 
-#define SPARSE_RING_BYTES ((size_t)1 << 20)
+#define SPARSE_RING_BYTES ((size_t)2 << 20)
 #define RING_BYTES ((size_t)4 << 20)
 #define DENSE_RING_BYTES ((size_t)16 << 20)
 

@@ -247,6 +247,10 @@ void hs_started_tell(void)
 {
 }
 
+void hs_budget_tell_stackless(void)
+{
+}
+
 void hs_keep_add(const char *path)
 {
 	(void)path;
