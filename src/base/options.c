@@ -357,7 +357,8 @@ uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval
 	return ms * 1000000;
 }
 
-size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity)
+size_t hs_options_describe(const struct hs_options *options, bool all, char *buffer,
+			   size_t capacity)
 {
 	size_t length = 0;
 
@@ -366,10 +367,16 @@ size_t hs_options_describe(const struct hs_options *options, char *buffer, size_
 	for (size_t i = 0; i < OPTIONS; i++) {
 		const struct hs_option *option = &option_table[i];
 		const void *field = (const char *)options + option->field_offset;
+		size_t before = length, value;
 
 		length += hs_format(buffer + length, capacity - length, "%s%s=",
-				    i == 0 ? "" : " ", option->name);
+				    before == 0 ? "" : " ", option->name);
+		value = length;
 		length += option->print(option, field, buffer + length, capacity - length);
+		if (!all && strcmp(buffer + value, option->default_value) == 0) {
+			length = before;
+			buffer[length] = '\0';
+		}
 	}
 	return length;
 }

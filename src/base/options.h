@@ -117,10 +117,11 @@ void hs_options_parse(struct hs_options *options, char *const *environment,
 uint64_t hs_options_block_ns(const struct hs_options *options, uint64_t interval_bytes);
 
 /*
- * Writes "NAME=value NAME=value ..." of all options into buffer, for the start-up
- * line.  Returns the length written.
+ * Writes "NAME=value NAME=value ..." into buffer, for the start-up line: of all options, or of
+ * those that do not have their default.  Returns the length written.
  */
-size_t hs_options_describe(const struct hs_options *options, char *buffer, size_t capacity);
+size_t hs_options_describe(const struct hs_options *options, bool all, char *buffer,
+			   size_t capacity);
 
 /* One of HEAPSAMPLE_HEAPS; name: "*" for all heaps that it does not name. */
 struct hs_heap_entry {

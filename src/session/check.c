@@ -22,7 +22,7 @@ void hs_session_describe(enum hs_log_level level, const char *what, const char *
 {
 	static char text[12 * HS_OPTION_TEXT_BYTES]; /* nine options are texts, the rest short */
 
-	hs_options_describe(&hs_options, text, sizeof text);
+	hs_options_describe(&hs_options, hs_options.log_level == HS_LOG_DEBUG, text, sizeof text);
 	hs_log(level, "libheapsample %s: %s %s%s%s; %s", heapsample_version(), what,
 	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "", text);
 }

@@ -153,8 +153,8 @@ bool hs_process_decide(char **environment);
 void hs_process_mark_root(void);
 
 /*
- * check.c: logs what the settings are.  what: the words before the program's name; name: of the
- * profile that would be written, or NULL.
+ * check.c: logs which settings are not the default; with HEAPSAMPLE_LOG=debug all.  what: the
+ * words before the program's name; name: of the profile that would be written, or NULL.
  */
 void hs_session_describe(enum hs_log_level level, const char *what, const char *name);
 

@@ -90,13 +90,13 @@ static void use_values(const struct hs_options *options)
 static void describe(const struct hs_options *options)
 {
 	static char whole[32 * 1024];
-	size_t length = hs_options_describe(options, whole, sizeof whole);
+	size_t length = hs_options_describe(options, true, whole, sizeof whole);
 
 	MUST(length == strlen(whole));
 	for (size_t room = 1; room <= TEXT_BYTES; room *= 2) {
 		char *part = malloc(room);
 
-		MUST(hs_options_describe(options, part, room) < room);
+		MUST(hs_options_describe(options, true, part, room) < room);
 		MUST(strncmp(part, whole, strlen(part)) == 0);
 		free(part);
 	}

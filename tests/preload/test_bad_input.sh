@@ -99,13 +99,14 @@ try check HEAPSAMPLE=check HEAPSAMPLE_INTERVAL=1
 messages | grep -q -e 'interposed' -e 'would profile' || fail "check does not say whether"
 messages | grep -q 'HEAPSAMPLE_INTERVAL=1 ' || fail "check does not show the settings"
 messages | grep -q "$out/" || fail "check does not show the name of the profile"
+! messages | grep -q 'HEAPSAMPLE_DEPTH' || fail "check shows what is not set"
 nothing_left
 for place in "none/a (no such directory)" "pipe/a (a part of the path is not a directory)" \
 	"pipe (it exists and is not a file)" a; do
 	try check_place HEAPSAMPLE=check "HEAPSAMPLE_OUTPUT=$directory/${place%% *}"
 	expect_one_message "would profile victim_process into $directory/$place; HEAPSAMPLE=check"
 done
-try check_long HEAPSAMPLE=check "HEAPSAMPLE_STATS=$long" "HEAPSAMPLE_DROP_FRAMES=$long"
+try check_long HEAPSAMPLE=check HEAPSAMPLE_LOG=debug "HEAPSAMPLE_STATS=$long" "HEAPSAMPLE_DROP_FRAMES=$long"
 messages | grep -q 'HEAPSAMPLE_PROGRAMS=$' || fail "check does not show all of long settings"
 
 try check_programs HEAPSAMPLE=check HEAPSAMPLE_PROGRAMS=other

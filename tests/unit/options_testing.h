@@ -45,7 +45,7 @@ static inline void parse(char *const *environment)
 	reported[0] = '\0';
 	memset(&options, 0x5a, sizeof options);
 	hs_options_parse(&options, environment, collect);
-	hs_options_describe(&options, described, sizeof described);
+	hs_options_describe(&options, true, described, sizeof described);
 }
 
 static inline void parse_one(const char *variable)

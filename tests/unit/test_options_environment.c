@@ -67,15 +67,34 @@ static void test_describe_is_cut(void)
 
 	parse(NULL);
 	memset(text, '#', sizeof text);
-	CHECK_INT(hs_options_describe(&options, text, 0), 0);
+	CHECK_INT(hs_options_describe(&options, true, text, 0), 0);
 	CHECK_INT(text[0], '#');
 	for (size_t capacity = 1; capacity <= sizeof DEFAULTS; capacity++) {
 		memset(text, '#', sizeof text);
-		CHECK_INT(hs_options_describe(&options, text, capacity), capacity - 1);
+		CHECK_INT(hs_options_describe(&options, true, text, capacity), capacity - 1);
 		CHECK(memcmp(text, DEFAULTS, capacity - 1) == 0);
 		CHECK(text[capacity - 1] == '\0' && text[capacity] == '#');
 	}
-	CHECK_INT(hs_options_describe(&options, described, sizeof described), strlen(DEFAULTS));
+	CHECK_INT(hs_options_describe(&options, true, described, sizeof described),
+		  strlen(DEFAULTS));
+}
+
+static void test_describe_what_is_set(void)
+{
+	char *environment[] = {
+		(char *)(uintptr_t)"HEAPSAMPLE_KEEP=0,1m",
+		(char *)(uintptr_t)"HEAPSAMPLE_INTERVAL=524288",
+		(char *)(uintptr_t)"HEAPSAMPLE_RING=1m",
+		(char *)(uintptr_t)"HEAPSAMPLE_LOGFILE=0",
+		NULL,
+	};
+
+	parse(NULL);
+	CHECK_INT(hs_options_describe(&options, false, described, sizeof described), 0);
+	CHECK_STR(described, "");
+	parse(environment);
+	hs_options_describe(&options, false, described, sizeof described);
+	CHECK_STR(described, "HEAPSAMPLE_KEEP=0,1m HEAPSAMPLE_RING=1m");
 }
 
 int main(void)
@@ -84,5 +103,6 @@ int main(void)
 	RUN(test_variables_of_others);
 	RUN(test_whole_environment);
 	RUN(test_describe_is_cut);
+	RUN(test_describe_what_is_set);
 	return CHECK_RESULT();
 }
