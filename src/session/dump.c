@@ -251,9 +251,16 @@ static void tell_lost_peak(void)
 			"there is one, may not be of the highest");
 }
 
+static void write_peaks(void)
+{
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
+		write_peak(heap);
+	tell_lost_peak();
+}
+
 bool hs_dump_write(const char *reason, unsigned flags)
 {
-	bool written, more;
+	bool is_fleeting = (flags & HS_DUMP_FLEETING) != 0, written, more;
 	int parts = 0;
 
 	if (hs_options.stream[0] != '\0') {
@@ -262,13 +269,14 @@ bool hs_dump_write(const char *reason, unsigned flags)
 	}
 	is_retry = (flags & HS_DUMP_RETRY) != 0;
 	hs_heaps_check_names();
-	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT; heap++)
-		write_peak(heap);
-	tell_lost_peak();
+	if (!is_fleeting)
+		write_peaks();
 	do {
 		written = write_one(reason, HS_HEAP_NONE, &more);
 		if (written && (flags & HS_DUMP_PERIODIC) != 0)
 			hs_keep_add(hs_profile_file_last());
 	} while (more && ++parts < MOST_PARTS);
+	if (is_fleeting)
+		write_peaks();
 	return written;
 }

@@ -98,11 +98,12 @@ struct retry {
 
 static struct retry oom_retry, inuse_retry;
 
-/* Whether the profile was written; if not it is due again. */
+/* Whether the profile was written; if not it is due again.  flags: HS_DUMP_*. */
 static bool write_or_retry(struct retry *retry, const char *reason, unsigned flags)
 {
 	uint64_t pause_ns = retry->pause_ns == 0 ? HS_SECOND_NS : 2 * retry->pause_ns;
 
+	flags |= HS_DUMP_FLEETING;
 	if (hs_dump_write(reason, flags | (retry->pause_ns != 0 ? HS_DUMP_RETRY : 0))) {
 		*retry = (struct retry){.due_ns = 0};
 		return true;

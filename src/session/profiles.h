@@ -80,12 +80,13 @@ struct hs_dump_name hs_dump_name_now(const char *reason, uint32_t number);
 
 enum {
 	HS_DUMP_PERIODIC = 1, /* it counts for HEAPSAMPLE_KEEP */
-	HS_DUMP_RETRY = 2     /* that it could not be written was logged before */
+	HS_DUMP_RETRY = 2,    /* that it could not be written was logged before */
+	HS_DUMP_FLEETING = 4  /* what is in use may be freed at once: peaks come after it */
 };
 
 /*
  * Writes a profile now, or with HEAPSAMPLE_STREAM what is buffered.  flags: HS_DUMP_*.  False: the
- * profile could not be written; else its path is hs_profile_file_last().
+ * profile could not be written; else its path is hs_profile_file_last(), if it is not fleeting.
  */
 bool hs_dump_write(const char *reason, unsigned flags);
 

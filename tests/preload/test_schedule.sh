@@ -254,6 +254,12 @@ run_profiled peak_name HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 \
 	"HEAPSAMPLE_OUTPUT=$directory/peak_name/all.heap.pb.gz" -- "$directory/grow"
 [ -f "$out/all.peak.heap.pb.gz" ] && [ -f "$out/all.heap.pb.gz" ] || fail "names:" "$out"/*
 
+# What is in use at a high water mark may be freed at once: of the profiles its own comes first.
+grows fleeting %04d.inuse 1 HEAPSAMPLE_INUSE_INTERVAL=10m HEAPSAMPLE_PEAK=1 \
+	HEAPSAMPLE_LOG=info "HEAPSAMPLE_LOGFILE=$directory/fleeting.log"
+order=$(sed -n 's/.*wrote .* (\([a-z]*\),.*/\1/p' "$directory/fleeting.log" | head -n 2)
+[ "$(echo $order)" = "inuse peak" ] || fail "the order at a high water mark: $order"
+
 # A child writes the peak that it has inherited into a file of its own.
 cat >"$directory/peak_fork.c" <<'END'
 #include <heapsample/heapsample.h>
