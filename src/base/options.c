@@ -181,7 +181,8 @@ static const struct hs_option option_table[] = {
 	{ PREFIX "_DROP_FRAMES", DROP_FRAMES_DEFAULT,
 	  "a regular expression of at most 1023 bytes", FIELD(drop_frames), VALUE(text) },
 	{ PREFIX "_SKIP_SYMBOL_PREFIX", "",
-	  "prefixes of names and paths, none empty, separated by commas, at most 1023 bytes",
+	  "prefixes of names and paths, separated by commas without blanks, none empty, at "
+	  "most 1023 bytes",
 	  .instead = "hiding all names", FIELD(skip_symbol_prefix),
 	  .parse = hs_option_parse_prefixes, .print = hs_option_print_text },
 	{ PREFIX "_SYMBOLIZE", "names", "none, names or lines", FIELD(symbolize), VALUE(word),

@@ -183,14 +183,31 @@ bool hs_option_parse_text(const struct hs_option *option, void *field, const cha
 	return true;
 }
 
-/* Texts separated by commas, none of them empty.  Else what is to be hidden is not known. */
+static bool is_blank(char letter)
+{
+	return letter == ' ' || letter == '\t' || letter == '\n';
+}
+
+/* None is empty, or has a blank at an end, which no name has: it was meant for people. */
+static bool are_prefixes(const char *text)
+{
+	for (;;) {
+		size_t length = strcspn(text, ",");
+
+		if (length == 0 || is_blank(text[0]) || is_blank(text[length - 1]))
+			return false;
+		if (text[length] == '\0')
+			return true;
+		text += length + 1;
+	}
+}
+
+/* After a mistake what is to be hidden is not known. */
 bool hs_option_parse_prefixes(const struct hs_option *option, void *field, const char *text)
 {
-	size_t length = strlen(text);
-	bool good = length == 0 || (text[0] != ',' && text[length - 1] != ',' &&
-				    strstr(text, ",,") == NULL);
+	bool is_good = *text == '\0' || are_prefixes(text);
 
-	if (good && hs_option_parse_text(option, field, text))
+	if (is_good && hs_option_parse_text(option, field, text))
 		return true;
 	hs_option_parse_text(option, field, ",");
 	return false;

@@ -396,7 +396,9 @@ static void test_drop_frames(void)
 /* After a mistake it is not known what must not be shown, so nothing is shown. */
 static void test_skip_symbol_prefix(void)
 {
-	static const char *const values[] = { ",", "a,", ",a", "a,,b" };
+	static const char *const values[] = {
+		",", "a,", ",a", "a,,b", " ", "a, b", " a", "a ,b", "a\t", "a,b\n", "a, ",
+	};
 	char variable[2048] = "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=";
 	size_t length = strlen(variable);
 
@@ -408,8 +410,9 @@ static void test_skip_symbol_prefix(void)
 		snprintf(variable + length, sizeof variable - length, "%s", values[i]);
 		parse_one(variable);
 		snprintf(variable + length, sizeof variable - length,
-			 "%s is not understood (expected prefixes of names and paths, none empty, "
-			 "separated by commas, at most 1023 bytes); hiding all names\n", values[i]);
+			 "%s is not understood (expected prefixes of names and paths, separated by "
+			 "commas without blanks, none empty, at most 1023 bytes); hiding all "
+			 "names\n", values[i]);
 		CHECK_STR(reported, variable);
 		CHECK_STR(options.skip_symbol_prefix, ",");
 	}
