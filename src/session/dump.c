@@ -69,11 +69,15 @@ void hs_dump_after_reset(void)
 /* For each heap the time of the peak of which a profile was written last; 0: none was. */
 static uint64_t peaks_written_ns[HS_HEAP_LIMIT];
 
+/* Of the profiles of each heap's peak, and of those of now, the last one's error, or 0. */
+static int last_errors[HS_HEAP_LIMIT];
+
 void hs_dump_after_fork(bool is_whole)
 {
 	last_number = 0;
 	delta_from_ns = 0;
 	memset(peaks_written_ns, 0, sizeof peaks_written_ns);
+	memset(last_errors, 0, sizeof last_errors);
 	hs_producer_forget_written(hs_session.producer);
 	hs_snapshot_after_fork(hs_session.producer, is_whole);
 	hs_profile_file_after_fork();
@@ -89,28 +93,35 @@ void hs_dump_drop_inherited(void)
 	hs_memory_follow();
 }
 
-/* Whether the failure of the profile that is being written was logged before. */
-static bool is_retry;
+/* Nobody has asked for the profile that is being written: that it fails again is no news. */
+static bool comes_by_itself;
 
-enum hs_log_level hs_dump_failure_level(void)
+enum hs_log_level hs_dump_result_level(int *last, int error)
 {
-	return is_retry ? HS_LOG_INFO : HS_LOG_ERROR;
+	bool is_told = error == 0 || (comes_by_itself && error == *last);
+
+	*last = error;
+	return is_told ? HS_LOG_INFO : HS_LOG_ERROR;
 }
 
-static void log_result(const struct hs_dump_name *name, const struct hs_view *view, int error)
+static void log_result(const struct hs_dump_name *name, const struct hs_view *view,
+		       uint32_t peak_heap, int error)
 {
+	enum hs_log_level level = hs_dump_result_level(&last_errors[peak_heap], error);
+
 	if (error == 0)
-		hs_unlocked_log(HS_LOG_INFO, "wrote %s (%s, %zu rows)", hs_profile_file_last(),
+		hs_unlocked_log(level, "wrote %s (%s, %zu rows)", hs_profile_file_last(),
 				name->reason, view->row_count);
 	else
-		hs_unlocked_log(hs_dump_failure_level(),
+		hs_unlocked_log(level,
 				"cannot write the profile %s of HEAPSAMPLE_OUTPUT=%s: %s (%d)",
 				hs_profile_file_path(), hs_options.output,
 				hs_profile_file_error_text(error), -error);
 }
 
 /* Counts and logs the result. */
-static void report(const struct hs_dump_name *name, const struct hs_view *view, int error)
+static void report(const struct hs_dump_name *name, const struct hs_view *view,
+		   uint32_t peak_heap, int error)
 {
 	if (error != 0)
 		hs_stats_add(dump_failures, 1);
@@ -118,7 +129,7 @@ static void report(const struct hs_dump_name *name, const struct hs_view *view, 
 		hs_stats_add(dumps, 1);
 	if (error == 0 && name->number != 0) /* a profile of a peak has none */
 		last_number = name->number;
-	log_result(name, view, error);
+	log_result(name, view, peak_heap, error);
 }
 
 static void set_times(struct hs_view *view, uint64_t now_ns, uint32_t peak_heap)
@@ -210,7 +221,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	*more = error == 0 && view.is_partial;
 	hs_stats_add(dump_ns, hs_sys_monotonic_ns() - start_ns -
 				      (hs_stats_get(bookkeeping_ns) - bookkeeping_ns));
-	report(&name, &view, error);
+	report(&name, &view, peak_heap, error);
 	/* Without a snapshot it is not known. */
 	hides_program = snapshot == NULL || hs_snapshot_hides_main(snapshot);
 	hs_stats_file_write(&name, &view, hides_program ? "FILTERED" : name.program,
@@ -267,7 +278,7 @@ bool hs_dump_write(const char *reason, unsigned flags)
 		hs_stream_flush();
 		return true;
 	}
-	is_retry = (flags & HS_DUMP_RETRY) != 0;
+	comes_by_itself = flags != 0;
 	hs_heaps_check_names();
 	if (!is_fleeting)
 		write_peaks();

@@ -103,8 +103,7 @@ static bool write_or_retry(struct retry *retry, const char *reason, unsigned fla
 {
 	uint64_t pause_ns = retry->pause_ns == 0 ? HS_SECOND_NS : 2 * retry->pause_ns;
 
-	flags |= HS_DUMP_FLEETING;
-	if (hs_dump_write(reason, flags | (retry->pause_ns != 0 ? HS_DUMP_RETRY : 0))) {
+	if (hs_dump_write(reason, flags | HS_DUMP_FLEETING)) {
 		*retry = (struct retry){.due_ns = 0};
 		return true;
 	}

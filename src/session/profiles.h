@@ -78,10 +78,10 @@ int64_t hs_drain_gap_sleep_ns(void);
 /* What the name of a file is made of, now.  number: see struct hs_dump_name.  Start-up too. */
 struct hs_dump_name hs_dump_name_now(const char *reason, uint32_t number);
 
+/* Of a profile that nobody asks for; others like it may follow. */
 enum {
 	HS_DUMP_PERIODIC = 1, /* it counts for HEAPSAMPLE_KEEP */
-	HS_DUMP_RETRY = 2,    /* that it could not be written was logged before */
-	HS_DUMP_FLEETING = 4  /* what is in use may be freed at once: peaks come after it */
+	HS_DUMP_FLEETING = 2  /* what is in use may be freed at once: peaks come after it */
 };
 
 /*
@@ -90,8 +90,11 @@ enum {
  */
 bool hs_dump_write(const char *reason, unsigned flags);
 
-/* The level to log a failure of the profile that is being written, or of its statistics. */
-enum hs_log_level hs_dump_failure_level(void);
+/*
+ * The level to log what became of the profile that is being written, or of its statistics, with an
+ * error or 0.  *last: the error of the one before, which is replaced.
+ */
+enum hs_log_level hs_dump_result_level(int *last, int error);
 
 void hs_dump_after_reset(void);
 

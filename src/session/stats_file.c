@@ -21,6 +21,9 @@
 
 static struct hs_dump_file stats_file = HS_DUMP_FILE_CLOSED;
 
+/* Of the last file, or 0. */
+static int last_error;
+
 static struct hs_stats_heap heaps[HS_HEAP_LIMIT];
 
 static void fill_heap(struct hs_stats_heap *out, uint32_t number, const struct hs_view *view)
@@ -111,6 +114,7 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 		.number = name->number,
 	};
 	const char *problem = "it is the profile's name";
+	enum hs_log_level level;
 	int error;
 
 	if (hs_options.stats[0] == '\0')
@@ -124,13 +128,15 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 			error = write_named(path, &report);
 		problem = hs_dump_file_error_text(&stats_file, error);
 	}
+	level = hs_dump_result_level(&last_error, error);
 	if (error != 0)
-		hs_unlocked_log(hs_dump_failure_level(),
+		hs_unlocked_log(level,
 				"cannot write the statistics into HEAPSAMPLE_STATS=%s: %s (%d)",
 				hs_options.stats, problem, -error);
 }
 
 void hs_stats_file_after_fork(void)
 {
+	last_error = 0;
 	hs_dump_file_forget(&stats_file);
 }

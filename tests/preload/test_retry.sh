@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # A profile for HEAPSAMPLE_OOM or HEAPSAMPLE_INUSE_INTERVAL that cannot be written is tried again, as
-# there may be no other moment for it; one line says what is wrong.
+# there may be no other moment for it.  Of the profiles that come by themselves one line says what
+# is wrong, however many fail.
 . "$(dirname "$0")/lib.sh"
 
 need "${CC:-cc}"
@@ -50,6 +51,40 @@ retries() {
 		fail "$reason: $(messages)"
 	[ "$(messages | wc -l)" -eq 2 ] || fail "$reason: $(messages)"
 }
+
+# flood: allocates until writing has failed six times, of which three are of the peak.
+cat >"$directory/flood.c" <<'END'
+#include <heapsample/heapsample.h>
+#include <stdlib.h>
+enum { MOST = 200000 };
+static void *volatile block;
+int main(void)
+{
+	struct heapsample_stats stats = {0};
+	int tries = 0;
+
+	while (heapsample_get_stats(&stats, sizeof stats) == 0 && stats.profiles_failed < 6 &&
+	       tries++ < MOST) {
+		block = malloc(2000000);
+		free(block);
+	}
+	return tries < MOST ? 0 : 4;
+}
+END
+${CC:-cc} -I"$source_directory/include" -O1 -fno-builtin -o "$directory/flood" \
+	"$directory/flood.c" -ldl || exit 99
+for final in 0 1; do
+	run_profiled "flood$final" HEAPSAMPLE_FINAL=$final HEAPSAMPLE_INTERVAL=64k \
+		HEAPSAMPLE_ALLOC_INTERVAL=1m HEAPSAMPLE_PEAK=1 \
+		"HEAPSAMPLE_OUTPUT=$directory/none/%n.%r.heap.pb.gz" \
+		"HEAPSAMPLE_STATS=$directory/none/%n.%r.stats" -- "$directory/flood"
+	expect_status 0
+	# Of the peak, and by bytes; and at the end, which is asked for, of both and of the statistics.
+	[ "$(messages | grep -c 'error: cannot write the profile')" -eq $((2 + 2 * final)) ] ||
+		fail "flood$final: $(messages)"
+	[ "$(messages | grep -c 'error: cannot write the statistics')" -eq $((1 + 2 * final)) ] ||
+		fail "flood$final: $(messages)"
+done
 
 retries inuse HEAPSAMPLE_INUSE_INTERVAL=100m
 ulimit -S -v 1048576
