@@ -274,12 +274,12 @@ bool hs_dump_write(const char *reason, unsigned flags)
 	bool is_fleeting = (flags & HS_DUMP_FLEETING) != 0, written, more;
 	int parts = 0;
 
+	hs_heaps_check_names();
 	if (hs_options.stream[0] != '\0') {
 		hs_stream_flush();
 		return true;
 	}
 	comes_by_itself = flags != 0;
-	hs_heaps_check_names();
 	if (!is_fleeting)
 		write_peaks();
 	do {

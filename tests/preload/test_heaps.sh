@@ -143,6 +143,9 @@ for words in "the name '': it is empty" "'a=b': it has" "longer than 63" "'mallo
 	[ "$(messages | grep -c -e "$words")" -ge 1 ] || fail "errors: no line with: $words"
 done
 [ "$(messages | wc -l)" -eq 21 ] || fail "errors: $(messages)"
+run_profiled misspelt HEAPSAMPLE_HEAPS=pond=4k "HEAPSAMPLE_STREAM=$directory/misspelt/stream" -- \
+	/bin/true
+expect_one_message "registered no heap 'pond'"
 run_profiled setting "HEAPSAMPLE_HEAPS=pool=4k,pool=8k" -- /bin/true
 expect_one_message HEAPSAMPLE_HEAPS=pool=4k,pool=8k 'name=interval'
 
