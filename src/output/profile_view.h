@@ -97,7 +97,8 @@ struct hs_view {
 
 	const char *comments[HS_VIEW_COMMENTS]; /* a NULL is left out */
 	const char *drop_frames;                /* regular expression; "": none */
-	uint64_t period_bytes;                  /* mean sampling interval */
+	uint64_t period_bytes;         /* mean sampling interval, in the settings */
+	uint64_t current_period_bytes; /* and now, or when sampling ended */
 	int64_t time_ns;     /* when it was taken, by the wall clock */
 	int64_t since_ns;    /* time from the start of the session to where the values begin */
 	int64_t duration_ns; /* time that the values cover */

@@ -11,7 +11,6 @@
 #include "base/stats.h"
 #include "profile/snapshot.h"
 #include "sample/heap.h"
-#include "sample/sampler.h"
 #include "session/epoch.h"
 #include "session/process_memory.h"
 #include "session/profiles.h"
@@ -88,7 +87,7 @@ void hs_comments_write(struct hs_view *view, const struct hs_dump_name *name, bo
 	hs_process_memory_read(&memory, "");
 	hs_format(comments.session, sizeof comments.session,
 		  "libheapsample %s interval=%llu unwinder=libunwind%s", heapsample_version(),
-		  (unsigned long long)hs_options.interval_bytes, delta_words[view->delta]);
+		  (unsigned long long)view->period_bytes, delta_words[view->delta]);
 	hs_format(comments.process, sizeof comments.process,
 		  "# exe=%s pid=%d reason=%s number=%u",
 		  hides_program ? "FILTERED" : name->program, (int)name->pid, name->reason,
@@ -100,7 +99,7 @@ void hs_comments_write(struct hs_view *view, const struct hs_dump_name *name, bo
 		hs_format(comments.memory, sizeof comments.memory,
 			  "# profiler_memory=%zu resident=%llu current_interval=%llu",
 			  hs_arena_used(), (unsigned long long)memory.resident,
-			  (unsigned long long)hs_sampler_last_interval());
+			  (unsigned long long)view->current_period_bytes);
 	view->comments[0] = comments.session;
 	view->comments[1] = comments.process;
 	view->comments[2] = comments.counts;

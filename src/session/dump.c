@@ -16,6 +16,7 @@
 #include "base/sys.h"
 #include "profile/snapshot.h"
 #include "sample/heap.h"
+#include "sample/sampler.h"
 #include "session/cpu_guard.h"
 #include "session/memory_parts.h"
 #include "session/profiles.h"
@@ -32,13 +33,15 @@
 #define PART_LEAST_ROWS (1u << 10)
 #define MOST_PARTS 100
 
-/* The interval by the settings; of all heaps together malloc's, if that is sampled. */
-static uint64_t period(uint32_t peak_heap)
+/* Sets the intervals: the heap's; of all heaps together malloc's, if that is sampled. */
+static void set_periods(struct hs_view *view, uint32_t peak_heap)
 {
 	uint32_t heap = peak_heap != HS_HEAP_NONE ? peak_heap : HS_HEAP_MALLOC;
+	bool is_sampled = hs_heaps[heap].asked_bytes != 0;
 
-	return hs_heaps[heap].asked_bytes != 0 ? hs_heaps[heap].asked_bytes
-					       : hs_options.interval_bytes;
+	view->period_bytes = is_sampled ? hs_heaps[heap].asked_bytes : hs_options.interval_bytes;
+	view->current_period_bytes =
+		is_sampled ? hs_heap_last_interval(heap) : hs_sampler_last_interval();
 }
 
 /* Of the last profile written. */
@@ -171,7 +174,8 @@ static int try_one(struct hs_dump_name *name, uint32_t peak_heap, uint32_t rows,
 	int error;
 
 	hs_producer_bound_delta(session->producer, rows);
-	*view = (struct hs_view){.period_bytes = period(peak_heap)};
+	*view = (struct hs_view){.time_ns = 0};
+	set_periods(view, peak_heap);
 	set_times(view, hs_sys_realtime_ns(), peak_heap);
 	*out = hs_snapshot_create(session->producer, &hs_options, peak_heap, hs_threads_pause,
 				  view);

@@ -109,10 +109,9 @@ def agreement(profile, stats):
     if not 0 < stats["profiler_memory"] <= stats["profiler_memory_budget"] or \
             stats["resident"] == 0:
         yield "memory %s" % stats
-    # Of malloc, if all heaps have its interval.
-    if stats["heaps"][0]["interval"] == in_profile["interval"] and stats["reason"] == "exit" and \
-            stats["heaps"][0]["current_interval"] != in_profile.get("current_interval"):
-        yield "current_interval=%(current_interval)d, not so in the profile" % stats["heaps"][0]
+    for name in ("interval", "current_interval"):
+        if stats["heaps"][0][name] != in_profile.get(name) and stats["reason"] == "exit":
+            yield "%s=%d of malloc, not so in the profile" % (name, stats["heaps"][0][name])
     if stats["reason"] == "exit" and \
             not stats["resident"] / 4 < in_profile.get("resident", 0) < 4 * stats["resident"]:
         yield "resident=%d, in the profile %s" % (stats["resident"], in_profile.get("resident"))

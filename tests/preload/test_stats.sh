@@ -40,8 +40,8 @@ check check_stats.py "$out"/*.heap.pb.gz "$stats/heaps.json" malloc:current_inte
 	excluded:samples=0
 
 # How far the intervals were raised when sampling ended, and lowered before.
-run_profiled raised HEAPSAMPLE_LOG=info HEAPSAMPLE_INTERVAL=16 HEAPSAMPLE_BLOCK=0 HEAPSAMPLE_RING=64k \
-	HEAPSAMPLE_STACK=8k "HEAPSAMPLE_HEAPS=shared=2" "HEAPSAMPLE_STATS=$stats/raised.json" -- \
+run_profiled raised HEAPSAMPLE_LOG=info HEAPSAMPLE_INTERVAL=64 HEAPSAMPLE_BLOCK=0 HEAPSAMPLE_RING=64k \
+	HEAPSAMPLE_STACK=8k "HEAPSAMPLE_HEAPS=malloc=16,shared=2" "HEAPSAMPLE_STATS=$stats/raised.json" -- \
 	"$victims/victim_heaps" overload
 expect_status 0
 check check_stats.py "$out"/*.heap.pb.gz "$stats/raised.json" malloc:interval=16 shared:interval=2
