@@ -90,6 +90,7 @@ void hs_producer_begin_batch(struct hs_producer *producer)
 {
 	if (producer->jit_frames != NULL)
 		hs_jit_frames_begin_batch(producer->jit_frames);
+	hs_thread_names_begin_batch(&producer->threads);
 }
 
 bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)

@@ -48,7 +48,7 @@ bool hs_producer_follow_code(struct hs_producer *producer, unsigned sources, siz
 /* Whether a compiler has told of generated code so far: then code may change at any time. */
 bool hs_producer_knows_generated_code(const struct hs_producer *producer);
 
-/* Records that follow may be newer than what was last read of generated code. */
+/* Records that follow may be newer than what was last read of generated code and threads. */
 void hs_producer_begin_batch(struct hs_producer *producer);
 
 /*

@@ -28,6 +28,7 @@ struct name {
 struct tid {
 	uint32_t tid;
 	uint32_t name;
+	uint32_t batch; /* in which it was read last */
 	bool is_recent; /* read since it was last looked at */
 };
 
@@ -44,6 +45,7 @@ int hs_thread_names_init(struct hs_thread_names *names)
 	if (error != 0)
 		return error;
 	names->next = 0;
+	names->batch = 0;
 	hs_interner_add(&names->names, &unknown);
 	error = hs_interner_init(&names->tids, sizeof(struct tid), sizeof(uint32_t));
 	if (error != 0)
@@ -136,6 +138,11 @@ static void look_at_some(struct hs_thread_names *names)
 	}
 }
 
+void hs_thread_names_begin_batch(struct hs_thread_names *names)
+{
+	names->batch++;
+}
+
 uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid)
 {
 	const struct tid entry = {.tid = tid};
@@ -151,9 +158,11 @@ uint32_t hs_thread_names_read(struct hs_thread_names *names, uint32_t tid)
 		known->is_recent = true;
 		name = known->name;
 	}
-	if (read_name(tid, key))
+	if ((name == 0 || known->batch != names->batch) && read_name(tid, key))
 		name = intern_name(names, key);
 	hold(names, name);
+	if (known != NULL)
+		known->batch = names->batch;
 	if (known != NULL && name != 0 && name != known->name) {
 		hold(names, name);
 		hs_thread_names_release(names, known->name);

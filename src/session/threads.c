@@ -217,17 +217,15 @@ static int unwind_batch(enum hs_worker_result *result)
 }
 
 /*
- * How long to nap; 0: not at all.  Short if a record's thread name, generated code, memory or bytes
- * are to be read soon after the record was taken.
+ * How long to nap.  Short if a record's thread name, generated code, memory or bytes are to be read
+ * soon after the record was taken.
  */
 static int64_t nap_ns(struct hs_worker_nap *nap)
 {
 	int64_t ns;
 
-	if ((hs_options.labels & HS_LABEL_THREAD) != 0)
-		return 0;
-	if (hs_options.oom_percent != 0 || hs_options.alloc_interval_bytes != 0 ||
-	    hs_options.inuse_interval_bytes != 0)
+	if ((hs_options.labels & HS_LABEL_THREAD) != 0 || hs_options.oom_percent != 0 ||
+	    hs_options.alloc_interval_bytes != 0 || hs_options.inuse_interval_bytes != 0)
 		return SHORT_NAP_NS;
 	ns = hs_worker_nap_ns(nap, hs_sys_monotonic_ns(), hs_ring_head_ticket(&hs_session.ring));
 	return atomic_load_explicit(&knows_generated_code, memory_order_relaxed) ? HS_NAP_LEAST_NS
@@ -266,7 +264,6 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 {
 	static struct hs_worker_nap nap;
 	struct hs_session *session = &hs_session;
-	int64_t ns;
 	uint32_t ticket;
 
 	switch (result) {
@@ -288,9 +285,8 @@ static bool worker_rest(enum hs_worker_result result, bool has_read)
 	/* No rest: when the producer ends nobody may be left to wake this thread. */
 	if (stop() != HS_STOP_REQUEST_NONE)
 		return hs_ring_reader_nap(&session->ring, SHORT_NAP_NS);
-	ns = has_read ? nap_ns(&nap) : 0;
-	if (ns > 0)
-		return hs_ring_reader_nap(&session->ring, ns);
+	if (has_read)
+		return hs_ring_reader_nap(&session->ring, nap_ns(&nap));
 	ticket = hs_ring_head_ticket(&session->ring);
 	hs_ring_reader_sleep(&session->ring, -1);
 	hs_worker_nap_begin(&nap, hs_sys_monotonic_ns(), ticket);

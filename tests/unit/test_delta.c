@@ -563,6 +563,7 @@ static void ever_new_threads_take_no_more_memory(void)
 
 		snprintf(name, sizeof name, "worker-%u", round);
 		prctl(PR_SET_NAME, name);
+		hs_producer_begin_batch(producer);
 		for (uint32_t i = 0; i < 2; i++) {
 			records[i] = allocate(0x100000 + 64 * i, 10, 1, i);
 			records[i].head.tid = i == 0 ? tid : INT32_MAX - round;
@@ -570,6 +571,7 @@ static void ever_new_threads_take_no_more_memory(void)
 		}
 		/* Renamed while the event is on its way. */
 		prctl(PR_SET_NAME, "renamed");
+		hs_producer_begin_batch(producer);
 		hs_thread_names_release(&producer->threads,
 					hs_thread_names_read(&producer->threads, tid));
 		CHECK(!hs_producer_commit(producer));

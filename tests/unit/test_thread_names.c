@@ -85,6 +85,26 @@ static void a_thread_that_has_ended_keeps_its_name_for_now(void)
 	end();
 }
 
+static void a_name_is_read_once_in_a_batch(void)
+{
+	uint32_t own = (uint32_t)hs_sys_gettid();
+
+	begin();
+	pthread_setname_np(pthread_self(), "before");
+	CHECK_STR(name_of(own), "before");
+	pthread_setname_np(pthread_self(), "after");
+	CHECK_STR(name_of(own), "before");
+	hs_thread_names_begin_batch(&names);
+	CHECK_STR(name_of(own), "after");
+	pthread_setname_np(pthread_self(), "");
+	hs_thread_names_begin_batch(&names);
+	CHECK_STR(name_of(own), "after");
+	pthread_setname_np(pthread_self(), "again");
+	hs_thread_names_begin_batch(&names);
+	CHECK_STR(name_of(own), "again");
+	end();
+}
+
 static void threads_that_have_ended_take_no_more_memory(void)
 {
 	size_t used;
@@ -124,6 +144,7 @@ int main(void)
 {
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
 	RUN(a_thread_that_has_ended_keeps_its_name_for_now);
+	RUN(a_name_is_read_once_in_a_batch);
 	RUN(threads_that_have_ended_take_no_more_memory);
 	RUN(a_thread_that_ended_long_ago_has_no_name);
 	RUN(a_thread_that_was_there_until_now_has_its_name);
