@@ -6,6 +6,7 @@
  */
 #include <alloca.h>
 #include <stdarg.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -40,15 +41,21 @@ HS_EXPORT int execv(const char *path, char *const argv[])
 	return failed(hs_next.execv(path, argv));
 }
 
+/* A name with a slash is not searched for. */
+static const char *path_of(const char *file)
+{
+	return strchr(file, '/') != NULL ? file : NULL;
+}
+
 HS_EXPORT int execvp(const char *file, char *const argv[])
 {
-	BEGIN(execvp, NULL);
+	BEGIN(execvp, path_of(file));
 	return failed(hs_next.execvp(file, argv));
 }
 
 HS_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
-	BEGIN(execvpe, NULL);
+	BEGIN(execvpe, path_of(file));
 	return failed(hs_next.execvpe(file, argv, envp));
 }
 

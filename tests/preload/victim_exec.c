@@ -92,6 +92,9 @@ int main(int argc, char **argv)
 		free(malloc(100));
 		check(execv("/nonexistent/program", nothing) == -1, "execution");
 		check(execve("/dev/null/program", nothing, environ) == -1, "execution");
+		check(execvp("/nonexistent/program", nothing) == -1, "execution");
+		check(execvpe("/nonexistent/program", nothing, environ) == -1, "execution");
+		check(execlp("/nonexistent/program", "program", NULL) == -1, "execution");
 	}
 	check(execv("/dev/null", nothing) == -1, "execution");
 	check(execv("/dev/null", nothing) == -1, "execution");
