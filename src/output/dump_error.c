@@ -60,7 +60,7 @@ const char *hs_dump_file_error_text(const struct hs_dump_file *file, int error)
 
 	if (error == 0 || error != file->in_the_way)
 		return hs_dump_error_text(error);
-	hs_format(text, sizeof text, "%s is in the way: %s", file->temporary,
+	hs_format(text, sizeof text, "%s is in the way: %s", file->obstacle,
 		  error == -EEXIST ? "another process writes it" : hs_dump_error_text(error));
 	return text;
 }

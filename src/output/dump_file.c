@@ -47,6 +47,7 @@ static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 	}
 	if (fd == -EEXIST)
 		file->in_the_way = fd;
+	file->obstacle = path;
 	file->fd = fd;
 	error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
 	if (error != 0) {
@@ -252,8 +253,14 @@ static int end_name(const struct hs_dump_file *file, bool is_complete)
 
 int hs_dump_file_finish(struct hs_dump_file *file, int error)
 {
-	if (error == 0)
+	if (error == 0) {
 		error = end_name(file, true);
+		/* Our own may be renamed: what has the name is another user's. */
+		if (error == -EPERM && !file->is_new) {
+			file->in_the_way = error;
+			file->obstacle = file->path;
+		}
+	}
 	if (error != 0)
 		end_name(file, false);
 	return error;

@@ -30,7 +30,8 @@ struct hs_dump_file {
 	dev_t device;   /* of the file, like inode */
 	ino_t inode;
 	bool is_new;    /* it must not replace a file */
-	int in_the_way; /* -errno, why what has the temporary name, or a stream's, stays; or 0 */
+	int in_the_way; /* -errno, why what has the temporary name, or the file's, stays; or 0 */
+	const char *obstacle; /* and which of these names it has */
 	/*
 	 * Another descriptor, until hs_dump_file_close_other(): of the directory while the file is
 	 * renamed or removed, or the one that the file was opened with before fd.  Negative: none.

@@ -27,33 +27,49 @@ void hs_session_describe(enum hs_log_level level, const char *what, const char *
 	       hs_session.program, name != NULL ? " into " : "", name != NULL ? name : "", text);
 }
 
-/* Why no file can be made at path: -errno, or 0.  Cuts the path, and restores it. */
-static int find_obstacle(char *path)
+/* Whether only its owner may replace the file. */
+static bool is_protected(const struct stat *file, const char *directory)
+{
+	struct stat status;
+	uid_t own = geteuid();
+
+	return own != 0 && file->st_uid != own && hs_sys_stat(directory, &status) == 0 &&
+	       (status.st_mode & S_ISVTX) != 0 && status.st_uid != own;
+}
+
+/* Why no file can be made at path, or NULL.  Cuts the path, and restores it. */
+static const char *find_obstacle(char *path)
 {
 	char *name = strrchr(path, '/'), first = '\0';
+	const char *directory = name != NULL ? path : ".", *obstacle = NULL;
+	struct stat file;
+	bool is_there = hs_sys_lstat(AT_FDCWD, path, &file) == 0;
 	int error = hs_dump_file_look(path);
 
 	if (error == -EEXIST || error == -ENAMETOOLONG)
-		return error;
+		return hs_dump_error_text(error);
 	if (name != NULL) {
 		name++;
 		first = *name;
 		*name = '\0';
 	}
-	error = (int)hs_syscall(SYS_faccessat, AT_FDCWD, (long)(name != NULL ? path : "."),
-				W_OK | X_OK, 0, 0, 0);
+	error = (int)hs_syscall(SYS_faccessat, AT_FDCWD, (long)directory, W_OK | X_OK, 0, 0, 0);
+	if (error != 0)
+		obstacle = hs_dump_error_text(error);
+	else if (is_there && is_protected(&file, directory))
+		obstacle = "another user's file is in the way";
 	if (name != NULL)
 		*name = first;
-	return error;
+	return obstacle;
 }
 
 static void append_obstacle(char *path, size_t capacity)
 {
-	int error = find_obstacle(path);
+	const char *obstacle = find_obstacle(path);
 	size_t length = strlen(path);
 
-	if (error != 0)
-		hs_format(path + length, capacity - length, " (%s)", hs_dump_error_text(error));
+	if (obstacle != NULL)
+		hs_format(path + length, capacity - length, " (%s)", obstacle);
 }
 
 void hs_session_check(bool interposed)
@@ -61,13 +77,13 @@ void hs_session_check(bool interposed)
 	static char path[HS_PATH_BYTES];
 	const bool streams = hs_options.stream[0] != '\0';
 	const char *pattern = streams ? hs_options.stream : hs_options.output;
-	const struct hs_dump_name name = hs_dump_name_now(streams ? "stream" : "exit", 1);
+	struct hs_dump_name name = hs_dump_name_now(streams ? "stream" : "exit", 1);
 
 	if (!interposed) {
 		hs_session_describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);
 		return;
 	}
-	if (hs_dump_name_expand(pattern, &name, path, sizeof path) != 0)
+	if (hs_dump_name_expand_free(pattern, &name, path, sizeof path) != 0)
 		hs_format(path, sizeof path, "%s", "a name that is too long");
 	else
 		append_obstacle(path, sizeof path);

@@ -106,6 +106,11 @@ for place in "none/a (no such directory)" "pipe/a (a part of the path is not a d
 	try check_place HEAPSAMPLE=check "HEAPSAMPLE_OUTPUT=$directory/${place%% *}"
 	expect_one_message "would profile victim_process into $directory/$place; HEAPSAMPLE=check"
 done
+# The first number that is free.
+mkdir -p "$directory/taken/0001"
+: >"$directory/taken/0002"
+try check_number HEAPSAMPLE=check "HEAPSAMPLE_OUTPUT=$directory/taken/%n"
+expect_one_message "would profile victim_process into $directory/taken/0003; HEAPSAMPLE=check"
 try check_long HEAPSAMPLE=check HEAPSAMPLE_LOG=debug "HEAPSAMPLE_STATS=$long" "HEAPSAMPLE_DROP_FRAMES=$long"
 messages | grep -q 'HEAPSAMPLE_PROGRAMS=$' || fail "check does not show all of long settings"
 

@@ -77,10 +77,10 @@ if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	finish
 fi
 open_to_all
-# as_another NAME PATTERN: the program's profile, as a user who owns nothing in the directory.
+# as_another NAME PATTERN [SETTING]: the program's profile, as a user who owns nothing in the directory.
 as_another() {
 	run_profiled "$1" "HEAPSAMPLE_OUTPUT=$directory/$1/$2" HEAPSAMPLE_PROGRAMS=same \
-		HEAPSAMPLE_INTERVAL=1 -- setpriv --reuid=65534 --regid=65534 --clear-groups \
+		HEAPSAMPLE_INTERVAL=1 ${3:-} -- setpriv --reuid=65534 --regid=65534 --clear-groups \
 		"$directory/same" </dev/null
 	expect_status 0
 }
@@ -96,4 +96,15 @@ expect_silence
 as_another named a.heap.pb.gz
 expect_one_message 'cannot write the profile' \
 	'/\.a\.heap\.pb\.gz\.tmp is in the way: permission denied'
+mkdir "$directory/protected"
+chmod 1777 "$directory/protected"
+touch "$directory/protected/a.heap.pb.gz"
+as_another protected a.heap.pb.gz
+expect_one_message 'cannot write the profile' '/a\.heap\.pb\.gz is in the way: permission denied (1)'
+as_another protected a.heap.pb.gz HEAPSAMPLE=check
+messages | grep -q "protected/a.heap.pb.gz (another user's file is in the way); " ||
+	fail "protected: check: $(messages)"
+rm "$directory/protected/a.heap.pb.gz"
+as_another protected a.heap.pb.gz HEAPSAMPLE=check
+messages | grep -q 'protected/a.heap.pb.gz; ' || fail "unprotected: check: $(messages)"
 finish
