@@ -28,7 +28,7 @@ const char *hs_dump_error_text(int error)
 	case -ELOOP:
 		return "it is a symbolic link";
 	case -ENXIO:
-		return "it is a pipe that nobody reads, or a socket";
+		return "it is a pipe that nobody reads, a socket, or a device that is not there";
 	case -ENOTDIR:
 		return "a part of the path is not a directory";
 	case -EBADF:

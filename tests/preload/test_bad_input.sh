@@ -176,7 +176,7 @@ while read -r name path reason; do
 done <<-END
 	missing none/log no such directory (2;
 	directory full it is a directory (21;
-	pipe pipe it is a pipe that nobody reads, or a socket (6;
+	pipe pipe it is a pipe that nobody reads, a socket, or a device that is not there (6;
 	link link it is a symbolic link (40;
 END
 try logfile_closed HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_LOGFILE=/dev/fd/99
