@@ -33,7 +33,8 @@
 
 /*
  * The memory that a live sample needs in all, by which the number of slots is chosen; if it is in
- * the map, where memory should run out first.
+ * the map, where memory should run out first.  Not where addresses are limited: slots take theirs
+ * from everything else.
  */
 #define BYTES_PER_SAMPLE 168
 #define BYTES_PER_MAPPED_SAMPLE 112
@@ -118,8 +119,8 @@ static void make_live_map(void)
 
 static int make_live_set(void)
 {
+	uint64_t slots = hs_session_memory_bytes() / BYTES_PER_SAMPLE;
 	uint32_t expected = SPARSE_EXPECTED;
-	uint64_t slots;
 
 	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
 		make_live_map();
@@ -133,8 +134,8 @@ static int make_live_set(void)
 		expected = hs_live_map_is_used() || is_memory_small() ? SMALL_DENSE_EXPECTED
 								      : DENSE_EXPECTED;
 	hs_live_table_spread(hs_options.interval_bytes);
-	slots = hs_session_memory_bytes() /
-		(hs_live_map_is_used() ? BYTES_PER_MAPPED_SAMPLE : BYTES_PER_SAMPLE);
+	if (hs_live_map_is_used() && hs_session_memory_bytes() == hs_options.memory_bytes)
+		slots = hs_options.memory_bytes / BYTES_PER_MAPPED_SAMPLE;
 	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
 				expected);
 }

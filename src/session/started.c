@@ -61,7 +61,7 @@ bool hs_started_is_wrapper(void)
 void hs_started_tell(void)
 {
 	if (hs_started_is_wrapper())
-		hs_unlocked_log(HS_LOG_WARN,
+		hs_unlocked_log(HS_LOG_INFO,
 				"%s allocated too little for a sample, and the programs that it "
 				"started were not profiled: see HEAPSAMPLE_PROGRAMS and "
 				"HEAPSAMPLE_CHILDREN", hs_session.program);

@@ -22,7 +22,7 @@ void hs_started_exec_begins(void);
 /* Whether nothing was sampled, but programs were started and not profiled.  The producer's. */
 bool hs_started_is_wrapper(void);
 
-/* With the last profile: warns if it is so.  The producer's thread with producer_batch held. */
+/* With the last profile: logs if it is so.  The producer's thread with producer_batch held. */
 void hs_started_tell(void);
 
 #endif
