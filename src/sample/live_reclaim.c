@@ -98,7 +98,6 @@ struct hs_book *hs_live_set_book(uint32_t number)
 	return &hs_live_slot(number)->book;
 }
 
-
 bool hs_live_set_take_journaled(uint32_t number, uint32_t address_bits)
 {
 	struct hs_live_slot *slot = hs_live_slot(number);
