@@ -49,7 +49,7 @@ expect_profiles 0
 # Only the last image has samples: only it writes a profile.
 run_profiled nothing HEAPSAMPLE_INTERVAL=1g -- "$victims/victim_exec" evl
 expect_status 5
-expect_one_message "allocated too little for a sample" # it has started programs
+expect_silence
 count=$(profile_count)
 [ "$count" -eq 1 ] || fail "nothing: $count profiles:" "$out"/*
 finish

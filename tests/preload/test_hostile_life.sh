@@ -47,7 +47,7 @@ hostile daemon-double 2 -- "$victims/victim_process" daemon
 
 kind exec
 # One before each exec that fails, one before each that does not, one at the end.
-hostile exec-chain 14 -m 'allocated too little for a sample' -- "$victims/victim_exec" evpPlL
+hostile exec-chain 14 -- "$victims/victim_exec" evpPlL
 
 kind environment
 build environment victim_hostile_environment.c -D_GNU_SOURCE || {
