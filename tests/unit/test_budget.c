@@ -78,28 +78,23 @@ static void losses_raise_before_the_mark(void)
 	CHECK_INT(view.interval, 2 * ASKED);
 }
 
+static void expect_with_slots(uint32_t used, uint64_t interval)
+{
+	use(MIB, used);
+	pass(10);
+	CHECK_INT(view.interval, interval);
+}
+
 /* Slots may run out before memory does. */
 static void slots_count_as_memory(void)
 {
 	start();
-	use(MIB, 750000);
-	pass(10);
-	CHECK_INT(view.interval, ASKED);
-	use(MIB, 750001);
-	pass(10);
-	CHECK_INT(view.interval, 2 * ASKED);
-	use(MIB, 781251);
-	pass(10);
-	CHECK_INT(view.interval, 4 * ASKED);
-	use(MIB, 500000);
-	pass(10);
-	CHECK_INT(view.interval, 4 * ASKED);
-	use(MIB, 499999);
-	pass(10);
-	CHECK_INT(view.interval, ASKED);
-	use(MIB, 750001);
-	pass(10);
-	CHECK_INT(view.interval, 2 * ASKED);
+	expect_with_slots(750000, ASKED);
+	expect_with_slots(750001, 2 * ASKED);
+	expect_with_slots(781251, 4 * ASKED);
+	expect_with_slots(500000, 4 * ASKED);
+	expect_with_slots(499999, ASKED);
+	expect_with_slots(750001, 2 * ASKED);
 }
 
 /* Samples that find no slot are lost until there are fewer than slots that become free. */
