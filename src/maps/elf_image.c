@@ -78,7 +78,11 @@ static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
 		.end = image->load_bias + start + page_up(bytes),
 		.offset = page_down(header->p_offset),
 		.executable = (header->p_flags & PF_X) != 0,
+		.is_as_file = page_down(header->p_offset) == 0 && image->segment_count == 0,
 	};
+	if (image->segment_count > 0)
+		segment->is_as_file = segment[-1].is_as_file && segment->start - segment->offset ==
+				      segment[-1].start - segment[-1].offset;
 	if (segment->start < segment->end)
 		image->segment_count++;
 }

@@ -125,14 +125,13 @@ static void note_missing(struct hs_names_object *object, const struct hs_mapping
 
 /*
  * Names a location "FILE+0xADDRESS", with the address of the object's own tables; in memory without
- * a file, with the offset.  symbols: NULL: there are none.
+ * a file, with its own.  symbols: NULL: there are none.
  */
-static void name_by_offset(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
+static void name_by_address(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
 			   struct hs_location *location)
 {
 	bool anonymous = is_anonymous(mapping);
-	uint64_t address =
-		location->address - (anonymous ? mapping->start : mapping->load_bias);
+	uint64_t address = location->address - (anonymous ? 0 : mapping->load_bias);
 	const char *path = anonymous ? mapping->path : hs_path_last(mapping->path);
 	struct hs_shared_name *name = NULL;
 	size_t capacity;
@@ -309,7 +308,7 @@ static void fill_anonymous(const struct hs_location_run *run, const struct hs_ma
 		struct hs_location *location = hs_location_run_get(run, i);
 
 		if (location->name == NULL)
-			name_by_offset(NULL, mapping, location);
+			name_by_address(NULL, mapping, location);
 		hs_pauses_count(pauses);
 	}
 }
@@ -347,7 +346,7 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ru
 		if (!named && symbols != NULL)
 			named = name_by_symbol(symbols, mapping, location, &names->last);
 		if (!named && location->name == NULL)
-			name_by_offset(symbols, mapping, location);
+			name_by_address(symbols, mapping, location);
 		if (is_new && location->system_name == NULL)
 			hs_stats_add(names_missing, 1);
 		hs_pauses_count(pauses);

@@ -2,10 +2,13 @@
 /* Copies the books and lays them out for the encoder.  See snapshot.h. */
 #include "profile/snapshot.h"
 
+#include <string.h>
+
 #include "base/arena.h"
 #include "profile/books.h"
 #include "profile/location_names.h"
 #include "profile/location_sort.h"
+#include "profile/shown_mapping.h"
 #include "profile/snapshot_rows.h"
 #include "sample/heap_id.h"
 
@@ -92,23 +95,23 @@ static uint32_t end_of_run(const struct hs_snapshot *snapshot, uint32_t place)
 }
 
 /*
- * Adds a mapping to the view; add_locations() sets has_functions.  mapping: NULL: a made-up one, of
- * this path.
+ * Adds a mapping to the view, unless the last one is shown alike; add_locations() sets
+ * has_functions.  mapping: NULL: a made-up one, of this path.
  */
 static void add_mapping(struct hs_snapshot *snapshot, const struct hs_mapping *mapping,
 			const char *path)
 {
-	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count++];
+	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count];
+	struct hs_view_mapping shown = {.filename = path, .build_id = ""};
 
-	*out = (struct hs_view_mapping){.filename = path, .build_id = ""};
 	if (mapping != NULL)
-		*out = (struct hs_view_mapping){
-			.start = mapping->start,
-			.limit = mapping->end,
-			.offset = mapping->offset,
-			.filename = mapping->path,
-			.build_id = mapping->build_id,
-		};
+		shown = hs_shown_mapping(mapping);
+	if (snapshot->mapping_count > 0 && hs_shown_mapping_is_all_memory(&shown) &&
+	    hs_shown_mapping_is_all_memory(&out[-1]) &&
+	    strcmp(out[-1].filename, shown.filename) == 0)
+		return;
+	*out = shown;
+	snapshot->mapping_count++;
 }
 
 /* Adds the main binary if no location is of it, unless it is hidden. */

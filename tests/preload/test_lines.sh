@@ -53,6 +53,20 @@ add 0 'addresses have lines'
 expect $frames
 [ "$(stat -c %a "$out/app.lines.heap.pb.gz")" = 600 ] || fail "more public than the profile"
 
+# A file that cannot be read does not stop the others.
+libc=$(ldd "$directory/program" | sed -n 's/.*=> \(.*\/libc\.so[^ ]*\).*/\1/p')
+mkdir "$directory/cut"
+head -c 100000 "$libc" >"$directory/cut/${libc##*/}"
+add 0 'addresses without lines: addr2line ends with status 1' ADDR2LINE=addr2line \
+	"PPROF_BINARY_PATH=$directory/cut"
+expect $frames
+
+# Without c++filt linkage names stay, which pprof demangles.
+mkdir "$directory/bin"
+ln -s "$(command -v addr2line)" "$directory/bin/addr2line"
+add 0 'addresses have lines' "PATH=$directory/bin"
+expect '1024=_Z4makeIcEPvm:9,keep<char>:14'
+
 # Lines that are there are replaced, not added to.
 cp "$profile" "$directory/first.gz"
 mv "$out/app.lines.heap.pb.gz" "$profile"
@@ -73,6 +87,30 @@ esac
 add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/none:$directory/debug"
 expect $frames
 
+# Of a file with debugging information only, where pprof looks for it.
+objcopy --only-keep-debug "$directory/debug/program" "$directory/only"
+id=$(readelf -n "$directory/only" 2>/dev/null | sed -n 's/.*Build ID: //p')
+rest=${id#??}
+for place in "$(printf %.2s "$id")/$rest.debug" "$id/any name" program "$directory/program"; do
+	rm -rf "$directory/store"
+	mkdir -p "$directory/store/$(dirname "$place")"
+	cp "$directory/only" "$directory/store/$place"
+	add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/store"
+	expect $frames
+done
+# Then also without the file that ran, if that was mapped as it is: where it was is in the profile.
+mv "$directory/program" "$directory/stripped"
+offset=$("$python" "$source_directory/tests/pprof_read.py" dump "$profile" | "$python" -c '
+import json, sys
+print(json.load(sys.stdin)["mappings"][0]["offset"])')
+if [ "$offset" -eq 0 ]; then
+	add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/store"
+	expect $frames
+else
+	add 1 'the file that ran is needed too' "PPROF_BINARY_PATH=$directory/store"
+fi
+mv "$directory/stripped" "$directory/program"
+
 # Another file of that name has other lines.
 objcopy --remove-section=.note.gnu.build-id "$directory/debug/program" "$directory/program"
 said=$("$python" "$source_directory/scripts/heapsample-lines" "$profile" "$directory/none.gz" 2>&1)
@@ -81,6 +119,21 @@ case $said in
 *) fail "another file: $said" ;;
 esac
 }
+
+# Only files are replaced.
+mkfifo "$directory/fifo"
+said=$("$python" "$source_directory/scripts/heapsample-lines" "$profile" "$directory/fifo" 2>&1)
+case $? in
+1) ;;
+*) fail "written into a pipe's place: $said" ;;
+esac
+[ -p "$directory/fifo" ] || fail "a pipe was replaced"
+said=$(ulimit -f 0; "$python" "$source_directory/scripts/heapsample-lines" "$profile" \
+	"$out/full" 2>&1)
+case $said in
+*"$out/full: File too large"*) ;;
+*) fail "no room for the file: $said" ;;
+esac
 
 add 1 'package binutils' ADDR2LINE=/no/addr2line
 echo 'no profile' >"$profile"

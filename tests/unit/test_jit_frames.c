@@ -153,10 +153,8 @@ static void code_beside_functions_has_none_of_their_names(void)
 		sample(code + i * 0x100 + 0xff, in);
 	freeze();
 	for (uint64_t i = 0; i < 5; i++) {
-		uint64_t start = hs_mapping_table_get(table, in)->start;
-
 		snprintf(expected, sizeof expected, "//anon+0x%llx",
-			 (unsigned long long)(code + i * 0x100 + 0xff - start));
+			 (unsigned long long)(code + i * 0x100 + 0xff));
 		CHECK_STR(leaf(i, 1)->name, names[i] != NULL ? names[i] : expected);
 	}
 	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown + 3);
@@ -377,7 +375,7 @@ static void a_profile_reads_the_list_once(void)
 	hs_sys_fault = change_list;
 	freeze();
 	hs_sys_fault = NULL;
-	CHECK(leaf(0, 1)->mapping != leaf(1, 1)->mapping);
+	CHECK(hs_mapping_table_find(table, other) != in);
 	CHECK_INT(hs_stats_get(jit_skipped), skipped + 2);
 	freeze();
 	CHECK_INT(hs_stats_get(jit_skipped), skipped + 3);

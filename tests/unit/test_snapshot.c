@@ -420,23 +420,69 @@ static void rows_are_rounded_once(void)
 	check_holders(producer);
 }
 
-/* Executable memory without a file is named by its offset. */
-static void anonymous_code_is_named_by_offset(void)
+static const struct hs_view_mapping *mapping_of(uint32_t row)
 {
-	void *code = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	uint64_t address = (uint64_t)(uintptr_t)code, start;
-	char want[64];
+	return &view.mappings[frame(row, 0)->mapping];
+}
+
+/* As GNU ld lays out this program, unless lld is the default; either way by its file's offsets. */
+static void objects_begin_with_their_file(void)
+{
+	uint64_t code = (uint64_t)(uintptr_t)&objects_begin_with_their_file;
+	const struct hs_mapping *mapping;
+	const struct hs_view_mapping *shown;
 
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
-	start = hs_mapping_table_get(table, hs_mapping_table_find(table, address))->start;
+	mapping = hs_mapping_table_get(table, hs_mapping_table_find(table, code));
 	producer = new_producer(table, 0);
-	add(1, 1, address + 0x1f, address + 0x1f);
+	add(1, 1, code + 1, code + 1);
 	freeze(HS_SYMBOLIZE_NAMES);
-	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)(address + 0x1f - start));
-	CHECK_STR(frame(0, 0)->name, want);
-	CHECK(view.mappings[frame(0, 0)->mapping].has_functions);
+	shown = mapping_of(0);
+	CHECK_INT(shown->start - shown->offset, mapping->start - mapping->offset);
+	CHECK_INT(shown->limit, mapping->end);
+	CHECK_INT(shown->offset == 0, (mapping->flags & HS_MAPPING_AS_FILE) != 0);
 	hs_snapshot_destroy(snapshot);
-	munmap(code, 8192);
+}
+
+/*
+ * Executable memory without a file is shown as all addresses, whatever there is of it: so pprof
+ * finds the same locations in two profiles between which it has grown, and tells two places in two
+ * such regions apart.
+ */
+static void anonymous_code_is_one_mapping(void)
+{
+	enum { REGION = 8192 };
+	unsigned char *code = mmap(NULL, 4 * REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t first = (uint64_t)(uintptr_t)code + 0x1f, second = first + 3 * REGION;
+	struct hs_view_mapping before;
+	char want[64];
+
+	CHECK_INT(mprotect(code, REGION, PROT_READ | PROT_EXEC), 0);
+	CHECK_INT(mprotect(code + 3 * REGION, REGION, PROT_READ | PROT_EXEC), 0);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	producer = new_producer(table, 0);
+	add(1, 1, first, first);
+	add(1, 2, second, second);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK(mapping_of(0) == mapping_of(1));
+	CHECK(mapping_of(0)->has_functions);
+	before = *mapping_of(0);
+	CHECK_INT(before.start, 0);
+	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)first);
+	CHECK_STR(frame(0, 0)->name, want);
+	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)second);
+	CHECK_STR(frame(1, 0)->name, want);
+	hs_snapshot_destroy(snapshot);
+
+	CHECK_INT(mprotect(code, 2 * REGION, PROT_READ | PROT_EXEC), 0);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	add(1, 1, first, first);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(mapping_of(0)->start, before.start);
+	CHECK_INT(mapping_of(0)->limit, before.limit);
+	CHECK_INT(mapping_of(0)->offset, before.offset);
+	hs_snapshot_destroy(snapshot);
+	munmap(code, 4 * REGION);
 }
 
 static void threads_are_labelled(void)
@@ -526,7 +572,8 @@ int main(void)
 	RUN(heaps_have_rows_of_their_own);
 	RUN(labels_of_the_program_keep_rows_apart);
 	RUN(rows_are_rounded_once);
-	RUN(anonymous_code_is_named_by_offset);
+	RUN(objects_begin_with_their_file);
+	RUN(anonymous_code_is_one_mapping);
 	RUN(threads_are_labelled);
 	RUN(a_profile_gives_room_back);
 	RUN(without_memory_there_is_no_snapshot);

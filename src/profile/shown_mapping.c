@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* See shown_mapping.h. */
+#include "profile/shown_mapping.h"
+
+/* Past all addresses that a program can have, of any machine. */
+#define ADDRESS_LIMIT (UINT64_C(1) << 56)
+
+struct hs_view_mapping hs_shown_mapping(const struct hs_mapping *mapping)
+{
+	struct hs_view_mapping shown = {
+		.start = mapping->start,
+		.limit = mapping->end,
+		.offset = mapping->offset,
+		.filename = mapping->path,
+		.build_id = mapping->build_id,
+	};
+
+	if ((mapping->flags & HS_MAPPING_ANONYMOUS) != 0) {
+		shown.start = 0;
+		shown.limit = ADDRESS_LIMIT;
+	} else if ((mapping->flags & HS_MAPPING_AS_FILE) != 0) {
+		shown.start -= shown.offset;
+		shown.offset = 0;
+	}
+	return shown;
+}
+
+bool hs_shown_mapping_is_all_memory(const struct hs_view_mapping *shown)
+{
+	return shown->start == 0 && shown->limit == ADDRESS_LIMIT;
+}

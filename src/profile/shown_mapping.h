@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A mapping as profiles show it.
+ *
+ * In pprof a mapping is known by size, offset and file, and a location by its distance from the
+ * mapping's start: what is equal in two profiles, or two places in one, must be equal in these.  So
+ * generated code, in memory that grows and of which there may be more, is in one mapping of all
+ * addresses.
+ *
+ * pprof finds code in a file by the offset.  Files with debugging information only have no contents
+ * there.  So an object whose mappings are as far apart as in its file (GNU ld makes them so) is
+ * shown from the file's beginning on, where pprof needs no offset.
+ */
+#ifndef HS_PROFILE_SHOWN_MAPPING_H
+#define HS_PROFILE_SHOWN_MAPPING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "maps/mapping.h"
+#include "output/profile_view.h"
+
+/* Points to the mapping's names. */
+struct hs_view_mapping hs_shown_mapping(const struct hs_mapping *mapping);
+
+bool hs_shown_mapping_is_all_memory(const struct hs_view_mapping *shown);
+
+#endif
