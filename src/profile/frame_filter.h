@@ -29,7 +29,7 @@
 struct hs_producer;
 
 struct hs_frame_filter {
-	const char *prefixes; /* "" or NULL: nothing is hidden, and the rest is not used */
+	const char *prefixes; /* NULL: nothing is hidden, and the rest is not used */
 	uint32_t location; /* the pseudo frame */
 	uint32_t callsite; /* a stack of it alone */
 	uint32_t shown;    /* locations that were found to be shown so far */
@@ -45,7 +45,7 @@ struct hs_frame_filter {
 
 static inline bool hs_frame_filter_is_on(const struct hs_frame_filter *filter)
 {
-	return filter->prefixes != NULL && filter->prefixes[0] != '\0';
+	return filter->prefixes != NULL;
 }
 
 /* Returns what a stack has for a location: itself, or the pseudo frame. */

@@ -22,14 +22,15 @@ static uint32_t keep_pseudo(struct hs_producer *producer, enum hs_pseudo_frame p
 	return callsite;
 }
 
-static int init_tables(struct hs_producer *producer, unsigned labels)
+static bool init_tables(struct hs_producer *producer, const struct hs_producer_setup *setup)
 {
 	int error = hs_commit_order_init(&producer->order);
 
 	hs_waiting_frees_init(&producer->frees);
 	hs_live_set_clear_books(false);
 	if (error == 0)
-		error = hs_heap_tracker_init(&producer->tracker, (labels & HS_LABEL_SIZE) != 0);
+		error = hs_heap_tracker_init(&producer->tracker,
+					     (setup->labels & HS_LABEL_SIZE) != 0);
 	if (error == 0)
 		error = hs_location_table_init(&producer->locations);
 	if (error == 0)
@@ -38,7 +39,47 @@ static int init_tables(struct hs_producer *producer, unsigned labels)
 		error = hs_stack_cache_init(&producer->known_stacks);
 	if (error == 0)
 		error = hs_thread_names_init(&producer->threads);
-	return error;
+	if (error != 0)
+		return false;
+	producer->tracker.keeps_peak = setup->keeps_peak;
+	/* Cannot fail: the tables have room for this. */
+	producer->tracker.lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
+	return true;
+}
+
+static bool is_set(const char *text)
+{
+	return text != NULL && text[0] != '\0';
+}
+
+static bool init_filter(struct hs_producer *producer, const struct hs_producer_setup *setup)
+{
+	struct hs_frame_filter *filter = &producer->filter;
+
+	hs_names_set_kept(&producer->names, setup->symbol_bytes);
+	filter->callsite = keep_pseudo(producer, HS_PSEUDO_FILTERED);
+	if (filter->callsite == HS_CALLSITE_NONE)
+		return false;
+	filter->location = hs_callsite_trie_get(&producer->trie, filter->callsite)->location;
+	filter->prefixes = setup->hidden;
+	return true;
+}
+
+/* Where names come from, and which are hidden. */
+static bool init_names(struct hs_producer *producer, const struct hs_producer_setup *setup)
+{
+	if (setup->jit_sources != 0) {
+		producer->jit_frames = hs_jit_frames_create(setup->mappings, setup->jit_sources,
+							    setup->jit_bytes);
+		if (producer->jit_frames == NULL)
+			return false;
+	}
+	if (is_set(setup->hints)) {
+		producer->hint_names = hs_hint_names_create(setup->hints);
+		if (producer->hint_names == NULL)
+			return false;
+	}
+	return !is_set(setup->hidden) || init_filter(producer, setup);
 }
 
 /* Parts that were not made yet are all zero. */
@@ -57,28 +98,22 @@ static void destroy(struct hs_producer *producer)
 	hs_arena_free(producer);
 }
 
-struct hs_producer *hs_producer_create(const struct hs_mapping_table *mappings, unsigned labels)
+struct hs_producer *hs_producer_create(const struct hs_producer_setup *setup)
 {
 	struct hs_producer *producer = hs_arena_zalloc(sizeof *producer);
 
 	if (producer == NULL)
 		return NULL;
-	if (init_tables(producer, labels) != 0) {
-		destroy(producer);
-		return NULL;
-	}
-	producer->mappings = mappings;
-	producer->labels = labels;
+	producer->mappings = setup->mappings;
+	producer->labels = setup->labels;
+	producer->delta.kind = setup->delta;
+	producer->stream = setup->stream;
+	producer->at_file = setup->at_file;
 	producer->epoch = atomic_load_explicit(&hs_epoch, memory_order_relaxed);
-	/* Cannot fail: the tables have room for this. */
-	producer->tracker.lost_callsite = keep_pseudo(producer, HS_PSEUDO_LOST);
-	return producer;
-}
-
-bool hs_producer_follow_code(struct hs_producer *producer, unsigned sources, size_t most_bytes)
-{
-	producer->jit_frames = hs_jit_frames_create(producer->mappings, sources, most_bytes);
-	return producer->jit_frames != NULL;
+	if (init_tables(producer, setup) && init_names(producer, setup))
+		return producer;
+	destroy(producer);
+	return NULL;
 }
 
 bool hs_producer_knows_generated_code(const struct hs_producer *producer)
@@ -93,41 +128,11 @@ void hs_producer_begin_batch(struct hs_producer *producer)
 	hs_thread_names_begin_batch(&producer->threads);
 }
 
-bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting)
-{
-	producer->hint_names = hs_hint_names_create(setting);
-	return producer->hint_names != NULL;
-}
-
-bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size_t symbol_bytes)
-{
-	struct hs_frame_filter *filter = &producer->filter;
-
-	hs_names_set_kept(&producer->names, symbol_bytes);
-	filter->callsite = keep_pseudo(producer, HS_PSEUDO_FILTERED);
-	if (filter->callsite == HS_CALLSITE_NONE)
-		return false;
-	filter->location = hs_callsite_trie_get(&producer->trie, filter->callsite)->location;
-	filter->prefixes = prefixes;
-	return true;
-}
-
 void hs_producer_set_full(struct hs_producer *producer, bool is_full)
 {
 	producer->tracker.rows.is_full = is_full;
 	producer->trie.interner.is_full = is_full;
 	producer->locations.interner.is_full = is_full;
-}
-
-void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream)
-{
-	producer->stream = stream;
-}
-
-void hs_producer_pause_at_files(struct hs_producer *producer,
-				void (*at_file)(enum hs_at_file what))
-{
-	producer->at_file = at_file;
 }
 
 static void fill_labels(struct hs_producer *producer, const struct hs_unwound *record,
@@ -213,16 +218,6 @@ void hs_producer_take(struct hs_producer *producer, const struct hs_unwound *rec
 void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch)
 {
 	producer->epoch = epoch;
-}
-
-void hs_producer_keep_peak(struct hs_producer *producer)
-{
-	producer->tracker.keeps_peak = true;
-}
-
-void hs_producer_write_deltas(struct hs_producer *producer, enum hs_delta_kind kind)
-{
-	producer->delta.kind = kind;
 }
 
 void hs_producer_bound_delta(struct hs_producer *producer, uint32_t rows)

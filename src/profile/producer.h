@@ -33,17 +33,45 @@
 struct hs_producer;
 struct hs_heap_event;
 
-/*
- * mappings: those that the frames of records name; must outlive the producer.  labels: bits of enum
- * hs_label.  NULL: the arena is used up.
- */
-struct hs_producer *hs_producer_create(const struct hs_mapping_table *mappings, unsigned labels);
+/* For an allocation or a free and its number. */
+typedef void (*hs_producer_stream_fn)(uint64_t number, const struct hs_heap_event *event);
 
-/*
- * Has generated code told apart (see profile/jit_frames.h).  Once, before the first record.
- * Without this such frames are known by their addresses alone.  False: the arena is used up.
- */
-bool hs_producer_follow_code(struct hs_producer *producer, unsigned sources, size_t most_bytes);
+/* What a producer does for all its life.  What is pointed to must outlive it. */
+struct hs_producer_setup {
+	const struct hs_mapping_table *mappings; /* those that the frames of records name */
+	unsigned labels;          /* bits of enum hs_label */
+	enum hs_delta_kind delta; /* profiles are those of differences: see profile/delta.h */
+	bool keeps_peak;          /* the books of each heap's peak are kept too */
+
+	/*
+	 * Prefixes by which frames are hidden (see profile/frame_filter.h), "" or NULL: none are;
+	 * and how much memory symbol tables that are kept for this may take.
+	 */
+	const char *hidden;
+	size_t symbol_bytes;
+
+	/*
+	 * What tells of generated code (see profile/jit_frames.h): bits of enum hs_jit_source, 0:
+	 * such frames are known by their addresses alone; and how much memory that may take.
+	 */
+	unsigned jit_sources;
+	size_t jit_bytes;
+
+	/* The setting of map hints that may come late (see profile/hint_names.h); "" or NULL. */
+	const char *hints;
+
+	/*
+	 * If not NULL no books are kept: takes all allocations and frees, in the order of their
+	 * numbers, except those that arrive after their number was given up.  A fork may come
+	 * during its call: everything that was taken is accounted for then.
+	 */
+	hs_producer_stream_fn stream;
+
+	void (*at_file)(enum hs_at_file what); /* for files of names: as hs_pauses has it */
+};
+
+/* Start-up.  NULL: the arena is used up. */
+struct hs_producer *hs_producer_create(const struct hs_producer_setup *setup);
 
 /* Whether a compiler has told of generated code so far: then code may change at any time. */
 bool hs_producer_knows_generated_code(const struct hs_producer *producer);
@@ -51,35 +79,8 @@ bool hs_producer_knows_generated_code(const struct hs_producer *producer);
 /* Records that follow may be newer than what was last read of generated code and threads. */
 void hs_producer_begin_batch(struct hs_producer *producer);
 
-/*
- * Lets map hints that come late give names (see profile/hint_names.h).  Once, at start-up.
- * False: the arena is used up.
- */
-bool hs_producer_follow_hints(struct hs_producer *producer, const char *setting);
-
-/*
- * Hides frames by prefixes (see profile/frame_filter.h), which must outlive the producer.  Once,
- * before the first record.  symbol_bytes: of symbol tables that may be kept in memory for this.
- * False: the arena is used up.
- */
-bool hs_producer_filter(struct hs_producer *producer, const char *prefixes, size_t symbol_bytes);
-
 /* While the books are full, samples with new stacks or labels are lost (lost_memory). */
 void hs_producer_set_full(struct hs_producer *producer, bool is_full);
-
-/* For an allocation or a free and its number. */
-typedef void (*hs_producer_stream_fn)(uint64_t number, const struct hs_heap_event *event);
-
-/*
- * Keeps no books: hands all allocations and frees on, in the order of their numbers, except those
- * that arrive after their number was given up.  Once, before the first record.
- * A fork may come during the call of stream(): everything that was taken is accounted for then.
- */
-void hs_producer_stream_to(struct hs_producer *producer, hs_producer_stream_fn stream);
-
-/* How files of names are read for profiles: hs_pauses.at_file. */
-void hs_producer_pause_at_files(struct hs_producer *producer,
-				void (*at_file)(enum hs_at_file what));
 
 /* How many records behind the next one hs_producer_expect() may be called for. */
 #define HS_PRODUCER_EXPECTED 2u
@@ -120,12 +121,6 @@ void hs_producer_set_epoch(struct hs_producer *producer, uint32_t epoch);
  * -ENOMEM, and the books are as before.
  */
 int hs_producer_reset(struct hs_producer *producer);
-
-/* Has the books of each heap's peak kept too.  Before the first record. */
-void hs_producer_keep_peak(struct hs_producer *producer);
-
-/* Makes profiles those of differences: see profile/delta.h.  Before the first record. */
-void hs_producer_write_deltas(struct hs_producer *producer, enum hs_delta_kind kind);
 
 /*
  * Bounds the rows of the next profiles of differences; 0: no bound.  Rows that find no room are in

@@ -22,7 +22,7 @@ struct hs_snapshot;
 
 /*
  * Makes a snapshot of the present books, or of one heap's at its peak.  peak_heap: that heap, if
- * hs_producer_keep_peak() was called; HS_HEAP_NONE: the present books.
+ * the producer keeps peaks; HS_HEAP_NONE: the present books.
  *
  * Locations without a name are named, from symbol tables and other sources
  * (profile/location_names.h); names are kept as long as the location is in a stack.

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "output/dump_file.h"
 #include "output/profile_view.h"
+#include "profile/producer.h"
 
 /* --- dump_schedule.c --------------------------------------------------------------- */
 
@@ -165,6 +166,9 @@ void hs_keep_after_fork(void);
 
 /* Start-up.  0 or -errno. */
 int hs_stream_init(void);
+
+/* Called while the producer commits events: see struct hs_producer_setup. */
+void hs_stream_add(uint64_t number, const struct hs_heap_event *event);
 
 /* Writes what is buffered, and tells how many events are missing. */
 void hs_stream_flush(void);

@@ -16,6 +16,7 @@
 #include "base/root.h"
 #include "base/sys.h"
 #include "profile/heap_tracker.h"
+#include "profile/symbol_filter.h"
 #include "sample/capture.h"
 #include "sample/heap.h"
 #include "sample/labels.h"
@@ -31,6 +32,7 @@
 #include "session/session_state.h"
 #include "session/started.h"
 #include "session/threads.h"
+#include "session/unlocked.h"
 
 HS_SAMPLE_DATA struct hs_session hs_session;
 
@@ -39,6 +41,10 @@ extern void *__libc_stack_end;
 
 /* Of what the memory cgroup may use, one part in so many is the most for the profiler. */
 #define CGROUP_SHARE 4
+
+/* The table of generated code, and symbols that are kept, may each take one part of the memory. */
+#define JIT_SHARE 8
+#define SYMBOLS_SHARE 8
 
 static void report_problem(const char *line)
 {
@@ -66,6 +72,26 @@ static void report_settings(char **environment)
 		       "to); using the standard error", hs_options.logfile, text, -error);
 }
 
+static struct hs_producer *make_producer(void)
+{
+	bool named = hs_options.symbolize != HS_SYMBOLIZE_NONE ||
+		     hs_symbol_filter_has_names(hs_options.skip_symbol_prefix);
+
+	return hs_producer_create(&(struct hs_producer_setup){
+		.mappings = hs_session.mapping_table,
+		.labels = hs_options.labels,
+		.delta = hs_options.delta,
+		.keeps_peak = hs_options.peak,
+		.hidden = hs_options.skip_symbol_prefix,
+		.symbol_bytes = hs_session_memory_bytes() / SYMBOLS_SHARE,
+		.jit_sources = named ? hs_options.jit : 0,
+		.jit_bytes = hs_session_memory_bytes() / JIT_SHARE,
+		.hints = hs_options.map,
+		.stream = hs_options.stream[0] != '\0' ? hs_stream_add : NULL,
+		.at_file = hs_unlocked_at_file,
+	});
+}
+
 static int make_stages(void)
 {
 	struct hs_session *session = &hs_session;
@@ -81,7 +107,7 @@ static int make_stages(void)
 	hints = hs_mapping_table_add_hints(session->mapping_table, hs_options.map);
 	if (hints == NULL)
 		return -ENOMEM;
-	session->producer = hs_producer_create(session->mapping_table, hs_options.labels);
+	session->producer = make_producer();
 	if (session->producer == NULL)
 		return -ENOMEM;
 	if (hs_options.stream[0] != '\0')
@@ -91,13 +117,6 @@ static int make_stages(void)
 						       hs_threads_before_libunwind);
 	if (error != 0 || (session->unwinder == NULL && !hs_recorder.stream))
 		return -ENOMEM;
-	if (hs_options.peak)
-		hs_producer_keep_peak(session->producer);
-	if (hs_options.delta != HS_DELTA_NONE)
-		hs_producer_write_deltas(session->producer, hs_options.delta);
-	error = hs_session_make_names();
-	if (error != 0)
-		return error;
 	hs_labels_init();
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
 					   hints, hs_options.depth_frames);

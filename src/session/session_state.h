@@ -169,9 +169,6 @@ void hs_session_explain_pass(void);
 /* make_buffers.c: the rings and the live set.  0 or -errno. */
 int hs_session_make_buffers(void);
 
-/* make_names.c: where the producer has names from, and which are hidden.  0 or -ENOMEM. */
-int hs_session_make_names(void);
-
 /* start_directory.c: of all options that are paths. */
 void hs_session_make_paths_absolute(void);
 

@@ -106,8 +106,7 @@ static uint64_t sample_bytes(const struct hs_heap_event *event)
 	return (uint64_t)((bytes + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
 }
 
-/* Called while the producer commits events: see hs_producer_stream_to(). */
-static void write_event(uint64_t number, const struct hs_heap_event *event)
+void hs_stream_add(uint64_t number, const struct hs_heap_event *event)
 {
 	struct hs_stream_event out = {
 		.is_free = event->kind == HS_HEAP_EVENT_FREE,
@@ -167,7 +166,6 @@ int hs_stream_init(void)
 
 	if (error == 0)
 		error = hs_free_times_init();
-	hs_producer_stream_to(hs_session.producer, write_event);
 	hs_recorder.stream = true;
 	return error;
 }

@@ -12,6 +12,7 @@
 
 #include "base/lock.h"
 #include "base/log.h"
+#include "base/pauses.h"
 #include "output/dump_file.h"
 #include "session/session_state.h"
 
@@ -40,6 +41,9 @@ static inline void hs_unlocked_ends(void)
  */
 void hs_unlocked_file_begins(void);
 void hs_unlocked_file_ends(void);
+
+/* The same around files of names: hs_pauses.at_file. */
+void hs_unlocked_at_file(enum hs_at_file what);
 
 /* Around what opens a file and notes it. */
 void hs_unlocked_opening_begins(void);

@@ -156,11 +156,13 @@ static void start_producer(unsigned labels)
 	hs_sequence.next = 1;
 	next_block = 0;
 	random_state = 88172645463325252u;
-	producer = hs_producer_create(table, labels);
-	check(producer != NULL &&
-		      hs_producer_follow_code(producer,
-					      HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB, 1 << 20),
-	      "no producer");
+	producer = hs_producer_create(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = labels,
+		.jit_sources = HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
+		.jit_bytes = 1 << 20,
+	});
+	check(producer != NULL, "no producer");
 }
 
 /* Who works on the batch; NOBODY: the measurement is over. */

@@ -57,7 +57,10 @@ static void set_up(void)
 	make_ring(&ring);
 	make_ring(&queue);
 	worker = hs_worker_create(&ring, &queue, unwinder, hints, DEPTH);
-	producer = hs_producer_create(table, HS_LABEL_SIZE);
+	producer = hs_producer_create(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE,
+	});
 	MUST(worker != NULL && producer != NULL);
 }
 

@@ -151,9 +151,12 @@ static void replay(uint64_t seed, unsigned held_most, bool named, struct memory_
 {
 	uint64_t random = seed;
 
-	producer = hs_producer_create(run_table, HS_LABEL_SIZE | HS_LABEL_TID);
+	producer = hs_producer_create(&(struct hs_producer_setup){
+		.mappings = run_table,
+		.labels = HS_LABEL_SIZE | HS_LABEL_TID,
+		.keeps_peak = true,
+	});
 	CHECK(producer != NULL);
-	hs_producer_keep_peak(producer);
 	arrive(&random, held_most);
 	CHECK_INT(hs_producer_next_number(producer), recorded_count + 1);
 	sink->length = 0;

@@ -49,8 +49,10 @@ static inline void history_set_up(void)
 
 static inline void history_begin(uint64_t seed, uint64_t interval)
 {
-	producer = new_producer(history_table, 0);
-	hs_producer_keep_peak(producer);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = history_table,
+		.keeps_peak = true,
+	});
 	oracle_begin();
 	history_interval = interval;
 	history_seed = seed;

@@ -43,17 +43,26 @@ static inline void set_up(void)
 	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
 }
 
-/* Creates a producer.  Numbers begin with 1 again.  mappings: NULL if no profile is made. */
-static inline struct hs_producer *new_producer(const struct hs_mapping_table *mappings,
-					       unsigned labels)
+/* Creates a producer.  Numbers begin with 1 again. */
+static inline struct hs_producer *new_producer_with(const struct hs_producer_setup *setup)
 {
-	struct hs_producer *producer = hs_producer_create(mappings, labels);
+	struct hs_producer *producer = hs_producer_create(setup);
 
 	hs_sequence.next = 1;
 	hs_heap_forget_lost(HS_HEAP_MALLOC);
 	if (producer == NULL)
 		exit(99);
 	return producer;
+}
+
+/* One of books alone.  mappings: NULL if no profile is made. */
+static inline struct hs_producer *new_producer(const struct hs_mapping_table *mappings,
+					       unsigned labels)
+{
+	return new_producer_with(&(struct hs_producer_setup){
+		.mappings = mappings,
+		.labels = labels,
+	});
 }
 
 /* Makes a sample of a heap.  Its stack has two frames; the inner one is different for each site. */

@@ -38,10 +38,11 @@ static unsigned most_parts; /* of one profile */
 
 static void begin(bool keeps_peak)
 {
-	producer = new_producer(table, 0);
-	hs_producer_write_deltas(producer, kind);
-	if (keeps_peak)
-		hs_producer_keep_peak(producer);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.delta = kind,
+		.keeps_peak = keeps_peak,
+	});
 	memset(model, 0, sizeof model);
 	memset(peak, 0, sizeof peak);
 	memset(shown, 0, sizeof shown);
@@ -554,8 +555,11 @@ static void ever_new_threads_take_no_more_memory(void)
 	uint32_t tid = (uint32_t)hs_sys_gettid();
 	size_t used = 0;
 
-	producer = new_producer(table, HS_LABEL_THREAD | HS_LABEL_TID);
-	hs_producer_write_deltas(producer, HS_DELTA_ALL);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_THREAD | HS_LABEL_TID,
+		.delta = HS_DELTA_ALL,
+	});
 	for (uint32_t round = 1; round <= ROUNDS; round++) {
 		struct hs_snapshot *snapshot;
 		union test_record records[2];
@@ -601,8 +605,11 @@ static void a_reset_gives_all_room_back(void)
 	uint32_t tid = (uint32_t)hs_sys_gettid();
 	size_t used[2];
 
-	producer = new_producer(table, HS_LABEL_THREAD);
-	hs_producer_write_deltas(producer, HS_DELTA_ALL);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_THREAD,
+		.delta = HS_DELTA_ALL,
+	});
 	for (int round = 0; round < 2; round++) {
 		union test_record late = allocate(0x80000, 10, 1, 0);
 

@@ -66,9 +66,13 @@ static uint64_t in_libc(void)
 
 static void begin(const char *prefixes)
 {
-	producer = new_producer(table, HS_LABEL_SIZE);
-	CHECK(hs_producer_filter(producer, prefixes, 0));
-	CHECK(hs_producer_follow_code(producer, HS_JIT_SOURCE_PERF_MAP, MIB));
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE,
+		.hidden = prefixes,
+		.jit_sources = HS_JIT_SOURCE_PERF_MAP,
+		.jit_bytes = MIB,
+	});
 }
 
 /* An allocation whose stack is leaf and root. */
@@ -468,8 +472,11 @@ static void objects_are_read_once(void)
 	unsigned first;
 
 	for (size_t i = 0; i < COUNT(limits); i++) {
-		producer = new_producer(table, 0);
-		CHECK(hs_producer_filter(producer, "nothing", limits[i]));
+		producer = new_producer_with(&(struct hs_producer_setup){
+			.mappings = table,
+			.hidden = "nothing",
+			.symbol_bytes = limits[i],
+		});
 		opened = 0;
 		hs_sys_fault = count_opens;
 		sample(1, in_libc(), in(open_door));

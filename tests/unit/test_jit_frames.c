@@ -51,9 +51,11 @@ static void begin(void)
 	code = (uint64_t)(uintptr_t)page;
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	in = hs_mapping_table_find(table, code);
-	producer = new_producer(table, 0);
-	CHECK(hs_producer_follow_code(producer, HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
-				      MIB));
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.jit_sources = HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
+		.jit_bytes = MIB,
+	});
 }
 
 static void end(void)

@@ -117,8 +117,11 @@ static void play(uint64_t seed)
 {
 	state = seed;
 	objects = bytes = 0;
-	producer = new_producer(table, HS_LABEL_SIZE | HS_LABEL_TID);
-	hs_producer_keep_peak(producer);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE | HS_LABEL_TID,
+		.keeps_peak = true,
+	});
 	for (uint64_t i = 0; i < EVENTS; i++) {
 		if (live_count == 0 || random_below(&state, 5) < 3)
 			allocate_one(0x100000 + 16 * i);
@@ -151,10 +154,35 @@ static void what_finds_no_memory_is_counted(void)
 	CHECK(lost > 0 && lost < all);
 }
 
+/* Memory runs out in each part in turn. */
+static void a_producer_that_finds_no_memory_leaves_none(void)
+{
+	const struct hs_producer_setup setup = {
+		.mappings = table,
+		.keeps_peak = true,
+		.hidden = "nothing",
+		.jit_sources = HS_JIT_SOURCE_PERF_MAP | HS_JIT_SOURCE_GDB,
+		.jit_bytes = MIB,
+		.hints = "@/nowhere",
+	};
+	size_t before = hs_arena_used(), tries = 0;
+
+	do {
+		CHECK_INT(hs_arena_used(), before);
+		hs_arena_set_budget(before + ++tries * 1024);
+		producer = hs_producer_create(&setup);
+	} while (producer == NULL);
+	CHECK(tries > 3);
+	CHECK(producer->jit_frames != NULL && producer->hint_names != NULL);
+	CHECK(hs_frame_filter_is_on(&producer->filter));
+	hs_arena_set_budget(256 * MIB);
+}
+
 int main(void)
 {
 	set_up();
 	table = hs_mapping_table_create();
+	RUN(a_producer_that_finds_no_memory_leaves_none);
 	RUN(what_finds_no_memory_is_counted);
 	return CHECK_RESULT();
 }

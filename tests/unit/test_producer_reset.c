@@ -14,10 +14,16 @@
 static struct hs_producer *producer;
 static struct hs_mapping_table *table; /* empty */
 
+static void begin_with(struct hs_producer_setup setup)
+{
+	setup.mappings = table;
+	producer = new_producer_with(&setup);
+	hs_producer_set_epoch(producer, 1);
+}
+
 static void begin(unsigned labels)
 {
-	producer = new_producer(table, labels);
-	hs_producer_set_epoch(producer, 1);
+	begin_with((struct hs_producer_setup){.labels = labels});
 }
 
 static void commit(void)
@@ -209,9 +215,11 @@ static void memory_comes_back(void)
 	size_t fresh, full, after;
 	char name[16];
 
-	begin(HS_LABEL_SIZE | HS_LABEL_THREAD | HS_LABEL_TID);
-	hs_producer_keep_peak(producer);
-	hs_producer_write_deltas(producer, HS_DELTA_ALL);
+	begin_with((struct hs_producer_setup){
+		.labels = HS_LABEL_SIZE | HS_LABEL_THREAD | HS_LABEL_TID,
+		.keeps_peak = true,
+		.delta = HS_DELTA_ALL,
+	});
 	fresh = hs_arena_used();
 	for (uint32_t epoch = 1; epoch <= 100; epoch++) {
 		snprintf(name, sizeof name, "round %u", epoch);
@@ -277,8 +285,7 @@ static void the_peak_begins_anew(void)
 {
 	union test_record record;
 
-	begin(0);
-	hs_producer_keep_peak(producer);
+	begin_with((struct hs_producer_setup){.keeps_peak = true});
 	record = allocate_at(1, A, 1000);
 	take(producer, &record);
 	commit();
@@ -306,8 +313,7 @@ static void differences_begin_anew(void)
 {
 	union test_record record;
 
-	begin(0);
-	hs_producer_write_deltas(producer, HS_DELTA_ALL);
+	begin_with((struct hs_producer_setup){.delta = HS_DELTA_ALL});
 	record = allocate_at(1, A, 1000);
 	take(producer, &record);
 	release(A);

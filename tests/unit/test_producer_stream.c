@@ -32,8 +32,7 @@ static void note(uint64_t number, const struct hs_heap_event *event)
 
 static void begin(void)
 {
-	producer = new_producer(NULL, 0);
-	hs_producer_stream_to(producer, note);
+	producer = new_producer_with(&(struct hs_producer_setup){.stream = note});
 	seen_count = 0;
 }
 

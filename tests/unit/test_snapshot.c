@@ -302,8 +302,11 @@ static void what_has_no_row_is_in_use(void)
 	uint64_t before = hs_heap_total(lost_memory);
 	int64_t lost;
 
-	producer = new_producer(table, HS_LABEL_SIZE);
-	hs_producer_keep_peak(producer);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE,
+		.keeps_peak = true,
+	});
 	add(5, 1, 0, 0);
 	hs_arena_set_budget(hs_arena_used() + 64 * 1024);
 	for (uint64_t i = 1; i < 3000; i++) {
@@ -335,8 +338,11 @@ static void heaps_have_rows_of_their_own(void)
 
 	strcpy(hs_heaps[POOL].name, "pool");
 	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
-	producer = new_producer(table, HS_LABEL_SIZE);
-	hs_producer_keep_peak(producer);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE,
+		.keeps_peak = true,
+	});
 	add(5, 1, 0, 0);
 	record = allocate(next_address += 16, 5, 1, 0);
 	record.head.heap = POOL;

@@ -109,15 +109,19 @@ static void books_of_all_kinds_fit(void)
 
 static void differences_fit(void)
 {
-	producer = new_producer(table, 0);
-	hs_producer_write_deltas(producer, HS_DELTA_ALL);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.delta = HS_DELTA_ALL,
+	});
 	write_all("differences");
 }
 
 static void filtered_rows_fit(void)
 {
-	producer = new_producer(table, 0);
-	CHECK(hs_producer_filter(producer, "late_", 0));
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.hidden = "late_",
+	});
 	for (size_t i = 0; i < COUNT(counts); i++) {
 		fill(counts[i], counts[i]);
 		/* As if something had been hidden late: all rows are looked through. */

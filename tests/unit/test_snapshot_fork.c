@@ -28,10 +28,12 @@ extern const char wide[];
 
 static void begin(const char *prefixes)
 {
-	producer = new_producer(table, HS_LABEL_SIZE);
-	hs_producer_write_deltas(producer, HS_DELTA_ALL);
-	if (prefixes != NULL)
-		CHECK(hs_producer_filter(producer, prefixes, 0));
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE,
+		.delta = HS_DELTA_ALL,
+		.hidden = prefixes,
+	});
 	for (uint64_t i = 0; i < ROWS; i++) {
 		union test_record record = allocate(0x100000 + 16 * i, 8 + i % 2, 1, 0);
 		uint64_t leaf = (uint64_t)(uintptr_t)wide + i;
