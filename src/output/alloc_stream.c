@@ -21,8 +21,7 @@
 
 int hs_alloc_stream_init(struct hs_alloc_stream *stream)
 {
-	stream->file.fd = stream->file.other = -1;
-	stream->used = 0;
+	*stream = (struct hs_alloc_stream){.file = HS_DUMP_FILE_CLOSED};
 	stream->buffer = hs_arena_alloc(HS_ALLOC_STREAM_BYTES);
 	return stream->buffer == NULL ? -ENOMEM : 0;
 }
@@ -135,10 +134,8 @@ bool hs_alloc_stream_add(struct hs_alloc_stream *stream, const struct hs_stream_
 
 int hs_alloc_stream_flush(struct hs_alloc_stream *stream)
 {
-	int error = -EBADF;
+	int error = hs_dump_file_write(&stream->file, stream->buffer, stream->used);
 
-	if (hs_dump_file_is_ours(&stream->file))
-		error = hs_sys_write_all(stream->file.fd, stream->buffer, stream->used);
 	stream->used = 0;
 	return error;
 }

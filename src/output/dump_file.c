@@ -167,9 +167,15 @@ bool hs_dump_file_is_taken(const struct hs_dump_file *file, int error)
 	return error == -EEXIST || error == -ESTALE || (error != 0 && error == file->in_the_way);
 }
 
-bool hs_dump_file_is_ours(const struct hs_dump_file *file)
+/* A program may close all descriptors, and open its own under the same number. */
+static bool is_ours(const struct hs_dump_file *file)
 {
 	return hs_sys_is_own(file->fd, file->device, file->inode) == 0;
+}
+
+int hs_dump_file_write(const struct hs_dump_file *file, const void *bytes, size_t count)
+{
+	return is_ours(file) ? hs_sys_write_all(file->fd, bytes, count) : -EBADF;
 }
 
 void hs_dump_file_close_other(struct hs_dump_file *file)
@@ -181,7 +187,7 @@ void hs_dump_file_close_other(struct hs_dump_file *file)
 
 void hs_dump_file_forget(struct hs_dump_file *file)
 {
-	if (hs_dump_file_is_ours(file))
+	if (is_ours(file))
 		hs_sys_close(file->fd);
 	file->fd = -1;
 	hs_dump_file_close_other(file);
@@ -189,7 +195,7 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 
 int hs_dump_file_close(struct hs_dump_file *file, int error)
 {
-	int closed = hs_dump_file_is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
+	int closed = is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
 
 	return error != 0 ? error : closed;
 }

@@ -21,6 +21,7 @@
 #define HS_OUTPUT_DUMP_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <sys/types.h>
 
 #include "output/dump_name.h"
@@ -81,10 +82,10 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path, bool is_new
 bool hs_dump_file_is_taken(const struct hs_dump_file *file, int error);
 
 /*
- * Whether fd still is the file: a program may close all descriptors, and open its own under the
- * same number.  To be called before each write; hs_dump_file_close() checks it itself.
+ * Writes all of it.  0 or -errno; -EBADF: the program has closed the descriptor, and may have
+ * opened its own under that number.
  */
-bool hs_dump_file_is_ours(const struct hs_dump_file *file);
+int hs_dump_file_write(const struct hs_dump_file *file, const void *bytes, size_t count);
 
 /* Closes the descriptors and leaves the file as it is: in a forked child it is the parent's. */
 void hs_dump_file_forget(struct hs_dump_file *file);

@@ -7,7 +7,6 @@
 #include <zlib.h>
 
 #include "base/arena.h"
-#include "base/sys.h"
 #include "output/dump_file.h"
 
 enum {
@@ -64,10 +63,8 @@ int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer *
 
 static int flush(struct hs_gzip_writer *writer)
 {
-	writer->error = -EBADF;
-	if (hs_dump_file_is_ours(writer->file))
-		writer->error = hs_sys_write_all(writer->file->fd, writer->output,
-						 OUTPUT_BYTES - writer->stream.avail_out);
+	writer->error = hs_dump_file_write(writer->file, writer->output,
+					   OUTPUT_BYTES - writer->stream.avail_out);
 	empty_output(writer);
 	return writer->error;
 }

@@ -13,10 +13,7 @@
 struct hs_dump_file;
 struct hs_gzip_writer;
 
-/*
- * file stays the caller's.  Before each write(2) hs_dump_file_is_ours() is asked: -EBADF if not.
- * Returns 0 and *out, or -ENOMEM.
- */
+/* file stays the caller's.  Returns 0 and *out, or -ENOMEM. */
 int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer **out);
 
 /* 0 or -errno; after a failure all further calls return the same error and write nothing. */

@@ -10,7 +10,6 @@
 
 #include "base/arena.h"
 #include "base/options.h"
-#include "base/sys.h"
 #include "output/stats_json.h"
 #include "sample/heap.h"
 #include "sample/sampler.h"
@@ -84,11 +83,10 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 
 static int write_unlocked(const void *text, size_t bytes)
 {
-	int error = -EBADF;
+	int error;
 
 	hs_unlocked_file_begins();
-	if (hs_dump_file_is_ours(&stats_file))
-		error = hs_sys_write_all(stats_file.fd, text, bytes);
+	error = hs_dump_file_write(&stats_file, text, bytes);
 	hs_unlocked_file_ends();
 	return error;
 }
