@@ -100,7 +100,7 @@ uint64_t hs_sys_clock_ns(clockid_t clock)
 
 	if (read(clock, &now) != 0)
 		return 0;
-	return (uint64_t)now.tv_sec * HS_SECOND_NS + (uint64_t)now.tv_nsec;
+	return (uint64_t)hs_sys_time_ns(now);
 }
 
 uint64_t hs_sys_monotonic_ns(void)

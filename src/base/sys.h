@@ -170,6 +170,12 @@ ssize_t hs_sys_process_vm_read(pid_t tid, uintptr_t address, void *buffer, size_
 
 #define HS_SECOND_NS 1000000000u
 
+/* A time in nanoseconds; that of a file may be below 0. */
+static inline int64_t hs_sys_time_ns(struct timespec time)
+{
+	return (int64_t)((uint64_t)time.tv_sec * HS_SECOND_NS + (uint64_t)time.tv_nsec);
+}
+
 /*
  * Clocks in nanoseconds, by the vDSO once hs_sys_clock_start() has found it.  0 if the clock cannot
  * be read; but hs_sys_monotonic_ns() then advances a little with each call, so that every wait

@@ -68,19 +68,14 @@ char *hs_hint_setting_absolute(const struct hs_hint_setting *setting, const char
 	return text;
 }
 
-static int64_t nanoseconds(struct timespec time)
-{
-	return (int64_t)time.tv_sec * HS_SECOND_NS + time.tv_nsec;
-}
-
 static struct hs_hint_file_state state_of(const struct stat *file)
 {
 	return (struct hs_hint_file_state){
 		.device = file->st_dev,
 		.inode = file->st_ino,
 		.bytes = (uint64_t)file->st_size,
-		.modified_ns = nanoseconds(file->st_mtim),
-		.changed_ns = nanoseconds(file->st_ctim),
+		.modified_ns = hs_sys_time_ns(file->st_mtim),
+		.changed_ns = hs_sys_time_ns(file->st_ctim),
 	};
 }
 

@@ -108,15 +108,10 @@ static bool is_usable(struct hs_perf_map *perf, const char *path, const struct s
 	return refuse(perf, path, kind_of(file->st_mode), file->st_uid, user);
 }
 
-static int64_t modified_ns(const struct stat *file)
-{
-	return (int64_t)file->st_mtim.tv_sec * HS_SECOND_NS + file->st_mtim.tv_nsec;
-}
-
 /* A process that reuses an id may find what was left in /tmp by the one that had it before. */
 static bool is_left_over(const struct hs_perf_map *perf, const struct stat *file)
 {
-	return modified_ns(file) < perf->begun_ns - EARLIER_NS;
+	return hs_sys_time_ns(file->st_mtim) < perf->begun_ns - EARLIER_NS;
 }
 
 static bool is_same_file(const struct hs_perf_map *perf, const struct stat *file)
@@ -131,7 +126,7 @@ static bool has_same_bytes(const struct hs_perf_map *perf, const struct stat *fi
 
 static bool has_same_time(const struct hs_perf_map *perf, const struct stat *file)
 {
-	return modified_ns(file) == perf->modified_ns;
+	return hs_sys_time_ns(file->st_mtim) == perf->modified_ns;
 }
 
 /* Whether what was read last stands where it stood.  The buffer is free. */
@@ -171,7 +166,7 @@ static void follow_file(struct hs_perf_map *perf, int fd, const struct stat *fil
 	perf->device = file->st_dev;
 	perf->inode = file->st_ino;
 	perf->bytes = (uint64_t)file->st_size;
-	perf->modified_ns = modified_ns(file);
+	perf->modified_ns = hs_sys_time_ns(file->st_mtim);
 }
 
 /* Returns whether most_bytes were the end of it. */
