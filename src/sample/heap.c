@@ -60,6 +60,13 @@ uint64_t hs_heap_last_interval(uint32_t heap)
 	return hs_heap_interval_at(heap, hs_sampler_last_interval());
 }
 
+uint64_t hs_heap_period(uint32_t heap, uint64_t now)
+{
+	uint64_t own = hs_heap_interval_at(heap, now);
+
+	return own != 0 ? own : now;
+}
+
 static uint64_t least_interval(void)
 {
 	uint64_t least = 0;

@@ -102,6 +102,12 @@ static inline uint64_t hs_heap_interval(uint32_t heap)
 /* The same; once sampling has ended for good, what it was last. */
 uint64_t hs_heap_last_interval(uint32_t heap);
 
+/*
+ * What the user is told that the interval is, if hs_sampler_interval is `now`: the heap's; if that
+ * is not sampled, that of what HEAPSAMPLE_HEAPS does not name.
+ */
+uint64_t hs_heap_period(uint32_t heap, uint64_t now);
+
 /* The smallest interval of the reported heaps; 0: none is sampled.  Relaxed. */
 extern HS_HIDDEN _Atomic uint64_t hs_heap_least_interval;
 

@@ -114,14 +114,6 @@ static const char *memory_bound(void)
 /* Why the interval rises.  Each cause is logged once. */
 enum cause { RING, CPU, MEMORY };
 
-/* Of malloc, if that is sampled, else of what is not named in HEAPSAMPLE_HEAPS. */
-static uint64_t told_interval(uint64_t now)
-{
-	uint64_t of_malloc = hs_heap_interval_at(HS_HEAP_MALLOC, now);
-
-	return of_malloc != 0 ? of_malloc : now;
-}
-
 static void tell_raise(enum cause cause, uint64_t now)
 {
 	static const struct {
@@ -141,7 +133,7 @@ static void tell_raise(enum cause cause, uint64_t now)
 	hs_unlocked_log(causes[cause].level,
 			"%s%s: it samples less, beginning with every %llu bytes",
 			causes[cause].text, cause == MEMORY ? memory_bound() : "",
-			(unsigned long long)told_interval(now));
+			(unsigned long long)hs_heap_period(HS_HEAP_MALLOC, now));
 }
 
 void hs_budget_tell_losses(bool is_live_set_short)

@@ -37,11 +37,9 @@
 static void set_periods(struct hs_view *view, uint32_t peak_heap)
 {
 	uint32_t heap = peak_heap != HS_HEAP_NONE ? peak_heap : HS_HEAP_MALLOC;
-	bool is_sampled = hs_heaps[heap].asked_bytes != 0;
 
-	view->period_bytes = is_sampled ? hs_heaps[heap].asked_bytes : hs_options.interval_bytes;
-	view->current_period_bytes =
-		is_sampled ? hs_heap_last_interval(heap) : hs_sampler_last_interval();
+	view->period_bytes = hs_heap_period(heap, hs_options.interval_bytes);
+	view->current_period_bytes = hs_heap_period(heap, hs_sampler_last_interval());
 }
 
 /* Of the last profile written. */

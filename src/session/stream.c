@@ -101,9 +101,7 @@ static void flush(void)
 
 static uint64_t sample_bytes(const struct hs_heap_event *event)
 {
-	unsigned __int128 bytes = (unsigned __int128)event->weight * event->size;
-
-	return (uint64_t)((bytes + HS_WEIGHT_ONE / 2) >> HS_WEIGHT_SHIFT);
+	return (uint64_t)hs_weight_round((unsigned __int128)event->weight * event->size);
 }
 
 void hs_stream_add(uint64_t number, const struct hs_heap_event *event)

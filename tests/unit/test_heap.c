@@ -169,6 +169,19 @@ static void intervals_follow_the_level(void)
 	CHECK_INT(hs_heap_last_interval(HS_HEAP_MALLOC), 8 * K);
 }
 
+/* Of a heap that is not sampled, the interval of those that have none of their own. */
+static void what_the_user_is_told(void)
+{
+	begin();
+	add("a", 64 * K);
+	CHECK_INT(hs_heap_period(FIRST, 512 * K), 64 * K);
+	CHECK_INT(hs_heap_period(FIRST, 1024 * K), 128 * K);
+	hs_heap_set(FIRST, 0, true);
+	CHECK_INT(hs_heap_period(FIRST, 512 * K), 512 * K);
+	CHECK_INT(hs_heap_period(FIRST, 1024 * K), 1024 * K);
+	CHECK_INT(hs_heap_period(HS_HEAP_MALLOC, 1024 * K), 1024 * K);
+}
+
 static void the_smallest_interval(void)
 {
 	begin();
@@ -316,6 +329,7 @@ int main(void)
 	RUN(losses_are_summed_exactly);
 	RUN(limits);
 	RUN(intervals_follow_the_level);
+	RUN(what_the_user_is_told);
 	RUN(the_smallest_interval);
 	RUN(the_smallest_interval_while_all_changes);
 	RUN(the_smallest_interval_when_it_is_interrupted);
