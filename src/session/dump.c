@@ -214,6 +214,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 	bool hides_program;
 	int error;
 
+	/* For the report, if there is no memory to begin; hs_profile_file_write() looks again. */
 	hs_profile_file_name(&name, peak_heap);
 	hs_memory_turn_to_writing(true);
 	hs_cpu_note_producer(true);

@@ -132,12 +132,28 @@ static void first_samples_after_a_profile_was_inherited(void)
 	CHECK_INT(hs_heap_total(lost_memory), 0);
 }
 
+/* Its name is told, although the profile was not begun. */
+static void profile_finds_no_memory(void)
+{
+	char name[32];
+
+	start(NULL);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	hs_session.memory_bytes = 1;
+	CHECK(hs_session_dump(NULL, 0) != 0);
+	CHECK_INT(hs_stats_get(dump_failures), 1);
+	snprintf(name, sizeof name, "/%d.0002.call", (int)hs_session.process_id);
+	CHECK_STR(strrchr(hs_profile_file_path(), '/'), name);
+}
+
 static const struct held_case cases[] = {
 	{"first_samples_after_a_profile_was_inherited",
 	 first_samples_after_a_profile_was_inherited},
 	{"profile_is_not_of_the_books", profile_is_not_of_the_books},
 	{"profile_may_take_all", profile_may_take_all},
 	{"budget_after_differences", budget_after_differences},
+	{"profile_finds_no_memory", profile_finds_no_memory},
 };
 
 int main(int argc, char **argv)
