@@ -19,7 +19,7 @@
 #include "session/libc_threads.h"
 #include "session/session_state.h"
 #include "session/threads.h"
-#include "unwind/engine_start.h"
+#include "unwind/libunwind_use.h"
 
 #define TRIAL_STACK_BYTES 16384
 #define TRIAL_LIMIT_NS 1000000000u
@@ -124,6 +124,6 @@ enum hs_leave hs_threads_before_libunwind(bool is_first)
 		return HS_LEAVE_NOT_NOW;
 	if (!is_first || hs_threads_would_live(true))
 		return HS_LEAVE_GIVEN;
-	hs_engine_log_unused("what loads it would be ended", -EPERM);
+	hs_libunwind_log_unused("what loads it would be ended", -EPERM);
 	return HS_LEAVE_NEVER;
 }

@@ -15,14 +15,14 @@ int hs_pc_lookup_init(struct hs_pc_lookup *lookup, struct hs_mapping_table *tabl
 	lookup->hinted = hs_hint_frames_create();
 	if (lookup->memory == NULL || lookup->hinted == NULL)
 		return -ENOMEM;
-	lookup->engine = (struct hs_engine){
+	lookup->libunwind = (struct hs_libunwind_use){
 		.table = table,
 		.memory = lookup->memory,
 		.before_use = before_engine,
-		.libunwind = hs_libunwind_engine_create(table, lookup->memory, lookup->hinted),
+		.engine = hs_libunwind_engine_create(table, lookup->memory, lookup->hinted),
 	};
 	lookup->rows = hs_unwind_rows_create(lookup->memory, lookup->hinted);
-	if (lookup->engine.libunwind == NULL || lookup->rows == NULL)
+	if (lookup->libunwind.engine == NULL || lookup->rows == NULL)
 		return -ENOMEM;
 	return hs_known_pcs_init(&lookup->pcs);
 }
@@ -31,7 +31,7 @@ void hs_pc_lookup_fini(struct hs_pc_lookup *lookup)
 {
 	hs_known_pcs_destroy(&lookup->pcs);
 	hs_unwind_rows_destroy(lookup->rows);
-	hs_libunwind_engine_destroy(lookup->engine.libunwind);
+	hs_libunwind_engine_destroy(lookup->libunwind.engine);
 	hs_hint_frames_destroy(lookup->hinted);
 	hs_memory_cache_destroy(lookup->memory);
 }
@@ -46,7 +46,7 @@ static void drop_stale_caches(struct hs_pc_lookup *lookup)
 	hs_memory_cache_drop_stale(lookup->memory);
 	hs_known_pcs_drop(&lookup->pcs);
 	lookup->returns = (struct hs_seen_returns){0};
-	hs_libunwind_engine_flush(lookup->engine.libunwind);
+	hs_libunwind_engine_flush(lookup->libunwind.engine);
 	hs_hint_frames_trim(lookup->hinted);
 }
 
@@ -126,8 +126,8 @@ bool hs_pc_lookup_has_info(struct hs_pc_lookup *lookup, const struct hs_stack_wi
 	if (!hs_pc_lookup(lookup, pc, false, &itself) || itself.row.kind == HS_ROW_NO_INFO)
 		return false;
 	return itself.row.kind != HS_ROW_NONE ||
-	       (hs_engine_may_be_used(&lookup->engine) &&
-		hs_libunwind_engine_has_info(lookup->engine.libunwind, window, pc));
+	       (hs_libunwind_may_be_used(&lookup->libunwind) &&
+		hs_libunwind_engine_has_info(lookup->libunwind.engine, window, pc));
 }
 
 /*

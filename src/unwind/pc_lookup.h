@@ -15,8 +15,8 @@
 #include "maps/mapping_table.h"
 #include "sample/known_pcs.h"
 #include "sample/stack_window.h"
-#include "unwind/engine_start.h"
 #include "unwind/frame_guess.h"
+#include "unwind/libunwind_use.h"
 #include "unwind/map_watch.h"
 #include "unwind/unwind_rows.h"
 
@@ -24,7 +24,7 @@ struct hs_pc_lookup {
 	struct hs_mapping_table *table;
 	struct hs_memory_cache *memory;
 	struct hs_hint_frames *hinted;
-	struct hs_engine engine;
+	struct hs_libunwind_use libunwind;
 	struct hs_unwind_rows *rows;
 	uint64_t generation; /* of the table, when the caches were last dropped */
 	struct hs_map_watch maps;

@@ -62,7 +62,7 @@ const struct hs_known_pcs *hs_unwinder_known_pcs(const struct hs_unwinder *unwin
 
 int hs_unwinder_load_engine(struct hs_unwinder *unwinder)
 {
-	return hs_engine_load(&unwinder->lookup.engine);
+	return hs_libunwind_load(&unwinder->lookup.libunwind);
 }
 
 /* Sets walk->known for the current frame. */
@@ -83,7 +83,7 @@ static void append(struct walk *walk, uint64_t address, uint32_t mapping)
 }
 
 /* Notes the current frame. */
-static enum hs_stop record(struct walk *walk)
+static enum hs_stop note_frame(struct walk *walk)
 {
 	uint64_t pc = walk->stepper.regs.pc;
 
@@ -181,7 +181,7 @@ static enum hs_stop step(struct walk *walk)
 	enum hs_step step = hs_stepper_step(&walk->stepper, &walk->known.row);
 
 	if (step == HS_STEP_NO_ROW && !walk->is_switched) {
-		if (!hs_engine_may_be_used(&walk->lookup->engine))
+		if (!hs_libunwind_may_be_used(&walk->lookup->libunwind))
 			return HS_STOP_NO_ENGINE;
 		step = hs_stepper_step_by_engine(&walk->stepper, walk->is_call);
 	}
@@ -201,10 +201,10 @@ static enum hs_stop step(struct walk *walk)
 
 static enum hs_stop walk_stack(struct walk *walk)
 {
-	enum hs_stop stop = record(walk);
+	enum hs_stop stop = note_frame(walk);
 
 	while (stop == HS_STOP_NOT && (stop = step(walk)) == HS_STOP_NOT)
-		stop = record(walk);
+		stop = note_frame(walk);
 	return stop;
 }
 
@@ -236,7 +236,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 		.lookup = &unwinder->lookup,
 		.stepper =
 			{
-				.engine = unwinder->lookup.engine.libunwind,
+				.engine = unwinder->lookup.libunwind.engine,
 				.window =
 					{
 						.start = captured->regs.sp,

@@ -15,7 +15,7 @@
 
 #include "base/arena.h"
 #include "base/stats.h"
-#include "unwind/engine_start.h"
+#include "unwind/libunwind_use.h"
 #include "unwind/unwinder.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -97,7 +97,7 @@ static struct speed measure(size_t (*unwind)(const struct hs_captured *), double
 
 static int make_unwinders(void)
 {
-	struct hs_engine reference = {.is = HS_ENGINE_NOT_LOADED};
+	struct hs_libunwind_use reference = {.is = HS_LIBUNWIND_NOT_LOADED};
 
 	if (hs_arena_init((size_t)256 << 20) < 0)
 		return -1;
@@ -108,8 +108,8 @@ static int make_unwinders(void)
 	reference.table = table;
 	reference.memory = hs_memory_cache_create(table);
 	engine = hs_libunwind_engine_create(table, reference.memory, hs_hint_frames_create());
-	reference.libunwind = engine;
-	return engine != NULL && hs_engine_may_be_used(&reference) ? 0 : -1;
+	reference.engine = engine;
+	return engine != NULL && hs_libunwind_may_be_used(&reference) ? 0 : -1;
 }
 
 static void print(const char *what, const struct speed *speed)

@@ -19,7 +19,7 @@
 #include "maps/map_hints.h"
 #include "unwind/eh_frame_hdr.h"
 #include "unwind/eh_frame_table.h"
-#include "unwind/engine_check.h"
+#include "unwind/libunwind_check.h"
 #include "unwind/stepper.h"
 
 #define PAGE ((uint64_t)4096)
@@ -142,7 +142,7 @@ static bool begin(void)
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
 		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
-		if (hs_engine_check(engine))
+		if (hs_libunwind_check(engine))
 			return true;
 	}
 	return false;

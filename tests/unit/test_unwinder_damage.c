@@ -12,7 +12,7 @@
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
-#include "unwind/engine_check.h"
+#include "unwind/libunwind_check.h"
 #include "unwind_fixture.h"
 
 /* xorshift64: the rounds are the same in each run. */
@@ -147,7 +147,7 @@ static void test_layout_of_another_release(void)
 	for (int layout = 0; layout < HS_LIBUNWIND_LAYOUTS; layout++) {
 		hs_libunwind_engine_set_layout(engine, (enum hs_libunwind_layout)layout);
 		hs_libunwind_engine_flush(engine);
-		good += hs_engine_check(engine);
+		good += hs_libunwind_check(engine);
 	}
 	CHECK_INT(good, 1);
 	hs_libunwind_engine_destroy(engine);

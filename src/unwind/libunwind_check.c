@@ -3,7 +3,7 @@
  * A known stack: three nested calls that note their return addresses.  Run by the
  * unwinding worker.
  */
-#include "unwind/engine_check.h"
+#include "unwind/libunwind_check.h"
 
 #include "base/arena.h"
 
@@ -67,7 +67,7 @@ static bool unwinds_to(struct hs_libunwind_engine *engine, const struct known_st
 	return true;
 }
 
-bool hs_engine_check(struct hs_libunwind_engine *engine)
+bool hs_libunwind_check(struct hs_libunwind_engine *engine)
 {
 	struct known_stack stack = {.copy = hs_arena_alloc(STACK_BYTES)};
 	bool good = false;
