@@ -10,52 +10,52 @@
 #include "sample/sequence.h"
 
 /* Moves a slot on if it is LIVE with this heap and key.  *out_state: its new state. */
-static bool take_live(uint32_t number, uint32_t heap, uint64_t key, enum hs_slot_state to,
+static bool take_live(uint32_t slot, uint32_t heap, uint64_t key, enum hs_slot_state to,
 		      uint64_t *out_state)
 {
-	struct hs_live_slot *slot = hs_live_slot(number);
-	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	struct hs_live_slot *at = hs_live_slot(slot);
+	uint64_t state = atomic_load_explicit(&at->state, memory_order_acquire);
 
 	*out_state = hs_slot_with_state(state, to);
 	return hs_slot_state(state) == HS_SLOT_LIVE && hs_slot_heap(state) == heap &&
-	       atomic_load_explicit(&slot->key, memory_order_relaxed) == key &&
-	       atomic_compare_exchange_strong_explicit(&slot->state, &state, *out_state,
+	       atomic_load_explicit(&at->key, memory_order_relaxed) == key &&
+	       atomic_compare_exchange_strong_explicit(&at->state, &state, *out_state,
 						       memory_order_acq_rel, memory_order_relaxed);
 }
 
-static void set_number(uint32_t number, uint64_t state, uint64_t taken)
+static void set_number(uint32_t slot, uint64_t state, uint64_t number)
 {
 	uint64_t none = hs_slot_no_number(state);
 
-	atomic_compare_exchange_strong_explicit(&hs_live_slot(number)->free_sequence, &none, taken,
+	atomic_compare_exchange_strong_explicit(&hs_live_slot(slot)->free_sequence, &none, number,
 						memory_order_relaxed, memory_order_relaxed);
 }
 
-void hs_live_slot_number(uint32_t number, uint64_t state)
+void hs_live_slot_give_number(uint32_t slot, uint64_t state)
 {
-	hs_free_times_note(number);
-	set_number(number, state, hs_sequence_take());
+	hs_free_times_note(slot);
+	set_number(slot, state, hs_sequence_take());
 }
 
-void hs_live_slot_list(uint32_t number, uint64_t state)
+void hs_live_slot_list(uint32_t slot, uint64_t state)
 {
-	struct hs_live_slot *slot = hs_live_slot(number);
-	uint32_t listed = atomic_load_explicit(&slot->listed, memory_order_relaxed);
+	struct hs_live_slot *at = hs_live_slot(slot);
+	uint32_t listed = atomic_load_explicit(&at->listed, memory_order_relaxed);
 
 	/* If it is less, it was not listed in this generation.  By difference: generations wrap. */
 	if (hs_likely((int32_t)(listed - hs_slot_listed(state)) < 0) &&
-	    atomic_compare_exchange_strong_explicit(&slot->listed, &listed, hs_slot_listed(state),
+	    atomic_compare_exchange_strong_explicit(&at->listed, &listed, hs_slot_listed(state),
 						    memory_order_relaxed, memory_order_relaxed))
-		hs_live_slots_push(&hs_live_slots.freed_lists[number % HS_FREED_LISTS], number,
-				   number, 1);
+		hs_live_slots_push(&hs_live_slots.freed_lists[slot % HS_FREED_LISTS], slot, slot,
+				   1);
 }
 
 /* The slot has been moved from HS_SLOT_LIVE to FREED. */
-void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key)
+void hs_live_slot_free(uint32_t slot, uint64_t state, uint64_t key)
 {
-	hs_live_slot_number(number, state);
-	hs_live_index_remove(key, number, !hs_is_alone());
-	hs_live_slot_list(number, state);
+	hs_live_slot_give_number(slot, state);
+	hs_live_index_remove(key, slot, !hs_is_alone());
+	hs_live_slot_list(slot, state);
 }
 
 /* The journal has no room: the slot itself gets the number.  There is no stream, so no time. */
@@ -132,7 +132,7 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id)
 {
 	uint64_t key = hs_live_key(heap, id), state;
 	struct hs_live_search search;
-	uint32_t number, count = 0;
+	uint32_t slot, count = 0;
 
 	if (hs_free_journal_is_kept() && heap == HS_HEAP_MALLOC) {
 		count = free_mapped(id);
@@ -140,9 +140,9 @@ static __attribute__((noinline)) uint32_t free_any(uint32_t heap, uint64_t id)
 			return count;
 	}
 	hs_live_search_start(&search, key);
-	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
-		if (take_live(number, heap, key, HS_SLOT_FREED, &state)) {
-			hs_live_slot_free(number, state, key);
+	while ((slot = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (take_live(slot, heap, key, HS_SLOT_FREED, &state)) {
+			hs_live_slot_free(slot, state, key);
 			count++;
 		}
 	}
@@ -161,46 +161,45 @@ uint32_t hs_live_set_begin_move(const void *address)
 {
 	uint64_t key = hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address), state;
 	struct hs_live_search search;
-	uint32_t number;
+	uint32_t slot;
 
 	hs_live_search_start(&search, key);
-	while ((number = hs_live_search_next(&search)) != HS_SLOT_NONE) {
-		if (take_live(number, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
-			hs_live_slot_number(number, state);
+	while ((slot = hs_live_search_next(&search)) != HS_SLOT_NONE) {
+		if (take_live(slot, HS_HEAP_MALLOC, key, HS_SLOT_MOVING, &state)) {
+			hs_live_slot_give_number(slot, state);
 			/*
 			 * Now: the memory may soon be another thread's, whose free must not find
 			 * it.
 			 */
-			atomic_store_explicit(&hs_live_slot(number)->next,
-					      hs_live_map_remove(key, number),
-					      memory_order_relaxed);
-			return number;
+			atomic_store_explicit(&hs_live_slot(slot)->next,
+					      hs_live_map_remove(key, slot), memory_order_relaxed);
+			return slot;
 		}
 	}
 	return HS_SLOT_NONE;
 }
 
-void hs_live_set_end_move(uint32_t number)
+void hs_live_set_end_move(uint32_t slot)
 {
-	uint64_t state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
-	uint64_t key = hs_live_set_key(number);
+	uint64_t state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_relaxed);
+	uint64_t key = hs_live_set_key(slot);
 
 	/* From here on a sweep may deal with the slot. */
-	hs_slot_move_state(hs_live_slot(number), HS_SLOT_MOVING, HS_SLOT_FREED);
-	hs_live_index_remove(key, number, !hs_is_alone());
-	hs_live_slot_list(number, state);
+	hs_slot_move_state(hs_live_slot(slot), HS_SLOT_MOVING, HS_SLOT_FREED);
+	hs_live_index_remove(key, slot, !hs_is_alone());
+	hs_live_slot_list(slot, state);
 }
 
-uint64_t hs_live_set_cancel_move(uint32_t number)
+uint64_t hs_live_set_cancel_move(uint32_t slot)
 {
-	struct hs_live_slot *slot = hs_live_slot(number);
-	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
-	uint64_t sequence = atomic_load_explicit(&slot->free_sequence, memory_order_relaxed);
+	struct hs_live_slot *at = hs_live_slot(slot);
+	uint64_t state = atomic_load_explicit(&at->state, memory_order_relaxed);
+	uint64_t sequence = atomic_load_explicit(&at->free_sequence, memory_order_relaxed);
 
 	/* Its free will take another number. */
-	atomic_store_explicit(&slot->free_sequence, hs_slot_no_number(state), memory_order_relaxed);
-	hs_slot_move_state(slot, HS_SLOT_MOVING, HS_SLOT_LIVE);
-	if (atomic_load_explicit(&slot->next, memory_order_relaxed) != 0)
-		hs_live_map_insert(hs_live_set_key(number), number);
+	atomic_store_explicit(&at->free_sequence, hs_slot_no_number(state), memory_order_relaxed);
+	hs_slot_move_state(at, HS_SLOT_MOVING, HS_SLOT_LIVE);
+	if (atomic_load_explicit(&at->next, memory_order_relaxed) != 0)
+		hs_live_map_insert(hs_live_set_key(slot), slot);
 	return sequence;
 }

@@ -93,47 +93,47 @@ uint32_t hs_live_set_next_freed(struct hs_freed_slots *freed)
 	return link - 1; /* 0 becomes HS_SLOT_NONE */
 }
 
-struct hs_book *hs_live_set_book(uint32_t number)
+struct hs_book *hs_live_set_book(uint32_t slot)
 {
-	return &hs_live_slot(number)->book;
+	return &hs_live_slot(slot)->book;
 }
 
-bool hs_live_set_take_journaled(uint32_t number, uint32_t address_bits)
+bool hs_live_set_take_journaled(uint32_t slot, uint32_t address_bits)
 {
-	struct hs_live_slot *slot = hs_live_slot(number);
-	uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
+	struct hs_live_slot *at = hs_live_slot(slot);
+	uint64_t state = atomic_load_explicit(&at->state, memory_order_acquire);
 
 	if (hs_slot_state(state) != HS_SLOT_LIVE || hs_slot_heap(state) != HS_HEAP_MALLOC ||
-	    hs_free_journal_bits(hs_live_set_key(number)) != address_bits ||
-	    !atomic_compare_exchange_strong_explicit(&slot->state, &state,
+	    hs_free_journal_bits(hs_live_set_key(slot)) != address_bits ||
+	    !atomic_compare_exchange_strong_explicit(&at->state, &state,
 						     hs_slot_with_state(state, HS_SLOT_FREED),
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
 	/* As if it had been on the list. */
-	atomic_store_explicit(&slot->listed, hs_slot_listed(state), memory_order_relaxed);
+	atomic_store_explicit(&at->listed, hs_slot_listed(state), memory_order_relaxed);
 	hs_live_slots.freed++;
 	return true;
 }
 
-uint32_t hs_live_set_linked(uint32_t number)
+uint32_t hs_live_set_linked(uint32_t slot)
 {
-	return atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed) - 1;
+	return atomic_load_explicit(&hs_live_slot(slot)->next, memory_order_relaxed) - 1;
 }
 
-void hs_live_set_link(uint32_t number, uint32_t next)
+void hs_live_set_link(uint32_t slot, uint32_t next)
 {
-	atomic_store_explicit(&hs_live_slot(number)->next, next + 1, memory_order_relaxed);
+	atomic_store_explicit(&hs_live_slot(slot)->next, next + 1, memory_order_relaxed);
 }
 
-void hs_live_set_fetch_slot(uint32_t number)
+void hs_live_set_fetch_slot(uint32_t slot)
 {
 	/* For writing at once: a thread of the program has the cache line. */
-	hs_arch_prefetch_write(hs_live_slot(number));
+	hs_arch_prefetch_write(hs_live_slot(slot));
 }
 
-uint64_t hs_live_set_free_sequence(uint32_t number)
+uint64_t hs_live_set_free_sequence(uint32_t slot)
 {
-	return atomic_load_explicit(&hs_live_slot(number)->free_sequence, memory_order_relaxed);
+	return atomic_load_explicit(&hs_live_slot(slot)->free_sequence, memory_order_relaxed);
 }
 
 /*
@@ -157,15 +157,15 @@ void hs_live_set_give_back(void)
 	hs_live_slots.returned = 0;
 }
 
-static void return_slot(uint32_t number)
+static void return_slot(uint32_t slot)
 {
 	uint32_t recycled = atomic_load_explicit(&hs_live_slots.recycled, memory_order_relaxed);
 
 	if (hs_live_slots.returned++ == 0)
-		hs_live_slots.returned_last = number;
+		hs_live_slots.returned_last = slot;
 	else
-		hs_live_set_link(number, hs_live_slots.returned_first);
-	hs_live_slots.returned_first = number;
+		hs_live_set_link(slot, hs_live_slots.returned_first);
+	hs_live_slots.returned_first = slot;
 	/* Release: its having been taken, for hs_live_set_used(). */
 	atomic_store_explicit(&hs_live_slots.recycled, recycled + 1, memory_order_release);
 	if (hs_live_slots.returned >= RETURNED_AT_ONCE)
@@ -173,86 +173,86 @@ static void return_slot(uint32_t number)
 }
 
 /* state: as the caller has read it. */
-static bool recycle(uint32_t number, uint32_t generation, uint64_t state)
+static bool recycle(uint32_t slot, uint32_t generation, uint64_t state)
 {
-	struct hs_live_slot *slot = hs_live_slot(number);
+	struct hs_live_slot *at = hs_live_slot(slot);
 
 	if (hs_slot_state(state) == HS_SLOT_EMPTY ||
 	    (uint32_t)hs_slot_generation(state) != generation)
 		return false;
 	/* Its thread is about to put it on the freed list, or died: it comes from there. */
 	if (hs_slot_state(state) == HS_SLOT_FREED &&
-	    atomic_load_explicit(&slot->listed, memory_order_relaxed) != hs_slot_listed(state))
+	    atomic_load_explicit(&at->listed, memory_order_relaxed) != hs_slot_listed(state))
 		return false;
 	if (may_be_in_index(state))
-		hs_live_index_remove(hs_live_set_key(number), number, true);
-	if (!hs_live_slot_empty(number, state))
+		hs_live_index_remove(hs_live_set_key(slot), slot, true);
+	if (!hs_live_slot_empty(slot, state))
 		return false;
 	if (hs_slot_state(state) == HS_SLOT_FREED)
 		hs_live_slots.freed--;
-	return_slot(number);
+	return_slot(slot);
 	return true;
 }
 
-bool hs_live_set_recycle(uint32_t number, uint32_t generation)
+bool hs_live_set_recycle(uint32_t slot, uint32_t generation)
 {
-	return recycle(number, generation,
-		       atomic_load_explicit(&hs_live_slot(number)->state, memory_order_acquire));
+	return recycle(slot, generation,
+		       atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_acquire));
 }
 
-bool hs_live_set_give_up(uint32_t number, uint32_t generation)
+bool hs_live_set_give_up(uint32_t slot, uint32_t generation)
 {
-	uint64_t state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_acquire);
+	uint64_t state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_acquire);
 
 	return (hs_slot_state(state) == HS_SLOT_FILLING || hs_slot_state(state) == HS_SLOT_LIVE) &&
-	       recycle(number, generation, state);
+	       recycle(slot, generation, state);
 }
 
-uint32_t hs_live_set_generation(uint32_t number)
+uint32_t hs_live_set_generation(uint32_t slot)
 {
-	uint64_t state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
+	uint64_t state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_relaxed);
 
 	return (uint32_t)hs_slot_generation(state);
 }
 
-uint32_t hs_live_set_heap(uint32_t number)
+uint32_t hs_live_set_heap(uint32_t slot)
 {
 	return hs_slot_heap(
-		atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed));
+		atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_relaxed));
 }
 
-uint64_t hs_live_set_id(uint32_t number)
+uint64_t hs_live_set_id(uint32_t slot)
 {
 	/* hs_live_key() is its own inverse. */
-	return hs_live_key(hs_live_set_heap(number), hs_live_set_key(number));
+	return hs_live_key(hs_live_set_heap(slot), hs_live_set_key(slot));
 }
 
 /* Frees a slot if it still has this state, and that is LIVE. */
-static bool free_live(uint32_t number, uint64_t state)
+static bool free_live(uint32_t slot, uint64_t state)
 {
-	uint64_t key = hs_live_set_key(number), freed = hs_slot_with_state(state, HS_SLOT_FREED);
+	uint64_t key = hs_live_set_key(slot), freed = hs_slot_with_state(state, HS_SLOT_FREED);
 
 	if (hs_slot_state(state) != HS_SLOT_LIVE ||
-	    !atomic_compare_exchange_strong_explicit(&hs_live_slot(number)->state, &state, freed,
+	    !atomic_compare_exchange_strong_explicit(&hs_live_slot(slot)->state, &state, freed,
 						     memory_order_acq_rel, memory_order_relaxed))
 		return false;
-	hs_live_slot_free(number, freed, key);
+	hs_live_slot_free(slot, freed, key);
 	return true;
 }
 
-static uint64_t state_of(uint32_t number)
+static uint64_t state_of(uint32_t slot)
 {
-	return atomic_load_explicit(&hs_live_slot(number)->state, memory_order_acquire);
+	return atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_acquire);
 }
 
 uint32_t hs_live_set_free_heap(uint32_t heap)
 {
 	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire), count = 0;
 
-	for (uint32_t number = 0; number < end; number++) {
-		uint64_t state = state_of(number);
+	for (uint32_t slot = 0; slot < end; slot++) {
+		uint64_t state = state_of(slot);
 
-		count += hs_slot_heap(state) == heap && free_live(number, state);
+		count += hs_slot_heap(state) == heap && free_live(slot, state);
 	}
 	return count;
 }
@@ -262,17 +262,17 @@ void hs_live_set_clear_books(bool and_free)
 	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 
 	/* What is in the books has been entered in the index: nothing is left there for good. */
-	for (uint32_t number = 0; number < end; number++) {
-		struct hs_book *book = hs_live_set_book(number);
+	for (uint32_t slot = 0; slot < end; slot++) {
+		struct hs_book *book = hs_live_set_book(slot);
 		uint64_t state;
 
 		/* Written only if there is something to clear: there may be many. */
 		if (book->row == 0)
 			continue;
 		book->row = 0;
-		state = state_of(number);
+		state = state_of(slot);
 		if (and_free && book->generation == (uint32_t)hs_slot_generation(state) &&
-		    free_live(number, state))
+		    free_live(slot, state))
 			hs_heap_count_frees(hs_slot_heap(state), 1);
 	}
 }
@@ -282,25 +282,25 @@ bool hs_live_set_sweep_freed(uint64_t stuck_before)
 	uint32_t end = atomic_load_explicit(&hs_live_supply.fresh, memory_order_acquire);
 	bool has_all = true;
 
-	for (uint32_t number = 0; number < end; number++) {
-		struct hs_live_slot *slot = hs_live_slot(number);
-		uint64_t state = atomic_load_explicit(&slot->state, memory_order_acquire);
-		uint64_t freed = atomic_load_explicit(&slot->free_sequence, memory_order_relaxed);
+	for (uint32_t slot = 0; slot < end; slot++) {
+		struct hs_live_slot *at = hs_live_slot(slot);
+		uint64_t state = atomic_load_explicit(&at->state, memory_order_acquire);
+		uint64_t freed = atomic_load_explicit(&at->free_sequence, memory_order_relaxed);
 
 		if (hs_slot_state(state) != HS_SLOT_FREED ||
-		    atomic_load_explicit(&slot->listed, memory_order_relaxed) ==
+		    atomic_load_explicit(&at->listed, memory_order_relaxed) ==
 			    hs_slot_listed(state))
 			continue;
 		if (freed == hs_slot_no_number(state)) {
 			has_all &= hs_alone_has_ended();
 			if (!hs_alone_has_ended())
 				continue;
-			hs_live_slot_number(number, state);
+			hs_live_slot_give_number(slot, state);
 		} else if (freed >= stuck_before) {
 			continue;
 		}
-		hs_live_index_remove(hs_live_set_key(number), number, true);
-		hs_live_slot_list(number, state);
+		hs_live_index_remove(hs_live_set_key(slot), slot, true);
+		hs_live_slot_list(slot, state);
 	}
 	return has_all;
 }

@@ -50,15 +50,15 @@ static uint32_t pop(_Atomic uint64_t *list)
 	uint64_t head = atomic_load_explicit(list, memory_order_acquire);
 
 	for (int tries = 0; tries < SWAP_TRIES && (uint32_t)head != 0; tries++) {
-		uint32_t number = (uint32_t)head - 1;
+		uint32_t slot = (uint32_t)head - 1;
 		/* May be stale when another thread has taken the slot: then the count differs. */
 		uint32_t next =
-			atomic_load_explicit(&hs_live_slot(number)->next, memory_order_relaxed);
+			atomic_load_explicit(&hs_live_slot(slot)->next, memory_order_relaxed);
 
 		if (hs_likely(atomic_compare_exchange_weak_explicit(
 			    list, &head, ((head >> 32) + 1) << 32 | next, memory_order_acquire,
 			    memory_order_acquire)))
-			return number;
+			return slot;
 	}
 	return HS_SLOT_NONE;
 }
@@ -130,53 +130,53 @@ void hs_live_set_fetch(uint64_t key)
 
 bool hs_live_set_take(struct hs_live_ticket *ticket)
 {
-	uint32_t number = pop(&hs_live_supply.free_list);
+	uint32_t slot = pop(&hs_live_supply.free_list);
 	uint64_t state;
 
-	if (hs_unlikely(number == HS_SLOT_NONE)) {
-		number = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
+	if (hs_unlikely(slot == HS_SLOT_NONE)) {
+		slot = atomic_load_explicit(&hs_live_supply.fresh, memory_order_relaxed);
 		do {
-			if (number >=
+			if (slot >=
 			    atomic_load_explicit(&hs_live_slots.capacity, memory_order_acquire))
 				return false;
-		} while (!atomic_compare_exchange_weak_explicit(&hs_live_supply.fresh, &number,
-								number + 1, memory_order_relaxed,
+		} while (!atomic_compare_exchange_weak_explicit(&hs_live_supply.fresh, &slot,
+								slot + 1, memory_order_relaxed,
 								memory_order_relaxed));
 		/* Written before it is read, in case its page is new: see hs_sys_touch(). */
-		atomic_store_explicit(&hs_live_slot(number)->next, 0, memory_order_relaxed);
+		atomic_store_explicit(&hs_live_slot(slot)->next, 0, memory_order_relaxed);
 	}
-	state = atomic_load_explicit(&hs_live_slot(number)->state, memory_order_relaxed);
-	atomic_store_explicit(&hs_live_slot(number)->free_sequence, hs_slot_no_number(state),
+	state = atomic_load_explicit(&hs_live_slot(slot)->state, memory_order_relaxed);
+	atomic_store_explicit(&hs_live_slot(slot)->free_sequence, hs_slot_no_number(state),
 			      memory_order_relaxed);
 	/*
 	 * It may be of a generation of long ago if samples were cancelled since.  Never decreases,
 	 * so threads that are late with a free of an earlier generation still find theirs passed.
 	 */
-	atomic_store_explicit(&hs_live_slot(number)->listed, hs_slot_listed(state) - 1,
+	atomic_store_explicit(&hs_live_slot(slot)->listed, hs_slot_listed(state) - 1,
 			      memory_order_relaxed);
-	atomic_store_explicit(&hs_live_slot(number)->state,
+	atomic_store_explicit(&hs_live_slot(slot)->state,
 			      hs_slot_with_state(state, HS_SLOT_FILLING), memory_order_relaxed);
-	ticket->slot = number;
+	ticket->slot = slot;
 	ticket->generation = (uint32_t)hs_slot_generation(state);
 	return true;
 }
 
 bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, uint64_t id)
 {
-	struct hs_live_slot *slot = hs_live_slot(ticket->slot);
+	struct hs_live_slot *at = hs_live_slot(ticket->slot);
 	uint64_t key = hs_live_key(heap, id);
 
-	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+	uint64_t state = atomic_load_explicit(&at->state, memory_order_relaxed);
 	uint64_t live = hs_slot_with_state(state, HS_SLOT_LIVE) | (uint64_t)heap
 									  << HS_SLOT_HEAP_SHIFT;
 
-	atomic_store_explicit(&slot->key, key, memory_order_relaxed);
+	atomic_store_explicit(&at->key, key, memory_order_relaxed);
 	/*
 	 * LIVE, and of a heap, first: whoever finds the slot by the index must be able to free it.
 	 * Release: key.
 	 */
 	if (hs_unlikely(hs_slot_state(state) != HS_SLOT_FILLING ||
-			!hs_alone_compare_exchange(&slot->state, &state, live)))
+			!hs_alone_compare_exchange(&at->state, &state, live)))
 		return false;
 	if (hs_unlikely(hs_live_map_is_used()) && heap == HS_HEAP_MALLOC &&
 	    hs_live_map_insert(key, ticket->slot))
@@ -184,7 +184,7 @@ bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, u
 	if (hs_likely(hs_live_index_insert(key, ticket->slot)))
 		return true;
 	hs_live_index_refuse(key, ticket->slot);
-	/* Computed again: keeping it in `slot` would take stack. */
+	/* Computed again: keeping it in `at` would take stack. */
 	hs_slot_move_state(hs_live_slot(ticket->slot), HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;
 }
@@ -197,15 +197,15 @@ static uint64_t emptied(uint64_t state)
 	return (next & (((uint64_t)1 << HS_SLOT_HEAP_SHIFT) - 1)) | HS_SLOT_EMPTY;
 }
 
-bool hs_live_slot_empty(uint32_t number, uint64_t state)
+bool hs_live_slot_empty(uint32_t slot, uint64_t state)
 {
-	struct hs_live_slot *slot = hs_live_slot(number);
+	struct hs_live_slot *at = hs_live_slot(slot);
 
 	/* Fails if the program has just freed it: then it comes off the freed list. */
-	if (!atomic_compare_exchange_strong_explicit(&slot->state, &state, emptied(state),
+	if (!atomic_compare_exchange_strong_explicit(&at->state, &state, emptied(state),
 						     memory_order_relaxed, memory_order_relaxed))
 		return false;
-	atomic_store_explicit(&slot->key, 0, memory_order_relaxed);
+	atomic_store_explicit(&at->key, 0, memory_order_relaxed);
 	return true;
 }
 
@@ -224,7 +224,7 @@ void hs_live_set_cancel(struct hs_live_ticket ticket)
 	hs_live_slots_push(&hs_live_supply.free_list, ticket.slot, ticket.slot, 0);
 }
 
-uint64_t hs_live_set_key(uint32_t number)
+uint64_t hs_live_set_key(uint32_t slot)
 {
-	return atomic_load_explicit(&hs_live_slot(number)->key, memory_order_relaxed);
+	return atomic_load_explicit(&hs_live_slot(slot)->key, memory_order_relaxed);
 }

@@ -189,7 +189,7 @@ struct hs_book {
 	uint64_t size;
 	uint64_t weight;
 	uint32_t generation;
-	uint32_t row; /* number + 1; 0: no sample */
+	uint32_t row; /* row + 1; 0: no sample */
 };
 
 /* The book of a usable slot; without a sample at first. */
@@ -230,7 +230,7 @@ bool hs_live_set_take_journaled(uint32_t slot, uint32_t address_bits);
 uint32_t hs_live_set_linked(uint32_t slot);
 void hs_live_set_link(uint32_t slot, uint32_t next);
 
-/* Prefetches a slot and its book.  Any number will do. */
+/* Prefetches a slot and its book.  Any value will do. */
 void hs_live_set_fetch_slot(uint32_t slot);
 
 uint64_t hs_live_set_free_sequence(uint32_t slot);

@@ -23,8 +23,8 @@ enum hs_slot_state { HS_SLOT_EMPTY, HS_SLOT_FILLING, HS_SLOT_LIVE, HS_SLOT_MOVIN
  * free_sequence: hs_slot_no_number() of the slot's generation, then the number of the free, set by
  * compare-and-swap before the slot is on the freed list: by whoever moved it on from LIVE, or by a
  * sweep.  Not set if the journal has the free.
- * next: the number + 1 of the slot behind it on its list; 0: the last.  While MOVING: whether the
- * map had it.
+ * next: slot + 1 of the one behind it on its list; 0: the last.  While MOVING: whether the map had
+ * it.
  * listed: hs_slot_listed() if the slot was put on the freed list in this generation, else one less.
  * book: in the same cache line, because the producer has just read what the threads wrote there.
  */
@@ -46,8 +46,8 @@ struct hs_live_slots {
 	bool has_few_ahead;        /* set by hs_live_set_keep_few_ahead() */
 
 	/*
-	 * Written by threads that free, and the producer.  A slot's list is by its number.  Slots
-	 * put on it since it was last taken << 32 | first slot + 1.
+	 * Written by threads that free, and the producer.  slot % HS_FREED_LISTS is a slot's list.
+	 * Slots put on it since it was last taken << 32 | first slot + 1.
 	 */
 	_Alignas(64) _Atomic uint64_t freed_lists[HS_FREED_LISTS];
 
@@ -70,9 +70,9 @@ struct hs_live_supply {
 };
 extern HS_HIDDEN struct hs_live_supply hs_live_supply;
 
-static inline struct hs_live_slot *hs_live_slot(uint32_t number)
+static inline struct hs_live_slot *hs_live_slot(uint32_t slot)
 {
-	return &hs_live_slots.slots[number];
+	return &hs_live_slots.slots[slot];
 }
 
 static inline enum hs_slot_state hs_slot_state(uint64_t state)
@@ -110,13 +110,13 @@ static inline uint32_t hs_slot_listed(uint64_t state)
 }
 
 /* Moves a slot from one state to the other; false if it was not in the first. */
-static inline bool hs_slot_move_state(struct hs_live_slot *slot, enum hs_slot_state from,
+static inline bool hs_slot_move_state(struct hs_live_slot *at, enum hs_slot_state from,
 				      enum hs_slot_state to)
 {
-	uint64_t state = atomic_load_explicit(&slot->state, memory_order_relaxed);
+	uint64_t state = atomic_load_explicit(&at->state, memory_order_relaxed);
 
 	return hs_slot_state(state) == from &&
-	       atomic_compare_exchange_strong_explicit(&slot->state, &state,
+	       atomic_compare_exchange_strong_explicit(&at->state, &state,
 						       hs_slot_with_state(state, to),
 						       memory_order_acq_rel, memory_order_relaxed);
 }
@@ -130,19 +130,19 @@ void hs_live_slots_push(_Atomic uint64_t *list, uint32_t first, uint32_t last, u
 /*
  * Makes a slot EMPTY if it still has this state; false, and nothing is done, if not.  Any thread.
  */
-bool hs_live_slot_empty(uint32_t number, uint64_t state);
+bool hs_live_slot_empty(uint32_t slot, uint64_t state);
 
 /* Makes more slots usable.  Start-up and the producer.  0 or -ENOMEM. */
 int hs_live_slots_grow(void);
 
 /*
- * For a slot that was moved to FREED (or MOVING): hs_live_slot_number() gives it the number of its
- * free, hs_live_slot_list() puts it on the freed list, hs_live_slot_free() does both and takes it
- * out of the index.  They do nothing if a sweep has done it meanwhile, even if the slot is in use
- * again by now.  state: the one the caller gave it; key: the one it had.  Any thread.
+ * For a slot that was moved to FREED (or MOVING): hs_live_slot_give_number() gives it the number of
+ * its free, hs_live_slot_list() puts it on the freed list, hs_live_slot_free() does both and takes
+ * it out of the index.  They do nothing if a sweep has done it meanwhile, even if the slot is in
+ * use again by now.  state: the one the caller gave it; key: the one it had.  Any thread.
  */
-void hs_live_slot_number(uint32_t number, uint64_t state);
-void hs_live_slot_list(uint32_t number, uint64_t state);
-void hs_live_slot_free(uint32_t number, uint64_t state, uint64_t key);
+void hs_live_slot_give_number(uint32_t slot, uint64_t state);
+void hs_live_slot_list(uint32_t slot, uint64_t state);
+void hs_live_slot_free(uint32_t slot, uint64_t state, uint64_t key);
 
 #endif

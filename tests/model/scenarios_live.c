@@ -541,11 +541,11 @@ static unsigned slots_taken_along(void)
 {
 	unsigned count = 0;
 
-	for (uint32_t number = 0; number < SLOTS; number++) {
-		uint64_t state = atomic_load(&hs_live_slot(number)->state);
+	for (uint32_t slot = 0; slot < SLOTS; slot++) {
+		uint64_t state = atomic_load(&hs_live_slot(slot)->state);
 
 		count += hs_slot_state(state) == HS_SLOT_FREED &&
-			 atomic_load(&hs_live_slot(number)->listed) == hs_slot_listed(state);
+			 atomic_load(&hs_live_slot(slot)->listed) == hs_slot_listed(state);
 	}
 	return count;
 }

@@ -157,12 +157,12 @@ static void recycle_journaled(void)
 static void recycle_freed(void)
 {
 	struct hs_freed_slots slots;
-	uint32_t number;
+	uint32_t slot;
 
 	hs_live_set_take_freed(&slots);
-	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
-		deliver(hs_live_set_free_sequence(number));
-		recycle_slot(number);
+	while ((slot = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
+		deliver(hs_live_set_free_sequence(slot));
+		recycle_slot(slot);
 	}
 	if (hs_free_journal_is_kept())
 		recycle_journaled();

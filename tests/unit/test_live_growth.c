@@ -47,11 +47,11 @@ static void release(uint64_t i)
 static void recycle_freed(void)
 {
 	struct hs_freed_slots slots;
-	uint32_t number;
+	uint32_t slot;
 
 	hs_live_set_take_freed(&slots);
-	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE)
-		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
+	while ((slot = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE)
+		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
 	hs_live_set_give_back();
 }
 

@@ -32,11 +32,11 @@ static unsigned recycle_freed(void)
 {
 	unsigned count = 0;
 	struct hs_freed_slots slots;
-	uint32_t number;
+	uint32_t slot;
 
 	hs_live_set_take_freed(&slots);
-	while ((number = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
-		CHECK(hs_live_set_recycle(number, hs_live_set_generation(number)));
+	while ((slot = hs_live_set_next_freed(&slots)) != HS_SLOT_NONE) {
+		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
 		count++;
 	}
 	hs_live_set_give_back();
@@ -412,7 +412,7 @@ static void test_sweep(void)
 	/* A thread that has died before it took a number, one after it, and one that lives. */
 	CHECK(take_live(early.slot, HS_HEAP_MALLOC, 0x4000, HS_SLOT_FREED, &state));
 	CHECK(take_live(late.slot, HS_HEAP_MALLOC, 0x4010, HS_SLOT_FREED, &other));
-	hs_live_slot_number(late.slot, other);
+	hs_live_slot_give_number(late.slot, other);
 	/* Only slots from the list may be recycled. */
 	CHECK(!hs_live_set_recycle(late.slot, late.generation));
 	CHECK(live_free(pointer(0x4020)));
@@ -433,7 +433,7 @@ static void test_sweep(void)
 	late = insert(0x5000);
 	early = insert(0x5010);
 	listed = insert(0x5020);
-	hs_live_slot_number(late.slot, other);
+	hs_live_slot_give_number(late.slot, other);
 	hs_live_slot_list(late.slot, other);
 	CHECK_INT(recycle_freed(), 0);
 	for (uint64_t address = 0x5000; address < 0x5030; address += 0x10) {
