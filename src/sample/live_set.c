@@ -128,7 +128,7 @@ void hs_live_set_fetch(uint64_t key)
 	hs_arch_prefetch_write(hs_live_filter_byte(hs_arch_load_shift(&hs_live_filter), key));
 }
 
-bool hs_live_set_take(struct hs_live_ticket *ticket)
+bool hs_live_set_take(struct hs_taken_slot *taken)
 {
 	uint32_t slot = pop(&hs_live_supply.free_list);
 	uint64_t state;
@@ -156,14 +156,14 @@ bool hs_live_set_take(struct hs_live_ticket *ticket)
 			      memory_order_relaxed);
 	atomic_store_explicit(&hs_live_slot(slot)->state,
 			      hs_slot_with_state(state, HS_SLOT_FILLING), memory_order_relaxed);
-	ticket->slot = slot;
-	ticket->generation = (uint32_t)hs_slot_generation(state);
+	taken->slot = slot;
+	taken->generation = (uint32_t)hs_slot_generation(state);
 	return true;
 }
 
-bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, uint64_t id)
+bool hs_live_set_insert_id(const struct hs_taken_slot *taken, uint32_t heap, uint64_t id)
 {
-	struct hs_live_slot *at = hs_live_slot(ticket->slot);
+	struct hs_live_slot *at = hs_live_slot(taken->slot);
 	uint64_t key = hs_live_key(heap, id);
 
 	uint64_t state = atomic_load_explicit(&at->state, memory_order_relaxed);
@@ -179,13 +179,13 @@ bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap, u
 			!hs_alone_compare_exchange(&at->state, &state, live)))
 		return false;
 	if (hs_unlikely(hs_live_map_is_used()) && heap == HS_HEAP_MALLOC &&
-	    hs_live_map_insert(key, ticket->slot))
+	    hs_live_map_insert(key, taken->slot))
 		return true;
-	if (hs_likely(hs_live_index_insert(key, ticket->slot)))
+	if (hs_likely(hs_live_index_insert(key, taken->slot)))
 		return true;
-	hs_live_index_refuse(key, ticket->slot);
+	hs_live_index_refuse(key, taken->slot);
 	/* Computed again: keeping it in `at` would take stack. */
-	hs_slot_move_state(hs_live_slot(ticket->slot), HS_SLOT_LIVE, HS_SLOT_FILLING);
+	hs_slot_move_state(hs_live_slot(taken->slot), HS_SLOT_LIVE, HS_SLOT_FILLING);
 	return false;
 }
 
@@ -209,19 +209,19 @@ bool hs_live_slot_empty(uint32_t slot, uint64_t state)
 	return true;
 }
 
-void hs_live_set_cancel(struct hs_live_ticket ticket)
+void hs_live_set_cancel(struct hs_taken_slot taken)
 {
 	uint64_t state =
-		atomic_load_explicit(&hs_live_slot(ticket.slot)->state, memory_order_relaxed);
+		atomic_load_explicit(&hs_live_slot(taken.slot)->state, memory_order_relaxed);
 
 	/* It is not in the index.  FREED, with its heap: it comes off the freed list. */
 	if (hs_slot_state(state) != HS_SLOT_FILLING ||
-	    (uint32_t)hs_slot_generation(state) != ticket.generation ||
-	    !hs_live_slot_empty(ticket.slot, state))
+	    (uint32_t)hs_slot_generation(state) != taken.generation ||
+	    !hs_live_slot_empty(taken.slot, state))
 		return;
 	/* Release: its having been taken, for hs_live_set_used(). */
 	atomic_fetch_add_explicit(&hs_live_supply.cancelled, 1, memory_order_release);
-	hs_live_slots_push(&hs_live_supply.free_list, ticket.slot, ticket.slot, 0);
+	hs_live_slots_push(&hs_live_supply.free_list, taken.slot, taken.slot, 0);
 }
 
 uint64_t hs_live_set_key(uint32_t slot)

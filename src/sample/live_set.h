@@ -137,7 +137,7 @@ HS_SAMPLE_CODE void hs_live_set_fetch(uint64_t key);
 HS_SAMPLE_CODE void hs_live_set_fetch_next(void);
 
 /* What hs_live_set_take() gives out. */
-struct hs_live_ticket {
+struct hs_taken_slot {
 	uint32_t slot;
 	uint32_t generation;
 };
@@ -146,18 +146,18 @@ struct hs_live_ticket {
  * Takes an empty slot, in state FILLING.
  * Called on: the program's threads.  Blocks: never.  False when there is none.
  */
-HS_SAMPLE_CODE bool hs_live_set_take(struct hs_live_ticket *ticket);
+HS_SAMPLE_CODE bool hs_live_set_take(struct hs_taken_slot *taken);
 
 /*
  * Enters a heap's id and makes the slot LIVE.  False: the index has no room for it, and the slot
- * stays FILLING.  ticket is passed by reference: by value, one load of both fields right after two
+ * stays FILLING.  taken is passed by reference: by value, one load of both fields right after two
  * stores would stall (no store forwarding).
  */
-HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_live_ticket *ticket, uint32_t heap,
+HS_SAMPLE_CODE bool hs_live_set_insert_id(const struct hs_taken_slot *taken, uint32_t heap,
 					  uint64_t id);
 
 /* Gives back a slot that was taken and not inserted. */
-void hs_live_set_cancel(struct hs_live_ticket ticket);
+void hs_live_set_cancel(struct hs_taken_slot taken);
 
 /*
  * The program frees a heap's id: if it is a live sample, records that under the next sequence

@@ -20,7 +20,7 @@ static void record_tombstone(uint64_t number)
 	struct hs_thread_state *thread = &hs_thread;
 	struct hs_record *record;
 	struct hs_guard guard;
-	uint32_t place;
+	uint32_t ticket;
 
 	/* Guarded, so that a reservation is found that a handler has jumped out of. */
 	if (!hs_reentry_enter(thread, (uintptr_t)__builtin_frame_address(0), &guard))
@@ -28,10 +28,10 @@ static void record_tombstone(uint64_t number)
 	record = hs_ring_reserve(hs_recorder.ring, sizeof *record, HS_RING_KEPT,
 				 hs_reentry_tid(thread), 0, &thread->reservation);
 	if (record != NULL) {
-		place = hs_ring_ticket(thread->reservation);
-		hs_ring_note_sequence(hs_recorder.ring, place, number);
+		ticket = hs_ring_ticket(thread->reservation);
+		hs_ring_note_sequence(hs_recorder.ring, ticket, number);
 		*record = (struct hs_record){.kind = HS_RECORD_TOMBSTONE};
-		hs_ring_commit(hs_recorder.ring, place);
+		hs_ring_commit(hs_recorder.ring, ticket);
 		atomic_signal_fence(memory_order_seq_cst);
 		thread->reservation = 0;
 		hs_ring_tell_reader(hs_recorder.ring);

@@ -137,11 +137,11 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 {
 	const struct hs_sample *sample = &thread->sample;
 	bool is_walked = record != NULL;
-	struct hs_live_ticket ticket;
-	uint32_t stack_bytes = sample->stack.bytes, place;
+	struct hs_taken_slot taken;
+	uint32_t stack_bytes = sample->stack.bytes, ticket;
 	uint64_t number, cookie;
 
-	if (hs_unlikely(!hs_live_set_take(&ticket))) {
+	if (hs_unlikely(!hs_live_set_take(&taken))) {
 		if (is_walked) {
 			hs_reentry_abandon(thread);
 			thread->walk_rest = PAUSE_WITHOUT_SLOT;
@@ -150,29 +150,29 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	}
 	if (hs_unlikely(sample->is_dense))
 		hs_live_set_fetch_next();
-	cookie = ((uint64_t)ticket.slot + 1) << 32 | ticket.generation;
+	cookie = ((uint64_t)taken.slot + 1) << 32 | taken.generation;
 	if (hs_unlikely(is_walked))
 		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);
 	else
 		record = reserve(thread, &stack_bytes, cookie, stackless);
 	if (hs_unlikely(record == NULL)) {
-		hs_live_set_cancel(ticket);
+		hs_live_set_cancel(taken);
 		return NO_ROOM;
 	}
-	place = hs_ring_ticket(thread->reservation);
+	ticket = hs_ring_ticket(thread->reservation);
 	fill_record(record, thread, regs, is_walked);
 	if (hs_likely(!is_walked && stack_bytes > 0))
 		hs_capture_copy(thread, regs->sp, stack_bytes, record);
 	else if (!is_walked)
 		fill_stackless(record);
 
-	if (hs_unlikely(!hs_live_set_insert_id(&ticket, sample->heap, sample->id))) {
+	if (hs_unlikely(!hs_live_set_insert_id(&taken, sample->heap, sample->id))) {
 		hs_reentry_abandon(thread);
 		return NO_SLOT;
 	}
 	number = hs_sequence_take();
-	hs_ring_note_sequence(hs_recorder.ring, place, number);
-	hs_ring_commit(hs_recorder.ring, place);
+	hs_ring_note_sequence(hs_recorder.ring, ticket, number);
+	hs_ring_commit(hs_recorder.ring, ticket);
 	atomic_signal_fence(memory_order_seq_cst);
 	thread->reservation = 0;
 	hs_ring_tell_reader(hs_recorder.ring);

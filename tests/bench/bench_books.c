@@ -87,18 +87,18 @@ static void set_stack(struct record *record, uint64_t stack)
 /* Does for a sample what the program's thread and the worker do. */
 static void allocate(struct record *record, uint64_t *block, uint64_t size, uint64_t stack)
 {
-	struct hs_live_ticket ticket = {0};
+	struct hs_taken_slot taken = {0};
 
 	*block = FIRST_BLOCK + 16 * next_block++;
-	check(hs_live_set_take(&ticket) && hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, *block),
+	check(hs_live_set_take(&taken) && hs_live_set_insert_id(&taken, HS_HEAP_MALLOC, *block),
 	      "no room in the live set");
 	record->head = (struct hs_unwound){
 		.sequence = atomic_fetch_add(&hs_sequence.next, 1),
 		.size = size,
 		.interval_bytes = 65536,
 		.address = *block,
-		.slot = ticket.slot,
-		.generation = ticket.generation,
+		.slot = taken.slot,
+		.generation = taken.generation,
 		.epoch = producer->epoch,
 		.kind = HS_RECORD_ALLOCATION,
 		.heap = HS_HEAP_MALLOC,

@@ -165,13 +165,13 @@ static void deliver(uint64_t number)
 /* An allocation, as the recorder does it.  Returns its number; 0: there was no room. */
 static uint64_t allocate(const void *block)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 	uint64_t number;
 
-	if (!hs_live_set_take(&ticket))
+	if (!hs_live_set_take(&taken))
 		return 0;
-	if (!live_insert(ticket, block)) {
-		hs_live_set_cancel(ticket);
+	if (!live_insert(taken, block)) {
+		hs_live_set_cancel(taken);
 		return 0;
 	}
 	number = atomic_fetch_add_explicit(&hs_sequence.next, 1, memory_order_acq_rel);

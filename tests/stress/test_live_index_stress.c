@@ -21,16 +21,16 @@ static _Atomic bool stop;
 
 static void *allocate_and_free(void *address)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
 	while (!atomic_load(&stop)) {
-		if (!hs_live_set_take(&ticket)) {
+		if (!hs_live_set_take(&taken)) {
 			sched_yield(); /* the producer is behind */
-		} else if (live_insert(ticket, address)) {
+		} else if (live_insert(taken, address)) {
 			CHECK_INT(live_free(address), 1);
 			atomic_fetch_add(&pairs, 1);
 		} else {
-			hs_live_set_cancel(ticket);
+			hs_live_set_cancel(taken);
 			atomic_fetch_add(&refused, 1);
 		}
 	}
@@ -52,11 +52,11 @@ static void recycle_freed(void)
 static void insert_many(void)
 {
 	for (uint64_t i = 0; i < LONG_LIVED; i++) {
-		struct hs_live_ticket ticket;
+		struct hs_taken_slot taken;
 
-		while (!hs_live_set_take(&ticket))
+		while (!hs_live_set_take(&taken))
 			recycle_freed();
-		CHECK(live_insert(ticket, (void *)(uintptr_t)(0x7f0000000000 + i * 48)));
+		CHECK(live_insert(taken, (void *)(uintptr_t)(0x7f0000000000 + i * 48)));
 		CHECK_INT(hs_live_set_maintain(1000), 0);
 	}
 }

@@ -42,12 +42,12 @@ static void deliver(uint64_t number)
 
 static bool allocate(uint64_t address)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	if (!hs_live_set_take(&ticket))
+	if (!hs_live_set_take(&taken))
 		return false;
-	if (!live_insert(ticket, (void *)(uintptr_t)address)) {
-		hs_live_set_cancel(ticket);
+	if (!live_insert(taken, (void *)(uintptr_t)address)) {
+		hs_live_set_cancel(taken);
 		return false;
 	}
 	CHECK(hs_live_set_may_hold((void *)(uintptr_t)address));

@@ -34,16 +34,16 @@ static void happen(uint64_t number, bool apart)
 {
 	struct recorded *event = &recorded[number];
 	uint64_t next = atomic_exchange(&hs_sequence.next, number);
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
 	if (event->frees != 0) {
 		CHECK_INT(hs_live_set_begin_move(address_of(event->frees, apart)),
 			  recorded[event->frees].unwound.slot);
 	} else if (event->unwound.kind == HS_RECORD_ALLOCATION) {
-		CHECK(hs_live_set_take(&ticket));
-		CHECK(live_insert(ticket, address_of(number, apart)));
-		event->unwound.slot = ticket.slot;
-		event->unwound.generation = ticket.generation;
+		CHECK(hs_live_set_take(&taken));
+		CHECK(live_insert(taken, address_of(number, apart)));
+		event->unwound.slot = taken.slot;
+		event->unwound.generation = taken.generation;
 	}
 	hs_sequence.next = next;
 }

@@ -77,12 +77,12 @@ static inline union test_record allocate_in(uint32_t heap, uint64_t id, uint64_t
 		.heap = (uint8_t)heap,
 		.frame_count = 2,
 	}};
-	struct hs_live_ticket ticket = { 0 };
+	struct hs_taken_slot taken = { 0 };
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert_id(&ticket, heap, id));
-	record.head.slot = ticket.slot;
-	record.head.generation = ticket.generation;
+	CHECK(hs_live_set_take(&taken));
+	CHECK(hs_live_set_insert_id(&taken, heap, id));
+	record.head.slot = taken.slot;
+	record.head.generation = taken.generation;
 	record.head.sequence = hs_sequence.next++;
 	record.head.frames[0] = (struct hs_frame){ 0x1000 + site, 0 };
 	record.head.frames[1] = (struct hs_frame){ 0x500, 0 };

@@ -6,9 +6,9 @@
 #include "sample/live_set.h"
 #include "sample/ring.h"
 
-static inline bool live_insert(struct hs_live_ticket ticket, const void *address)
+static inline bool live_insert(struct hs_taken_slot taken, const void *address)
 {
-	return hs_live_set_insert_id(&ticket, HS_HEAP_MALLOC, (uintptr_t)address);
+	return hs_live_set_insert_id(&taken, HS_HEAP_MALLOC, (uintptr_t)address);
 }
 
 static inline uint32_t live_free(const void *address)

@@ -193,11 +193,11 @@ static void test_entries_of_other_samples(void)
 static void test_entry_of_another_heap(void)
 {
 	uint64_t id = 5, bits = hs_free_journal_bits(hs_live_key(HS_HEAP_FIRST_REPORTED, id));
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert_id(&ticket, HS_HEAP_FIRST_REPORTED, id));
-	CHECK(!hs_live_set_take_journaled(ticket.slot, (uint32_t)bits));
+	CHECK(hs_live_set_take(&taken));
+	CHECK(hs_live_set_insert_id(&taken, HS_HEAP_FIRST_REPORTED, id));
+	CHECK(!hs_live_set_take_journaled(taken.slot, (uint32_t)bits));
 	CHECK_INT(hs_live_set_free_id(HS_HEAP_FIRST_REPORTED, id), 1);
 }
 

@@ -11,11 +11,11 @@ enum { SLOTS = 1000000, EXPECTED = 512, BURST = 8000, TAKEN = 400000 };
 
 static void little_is_usable_at_first(void)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
 	hs_live_set_keep_few_ahead();
 	CHECK_INT(hs_live_set_init(SLOTS, EXPECTED), 0);
-	CHECK(hs_live_set_take(&ticket));
+	CHECK(hs_live_set_take(&taken));
 	CHECK_INT(hs_live_set_maintain(ASKED), 0);
 	CHECK(hs_arena_used() <= 2 * MIB);
 }
@@ -23,11 +23,11 @@ static void little_is_usable_at_first(void)
 /* As many at a time as come before the producer looks, and many more. */
 static void there_is_a_slot_for_each_sample(void)
 {
-	for (unsigned taken = 0; taken < TAKEN; taken += BURST) {
+	for (unsigned count = 0; count < TAKEN; count += BURST) {
 		for (unsigned i = 0; i < BURST; i++) {
-			struct hs_live_ticket ticket;
+			struct hs_taken_slot taken;
 
-			CHECK(hs_live_set_take(&ticket));
+			CHECK(hs_live_set_take(&taken));
 		}
 		CHECK_INT(hs_live_set_maintain(ASKED), 0);
 	}

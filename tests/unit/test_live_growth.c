@@ -30,10 +30,10 @@ static uint64_t bucket_count(void)
 
 static void allocate(uint64_t i)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(live_insert(ticket, block(i)));
+	CHECK(hs_live_set_take(&taken));
+	CHECK(live_insert(taken, block(i)));
 	is_live[i] = true;
 }
 

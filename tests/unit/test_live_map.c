@@ -111,12 +111,12 @@ static void *block(unsigned i)
 /* A sample without a cell is in a table, in which samples are looked up from then on. */
 static void test_samples_are_found(void)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
 	CHECK_INT(hs_live_set_init(4 * BLOCKS, 100), 0);
 	for (unsigned i = 0; i < BLOCKS; i++) {
-		CHECK(hs_live_set_take(&ticket));
-		while (!live_insert(ticket, block(i)))
+		CHECK(hs_live_set_take(&taken));
+		while (!live_insert(taken, block(i)))
 			CHECK_INT(hs_live_set_maintain(0), 0);
 		CHECK(hs_live_index_is_table_used() == (i >= BLOCKS / 3 * 2));
 		if (i % 64 == 0)
@@ -134,7 +134,7 @@ static void test_samples_are_found(void)
 /* Other heaps' ids look like addresses, and are not in the map. */
 static void test_heaps_are_apart(void)
 {
-	struct hs_live_ticket malloced, other;
+	struct hs_taken_slot malloced, other;
 
 	CHECK(hs_live_set_take(&malloced) && hs_live_set_take(&other));
 	CHECK(live_insert(malloced, (void *)HEAP));
@@ -150,12 +150,12 @@ static void test_table_does_not_grow_for_what_is_gone(void)
 {
 	uint64_t buckets = hs_live_table_count(atomic_load(&hs_live_index));
 	struct hs_freed_slots freed;
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 	uint32_t slot;
 
 	for (uint64_t id = 0; id < 4 * buckets; id++) {
-		CHECK(hs_live_set_take(&ticket));
-		CHECK(hs_live_set_insert_id(&ticket, HS_HEAP_FIRST_REPORTED, id));
+		CHECK(hs_live_set_take(&taken));
+		CHECK(hs_live_set_insert_id(&taken, HS_HEAP_FIRST_REPORTED, id));
 		CHECK_INT(hs_live_set_free_id(HS_HEAP_FIRST_REPORTED, id), 1);
 		hs_live_set_take_freed(&freed);
 		while ((slot = hs_live_set_next_freed(&freed)) != HS_SLOT_NONE)

@@ -18,13 +18,13 @@ static void *pointer(uint64_t address)
 	return (void *)(uintptr_t)address;
 }
 
-static struct hs_live_ticket insert(uint64_t address)
+static struct hs_taken_slot insert(uint64_t address)
 {
-	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
+	struct hs_taken_slot taken = {HS_SLOT_NONE, 0};
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(live_insert(ticket, pointer(address)));
-	return ticket;
+	CHECK(hs_live_set_take(&taken));
+	CHECK(live_insert(taken, pointer(address)));
+	return taken;
 }
 
 /* Recycles all that is on the freed list; returns how many. */
@@ -59,7 +59,7 @@ static void test_pages_ahead(void)
 {
 	/* So few that the index does not grow. */
 	enum { TAKEN = 128, AHEAD = 512, PER_PAGE = 4096 / sizeof(struct hs_live_slot) };
-	static struct hs_live_ticket tickets[TAKEN];
+	static struct hs_taken_slot taken[TAKEN];
 	unsigned pages;
 
 	CHECK_INT(resident_slot_pages(), 0);
@@ -67,24 +67,24 @@ static void test_pages_ahead(void)
 	CHECK_INT(resident_slot_pages(), AHEAD / PER_PAGE);
 	for (unsigned i = 0; i < TAKEN; i++) {
 		pages = resident_slot_pages();
-		CHECK(hs_live_set_take(&tickets[i]));
+		CHECK(hs_live_set_take(&taken[i]));
 		CHECK_INT(resident_slot_pages(), pages);
 		CHECK_INT(hs_live_set_maintain(0), 0);
 	}
 	pages = resident_slot_pages();
 	CHECK(pages > AHEAD / PER_PAGE && pages <= (TAKEN + TAKEN / 4 + AHEAD) / PER_PAGE + 1);
 	for (unsigned i = 0; i < TAKEN; i++)
-		hs_live_set_cancel(tickets[i]);
+		hs_live_set_cancel(taken[i]);
 }
 
 static void test_insert_free_recycle(void)
 {
-	struct hs_live_ticket ticket, again;
+	struct hs_taken_slot taken, again;
 	uint64_t before = atomic_load(&hs_sequence.next);
 
 	CHECK(!hs_live_set_may_hold(pointer(0x1000)));
 	CHECK(!live_free(pointer(0x1000)));
-	ticket = insert(0x1000);
+	taken = insert(0x1000);
 	CHECK(hs_live_set_may_hold(pointer(0x1000)));
 	CHECK_INT(hs_live_set_used(), 1);
 	CHECK(!live_free(pointer(0x1010)));
@@ -92,17 +92,17 @@ static void test_insert_free_recycle(void)
 	CHECK(!live_free(pointer(0x1000)));
 	CHECK_INT(atomic_load(&hs_sequence.next), before + 1);
 	CHECK_INT(hs_live_set_used(), 1);
-	CHECK_INT(hs_live_set_free_sequence(ticket.slot), before);
+	CHECK_INT(hs_live_set_free_sequence(taken.slot), before);
 	CHECK_INT(recycle_freed(), 1);
 	CHECK_INT(hs_live_set_used(), 0);
 	CHECK(!hs_live_set_may_hold(pointer(0x1000)));
 
 	/* Generations. */
-	CHECK(!hs_live_set_recycle(ticket.slot, ticket.generation)); /* empty */
+	CHECK(!hs_live_set_recycle(taken.slot, taken.generation)); /* empty */
 	CHECK(hs_live_set_take(&again));
-	CHECK_INT(again.slot, ticket.slot);
-	CHECK_INT(again.generation, ticket.generation + 1);
-	CHECK(!hs_live_set_recycle(ticket.slot, ticket.generation));
+	CHECK_INT(again.slot, taken.slot);
+	CHECK_INT(again.generation, taken.generation + 1);
+	CHECK(!hs_live_set_recycle(taken.slot, taken.generation));
 	CHECK_INT(hs_live_set_used(), 1);
 	hs_live_set_cancel(again);
 	CHECK_INT(hs_live_set_used(), 0);
@@ -112,14 +112,14 @@ static void test_insert_free_recycle(void)
 static void test_cancelled_often(void)
 {
 	static const uint64_t rounds[] = {5, 1u << 31, (1u << 31) + 5, UINT32_MAX};
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
 	for (unsigned i = 0; i < sizeof rounds / sizeof *rounds; i++) {
-		CHECK(hs_live_set_take(&ticket));
-		hs_live_set_cancel(ticket);
-		atomic_fetch_add(&hs_live_slot(ticket.slot)->state,
+		CHECK(hs_live_set_take(&taken));
+		hs_live_set_cancel(taken);
+		atomic_fetch_add(&hs_live_slot(taken.slot)->state,
 				 rounds[i] << HS_SLOT_STATE_BITS);
-		CHECK_INT(insert(0x2000).slot, ticket.slot);
+		CHECK_INT(insert(0x2000).slot, taken.slot);
 		CHECK(live_free(pointer(0x2000)));
 		CHECK_INT(recycle_freed(), 1);
 		CHECK_INT(hs_live_set_used(), 0);
@@ -128,31 +128,31 @@ static void test_cancelled_often(void)
 
 static void test_given_up_sample(void)
 {
-	struct hs_live_ticket ticket = insert(0x2000);
+	struct hs_taken_slot taken = insert(0x2000);
 
-	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation + 1));
-	CHECK(hs_live_set_give_up(ticket.slot, ticket.generation));
+	CHECK(!hs_live_set_give_up(taken.slot, taken.generation + 1));
+	CHECK(hs_live_set_give_up(taken.slot, taken.generation));
 	hs_live_set_give_back();
 	CHECK(!hs_live_set_may_hold(pointer(0x2000)));
 	CHECK(!live_free(pointer(0x2000)));
 	CHECK_INT(hs_live_set_used(), 0);
 
 	/* A slot that the program has begun to free must not get onto two lists. */
-	ticket = insert(0x2000);
+	taken = insert(0x2000);
 	CHECK(live_free(pointer(0x2000)));
-	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
+	CHECK(!hs_live_set_give_up(taken.slot, taken.generation));
 	CHECK_INT(recycle_freed(), 1);
-	ticket = insert(0x2000);
-	CHECK_INT(hs_live_set_begin_move(pointer(0x2000)), ticket.slot);
-	CHECK(!hs_live_set_give_up(ticket.slot, ticket.generation));
-	hs_live_set_end_move(ticket.slot);
+	taken = insert(0x2000);
+	CHECK_INT(hs_live_set_begin_move(pointer(0x2000)), taken.slot);
+	CHECK(!hs_live_set_give_up(taken.slot, taken.generation));
+	hs_live_set_end_move(taken.slot);
 	CHECK_INT(recycle_freed(), 1);
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
 static void test_move(void)
 {
-	struct hs_live_ticket old = insert(0x3000), new;
+	struct hs_taken_slot old = insert(0x3000), new;
 	uint64_t number = atomic_load(&hs_sequence.next);
 
 	CHECK_INT(hs_live_set_begin_move(pointer(0x3010)), HS_SLOT_NONE);
@@ -193,11 +193,11 @@ enum { POOL = HS_HEAP_FIRST_REPORTED, OTHER = HS_HEAP_LIMIT - 1 };
 
 static uint32_t insert_id(uint32_t heap, uint64_t id)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(hs_live_set_insert_id(&ticket, heap, id));
-	return ticket.slot;
+	CHECK(hs_live_set_take(&taken));
+	CHECK(hs_live_set_insert_id(&taken, heap, id));
+	return taken.slot;
 }
 
 /* An id may be any 64 bits: also one of another heap, or the number that a key is made of. */
@@ -285,12 +285,12 @@ static void test_equal_distances(void)
 		     distance += units[u]) {
 			for (unsigned i = 0; i < 48; i++) {
 				uint64_t address = 0x7f3a12345010 + i * distance;
-				struct hs_live_ticket ticket;
+				struct hs_taken_slot taken;
 
-				CHECK(hs_live_set_take(&ticket));
-				if (!live_insert(ticket, pointer(address))) {
+				CHECK(hs_live_set_take(&taken));
+				if (!live_insert(taken, pointer(address))) {
 					refused++;
-					hs_live_set_cancel(ticket);
+					hs_live_set_cancel(taken);
 				}
 			}
 			for (unsigned i = 0; i < 48; i++)
@@ -309,11 +309,11 @@ static unsigned index_shift(void)
 
 static void refuse(uint64_t address)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(!live_insert(ticket, pointer(address)));
-	hs_live_set_cancel(ticket);
+	CHECK(hs_live_set_take(&taken));
+	CHECK(!live_insert(taken, pointer(address)));
+	hs_live_set_cancel(taken);
 }
 
 /*
@@ -405,8 +405,8 @@ static void test_hot_address(void)
 
 static void test_sweep(void)
 {
-	struct hs_live_ticket early = insert(0x4000), late = insert(0x4010);
-	struct hs_live_ticket listed = insert(0x4020);
+	struct hs_taken_slot early = insert(0x4000), late = insert(0x4010);
+	struct hs_taken_slot listed = insert(0x4020);
 	uint64_t state, other, number = atomic_load(&hs_sequence.next);
 
 	/* A thread that has died before it took a number, one after it, and one that lives. */
@@ -469,10 +469,10 @@ static void test_growth(void)
 	unsigned passed = 0, refused = 0;
 
 	for (unsigned i = 0; i < MANY; i++) {
-		struct hs_live_ticket ticket;
+		struct hs_taken_slot taken;
 
-		CHECK(hs_live_set_take(&ticket));
-		while (!live_insert(ticket, pointer(many_address(i)))) {
+		CHECK(hs_live_set_take(&taken));
+		while (!live_insert(taken, pointer(many_address(i)))) {
 			if (refused++ == 0)
 				refuse_growth();
 			if (hs_live_set_maintain(0) != 0) {
@@ -506,20 +506,20 @@ static void test_growth(void)
 
 static void test_slots_run_out(void)
 {
-	struct hs_live_ticket ticket, last = {0, 0};
-	uint32_t taken = 0;
+	struct hs_taken_slot taken, last = {0, 0};
+	uint32_t count = 0;
 
-	while (hs_live_set_take(&ticket)) {
-		last = ticket;
-		taken++;
+	while (hs_live_set_take(&taken)) {
+		last = taken;
+		count++;
 	}
-	CHECK_INT(taken, hs_live_set_capacity());
-	CHECK_INT(taken, hs_live_set_used());
+	CHECK_INT(count, hs_live_set_capacity());
+	CHECK_INT(count, hs_live_set_used());
 	CHECK_INT(hs_live_set_maintain(10), 0); /* at the limit: no error, no more slots */
-	CHECK(!hs_live_set_take(&ticket));
+	CHECK(!hs_live_set_take(&taken));
 	hs_live_set_cancel(last);
-	CHECK(hs_live_set_take(&ticket));
-	CHECK_INT(ticket.slot, last.slot);
+	CHECK(hs_live_set_take(&taken));
+	CHECK_INT(taken.slot, last.slot);
 }
 
 /* There are only as many slots as there is memory for, including their books. */
@@ -543,14 +543,14 @@ static void test_slots_by_budget(void)
 /* For slots that have been in use; the others have no books. */
 static void test_clear_books(void)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	CHECK(hs_live_set_take(&ticket));
-	*hs_live_set_book(ticket.slot) = (struct hs_book){1, 2, 3, 4};
+	CHECK(hs_live_set_take(&taken));
+	*hs_live_set_book(taken.slot) = (struct hs_book){1, 2, 3, 4};
 	hs_live_set_clear_books(false);
-	CHECK_INT(hs_live_set_book(ticket.slot)->row, 0);
-	CHECK_INT(hs_live_set_generation(ticket.slot), ticket.generation);
-	hs_live_set_cancel(ticket);
+	CHECK_INT(hs_live_set_book(taken.slot)->row, 0);
+	CHECK_INT(hs_live_set_generation(taken.slot), taken.generation);
+	hs_live_set_cancel(taken);
 }
 
 int main(void)

@@ -16,10 +16,10 @@ static uint64_t address(uint64_t i)
 
 static void enter(uint64_t i)
 {
-	struct hs_live_ticket ticket;
+	struct hs_taken_slot taken;
 
-	CHECK(hs_live_set_take(&ticket));
-	while (!live_insert(ticket, (void *)(uintptr_t)address(i)))
+	CHECK(hs_live_set_take(&taken));
+	while (!live_insert(taken, (void *)(uintptr_t)address(i)))
 		CHECK_INT(hs_live_set_maintain(0), 0);
 	if (i % 64 == 0)
 		CHECK_INT(hs_live_set_maintain(1000), 0);

@@ -537,11 +537,11 @@ static void test_where_no_sample_waits(void)
 static void test_full_live_set_wakes_the_reader(void)
 {
 	uint32_t slots = hs_live_set_capacity();
-	struct hs_live_ticket *tickets = calloc(slots, sizeof *tickets);
+	struct hs_taken_slot *taken = calloc(slots, sizeof *taken);
 
 	start(1);
 	for (uint32_t i = 0; i < slots; i++)
-		CHECK(hs_live_set_take(&tickets[i]));
+		CHECK(hs_live_set_take(&taken[i]));
 	atomic_store(&ring.reader_asleep, HS_RING_ASLEEP);
 	CHECK(!allocate(block, 8));
 	CHECK_INT(atomic_load(&ring.reader_asleep), HS_RING_WOKEN);
@@ -560,8 +560,8 @@ static void test_full_live_set_wakes_the_reader(void)
 	hs_recorder.reader_runs = false;
 	hs_recorder.block_ns = 0;
 	for (uint32_t i = 0; i < slots; i++)
-		hs_live_set_cancel(tickets[i]);
-	free(tickets);
+		hs_live_set_cancel(taken[i]);
+	free(taken);
 	CHECK(allocate(block, 8));
 	drain();
 }

@@ -29,17 +29,17 @@ static uint64_t lowest(void)
 /* Makes a freed sample with that number, taken from the freed list. */
 static uint32_t make_free(uint64_t number)
 {
-	struct hs_live_ticket ticket = {HS_SLOT_NONE, 0};
+	struct hs_taken_slot taken = {HS_SLOT_NONE, 0};
 	void *address = (void *)(uintptr_t)(number * 16);
 	struct hs_freed_slots freed;
 
-	CHECK(hs_live_set_take(&ticket));
-	CHECK(live_insert(ticket, address));
+	CHECK(hs_live_set_take(&taken));
+	CHECK(live_insert(taken, address));
 	hs_sequence.next = number;
 	CHECK_INT(live_free(address), 1);
 	hs_live_set_take_freed(&freed);
-	CHECK_INT(hs_live_set_next_freed(&freed), ticket.slot);
-	return ticket.slot;
+	CHECK_INT(hs_live_set_next_freed(&freed), taken.slot);
+	return taken.slot;
 }
 
 static void take_due(uint64_t next)

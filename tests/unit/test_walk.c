@@ -663,7 +663,7 @@ static void test_recorded(void)
 /* If there is no slot, room in the ring must not be taken and given up again and again. */
 static void record_without_slots(void)
 {
-	static struct hs_live_ticket tickets[1 << 20];
+	static struct hs_taken_slot taken[1 << 20];
 	static char block[16];
 	uint32_t count = 0, before;
 
@@ -671,7 +671,7 @@ static void record_without_slots(void)
 	hs_recorder.known_pcs = known();
 	hs_thread.walk_rest = 0;
 	CHECK(is_recorded_walked());
-	while (hs_live_set_take(&tickets[count]))
+	while (hs_live_set_take(&taken[count]))
 		count++;
 	before = hs_ring_head_ticket(&ring);
 	hs_live_set_exhausted = true;
@@ -689,7 +689,7 @@ static void record_without_slots(void)
 	CHECK_INT(hs_ring_head_ticket(&ring), before + 1);
 	hs_recorder.reader_runs = false;
 	while (count > 0)
-		hs_live_set_cancel(tickets[--count]);
+		hs_live_set_cancel(taken[--count]);
 	hs_thread.walk_rest = 0;
 	CHECK(is_recorded_walked());
 }
