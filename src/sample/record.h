@@ -62,6 +62,22 @@ struct hs_record {
 	unsigned char stack[]; /* stack_bytes bytes, from regs.sp upwards */
 };
 
+/* An allocation's cookie.  0, if its writer did not get so far, has the slot HS_SLOT_NONE. */
+static inline uint64_t hs_record_cookie(uint32_t slot, uint32_t generation)
+{
+	return ((uint64_t)slot + 1) << 32 | generation;
+}
+
+static inline uint32_t hs_record_cookie_slot(uint64_t cookie)
+{
+	return (uint32_t)(cookie >> 32) - 1;
+}
+
+static inline uint32_t hs_record_cookie_generation(uint64_t cookie)
+{
+	return (uint32_t)cookie;
+}
+
 /* The frames of an HS_RECORD_WALKED record; they take stack_bytes bytes. */
 static inline struct hs_frame *hs_record_frames(const struct hs_record *record)
 {

@@ -150,7 +150,7 @@ try_record(struct hs_thread_state *thread, const struct hs_regs *regs, struct hs
 	}
 	if (hs_unlikely(sample->is_dense))
 		hs_live_set_fetch_next();
-	cookie = ((uint64_t)taken.slot + 1) << 32 | taken.generation;
+	cookie = hs_record_cookie(taken.slot, taken.generation);
 	if (hs_unlikely(is_walked))
 		hs_ring_note_cookie(hs_recorder.ring, hs_ring_ticket(thread->reservation), cookie);
 	else

@@ -176,9 +176,8 @@ static void work_on(struct hs_worker *worker, const struct hs_ring_item *item)
 
 	*result = (struct hs_unwound){
 		.sequence = item->sequence,
-		/* 0 if the writer did not get so far: HS_SLOT_NONE. */
-		.slot = (uint32_t)(item->cookie >> 32) - 1,
-		.generation = (uint32_t)item->cookie,
+		.slot = hs_record_cookie_slot(item->cookie),
+		.generation = hs_record_cookie_generation(item->cookie),
 	};
 	if (item->state == HS_RING_COMMITTED && record->kind == HS_RECORD_ALLOCATION)
 		take_allocation(worker, record);

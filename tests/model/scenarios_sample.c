@@ -93,10 +93,10 @@ static void deliver(uint64_t number)
 /* As the producer does with a record that is abandoned. */
 static void give_up(uint64_t cookie)
 {
-	uint32_t slot = (uint32_t)(cookie >> 32) - 1;
+	uint32_t slot = hs_record_cookie_slot(cookie);
 
 	if (slot < SLOTS)
-		hs_live_set_give_up(slot, (uint32_t)cookie);
+		hs_live_set_give_up(slot, hs_record_cookie_generation(cookie));
 	hs_live_set_give_back();
 }
 

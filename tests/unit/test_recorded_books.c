@@ -78,8 +78,6 @@ static void read_ring(void)
 						     .size = record->size,
 						     .interval_bytes = record->interval_bytes,
 						     .address = record->address,
-						     .slot = (uint32_t)(item.cookie >> 32) - 1,
-						     .generation = (uint32_t)item.cookie,
 						     .epoch = record->epoch,
 						     .kind = record->kind,
 						     .heap = record->heap,
@@ -87,6 +85,8 @@ static void read_ring(void)
 					     }};
 
 		CHECK_INT(item.state, HS_RING_COMMITTED);
+		unwound.head.slot = hs_record_cookie_slot(item.cookie);
+		unwound.head.generation = hs_record_cookie_generation(item.cookie);
 		unwound.head.frames[0] = (struct hs_frame){record->regs.pc, 0};
 		unwound.head.frames[1] = (struct hs_frame){0x500, 0};
 		take(producer, &unwound);

@@ -72,14 +72,14 @@ static struct hs_ring_item next(struct hs_record *record)
 
 	memset(record, 0, sizeof *record);
 	hs_ring_read(&ring, &item);
-	slot = (uint32_t)(item.cookie >> 32) - 1;
+	slot = hs_record_cookie_slot(item.cookie);
 	if (item.state == HS_RING_EMPTY || item.state == HS_RING_OPEN)
 		return item;
 	if (item.state == HS_RING_COMMITTED)
 		memcpy(record, item.data, sizeof *record);
 	/* Not if the sample was freed: then the slot comes with the freed list. */
 	if (item.cookie != 0 && hs_live_set_free_sequence(slot) > atomic_load(&hs_sequence.next))
-		hs_live_set_recycle(slot, (uint32_t)item.cookie);
+		hs_live_set_recycle(slot, hs_record_cookie_generation(item.cookie));
 	hs_live_set_give_back();
 	ring_release(&ring);
 	return item;
