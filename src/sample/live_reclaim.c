@@ -365,7 +365,7 @@ int hs_live_set_maintain(uint32_t headroom)
 	 */
 	int error = hs_live_index_maintain(in_use - freed);
 
-	if (hs_live_slots.has_few_ahead && headroom > FEW_SLOTS)
+	if (hs_live_slots.keeps_few_ahead && headroom > FEW_SLOTS)
 		headroom = FEW_SLOTS;
 	hs_live_map_maintain();
 	while (error == 0 && hs_live_set_capacity() < hs_live_slots.limit &&

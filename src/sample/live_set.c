@@ -84,20 +84,17 @@ static uint32_t in_steps(uint32_t slots)
 	return (slots + COMMIT_SLOTS - 1) / COMMIT_SLOTS * COMMIT_SLOTS;
 }
 
-void hs_live_set_keep_few_ahead(void)
+int hs_live_set_init(const struct hs_live_setup *setup)
 {
-	hs_live_slots.has_few_ahead = true;
-}
-
-int hs_live_set_init(uint32_t limit, uint32_t expected)
-{
-	uint32_t first = limit / FIRST_SHARE < FIRST_SLOTS ? limit / FIRST_SHARE : FIRST_SLOTS;
+	uint32_t limit = in_steps(setup->slots), first = setup->slots / FIRST_SHARE;
 	int error;
 
-	if (hs_live_slots.has_few_ahead)
+	if (first > FIRST_SLOTS)
+		first = FIRST_SLOTS;
+	if (setup->keeps_few_ahead)
 		first = 1; /* step */
-	limit = in_steps(limit);
 	hs_live_slots.limit = limit;
+	hs_live_slots.keeps_few_ahead = setup->keeps_few_ahead;
 	hs_live_slots.slots = hs_arena_reserve((size_t)limit * sizeof(struct hs_live_slot));
 	if (hs_live_slots.slots == NULL)
 		return -ENOMEM;
@@ -105,7 +102,10 @@ int hs_live_set_init(uint32_t limit, uint32_t expected)
 	/* It goes with fewer too. */
 	if (error != 0)
 		error = hs_live_slots_grow();
-	return error != 0 ? error : hs_live_index_init(expected);
+	if (error != 0)
+		return error;
+	hs_live_table_set_filter(setup->has_filter, setup->interval_bytes);
+	return hs_live_index_init(setup->expected);
 }
 
 void hs_live_set_fetch_next(void)

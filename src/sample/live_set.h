@@ -114,18 +114,21 @@ static inline bool hs_live_set_may_hold(const void *address)
 	return hs_live_set_may_hold_key(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)address));
 }
 
-/*
- * Samples will be rare: 16,384 slots are usable at first instead of 131,072, and at most 8,192 are
- * kept free ahead of the program.  What is usable counts against the system's memory where that is
- * not overcommitted, in every process.  Start-up, before hs_live_set_init().
- */
-void hs_live_set_keep_few_ahead(void);
+struct hs_live_setup {
+	uint32_t slots;          /* for at most so many live samples */
+	uint32_t expected;       /* the first index is for about so many */
+	bool has_filter;         /* this, and interval_bytes: see hs_live_table_set_filter() */
+	uint64_t interval_bytes;
+	/*
+	 * Samples will be rare: 16,384 slots are usable at first instead of 131,072, and at most
+	 * 8,192 are kept free ahead of the program.  What is usable counts against the system's
+	 * memory where that is not overcommitted, in every process.
+	 */
+	bool keeps_few_ahead;
+};
 
-/*
- * Makes the set: slots for at most slot_limit live samples, and at first an index for about
- * `expected`.  Takes arena memory.  Start-up.  0 or -errno.
- */
-int hs_live_set_init(uint32_t slot_limit, uint32_t expected);
+/* Makes the set.  Takes arena memory.  Start-up.  0 or -errno. */
+int hs_live_set_init(const struct hs_live_setup *setup);
 
 /*
  * Prefetches the cache lines that taking a slot and inserting it under a key will write to.  Any
@@ -277,8 +280,8 @@ void hs_live_set_begin(void);
 
 /*
  * Grows the index, by a step in each call, and makes more slots usable, ahead of the program.
- * headroom: slots that should be free (but see hs_live_set_keep_few_ahead()).  0, or -ENOMEM: go on
- * with what there is.
+ * headroom: slots that should be free (but see hs_live_setup).  0, or -ENOMEM: go on with what
+ * there is.
  */
 int hs_live_set_maintain(uint32_t headroom);
 

@@ -43,7 +43,7 @@ struct hs_live_slots {
 	struct hs_live_slot *slots;
 	uint32_t limit;
 	_Atomic uint32_t capacity; /* slots usable */
-	bool has_few_ahead;        /* set by hs_live_set_keep_few_ahead() */
+	bool keeps_few_ahead;
 
 	/*
 	 * Written by threads that free, and the producer.  slot % HS_FREED_LISTS is a slot's list.

@@ -55,16 +55,12 @@ static _Alignas(64) const uint8_t no_filter[NO_FILTER_SHIFT + 1] = {
 
 static int spread_shift = SPREAD_MOST_SHIFT; /* start-up */
 
-void hs_live_table_spread(uint64_t interval_bytes)
+void hs_live_table_set_filter(bool is_used, uint64_t interval_bytes)
 {
 	int shift = SPREAD_SHIFT + 63 - __builtin_clzll(interval_bytes | 1);
 
+	has_filter = is_used;
 	spread_shift = shift < SPREAD_MOST_SHIFT ? shift : SPREAD_MOST_SHIFT;
-}
-
-void hs_live_table_without_filter(void)
-{
-	has_filter = false;
 }
 
 static uint64_t filter_bytes(uint64_t buckets)

@@ -124,16 +124,12 @@ static inline struct hs_live_bucket *hs_live_table_neighbour(struct hs_live_buck
 uintptr_t hs_live_table_filter(uint64_t table);
 
 /*
- * Tables get no filter: each free looks at its bucket.  For programs that have most of what they
- * free sampled, where a filter would be one more cache miss.  Start-up, before hs_live_set_init().
+ * Which filter tables get that are made from now on.  is_used: false for programs that have most of
+ * what they free sampled, where a filter would be one more cache miss; then each free looks at its
+ * bucket.  interval_bytes: a 300th of it is how far apart keys must be to have different bytes.
+ * Start-up; otherwise there is a filter, as for an interval of 1m.
  */
-void hs_live_table_without_filter(void);
-
-/*
- * Sets how far apart keys must be to have different bytes of a filter: a 300th of the interval.
- * Start-up, before hs_live_set_init(); otherwise as for an interval of 1m.
- */
-void hs_live_table_spread(uint64_t interval_bytes);
+void hs_live_table_set_filter(bool is_used, uint64_t interval_bytes);
 
 /* A table of so many buckets; 0: out of memory.  Start-up and the producer. */
 uint64_t hs_live_table_make(uint64_t buckets);

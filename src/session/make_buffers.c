@@ -8,7 +8,6 @@
 #include "sample/free_journal.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
-#include "sample/live_table.h"
 #include "session/session_state.h"
 
 /* Below this interval there may be tens of thousands of samples a second, in bursts. */
@@ -105,39 +104,55 @@ static void make_journal(uint64_t entries)
 }
 
 /*
- * Before hs_live_set_init().  If there is no memory for the map, samples go into the index's table;
- * if there is none for the journal, their frees are noted in the slots.
+ * If there is no memory for the map, samples go into the index's table; if there is none for the
+ * journal, their frees are noted in the slots.
  */
 static void make_live_map(void)
 {
 	uint64_t share = is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE;
 
-	hs_live_table_without_filter();
 	if (hs_live_map_init(hs_session_memory_bytes() / share) == 0)
 		make_journal(is_memory_small() ? SMALL_JOURNAL : JOURNAL);
 }
 
+static uint32_t most_samples(void)
+{
+	uint64_t samples = hs_session_memory_bytes() / BYTES_PER_SAMPLE;
+
+	if (hs_live_map_is_used() && hs_session_memory_bytes() == hs_options.memory_bytes)
+		samples = hs_options.memory_bytes / BYTES_PER_MAPPED_SAMPLE;
+	return samples < UINT32_MAX / 2 ? (uint32_t)samples : UINT32_MAX / 2;
+}
+
+static uint32_t expected_samples(void)
+{
+	uint64_t interval = hs_options_least_interval(&hs_options);
+
+	if (interval >= SPARSE_INTERVAL_BYTES)
+		return SPARSE_EXPECTED;
+	if (interval >= DENSE_INTERVAL_BYTES)
+		return EXPECTED;
+	return hs_live_map_is_used() || is_memory_small() ? SMALL_DENSE_EXPECTED : DENSE_EXPECTED;
+}
+
 static int make_live_set(void)
 {
-	uint64_t slots = hs_session_memory_bytes() / BYTES_PER_SAMPLE;
-	uint32_t expected = SPARSE_EXPECTED;
+	bool has_filter = hs_options.interval_bytes > UNFILTERED_INTERVAL_BYTES;
+	struct hs_live_setup setup;
 
-	if (hs_options.interval_bytes <= UNFILTERED_INTERVAL_BYTES)
+	if (!has_filter)
 		make_live_map();
 	else if (hs_options.interval_bytes < SPARSE_INTERVAL_BYTES)
 		make_journal(SMALL_JOURNAL);
-	if (hs_options_least_interval(&hs_options) < SPARSE_INTERVAL_BYTES)
-		expected = EXPECTED;
-	else
-		hs_live_set_keep_few_ahead();
-	if (hs_options_least_interval(&hs_options) < DENSE_INTERVAL_BYTES)
-		expected = hs_live_map_is_used() || is_memory_small() ? SMALL_DENSE_EXPECTED
-								      : DENSE_EXPECTED;
-	hs_live_table_spread(hs_options.interval_bytes);
-	if (hs_live_map_is_used() && hs_session_memory_bytes() == hs_options.memory_bytes)
-		slots = hs_options.memory_bytes / BYTES_PER_MAPPED_SAMPLE;
-	return hs_live_set_init(slots < UINT32_MAX / 2 ? (uint32_t)slots : UINT32_MAX / 2,
-				expected);
+	setup = (struct hs_live_setup){
+		.slots = most_samples(),
+		.expected = expected_samples(),
+		.has_filter = has_filter,
+		.interval_bytes = hs_options.interval_bytes,
+		.keeps_few_ahead =
+			hs_options_least_interval(&hs_options) >= SPARSE_INTERVAL_BYTES,
+	};
+	return hs_live_set_init(&setup);
 }
 
 int hs_session_make_buffers(void)

@@ -23,6 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../unit/sample_testing.h"
 #include "base/arena.h"
 #include "bench.h"
 #include "output/dump_file.h"
@@ -31,7 +32,6 @@
 #include "profile/books.h"
 #include "profile/snapshot.h"
 #include "sample/free_journal.h"
-#include "sample/live_set.h"
 #include "sample/recorder.h"
 
 enum { DEPTH = 20, STACKS = 10000, DUMP_STACKS = 20000, DUMP_SAMPLES = 100000 };
@@ -311,7 +311,7 @@ static void start(void)
 {
 	blocks = malloc(MOST * sizeof *blocks);
 	check(blocks != NULL && hs_arena_init((size_t)2 << 30) == 0 &&
-		      hs_live_set_init(MOST + MOST / 10, 1000) == 0,
+		      live_init(MOST + MOST / 10, 1000) == 0,
 	      "no memory");
 	table = hs_mapping_table_create();
 	check(table != NULL && hs_mapping_table_refresh(table) == 0, "no maps");

@@ -45,7 +45,7 @@ static void set_up(void)
 
 	static _Atomic uint32_t labels;
 
-	MUST(hs_live_set_init(1 << 12, 1 << 10) == 0);
+	MUST(live_init(1 << 12, 1 << 10) == 0);
 	hs_labels_init();
 	MUST(hs_labels_set(&labels, "key", "value") == 0);
 	table = hs_mapping_table_create();

@@ -239,7 +239,7 @@ static inline void run_forget_slots(void)
 static inline void record_run(void)
 {
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
-	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
+	CHECK_INT(live_init(1 << 17, 1 << 14), 0);
 	run_table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(run_table), 0);
 	run_ring_init(&run_ring);

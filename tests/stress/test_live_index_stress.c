@@ -67,7 +67,7 @@ static void test_hot_addresses(void)
 	uint64_t buckets;
 
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
-	CHECK_INT(hs_live_set_init(LONG_LIVED * 4, 100), 0);
+	CHECK_INT(live_init(LONG_LIVED * 4, 100), 0);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		CHECK_INT(pthread_create(&threads[i], NULL, allocate_and_free,
 					 (void *)(0x1000 + i * 0x10)),

@@ -17,7 +17,6 @@
 #include "sample/free_journal.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
-#include "sample/live_table.h"
 #include "sample/sequence.h"
 
 #define THREADS 4
@@ -185,13 +184,12 @@ static void test_every_free_is_delivered_once(void)
 
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
 #ifdef MAP_SHEETS
-	hs_live_table_without_filter();
 	CHECK_INT(hs_live_map_init(MAP_SHEETS * HS_MAP_SHEET_CELLS * sizeof(uint32_t)), 0);
 #endif
 #ifdef JOURNAL
 	CHECK_INT(hs_free_journal_init(JOURNAL), 0);
 #endif
-	CHECK_INT(hs_live_set_init(100000, 100), 0);
+	CHECK_INT(live_init(100000, 100), 0);
 	CHECK_INT(pthread_create(&producer, NULL, produce, NULL), 0);
 	for (uintptr_t i = 0; i < THREADS; i++)
 		CHECK_INT(pthread_create(&threads[i], NULL, churn, (void *)i), 0);

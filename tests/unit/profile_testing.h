@@ -15,7 +15,6 @@
 #include "sample/heap.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
-#include "sample/live_table.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample_testing.h"
@@ -34,13 +33,12 @@ static inline void set_up(void)
 {
 	CHECK_INT(hs_arena_init(256 * MIB), 0);
 #ifdef MAP_BYTES
-	hs_live_table_without_filter();
 	CHECK_INT(hs_live_map_init(MAP_BYTES), 0);
 #endif
 #ifdef JOURNAL
 	CHECK_INT(hs_free_journal_init(JOURNAL), 0);
 #endif
-	CHECK_INT(hs_live_set_init(1 << 17, 1 << 14), 0);
+	CHECK_INT(live_init(1 << 17, 1 << 14), 0);
 }
 
 /* Creates a producer.  Numbers begin with 1 again. */

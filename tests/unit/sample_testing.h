@@ -3,8 +3,22 @@
 #ifndef SAMPLE_TESTING_H
 #define SAMPLE_TESTING_H
 
+#include "sample/live_map.h"
 #include "sample/live_set.h"
 #include "sample/ring.h"
+
+/* Makes the set; with a filter, unless there is a map. */
+static inline int live_init(uint32_t slots, uint32_t expected)
+{
+	struct hs_live_setup setup = {
+		.slots = slots,
+		.expected = expected,
+		.has_filter = !hs_live_map_is_used(),
+		.interval_bytes = 1 << 20,
+	};
+
+	return hs_live_set_init(&setup);
+}
 
 static inline bool live_insert(struct hs_taken_slot taken, const void *address)
 {

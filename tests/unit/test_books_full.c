@@ -79,7 +79,7 @@ static void most_frames_in_common(void)
 int main(void)
 {
 	CHECK_INT(hs_arena_init(32 * MIB), 0);
-	CHECK_INT(hs_live_set_init(1 << 14, 1 << 10), 0);
+	CHECK_INT(live_init(1 << 14, 1 << 10), 0);
 	hs_arena_set_budget(BOOKS_BYTES);
 	producer = new_producer(NULL, 0);
 	RUN(few_frames_in_common);

@@ -11,10 +11,16 @@ enum { SLOTS = 1000000, EXPECTED = 512, BURST = 8000, TAKEN = 400000 };
 
 static void little_is_usable_at_first(void)
 {
+	struct hs_live_setup setup = {
+		.slots = SLOTS,
+		.expected = EXPECTED,
+		.has_filter = true,
+		.interval_bytes = MIB,
+		.keeps_few_ahead = true,
+	};
 	struct hs_taken_slot taken;
 
-	hs_live_set_keep_few_ahead();
-	CHECK_INT(hs_live_set_init(SLOTS, EXPECTED), 0);
+	CHECK_INT(hs_live_set_init(&setup), 0);
 	CHECK(hs_live_set_take(&taken));
 	CHECK_INT(hs_live_set_maintain(ASKED), 0);
 	CHECK(hs_arena_used() <= 2 * MIB);

@@ -88,7 +88,7 @@ static void test_equal_distances(void)
 	static const uint64_t distances[] = {16, 48, 64, 1040, 4096, 4112, 8208, 16384};
 
 	for (unsigned i = 0; i < sizeof intervals / sizeof *intervals; i++) {
-		hs_live_table_spread(intervals[i]);
+		hs_live_table_set_filter(true, intervals[i]);
 		for (unsigned d = 0; d < sizeof distances / sizeof *distances; d++) {
 			if (distances[d] > intervals[i] / 16)
 				continue;
@@ -103,7 +103,7 @@ static void test_equal_distances(void)
 static void test_many_heaps(void)
 {
 	for (unsigned i = 2; i < sizeof intervals / sizeof *intervals; i++) {
-		hs_live_table_spread(intervals[i]);
+		hs_live_table_set_filter(true, intervals[i]);
 		for (unsigned b = 0; b < BLOCKS; b++)
 			keys[b] = 0x7f3a14000010 + b % 100 * (64 * MIB) + b / 100 * 128;
 		check_passing(intervals[i] / 128, 90, 20);
@@ -117,7 +117,7 @@ static void test_many_heaps(void)
 static void test_small_ids(void)
 {
 	for (unsigned i = 0; i < sizeof intervals / sizeof *intervals; i++) {
-		hs_live_table_spread(intervals[i]);
+		hs_live_table_set_filter(true, intervals[i]);
 		for (unsigned b = 0; b < BLOCKS; b++)
 			keys[b] = hs_live_key(HS_HEAP_FIRST_REPORTED, b);
 		check_passing(intervals[i] / 16, 200, 50);
@@ -132,7 +132,7 @@ static void test_what_a_byte_tells(void)
 	const uint8_t *byte;
 	unsigned count = 0;
 
-	hs_live_table_spread(512 * KIB);
+	hs_live_table_set_filter(true, 512 * KIB);
 	table = hs_live_table_make(512);
 	byte = hs_live_filter_byte(hs_live_table_filter(table), 16);
 	for (uint64_t key = 16; count < ENTRIES; key += 16) {
@@ -170,7 +170,7 @@ static void test_what_a_byte_tells(void)
 /* Frees of addresses near each other look at few cache lines of the filter, however large it is. */
 static void test_neighbours(void)
 {
-	hs_live_table_spread(512 * KIB);
+	hs_live_table_set_filter(true, 512 * KIB);
 	for (uint64_t buckets = 512; buckets <= 512 * KIB; buckets *= 4) {
 		uintptr_t filter = hs_live_table_filter(hs_live_table_make(buckets));
 

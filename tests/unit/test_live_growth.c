@@ -126,7 +126,7 @@ static void test_growth_in_steps(void)
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
-	CHECK_INT(hs_live_set_init(4 * BLOCKS, BUCKETS), 0);
+	CHECK_INT(live_init(4 * BLOCKS, BUCKETS), 0);
 	CHECK_INT(hs_live_set_maintain(2 * BLOCKS), 0); /* slots */
 	RUN(test_growth_in_steps);
 	return CHECK_RESULT();

@@ -113,7 +113,7 @@ static void test_samples_are_found(void)
 {
 	struct hs_taken_slot taken;
 
-	CHECK_INT(hs_live_set_init(4 * BLOCKS, 100), 0);
+	CHECK_INT(live_init(4 * BLOCKS, 100), 0);
 	for (unsigned i = 0; i < BLOCKS; i++) {
 		CHECK(hs_live_set_take(&taken));
 		while (!live_insert(taken, block(i)))
@@ -170,7 +170,6 @@ static void test_table_does_not_grow_for_what_is_gone(void)
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
-	hs_live_table_without_filter();
 	RUN(test_no_map);
 	RUN(test_no_memory);
 	RUN(test_cells);

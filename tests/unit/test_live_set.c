@@ -557,7 +557,7 @@ int main(void)
 {
 	CHECK(!hs_live_set_may_hold(pointer(0x1000))); /* before the start */
 	CHECK_INT(hs_arena_init((size_t)256 << 20), 0);
-	CHECK_INT(hs_live_set_init(MANY_SLOTS, 100), 0);
+	CHECK_INT(live_init(MANY_SLOTS, 100), 0);
 	RUN(test_pages_ahead);
 	RUN(test_insert_free_recycle);
 	RUN(test_cancelled_often);

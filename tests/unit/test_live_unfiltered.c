@@ -59,9 +59,10 @@ static void test_samples_are_found(void)
 
 int main(void)
 {
+	struct hs_live_setup setup = {.slots = MANY, .expected = 100};
+
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
-	hs_live_table_without_filter();
-	CHECK_INT(hs_live_set_init(MANY, 100), 0);
+	CHECK_INT(hs_live_set_init(&setup), 0);
 	RUN(test_all_addresses_pass);
 	RUN(test_samples_are_found);
 	return CHECK_RESULT();

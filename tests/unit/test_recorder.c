@@ -882,7 +882,7 @@ int main(void)
 	hs_arch_capture(&here);
 	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
-	CHECK_INT(hs_live_set_init(1000, 100), 0);
+	CHECK_INT(live_init(1000, 100), 0);
 	RUN(test_nothing_before_the_start);
 	RUN(test_start_beside_a_thread);
 	RUN(test_interval_1_records_everything);

@@ -348,7 +348,7 @@ int main(void)
 {
 	here = (struct hs_regs){.sp = (uintptr_t)__builtin_frame_address(0)};
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
-	CHECK_INT(hs_live_set_init(1000, 100), 0);
+	CHECK_INT(live_init(1000, 100), 0);
 	hs_options.interval_bytes = INTERVAL;
 	atomic_store(&hs_sampler_is_ready, true);
 	hs_sampler_seed(1);

@@ -8,8 +8,8 @@
 #include "base/arena.h"
 #include "base/stats.h"
 #include "check.h"
-#include "sample/live_set.h"
 #include "sample/recorder.h"
+#include "sample_testing.h"
 
 #define DRAWS 400000
 #define SIGMAS 4.5L
@@ -260,7 +260,7 @@ static void make_full_ring(void)
 	uint64_t open;
 
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
-	CHECK_INT(hs_live_set_init(1000, 100), 0);
+	CHECK_INT(live_init(1000, 100), 0);
 	hs_ring_init(&ring, memory, 4096);
 	hs_recorder.ring = &ring;
 	while (hs_ring_reserve(&ring, 16, HS_RING_KEPT, 1, 0, &open) != NULL)

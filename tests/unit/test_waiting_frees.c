@@ -95,7 +95,7 @@ static void near_and_far(void)
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
-	CHECK_INT(hs_live_set_init(FREES, FREES), 0);
+	CHECK_INT(live_init(FREES, FREES), 0);
 	RUN(near_and_far);
 	return CHECK_RESULT();
 }

@@ -603,7 +603,7 @@ static void start_recorder(void)
 	size_t bytes = hs_ring_memory_bytes(1 << 20);
 
 	hs_ring_init(&ring, hs_sys_map(bytes, 3), 1 << 20);
-	CHECK_INT(hs_live_set_init(1000, 1000), 0);
+	CHECK_INT(live_init(1000, 1000), 0);
 	hs_capture_init_main(&hs_thread, (uintptr_t)__libc_stack_end);
 	hs_recorder.ring = &ring;
 	hs_recorder.process_id = hs_sys_getpid();
