@@ -62,3 +62,9 @@ int hs_event_wait_either(struct hs_event *event, uintptr_t shared, uint32_t expe
 						  expected, timeout_ns);
 	return end_sleep(event) && result != 1 ? 0 : result;
 }
+
+void hs_event_reset(struct hs_event *event)
+{
+	/* Relaxed: no other thread exists. */
+	atomic_store_explicit(&event->state, HS_EVENT_QUIET, memory_order_relaxed);
+}

@@ -36,4 +36,7 @@ int hs_event_wait(struct hs_event *event, int64_t timeout_ns);
 int hs_event_wait_either(struct hs_event *event, uintptr_t shared, uint32_t expected,
 			 int64_t timeout_ns);
 
+/* Forgets signals, and a sleeper that does not exist (in a forked child, single-threaded). */
+void hs_event_reset(struct hs_event *event);
+
 #endif

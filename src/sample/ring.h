@@ -141,6 +141,12 @@ struct hs_ring_item {
 size_t hs_ring_memory_bytes(size_t data_bytes);
 void hs_ring_init(struct hs_ring *ring, void *memory, size_t data_bytes);
 
+/* The bytes of data that a ring was made with. */
+static inline size_t hs_ring_data_bytes(const struct hs_ring *ring)
+{
+	return (size_t)ring->units * HS_RING_UNIT;
+}
+
 /* Puts the ring's head elsewhere.  Before the first record. */
 void hs_ring_keep_head(struct hs_ring *ring, _Atomic uint64_t *head);
 
@@ -284,6 +290,12 @@ void hs_ring_reader_sleep(struct hs_ring *ring, int64_t timeout_ns);
  * Reader only.
  */
 bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns);
+
+/*
+ * Forgets a reader that sleeps and writers that wait, which do not exist (in a forked child,
+ * single-threaded).
+ */
+void hs_ring_after_fork(struct hs_ring *ring);
 
 /* The ticket of the next reservation.  Any thread. */
 uint32_t hs_ring_head_ticket(const struct hs_ring *ring);

@@ -100,3 +100,10 @@ bool hs_ring_reader_nap(struct hs_ring *ring, int64_t timeout_ns)
 	return atomic_exchange_explicit(&ring->reader_asleep, HS_RING_AWAKE,
 					memory_order_relaxed) == HS_RING_WOKEN;
 }
+
+void hs_ring_after_fork(struct hs_ring *ring)
+{
+	/* Relaxed: no other thread exists. */
+	atomic_store_explicit(&ring->reader_asleep, HS_RING_AWAKE, memory_order_relaxed);
+	atomic_store_explicit(&ring->space_waiters, 0, memory_order_relaxed);
+}

@@ -183,10 +183,9 @@ static void forget_threads(void)
 	atomic_store(&session->tids[HS_PRODUCER], 0);
 	atomic_store(&session->more_threads, 0);
 	atomic_store(&hs_recorder.reader_runs, false);
-	atomic_store(&session->ring.reader_asleep, HS_RING_AWAKE);
-	atomic_store(&session->ring.space_waiters, 0);
-	atomic_store(&session->producer_event.state, 0);
-	atomic_store(&session->worker_event.state, 0);
+	hs_ring_after_fork(&session->ring);
+	hs_event_reset(&session->producer_event);
+	hs_event_reset(&session->worker_event);
 	atomic_store(&session->is_queue_full, false);
 	atomic_store(&session->is_at_file, false);
 	hs_lock_reset(&session->worker_batch);

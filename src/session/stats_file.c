@@ -69,7 +69,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->ended_early = session->ended_early;
 	report->time_ns = (uint64_t)view->time_ns;
 	report->duration_ns = (uint64_t)(view->since_ns + view->duration_ns);
-	report->ring_bytes = (uint64_t)session->ring.units * HS_RING_UNIT;
+	report->ring_bytes = hs_ring_data_bytes(&session->ring);
 	report->ring_high_water_bytes = hs_ring_high_water_bytes(&session->ring);
 	report->memory_used = hs_arena_used();
 	report->memory_budget = hs_session_memory_bytes();

@@ -555,6 +555,25 @@ static void test_nap_is_ended(void)
 	pthread_join(thread, NULL);
 }
 
+/* Neither the reader that slept nor the writers that waited exist in a forked child. */
+static void test_after_fork(void)
+{
+	struct hs_ring_item item;
+
+	fresh();
+	hs_sys_fault = count_futex;
+	CHECK(tell_wakes(HS_RING_ASLEEP));
+	atomic_store(&ring.space_waiters, 1);
+	hs_ring_after_fork(&ring);
+	futex_calls = 0;
+	CHECK(put(16, HS_RING_ORDINARY, 1));
+	hs_ring_wake_reader(&ring);
+	hs_ring_read(&ring, &item);
+	ring_release(&ring);
+	CHECK_INT(futex_calls, 0);
+	hs_sys_fault = NULL;
+}
+
 static unsigned resident_pages(const unsigned char *data, size_t bytes)
 {
 	static unsigned char pages[256];
@@ -725,6 +744,7 @@ int main(void)
 	RUN(test_sleep_ends_at_the_timeout);
 	RUN(test_nap_ends_early_only_when_the_ring_fills);
 	RUN(test_nap_is_ended);
+	RUN(test_after_fork);
 	RUN(test_prepare);
 	RUN(test_begins_anew);
 	RUN(test_begins_anew_only_if_empty);
