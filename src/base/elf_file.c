@@ -34,7 +34,7 @@ int hs_elf_file_read(const struct hs_elf_file *file, void *buffer, size_t bytes,
 	if (offset > file->bytes || bytes > file->bytes - offset)
 		return -ENODATA;
 	if (file->image == NULL)
-		result = hs_sys_pread_all(file->fd, buffer, bytes, offset);
+		result = hs_sys_pread_all(file->descriptor.fd, buffer, bytes, offset);
 	else
 		memcpy(buffer, file->image + offset, bytes);
 	if (result < 0 && result != -ENODATA)
@@ -128,27 +128,24 @@ int hs_elf_file_open(struct hs_elf_file *file, const char *path)
 	struct stat status;
 	int result;
 
-	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	*file = (struct hs_elf_file){.image = NULL};
 	/* Devices are mapped too; only to open one may have effects. */
 	result = hs_sys_stat(path, &status);
 	if (result < 0)
 		return open_error(result);
 	if (!S_ISREG(status.st_mode))
 		return -ENOEXEC;
-	result = hs_sys_open_regular(path, &status);
+	result = hs_descriptor_open_regular(&file->descriptor, path, &status);
 	if (result < 0)
 		return open_error(result);
-	file->fd = result;
 	file->bytes = status.st_size > 0 ? (uint64_t)status.st_size : 0;
-	file->device = status.st_dev;
-	file->inode = status.st_ino;
 	file->version = hs_file_version(&status);
-	return begin(file, hs_libelf_open(file->fd));
+	return begin(file, hs_libelf_open(file->descriptor.fd));
 }
 
 int hs_elf_file_open_image(struct hs_elf_file *file, char *image, size_t bytes)
 {
-	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	*file = (struct hs_elf_file){.image = NULL};
 	file->image = image;
 	file->bytes = bytes;
 	return begin(file, hs_libelf_open_image(image, bytes));
@@ -159,7 +156,7 @@ int hs_elf_file_open_memory(struct hs_elf_file *file, uint64_t start, uint64_t b
 	char *image;
 	int result;
 
-	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	*file = (struct hs_elf_file){.image = NULL};
 	if (bytes > UINT64_MAX - start || bytes > IMAGE_MAX_BYTES)
 		return -EINVAL;
 	image = hs_arena_alloc(bytes);
@@ -198,15 +195,13 @@ void hs_elf_file_close(struct hs_elf_file *file)
 
 void hs_elf_file_close_descriptor(struct hs_elf_file *file)
 {
-	if (file->fd >= 0)
-		(void)hs_sys_close_own(file->fd, file->device, file->inode);
-	file->fd = -1;
+	(void)hs_descriptor_close(&file->descriptor);
 }
 
 void hs_elf_file_abandon(struct hs_elf_file *file)
 {
 	hs_elf_file_close_descriptor(file);
-	*file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
+	*file = (struct hs_elf_file){.image = NULL};
 }
 
 /* hs_elf_file_use() under way. */
@@ -227,7 +222,7 @@ static int use_and_close(void *context)
 
 int hs_elf_file_use(int (*function)(void *context, struct hs_elf_file *file), void *context)
 {
-	struct use use = {function, context, HS_ELF_FILE_CLOSED};
+	struct use use = {.function = function, .context = context};
 	bool failed;
 	int result = hs_elf_file_catch(use_and_close, &use, &failed);
 

@@ -22,20 +22,18 @@
 #include <stdint.h>
 
 #include "base/build_id.h"
+#include "base/descriptor.h"
 
+/* All zero: nothing is open; may be closed. */
 struct hs_elf_file {
-	int fd;         /* owned; -1: an image in memory */
+	struct hs_descriptor descriptor; /* owned; closed: an image in memory */
 	char *image;    /* owned; NULL: a file */
 	uint64_t bytes; /* size of the object */
 	Elf *elf;       /* owned */
 	uint16_t type;  /* ET_EXEC, ET_DYN or ET_REL */
-	uint64_t device, inode; /* of the file; 0: an image */
 	uint64_t version; /* of its contents: base/file_version.h; 0: an image */
 	char build_id[HS_BUILD_ID_HEX_BYTES]; /* lower-case hex; "" = none */
 };
-
-/* Nothing is open: may be closed. */
-#define HS_ELF_FILE_CLOSED {.fd = -1}
 
 /*
  * Opens an executable, a shared object or a relocatable object.  Returns 0 or -errno

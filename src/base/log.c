@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/digits.h"
 #include "base/format.h"
 #include "base/lock.h"
@@ -45,20 +46,13 @@
  */
 #define WRITE_SIGNALS (HS_SIGNAL(SIGPIPE) | HS_SIGNAL(SIGXFSZ) | HS_SIGNAL(SIGTTOU))
 
-/* A descriptor, which the program may close or replace at any time, and what it was. */
-struct descriptor {
-	int fd; /* below 0: none */
-	dev_t device;
-	ino_t inode;
-};
-
 /* Written by hs_log_init() during start-up, constant afterwards. */
 static struct {
 	enum hs_log_level level;
-	const char *logfile;         /* NULL: lines go to the descriptor */
-	int logfile_error;           /* of a logfile that names a descriptor */
-	struct descriptor programs; /* its stderr, or what logfile names */
-} log_state = {.level = HS_LOG_WARN, .programs = {.fd = -1}};
+	const char *logfile;           /* NULL: lines go to the descriptor */
+	int logfile_error;             /* of a logfile that names a descriptor */
+	struct hs_descriptor programs; /* its stderr, or what logfile names */
+} log_state = {.level = HS_LOG_WARN};
 
 /* The number at the end of a path that begins so, or -1. */
 static int number_after(const char *path, const char *beginning)
@@ -92,11 +86,7 @@ static int named_descriptor(const char *path)
 /* Remembers what the descriptor is.  Whether it is open. */
 static bool write_to(int fd)
 {
-	struct stat now = {.st_ino = 0};
-	bool is_open = hs_sys_fstat(fd, &now) == 0;
-
-	log_state.programs = (struct descriptor){is_open ? fd : -1, now.st_dev, now.st_ino};
-	return is_open;
+	return hs_descriptor_note(&log_state.programs, fd, NULL) == 0;
 }
 
 void hs_log_init(enum hs_log_level level, const char *logfile)
@@ -112,38 +102,27 @@ void hs_log_init(enum hs_log_level level, const char *logfile)
 
 /*
  * Not blocking: it may be a pipe that nobody reads.  No link: another user may have put it
- * there.  fd: -errno if it cannot be opened.  Kept out of line, like what writes a line: their
- * frames are not there while text is formatted.
+ * there.  Kept out of line, like what writes a line: their frames are not there while text is
+ * formatted.
  */
-static __attribute__((noinline)) struct descriptor open_logfile(void)
+static __attribute__((noinline)) int open_logfile(struct hs_descriptor *opened)
 {
-	struct stat file;
-	int fd = hs_sys_open_own(log_state.logfile,
-				 O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY,
-				 0600, &file);
-
-	return (struct descriptor){fd, file.st_dev, file.st_ino};
-}
-
-static bool is_unchanged(const struct descriptor *descriptor)
-{
-	return hs_sys_is_own(descriptor->fd, descriptor->device, descriptor->inode) == 0;
-}
-
-static void close_logfile(const struct descriptor *opened)
-{
-	(void)hs_sys_close_own(opened->fd, opened->device, opened->inode);
+	return hs_descriptor_open(opened, log_state.logfile,
+				  O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK |
+					  O_NOCTTY,
+				  0600, NULL);
 }
 
 int hs_log_check_file(void)
 {
-	struct descriptor opened;
+	struct hs_descriptor opened;
+	int error;
 
 	if (log_state.logfile == NULL)
 		return log_state.logfile_error;
-	opened = open_logfile();
-	close_logfile(&opened);
-	return opened.fd < 0 ? opened.fd : 0;
+	error = open_logfile(&opened);
+	(void)hs_descriptor_close(&opened);
+	return error;
 }
 
 /* Where no page can be had.  Taken by one thread at a time; another's line is dropped. */
@@ -176,12 +155,12 @@ static uint64_t pending_signals(void)
  * In pieces that a pipe takes at once when it has room.  Not to a file that has come in the place
  * of the descriptor's meanwhile.  Whether all is written.
  */
-static bool write_in_time(const struct descriptor *to, const char *line, size_t bytes)
+static bool write_in_time(const struct hs_descriptor *to, const char *line, size_t bytes)
 {
 	while (bytes > 0) {
 		size_t piece = bytes < PIPE_BUF ? bytes : PIPE_BUF;
 
-		if (!hs_sys_wait_writable(to->fd, WRITABLE_NS) || !is_unchanged(to) ||
+		if (!hs_sys_wait_writable(to->fd, WRITABLE_NS) || hs_descriptor_check(to) != 0 ||
 		    hs_sys_write_all(to->fd, line, piece) != 0)
 			return false;
 		line += piece;
@@ -191,7 +170,7 @@ static bool write_in_time(const struct descriptor *to, const char *line, size_t 
 }
 
 /* Writes; of WRITE_SIGNALS, one that the write raised is taken back.  Whether all is written. */
-static bool write_without_signals(const struct descriptor *to, const char *line, size_t bytes)
+static bool write_without_signals(const struct hs_descriptor *to, const char *line, size_t bytes)
 {
 	const struct timespec no_time = { 0, 0 };
 	uint64_t saved, before, raised;
@@ -216,7 +195,7 @@ static bool write_without_signals(const struct descriptor *to, const char *line,
 static struct hs_lock changing;
 
 /* What a child that is forked meanwhile closes: the file of one thread at a time. */
-static struct descriptor noted = {.fd = -1};
+static struct hs_descriptor noted;
 static atomic_flag noted_is_taken = ATOMIC_FLAG_INIT;
 
 /* Without the lock, or a place to note the file, a line is written all the same. */
@@ -224,17 +203,18 @@ static bool write_to_logfile(const char *line, size_t bytes)
 {
 	bool is_locked = hs_lock_acquire_within(&changing, CHANGING_NS), is_written;
 	bool is_noted = !atomic_flag_test_and_set_explicit(&noted_is_taken, memory_order_acquire);
-	struct descriptor opened = open_logfile();
+	struct hs_descriptor opened;
 
+	(void)open_logfile(&opened);
 	if (is_noted)
 		noted = opened;
 	if (is_locked)
 		hs_lock_release(&changing);
-	is_written = opened.fd >= 0 && write_without_signals(&opened, line, bytes);
+	is_written = opened.is_open && write_without_signals(&opened, line, bytes);
 	is_locked = hs_lock_acquire_within(&changing, CHANGING_NS);
-	close_logfile(&opened);
+	(void)hs_descriptor_close(&opened);
 	if (is_noted) {
-		noted.fd = -1;
+		noted = opened;
 		/* Release, and acquire above: the place goes from one thread to the next. */
 		atomic_flag_clear_explicit(&noted_is_taken, memory_order_release);
 	}
@@ -255,8 +235,7 @@ void hs_log_fork_ends(void)
 
 void hs_log_after_fork(void)
 {
-	close_logfile(&noted);
-	noted.fd = -1;
+	(void)hs_descriptor_close(&noted);
 	atomic_flag_clear_explicit(&noted_is_taken, memory_order_relaxed);
 	hs_lock_reset(&changing);
 }
@@ -265,7 +244,7 @@ static __attribute__((noinline)) void write_line(const char *line, size_t bytes)
 {
 	bool is_written = log_state.logfile != NULL && write_to_logfile(line, bytes);
 
-	if (!is_written && is_unchanged(&log_state.programs))
+	if (!is_written && hs_descriptor_check(&log_state.programs) == 0)
 		write_without_signals(&log_state.programs, line, bytes);
 }
 

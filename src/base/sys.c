@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "arch/syscall.h"
+#include "base/descriptor.h"
 #include "base/likely.h"
 
 /* The pause in place of a wait that the kernel refuses. */
@@ -81,43 +82,6 @@ int hs_sys_stat(const char *path, struct stat *out)
 int hs_sys_fstat(int fd, struct stat *out)
 {
 	return (int)hs_syscall(SYS_newfstatat, fd, (long)"", (long)out, AT_EMPTY_PATH, 0, 0);
-}
-
-int hs_sys_open_own(const char *path, int flags, mode_t mode, struct stat *file)
-{
-	int fd = hs_sys_open(path, flags, mode), error = fd;
-
-	*file = (struct stat){.st_ino = 0};
-	if (fd >= 0)
-		error = hs_sys_fstat(fd, file);
-	if (error == 0)
-		return fd;
-	if (fd >= 0 && error != -EBADF)
-		hs_sys_close(fd);
-	return error;
-}
-
-int hs_sys_is_own(int fd, dev_t device, ino_t inode)
-{
-	struct stat now = {.st_ino = 0};
-	int error = fd < 0 ? -EBADF : hs_sys_fstat(fd, &now);
-
-	return error == 0 && (now.st_dev != device || now.st_ino != inode) ? -EBADF : error;
-}
-
-int hs_sys_close_own(int fd, dev_t device, ino_t inode)
-{
-	return hs_sys_is_own(fd, device, inode) == -EBADF ? -EBADF : hs_sys_close(fd);
-}
-
-int hs_sys_open_regular(const char *path, struct stat *file)
-{
-	int fd = hs_sys_open_own(path, O_RDONLY | O_NONBLOCK | O_NOCTTY, 0, file);
-
-	if (fd < 0 || S_ISREG(file->st_mode))
-		return fd;
-	(void)hs_sys_close_own(fd, file->st_dev, file->st_ino);
-	return -EINVAL;
 }
 
 int hs_sys_lstat(int directory, const char *name, struct stat *out)
@@ -190,22 +154,22 @@ int hs_sys_pread_all(int fd, void *buffer, size_t bytes, uint64_t offset)
 /* of_kernel: only a file that the kernel makes, which has contents and no size. */
 static ssize_t read_file(const char *path, char *buffer, size_t capacity, bool of_kernel)
 {
+	struct hs_descriptor opened;
 	struct stat file;
-	int fd = hs_sys_open_own(path, O_RDONLY, 0, &file);
-	ssize_t got;
+	ssize_t got = hs_descriptor_open(&opened, path, O_RDONLY, 0, &file);
 	size_t used = 0;
 
-	if (fd < 0)
-		return fd;
+	if (got != 0)
+		return got;
 	got = of_kernel && file.st_size != 0 ? -EINVAL : 0;
 	while (got >= 0 && used + 1 < capacity) {
-		got = hs_sys_pread(fd, buffer + used, capacity - 1 - used, used);
+		got = hs_sys_pread(opened.fd, buffer + used, capacity - 1 - used, used);
 		if (got <= 0)
 			break;
 		used += (size_t)got;
 	}
 	/* Whose number it is by now may be another file's, also what was read. */
-	if (hs_sys_close_own(fd, file.st_dev, file.st_ino) == -EBADF)
+	if (hs_descriptor_close(&opened) == -EBADF)
 		got = -EBADF;
 	buffer[used] = '\0';
 	return got < 0 ? got : (ssize_t)used;

@@ -31,7 +31,7 @@ extern HS_HIDDEN _Atomic(hs_sys_fault_fn) hs_sys_fault;
 
 long hs_syscall(long number, long a, long b, long c, long d, long e, long f);
 
-/* Adds O_CLOEXEC. */
+/* Adds O_CLOEXEC.  A file that stays open for more than a moment: base/descriptor.h. */
 int hs_sys_open(const char *path, int flags, mode_t mode);
 int hs_sys_close(int fd);
 
@@ -44,22 +44,6 @@ ssize_t hs_sys_pread(int fd, void *buffer, size_t bytes, uint64_t offset);
 
 int hs_sys_stat(const char *path, struct stat *out);
 int hs_sys_fstat(int fd, struct stat *out);
-
-/*
- * The program may close a descriptor of ours, as by closefrom(), and perhaps open another file
- * under its number.  _open_own() is open() with *file as of fstat().  _close_own() closes nothing
- * but that file: otherwise it returns -EBADF, and what was read may be of another.  _is_own() is 0
- * for it, -EBADF if the descriptor is not that file's, or the error of fstat().
- */
-int hs_sys_open_own(const char *path, int flags, mode_t mode, struct stat *file);
-int hs_sys_is_own(int fd, dev_t device, ino_t inode);
-int hs_sys_close_own(int fd, dev_t device, ino_t inode);
-
-/*
- * The same of a regular file, for reading.  Anything else is -EINVAL.  Does not wait for the writer
- * of a FIFO; opening a device may have an effect.
- */
-int hs_sys_open_regular(const char *path, struct stat *file);
 
 /* Names in an open directory, or AT_FDCWD.  flags: of renameat2(2). */
 int hs_sys_lstat(int directory, const char *name, struct stat *out);

@@ -2,21 +2,20 @@
 /* Reads the process's own memory by system calls.  See sys.h for the contract. */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/stat.h>
 
+#include "base/descriptor.h"
 #include "base/sys.h"
 
 /* Where a seccomp filter refuses the call, the same bytes by way of /proc. */
 static ssize_t read_by_file(uintptr_t address, void *buffer, size_t bytes)
 {
-	struct stat file;
-	int fd = hs_sys_open_own("/proc/thread-self/mem", O_RDONLY, 0, &file);
-	ssize_t got;
+	struct hs_descriptor file;
+	ssize_t got = hs_descriptor_open(&file, "/proc/thread-self/mem", O_RDONLY, 0, NULL);
 
-	if (fd < 0)
-		return fd;
-	got = hs_sys_pread(fd, buffer, bytes, address);
-	if (hs_sys_close_own(fd, file.st_dev, file.st_ino) == -EBADF)
+	if (got != 0)
+		return got;
+	got = hs_sys_pread(file.fd, buffer, bytes, address);
+	if (hs_descriptor_close(&file) == -EBADF)
 		return -EBADF;
 	return got == -EIO ? -EFAULT : got;
 }

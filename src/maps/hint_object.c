@@ -21,8 +21,8 @@ static int read_file(void *context, struct hs_elf_file *file)
 
 	if (result < 0)
 		return result;
-	object->device = file->device;
-	object->inode = file->inode;
+	object->device = file->descriptor.device;
+	object->inode = file->descriptor.inode;
 	object->version = file->build_id[0] == '\0' ? file->version : 0;
 	memcpy(object->build_id, file->build_id, sizeof object->build_id);
 	object->is_relocatable = file->type == ET_REL;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/descriptor.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "base/stats.h"
@@ -106,26 +107,27 @@ static bool refresh_file(struct hs_hint_setting *setting)
 	struct hs_hint_file_state state;
 	char *contents = NULL;
 	struct stat file;
+	struct hs_descriptor opened;
 	bool is_new;
-	int fd;
+	int error;
 
 	if (hs_sys_stat(setting->path, &file) == 0) {
 		state = state_of(&file);
 		if (memcmp(&state, &setting->file, sizeof state) == 0)
 			return false;
 	}
-	fd = hs_sys_open_regular(setting->path, &file);
-	if (fd < 0) {
-		complain(setting,
-			 fd == -ENOENT ? "there is no such file" : "it cannot be read as a file");
+	error = hs_descriptor_open_regular(&opened, setting->path, &file);
+	if (error != 0) {
+		complain(setting, error == -ENOENT ? "there is no such file"
+						   : "it cannot be read as a file");
 		return false;
 	}
 	state = state_of(&file);
 	if (state.bytes > HS_HINT_FILE_BYTES)
 		complain(setting, "the file is longer than 1 MiB, and is not used");
 	else
-		contents = read_file(fd, state.bytes);
-	(void)hs_sys_close_own(fd, file.st_dev, file.st_ino);
+		contents = read_file(opened.fd, state.bytes);
+	(void)hs_descriptor_close(&opened);
 	if (contents == NULL)
 		return false;
 	/*

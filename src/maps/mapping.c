@@ -10,6 +10,6 @@ bool hs_mapping_is_of_file(const struct hs_mapping *mapping, const struct hs_elf
 {
 	if (mapping->build_id[0] != '\0')
 		return strcmp(file->build_id, mapping->build_id) == 0;
-	return (mapping->inode == 0 || file->inode == mapping->inode) &&
+	return (mapping->inode == 0 || file->descriptor.inode == mapping->inode) &&
 	       (mapping->version == 0 || file->version == mapping->version);
 }

@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 
 #include "base/arena.h"
+#include "base/descriptor.h"
 #include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -109,14 +110,13 @@ static ssize_t read_all(struct hs_mapping_table *table, int fd)
 static ssize_t read_maps(struct hs_mapping_table *table)
 {
 	/* Not self, which is the main thread's: empty if that has left by pthread_exit(). */
-	struct stat file;
-	int fd = hs_sys_open_own("/proc/thread-self/maps", O_RDONLY, 0, &file);
-	ssize_t bytes;
+	struct hs_descriptor file;
+	ssize_t bytes = hs_descriptor_open(&file, "/proc/thread-self/maps", O_RDONLY, 0, NULL);
 
-	if (fd < 0)
-		return fd;
-	bytes = read_all(table, fd);
-	if (hs_sys_close_own(fd, file.st_dev, file.st_ino) == -EBADF)
+	if (bytes != 0)
+		return bytes;
+	bytes = read_all(table, file.fd);
+	if (hs_descriptor_close(&file) == -EBADF)
 		return -EBADF;
 	return bytes == 0 ? -ENODATA : bytes;
 }

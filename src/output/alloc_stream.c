@@ -21,7 +21,7 @@
 
 int hs_alloc_stream_init(struct hs_alloc_stream *stream)
 {
-	*stream = (struct hs_alloc_stream){.file = HS_DUMP_FILE_CLOSED};
+	*stream = (struct hs_alloc_stream){0};
 	stream->buffer = hs_arena_alloc(HS_ALLOC_STREAM_BYTES);
 	return stream->buffer == NULL ? -ENOMEM : 0;
 }
@@ -62,7 +62,7 @@ static int write_clocks(struct hs_alloc_stream *stream)
 	snapshot.clocks = list;
 	packet.clock_snapshot = &snapshot;
 	count = pack(&packet, bytes);
-	return hs_sys_write_all(stream->file.fd, bytes, count);
+	return hs_sys_write_all(stream->file.own.fd, bytes, count);
 }
 
 int hs_alloc_stream_open(struct hs_alloc_stream *stream, const char *path, bool is_new)

@@ -34,7 +34,7 @@ struct hs_stream_event {
 };
 
 struct hs_alloc_stream {
-	struct hs_dump_file file; /* HS_DUMP_FILE_CLOSED at first */
+	struct hs_dump_file file;
 	unsigned char *buffer;
 	size_t used; /* bytes of the buffer */
 };

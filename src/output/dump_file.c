@@ -27,8 +27,8 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *na
 {
 	struct stat now;
 
-	return hs_sys_lstat(directory, name, &now) == 0 && now.st_dev == file->device &&
-	       now.st_ino == file->inode;
+	return hs_sys_lstat(directory, name, &now) == 0 && now.st_dev == file->own.device &&
+	       now.st_ino == file->own.inode;
 }
 
 /*
@@ -38,7 +38,6 @@ static bool is_in(const struct hs_dump_file *file, int directory, const char *na
 static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-	struct stat created;
 	int fd = hs_sys_open(path, flags, 0600), error;
 
 	if (fd == -EEXIST && replaces) {
@@ -48,26 +47,20 @@ static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 	if (fd == -EEXIST)
 		file->in_the_way = fd;
 	file->obstacle = path;
-	file->fd = fd;
-	error = fd < 0 ? fd : hs_sys_fstat(fd, &created);
+	if (fd < 0)
+		return fd;
+	error = hs_descriptor_note(&file->own, fd, NULL);
 	if (error != 0) {
-		file->fd = -1;
-		if (fd >= 0) {
-			if (error != -EBADF)
-				hs_sys_close(fd);
-			hs_sys_unlink(AT_FDCWD, path);
-		}
-		return error;
+		if (error != -EBADF)
+			hs_sys_close(fd);
+		hs_sys_unlink(AT_FDCWD, path);
 	}
-	file->device = created.st_dev;
-	file->inode = created.st_ino;
-	return 0;
+	return error;
 }
 
 /* Moves the file to a descriptor that a program is not likely to choose, if possible. */
 static void move_up(struct hs_dump_file *file)
 {
-	int fd = file->fd;
 	struct rlimit most;
 	long moved;
 
@@ -75,13 +68,12 @@ static void move_up(struct hs_dump_file *file)
 	    most.rlim_cur <= KEPT_BELOW_LIMIT)
 		return;
 	moved = most.rlim_cur < KEPT_FD_MAX ? (long)most.rlim_cur : KEPT_FD_MAX;
-	moved = hs_syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, moved - KEPT_BELOW_LIMIT, 0, 0, 0);
+	moved = hs_syscall(SYS_fcntl, file->own.fd, F_DUPFD_CLOEXEC, moved - KEPT_BELOW_LIMIT, 0, 0,
+			   0);
 	if (moved < 0)
 		return;
-	file->other_device = file->device;
-	file->other_inode = file->inode;
-	file->other = fd;
-	file->fd = (int)moved;
+	file->other = file->own;
+	file->own.fd = (int)moved;
 }
 
 /* Such as /dev/stdout, whatever it leads to now. */
@@ -104,7 +96,7 @@ int hs_dump_file_look(const char *path)
 
 static int make_paths(struct hs_dump_file *file, const char *path, bool is_new)
 {
-	file->fd = file->other = -1;
+	file->own = file->other = (struct hs_descriptor){.fd = -1};
 	file->is_new = is_new;
 	file->in_the_way = 0;
 	return hs_dump_name_complete(path, file->path, file->temporary);
@@ -143,7 +135,7 @@ static int open_new(struct hs_dump_file *file)
 	if (error != 0 || hs_sys_lstat(AT_FDCWD, file->path, &taken) != 0)
 		return error;
 	(void)hs_dump_file_close(file, 0);
-	file->fd = -1;
+	file->own.is_open = false;
 	if (is_in(file, AT_FDCWD, file->temporary))
 		hs_sys_unlink(AT_FDCWD, file->temporary);
 	return -EEXIST;
@@ -170,32 +162,28 @@ bool hs_dump_file_is_taken(const struct hs_dump_file *file, int error)
 /* A program may close all descriptors, and open its own under the same number. */
 static bool is_ours(const struct hs_dump_file *file)
 {
-	return hs_sys_is_own(file->fd, file->device, file->inode) == 0;
+	return hs_descriptor_check(&file->own) == 0;
 }
 
 int hs_dump_file_write(const struct hs_dump_file *file, const void *bytes, size_t count)
 {
-	return is_ours(file) ? hs_sys_write_all(file->fd, bytes, count) : -EBADF;
+	return is_ours(file) ? hs_sys_write_all(file->own.fd, bytes, count) : -EBADF;
 }
 
 void hs_dump_file_close_other(struct hs_dump_file *file)
 {
-	if (hs_sys_is_own(file->other, file->other_device, file->other_inode) == 0)
-		hs_sys_close(file->other);
-	file->other = -1;
+	(void)hs_descriptor_close(&file->other);
 }
 
 void hs_dump_file_forget(struct hs_dump_file *file)
 {
-	if (is_ours(file))
-		hs_sys_close(file->fd);
-	file->fd = -1;
+	(void)hs_descriptor_close(&file->own);
 	hs_dump_file_close_other(file);
 }
 
 int hs_dump_file_close(struct hs_dump_file *file, int error)
 {
-	int closed = is_ours(file) ? hs_sys_close(file->fd) : -EBADF;
+	int closed = is_ours(file) ? hs_sys_close(file->own.fd) : -EBADF;
 
 	return error != 0 ? error : closed;
 }
@@ -203,15 +191,12 @@ int hs_dump_file_close(struct hs_dump_file *file, int error)
 void hs_dump_file_open_directory(struct hs_dump_file *file)
 {
 	char *last = file->path + (hs_path_last(file->path) - file->path), first = *last;
-	struct stat opened;
 
-	file->fd = -1;
+	file->own.is_open = false;
 	*last = '\0';
-	file->other = hs_sys_open_own(file->path[0] != '\0' ? file->path : ".",
-				      O_PATH | O_DIRECTORY, 0, &opened);
+	(void)hs_descriptor_open(&file->other, file->path[0] != '\0' ? file->path : ".",
+				 O_PATH | O_DIRECTORY, 0, NULL);
 	*last = first;
-	file->other_device = opened.st_dev;
-	file->other_inode = opened.st_ino;
 }
 
 /*
@@ -244,8 +229,8 @@ static int rename_new(int directory, const char *from, const char *to)
  */
 static int end_name(const struct hs_dump_file *file, bool is_complete)
 {
-	bool by_path = file->other < 0;
-	int directory = by_path ? AT_FDCWD : file->other;
+	bool by_path = !file->other.is_open;
+	int directory = by_path ? AT_FDCWD : file->other.fd;
 	const char *temporary = by_path ? file->temporary : hs_path_last(file->temporary);
 	const char *path = by_path ? file->path : hs_path_last(file->path);
 

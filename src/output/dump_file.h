@@ -22,29 +22,24 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/types.h>
 
+#include "base/descriptor.h"
 #include "output/dump_name.h"
 
+/* All zero: closed. */
 struct hs_dump_file {
-	int fd;         /* -1: closed */
-	dev_t device;   /* of the file, like inode */
-	ino_t inode;
+	struct hs_descriptor own; /* once closed, it still says which file that is */
 	bool is_new;    /* it must not replace a file */
 	int in_the_way; /* -errno, why what has the temporary name, or the file's, stays; or 0 */
 	const char *obstacle; /* and which of these names it has */
 	/*
 	 * Another descriptor, until hs_dump_file_close_other(): of the directory while the file is
-	 * renamed or removed, or the one that the file was opened with before fd.  Negative: none.
+	 * renamed or removed, or the one that the file was opened with before.
 	 */
-	int other;
-	dev_t other_device;
-	ino_t other_inode;
+	struct hs_descriptor other;
 	char path[HS_PATH_BYTES];
 	char temporary[HS_PATH_BYTES];
 };
-
-#define HS_DUMP_FILE_CLOSED {.fd = -1, .other = -1}
 
 /* A text for messages, of an error of these functions, of a write, or of the log's file. */
 const char *hs_dump_error_text(int error);
@@ -95,11 +90,11 @@ void hs_dump_file_forget(struct hs_dump_file *file);
  * can let a fork come in the first and the third, and in the second as when a file is opened.  The
  * first and the third take and return 0, or the error for which the file is given up.
  *
- * hs_dump_file_close() closes it, and leaves fd as it is; -EBADF: fd is not ours any more.
- * hs_dump_file_open_directory() forgets fd, and opens the directory at the path where the file was
- * created, which may be another one by now.  hs_dump_file_finish() renames the file, or removes it
- * if there is an error; -ESTALE: it is not in that directory, -EEXIST: it is new, and its name is
- * taken.  hs_dump_file_close_other() closes the other descriptor; it must also follow
+ * hs_dump_file_close() closes it, and leaves own as it is; -EBADF: it is not ours any more.
+ * hs_dump_file_open_directory() forgets the descriptor, and opens the directory at the path where
+ * the file was created, which may be another one by now.  hs_dump_file_finish() renames the file,
+ * or removes it if there is an error; -ESTALE: it is not in that directory, -EEXIST: it is new, and
+ * its name is taken.  hs_dump_file_close_other() closes the other descriptor; it must also follow
  * hs_dump_file_create().
  */
 int hs_dump_file_close(struct hs_dump_file *file, int error);

@@ -20,7 +20,7 @@
 #include "session/unlocked.h"
 
 /* The profile that is being written; one at a time. */
-static struct hs_dump_file dump_file = HS_DUMP_FILE_CLOSED;
+static struct hs_dump_file dump_file;
 static struct hs_gzip_writer *writer;
 
 /* The name of the next one, and whether nothing may have it. */

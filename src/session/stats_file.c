@@ -18,7 +18,7 @@
 #include "session/session_state.h"
 #include "session/unlocked.h"
 
-static struct hs_dump_file stats_file = HS_DUMP_FILE_CLOSED;
+static struct hs_dump_file stats_file;
 
 /* Of the last file, or 0. */
 static int last_error;

@@ -97,7 +97,7 @@ static bool is_object(const struct hs_debug_key *key, uint64_t device, uint64_t 
 
 static bool belongs(const struct hs_elf_file *file, const struct hs_debug_key *key, unsigned number)
 {
-	if (is_object(key, file->device, file->inode) ||
+	if (is_object(key, file->descriptor.device, file->descriptor.inode) ||
 	    hs_elf_file_find_type(file, SHT_SYMTAB) == 0)
 		return false;
 	if (key->build_id[0] != '\0' && file->build_id[0] != '\0')

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "base/arena.h"
+#include "base/descriptor.h"
 #include "base/digits.h"
 #include "base/format.h"
 #include "base/log.h"
@@ -192,30 +193,32 @@ static bool read_lines(struct hs_perf_map *perf, struct hs_jit_map *map, int fd,
 	return true;
 }
 
-/* *file: as it was a moment ago; then of what is opened. */
-static int open_file(struct hs_perf_map *perf, const char *path, struct stat *file)
+/* owner: of what was there a moment ago. */
+static bool open_file(struct hs_perf_map *perf, const char *path, uid_t owner,
+		      struct hs_descriptor *opened)
 {
-	const uid_t owner = file->st_uid;
+	struct stat file;
 	/* Should it be a pipe by now, the open does not wait for a writer. */
-	int fd = hs_sys_open_own(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, file);
+	int error = hs_descriptor_open(opened, path,
+				       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0, &file);
 
-	if (fd == -ELOOP)
+	if (error == -ELOOP)
 		refuse(perf, path, "a symbolic link to a file", owner, owner);
-	if (fd < 0)
-		return fd;
-	if (!is_usable(perf, path, file)) {
-		(void)hs_sys_close_own(fd, file->st_dev, file->st_ino);
-		return -EACCES;
+	if (error != 0)
+		return false;
+	if (!is_usable(perf, path, &file)) {
+		(void)hs_descriptor_close(opened);
+		return false;
 	}
-	follow_file(perf, fd, file);
-	return fd;
+	follow_file(perf, opened->fd, &file);
+	return true;
 }
 
 bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t most_bytes)
 {
 	char path[PATH_BYTES];
+	struct hs_descriptor opened;
 	struct stat file;
-	int fd;
 
 	hs_format(path, sizeof path, "/tmp/perf-%d.map", (int)hs_sys_getpid());
 	if (hs_sys_stat(path, &file) != 0 || is_left_over(perf, &file))
@@ -225,12 +228,10 @@ bool hs_perf_map_read(struct hs_perf_map *perf, struct hs_jit_map *map, uint64_t
 		return false;
 	if (perf->buffer == NULL)
 		perf->buffer = hs_arena_alloc(HS_PERF_MAP_LINE_BYTES);
-	if (perf->buffer == NULL || !is_usable(perf, path, &file))
+	if (perf->buffer == NULL || !is_usable(perf, path, &file) ||
+	    !open_file(perf, path, file.st_uid, &opened))
 		return false;
-	fd = open_file(perf, path, &file);
-	if (fd < 0)
-		return false;
-	perf->more = read_lines(perf, map, fd, most_bytes);
-	(void)hs_sys_close_own(fd, file.st_dev, file.st_ino);
+	perf->more = read_lines(perf, map, opened.fd, most_bytes);
+	(void)hs_descriptor_close(&opened);
 	return perf->more;
 }

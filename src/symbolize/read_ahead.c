@@ -53,17 +53,14 @@ static bool open_file(struct work *work, const char *path, uint64_t *known)
 	if (hs_sys_stat(path, &file) < 0 || !S_ISREG(file.st_mode))
 		return false;
 	work->pauses->at_file(HS_AT_FILE_OPENS);
-	ahead->fd = hs_sys_open_regular(path, &file);
-	ahead->is_open = ahead->fd >= 0;
-	ahead->device = file.st_dev;
-	ahead->inode = file.st_ino;
+	(void)hs_descriptor_open_regular(&ahead->file, path, &file);
 	work->pauses->at_file(HS_AT_FILE_OPENED);
 	work->bytes = (uint64_t)file.st_size;
 	work->left = FILE_MAX_BYTES;
 	work->version = hs_hash_add(hs_file_version(&file), file.st_ino);
 	work->known = known;
 	work->has_failed = false;
-	return ahead->is_open;
+	return ahead->file.is_open;
 }
 
 static void close_file(struct work *work)
@@ -71,7 +68,7 @@ static void close_file(struct work *work)
 	if (!work->has_failed)
 		*work->known = work->version;
 	work->pauses->at_file(HS_AT_FILE_OPENS);
-	hs_read_ahead_after_fork(work->ahead);
+	(void)hs_descriptor_close(&work->ahead->file);
 	work->pauses->at_file(HS_AT_FILE_OPENED);
 }
 
@@ -84,7 +81,7 @@ static void read_range(struct work *work, uint64_t offset, uint64_t bytes)
 	work->left -= bytes;
 	while (bytes > 0) {
 		size_t most = bytes < sizeof piece ? (size_t)bytes : sizeof piece;
-		ssize_t got = hs_sys_pread(work->ahead->fd, piece, most, offset);
+		ssize_t got = hs_sys_pread(work->ahead->file.fd, piece, most, offset);
 
 		work->has_failed |= got < 0;
 		if (got <= 0)
@@ -96,7 +93,7 @@ static void read_range(struct work *work, uint64_t offset, uint64_t bytes)
 
 static bool read_all(struct work *work, void *buffer, size_t bytes, uint64_t offset)
 {
-	int result = hs_sys_pread_all(work->ahead->fd, buffer, bytes, offset);
+	int result = hs_sys_pread_all(work->ahead->file.fd, buffer, bytes, offset);
 
 	work->has_failed |= result < 0;
 	return result == 0;
@@ -138,7 +135,8 @@ static void read_section(struct work *work, const Elf64_Shdr *section, uint64_t 
 {
 	char name[NAME_BYTES] = "";
 
-	if (hs_sys_pread(work->ahead->fd, name, sizeof name - 1, names + section->sh_name) < 0)
+	if (hs_sys_pread(work->ahead->file.fd, name, sizeof name - 1,
+			 names + section->sh_name) < 0)
 		work->has_failed = true;
 	if (is_wanted(work, section, name))
 		read_range(work, section->sh_offset, section->sh_size);
@@ -173,11 +171,14 @@ static void read_sections(struct work *work)
 static bool read_object(struct work *work, const char *path, uint64_t *known,
 			const struct hs_mapping *object)
 {
+	bool is_object;
+
 	if (!open_file(work, path, known))
 		return false;
+	is_object = object->inode == work->ahead->file.inode;
 	read_sections(work);
 	close_file(work);
-	return object->inode == work->ahead->inode;
+	return is_object;
 }
 
 static void read_objects(struct work *work, const struct hs_mapping *object)
@@ -232,7 +233,5 @@ void hs_read_ahead(struct hs_read_ahead *ahead, const struct hs_mapping *object,
 
 void hs_read_ahead_after_fork(struct hs_read_ahead *ahead)
 {
-	if (ahead->is_open)
-		(void)hs_sys_close_own(ahead->fd, ahead->device, ahead->inode);
-	ahead->is_open = false;
+	(void)hs_descriptor_close(&ahead->file);
 }

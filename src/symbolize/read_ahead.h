@@ -9,9 +9,9 @@
 #ifndef HS_SYMBOLIZE_READ_AHEAD_H
 #define HS_SYMBOLIZE_READ_AHEAD_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
+#include "base/descriptor.h"
 #include "base/pauses.h"
 #include "maps/mapping.h"
 #include "symbolize/debug_file.h"
@@ -27,9 +27,7 @@ struct hs_read_ahead_files {
 
 /* All zero: nothing is open. */
 struct hs_read_ahead {
-	bool is_open;
-	int fd;
-	uint64_t device, inode;
+	struct hs_descriptor file;
 };
 
 /*

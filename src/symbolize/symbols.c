@@ -61,8 +61,8 @@ static int open_debug_file(struct load *load, const char build_id[HS_BUILD_ID_HE
 	hs_debug_key_read_link(key, &symbols->file);
 	key->path = load->object != NULL ? load->object->path : "";
 	memcpy(key->build_id, build_id, sizeof key->build_id);
-	key->device = symbols->file.device;
-	key->inode = symbols->file.inode;
+	key->device = symbols->file.descriptor.device;
+	key->inode = symbols->file.descriptor.inode;
 	symbols->has_debug_key = true;
 	symbols->debug_version = hs_debug_file_version(key);
 	result = hs_debug_file_open(&symbols->debug, key);
@@ -196,8 +196,6 @@ static int run(struct load *load, struct hs_symbols **out)
 	*out = NULL;
 	if (symbols == NULL)
 		return -ENOMEM;
-	symbols->file = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
-	symbols->debug = (struct hs_elf_file)HS_ELF_FILE_CLOSED;
 	load->symbols = *out = symbols;
 	hs_symbol_list_want(&symbols->list, load->wanted);
 	result = hs_elf_file_catch(load_object, load, &failed);

@@ -292,7 +292,7 @@ static __attribute__((noinline)) void dump(const char *where, const struct hs_du
 
 static void measure_dump(unsigned labels)
 {
-	static struct hs_dump_file file = HS_DUMP_FILE_CLOSED;
+	static struct hs_dump_file file;
 
 	check(hs_dump_file_open(&file, "bench_books.pb.gz", false) == 0, "no file");
 	start_producer(labels);

@@ -192,16 +192,16 @@ static void another_file_is_not_written_to(void)
 	CHECK_INT(hs_alloc_stream_open(&stream, "ours", false), 0);
 	CHECK(hs_alloc_stream_add(&stream, &allocation));
 	other = open("other", O_WRONLY | O_CREAT, 0600);
-	CHECK_INT(dup2(other, stream.file.fd), stream.file.fd);
+	CHECK_INT(dup2(other, stream.file.own.fd), stream.file.own.fd);
 	CHECK_INT(hs_alloc_stream_flush(&stream), -EBADF);
 	CHECK_INT(file_bytes("other"), 0);
-	CHECK_INT(close(stream.file.fd), 0);
+	CHECK_INT(close(stream.file.own.fd), 0);
 	CHECK_INT(hs_alloc_stream_flush(&stream), -EBADF);
 	/* When the file is forgotten, a descriptor that is not ours stays open. */
-	CHECK_INT(dup2(other, stream.file.fd), stream.file.fd);
-	other = stream.file.fd;
+	CHECK_INT(dup2(other, stream.file.own.fd), stream.file.own.fd);
+	other = stream.file.own.fd;
 	hs_alloc_stream_forget(&stream);
-	CHECK_INT(stream.file.fd, -1);
+	CHECK(!stream.file.own.is_open);
 	CHECK_INT(close(other), 0);
 	unlink("ours");
 	unlink("other");
@@ -230,7 +230,7 @@ static void what_has_the_name_is_replaced_or_refused(void)
 	unlink("null");
 	CHECK_INT(hs_alloc_stream_open(&stream, scratch, false), -EEXIST);
 	CHECK_INT(hs_alloc_stream_open(&stream, "no/such", false), -ENOENT);
-	CHECK_INT(stream.file.fd, -1);
+	CHECK(!stream.file.own.is_open);
 }
 
 /* Shells and daemons choose low numbers for their own files: ours must be a high one. */
@@ -243,8 +243,8 @@ static void the_descriptor_is_out_of_the_way(void)
 	getrlimit(RLIMIT_NOFILE, &all);
 	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
 	hs_dump_file_close_other(&stream.file);
-	CHECK(all.rlim_cur < 256 || stream.file.fd >= 200);
-	CHECK_INT(fcntl(stream.file.fd, F_GETFD), FD_CLOEXEC);
+	CHECK(all.rlim_cur < 256 || stream.file.own.fd >= 200);
+	CHECK_INT(fcntl(stream.file.own.fd, F_GETFD), FD_CLOEXEC);
 	CHECK_INT(open("/dev/null", O_RDONLY), next);
 	close(next);
 	hs_alloc_stream_forget(&stream);
@@ -252,7 +252,7 @@ static void the_descriptor_is_out_of_the_way(void)
 	few.rlim_cur = (rlim_t)next + 1;
 	setrlimit(RLIMIT_NOFILE, &few);
 	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
-	CHECK_INT(stream.file.fd, next);
+	CHECK_INT(stream.file.own.fd, next);
 	hs_alloc_stream_forget(&stream);
 	setrlimit(RLIMIT_NOFILE, &all);
 	unlink("high");

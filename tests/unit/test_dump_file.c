@@ -193,9 +193,9 @@ static void file_appears_when_complete(void)
 	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz", false), 0);
 	CHECK(access("a.pb.gz", F_OK) != 0);
 	CHECK(access(".a.pb.gz.tmp", F_OK) == 0);
-	CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
+	CHECK_INT(hs_sys_write_all(file.own.fd, "whole", 5), 0);
 	CHECK_INT(commit_file(&file), 0);
-	CHECK_INT(file.fd, -1);
+	CHECK(!file.own.is_open);
 	CHECK_STR(content("a.pb.gz"), "whole");
 	CHECK_INT(stat("a.pb.gz", &status), 0);
 	CHECK_INT(status.st_mode & 07777, 0600);
@@ -203,7 +203,7 @@ static void file_appears_when_complete(void)
 
 	/* Again: the old profile is there until the new one takes its place. */
 	CHECK_INT(hs_dump_file_open(&file, "a.pb.gz", false), 0);
-	CHECK_INT(hs_sys_write_all(file.fd, "new", 3), 0);
+	CHECK_INT(hs_sys_write_all(file.own.fd, "new", 3), 0);
 	CHECK_STR(content("a.pb.gz"), "whole");
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a.pb.gz"), "new");
@@ -216,7 +216,7 @@ static void discarded_file_leaves_nothing(void)
 	int fd;
 
 	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
-	fd = file.fd;
+	fd = file.own.fd;
 	discard_file(&file);
 	CHECK_INT(fcntl(fd, F_GETFD), -1);
 	CHECK_INT(entries(), 0);
@@ -234,7 +234,7 @@ static void leftover_is_replaced(void)
 
 	write_text(".a.tmp", "of a killed process");
 	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
-	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
+	CHECK_INT(hs_sys_write_all(file.own.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a"), "x");
 	CHECK_INT(entries(), 1);
@@ -248,10 +248,10 @@ static void writers_of_one_name_do_not_mix(void)
 
 	CHECK_INT(hs_dump_file_open(&first, "a", false), 0);
 	CHECK_INT(hs_dump_file_open(&second, "a", false), 0);
-	CHECK_INT(hs_sys_write_all(first.fd, "x", 1), 0);
+	CHECK_INT(hs_sys_write_all(first.own.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&first), -ESTALE);
 	CHECK(strstr(hs_dump_error_text(-ESTALE), "another one of this name") != NULL);
-	CHECK_INT(hs_sys_write_all(second.fd, "y", 1), 0);
+	CHECK_INT(hs_sys_write_all(second.own.fd, "y", 1), 0);
 	CHECK_INT(commit_file(&second), 0);
 	CHECK_STR(content("a"), "y");
 	CHECK_INT(entries(), 1);
@@ -266,7 +266,7 @@ static void links_are_not_followed(void)
 	CHECK_INT(symlink("precious", ".a.tmp"), 0);
 	CHECK_INT(symlink("precious", "a"), 0);
 	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
-	CHECK_INT(hs_sys_write_all(file.fd, "x", 1), 0);
+	CHECK_INT(hs_sys_write_all(file.own.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("precious"), "kept");
 	CHECK_STR(content("a"), "x");
@@ -290,7 +290,7 @@ static void another_directory_is_not_touched(void)
 			CHECK_INT(commit_file(&file), -ESTALE);
 		else
 			discard_file(&file);
-		CHECK_INT(file.fd, -1);
+		CHECK(!file.own.is_open);
 		CHECK_STR(content("other/.a.tmp"), "precious");
 		CHECK(access("other/a", F_OK) != 0);
 		CHECK(access("moved/a", F_OK) != 0);
@@ -321,7 +321,7 @@ static void no_descriptor_is_free_at_the_end(void)
 	for (int is_complete = 0; is_complete < 2; is_complete++) {
 		CHECK_INT(mkdir("out", 0700), 0);
 		CHECK_INT(hs_dump_file_open(&file, "out/a", false), 0);
-		CHECK_INT(hs_sys_write_all(file.fd, "whole", 5), 0);
+		CHECK_INT(hs_sys_write_all(file.own.fd, "whole", 5), 0);
 		setrlimit(RLIMIT_NOFILE, &none);
 		CHECK_INT(commit_or_discard(&file, is_complete), 0);
 		setrlimit(RLIMIT_NOFILE, &before);
@@ -354,7 +354,7 @@ static void refuse(const char *path, mode_t kind)
 	struct stat status;
 
 	CHECK_INT(hs_dump_file_open(&file, path, false), -EEXIST);
-	CHECK_INT(file.fd, -1);
+	CHECK(!file.own.is_open);
 	CHECK_INT(lstat(path, &status), 0);
 	CHECK_INT(status.st_mode & S_IFMT, kind);
 }
@@ -409,7 +409,7 @@ static void impossible_paths_are_refused(void)
 	struct hs_dump_file file;
 
 	CHECK_INT(hs_dump_file_open(&file, "missing/a", false), -ENOENT);
-	CHECK_INT(file.fd, -1);
+	CHECK(!file.own.is_open);
 	CHECK_INT(hs_dump_file_open(&file, "/dev/null/a", false), -ENOTDIR);
 	CHECK_INT(hs_dump_file_open(&file, "directory/", false), -EISDIR);
 	memset(path, 'a', 300);
@@ -469,12 +469,12 @@ static void failed_commit_leaves_the_old_file(void)
 		int fd;
 
 		CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
-		fd = file.fd;
+		fd = file.own.fd;
 		CHECK_INT(hs_sys_write_all(fd, "new", 3), 0);
 		CHECK_INT(commit_with_fault(&file, calls[i]), -EIO);
 		CHECK_STR(content("a"), "old");
 		CHECK_INT(entries(), 1);
-		CHECK_INT(file.fd, -1);
+		CHECK(!file.own.is_open);
 		if (calls[i] == SYS_close)
 			close(fd); /* the injected failure kept it open */
 	}
@@ -498,7 +498,7 @@ static void file_that_cannot_be_told_apart_is_not_left(void)
 		atomic_store(&hs_sys_fault, fail_call);
 		CHECK_INT(open_file[i](&file, "a", false), -EIO);
 		atomic_store(&hs_sys_fault, NULL);
-		CHECK_INT(file.fd, -1);
+		CHECK(!file.own.is_open);
 		CHECK_INT(entries(), 0);
 	}
 }

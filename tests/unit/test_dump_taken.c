@@ -43,7 +43,7 @@ static void write_text(const char *path, const char *text, bool is_old)
 static void open_new(struct hs_dump_file *file, const char *path)
 {
 	CHECK_INT(hs_dump_file_open(file, path, true), 0);
-	CHECK_INT(hs_sys_write_all(file->fd, "new", 3), 0);
+	CHECK_INT(hs_sys_write_all(file->own.fd, "new", 3), 0);
 }
 
 static void a_new_file_gets_its_name(void)
@@ -62,7 +62,7 @@ static void the_first_of_two_has_the_name(void)
 
 	open_new(&first, "a");
 	CHECK_INT(hs_dump_file_open(&second, "a", true), -EEXIST);
-	CHECK_INT(second.fd, -1);
+	CHECK(!second.own.is_open);
 	CHECK(hs_dump_file_is_taken(&second, -EEXIST));
 	CHECK(strstr(hs_dump_file_error_text(&second, -EEXIST), "another process") != NULL);
 	CHECK_INT(commit_file(&first), 0);
@@ -171,7 +171,7 @@ static void a_descriptor_of_the_program_stays_open(void)
 	atomic_store(&hs_sys_fault, NULL);
 	CHECK(looks <= 0);
 	CHECK(fcntl(replaced_fd, F_GETFD) >= 0);
-	CHECK_INT(file.fd, -1);
+	CHECK(!file.own.is_open);
 	CHECK(access(".a.tmp", F_OK) != 0);
 	close(replaced_fd);
 	CHECK_INT(unlink("a"), 0);

@@ -46,12 +46,8 @@ static int scratch_file(void)
 static const struct hs_dump_file *file_of(int fd)
 {
 	static struct hs_dump_file file;
-	struct stat status;
 
-	CHECK_INT(fstat(fd, &status), 0);
-	file.fd = fd;
-	file.device = status.st_dev;
-	file.inode = status.st_ino;
+	CHECK_INT(hs_descriptor_note(&file.own, fd, NULL), 0);
 	return &file;
 }
 

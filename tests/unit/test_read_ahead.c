@@ -78,7 +78,7 @@ static void at_file(enum hs_at_file what)
 {
 	switch (what) {
 	case HS_AT_FILE_BEGINS:
-		CHECK(now == HS_AT_FILE_ENDS && !ahead.is_open);
+		CHECK(now == HS_AT_FILE_ENDS && !ahead.file.is_open);
 		break;
 	case HS_AT_FILE_OPENS:
 		CHECK(now == HS_AT_FILE_BEGINS || now == HS_AT_FILE_OPENED);
@@ -87,7 +87,7 @@ static void at_file(enum hs_at_file what)
 		CHECK(now == HS_AT_FILE_OPENS);
 		break;
 	case HS_AT_FILE_ENDS:
-		CHECK(now != HS_AT_FILE_OPENS && !ahead.is_open);
+		CHECK(now != HS_AT_FILE_OPENS && !ahead.file.is_open);
 		break;
 	}
 	now = what;

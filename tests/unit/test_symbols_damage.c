@@ -395,7 +395,7 @@ struct readings {
 
 static int read_file(bool fails)
 {
-	const struct hs_elf_file file = {.fd = -1, .bytes = 1};
+	const struct hs_elf_file file = {.descriptor = {.fd = -1}, .bytes = 1};
 	char byte;
 
 	calls_left = 0;

@@ -23,7 +23,7 @@ static inline int commit_file(struct hs_dump_file *file)
 /* Gives the file up: closes and removes it.  Does nothing to a file that is closed. */
 static inline void discard_file(struct hs_dump_file *file)
 {
-	if (file->fd >= 0)
+	if (file->own.is_open)
 		end_file(file, -1);
 }
 
