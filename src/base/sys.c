@@ -105,6 +105,17 @@ ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes)
 	return hs_syscall(SYS_readlinkat, AT_FDCWD, (long)path, (long)buffer, (long)bytes, 0, 0);
 }
 
+size_t hs_sys_working_directory(char *buffer, size_t capacity)
+{
+	long bytes = hs_syscall(SYS_getcwd, (long)buffer, (long)capacity, 0, 0, 0, 0);
+
+	/* "(unreachable)/..." is outside of the root directory. */
+	if (bytes > 1 && buffer[0] == '/')
+		return (size_t)bytes - 1;
+	buffer[0] = '\0';
+	return 0;
+}
+
 int hs_sys_write_all(int fd, const void *buffer, size_t bytes)
 {
 	const char *next = buffer;

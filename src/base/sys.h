@@ -51,6 +51,12 @@ int hs_sys_rename(int directory, const char *from, const char *to, unsigned flag
 int hs_sys_unlink(int directory, const char *name);
 ssize_t hs_sys_readlink(const char *path, char *buffer, size_t bytes);
 
+/*
+ * The directory that a relative path starts from, absolute.  Returns its length; 0, and "", if it
+ * has no name (it was removed, or is outside of the root directory), or one that is too long.
+ */
+size_t hs_sys_working_directory(char *buffer, size_t capacity);
+
 /* Writes all of it, however many calls that takes.  0 or -errno. */
 int hs_sys_write_all(int fd, const void *buffer, size_t bytes);
 

@@ -23,24 +23,13 @@
 /* The most bytes of a hint, or of a part of it, that are shown. */
 #define SHOWN_BYTES 81
 
-static char *read_directory(void)
-{
-	char *directory = hs_arena_alloc(PATH_MAX);
-	ssize_t bytes;
-
-	if (directory == NULL)
-		return NULL;
-	bytes = hs_sys_readlink("/proc/self/cwd", directory, PATH_MAX - 1);
-	directory[bytes > 0 ? bytes : 0] = '\0';
-	return directory;
-}
-
 int hs_hint_setting_init(struct hs_hint_setting *setting, const char *text, bool report)
 {
 	*setting = (struct hs_hint_setting){.text = text, .report = report};
-	setting->directory = read_directory();
+	setting->directory = hs_arena_alloc(PATH_MAX);
 	if (setting->directory == NULL)
 		return -ENOMEM;
+	(void)hs_sys_working_directory(setting->directory, PATH_MAX);
 	if (text[0] == '@')
 		setting->path = hs_hint_setting_absolute(setting, text + 1, strlen(text + 1));
 	return text[0] == '@' && setting->path == NULL ? -ENOMEM : 0;

@@ -27,7 +27,7 @@ struct hs_hint_file_state {
 
 struct hs_hint_setting {
 	const char *text;               /* "" = none */
-	char *directory;                /* where the program started, "" = unknown; owned */
+	char *directory;                /* where the program started, "" = it has no name; owned */
 	char *path;                     /* of the file of hints, NULL = none; owned */
 	bool report;                    /* log problems */
 	bool is_reported;               /* the text is the one that was read before */

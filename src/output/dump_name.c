@@ -185,18 +185,11 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 	return error;
 }
 
-/*
- * The directory that a relative path starts from, with a '/' at its end; nothing if it has no name
- * because it was removed, or is outside of the root directory.
- */
+/* With a '/' at its end; nothing if it has no name. */
 static void put_working_directory(struct text *text)
 {
-	long bytes = hs_syscall(SYS_getcwd, (long)text->bytes, (long)text->capacity, 0, 0, 0, 0);
-
-	if (bytes <= 1 || text->bytes[0] != '/')
-		return;
-	text->length = (size_t)bytes - 1;
-	if (text->bytes[text->length - 1] != '/')
+	text->length = hs_sys_working_directory(text->bytes, text->capacity);
+	if (text->length > 0 && text->bytes[text->length - 1] != '/')
 		put(text, "/", 1);
 }
 

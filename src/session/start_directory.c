@@ -4,7 +4,6 @@
  * the process was at its start, whatever directory it changes to.
  */
 #include <string.h>
-#include <sys/syscall.h>
 
 #include "base/options.h"
 #include "base/sys.h"
@@ -39,9 +38,7 @@ void hs_session_make_paths_absolute(void)
 {
 	static char directory[HS_PATH_BYTES];
 
-	/* The directory may have no name: removed, or outside of the root directory. */
-	if (hs_syscall(SYS_getcwd, (long)directory, sizeof directory, 0, 0, 0, 0) <= 1 ||
-	    directory[0] != '/')
+	if (hs_sys_working_directory(directory, sizeof directory) == 0)
 		return;
 	make_absolute(hs_options.output, directory, true);
 	make_absolute(hs_options.stream, directory, true);

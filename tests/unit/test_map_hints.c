@@ -109,6 +109,18 @@ static void test_relative_path(void)
 	end();
 }
 
+/* It has no name that a path could begin with. */
+static void test_removed_directory(void)
+{
+	CHECK_INT(mkdir("removed", 0700), 0);
+	CHECK_INT(chdir("removed"), 0);
+	CHECK_INT(rmdir("../removed"), 0);
+	begin("x/a,0x1000,1");
+	CHECK_STR(at(0x1000)->path, "x/a");
+	CHECK_INT(chdir(directory), 0);
+	end();
+}
+
 /* The later one wins where they overlap; a call wins over the setting. */
 static void test_overlaps(void)
 {
@@ -553,6 +565,7 @@ int main(void)
 		return 99;
 	RUN(test_bounds);
 	RUN(test_relative_path);
+	RUN(test_removed_directory);
 	RUN(test_overlaps);
 	RUN(test_generation);
 	RUN(test_pid);

@@ -320,6 +320,25 @@ static void test_file_of_the_kernel(void)
 	CHECK_INT(hs_sys_unlink(AT_FDCWD, path), 0);
 }
 
+static void test_working_directory(void)
+{
+	char directory[] = "test_sys.XXXXXX", before[PATH_MAX], buffer[PATH_MAX];
+	int start = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	CHECK(getcwd(before, sizeof before) != NULL);
+	CHECK_INT(hs_sys_working_directory(buffer, sizeof buffer), strlen(before));
+	CHECK_STR(buffer, before);
+	CHECK_INT(hs_sys_working_directory(buffer, strlen(before)), 0);
+	CHECK_STR(buffer, "");
+	CHECK(mkdtemp(directory) != NULL);
+	CHECK_INT(chdir(directory), 0);
+	CHECK_INT(unlinkat(start, directory, AT_REMOVEDIR), 0);
+	CHECK_INT(hs_sys_working_directory(buffer, sizeof buffer), 0);
+	CHECK_STR(buffer, "");
+	CHECK_INT(fchdir(start), 0);
+	close(start);
+}
+
 static void test_futex_times_out(void)
 {
 	_Atomic uint32_t word = 5;
@@ -542,6 +561,7 @@ int main(void)
 	RUN(test_reading_files);
 	RUN(test_descriptor_of_the_program);
 	RUN(test_file_of_the_kernel);
+	RUN(test_working_directory);
 	RUN(test_futex_times_out);
 	RUN(test_futex_of_two);
 	RUN(test_futex_that_is_refused_does_not_spin);
