@@ -309,10 +309,3 @@ void hs_session_record(const void *address, size_t size, const struct hs_regs *r
 	    atomic_load_explicit(&hs_session.is_ring_full_early, memory_order_relaxed))
 		hs_session_recorded(regs);
 }
-
-void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes, uintptr_t caller_sp,
-			      uintptr_t caller_pc)
-{
-	hs_thread.tid = (uint32_t)hs_sys_gettid();
-	hs_capture_init_thread(&hs_thread, stack_bytes, guard_bytes, caller_sp, caller_pc);
-}

@@ -35,6 +35,8 @@ struct hs_session_next {
 	char *single_threaded[HS_LIBC_FLAGS];
 };
 
+/* --- session.c -------------------------------------------------------------------- */
+
 /*
  * Reads the options, decides whether to profile, and starts.  environment: as main() gets it.
  * interposed: whether the program's malloc is ours.
@@ -56,6 +58,23 @@ HS_SAMPLE_CODE void hs_session_record(const void *address, size_t size, const st
 HS_SAMPLE_CODE void hs_session_recorded(const struct hs_regs *regs);
 
 /*
+ * setrlimit() has succeeded: if the limit is one of address space or data, the profiler gives back
+ * what it has reserved and does not need.  The program's threads; does nothing in a vfork child,
+ * which has limits of its own but not its own memory.  Waits 50 ms at most.  Errno: preserved.
+ */
+void hs_session_limit_changed(int resource);
+
+/*
+ * Before the process changes its root directory or enters another namespace of mounts: nothing is
+ * loaded from there.  If it returns true and the call fails, _stays() must follow.
+ * Waits while libunwind is loaded, 100 ms at most.  Errno: preserved.
+ */
+bool hs_session_root_leaves(void);
+void hs_session_root_stays(void);
+
+/* --- final.c and term.c ----------------------------------------------------------- */
+
+/*
  * The process ends: stops sampling, processes what was sampled, writes the final profile.  Once per
  * process.  Does nothing in a vfork child, and writes nothing in a forked child that sampled
  * nothing itself.
@@ -68,6 +87,8 @@ void hs_session_finish(void);
 /* Whether it is that of HEAPSAMPLE_FINAL=term.  Any thread, signal handlers, vfork children. */
 bool hs_session_is_term_handler(void (*handler)(int));
 
+/* --- exec.c ----------------------------------------------------------------------- */
+
 /*
  * Another program is about to be executed in this process: writes what was sampled, unless nothing
  * was since the last such call (that exec has failed then), or there is no such program.  path: its
@@ -79,15 +100,10 @@ bool hs_session_is_term_handler(void (*handler)(int));
 void hs_session_exec_begins(const char *path);
 void hs_session_exec_failed(void);
 
+/* --- close.c ---------------------------------------------------------------------- */
+
 /* dlopen() begins.  The program's threads. */
 void hs_session_library_opens(void);
-
-/*
- * setrlimit() has succeeded: if the limit is one of address space or data, the profiler gives back
- * what it has reserved and does not need.  The program's threads; does nothing in a vfork child,
- * which has limits of its own but not its own memory.  Waits 50 ms at most.  Errno: preserved.
- */
-void hs_session_limit_changed(int resource);
 
 /*
  * Around dlclose().  What was sampled before is unwound while the libraries are still there; so is
@@ -99,6 +115,8 @@ void hs_session_limit_changed(int resource);
  */
 bool hs_session_close_begins(void);
 void hs_session_close_ends(bool unloaded);
+
+/* --- program_threads.c ------------------------------------------------------------ */
 
 /*
  * A thread of the program begins.  stack_bytes, guard_bytes: its attributes (0: not known).
@@ -128,6 +146,8 @@ void hs_session_single_threaded_ends(void);
 /* Whether the program has one thread, as far as we know, not counting the profiler's. */
 bool hs_session_is_single_threaded(void);
 
+/* --- fork.c ----------------------------------------------------------------------- */
+
 /*
  * Around fork() in a program of one thread, with its signals blocked.  _ends() is called in the
  * child too; result: what fork() returned.
@@ -138,6 +158,8 @@ bool hs_session_is_single_threaded(void);
  */
 void hs_session_fork_begins(void);
 void hs_session_fork_ends(pid_t result);
+
+/* --- thread_stop.c ---------------------------------------------------------------- */
 
 /*
  * The state of a thread before it was made undisturbed: no signal is handled on an undisturbed
@@ -161,13 +183,7 @@ struct hs_undisturbed {
 bool hs_session_stop_threads(struct hs_undisturbed *before);
 void hs_session_restart_threads(const struct hs_undisturbed *before);
 
-/*
- * Before the process changes its root directory or enters another namespace of mounts: nothing is
- * loaded from there.  If it returns true and the call fails, _stays() must follow.
- * Waits while libunwind is loaded, 100 ms at most.  Errno: preserved.
- */
-bool hs_session_root_leaves(void);
-void hs_session_root_stays(void);
+/* --- thread_rights.c -------------------------------------------------------------- */
 
 /*
  * Around a call that libc makes on every thread, such as setuid(): libc is shown the profiler
@@ -181,6 +197,8 @@ struct hs_rights {
 };
 struct hs_rights hs_session_rights_begin(void);
 void hs_session_rights_end(struct hs_rights begun);
+
+/* --- control.c -------------------------------------------------------------------- */
 
 /*
  * What a program asks for, see heapsample.h: a profile now, sampling on or off, empty books.
@@ -203,6 +221,16 @@ int hs_session_reset(void);
 int hs_session_get_stats(struct heapsample_stats *stats);
 
 /*
+ * A label of the calling thread, see heapsample.h.  Returns 0, -ENOSYS (this process is not
+ * profiled), or as hs_labels_set() of sample/labels.h.
+ * Called on: the program's threads, signal handlers too.  Blocks, allocates: never.  Errno: not
+ * touched.
+ */
+int hs_session_set_label(const char *key, const char *value);
+
+/* --- heaps.c ---------------------------------------------------------------------- */
+
+/*
  * Heaps of the program, see heapsample.h.  May be called before the session starts.
  * _register: the heap's number, or -EINVAL or -ENAMETOOLONG (the name), -EEXIST, -ENOSPC, -EAGAIN
  * (another thread is registering), -ENOSYS.
@@ -212,13 +240,7 @@ int hs_session_get_stats(struct heapsample_stats *stats);
 int hs_session_heap_register(const char *name, const struct heapsample_heap_calls *calls);
 int hs_session_heap_unregister(uint32_t heap);
 
-/*
- * A label of the calling thread, see heapsample.h.  Returns 0, -ENOSYS (this process is not
- * profiled), or as hs_labels_set() of sample/labels.h.
- * Called on: the program's threads, signal handlers too.  Blocks, allocates: never.  Errno: not
- * touched.
- */
-int hs_session_set_label(const char *key, const char *value);
+/* --- map_hints.c ------------------------------------------------------------------ */
 
 /*
  * Map hints, see maps/map_hints.h.  Returns 0, -ENOSYS (this process is not profiled), -EINVAL,

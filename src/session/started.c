@@ -45,7 +45,7 @@ void hs_started_exec_begins(void)
 		atomic_fetch_add(started, 1);
 }
 
-void hs_session_exec_failed(void)
+void hs_started_exec_failed(void)
 {
 	if (started != NULL && is_child())
 		atomic_fetch_sub(started, 1);

@@ -14,10 +14,11 @@ void hs_started_init(void);
 void hs_started_after_fork(void);
 
 /*
- * An exec begins, which counts if it is that of a child.  Any thread of the program; in vfork
- * children too.  Errno: preserved.
+ * An exec begins, which counts if it is that of a child; or it has failed.  Any thread of the
+ * program; in vfork children too.  Errno: preserved.
  */
 void hs_started_exec_begins(void);
+void hs_started_exec_failed(void);
 
 /* Whether nothing was sampled, but programs were started and not profiled.  The producer's. */
 bool hs_started_is_wrapper(void);

@@ -8,13 +8,11 @@
 #include <errno.h>
 #include <pthread.h>
 
-#include "base/alone.h"
 #include "base/signal_mask.h"
 #include "base/sys.h"
 #include "sample/recorder.h"
 #include "sample/thread_state.h"
 #include "session/cpu_guard.h"
-#include "session/libc_threads.h"
 #include "session/session_state.h"
 #include "session/threads.h"
 
@@ -151,11 +149,6 @@ void hs_threads_finish_stop(void)
 	end_joining();
 }
 
-bool hs_threads_is_deserted(void)
-{
-	return atomic_load(&hs_session.more_threads) < 0 && atomic_load(&hs_session.finishing) == 0;
-}
-
 /*
  * They have not ended in time: lets them go on, because nobody might start them again for long.
  * Returns whether they are gone after all: once the producer has agreed to stop, they do end.
@@ -243,35 +236,6 @@ bool hs_threads_stop(uint64_t limit_ns)
 	if (gone)
 		hs_threads_end_undisturbed(&before);
 	return gone;
-}
-
-void hs_session_single_threaded_ends(void)
-{
-	hs_alone_end();
-	hs_libc_hide_no_more();
-}
-
-void hs_session_thread_create_begins(void)
-{
-	atomic_fetch_add(&hs_session.more_threads, 1);
-}
-
-void hs_session_thread_create_failed(void)
-{
-	atomic_fetch_sub(&hs_session.more_threads, 1);
-}
-
-void hs_session_thread_ends(void)
-{
-	hs_record_settle();
-	/* For as long as exit() would wait, which glibc calls on the last thread. */
-	if (atomic_fetch_sub(&hs_session.more_threads, 1) == 0)
-		hs_threads_stop(HS_PROFILE_LIMIT_NS);
-}
-
-bool hs_session_is_single_threaded(void)
-{
-	return atomic_load(&hs_session.more_threads) <= 0;
 }
 
 bool hs_session_stop_threads(struct hs_undisturbed *before)

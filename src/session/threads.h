@@ -104,12 +104,6 @@ bool hs_threads_stop(uint64_t limit_ns);
 bool hs_threads_died(void);
 
 /*
- * Whether the program's last thread has ended, or is ending, without exit(): the profiler threads
- * are not started again, nor told to go on.
- */
-bool hs_threads_is_deserted(void);
-
-/*
  * Makes the calling thread undisturbed, while profiler threads are started or joined or the arena
  * is changed: locks of libc and of the arena are held, so no handler may jump out and no
  * cancellation end the thread.  Cancellation is deferred, not disabled: no cancellation point is
@@ -126,5 +120,13 @@ void hs_threads_end_worker(void);
  * Undisturbed.
  */
 void hs_threads_finish_stop(void);
+
+/* --- the program's threads: program_threads.c ------------------------------------ */
+
+/*
+ * Whether the program's last thread has ended, or is ending, without exit(): the profiler threads
+ * are not started again, nor told to go on.
+ */
+bool hs_threads_is_deserted(void);
 
 #endif
