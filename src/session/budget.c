@@ -2,9 +2,6 @@
 /* The sampling interval under pressure.  See budget.h. */
 #include "session/budget.h"
 
-#include <sys/resource.h>
-
-#include "base/arena.h"
 #include "base/options.h"
 #include "base/stats.h"
 #include "base/sys.h"
@@ -13,7 +10,6 @@
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
 #include "session/memory_parts.h"
-#include "session/session_state.h"
 #include "session/unlocked.h"
 
 /* The least time between two changes of the interval: before a raise, before a lowering. */
@@ -100,17 +96,6 @@ uint64_t hs_budget_interval(struct hs_budget_state *state, const struct hs_budge
 	return view->interval;
 }
 
-/* What bounds the profiler's memory, for messages. */
-static const char *memory_bound(void)
-{
-	if (hs_session_memory_bytes() >= hs_options.memory_bytes)
-		return "HEAPSAMPLE_MEMORY";
-	if (hs_session_memory_bytes() >= hs_session.memory_bytes)
-		return "what the memory cgroup leaves of HEAPSAMPLE_MEMORY";
-	return hs_arena_limit() == RLIMIT_DATA ? "what RLIMIT_DATA leaves of HEAPSAMPLE_MEMORY"
-					       : "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY";
-}
-
 /* Why the interval rises.  Each cause is logged once. */
 enum cause { RING, CPU, MEMORY };
 
@@ -132,7 +117,7 @@ static void tell_raise(enum cause cause, uint64_t now)
 	told[cause] = true;
 	hs_unlocked_log(causes[cause].level,
 			"%s%s: it samples less, beginning with every %llu bytes",
-			causes[cause].text, cause == MEMORY ? memory_bound() : "",
+			causes[cause].text, cause == MEMORY ? hs_memory_bound() : "",
 			(unsigned long long)hs_heap_period(HS_HEAP_MALLOC, now));
 }
 
@@ -148,7 +133,7 @@ void hs_budget_tell_losses(bool is_live_set_short)
 	told = true;
 	hs_unlocked_log(HS_LOG_WARN,
 			"%s is used up: from now on samples may be lost; the profile says how many",
-			memory_bound());
+			hs_memory_bound());
 }
 
 void hs_budget_tell_stackless(void)

@@ -8,6 +8,7 @@
 #include "sample/free_journal.h"
 #include "sample/live_map.h"
 #include "sample/live_set.h"
+#include "session/memory_parts.h"
 #include "session/session_state.h"
 
 /* Below this interval there may be tens of thousands of samples a second, in bursts. */
@@ -59,7 +60,7 @@
 
 static bool is_memory_small(void)
 {
-	return hs_session_memory_bytes() < SMALL_MEMORY_BYTES;
+	return hs_memory_most() < SMALL_MEMORY_BYTES;
 }
 
 static size_t ring_bytes(void)
@@ -75,7 +76,7 @@ static size_t ring_bytes(void)
 			bytes = interval >= DENSE_INTERVAL_BYTES ? RING_BYTES : DENSE_RING_BYTES;
 	}
 	/* But at least four of the largest stacks fit. */
-	while (hs_ring_memory_bytes(bytes) > hs_session_memory_bytes() / RING_SHARE)
+	while (hs_ring_memory_bytes(bytes) > hs_memory_most() / RING_SHARE)
 		bytes /= 2;
 	while (bytes / 4 < hs_options.stack_bytes)
 		bytes *= 2;
@@ -111,15 +112,15 @@ static void make_live_map(void)
 {
 	uint64_t share = is_memory_small() ? SMALL_MAP_SHARE : MAP_SHARE;
 
-	if (hs_live_map_init(hs_session_memory_bytes() / share) == 0)
+	if (hs_live_map_init(hs_memory_most() / share) == 0)
 		make_journal(is_memory_small() ? SMALL_JOURNAL : JOURNAL);
 }
 
 static uint32_t most_samples(void)
 {
-	uint64_t samples = hs_session_memory_bytes() / BYTES_PER_SAMPLE;
+	uint64_t samples = hs_memory_most() / BYTES_PER_SAMPLE;
 
-	if (hs_live_map_is_used() && hs_session_memory_bytes() == hs_options.memory_bytes)
+	if (hs_live_map_is_used() && hs_memory_most() == hs_options.memory_bytes)
 		samples = hs_options.memory_bytes / BYTES_PER_MAPPED_SAMPLE;
 	return samples < UINT32_MAX / 2 ? (uint32_t)samples : UINT32_MAX / 2;
 }

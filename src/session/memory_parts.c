@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the books may use, and what is kept for profiles.  See memory_parts.h. */
+/* What the profiler and its books may use, and what is kept for profiles.  See memory_parts.h. */
 #include "session/memory_parts.h"
 
+#include <sys/resource.h>
+
 #include "base/arena.h"
+#include "base/options.h"
 #include "profile/snapshot.h"
+#include "session/memory_cgroup.h"
 #include "session/session_state.h"
+
+/* Of what the memory cgroup may use, one part in so many is the most for the profiler. */
+#define CGROUP_SHARE 4
 
 /* One part in so many of the memory is kept for writing profiles, whatever they need. */
 #define WRITING_SHARE 4
 /* A block of the arena may have a quarter more addresses than bytes that count. */
 #define ADDRESSES(bytes) ((bytes) / 4 * 5)
+
+/* HEAPSAMPLE_MEMORY, or its part of the memory cgroup's limit.  Set at start-up. */
+static uint64_t wanted_bytes;
 
 static bool is_writing;
 
@@ -18,6 +28,38 @@ static size_t profile_bytes;
 
 /* What was in use without it when writing began, or went on. */
 static size_t books_bytes;
+
+int hs_memory_init(void)
+{
+	uint64_t most;
+	int error;
+
+	hs_memory_cgroup_find("");
+	most = hs_memory_cgroup_limit() / CGROUP_SHARE;
+	if (most < HS_MEMORY_MIN)
+		most = HS_MEMORY_MIN;
+	wanted_bytes = hs_options.memory_bytes < most ? hs_options.memory_bytes : most;
+	error = hs_arena_init(wanted_bytes);
+	hs_memory_follow();
+	return error;
+}
+
+uint64_t hs_memory_most(void)
+{
+	uint64_t most = hs_arena_most() / 4 * 3;
+
+	return wanted_bytes < most ? wanted_bytes : most;
+}
+
+const char *hs_memory_bound(void)
+{
+	if (hs_memory_most() >= hs_options.memory_bytes)
+		return "HEAPSAMPLE_MEMORY";
+	if (hs_memory_most() >= wanted_bytes)
+		return "what the memory cgroup leaves of HEAPSAMPLE_MEMORY";
+	return hs_arena_limit() == RLIMIT_DATA ? "what RLIMIT_DATA leaves of HEAPSAMPLE_MEMORY"
+					       : "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY";
+}
 
 static size_t used_without_profile(void)
 {
@@ -35,14 +77,14 @@ static size_t needed_for_profile(void)
 /* What a profile needs beyond the part that is kept for it. */
 static size_t more_for_profile(void)
 {
-	size_t kept = hs_session_memory_bytes() / WRITING_SHARE, needed = needed_for_profile();
+	size_t kept = hs_memory_most() / WRITING_SHARE, needed = needed_for_profile();
 
 	return needed > kept ? needed - kept : 0;
 }
 
 size_t hs_memory_of_books(void)
 {
-	size_t bytes = hs_session_memory_bytes();
+	size_t bytes = hs_memory_most();
 
 	return bytes - bytes / WRITING_SHARE;
 }
@@ -55,7 +97,7 @@ size_t hs_memory_used_by_books(void)
 /* Tables may have room that they need not ask for: what is in it would have none in a profile. */
 static void note_full_books(void)
 {
-	bool is_full = used_without_profile() + needed_for_profile() > hs_session_memory_bytes();
+	bool is_full = used_without_profile() + needed_for_profile() > hs_memory_most();
 
 	if (hs_session.producer != NULL)
 		hs_producer_set_full(hs_session.producer, is_full && !is_writing);
@@ -64,7 +106,7 @@ static void note_full_books(void)
 /* What the arena may have in use in the books' turn. */
 static size_t books_budget(void)
 {
-	size_t most = hs_session_memory_bytes(), more = more_for_profile();
+	size_t most = hs_memory_most(), more = more_for_profile();
 	size_t budget = hs_memory_of_books() + profile_bytes;
 
 	budget = budget > more ? budget - more : 0;
@@ -74,7 +116,7 @@ static size_t books_budget(void)
 /* In a pause the profile has some of it already. */
 static size_t room_for_profile(void)
 {
-	size_t kept = hs_session_memory_bytes() / WRITING_SHARE + more_for_profile();
+	size_t kept = hs_memory_most() / WRITING_SHARE + more_for_profile();
 
 	if (is_writing || hs_session.producer == NULL)
 		return 0;
@@ -84,7 +126,7 @@ static size_t room_for_profile(void)
 void hs_memory_follow(void)
 {
 	hs_arena_keep_room(room_for_profile());
-	hs_arena_set_budget(is_writing ? hs_session_memory_bytes() : books_budget());
+	hs_arena_set_budget(is_writing ? hs_memory_most() : books_budget());
 	note_full_books();
 }
 

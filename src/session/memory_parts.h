@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The two parts of the profiler's memory: one is for the books and all else that lasts, and the
- * other is kept for writing profiles.
+ * How much memory the profiler may have, and its two parts: one is for the books and all else that
+ * lasts, and the other is kept for writing profiles.
  *
  * While a profile is written it may take all of the memory.  In its pauses, in which the books go
  * on, what it has taken so far does not count as theirs.
@@ -14,10 +14,23 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+/* Start-up: makes the arena.  0 or -errno. */
+int hs_memory_init(void);
+
+/*
+ * HEAPSAMPLE_MEMORY; less if the memory cgroup's limit leaves less, or a resource limit: then three
+ * quarters of the arena's addresses, as blocks that are free lie between those in use.  Any thread.
+ */
+uint64_t hs_memory_most(void);
+
+/* What bounds it, for messages. */
+const char *hs_memory_bound(void);
 
 /*
  * Sets the arena's budget and the room that it keeps anew: the memory may have become less
- * (hs_session_memory_bytes()).
+ * (hs_memory_most()).
  */
 void hs_memory_follow(void);
 

@@ -26,7 +26,6 @@
 #include "session/epoch.h"
 #include "session/left_alone.h"
 #include "session/libc_threads.h"
-#include "session/memory_cgroup.h"
 #include "session/memory_parts.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
@@ -38,9 +37,6 @@ HS_SAMPLE_DATA struct hs_session hs_session;
 
 /* Set by the loader before anything runs: where the main thread's stack begins. */
 extern void *__libc_stack_end;
-
-/* Of what the memory cgroup may use, one part in so many is the most for the profiler. */
-#define CGROUP_SHARE 4
 
 /* The table of generated code, and symbols that are kept, may each take one part of the memory. */
 #define JIT_SHARE 8
@@ -83,9 +79,9 @@ static struct hs_producer *make_producer(void)
 		.delta = hs_options.delta,
 		.keeps_peak = hs_options.peak,
 		.hidden = hs_options.skip_symbol_prefix,
-		.symbol_bytes = hs_session_memory_bytes() / SYMBOLS_SHARE,
+		.symbol_bytes = hs_memory_most() / SYMBOLS_SHARE,
 		.jit_sources = named ? hs_options.jit : 0,
-		.jit_bytes = hs_session_memory_bytes() / JIT_SHARE,
+		.jit_bytes = hs_memory_most() / JIT_SHARE,
 		.hints = hs_options.map,
 		.stream = hs_options.stream[0] != '\0' ? hs_stream_add : NULL,
 		.at_file = hs_unlocked_at_file,
@@ -123,13 +119,6 @@ static int make_stages(void)
 	return session->worker != NULL ? 0 : -ENOMEM;
 }
 
-uint64_t hs_session_memory_bytes(void)
-{
-	uint64_t most = hs_arena_most() / 4 * 3;
-
-	return hs_session.memory_bytes < most ? hs_session.memory_bytes : most;
-}
-
 void hs_session_limit_changed(int resource)
 {
 	struct hs_undisturbed before;
@@ -140,18 +129,6 @@ void hs_session_limit_changed(int resource)
 	hs_threads_begin_undisturbed(&before);
 	hs_arena_follow_limit();
 	hs_threads_end_undisturbed(&before);
-}
-
-/* HEAPSAMPLE_MEMORY, as far as the memory cgroup has room for that besides the program. */
-static uint64_t wanted_memory_bytes(void)
-{
-	uint64_t most;
-
-	hs_memory_cgroup_find("");
-	most = hs_memory_cgroup_limit() / CGROUP_SHARE;
-	if (most < HS_MEMORY_MIN)
-		most = HS_MEMORY_MIN;
-	return hs_options.memory_bytes < most ? hs_options.memory_bytes : most;
 }
 
 static void start_sampling(void)
@@ -196,9 +173,7 @@ static void start_profiling(char **environment)
 	int error;
 
 	report_settings(environment);
-	hs_session.memory_bytes = wanted_memory_bytes();
-	error = hs_arena_init(hs_session.memory_bytes);
-	hs_memory_follow();
+	error = hs_memory_init();
 	if (error == 0)
 		error = make_stages();
 	if (error != 0) {

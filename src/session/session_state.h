@@ -81,7 +81,6 @@ struct hs_session {
 	char program[64];  /* for file names */
 	struct hs_session_next next;
 	unsigned char affinity[128]; /* the process's affinity mask at the start; 0: not known */
-	uint64_t memory_bytes;       /* HEAPSAMPLE_MEMORY, or its part of a cgroup's limit */
 
 	struct hs_ring ring;                    /* program's threads -> worker */
 	struct hs_ring queue;                   /* worker -> producer */
@@ -126,12 +125,6 @@ static inline bool hs_session_is_active(void)
 
 /* Ends profiling for good, and logs why; the program runs on.  Any thread. */
 void hs_session_disable(const char *reason);
-
-/*
- * HEAPSAMPLE_MEMORY; less if the memory cgroup's limit leaves less, or a resource limit: then three
- * quarters of the arena's addresses, as blocks that are free lie between those in use.  Any thread.
- */
-uint64_t hs_session_memory_bytes(void);
 
 /* --- final.c ------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include "output/stats_json.h"
 #include "sample/heap.h"
 #include "sample/sampler.h"
+#include "session/memory_parts.h"
 #include "session/process_memory.h"
 #include "session/profiles.h"
 #include "session/session_state.h"
@@ -72,7 +73,7 @@ static void fill(struct hs_stats_report *report, const struct hs_view *view)
 	report->ring_bytes = hs_ring_data_bytes(&session->ring);
 	report->ring_high_water_bytes = hs_ring_high_water_bytes(&session->ring);
 	report->memory_used = hs_arena_used();
-	report->memory_budget = hs_session_memory_bytes();
+	report->memory_budget = hs_memory_most();
 	report->resident_bytes = memory.resident;
 #define FILL_TOTAL(name) report->totals.name = hs_heap_total(name);
 	HS_HEAP_COUNTS(FILL_TOTAL)

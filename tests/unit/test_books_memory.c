@@ -33,13 +33,13 @@ static void budget_after_differences(void)
 	start("HEAPSAMPLE_DELTA=1");
 	write_rows();
 	CHECK_INT(hs_stats_get(dumps), 1);
-	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes() / 4 * 3);
+	CHECK_INT(hs_arena_budget(), hs_memory_most() / 4 * 3);
 }
 
 /* Takes so many parts in 64 of the memory; a block of that size is no larger than what it holds. */
 static void *take(unsigned share)
 {
-	void *block = hs_arena_alloc(hs_session_memory_bytes() / 64 * share - 16);
+	void *block = hs_arena_alloc(hs_memory_most() / 64 * share - 16);
 
 	CHECK(block != NULL);
 	return block;
@@ -68,13 +68,13 @@ static void profile_is_not_of_the_books(void)
 	CHECK_INT(interval(), 1);
 	/* The books grow in a pause: they have as much room as without a profile. */
 	take(12);
-	CHECK(hs_arena_alloc(hs_session_memory_bytes() / 64 * 12) == NULL);
+	CHECK(hs_arena_alloc(hs_memory_most() / 64 * 12) == NULL);
 	hs_budget_follow(false);
 	CHECK_INT(interval(), 2);
 	before = hs_memory_used_by_books();
 	/* It goes on, and takes no more; what it still has counts in the next pause as well. */
 	CHECK(!hs_memory_turn_to_writing(true));
-	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes());
+	CHECK_INT(hs_arena_budget(), hs_memory_most());
 	hs_memory_turn_to_writing(false);
 	CHECK_INT(hs_memory_used_by_books(), before);
 	hs_memory_turn_to_writing(true);
@@ -82,7 +82,7 @@ static void profile_is_not_of_the_books(void)
 	hs_memory_end_writing();
 	CHECK_INT(hs_memory_used_by_books(), before);
 	CHECK_INT(hs_arena_used(), before);
-	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes() / 4 * 3);
+	CHECK_INT(hs_arena_budget(), hs_memory_most() / 4 * 3);
 	hs_lock_release(&hs_session.producer_batch);
 }
 
@@ -94,7 +94,7 @@ static void profile_may_take_all(void)
 	hs_memory_turn_to_writing(true);
 	take(28);
 	hs_memory_turn_to_writing(false);
-	CHECK_INT(hs_arena_budget(), hs_session_memory_bytes());
+	CHECK_INT(hs_arena_budget(), hs_memory_most());
 	hs_memory_end_writing();
 	hs_lock_release(&hs_session.producer_batch);
 }
