@@ -110,6 +110,12 @@ typedef void (*hs_options_report_fn)(const char *line);
 void hs_options_parse(struct hs_options *options, char *const *environment,
 		      hs_options_report_fn report);
 
+/* Whether a stream is written, in place of profiles. */
+static inline bool hs_options_streams(const struct hs_options *options)
+{
+	return options->stream[0] != '\0';
+}
+
 /*
  * The longest that a sample of a heap with this interval may wait for ring space: nanoseconds,
  * 0 = not at all.

@@ -143,7 +143,7 @@ void hs_budget_tell_stackless(void)
 	uint64_t interval = hs_options_least_interval(&hs_options);
 
 	if (samples >= SAMPLES_TO_JUDGE && missing > samples / STACKLESS_SHARE &&
-	    hs_options.stream[0] == '\0' && hs_options_block_ns(&hs_options, interval) == 0)
+	    !hs_options_streams(&hs_options) && hs_options_block_ns(&hs_options, interval) == 0)
 		hs_unlocked_log(HS_LOG_WARN,
 				"%llu of %llu samples have no stack, because the buffer was full: "
 				"see HEAPSAMPLE_RING", (unsigned long long)missing,

@@ -75,7 +75,7 @@ static void append_obstacle(char *path, size_t capacity)
 void hs_session_check(bool interposed)
 {
 	static char path[HS_PATH_BYTES];
-	const bool streams = hs_options.stream[0] != '\0';
+	const bool streams = hs_options_streams(&hs_options);
 	const char *pattern = streams ? hs_options.stream : hs_options.output;
 	struct hs_dump_name name = hs_dump_name_now(streams ? "stream" : "exit", 1);
 

@@ -54,7 +54,7 @@ static int ask_to_free(const struct hs_ask *what)
 
 int hs_session_dump(char *path, size_t capacity)
 {
-	if (hs_options.stream[0] != '\0')
+	if (hs_options_streams(&hs_options))
 		return hs_session_is_active() ? -ENOTSUP : -ENOSYS;
 	return ask(&(const struct hs_ask){.kind = HS_ASK_DUMP, .reason = "call"}, path, capacity);
 }
@@ -78,7 +78,7 @@ int hs_session_switch_off(void)
 int hs_session_reset(void)
 {
 	/* A stream has no books, and samples that are under way would be missing in it. */
-	if (hs_options.stream[0] != '\0')
+	if (hs_options_streams(&hs_options))
 		return hs_session_is_active() ? -ENOTSUP : -ENOSYS;
 	return ask_to_free(&(const struct hs_ask){.kind = HS_ASK_RESET});
 }

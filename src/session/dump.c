@@ -278,7 +278,7 @@ bool hs_dump_write(const char *reason, unsigned flags)
 	int parts = 0;
 
 	hs_heaps_check_names();
-	if (hs_options.stream[0] != '\0') {
+	if (hs_options_streams(&hs_options)) {
 		hs_stream_flush();
 		return true;
 	}

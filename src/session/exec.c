@@ -33,7 +33,7 @@ static bool has_news(const char *path)
 {
 	static _Atomic uint64_t samples_before; /* at the last exec */
 	uint64_t samples = hs_heap_total(samples);
-	bool streams = hs_options.stream[0] != '\0'; /* in which frees may be left to write */
+	bool streams = hs_options_streams(&hs_options); /* in which frees may be left to write */
 
 	if ((!hs_options.final_dump && !streams) || samples == hs_session.samples_before_fork ||
 	    is_missing(path))

@@ -59,7 +59,7 @@ void hs_session_mark_finished(void)
 
 static bool is_final_due(void)
 {
-	return (hs_options.final_dump || hs_options.stream[0] != '\0') &&
+	return (hs_options.final_dump || hs_options_streams(&hs_options)) &&
 	       (!hs_session.forked || hs_heap_total(samples) > hs_session.samples_before_fork);
 }
 

@@ -210,7 +210,7 @@ static void child(void)
 	hs_started_after_fork();
 	session->forked = true;
 	hs_dump_after_fork(quiesced);
-	if (hs_options.stream[0] != '\0')
+	if (hs_options_streams(&hs_options))
 		hs_stream_after_fork();
 	hs_keep_after_fork();
 	hs_cpu_guard_after_fork();

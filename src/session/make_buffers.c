@@ -100,7 +100,7 @@ static int make_ring(struct hs_ring *ring, size_t data_bytes)
 /* A stream has no journal: it needs the time of each free, which is kept by slot. */
 static void make_journal(uint64_t entries)
 {
-	if (hs_options.stream[0] == '\0')
+	if (!hs_options_streams(&hs_options))
 		hs_free_journal_init(entries);
 }
 

@@ -106,12 +106,12 @@ static int make_stages(void)
 	session->producer = make_producer();
 	if (session->producer == NULL)
 		return -ENOMEM;
-	if (hs_options.stream[0] != '\0')
+	if (hs_options_streams(&hs_options))
 		error = hs_stream_init();
 	else
 		session->unwinder = hs_unwinder_create(session->mapping_table,
 						       hs_threads_before_libunwind);
-	if (error != 0 || (session->unwinder == NULL && !hs_recorder.stream))
+	if (error != 0 || (session->unwinder == NULL && !hs_options_streams(&hs_options)))
 		return -ENOMEM;
 	hs_labels_init();
 	session->worker = hs_worker_create(&session->ring, &session->queue, session->unwinder,
@@ -135,11 +135,12 @@ static void start_sampling(void)
 {
 	struct hs_session *session = &hs_session;
 	uint64_t seed = hs_options.has_seed ? hs_options.seed : hs_sys_random();
+	bool streams = hs_options_streams(&hs_options);
 
 	hs_sampler_seed(seed);
 	hs_row_seed(seed);
 	hs_recorder.ring = &session->ring;
-	hs_recorder.stack_limit_bytes = hs_recorder.stream ? 0 : hs_options.stack_bytes;
+	hs_recorder.stack_limit_bytes = streams ? 0 : hs_options.stack_bytes;
 	hs_recorder.depth_frames = hs_options.depth_frames;
 	hs_recorder.died = hs_threads_died;
 	/* No walks in place with map hints, which may change what code is: see hint_record.c. */

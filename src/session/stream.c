@@ -133,7 +133,7 @@ void hs_stream_run_due(void)
 {
 	uint64_t now_ns = hs_sys_monotonic_ns();
 
-	if (hs_options.stream[0] == '\0' || now_ns < flush_due_ns)
+	if (!hs_options_streams(&hs_options) || now_ns < flush_due_ns)
 		return;
 	flush_due_ns = now_ns + FLUSH_NS;
 	if (stream.used > 0)
@@ -155,7 +155,7 @@ void hs_stream_flush(void)
 
 uint64_t hs_stream_due_ns(void)
 {
-	return hs_options.stream[0] == '\0' || failed ? 0 : flush_due_ns;
+	return !hs_options_streams(&hs_options) || failed ? 0 : flush_due_ns;
 }
 
 int hs_stream_init(void)
