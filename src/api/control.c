@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Profiles, sampling on and off, labels: what a program calls by way of heapsample.h. */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 #include <string.h>
 

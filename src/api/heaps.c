@@ -5,7 +5,6 @@
  * The reports' fast paths are here; where they do not suffice they jump to the entries of
  * entries.S, which save the caller's registers and call hs_slow_NAME.
  */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
 #include "base/visibility.h"

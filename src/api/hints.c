@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Map hints: what a program calls by way of heapsample.h. */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
 #include "base/visibility.h"

@@ -2,7 +2,6 @@
 /*
  * The version of the library, for programs and for the profiles.
  */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
 #include "base/visibility.h"

@@ -3,7 +3,6 @@
  * What is logged of a program at its start, with HEAPSAMPLE=check and HEAPSAMPLE_LOG=info.
  * Start-up, on the main thread.
  */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <errno.h>
 #include <fcntl.h>
 #include <heapsample/heapsample.h>

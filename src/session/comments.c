@@ -2,7 +2,6 @@
 /*
  * The comments of a profile: settings, losses, counts.  Runs on the producer's thread.
  */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <heapsample/heapsample.h>
 
 #include "base/arena.h"

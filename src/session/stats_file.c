@@ -3,7 +3,6 @@
  * HEAPSAMPLE_STATS: all statistics, in a file of their own with each profile.  Runs on the
  * producer's thread with producer_batch held; releases it for the write.
  */
-#define HEAPSAMPLE_IN_LIBRARY
 #include <errno.h>
 #include <heapsample/heapsample.h>
 #include <string.h>

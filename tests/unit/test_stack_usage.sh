@@ -35,7 +35,8 @@ for file in "$source_directory"/src/sample/*.c "$source_directory"/src/session/*
 	"$source_directory"/preload/cxx_new.c; do
 	name=$(echo "${file#"$source_directory"/}" | tr / _)
 	${CC:-gcc} -std=gnu11 -O2 -fPIC -fvisibility=hidden -ftls-model=initial-exec \
-		-fno-strict-aliasing -fno-builtin -D_GNU_SOURCE -fcallgraph-info=su \
+		-fno-strict-aliasing -fno-builtin -D_GNU_SOURCE -DHEAPSAMPLE_IN_LIBRARY \
+		-fcallgraph-info=su \
 		-I"$source_directory/src" -I"$source_directory/include" -I"$source_directory" \
 		-I"$build_directory/src" -c "$file" -o "$directory/$name.o" || exit 1
 done
