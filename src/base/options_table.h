@@ -46,10 +46,6 @@ struct hs_option {
 /* Powers of 1024: k, m, g, t. */
 extern HS_HIDDEN const struct hs_option_word hs_option_size_units[];
 
-/* The row of words whose name is the length bytes at text, or NULL. */
-const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
-						 const char *text, size_t length);
-
 /* An ASCII letter in upper case; any other byte as it is. */
 static inline char hs_option_upper(char letter)
 {
@@ -68,8 +64,6 @@ bool hs_option_parse_auto(const struct hs_option *option, void *field, const cha
 size_t hs_option_print_auto(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);
 bool hs_option_parse_power(const struct hs_option *option, void *field, const char *text);
-size_t hs_option_print_power(const struct hs_option *option, const void *field, char *buffer,
-			     size_t capacity);
 bool hs_option_parse_word(const struct hs_option *option, void *field, const char *text);
 size_t hs_option_print_word(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity);

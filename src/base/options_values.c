@@ -45,8 +45,9 @@ uint64_t hs_option_load(const struct hs_option *option, const void *field)
 	return value;
 }
 
-const struct hs_option_word *hs_option_find_word(const struct hs_option_word *words,
-						 const char *text, size_t length)
+/* The row of words whose name is the length bytes at text, or NULL. */
+static const struct hs_option_word *find_word(const struct hs_option_word *words, const char *text,
+					      size_t length)
 {
 	for (; words->name != NULL; words++) {
 		if (strlen(words->name) == length && memcmp(words->name, text, length) == 0)
@@ -66,8 +67,7 @@ static bool parse_scaled(const struct hs_option *option, const char *text, uint6
 		return false;
 	if (*end != '\0') {
 		letter = *end >= 'A' && *end <= 'Z' ? (char)(*end - 'A' + 'a') : *end;
-		unit = option->words != NULL ? hs_option_find_word(option->words, &letter, 1)
-					     : NULL;
+		unit = option->words != NULL ? find_word(option->words, &letter, 1) : NULL;
 		if (unit == NULL || end[1] != '\0' ||
 		    __builtin_mul_overflow(*value, unit->value, value))
 			return false;
@@ -111,10 +111,13 @@ bool hs_option_parse_auto(const struct hs_option *option, void *field, const cha
 	return true;
 }
 
+/* A value outside of the range is "auto". */
 size_t hs_option_print_auto(const struct hs_option *option, const void *field, char *buffer,
 			    size_t capacity)
 {
-	if (hs_option_load(option, field) > option->maximum)
+	uint64_t value = hs_option_load(option, field);
+
+	if (value < option->minimum || value > option->maximum)
 		return hs_format(buffer, capacity, "auto");
 	return hs_option_print_number(option, field, buffer, capacity);
 }
@@ -135,17 +138,9 @@ bool hs_option_parse_power(const struct hs_option *option, void *field, const ch
 	return true;
 }
 
-size_t hs_option_print_power(const struct hs_option *option, const void *field, char *buffer,
-			     size_t capacity)
-{
-	if (hs_option_load(option, field) == 0)
-		return hs_format(buffer, capacity, "auto");
-	return hs_option_print_number(option, field, buffer, capacity);
-}
-
 bool hs_option_parse_word(const struct hs_option *option, void *field, const char *text)
 {
-	const struct hs_option_word *word = hs_option_find_word(option->words, text, strlen(text));
+	const struct hs_option_word *word = find_word(option->words, text, strlen(text));
 
 	if (word == NULL)
 		return false;
@@ -267,7 +262,7 @@ bool hs_option_parse_flags(const struct hs_option *option, void *field, const ch
 		for (;;) {
 			size_t length = strcspn(text, ",");
 			const struct hs_option_word *word =
-				hs_option_find_word(option->words, text, length);
+				find_word(option->words, text, length);
 
 			if (word == NULL)
 				return false;

@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <poll.h>
 #include <sched.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -194,6 +195,14 @@ ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity)
 ssize_t hs_sys_read_kernel_file(const char *path, char *buffer, size_t capacity)
 {
 	return read_file(path, buffer, capacity, true);
+}
+
+const char *hs_sys_state_in_stat(const char *text)
+{
+	/* "pid (name) S ...": the name may contain anything, what follows it no ')'. */
+	const char *name_end = strrchr(text, ')');
+
+	return name_end != NULL && name_end[1] == ' ' ? name_end + 2 : NULL;
 }
 
 void *hs_sys_map(size_t bytes, int protection)

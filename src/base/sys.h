@@ -79,6 +79,12 @@ ssize_t hs_sys_read_file(const char *path, char *buffer, size_t capacity);
 /* The same only of a file that the kernel makes (in a root directory of the program's choice). */
 ssize_t hs_sys_read_kernel_file(const char *path, char *buffer, size_t capacity);
 
+/*
+ * In the text of a /proc/PID/stat: where the third field begins, the state of the thread; NULL if
+ * it is no such text.
+ */
+const char *hs_sys_state_in_stat(const char *text);
+
 /* The smallest page that there is: memory is mapped and protected in multiples of this. */
 #define HS_PAGE_BYTES 4096u
 

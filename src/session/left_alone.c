@@ -114,13 +114,13 @@ static bool sleep_until_told(struct hs_event *event, int64_t timeout_ns)
 	return !is_told_no_more;
 }
 
-/* A field of /proc/PID/stat, numbered as in proc(5).  at: the end of the second field. */
+/* A field of /proc/PID/stat, numbered as in proc(5).  at: the third one, the state. */
 static uint64_t stat_number(const char *at, int field)
 {
 	uint64_t value;
 
-	for (int passed = 2; passed < field && *at != '\0'; at++)
-		passed += *at == ' ';
+	for (int number = 3; number < field && *at != '\0'; at++)
+		number += *at == ' ';
 	hs_parse_digits(at, NULL, 10, &value);
 	return value;
 }
@@ -133,19 +133,18 @@ static bool is_left_alone(uint64_t *status)
 {
 	enum { THREADS = 20, EXIT_CODE = 52 };
 	char line[1024];
-	const char *name_end;
+	const char *state;
 
 	if (!read_text("/proc/self/stat", line, sizeof line))
 		return false;
-	/* The name before it may contain anything. */
-	name_end = strrchr(line, ')');
-	if (name_end == NULL || strncmp(name_end, ") Z", 3) != 0 ||
-	    stat_number(name_end, THREADS) != (hs_threads_died() ? 2 : 3))
+	state = hs_sys_state_in_stat(line);
+	if (state == NULL || *state != 'Z' ||
+	    stat_number(state, THREADS) != (hs_threads_died() ? 2 : 3))
 		return false;
 	/* In other phases a thread of the program is starting or stopping ours. */
 	if (atomic_load(&hs_session.threads) != HS_THREADS_RUNNING)
 		return false;
-	*status = stat_number(name_end, EXIT_CODE);
+	*status = stat_number(state, EXIT_CODE);
 	return true;
 }
 

@@ -14,7 +14,6 @@
  * in the kernel, unless a signal handler runs there.  If neither comes, the stack ends at that
  * frame.
  */
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/alone.h"
@@ -31,7 +30,6 @@
  */
 #define WANT_LIMIT_NS 500000000u
 #define WANT_SAMPLES 16u
-#define WANT_LOOK_NS 1000000
 
 /* The least time between two looks later on. */
 #define LATER_LOOK_NS 20000000u
@@ -165,13 +163,12 @@ void hs_libc_hide_no_more(void)
 static bool is_asleep(void)
 {
 	char line[512];
-	const char *name_end;
+	const char *state;
 
 	if (hs_sys_read_kernel_file("/proc/self/stat", line, sizeof line) <= 0)
 		return false;
-	/* "pid (name) S ...": the name may contain anything, what follows it no ')'. */
-	name_end = strrchr(line, ')');
-	return name_end != NULL && strncmp(name_end, ") S", 3) == 0;
+	state = hs_sys_state_in_stat(line);
+	return state != NULL && *state == 'S';
 }
 
 /* Whether the program's thread is seen not to rely on the flag any more, within limit_ns. */
@@ -187,7 +184,7 @@ static bool wait_for_answer(uint64_t limit_ns)
 		if (hs_sys_monotonic_ns() >= end_ns ||
 		    hs_ring_head_ticket(&hs_session.ring) - first > WANT_SAMPLES)
 			return false;
-		hs_sys_futex_wait(&hs_session.libc_view, HS_LIBC_ASKED, WANT_LOOK_NS);
+		hs_sys_futex_wait(&hs_session.libc_view, HS_LIBC_ASKED, HS_THREADS_LOOK_NS);
 	}
 	return true;
 }

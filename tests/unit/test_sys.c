@@ -320,6 +320,14 @@ static void test_file_of_the_kernel(void)
 	CHECK_INT(hs_sys_unlink(AT_FDCWD, path), 0);
 }
 
+static void test_state_in_stat(void)
+{
+	CHECK_STR(hs_sys_state_in_stat("1 (x) Z 0"), "Z 0");
+	CHECK_STR(hs_sys_state_in_stat("1 (a) Z (b) S 0"), "S 0");
+	CHECK(hs_sys_state_in_stat("1 (x)") == NULL);
+	CHECK(hs_sys_state_in_stat("") == NULL);
+}
+
 static void test_working_directory(void)
 {
 	char directory[] = "test_sys.XXXXXX", before[PATH_MAX], buffer[PATH_MAX];
@@ -561,6 +569,7 @@ int main(void)
 	RUN(test_reading_files);
 	RUN(test_descriptor_of_the_program);
 	RUN(test_file_of_the_kernel);
+	RUN(test_state_in_stat);
 	RUN(test_working_directory);
 	RUN(test_futex_times_out);
 	RUN(test_futex_of_two);
