@@ -31,8 +31,8 @@ int hs_descriptor_open(struct hs_descriptor *descriptor, const char *path, int f
 		       struct stat *file);
 
 /*
- * The same of a regular file, for reading.  Anything else is -EINVAL.  Does not wait for the writer
- * of a FIFO; opening a device may have an effect.
+ * The same of a regular file, for reading, with file not NULL.  Anything else is -EINVAL.  Does not
+ * wait for the writer of a FIFO; opening a device may have an effect.
  */
 int hs_descriptor_open_regular(struct hs_descriptor *descriptor, const char *path,
 			       struct stat *file);
