@@ -29,13 +29,14 @@
 	X(lost_memory) /* to [lost]: the books are out of memory */ \
 	X(stale) /* samples dropped: their epoch, or heap, had ended */
 
-/* Counted by the program's threads, so in a cache line of their own. */
+/* Counted by the program's threads, so in cache lines of their own. */
 #define HS_STATS_OF_THREADS(X) \
 	X(allocated_bytes) /* see sample/sampler.h */ \
 	X(superseded) /* samples whose address was allocated again, unfreed */ \
 	X(abandoned) /* reservations closed for their writer */ \
 	X(blocked) /* waits of a program's thread for ring space */ \
 	X(block_expired) /* such waits that ended without space */ \
+	X(blocked_ns) /* the time of all these waits */ \
 	X(stack_unknown) /* copied by process_vm_readv: bounds unknown */ \
 	X(close_waits_expired) /* waits at dlclose() given up */ \
 	X(labels_refused) /* calls refused: too many distinct sets */

@@ -30,12 +30,22 @@ static bool begin_wait(struct hs_thread_state *thread, uintptr_t sp)
 	return true;
 }
 
+/* For a millisecond or so.  False: the time is up. */
+static bool wait_slice(const struct hs_thread_state *thread, uint32_t space)
+{
+	uint64_t since_ns = hs_sys_monotonic_ns();
+	bool may_go_on = hs_ring_wait_slice(hs_recorder.ring, space, thread->block_end_ns);
+
+	hs_stats_add(blocked_ns, hs_sys_monotonic_ns() - since_ns);
+	return may_go_on;
+}
+
 bool hs_record_wait_for_room(struct hs_thread_state *thread, uintptr_t sp, uint32_t space)
 {
 	if (!hs_record_has_reader() || (thread->block_end_ns == 0 && !begin_wait(thread, sp)) ||
 	    (hs_recorder.died != NULL && hs_recorder.died()))
 		return false;
-	if (hs_ring_wait_slice(hs_recorder.ring, space, thread->block_end_ns))
+	if (wait_slice(thread, space))
 		return true;
 	thread->block_after_ns = thread->block_end_ns + HS_BLOCK_PAUSE_NS;
 	hs_stats_add(block_expired, 1);

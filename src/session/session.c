@@ -83,7 +83,7 @@ static struct hs_producer *make_producer(void)
 		.jit_sources = named ? hs_options.jit : 0,
 		.jit_bytes = hs_memory_most() / JIT_SHARE,
 		.hints = hs_options.map,
-		.stream = hs_options.stream[0] != '\0' ? hs_stream_add : NULL,
+		.stream = hs_options_streams(&hs_options) ? hs_stream_add : NULL,
 		.at_file = hs_unlocked_at_file,
 	});
 }

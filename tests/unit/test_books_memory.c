@@ -140,7 +140,13 @@ static void profile_finds_no_memory(void)
 	start(NULL);
 	sample(1, true);
 	CHECK_INT(hs_session_dump(NULL, 0), 0);
-	hs_session.memory_bytes = 1;
+	hs_lock_acquire(&hs_session.producer_batch);
+	hs_memory_turn_to_writing(true);
+	take_all();
+	while (hs_arena_alloc(16) != NULL)
+		continue;
+	hs_memory_end_writing();
+	hs_lock_release(&hs_session.producer_batch);
 	CHECK(hs_session_dump(NULL, 0) != 0);
 	CHECK_INT(hs_stats_get(dump_failures), 1);
 	snprintf(name, sizeof name, "/%d.0002.call", (int)hs_session.process_id);

@@ -487,8 +487,11 @@ static void test_wait_ends_after_its_limit(void)
 	CHECK_INT(wait_in_vain(0), 0);
 	CHECK_INT(hs_stats_get(blocked), 0);
 	/* Each slice takes a millisecond or longer. */
+	CHECK_INT(hs_stats_get(blocked_ns), 0);
 	CHECK(wait_in_vain(3) <= 3);
 	CHECK_INT(hs_stats_get(blocked), 1);
+	CHECK(hs_stats_get(blocked_ns) > 1000000);
+	CHECK(hs_stats_get(blocked_ns) <= hs_sys_monotonic_ns() - before_ns);
 	CHECK_INT(hs_stats_get(block_expired), 1);
 	CHECK(hs_thread.block_after_ns >= before_ns + 3000000 + HS_BLOCK_PAUSE_NS);
 	/* After that it does not wait for a while. */
