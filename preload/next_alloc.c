@@ -5,6 +5,7 @@
 #include "preload/next_alloc.h"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <stdlib.h>
 
@@ -110,6 +111,13 @@ static void find_foreign_cfree(void)
 		*(void **)(void *)&hs_next.foreign_cfree = next;
 }
 
+/* In glibc before 2.34 threads have a library of their own. */
+static bool is_libcs(const void *function)
+{
+	return hs_next_same_object(function, (const void *)gnu_get_libc_version) ||
+	       hs_next_same_object(function, *(void **)(void *)&hs_next.pthread_create);
+}
+
 /*
  * A preloaded library whose free comes before or after ours may look up the next free at its first
  * call.  If that call came from a dlsym() that frees the message of an earlier failure, the
@@ -159,6 +167,7 @@ void hs_next_resolve_all(void)
 	HS_NEXT_LIBC(LOOK_UP_C)
 	prime_frees();
 	find_foreign_realloc();
+	hs_next.has_own_c11 = !is_libcs(*(void **)(void *)&hs_next.thrd_create);
 	HS_NEXT_RIGHTS(LOOK_UP_NAMED)
 	HS_NEXT_PLAIN_NEW(LOOK_UP_NEW)
 	HS_NEXT_PLAIN_DELETE(LOOK_UP_NAMED)

@@ -197,6 +197,7 @@ struct hs_next {
 	struct hs_new_modes modes; /* of each form of operator new */
 	bool resolved;
 	bool is_bypassed; /* the malloc that a library preloaded before us has does not call ours */
+	bool has_own_c11; /* thrd_create() is not libc's */
 #define HS_NEXT_FIELD(result, name, arguments) result (*name) arguments;
 	HS_NEXT_C(HS_NEXT_FIELD)
 #undef HS_NEXT_FIELD

@@ -191,6 +191,16 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 	return error;
 }
 
+/* After a thrd_create() that did not come back to pthread_create(), and did not return 0. */
+static void end_c11_create(struct thread_start *memory, int error)
+{
+	/* If it is a library's own it may have created a thread, which reads memory. */
+	if (!hs_next.has_own_c11)
+		forget_start(memory);
+	else if (error != 1)
+		hs_session_thread_create_failed();
+}
+
 int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
 	struct thread_start *memory;
@@ -204,7 +214,7 @@ int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	hs_thread.c11_create = HS_C11_BEGUN;
 	error = hs_next.thrd_create(thread, run_thread_c11, memory);
 	if (hs_thread.c11_create == HS_C11_BEGUN && error != thrd_success)
-		forget_start(memory);
+		end_c11_create(memory, error);
 	else if (hs_thread.c11_create == HS_C11_FAILED)
 		hs_allocator.free(memory);
 	hs_thread.c11_create = HS_C11_NONE;

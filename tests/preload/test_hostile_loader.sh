@@ -258,25 +258,45 @@ END
 ${CC:-cc} -fno-builtin -shared -fPIC -o "$directory/sigmask.so" "$directory/sigmask.c" -ldl || exit 99
 beside "$directory/sigmask.so" '' sigmask 1 -- "$directory/leaves"
 
-# Threads of C11 as tinycthread has them, for which success is 1.
+# Threads of C11 as tinycthread has them, for which success is 1.  The second library's threads do not
+# come by our pthread_create().  Each thread begins when thrd_create() has returned.
 cat >"$directory/c11.c" <<'END'
+#include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
 struct thread {
 	int (*start)(void *);
 	void *argument;
 };
+static sem_t is_joined;
 static void *run(void *memory)
 {
 	struct thread thread = *(struct thread *)memory;
+	sem_wait(&is_joined);
 	free(memory);
 	return (void *)(long)thread.start(thread.argument);
 }
 int thrd_create(pthread_t *created, int (*start)(void *), void *argument)
 {
+	int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 	struct thread *thread = malloc(sizeof *thread);
 	*thread = (struct thread){start, argument};
-	return pthread_create(created, NULL, run, thread) == 0;
+#ifdef BY_HANDLE
+	*(void **)&create = dlsym(dlopen("libpthread.so.0", RTLD_NOW), "pthread_create");
+#else
+	create = pthread_create;
+#endif
+	return create(created, NULL, run, thread) == 0;
+}
+int thrd_join(pthread_t thread, int *result)
+{
+	void *value;
+	sem_post(&is_joined);
+	if (pthread_join(thread, &value) != 0)
+		return 0;
+	*result = (int)(long)value;
+	return 1;
 }
 void thrd_exit(int result)
 {
@@ -288,6 +308,7 @@ cat >"$directory/c11_main.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>
 int thrd_create(pthread_t *created, int (*start)(void *), void *argument);
+int thrd_join(pthread_t thread, int *result);
 void thrd_exit(int result);
 static int run(void *number)
 {
@@ -298,21 +319,24 @@ static int run(void *number)
 }
 int main(void)
 {
-	int right = 0;
+	int right = 0, result;
 	pthread_t thread;
-	void *result;
 	for (int i = 0; i < 200; i++)
-		if (thrd_create(&thread, run, &i) == 1 && pthread_join(thread, &result) == 0)
-			right += (long)result == i;
+		if (thrd_create(&thread, run, &i) == 1 && thrd_join(thread, &result) == 1)
+			right += result == i;
 	printf("%d threads\n", right);
 	return right != 200;
 }
 END
-${CC:-cc} -fno-builtin -shared -fPIC -pthread -o "$directory/libc11.so" "$directory/c11.c" || exit 99
-${CC:-cc} -fno-builtin -pthread -o "$directory/c11" "$directory/c11_main.c" "-L$directory" -lc11 \
-	"-Wl,-rpath,$directory" || exit 99
-works c11 1 -- "$directory/c11"
-works c11.off 0 HEAPSAMPLE=0 -- "$directory/c11"
+for name in c11 c11_by_handle; do
+	[ $name = c11 ] && define='' || define=-DBY_HANDLE
+	${CC:-cc} -D_GNU_SOURCE $define -fno-builtin -shared -fPIC -pthread \
+		-o "$directory/lib$name.so" "$directory/c11.c" -ldl || exit 99
+	${CC:-cc} -fno-builtin -pthread -o "$directory/$name" "$directory/c11_main.c" \
+		"-L$directory" -l$name "-Wl,-rpath,$directory" || exit 99
+	works $name 1 -- "$directory/$name"
+	works $name.off 0 HEAPSAMPLE=0 -- "$directory/$name"
+done
 
 # One that calls libc's: the profiler still runs when the main thread has ended.
 cat >"$directory/c11_wrap.c" <<'END'
@@ -327,8 +351,13 @@ int thrd_create(thrd_t *created, thrd_start_t start, void *argument)
 }
 END
 cat >"$directory/c11_last.c" <<'END'
+#include <stdio.h>
 #include <stdlib.h>
 #include <threads.h>
+static void say(void)
+{
+	puts("exits");
+}
 static int run(void *first)
 {
 	thrd_join(*(thrd_t *)first, NULL);
@@ -340,6 +369,7 @@ int main(void)
 {
 	static thrd_t first;
 	thrd_t thread;
+	atexit(say);
 	free(malloc(1000));
 	first = thrd_current();
 	thrd_create(&thread, run, &first);
@@ -350,6 +380,17 @@ ${CC:-cc} -shared -fPIC -o "$directory/c11_wrap.so" "$directory/c11_wrap.c" -ldl
 ${CC:-cc} -fno-builtin -pthread -o "$directory/c11_last" "$directory/c11_last.c" || exit 99
 beside '' "$directory/c11_wrap.so" c11_wrap 1 -- "$directory/c11_last"
 check check_profile.py uncounted "$directory"/c11_wrap.1/*.heap.pb.gz lost_ring
+# One that fails: the main thread, which is the last one, ends by exit().
+cat >"$directory/c11_fails.c" <<'END'
+#include <threads.h>
+int thrd_create(thrd_t *created, thrd_start_t start, void *argument)
+{
+	(void)created, (void)start, (void)argument;
+	return thrd_nomem;
+}
+END
+${CC:-cc} -shared -fPIC -o "$directory/c11_fails.so" "$directory/c11_fails.c" || exit 99
+beside '' "$directory/c11_fails.so" c11_fails 1 -- "$directory/c11_last"
 
 # A cfree() that frees a list.
 cat >"$directory/list.c" <<'END'
