@@ -64,6 +64,7 @@
 	X(int, prlimit64, (pid_t process, int resource, const void *limit, void *old))             \
 	X(int, sigaction, (int number, const struct sigaction *action, struct sigaction *old))     \
 	X(sighandler_t, signal, (int number, sighandler_t handler))                                \
+	X(sighandler_t, __sysv_signal, (int number, sighandler_t handler))                         \
 	X(void *, dlopen, (const char *file, int mode))                                            \
 	X(void *, dlmopen, (Lmid_t namespace, const char *file, int mode))                         \
 	X(int, dlclose, (void *handle))                                                            \

@@ -20,13 +20,11 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "base/digits.h"
-#include "base/signal_mask.h"
 #include "base/sys.h"
 #include "session/session_state.h"
 #include "session/threads.h"
@@ -148,19 +146,6 @@ static bool is_left_alone(uint64_t *status)
 	return true;
 }
 
-/*
- * Ends by a signal's default action.  Returns in the init process of a container, which survives.
- */
-static void die_of(int number)
-{
-	static const uint64_t by_default[4]; /* the kernel's struct sigaction, with SIG_DFL */
-	uint64_t set = HS_SIGNAL(number);
-
-	hs_syscall(SYS_rt_sigaction, number, (long)by_default, 0, sizeof set, 0, 0);
-	hs_syscall(SYS_tgkill, hs_sys_getpid(), hs_sys_gettid(), number, 0, 0, 0);
-	hs_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set, 0, 0);
-}
-
 /* Ends the process as it would have ended without the profiler's threads. */
 static void end(uint64_t status)
 {
@@ -171,7 +156,7 @@ static void end(uint64_t status)
 	if (number == 0 && hs_session_finish_left_alone())
 		return;
 	if (number != 0) {
-		die_of(number);
+		hs_term_die(number);
 		code = 128 + number;
 	}
 	hs_syscall(SYS_exit_group, code, 0, 0, 0, 0, 0);

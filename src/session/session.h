@@ -84,8 +84,12 @@ void hs_session_root_stays(void);
  */
 void hs_session_finish(void);
 
-/* Whether it is that of HEAPSAMPLE_FINAL=term.  Any thread, signal handlers, vfork children. */
+/*
+ * HEAPSAMPLE_FINAL=term: whether the handler is that one; the action with it, to be set in place of
+ * the default one, or NULL: none.  Any thread, signal handlers, vfork children.
+ */
 bool hs_session_is_term_handler(void (*handler)(int));
+const struct sigaction *hs_session_term_action(int number);
 
 /* --- exec.c ----------------------------------------------------------------------- */
 

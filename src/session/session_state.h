@@ -168,6 +168,12 @@ void hs_session_make_paths_absolute(void);
 /* term.c: HEAPSAMPLE_FINAL=term. */
 void hs_term_install(void);
 
+/*
+ * Ends by a signal's default action, whatever its handler.  Returns in the init process of a
+ * container, which survives.  Any thread, signal handlers.
+ */
+void hs_term_die(int number);
+
 /* --- fork.c -------------------------------------------------------------------------- */
 
 void hs_fork_install(void);

@@ -108,6 +108,14 @@ expect_silence
 [ "$(cat "$out.stdout")" = "tidies up True" ] || fail "interrupt: $(cat "$out.stdout")"
 expect_profiles 1
 
+# Python then ends by the signal, for which it sets the default action.
+run_profiled interrupted HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=64k -- "$python" -c '
+import os, signal, time
+os.kill(os.getpid(), signal.SIGINT)
+time.sleep(100)'
+expect_status 130
+expect_profiles 1
+
 # The kernel does not end the first process of a container by it, nor does the library.
 if command -v unshare >/dev/null && unshare --pid --fork true 2>/dev/null; then
 	run_profiled term_init HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=1 \
@@ -121,6 +129,22 @@ print("goes on as", os.getpid())'
 	[ "$(cat "$out.stdout")" = "goes on as 1" ] || fail "term_init: $(cat "$out.stdout")"
 	expect_profiles 1
 	check check_profile.py least "$out"/*.heap.pb.gz '' 10000000
+	# Nor a forked one that sets the default action.
+	run_profiled term_forked_init HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=64k -- "$python" -c '
+import ctypes, os, signal
+CLONE_NEWPID = 0x20000000
+if ctypes.CDLL(None).unshare(CLONE_NEWPID) == 0 and os.fork() == 0:
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    os.kill(os.getpid(), signal.SIGTERM)
+    later = bytes(10000000)
+    print("goes on as", os.getpid())
+else:
+    os.wait()'
+	expect_status 0
+	expect_silence
+	[ "$(cat "$out.stdout")" = "goes on as 1" ] || fail "term_forked_init: $(cat "$out.stdout")"
+	expect_profiles 2
+	check check_profile.py least "$out"/*.1.0001.heap.pb.gz '' 10000000
 fi
 
 # A call that the signal interrupts goes on, and the handlers run on the alternate stack.  The
@@ -129,7 +153,7 @@ cat >"$directory/flags.c" <<'END'
 #include <signal.h>
 #include <stddef.h>
 #include <sys/syscall.h>
-#include <unistd.h>
+long syscall(long number, ...);
 static int flags_of(int number)
 {
 	struct { void *handler; unsigned long flags, restorer, mask; } action;
@@ -149,14 +173,84 @@ int main(void)
 		    (action.sa_handler == SIG_DFL && action.sa_flags == 0) != (i > 0))
 			return numbers[i];
 	}
-	if (signal(SIGINT, SIG_IGN) != SIG_DFL || signal(SIGINT, SIG_DFL) != SIG_IGN ||
-	    flags_of(SIGINT) != 0)
-		return 1;
-	return 0;
+	return signal(SIGINT, SIG_IGN) != SIG_DFL || signal(SIGINT, SIG_DFL) != SIG_IGN ||
+	       (flags_of(SIGINT) & due) != due;
 }
 END
-${CC:-cc} -D_GNU_SOURCE -o "$directory/handlers" "$directory/flags.c" || exit 99
-run_profiled flags HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_FINAL=term -- "$directory/handlers"
-expect_status 0
-expect_silence
+# restore HOW NUMBER: another action for the signal, then the one that it had.  HOW: with sigaction(),
+# or with signal(), "child" in a child.  The signal ends the process in a handler of another one.
+cat >"$directory/restore.c" <<'END'
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *volatile block;
+static int number;
+static void mine(int signal_number)
+{
+	if (signal_number == SIGALRM)
+		raise(number);
+}
+static int changes_by_sigaction(void (*handler)(int))
+{
+	struct sigaction action, old, now;
+
+	memset(&action, 0, sizeof action);
+	action.sa_handler = handler;
+	return sigaction(number, &action, &old) == 0 && old.sa_handler == SIG_DFL &&
+	       sigaction(number, &old, &action) == 0 && action.sa_handler == handler &&
+	       sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+static int changes_by_signal(void (*handler)(int))
+{
+	void (*old)(int) = signal(number, handler);
+
+	return old == SIG_DFL && signal(number, old) == handler && signal(number, old) == SIG_DFL;
+}
+int main(int argc, char **argv)
+{
+	int (*changes)(void (*)(int)) = changes_by_signal;
+	int status;
+
+	block = malloc(100000);
+	number = atoi(argv[argc - 1]);
+	if (strcmp(argv[1], "sigaction") == 0)
+		changes = changes_by_sigaction;
+	if (strcmp(argv[1], "child") == 0 && fork() != 0)
+		return wait(&status) > 0 && WIFSIGNALED(status) && WTERMSIG(status) == number ? 0 : 2;
+	if (!changes(SIG_IGN) || !changes(mine))
+		return 1;
+	block = malloc(100000);
+	signal(SIGALRM, mine);
+	raise(SIGALRM);
+	return 3;
+}
+END
+
+# With -std=c11 signal() is System V's, whose handlers are there for one signal.
+for standard in gnu11 c11; do
+	[ $standard = c11 ] && define=-D_XOPEN_SOURCE=700 || define=-D_GNU_SOURCE
+	${CC:-cc} -std=$standard $define -o "$directory/handlers.$standard" "$directory/flags.c" ||
+		exit 99
+	${CC:-cc} -std=$standard $define -O1 -fno-builtin -o "$directory/restores.$standard" \
+		"$directory/restore.c" || exit 99
+	run_profiled "flags.$standard" HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_FINAL=term -- \
+		"$directory/handlers.$standard"
+	expect_status 0
+	expect_silence
+	for number in 15 2 1; do
+		for how in sigaction signal; do
+			run_profiled "restore.$standard.$number.$how" HEAPSAMPLE_FINAL=term \
+				HEAPSAMPLE_INTERVAL=1 -- "$directory/restores.$standard" $how $number
+			expect_status $((128 + number))
+			expect_profiles 1
+			check check_profile.py least "$out"/*.heap.pb.gz '' 100000
+		done
+	done
+	run_profiled "restore.$standard.child" HEAPSAMPLE_FINAL=term HEAPSAMPLE_INTERVAL=1 -- \
+		"$directory/restores.$standard" child 15
+	expect_status 0
+	expect_profiles 2
+done
 finish
