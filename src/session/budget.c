@@ -23,6 +23,11 @@
 #define STACKLESS_SHARE 20
 #define SAMPLES_TO_JUDGE 500
 
+/* Samples, and those that have no stack for want of room; in a forked child, its parent's. */
+static struct unwaited {
+	uint64_t samples, missing;
+} before_fork;
+
 /*
  * What a slot of the live set takes, with its book and its place in the index.  A free slot is not
  * given back, but counts as room: the next sample can have it.
@@ -136,14 +141,34 @@ void hs_budget_tell_losses(bool is_live_set_short)
 			hs_memory_bound());
 }
 
+/* Of the heaps whose samples do not wait for room. */
+static struct unwaited count_unwaited(void)
+{
+	struct unwaited sum = {0};
+
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT && hs_heaps[heap].name[0] != '\0';
+	     heap++) {
+		if (hs_heaps[heap].waits)
+			continue;
+		sum.samples += hs_heap_get(heap, samples);
+		sum.missing += hs_heap_get(heap, stackless) + hs_heap_get(heap, lost_ring);
+	}
+	return sum;
+}
+
+void hs_budget_after_fork(void)
+{
+	before_fork = count_unwaited();
+}
+
 void hs_budget_tell_stackless(void)
 {
-	uint64_t samples = hs_heap_total(samples);
-	uint64_t missing = hs_heap_total(stackless) + hs_heap_total(lost_ring);
-	uint64_t interval = hs_options_least_interval(&hs_options);
+	struct unwaited now = count_unwaited();
+	uint64_t samples = now.samples - before_fork.samples;
+	uint64_t missing = now.missing - before_fork.missing;
 
 	if (samples >= SAMPLES_TO_JUDGE && missing > samples / STACKLESS_SHARE &&
-	    !hs_options_streams(&hs_options) && hs_options_block_ns(&hs_options, interval) == 0)
+	    !hs_options_streams(&hs_options))
 		hs_unlocked_log(HS_LOG_WARN,
 				"%llu of %llu samples have no stack, because the buffer was full: "
 				"see HEAPSAMPLE_RING", (unsigned long long)missing,

@@ -52,6 +52,9 @@ void hs_budget_tell_losses(bool is_live_set_short);
 /* Warns if many samples have no stack for want of room in the ring, and did not wait for it. */
 void hs_budget_tell_stackless(void);
 
+/* In a forked child, which warns of its own samples. */
+void hs_budget_after_fork(void);
+
 /* Looks at arena, live set and processor time, and changes the interval if needed. */
 void hs_budget_follow(bool is_live_set_short);
 

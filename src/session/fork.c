@@ -20,8 +20,9 @@
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "sample/thread_state.h"
-#include "session/cpu_guard.h"
 #include "session/ask.h"
+#include "session/budget.h"
+#include "session/cpu_guard.h"
 #include "session/left_alone.h"
 #include "session/libc_threads.h"
 #include "session/profiles.h"
@@ -214,6 +215,7 @@ static void child(void)
 		hs_stream_after_fork();
 	hs_keep_after_fork();
 	hs_cpu_guard_after_fork();
+	hs_budget_after_fork();
 	session->samples_before_fork = hs_heap_total(samples);
 	session->ring_before_fork = hs_ring_head_ticket(&session->ring);
 	atomic_store(&session->requests, 0);
