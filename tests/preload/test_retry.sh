@@ -52,23 +52,25 @@ retries() {
 	[ "$(messages | wc -l)" -eq 2 ] || fail "$reason: $(messages)"
 }
 
-# flood: allocates until writing has failed six times, of which three are of the peak.
+# flood: allocates until writing has failed six times, of which three are of the peak, or for a
+# minute: the profiler's threads may get little time.
 cat >"$directory/flood.c" <<'END'
 #include <heapsample/heapsample.h>
 #include <stdlib.h>
-enum { MOST = 200000 };
+#include <time.h>
+enum { MOST_S = 60 };
 static void *volatile block;
 int main(void)
 {
 	struct heapsample_stats stats = {0};
-	int tries = 0;
+	time_t end = time(NULL) + MOST_S;
 
 	while (heapsample_get_stats(&stats, sizeof stats) == 0 && stats.profiles_failed < 6 &&
-	       tries++ < MOST) {
+	       time(NULL) < end) {
 		block = malloc(2000000);
 		free(block);
 	}
-	return tries < MOST ? 0 : 4;
+	return stats.profiles_failed < 6 ? 4 : 0;
 }
 END
 ${CC:-cc} -I"$source_directory/include" -O1 -fno-builtin -o "$directory/flood" \
