@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "session/session.h"
 
 /*

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/signal_mask.h"
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "session/session.h"
 
 HS_EXPORT pid_t fork(void);

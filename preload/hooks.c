@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "sample/capture.h"
 #include "sample/reentry.h"
 #include "session/session.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "session/session.h"
 
 HS_EXPORT int chroot(const char *path);

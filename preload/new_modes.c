@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "sample/thread_state.h"
 
 /* The alignment and the size of the blocks that are tried. */

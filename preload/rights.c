@@ -11,7 +11,7 @@
 #include <grp.h>
 #include <unistd.h>
 
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "session/session.h"
 
 #define DEFINE_RIGHTS(name, arguments, names)                                                      \

@@ -9,7 +9,7 @@
  */
 #include <signal.h>
 
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "session/session.h"
 
 HS_EXPORT int sigaction(int number, const struct sigaction *action, struct sigaction *old);

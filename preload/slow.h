@@ -13,7 +13,7 @@
 
 #include "arch/regs.h"
 #include "base/visibility.h"
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "sample/thread_state.h"
 
 HS_HIDDEN void *hs_entry_malloc(size_t size);

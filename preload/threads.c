@@ -15,7 +15,7 @@
 #include <threads.h>
 
 #include "base/sys.h"
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 #include "sample/thread_state.h"
 #include "session/session.h"
 

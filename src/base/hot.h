@@ -5,7 +5,7 @@
  *
  * HS_HOT: what every malloc() and free() reads, besides the thread's countdown and a byte of the
  * live set's filter.  One cache line: at most 64 bytes in all.  The pointers to the next allocator
- * (preload/next_alloc.c) come first and align it; the rest follows in link order.
+ * (preload/next.c) come first and align it; the rest follows in link order.
  */
 #ifndef HS_BASE_HOT_H
 #define HS_BASE_HOT_H

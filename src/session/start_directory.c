@@ -11,15 +11,15 @@
 #include "session/session_state.h"
 
 /*
- * Prepends the directory, unless the text is absolute or empty, or there is no room.  In a pattern
- * each '%' of the directory is doubled.
+ * Prepends the directory, unless that has no name, the text is absolute or empty, or there is no
+ * room.  In a pattern each '%' of the directory is doubled.
  */
 static void make_absolute(char *text, const char *directory, bool is_pattern)
 {
 	char absolute[HS_OPTION_TEXT_BYTES];
 	size_t used = 0, bytes = strlen(text) + 1;
 
-	if (text[0] == '/' || text[0] == '\0')
+	if (text[0] == '/' || text[0] == '\0' || *directory == '\0')
 		return;
 	for (; *directory != '\0'; directory++) {
 		if (used + 3 + bytes > sizeof absolute)
@@ -38,8 +38,7 @@ void hs_session_make_paths_absolute(void)
 {
 	static char directory[HS_PATH_BYTES];
 
-	if (hs_sys_working_directory(directory, sizeof directory) == 0)
-		return;
+	(void)hs_sys_working_directory(directory, sizeof directory);
 	make_absolute(hs_options.output, directory, true);
 	make_absolute(hs_options.stream, directory, true);
 	make_absolute(hs_options.stats, directory, true);

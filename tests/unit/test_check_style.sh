@@ -147,7 +147,7 @@ done <<-END
 	src/symbolize/new.c maps/mapping_table.h
 	src/profile/new.c output/dump_file.h
 	src/output/new.c profile/producer.h
-	src/session/new.c preload/next_alloc.h
+	src/session/new.c preload/next.h
 	src/base/new.c ../sample/ring.h
 	preload/new.c base/options.h
 	preload/new.c unwind/frame.h

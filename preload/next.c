@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Finding the next definitions.  See next_alloc.h.
+ * Finding the next definitions.  See next.h.
  */
-#include "preload/next_alloc.h"
+#include "preload/next.h"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>

@@ -7,8 +7,8 @@
  * The allocator's own four are looked up at the first allocation, which may come long
  * before our constructor; the rest in the constructor, or at their first call.
  */
-#ifndef HS_PRELOAD_NEXT_ALLOC_H
-#define HS_PRELOAD_NEXT_ALLOC_H
+#ifndef HS_PRELOAD_NEXT_H
+#define HS_PRELOAD_NEXT_H
 
 #include <dlfcn.h>
 #include <pthread.h>
