@@ -170,7 +170,9 @@ def differences(name, samples, generated, path, truth_path):
     profile = read_profile(path)
     truth, found = true_stacks(truth_path), profile_stacks(profile, anonymous)
     code = Ranges(truth_path + ".maps", "")
-    code.ranges += [(mapping.memory_start, mapping.memory_limit) for mapping in profile.mappings]
+    # Generated code's mapping is of all addresses.
+    code.ranges += [(mapping.memory_start, mapping.memory_limit) for mapping in profile.mappings
+                    if mapping.memory_start > 0]
     truth = with_entries(truth, found)
     total = sum(truth.values())
     equal = sum((truth & found).values())
