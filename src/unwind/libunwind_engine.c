@@ -15,6 +15,19 @@
 #define STRING(x) STRING_(x)
 #define LIBRARY "libunwind-" STRING(UNW_TARGET) ".so.8"
 
+/* For packagers' tools, which see by it what is loaded: an ELF note as systemd defines it. */
+#define NOTE_TYPE 0x407c0c0a
+#define NOTE_TEXT                                                                                  \
+	"[{\"feature\":\"libunwind\",\"description\":\"Unwinds unusual frames\","                  \
+	"\"priority\":\"recommended\",\"soname\":[\"" LIBRARY "\"]}]"
+static const struct {
+	uint32_t name_bytes, text_bytes, type;
+	char name[4];
+	char text[sizeof NOTE_TEXT];
+} note __attribute__((used, aligned(4), section(".note.dlopen"))) = {
+	4, sizeof NOTE_TEXT, NOTE_TYPE, "FDO", NOTE_TEXT,
+};
+
 /* Register states kept by libunwind (a power of two), for programs with thousands of hot pcs. */
 #define CACHE_ENTRIES 4096
 /* Words that one step may read: a damaged table must not keep us busy. */

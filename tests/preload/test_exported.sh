@@ -44,6 +44,10 @@ readelf -rW "$library" >"$out.relocations"
 grep -q R_X86_64_TPOFF64 "$out.relocations" || fail "no initial-exec relocation"
 grep -q -e R_X86_64_DTP -e R_X86_64_TLSDESC "$out.relocations" && fail "TLS that calls the loader"
 
+# What it loads itself is told to packagers' tools.
+readelf -nW "$library" | grep -qw FDO || fail "no note of what it loads"
+grep -aq '"soname":\["libunwind-[a-z0-9_]*\.so\.8"\]' "$library" || fail "libunwind is not in the note"
+
 readelf -lW "$library" | awk '$1 == "GNU_STACK" { print $7 }' | grep -q E && fail "executable stack"
 readelf -lW "$library" | awk '$1 == "LOAD" && /RWE/ { bad = 1 } END { exit bad }' ||
 	fail "memory that is both written and executed"
