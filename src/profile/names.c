@@ -128,7 +128,7 @@ static void note_missing(struct hs_names_object *object, const struct hs_mapping
  * a file, with its own.  symbols: NULL: there are none.
  */
 static void name_by_address(const struct hs_symbols *symbols, const struct hs_mapping *mapping,
-			   struct hs_location *location)
+			    struct hs_location *location)
 {
 	bool anonymous = is_anonymous(mapping);
 	uint64_t address = location->address - (anonymous ? 0 : mapping->load_bias);
