@@ -63,17 +63,6 @@ static uint64_t locate(const struct hs_elf_image *image, const ElfW(Phdr) *heade
 	return 0;
 }
 
-/* segment: the next in image->segments. */
-static bool is_as_file(const struct hs_elf_image *image, const struct hs_elf_segment *segment)
-{
-	const struct hs_elf_segment *before = segment - 1;
-
-	if (image->segment_count == 0)
-		return segment->offset == 0;
-	return before->is_as_file &&
-	       segment->start - segment->offset == before->start - before->offset;
-}
-
 static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
 {
 	uint64_t start = page_down(header->p_vaddr);
@@ -90,7 +79,6 @@ static void add_segment(struct hs_elf_image *image, const ElfW(Phdr) *header)
 		.offset = page_down(header->p_offset),
 		.executable = (header->p_flags & PF_X) != 0,
 	};
-	segment->is_as_file = is_as_file(image, segment);
 	if (segment->start < segment->end)
 		image->segment_count++;
 }

@@ -26,7 +26,6 @@ struct hs_elf_segment {
 	uint64_t end;
 	uint64_t offset; /* file offset of start */
 	bool executable;
-	bool is_as_file; /* from its file's beginning to it all is as far apart as in the file */
 };
 
 struct hs_elf_image {

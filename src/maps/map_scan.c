@@ -233,8 +233,6 @@ static bool describe(struct scan *scan, const struct hs_proc_maps_line *line,
 	mapping->flags = flags_of(scan, line, mapping->path, segment != NULL);
 	if (!is_placed && (mapping->flags & HS_MAPPING_FILE) != 0)
 		mapping->flags |= HS_MAPPING_FLAT;
-	if (segment != NULL && segment->is_as_file)
-		mapping->flags |= HS_MAPPING_AS_FILE;
 	if (own != 0 && own >= mapping->start && own < mapping->end)
 		mapping->flags |= HS_MAPPING_OWN;
 	return segment != NULL;

@@ -20,7 +20,6 @@ enum hs_mapping_flags {
 	HS_MAPPING_OWN = 8,       /* this library */
 	HS_MAPPING_HINT = 16,     /* said by a hint: see map_hints.h */
 	HS_MAPPING_FLAT = 32,     /* no ELF image, nor a hint's segment: load_bias gives offsets */
-	HS_MAPPING_AS_FILE = 64,  /* what is before it in the file is before it in memory too */
 };
 
 struct hs_mapping {

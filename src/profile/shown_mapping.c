@@ -18,9 +18,6 @@ struct hs_view_mapping hs_shown_mapping(const struct hs_mapping *mapping)
 	if ((mapping->flags & HS_MAPPING_ANONYMOUS) != 0) {
 		shown.start = 0;
 		shown.limit = ADDRESS_LIMIT;
-	} else if ((mapping->flags & HS_MAPPING_AS_FILE) != 0) {
-		shown.start -= shown.offset;
-		shown.offset = 0;
 	}
 	return shown;
 }

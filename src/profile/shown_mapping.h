@@ -7,9 +7,8 @@
  * generated code, in memory that grows and of which there may be more, is in one mapping of all
  * addresses.
  *
- * pprof finds code in a file by the offset.  Files with debugging information only have no contents
- * there.  So an object whose mappings are as far apart as in its file (GNU ld makes them so) is
- * shown from the file's beginning on, where pprof needs no offset.
+ * Objects are shown by their code segment.  pprof finds code in a file by the offset, but the one
+ * that comes with Go by the mapping's start alone, which it takes for the code segment's.
  */
 #ifndef HS_PROFILE_SHOWN_MAPPING_H
 #define HS_PROFILE_SHOWN_MAPPING_H

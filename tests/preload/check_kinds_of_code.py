@@ -4,7 +4,7 @@
 
     check_kinds_of_code.py PROFILE TOP LEAF...
 
-TOP: the output of `go tool pprof -top` for alloc_space, or "-" if there is no pprof.
+TOP: the output of `go tool pprof -top` for alloc_space.  "-" instead of either: only the other.
 """
 import re
 import sys
@@ -45,7 +45,8 @@ def differences(view, sums, leaves):
 
 
 def main(path, top, *leaves):
-    yield from differences("ours", our_view(path), leaves)
+    if path != "-":
+        yield from differences("ours", our_view(path), leaves)
     if top != "-":
         yield from differences("pprof", pprof_view(top), leaves)
 

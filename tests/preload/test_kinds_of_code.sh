@@ -23,6 +23,13 @@ compile() {
 		"$@" -ldl 2>"$directory/$output.build"
 }
 
+# Sets $top to pprof's view of the profile in $out.
+pprof_top() {
+	top=$out.top
+	go tool pprof -sample_index=alloc_space -top -nodecount=0 "$out"/*.heap.pb.gz \
+		>"$top" 2>"$top.stderr" || fail "$cell: pprof: $(cat "$top.stderr")"
+}
+
 # have_names NAME LEAF... -- PROGRAM ARGUMENT...: one line of the table.  The first mapping is
 # $MAIN's, or PROGRAM's.
 have_names() {
@@ -39,15 +46,25 @@ have_names() {
 	expect_silence
 	expect_profiles 1
 	top=-
-	if [ $pprof = yes ]; then
-		top=$out.top
-		go tool pprof -sample_index=alloc_space -top -nodecount=0 "$out"/*.heap.pb.gz \
-			>"$top" 2>"$top.stderr" || fail "$cell: pprof: $(cat "$top.stderr")"
-	fi
+	[ $pprof = no ] || pprof_top
 	before=$failures
 	check check_profile.py main "$out"/*.heap.pb.gz "$(basename "${MAIN:-$1}")"
 	# shellcheck disable=SC2086 # several leaves
 	check check_kinds_of_code.py "$out"/*.heap.pb.gz "$top" $leaves
+	[ "$failures" -ne "$before" ] || echo "$cell: right"
+}
+
+# found_by_pprof PROGRAM: where a profile has addresses only pprof finds the names, by the mappings.
+found_by_pprof() {
+	cell=$1-found-by-pprof
+	[ $pprof = yes ] || return
+	run_profiled "cell.$cell" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SYMBOLIZE=none -- \
+		"$directory/$1" self
+	expect_status 0
+	expect_profiles 1
+	pprof_top
+	before=$failures
+	check check_kinds_of_code.py - "$top" known_leaf
 	[ "$failures" -ne "$before" ] || echo "$cell: right"
 }
 
@@ -60,17 +77,20 @@ missing() {
 	echo "$1"
 }
 
-compile pie known_leaf -fPIE -pie || not_built pie
+compile pie known_leaf -g -fPIE -pie || not_built pie
 have_names "GNU-ld-PIE" known_leaf -- "$directory/pie" self
-compile no-pie known_leaf -fno-pie -no-pie || not_built no-pie
+found_by_pprof pie
+compile no-pie known_leaf -g -fno-pie -no-pie || not_built no-pie
 have_names "GNU-ld-no-PIE" known_leaf -- "$directory/no-pie" self
+found_by_pprof no-pie
 
 lld=$(command -v ld.lld || command -v ld.lld-14)
 if [ -n "$lld" ]; then
 	mkdir "$directory/bin"
 	ln -s "$lld" "$directory/bin/ld.lld"
-	compile lld known_leaf -fPIE -pie -B"$directory/bin" -fuse-ld=lld || not_built lld
+	compile lld known_leaf -g -fPIE -pie -B"$directory/bin" -fuse-ld=lld || not_built lld
 	have_names "lld-PIE" known_leaf -- "$directory/lld" self
+	found_by_pprof lld
 else
 	missing "no lld"
 fi

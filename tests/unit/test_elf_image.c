@@ -102,7 +102,6 @@ static void test_code_is_its_segment(void)
 	CHECK_INT(span.start, (uintptr_t)memory + 0x2000);
 	CHECK_INT(span.end, (uintptr_t)memory + 0x5000);
 	CHECK_INT(span.offset, 0x2000);
-	CHECK(span.is_as_file);
 	/* From a part of the segment follows all of it. */
 	CHECK(code_span(0x3000, 0x1000, 0x3000, &span));
 	CHECK_INT(span.start, (uintptr_t)memory + 0x2000);
@@ -122,7 +121,6 @@ static void test_other_layouts(void)
 	CHECK_INT(span.start, (uintptr_t)memory + 0x2000);
 	CHECK_INT(span.end, (uintptr_t)memory + 0x5000);
 	CHECK_INT(span.offset, 0x1000);
-	CHECK(!span.is_as_file);
 
 	/* A hole in the addresses and in the file. */
 	begin_image();
@@ -131,7 +129,6 @@ static void test_other_layouts(void)
 	CHECK_INT(read_image(), 0);
 	CHECK(code_span(0x3000, 0x2000, 0x3000, &span));
 	CHECK_INT(span.start, (uintptr_t)memory + 0x3000);
-	CHECK(span.is_as_file);
 
 	/* Other code between them has a mapping of its own. */
 	begin_image();

@@ -99,12 +99,6 @@ static unsigned char *map_at(void *address, int fd, size_t bytes, int protection
 	return mapped;
 }
 
-/* Without what depends on the linker: see test_elf_image.c. */
-static unsigned flags_of(const struct hs_mapping *mapping)
-{
-	return mapping->flags & ~(unsigned)HS_MAPPING_AS_FILE;
-}
-
 static void test_program_and_libraries(void)
 {
 	char exe[4096] = "";
@@ -114,12 +108,12 @@ static void test_program_and_libraries(void)
 	CHECK(readlink("/proc/self/exe", exe, sizeof exe - 1) > 0);
 	own = mapping_of((const void *)(uintptr_t)&test_program_and_libraries);
 	CHECK_STR(own->path, exe);
-	CHECK_INT(flags_of(own), HS_MAPPING_MAIN | HS_MAPPING_FILE);
+	CHECK_INT(own->flags, HS_MAPPING_MAIN | HS_MAPPING_FILE);
 	CHECK(own->eh_frame_hdr > own->load_bias && own->eh_frame_hdr_bytes > 8);
 	CHECK_INT(own->start % PAGE, 0);
 	libc = mapping_of((const void *)(uintptr_t)&gnu_get_libc_version);
 	CHECK(strstr(libc->path, "/libc") != NULL);
-	CHECK_INT(flags_of(libc), HS_MAPPING_FILE);
+	CHECK_INT(libc->flags, HS_MAPPING_FILE);
 	CHECK(strlen(libc->build_id) >= 16);
 	CHECK_INT(id_of(NULL), HS_MAPPING_NONE);
 	CHECK_INT(id_of(exe), HS_MAPPING_NONE);
@@ -138,7 +132,7 @@ static void test_vdso(void)
 	begin_table();
 	vdso = mapping_of(base + 64);
 	CHECK_STR(vdso->path, "[vdso]");
-	CHECK_INT(flags_of(vdso), 0);
+	CHECK_INT(vdso->flags, 0);
 	CHECK(vdso->eh_frame_hdr != 0 && vdso->build_id[0] != '\0');
 	CHECK(hs_mapping_table_is_readable(table, vdso->eh_frame_hdr, vdso->eh_frame_hdr_bytes));
 	end_table();
@@ -171,7 +165,7 @@ static void test_own_mapping_is_marked(void)
 	hs_mapping_table_set_own(table, (uintptr_t)&test_own_mapping_is_marked);
 	refresh();
 	CHECK(mapping_of((const void *)(uintptr_t)&refresh)->flags & HS_MAPPING_OWN);
-	CHECK_INT(flags_of(mapping_of((const void *)(uintptr_t)&gnu_get_libc_version)),
+	CHECK_INT(mapping_of((const void *)(uintptr_t)&gnu_get_libc_version)->flags,
 		  HS_MAPPING_FILE);
 	end_table();
 }
@@ -523,7 +517,7 @@ static void test_program_in_a_memfd(void)
 		 at, at + 3 * PAGE);
 	CHECK_INT(hs_map_scan(&index, text, strlen(text), &none, &store, &program, 0), 0);
 	CHECK_INT(hs_mapping_store_get(&store, 0)->flags, HS_MAPPING_ANONYMOUS);
-	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_MAIN | HS_MAPPING_AS_FILE);
+	CHECK_INT(hs_mapping_store_get(&store, 1)->flags, HS_MAPPING_MAIN);
 	CHECK_STR(hs_mapping_store_get(&store, 1)->build_id, "7070707070707070");
 	hs_map_index_fini(&index);
 	hs_mapping_store_fini(&store);
