@@ -137,6 +137,10 @@ for place in "$(printf %.2s "$id")/$rest.debug" "$id/any name" program "$directo
 	add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/store"
 	expect $frames
 done
+# eu-strip's have the segments of the file that ran, but their notes elsewhere.
+set_segments "$directory/store/$place" PT_NOTE p_offset 0x100000
+add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/store"
+expect $frames
 
 # Another file of that name has other lines.
 objcopy --remove-section=.note.gnu.build-id "$directory/debug/program" "$directory/program"
@@ -147,6 +151,7 @@ case $said in
 esac
 
 debug_file no-pie -no-pie
+debug_file together -Wl,-z,noseparate-code
 if command -v ld.lld >/dev/null; then
 	debug_file lld -fuse-ld=lld
 else
