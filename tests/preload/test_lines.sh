@@ -92,11 +92,36 @@ add 0 'addresses have lines'
 expect $frames
 [ "$(stat -c %a "$out/app.lines.heap.pb.gz")" = 600 ] || fail "more public than the profile"
 
+# Several profiles at once, each with an output of its own; outputs of before are left out.
+several=$directory/several
+mkdir "$several"
+cp "$profile" "$several/a.heap.pb.gz"
+cp "$profile" "$several/b.heap.pb.gz"
+(cd "$several" && sha256sum ./*.gz >"$directory/sums")
+for round in first second; do
+	said=$(cd "$several" && "$python" "$source_directory/scripts/heapsample-lines" ./*.gz 2>&1) ||
+		fail "$round time, several: $said"
+	(cd "$several" && sha256sum --quiet -c "$directory/sums") || fail "a profile was replaced"
+	[ "$(cd "$several" && echo *)" = \
+		'a.heap.pb.gz a.lines.heap.pb.gz b.heap.pb.gz b.lines.heap.pb.gz' ] ||
+		fail "$round time, several: $(ls "$several")"
+done
+case $said in
+*'a.lines.heap.pb.gz: left out'*) ;;
+*) fail "with outputs: $said" ;;
+esac
+said=$("$python" "$source_directory/scripts/heapsample-lines" -o "$out/one" \
+	"$several"/?.heap.pb.gz 2>&1)
+case $?$said in
+2*"one output, $out/one, for 2 profiles"*) ;;
+*) fail "one output for two: $said" ;;
+esac
+
 # A file that cannot be read does not stop the others.
 libc=$(ldd "$directory/program" | sed -n 's/.*=> \(.*\/libc\.so[^ ]*\).*/\1/p')
 mkdir "$directory/cut"
 head -c 100000 "$libc" >"$directory/cut/${libc##*/}"
-add 0 'addresses without lines: addr2line ends with status 1' ADDR2LINE=addr2line \
+add 0 "-e $directory/cut/${libc##*/} ends with status 1" ADDR2LINE=addr2line \
 	"PPROF_BINARY_PATH=$directory/cut"
 expect $frames
 
@@ -117,8 +142,8 @@ mv "$directory/first.gz" "$profile"
 mkdir "$directory/debug"
 cp "$directory/program" "$directory/debug/program"
 strip "$directory/program"
-said=$(env PPROF_BINARY_PATH= "$python" "$source_directory/scripts/heapsample-lines" "$profile" \
-	"$directory/none.gz" 2>&1)
+said=$(env PPROF_BINARY_PATH= "$python" "$source_directory/scripts/heapsample-lines" -o "$directory/none.gz" \
+	"$profile" 2>&1)
 case $said in
 *"$directory/program: no debugging information"*) ;;
 *) fail "stripped: $said" ;;
@@ -144,11 +169,25 @@ expect $frames
 
 # Another file of that name has other lines.
 objcopy --remove-section=.note.gnu.build-id "$directory/debug/program" "$directory/program"
-said=$("$python" "$source_directory/scripts/heapsample-lines" "$profile" "$directory/none.gz" 2>&1)
+said=$("$python" "$source_directory/scripts/heapsample-lines" -o "$directory/none.gz" \
+	"$profile" 2>&1)
 case $said in
 *"$directory/program: not the file that ran (build id none"*) ;;
 *) fail "another file: $said" ;;
 esac
+
+# A program that ran stripped has no names in the profile: they come with the lines.
+cp "$directory/debug/program" "$directory/program"
+strip "$directory/program"
+run_profiled run.stripped HEAPSAMPLE_INTERVAL=1 -- "$directory/program"
+expect_status 0
+expect_profiles 1
+cp "$profile" "$directory/named.gz"
+mv "$out"/*.heap.pb.gz "$profile"
+out=$directory/work
+add 0 'addresses have lines' "PPROF_BINARY_PATH=$directory/debug"
+check check_lines.py "$out/app.lines.heap.pb.gz" $frames
+mv "$directory/named.gz" "$profile"
 
 debug_file no-pie -no-pie
 debug_file together -Wl,-z,noseparate-code
@@ -161,7 +200,7 @@ debug_file usual
 # Which of its segments was where is not certain.
 set_segments "$directory/store/usual" PT_LOAD p_memsz 0x100000
 said=$(env "PPROF_BINARY_PATH=$directory/store" "$python" \
-	"$source_directory/scripts/heapsample-lines" "$profile" "$directory/none.gz" 2>&1)
+	"$source_directory/scripts/heapsample-lines" -o "$directory/none.gz" "$profile" 2>&1)
 case $said in
 *"$directory/store/usual: the file that ran is needed too"*) ;;
 *) fail "another size: $said" ;;
@@ -170,20 +209,22 @@ esac
 
 # Only files are replaced.
 mkfifo "$directory/fifo"
-said=$("$python" "$source_directory/scripts/heapsample-lines" "$profile" "$directory/fifo" 2>&1)
+said=$("$python" "$source_directory/scripts/heapsample-lines" -o "$directory/fifo" \
+	"$profile" 2>&1)
 case $? in
 1) ;;
 *) fail "written into a pipe's place: $said" ;;
 esac
 [ -p "$directory/fifo" ] || fail "a pipe was replaced"
-said=$(ulimit -f 0; "$python" "$source_directory/scripts/heapsample-lines" "$profile" \
-	"$out/full" 2>&1)
+said=$(ulimit -f 0; "$python" "$source_directory/scripts/heapsample-lines" -o "$out/full" \
+	"$profile" 2>&1)
 case $said in
 *"$out/full: File too large"*) ;;
 *) fail "no room for the file: $said" ;;
 esac
 
-add 1 'package binutils' ADDR2LINE=/no/addr2line
+add 1 '/no/addr2line: No such file or directory (from ADDR2LINE)' ADDR2LINE=/no/addr2line
+add 1 'package binutils' "PATH=$directory/run"
 echo 'no profile' >"$profile"
 add 1 'not a profile' A=
 : >"$profile"
