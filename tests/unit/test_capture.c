@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
 
@@ -55,6 +56,10 @@ static void test_known_stack(void)
 	CHECK_INT(out.record.stack_bytes, 8192);
 	CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
 	CHECK(memcmp(out.record.stack, stack + 8, 8192) == 0);
+	/* With just as many bytes nothing is missing. */
+	run(&thread, (uintptr_t)stack + sizeof stack - 8192, 8192);
+	CHECK_INT(out.record.stack_bytes, 8192);
+	CHECK_INT(out.record.flags, 0);
 }
 
 /* Maps five pages as the thread's stack; each can be protected. */
@@ -182,6 +187,25 @@ static void test_read_again_further_down(void)
 	CHECK_INT(thread.read_high - thread.read_low, 19000);
 }
 
+/* Parts that touch are known as one, whichever was read first. */
+static void test_read_in_parts(void)
+{
+	static unsigned char stack[20000];
+	uintptr_t start = (uintptr_t)stack;
+	struct hs_thread_state thread = {
+		.stack_low = start,
+		.stack_high = start + sizeof stack,
+	};
+
+	run(&thread, start + 8000, 4000);
+	run(&thread, start + 4000, 6000);
+	CHECK(hs_thread_has_read(&thread, start + 4000, 8000));
+	run(&thread, start + 12000, 8000);
+	CHECK(hs_thread_has_read(&thread, start + 4000, 16000));
+	run(&thread, start, 4000);
+	CHECK(hs_thread_has_read(&thread, start, 20000));
+}
+
 static long refuse_reading(long number)
 {
 	return number == SYS_process_vm_readv ? -EPERM : 0;
@@ -260,13 +284,17 @@ static void test_stack_pointer_at_the_end(void)
 
 static void test_unknown_is_limited(void)
 {
-	static unsigned char stack[3 * HS_CAPTURE_UNKNOWN_BYTES];
+	static _Alignas(PAGE) unsigned char stack[3 * HS_CAPTURE_UNKNOWN_BYTES];
 
 	if (may_read_by_process_vm()) {
 		run(&unknown, (uintptr_t)stack, LIMIT);
 		CHECK_INT(out.record.stack_bytes, HS_CAPTURE_UNKNOWN_BYTES);
 	}
 	run(&unknown, (uintptr_t)stack, 100);
+	CHECK_INT(out.record.stack_bytes, 100);
+	hs_sys_fault = refuse_reading;
+	run(&unknown, (uintptr_t)stack + 8, 100);
+	hs_sys_fault = NULL;
 	CHECK_INT(out.record.stack_bytes, 100);
 }
 
@@ -283,6 +311,25 @@ static void test_main_stack(void)
 	CHECK(thread.stack_high - thread.stack_low <= (uintptr_t)128 << 20);
 	run(&thread, here, LIMIT);
 	CHECK(out.record.stack_bytes > 0);
+}
+
+/* The stack is as large as its limit allows, if that is not larger than what mmap() leaves free. */
+static void test_main_stack_limits(void)
+{
+	static const rlim_t limits[] = {1 << 20, 100 << 20, 300 << 20, RLIM_INFINITY};
+	struct hs_thread_state thread = {0};
+	struct rlimit before, limit;
+
+	CHECK_INT(getrlimit(RLIMIT_STACK, &before), 0);
+	for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+		limit = (struct rlimit){limits[i], before.rlim_max};
+		if (setrlimit(RLIMIT_STACK, &limit) != 0)
+			continue; /* the hard limit is lower */
+		hs_capture_init_main(&thread, 1 << 30);
+		CHECK_INT(thread.stack_high, 1 << 30);
+		CHECK_INT(thread.stack_high - thread.stack_low, i < 2 ? limits[i] : 128 << 20);
+	}
+	CHECK_INT(setrlimit(RLIMIT_STACK, &before), 0);
 }
 
 static size_t stack_bytes, guard_bytes;
@@ -348,11 +395,13 @@ int main(void)
 	RUN(test_guard_page_that_comes_later);
 	RUN(test_known_stack_is_not_read_by_the_kernel);
 	RUN(test_read_again_further_down);
+	RUN(test_read_in_parts);
 	RUN(test_coroutine_stack);
 	RUN(test_coroutine_stack_read_refused);
 	RUN(test_stack_pointer_at_the_end);
 	RUN(test_unknown_is_limited);
 	RUN(test_main_stack);
+	RUN(test_main_stack_limits);
 	RUN(test_thread_stacks);
 	return CHECK_RESULT();
 }

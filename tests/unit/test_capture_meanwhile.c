@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * An mprotect() of another thread that is under way when a sample looks which pages of its stack
- * can be read, and ends before the sample notes what it has read.
+ * Samples look which pages of a stack can be read.  Meanwhile an mprotect() of another thread ends;
+ * or a seccomp filter refuses such looks.
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -20,13 +20,14 @@
 
 static _Alignas(PAGE) unsigned char stack[2 * PAGE];
 static unsigned looks;
+static int result = -EINVAL; /* of a look */
 
 static union {
 	struct hs_record record;
 	unsigned char bytes[sizeof(struct hs_record) + sizeof stack];
 } out;
 
-/* In place of a look at a page: the call ends, and the page can be read. */
+/* In place of a look at a page: the call ends. */
 static void end_protecting(int number, siginfo_t *info, void *context)
 {
 	ucontext_t *interrupted = context;
@@ -34,7 +35,7 @@ static void end_protecting(int number, siginfo_t *info, void *context)
 	(void)number, (void)info;
 	if (looks++ == 0)
 		hs_capture_protect_ends();
-	interrupted->uc_mcontext.gregs[REG_RAX] = -EINVAL;
+	interrupted->uc_mcontext.gregs[REG_RAX] = result;
 }
 
 /* Has the kernel raise SIGSYS for rt_sigprocmask() with the `how` of such a look. */
@@ -81,6 +82,26 @@ static void test_mprotect_that_ends_meanwhile(void)
 	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack, sizeof stack));
 	sample(&thread);
 	CHECK(hs_thread_has_read(&thread, (uintptr_t)stack, sizeof stack));
+	CHECK_INT(looks, 4);
+	/* What is known to be readable is not looked at again. */
+	sample(&thread);
+	CHECK_INT(looks, 4);
+}
+
+/* Then only the rest of the page is certain. */
+static void test_looks_that_are_refused(void)
+{
+	struct hs_thread_state thread = {
+		.stack_low = (uintptr_t)stack,
+		.stack_high = (uintptr_t)stack + sizeof stack,
+	};
+
+	result = -EPERM;
+	hs_capture_plan(&thread, (uintptr_t)stack + 100, sizeof stack);
+	hs_capture_copy(&thread, (uintptr_t)stack + 100, sizeof stack - 100, &out.record);
+	CHECK_INT(out.record.stack_bytes, PAGE - 100);
+	CHECK(out.record.flags & HS_RECORD_STACK_CUT);
+	CHECK(!hs_thread_has_read(&thread, (uintptr_t)stack + 100, PAGE));
 }
 
 int main(void)
@@ -88,5 +109,6 @@ int main(void)
 	if (!trap_looks())
 		SKIP("no seccomp filter with SECCOMP_RET_TRAP");
 	RUN(test_mprotect_that_ends_meanwhile);
+	RUN(test_looks_that_are_refused);
 	return CHECK_RESULT();
 }

@@ -57,6 +57,7 @@ static void learn(void)
 	uintptr_t bound = state.stack_high, caller_sp = state.caller_sp;
 	size_t count;
 
+	CHECK(bound <= hs_arch_thread_pointer());
 	hs_capture_find_end(&state);
 	CHECK_INT(state.stack_high, bound);
 	CHECK_INT(hs_stack_end_wanted(), hs_stack_end.caller_pc);
