@@ -375,7 +375,8 @@ static void test_only_the_stack_is_read(void)
 				    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t *stack = (uint64_t *)(void *)(pages + HS_PAGE_BYTES);
 	uint64_t sp = (uintptr_t)stack, end = sp + HS_PAGE_BYTES;
-	const uint64_t places[] = {0, 16, sp - 16, sp - 8, end - 8, end, end + 8, UINT64_MAX - 15};
+	const uint64_t places[] = {0,       16,  sp - 16, sp - 8,          sp,
+				   sp + 7, end - 8, end, end + 8, UINT64_MAX - 15};
 	struct hs_unwind_row by_sp = {.kind = HS_ROW_REGISTER, .cfa_register = HS_ARCH_SP};
 	struct hs_unwind_row by_fp = {.kind = HS_ROW_REGISTER, .cfa_register = HS_ARCH_FP};
 	struct hs_unwind_row realigned = {.kind = HS_ROW_REALIGNED, .cfa_register = HS_ARCH_FP};
@@ -399,6 +400,114 @@ static void test_only_the_stack_is_read(void)
 		CHECK(is_refused(&regs, realigned));
 	}
 	munmap(pages, 3 * (size_t)HS_PAGE_BYTES);
+}
+
+/* Of the registers only the stack pointer and the frame pointer are followed. */
+static void test_frames_by_other_registers(void)
+{
+	static _Alignas(16) uint64_t stack[HS_PAGE_BYTES / 8]; /* its return addresses are 0 */
+	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
+
+	for (unsigned i = HS_ARCH_SP; i < HS_ARCH_REGS; i++) {
+		struct hs_unwind_row row = {.kind = HS_ROW_REGISTER,
+					    .cfa_register = i & 0xf,
+					    .cfa_offset = 2 * HS_ROW_WORD};
+
+		*hs_arch_register(&regs, i) = regs.sp;
+		CHECK_INT(is_refused(&regs, row), i != HS_ARCH_SP && i != HS_ARCH_FP);
+	}
+}
+
+/*
+ * Walks from a frame at the start of a stack whose row is given, to a caller whose frame ends two
+ * words above its frame pointer.  Returns how many frames that gives.
+ */
+static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_row row)
+{
+	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
+	struct hs_unwind_row by_fp = {.kind = HS_ROW_REGISTER,
+				      .cfa_register = HS_ARCH_FP,
+				      .cfa_offset = 2 * HS_ROW_WORD};
+	struct hs_known_pcs pcs;
+	uint32_t count;
+
+	*hs_arch_register(&regs, HS_ARCH_FP) = fp;
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 77, .is_call = true, .row = by_fp});
+	count = hs_walk(&pcs, NULL, &regs, HS_PAGE_BYTES, walked, 9);
+	hs_known_pcs_destroy(&pcs);
+	return count;
+}
+
+/* The caller's frame pointer is in the frame's lowest word, or has not been saved. */
+static void test_frame_pointer_of_the_caller(void)
+{
+	static _Alignas(16) uint64_t stack[HS_PAGE_BYTES / 8];
+	struct hs_unwind_row pushed = {.kind = HS_ROW_REGISTER,
+				       .cfa_register = HS_ARCH_SP,
+				       .cfa_offset = 2 * HS_ROW_WORD,
+				       .saved = {2}};
+	struct hs_unwind_row realigned = {.kind = HS_ROW_REALIGNED,
+					  .cfa_register = HS_ARCH_FP,
+					  .cfa_offset = -HS_ROW_WORD};
+
+	stack[0] = (uintptr_t)&stack[8];
+	stack[1] = 77;
+	CHECK_INT(walk_to_caller(stack, 0, pushed), 2);
+
+	stack[3] = (uintptr_t)&stack[7]; /* where the realigned frame ends */
+	stack[5] = (uintptr_t)&stack[8];
+	stack[6] = 77;
+	CHECK_INT(walk_to_caller(stack, (uintptr_t)&stack[4], realigned), HS_WALK_UNKNOWN);
+	stack[4] = stack[5];
+	realigned.saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED] = 1;
+	CHECK_INT(walk_to_caller(stack, (uintptr_t)&stack[4], realigned), 2);
+}
+
+/* A stack of the library's own frames only is no stack. */
+static void test_too_many_own_frames(void)
+{
+	static _Alignas(16) uint64_t stack[HS_PAGE_BYTES / 8];
+	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
+	struct hs_pc own = {.pc = regs.pc,
+			    .is_call = true,
+			    .is_own = true,
+			    .row = {.kind = HS_ROW_REGISTER,
+				    .cfa_register = HS_ARCH_SP,
+				    .cfa_offset = HS_ROW_WORD}};
+	struct hs_known_pcs pcs;
+
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	hs_known_pcs_add(&pcs, &own);
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 77,
+					       .is_call = true,
+					       .row = {.kind = HS_ROW_END}});
+	for (uint32_t frames_of_own = 1; frames_of_own < 100; frames_of_own++) {
+		stack[frames_of_own - 1] = 77;
+		CHECK_INT(hs_walk(&pcs, NULL, &regs, HS_PAGE_BYTES, walked, 9),
+			  frames_of_own <= HS_MOST_OWN_FRAMES ? 1 : HS_WALK_UNKNOWN);
+		stack[frames_of_own - 1] = own.pc;
+	}
+	hs_known_pcs_destroy(&pcs);
+}
+
+/* The frame pointer of a realigned frame's caller may be too far from its end for a step. */
+static void test_large_realigned_frames(void)
+{
+	enum { BASE = 4 };
+	static _Alignas(16) uint64_t stack[HS_PAGE_BYTES / 8];
+	struct hs_unwind_row row = {.kind = HS_ROW_REALIGNED,
+				    .cfa_register = HS_ARCH_FP,
+				    .cfa_offset = -HS_ROW_WORD,
+				    .saved = {1}};
+	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
+
+	*hs_arch_register(&regs, HS_ARCH_FP) = (uintptr_t)&stack[BASE];
+	for (unsigned words = 1; words < 2 * HS_TRAIL_FP_WORDS_MOST; words++) {
+		stack[BASE - 1] = (uintptr_t)&stack[BASE + words];
+		CHECK_INT(is_refused(&regs, row), words > HS_TRAIL_FP_WORDS_MOST);
+	}
 }
 
 /* The table grows with the number of entries, up to its largest size. */
@@ -561,6 +670,24 @@ static void test_trail(void)
 	end();
 }
 
+static void test_dropped_trail(void)
+{
+	struct hs_known_pcs pcs;
+	struct hs_trail *trail;
+
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	trail = hs_trail_take(pcs.trails, 1);
+	for (uint64_t i = 0; i < HS_TRAIL_PLACES; i++)
+		trail->steps[i].pc = i + 1;
+	CHECK(hs_trail_take(pcs.trails, 1) == trail);
+	for (uint64_t i = 0; i < HS_TRAIL_PLACES; i++)
+		CHECK_INT(trail->steps[i].pc, i + 1);
+	CHECK(hs_trail_take(pcs.trails, 2) == trail);
+	for (uint64_t i = 0; i < HS_TRAIL_PLACES; i++)
+		CHECK_INT(trail->steps[i].pc, 0);
+	hs_known_pcs_destroy(&pcs);
+}
+
 static struct hs_ring ring;
 
 /* Records an allocation at the captured place.  Whether its stack was walked. */
@@ -595,6 +722,8 @@ static bool is_recorded_walked(void)
 		CHECK_INT(record->stack_bytes, capture.captured.stack_bytes);
 	}
 	ring_release(&ring);
+	for (uint32_t i = 0; i < HS_TRAILS; i++)
+		CHECK_INT(known()->trails[i].walker, 0);
 	return is_walked;
 }
 
@@ -614,6 +743,9 @@ static void start_recorder(void)
 	atomic_store(&hs_sampler_is_ready, true);
 }
 
+/* More records than the ring has room for. */
+#define ROUND 2000
+
 static void record(void)
 {
 	start_recorder();
@@ -627,9 +759,20 @@ static void record(void)
 
 	/* Fewer frames are wanted than there are. */
 	hs_recorder.depth_frames = (uint32_t)frame_count - 1;
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < ROUND; i++)
 		CHECK(is_recorded_walked());
 	hs_recorder.depth_frames = DEPTH;
+	CHECK(!is_recorded_walked());
+	/* In the memory of those before. */
+	for (int i = 0; i < ROUND; i++)
+		CHECK(is_recorded_walked());
+	/* Room for more frames is kept for a while: the next stack may be that deep again. */
+	hs_thread.walk_room = 200;
+	CHECK(is_recorded_walked());
+	CHECK(hs_thread.walk_room < 200 && hs_thread.walk_room > 150);
+	/* The stack has to be copied if part of it may have become unreadable. */
+	hs_capture_protect_begins();
+	hs_capture_protect_ends();
 	CHECK(!is_recorded_walked());
 	CHECK(is_recorded_walked());
 
@@ -645,6 +788,7 @@ static void record(void)
 	unwind();
 	CHECK(is_recorded_walked());
 	CHECK(is_recorded_walked());
+	CHECK_INT(hs_thread.walk_fails, 0);
 
 	hs_close_begins();
 	CHECK(!is_recorded_walked());
@@ -777,6 +921,10 @@ int main(void)
 	RUN(test_steps_hold_what_they_must);
 	RUN(test_recursion_of_realigned_frames);
 	RUN(test_only_the_stack_is_read);
+	RUN(test_frames_by_other_registers);
+	RUN(test_frame_pointer_of_the_caller);
+	RUN(test_too_many_own_frames);
+	RUN(test_large_realigned_frames);
 	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
 	RUN(test_own_frames_are_left_out);
@@ -785,6 +933,7 @@ int main(void)
 	RUN(test_not_by_what_was_known_before_the_maps_changed);
 	RUN(test_right_or_not_at_all_while_it_changes);
 	RUN(test_trail);
+	RUN(test_dropped_trail);
 	RUN(test_recorded);
 	RUN(test_not_without_slots);
 	RUN(test_copied_where_samples_are_rare);
