@@ -74,6 +74,7 @@ extern const struct model_scenario model_ring_scenarios[];
 extern const struct model_scenario model_live_scenarios[];
 extern const struct model_scenario model_wait_scenarios[];
 extern const struct model_scenario model_sample_scenarios[];
+extern const struct model_scenario model_pcs_scenarios[];
 extern const struct model_scenario model_session_scenarios[];
 
 /* Reports a violation.  Does not return. */

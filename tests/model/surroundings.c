@@ -64,6 +64,11 @@ void *hs_arena_zalloc(size_t bytes)
 	return hs_arena_reserve(bytes);
 }
 
+size_t hs_arena_budget(void)
+{
+	return MEMORY_ARENA_BYTES * 16;
+}
+
 int hs_sys_futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
 	return model_futex_wait(word, expected, timeout_ns);

@@ -18,8 +18,8 @@
 #include "explore.h"
 
 static const struct model_scenario *const tables[] = {
-	model_ring_scenarios,   model_live_scenarios,    model_wait_scenarios,
-	model_sample_scenarios, model_session_scenarios,
+	model_ring_scenarios,   model_live_scenarios, model_wait_scenarios,
+	model_sample_scenarios, model_pcs_scenarios,  model_session_scenarios,
 };
 
 static double now_seconds(void)
