@@ -7,6 +7,7 @@
 #include "sample/report.h"
 
 #include <math.h>
+#include <pthread.h>
 
 #include "base/arena.h"
 #include "base/options.h"
@@ -322,6 +323,12 @@ static void what_is_recorded(void)
 	hs_report_free(FIRST, 2);
 	hs_report_free(FIRST, 2);
 	CHECK_INT(hs_heap_get(FIRST, frees), 1);
+	/* malloc's blocks are not a heap's. */
+	CHECK(hs_record_allocation(&record, (size_t)1 << 40, &here));
+	hs_report_free(HS_HEAP_MALLOC, (uintptr_t)&record);
+	CHECK_INT(hs_heap_get(HS_HEAP_MALLOC, frees), 0);
+	hs_record_free(&record);
+	CHECK_INT(hs_heap_get(HS_HEAP_MALLOC, frees), 1);
 	/* When a heap is off, frees in it are followed until something else is allocated in it. */
 	set_epoch(0);
 	hs_report_free(FIRST, 0xabcdef);
@@ -344,6 +351,42 @@ static void large_sizes(void)
 	end();
 }
 
+/* A countdown of its own: one that was drawn like another thread's ends where that does. */
+static void *report_first(void *countdown)
+{
+	CHECK(!report(FIRST, 1, 1));
+	*(uint64_t *)countdown = hs_thread.reported_countdown;
+	return NULL;
+}
+
+static void threads_differ(void)
+{
+	uint64_t countdowns[2];
+	pthread_t thread;
+
+	begin((const uint64_t[HEAPS]){(uint64_t)1 << 30, 0, 0});
+	for (int i = 0; i < 2; i++) {
+		CHECK_INT(pthread_create(&thread, NULL, report_first, &countdowns[i]), 0);
+		pthread_join(thread, NULL);
+	}
+	CHECK(countdowns[0] != countdowns[1]);
+	end();
+}
+
+static void forked_children_differ(void)
+{
+	uint64_t of_parent;
+
+	begin((const uint64_t[HEAPS]){(uint64_t)1 << 30, 0, 0});
+	report(FIRST, 1, 1);
+	of_parent = hs_thread.reported_countdown;
+	hs_sampler_fork_begins(&hs_thread);
+	hs_sampler_after_fork(&hs_thread);
+	report(FIRST, 1, 1);
+	CHECK(hs_thread.reported_countdown != of_parent - 1);
+	end();
+}
+
 int main(void)
 {
 	here = (struct hs_regs){.sp = (uintptr_t)__builtin_frame_address(0)};
@@ -359,6 +402,8 @@ int main(void)
 	RUN(sampling_that_stops);
 	RUN(weights_of_the_program);
 	RUN(large_sizes);
+	RUN(threads_differ);
+	RUN(forked_children_differ);
 	RUN(what_is_recorded);
 	return CHECK_RESULT();
 }
