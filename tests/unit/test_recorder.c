@@ -679,7 +679,9 @@ static void test_end_after_a_handler(void)
 
 	jump_out_of_a_handler();
 	CHECK_INT(next(&record).state, HS_RING_OPEN);
+	atomic_store(&ring.reader_asleep, HS_RING_ASLEEP);
 	hs_record_stop_thread();
+	CHECK_INT(atomic_load(&ring.reader_asleep), HS_RING_WOKEN);
 	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
 	CHECK(allocate(block, 20));
 	hs_record_settle();
@@ -777,6 +779,107 @@ static void test_guard_on_a_coroutine(void)
 	hs_thread.stack_high = high;
 }
 
+static long refuse_reading(long number)
+{
+	return number == SYS_process_vm_readv ? -EPERM : 0;
+}
+
+static long refuse_stacks(long number)
+{
+	return number == SYS_sigaltstack ? -EPERM : 0;
+}
+
+static uintptr_t low_before, high_before;
+static stack_t alternate_before;
+
+/* Has this thread a known stack from low to high, and no alternate one; and a guard be left. */
+static void leave_guard(uintptr_t low, uintptr_t high, uintptr_t guard)
+{
+	stack_t none = {.ss_flags = SS_DISABLE};
+
+	start(1);
+	CHECK(allocate(block, 1));
+	drain();
+	CHECK_INT(sigaltstack(&none, &alternate_before), 0);
+	low_before = hs_thread.stack_low;
+	high_before = hs_thread.stack_high;
+	hs_thread.stack_low = low;
+	hs_thread.stack_high = high;
+	leave_open();
+	hs_thread.guard_sp = guard;
+}
+
+/* The next allocation has found it gone. */
+static void end_guard(void)
+{
+	struct hs_record record;
+
+	CHECK_INT(hs_thread.guard_sp, 0);
+	CHECK_INT(next(&record).state, HS_RING_ABANDONED);
+	drain();
+	hs_thread.stack_low = low_before;
+	hs_thread.stack_high = high_before;
+	CHECK_INT(sigaltstack(&alternate_before, NULL), 0);
+}
+
+/* On a stack of unknown bounds a guard further down, not too far, is on the same stack. */
+static void test_guard_below_on_a_coroutine(void)
+{
+	static struct {
+		struct hs_guard guard;
+		char frames[512 << 10];
+	} stack;
+	uintptr_t sp = here.sp, guard = (uintptr_t)&stack.guard;
+
+	stack.guard.mark = hs_guard_mark(guard);
+	leave_guard(0, 0, guard);
+	here.sp = guard + (300 << 10);
+	CHECK(!allocate(block, 1));
+	here.sp = guard + (200 << 10);
+	hs_sys_fault = refuse_stacks; /* then this may be a handler on a stack of its own */
+	CHECK(!allocate(block, 1));
+	hs_sys_fault = NULL;
+	CHECK(allocate(block, 1));
+	here.sp = sp;
+	end_guard();
+}
+
+/* Its stack is there no more, as that of a coroutine that has ended. */
+static void test_guard_that_is_unmapped(void)
+{
+	void *page = hs_sys_map(HS_PAGE_BYTES, 0);
+
+	if (!may_read_by_process_vm()) {
+		printf("not run without process_vm_readv(): test_guard_that_is_unmapped\n");
+		return;
+	}
+	CHECK(page != NULL);
+	leave_guard(0, 0, (uintptr_t)page);
+	CHECK(allocate(block, 1));
+	end_guard();
+	hs_sys_unmap(page, HS_PAGE_BYTES);
+}
+
+/* Where the kernel does not read it: it is read if it is on the thread's own stack, only then. */
+static void test_guard_that_the_kernel_does_not_read(void)
+{
+	static struct hs_guard guard; /* without its mark */
+	void *page = hs_sys_map(HS_PAGE_BYTES, 0);
+
+	CHECK(page != NULL);
+	hs_sys_fault = refuse_reading;
+	leave_guard(0, 0, (uintptr_t)page);
+	CHECK(!allocate(block, 1));
+	hs_thread.guard_sp = (uintptr_t)&guard;
+	CHECK(!allocate(block, 1));
+	hs_thread.stack_low = (uintptr_t)&guard;
+	hs_thread.stack_high = (uintptr_t)(&guard + 1);
+	CHECK(allocate(block, 1));
+	hs_sys_fault = NULL;
+	end_guard();
+	hs_sys_unmap(page, HS_PAGE_BYTES);
+}
+
 /* --- frees that nobody tells ------------------------------------------------------- */
 
 static void test_allocated_again(void)
@@ -837,6 +940,24 @@ static void test_after_fork(void)
 	CHECK(!hs_record_after_fork());
 	CHECK_INT(hs_thread.bytes_until_sample, 0);
 	hs_thread.guard_sp = 0;
+	drain();
+}
+
+/* A child of vfork() writes to its parent's memory: its id is not the thread's. */
+static void test_in_a_vfork_child(void)
+{
+	struct hs_record record;
+
+	start(1);
+	hs_thread.tid = 0;
+	hs_recorder.process_id++;
+	CHECK(allocate(block, 5));
+	CHECK_INT(hs_thread.tid, 0);
+	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	CHECK_INT(record.tid, hs_sys_gettid());
+	hs_recorder.process_id--;
+	CHECK(allocate(block + 1, 5));
+	CHECK_INT(hs_thread.tid, hs_sys_gettid());
 	drain();
 }
 
@@ -911,9 +1032,13 @@ int main(void)
 	RUN(test_guard_is_validated);
 	RUN(test_guard_far_below);
 	RUN(test_guard_on_a_coroutine);
+	RUN(test_guard_below_on_a_coroutine);
+	RUN(test_guard_that_is_unmapped);
+	RUN(test_guard_that_the_kernel_does_not_read);
 	RUN(test_allocated_again);
 	RUN(test_stopped);
 	RUN(test_after_fork);
+	RUN(test_in_a_vfork_child);
 	RUN(test_moves);
 	return CHECK_RESULT();
 }
