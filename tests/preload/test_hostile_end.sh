@@ -13,14 +13,29 @@ for mode in return exit exit-directly quick-exit exit-thread exit-busy; do
 	hostile "process-$mode" 1 -- "$victims/victim_process" $mode
 done
 hostile pthread-exit 1 -- "$victim" pthread-exit
+for how in posix c11; do
+	hostile create-fails.$how 1 -- "$victim" create-fails $how
+	ended_with 0
+done
+# The profiler runs as long as there is a thread: outlived NAME HOW-MANY MODE [ARGUMENT]
+outlived() {
+	outlived_name=$1 outlived_due=$2
+	shift 2
+	hostile "$outlived_name" "$outlived_due" HEAPSAMPLE_BLOCK=10000 -- "$victim" "$@"
+	for file in "$directory/$outlived_name.1"/*.heap.pb.gz; do
+		check check_profile.py uncounted "$file" lost_ring stackless
+	done
+}
 for how in thrd_exit pthread_exit; do
-	hostile c11.$how 1 HEAPSAMPLE_BLOCK=10000 -- "$victim" c11 $how
-	check check_profile.py uncounted "$directory/c11.$how.1"/*.heap.pb.gz lost_ring stackless
+	outlived c11.$how 1 c11 $how
 done
 hostile thrd-exit 1 -- "$victim" thrd-exit
-for when in first last alone; do
+outlived cancelled.first 1 cancelled first
+for when in last alone; do
 	hostile cancelled.$when 1 -- "$victim" cancelled $when
 done
+hostile cancelled.forks 2 -- "$victim" cancelled forks
+outlived fork-in-thread 2 fork-in-thread
 hostile exit-second 1 -- "$victim" exit-second
 hostile _Exit 1 -- "$victim" _Exit
 hostile quick 1 -- "$victim" quick

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
 
@@ -45,6 +46,26 @@ static void mode_pthread_exit(void)
 	atexit(say_at_exit);
 	check(pthread_create(&thread, NULL, outlive_main, &self) == 0, "thread");
 	say("main");
+	pthread_exit(NULL);
+}
+
+/* No memory has room for the stack of another thread.  argument: "c11" or not. */
+static void mode_create_fails(void)
+{
+	pthread_attr_t attributes;
+	pthread_t thread;
+	thrd_t thread_c11;
+
+	atexit(say_at_exit);
+	say("main");
+	check(pthread_attr_init(&attributes) == 0, "attributes");
+	check(pthread_attr_setstacksize(&attributes, (size_t)1 << 60) == 0, "stack size");
+	if (strcmp(argument, "c11") == 0) {
+		check(pthread_setattr_default_np(&attributes) == 0, "default");
+		check(thrd_create(&thread_c11, NULL, NULL) != thrd_success, "thrd_create");
+	} else {
+		check(pthread_create(&thread, &attributes, outlive_main, NULL) == EAGAIN, "thread");
+	}
 	pthread_exit(NULL);
 }
 
@@ -89,10 +110,28 @@ static void *cancel_and_outlive(void *main_thread)
 	}
 	/* Cancelling it again, maybe after its end, is allowed. */
 	check(pthread_cancel(*(pthread_t *)main_thread) == 0, "pthread_cancel");
-	return outlive_main(main_thread);
+	outlive_main_c11(main_thread);
+	return NULL;
 }
 
-/* argument: main ends "first" or "last" of its two threads, or is "alone". */
+/* The child's main thread, which is not cancelled again, ends there. */
+static void fork_and_wait(void)
+{
+	int status = -1;
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		say("child");
+		pthread_exit(NULL);
+	}
+	check(waitpid(child, &status, 0) == child && status == 0, "child");
+}
+
+/*
+ * argument: main ends "first" or "last" of its two threads, or is "alone", or forks before its end
+ * ("forks").
+ */
 static void mode_cancelled(void)
 {
 	static pthread_t self;
@@ -102,8 +141,10 @@ static void mode_cancelled(void)
 	atexit(say_at_exit);
 	say("main");
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-	if (strcmp(argument, "alone") == 0) {
+	if (strcmp(argument, "alone") == 0 || strcmp(argument, "forks") == 0) {
 		check(pthread_cancel(self) == 0, "pthread_cancel");
+		if (strcmp(argument, "forks") == 0)
+			fork_and_wait();
 		say("going on");
 	} else {
 		check(pthread_create(&thread, NULL, cancel_and_outlive, &self) == 0, "thread");
@@ -113,6 +154,33 @@ static void mode_cancelled(void)
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 	for (;;)
 		pause();
+}
+
+/* The child's main thread was started by pthread_create().  Another thread outlives it. */
+static void *fork_here(void *unused)
+{
+	static pthread_t self;
+	int status = -1;
+	thrd_t thread;
+	pid_t child = fork();
+
+	check(child >= 0, "fork");
+	if (child == 0) {
+		self = pthread_self();
+		check(thrd_create(&thread, outlive_main_c11, &self) == thrd_success, "thrd_create");
+		pthread_exit(NULL);
+	}
+	check(waitpid(child, &status, 0) == child && status == 0, "child");
+	return unused;
+}
+
+static void mode_fork_in_thread(void)
+{
+	pthread_t thread;
+
+	check(pthread_create(&thread, NULL, fork_here, NULL) == 0, "thread");
+	check(pthread_join(thread, NULL) == 0, "join");
+	say("main");
 }
 
 static void *exit_here(void *unused)
@@ -318,9 +386,11 @@ static void mode_remove_output(void)
 
 static const struct mode modes[] = {
 	{"pthread-exit", mode_pthread_exit},
+	{"create-fails", mode_create_fails},
 	{"c11", mode_c11},
 	{"thrd-exit", mode_thrd_exit},
 	{"cancelled", mode_cancelled},
+	{"fork-in-thread", mode_fork_in_thread},
 	{"exit-second", mode_exit_second},
 	{"_Exit", mode_Exit},
 	{"quick", mode_quick},

@@ -20,6 +20,17 @@
 
 #include "victim_hostile_blocks.h"
 
+/* What malloc_info() says; to be freed. */
+static char *malloc_text(void)
+{
+	size_t bytes;
+	char *text;
+	FILE *out = open_memstream(&text, &bytes);
+
+	check(out != NULL && malloc_info(0, out) == 0 && fclose(out) == 0);
+	return text;
+}
+
 /* --- many ------------------------------------------------------------------------------- */
 
 #define SHORT_THREADS 2000
@@ -36,12 +47,40 @@ static void *run_short(void *block)
 	return new_block(number + 1);
 }
 
+/* The size that the last line with this in it names. */
+static size_t last_size(const char *text, const char *line)
+{
+	const char *found = NULL, *next = text;
+
+	while ((next = strstr(next, line)) != NULL)
+		found = next++;
+	found = found == NULL ? NULL : strstr(found, "size=\"");
+	check(found != NULL);
+	return found == NULL ? 0 : strtoul(found + strlen("size=\""), NULL, 10);
+}
+
+/* What is allocated, of the memory of all arenas. */
+static size_t used_bytes(void)
+{
+	char *text = malloc_text();
+	size_t bytes = last_size(text, "<system type=\"current\"") -
+		       last_size(text, "<total type=\"fast\"") -
+		       last_size(text, "<total type=\"rest\"");
+
+	free(text);
+	return bytes;
+}
+
+/* Threads leave no memory behind.  What is kept for new ones is there after half of them. */
 static void short_threads(void)
 {
 	pthread_t threads[AT_ONCE];
+	size_t used_before = 0;
 	void *block;
 
 	for (unsigned i = 0; i < SHORT_THREADS + AT_ONCE; i++) {
+		if (i == SHORT_THREADS / 2)
+			used_before = used_bytes();
 		if (i >= AT_ONCE) {
 			pthread_join(threads[i % AT_ONCE], &block);
 			end_block(block);
@@ -49,6 +88,7 @@ static void short_threads(void)
 		if (i < SHORT_THREADS)
 			start(&threads[i % AT_ONCE], NULL, run_short, new_block(i));
 	}
+	check(used_bytes() < used_before + SHORT_THREADS * 16);
 }
 
 static pthread_barrier_t barrier;
@@ -259,12 +299,9 @@ static void c11(void)
 /* How many arenas malloc() has. */
 static unsigned count_arenas(void)
 {
-	size_t bytes;
-	char *text;
-	FILE *out = open_memstream(&text, &bytes);
+	char *text = malloc_text();
 	unsigned count = 0;
 
-	check(out != NULL && malloc_info(0, out) == 0 && fclose(out) == 0);
 	for (const char *heap = text; (heap = strstr(heap, "<heap nr=")) != NULL; heap++)
 		count++;
 	free(text);
