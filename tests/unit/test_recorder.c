@@ -608,8 +608,10 @@ static void on_signal(int signal)
 
 static long raise_in_copy(long number)
 {
-	if (number == SYS_process_vm_readv)
+	if (number == SYS_process_vm_readv) {
+		hs_sys_fault = NULL; /* once */
 		raise(SIGUSR1);
+	}
 	return 0;
 }
 
@@ -789,6 +791,11 @@ static long refuse_stacks(long number)
 	return number == SYS_sigaltstack ? -EPERM : 0;
 }
 
+static long refuse_both(long number)
+{
+	return refuse_reading(number) | refuse_stacks(number);
+}
+
 static uintptr_t low_before, high_before;
 static stack_t alternate_before;
 
@@ -844,6 +851,20 @@ static void test_guard_below_on_a_coroutine(void)
 	end_guard();
 }
 
+/* A coroutine that runs within the slow path, switched to by a handler, is on another stack. */
+static void test_guard_on_the_stack_and_a_coroutine(void)
+{
+	static struct hs_guard guard;
+	uintptr_t low = (uintptr_t)&guard;
+
+	guard.mark = hs_guard_mark(low);
+	leave_guard(low, low + sizeof guard, low);
+	CHECK(!allocate(block, 1));
+	guard.mark ^= 1;
+	CHECK(allocate(block, 1));
+	end_guard();
+}
+
 /* Its stack is there no more, as that of a coroutine that has ended. */
 static void test_guard_that_is_unmapped(void)
 {
@@ -878,6 +899,47 @@ static void test_guard_that_the_kernel_does_not_read(void)
 	hs_sys_fault = NULL;
 	end_guard();
 	hs_sys_unmap(page, HS_PAGE_BYTES);
+	/* Where this call is, it cannot be. */
+	leave_guard(0, 0, here.sp - 64);
+	hs_sys_fault = refuse_both;
+	CHECK(allocate(block, 1));
+	hs_sys_fault = NULL;
+	end_guard();
+}
+
+static _Alignas(16) char low_stack[64 << 10];
+static void *above_stack; /* of the handler */
+
+/* With a handler on a stack that lies above this one. */
+static void allocate_below(void *unused)
+{
+	stack_t above = {.ss_sp = above_stack, .ss_size = 64 << 10}, before;
+
+	(void)unused;
+	CHECK_INT(sigaltstack(&above, &before), 0);
+	CHECK(interrupted_allocation(10));
+	CHECK_INT(sigaltstack(&before, NULL), 0);
+}
+
+/* Its guard has the mark, and so is seen to be in use. */
+static void test_handler_on_a_stack_above(void)
+{
+	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_ONSTACK};
+	char memory[64 << 10];
+	struct hs_record record;
+
+	if (!may_read_by_process_vm()) {
+		printf("not run without process_vm_readv(): test_handler_on_a_stack_above\n");
+		return;
+	}
+	start(1);
+	jump_out = false;
+	above_stack = memory;
+	CHECK_INT(sigaction(SIGUSR1, &action, NULL), 0);
+	hs_arch_call_on(low_stack + sizeof low_stack, allocate_below, NULL);
+	CHECK_INT(next(&record).state, HS_RING_COMMITTED);
+	CHECK_INT(hs_heap_total(samples), 1);
+	drain();
 }
 
 /* --- frees that nobody tells ------------------------------------------------------- */
@@ -1033,8 +1095,10 @@ int main(void)
 	RUN(test_guard_far_below);
 	RUN(test_guard_on_a_coroutine);
 	RUN(test_guard_below_on_a_coroutine);
+	RUN(test_guard_on_the_stack_and_a_coroutine);
 	RUN(test_guard_that_is_unmapped);
 	RUN(test_guard_that_the_kernel_does_not_read);
+	RUN(test_handler_on_a_stack_above);
 	RUN(test_allocated_again);
 	RUN(test_stopped);
 	RUN(test_after_fork);
