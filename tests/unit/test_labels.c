@@ -4,17 +4,15 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/stats.h"
 #include "check.h"
+#include "single_step.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -301,35 +299,9 @@ static void threads_add_the_same_sets(void)
 	}
 }
 
-/*
- * A handler interrupts hs_labels_set() after each of its instructions in turn, by means of the
- * processor's trap flag; but not within memcpy() and the like.  Not with sanitizers, whose own code
- * would be interrupted too.
- */
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define TRAP_FLAG 0x100
-#define TRAP_FLAG_TEXT "0x100"
-
-extern const char __executable_start[], etext[]; /* the linker's: this program's code */
-
-static long steps, handler_at; /* steps of the call so far, and when the handler does its work */
-static void (*handler_work)(void);
+#if MAY_STEP
 static char value_now[21]; /* any long */
-static sigjmp_buf jump;
-
-static void stepped(int number, siginfo_t *info, void *context)
-{
-	ucontext_t *interrupted = context;
-	uintptr_t pc;
-
-	(void)number;
-	(void)info;
-	pc = (uintptr_t)interrupted->uc_mcontext.gregs[REG_RIP];
-	if (pc >= (uintptr_t)__executable_start && pc < (uintptr_t)etext && ++steps == handler_at) {
-		interrupted->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
-		handler_work();
-	}
-}
+static int result_now;
 
 /* The work: the program changes the value that is being set. */
 static void lengthen(void)
@@ -337,25 +309,9 @@ static void lengthen(void)
 	value_now[strlen(value_now)] = 'x';
 }
 
-/* set(), with work in a handler at a step.  False if the call was over before. */
-static bool set_interrupted(long step, const char *value, void (*work)(void))
+static void set_value(void)
 {
-	struct sigaction action = {.sa_sigaction = stepped, .sa_flags = SA_SIGINFO};
-	int result;
-
-	sigaction(SIGTRAP, &action, NULL);
-	steps = 0;
-	handler_at = step;
-	handler_work = work;
-	if (sigsetjmp(jump, 1) == 0) {
-		__asm__ volatile("pushfq; orq $" TRAP_FLAG_TEXT ", (%%rsp); popfq" ::
-					 : "memory", "cc");
-		result = set("k", value);
-		__asm__ volatile("pushfq; andq $~" TRAP_FLAG_TEXT ", (%%rsp); popfq" ::
-					 : "memory", "cc");
-		CHECK(result == 0 || (result == -EINVAL && work == lengthen));
-	}
-	return steps >= step;
+	result_now = set("k", value_now);
 }
 
 static _Atomic uint32_t of_handler;
@@ -365,11 +321,6 @@ static void add_sets(void)
 {
 	CHECK_INT(hs_labels_set(&of_handler, "k", value_now), 0);
 	CHECK_INT(set("h", "1"), 0);
-}
-
-static void leave(void)
-{
-	siglongjmp(jump, 1);
 }
 
 /* Interrupts at every stride-th step, each time with another value. */
@@ -383,7 +334,9 @@ static void interrupt_everywhere(long stride, void (*work)(void), void (*check)(
 		CHECK_INT(set(NULL, NULL), 0);
 		snprintf(value_now, sizeof value_now, "%ld", step);
 		snprintf(wanted, sizeof wanted, "k=%ld", step);
-		is_running = set_interrupted(step, value_now, work);
+		result_now = 0;
+		is_running = call_interrupted(set_value, step, work);
+		CHECK(result_now == 0 || (result_now == -EINVAL && work == lengthen));
 		if (is_running)
 			check(wanted);
 	}
