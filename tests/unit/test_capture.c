@@ -289,6 +289,7 @@ static void test_unknown_is_limited(void)
 	if (may_read_by_process_vm()) {
 		run(&unknown, (uintptr_t)stack, LIMIT);
 		CHECK_INT(out.record.stack_bytes, HS_CAPTURE_UNKNOWN_BYTES);
+		CHECK_INT(out.record.flags, HS_RECORD_STACK_CUT);
 	}
 	run(&unknown, (uintptr_t)stack, 100);
 	CHECK_INT(out.record.stack_bytes, 100);
@@ -354,7 +355,7 @@ static void *thread_body(void *unused)
 	pthread_attr_destroy(&attributes);
 	if (thread.stack_high == 0) /* the attributes leave no room to be sure of */
 		return unused;
-	CHECK(thread.stack_low >= (uintptr_t)start);
+	CHECK(thread.stack_low >= (uintptr_t)start && thread.stack_low < thread.stack_high);
 	CHECK(thread.stack_high <= (uintptr_t)start + bytes);
 	/* Thread-local variables are not part of the stack, except for those next to its frames. */
 	CHECK(thread.stack_high <= here + PAGE);
