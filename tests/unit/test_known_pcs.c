@@ -107,6 +107,25 @@ static void the_largest_table_has_16_mib(void)
 	CHECK(most_for(4096 * MIB) < 24 * MIB);
 }
 
+/* Sets are full by chance, again and again: that is no reason for a larger table. */
+static void dropped_pcs_do_not_count(void)
+{
+	begin(16 * MIB);
+	for (unsigned round = 0; round < 1000; round++) {
+		unsigned count = 0;
+
+		hs_known_pcs_drop(&pcs);
+		for (uint64_t pc = 0; count <= HS_KNOWN_PCS_WAYS; pc++) {
+			if (hs_known_pcs_set(&pcs, pc, true) != hs_known_pcs_set(&pcs, 0, true))
+				continue;
+			hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = pc, .is_call = true});
+			count++;
+		}
+	}
+	CHECK(pcs.blocks[1] == NULL);
+	end();
+}
+
 static void stamps_begin_again(void)
 {
 	begin(16 * MIB);
@@ -126,6 +145,7 @@ int main(void)
 	RUN(a_table_is_at_most_a_sixteenth_of_the_memory);
 	RUN(a_table_that_would_be_too_large_is_not_made);
 	RUN(the_largest_table_has_16_mib);
+	RUN(dropped_pcs_do_not_count);
 	RUN(stamps_begin_again);
 	return CHECK_RESULT();
 }
