@@ -344,6 +344,18 @@ static void interrupt_everywhere(long stride, void (*work)(void), void (*check)(
 	CHECK(step > 50);
 }
 
+/* The work: adds the set that is being added. */
+static void add_same_set(void)
+{
+	CHECK_INT(hs_labels_set(&of_handler, "k", value_now), 0);
+}
+
+static void check_same(const char *wanted)
+{
+	CHECK_STR(now(), wanted);
+	CHECK_INT(labels, of_handler);
+}
+
 /* Either of the two may have been first. */
 static void check_both(const char *wanted)
 {
@@ -378,6 +390,11 @@ static void handler_adds_sets(void)
 	interrupt_everywhere(1, add_sets, check_both);
 }
 
+static void handler_adds_same_set(void)
+{
+	interrupt_everywhere(1, add_same_set, check_same);
+}
+
 static void handler_jumps_out(void)
 {
 	interrupt_everywhere(3, leave, check_after_leaving);
@@ -391,6 +408,7 @@ static void handler_lengthens(void)
 static void handlers_may_come_anywhere(void)
 {
 	in_child(handler_adds_sets);
+	in_child(handler_adds_same_set);
 	in_child(handler_jumps_out);
 	in_child(handler_lengthens);
 }
