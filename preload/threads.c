@@ -35,7 +35,6 @@ struct thread_start {
 	};
 	void *argument;
 	size_t stack_bytes;
-	size_t guard_bytes;
 };
 
 /*
@@ -98,8 +97,7 @@ static inline __attribute__((always_inline)) struct thread_start begin_thread(vo
 
 	add_begun(memory);
 	is_created = true;
-	hs_session_thread_begins(start.stack_bytes, start.guard_bytes,
-				 (uintptr_t)__builtin_dwarf_cfa(),
+	hs_session_thread_begins(start.stack_bytes, (uintptr_t)__builtin_dwarf_cfa(),
 				 (uintptr_t)__builtin_return_address(0));
 	return start;
 }
@@ -141,8 +139,7 @@ static void read_stack_size(const pthread_attr_t *attributes, struct thread_star
 		return;
 	if (made)
 		attributes = &defaults;
-	if (pthread_attr_getstacksize(attributes, &start->stack_bytes) != 0 ||
-	    pthread_attr_getguardsize(attributes, &start->guard_bytes) != 0)
+	if (pthread_attr_getstacksize(attributes, &start->stack_bytes) != 0)
 		start->stack_bytes = 0;
 	if (made)
 		pthread_attr_destroy(&defaults);
@@ -253,6 +250,7 @@ int pthread_cancel(pthread_t thread)
 	HS_NEXT_ENSURE(pthread_cancel);
 	if (pthread_equal(thread, main_thread))
 		main_ends();
+	/* libc does not take a thread that cancels itself for a single one any more. */
 	hs_session_single_threaded_ends();
 	return hs_next.pthread_cancel(thread);
 }

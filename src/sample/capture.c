@@ -170,23 +170,22 @@ void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)
 	thread->stack_low = end - room;
 }
 
-void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes,
+void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes,
 			    uintptr_t caller_sp, uintptr_t caller_pc)
 {
 	/*
-	 * glibc allocates a block of stack_bytes, with the guard at its lower end and static TLS
-	 * and the thread control block at its upper end.  Measured from the control block, that
-	 * many bytes would reach below the block; a page more is left out for the control block.
+	 * glibc allocates stack_bytes, with static TLS and the thread control block at the upper
+	 * end, and a guard below.  Measured from the control block, that many bytes would reach
+	 * into the guard; a page is left out for the control block.
 	 */
 	uintptr_t high = hs_arch_thread_pointer();
 	/* The stack ends below the static TLS, which may be large. */
 	uintptr_t starters_end = caller_sp + STARTERS_BYTES;
-	size_t unusable = guard_bytes + HS_PAGE_BYTES;
 
-	if (stack_bytes <= unusable)
+	if (stack_bytes <= HS_PAGE_BYTES)
 		return;
 	thread->stack_high = high < starters_end ? high : starters_end;
-	thread->stack_low = high - (stack_bytes - unusable);
+	thread->stack_low = high - (stack_bytes - HS_PAGE_BYTES);
 	thread->caller_sp = caller_sp;
 	if (atomic_load_explicit(&hs_stack_end.caller_pc, memory_order_relaxed) == 0)
 		atomic_store_explicit(&hs_stack_end.caller_pc, caller_pc, memory_order_relaxed);

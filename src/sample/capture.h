@@ -54,11 +54,10 @@ void hs_capture_after_fork(void);
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end);
 
 /*
- * Notes the bounds of the stack of a thread that starts.  stack_bytes, guard_bytes: its attributes.
- * caller_sp, caller_pc: of libc's frame that has called the thread's first function.  On that
- * thread.
+ * Notes the bounds of the stack of a thread that starts.  stack_bytes: its attribute.  caller_sp,
+ * caller_pc: of libc's frame that has called the thread's first function.  On that thread.
  */
-void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes, size_t guard_bytes,
+void hs_capture_init_thread(struct hs_thread_state *thread, size_t stack_bytes,
 			    uintptr_t caller_sp, uintptr_t caller_pc);
 
 /*

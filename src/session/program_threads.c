@@ -9,11 +9,10 @@
 #include "session/session_state.h"
 #include "session/threads.h"
 
-void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes, uintptr_t caller_sp,
-			      uintptr_t caller_pc)
+void hs_session_thread_begins(size_t stack_bytes, uintptr_t caller_sp, uintptr_t caller_pc)
 {
 	hs_thread.tid = (uint32_t)hs_sys_gettid();
-	hs_capture_init_thread(&hs_thread, stack_bytes, guard_bytes, caller_sp, caller_pc);
+	hs_capture_init_thread(&hs_thread, stack_bytes, caller_sp, caller_pc);
 }
 
 void hs_session_thread_create_begins(void)

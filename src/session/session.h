@@ -123,11 +123,10 @@ void hs_session_close_ends(bool unloaded);
 /* --- program_threads.c ------------------------------------------------------------ */
 
 /*
- * A thread of the program begins.  stack_bytes, guard_bytes: its attributes (0: not known).
- * caller_sp, caller_pc: see hs_capture_init_thread().  On that thread.
+ * A thread of the program begins.  stack_bytes: its attribute (0: not known).  caller_sp,
+ * caller_pc: see hs_capture_init_thread().  On that thread.
  */
-void hs_session_thread_begins(size_t stack_bytes, size_t guard_bytes, uintptr_t caller_sp,
-			      uintptr_t caller_pc);
+void hs_session_thread_begins(size_t stack_bytes, uintptr_t caller_sp, uintptr_t caller_pc);
 
 /*
  * The program is about to create a thread; pthread_create() has failed; a thread ends (the main

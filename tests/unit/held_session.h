@@ -116,7 +116,7 @@ static inline void *begin_run(void *argument)
 	struct run run = *(struct run *)argument;
 
 	free(argument);
-	hs_session_thread_begins(STACK_BYTES, 0, (uintptr_t)__builtin_dwarf_cfa(),
+	hs_session_thread_begins(STACK_BYTES, (uintptr_t)__builtin_dwarf_cfa(),
 				 (uintptr_t)__builtin_return_address(0));
 	return run.function(run.argument);
 }

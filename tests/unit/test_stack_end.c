@@ -27,7 +27,7 @@ static FRAME void *begin_thread(void *body)
 {
 	local[0] = 1;
 	state = (struct hs_thread_state){0};
-	hs_capture_init_thread(&state, STACK_BYTES, 0, (uintptr_t)__builtin_dwarf_cfa(),
+	hs_capture_init_thread(&state, STACK_BYTES, (uintptr_t)__builtin_dwarf_cfa(),
 			       (uintptr_t)__builtin_return_address(0));
 	(*(void (**)(void))body)();
 	NO_TAIL_CALL();
