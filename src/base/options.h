@@ -144,6 +144,9 @@ uint64_t hs_options_least_interval(const struct hs_options *options);
 /* The interval asked for a heap, in bytes; 0: it is not to be sampled.  Any thread. */
 uint64_t hs_options_heap_interval(const struct hs_options *options, const char *name);
 
+/* Writes a signal's name without SIG ("USR2", "RTMIN+1"), as hs_format() does. */
+size_t hs_signal_name(int number, char *buffer, size_t capacity);
+
 /*
  * Whether all letters of a pattern (output/dump_name.h) are known, and it names a file: not "" and
  * no '/' at its end.

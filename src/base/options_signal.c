@@ -8,6 +8,7 @@
 
 #include "base/digits.h"
 #include "base/format.h"
+#include "base/options.h"
 
 #define SIGNAL_LAST 64
 
@@ -105,6 +106,17 @@ bool hs_option_parse_signal(const struct hs_option *option, void *field, const c
 	return true;
 }
 
+size_t hs_signal_name(int number, char *buffer, size_t capacity)
+{
+	for (const struct hs_option_word *name = names; name->name != NULL; name++) {
+		if (name->value == (uint64_t)number)
+			return hs_format(buffer, capacity, "%s", name->name);
+	}
+	if (number == SIGRTMIN)
+		return hs_format(buffer, capacity, "RTMIN");
+	return hs_format(buffer, capacity, "RTMIN+%d", number - SIGRTMIN);
+}
+
 size_t hs_option_print_signal(const struct hs_option *option, const void *field, char *buffer,
 			      size_t capacity)
 {
@@ -112,11 +124,5 @@ size_t hs_option_print_signal(const struct hs_option *option, const void *field,
 
 	if (number == 0)
 		return hs_format(buffer, capacity, "%s", "");
-	for (const struct hs_option_word *name = names; name->name != NULL; name++) {
-		if (name->value == number)
-			return hs_format(buffer, capacity, "%s", name->name);
-	}
-	if (number == (uint64_t)SIGRTMIN)
-		return hs_format(buffer, capacity, "RTMIN");
-	return hs_format(buffer, capacity, "RTMIN+%u", (unsigned)(number - (uint64_t)SIGRTMIN));
+	return hs_signal_name((int)number, buffer, capacity);
 }

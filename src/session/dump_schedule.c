@@ -26,6 +26,9 @@
 /* Whether our handler was installed, and was there at the last check. */
 static bool signal_is_ours;
 
+/* For messages, such as "RTMIN+30". */
+static char signal_name[16];
+
 /* As the kernel has it: on_signal(), or another's that a replaced sigaction() made of it. */
 static uintptr_t installed_handler;
 
@@ -56,10 +59,12 @@ static void install_signal(int number)
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART | SA_ONSTACK};
 	struct sigaction old;
 
+	hs_signal_name(number, signal_name, sizeof signal_name);
 	sigfillset(&action.sa_mask);
 	if (sigaction(number, NULL, &old) != 0 || old.sa_handler != SIG_DFL) {
 		hs_log(HS_LOG_WARN,
-		       "HEAPSAMPLE_SIGNAL: signal %d is taken already: no profile on it", number);
+		       "HEAPSAMPLE_SIGNAL=%s: %s starts with it ignored or handled: no profile on "
+		       "it", signal_name, hs_session.program);
 		return;
 	}
 	signal_is_ours = sigaction(number, &action, NULL) == 0 &&
@@ -81,8 +86,8 @@ static void check_signal(void)
 		return;
 	signal_is_ours = false;
 	hs_unlocked_log(HS_LOG_WARN,
-			"HEAPSAMPLE_SIGNAL: %s has taken signal %d over: no more profiles on it",
-			hs_session.program, hs_options.signal_number);
+			"HEAPSAMPLE_SIGNAL=%s: %s has taken it over: no more profiles on it",
+			signal_name, hs_session.program);
 }
 
 /*

@@ -63,7 +63,7 @@ sleep 2
 [ "$(profile_count)" -eq 0 ] || fail "a profile on the program's own signal"
 end_profiled TERM
 expect_status 0
-expect_one_message 'HEAPSAMPLE_SIGNAL: victim_service has taken signal 12 over'
+expect_one_message 'HEAPSAMPLE_SIGNAL=USR2: victim_service has taken it over'
 grep -q '^user signals: 1$' "$out.stdout" || fail "takeover: $(cat "$out.stdout")"
 expect_profiles 1
 
@@ -77,7 +77,7 @@ wait_until has_allocated || fail "the service does not run"
 kill -USR2 "$process"
 end_profiled TERM
 expect_status 0
-expect_one_message 'HEAPSAMPLE_SIGNAL: signal 12 is taken already'
+expect_one_message 'HEAPSAMPLE_SIGNAL=USR2: victim_service starts with it ignored or handled'
 expect_profiles 1
 
 # So are those that end a program, if they are ignored, as a shell does for what it starts in the
