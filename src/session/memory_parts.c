@@ -5,7 +5,9 @@
 #include <sys/resource.h>
 
 #include "base/arena.h"
+#include "base/format.h"
 #include "base/options.h"
+#include "base/sys.h"
 #include "profile/snapshot.h"
 #include "session/memory_cgroup.h"
 #include "session/session_state.h"
@@ -51,14 +53,40 @@ uint64_t hs_memory_most(void)
 	return wanted_bytes < most ? wanted_bytes : most;
 }
 
+static unsigned to_mib(uint64_t bytes)
+{
+	return (unsigned)(bytes >> 20);
+}
+
+static const char *limit_name(void)
+{
+	return hs_arena_limit() == RLIMIT_DATA ? "RLIMIT_DATA" : "RLIMIT_AS";
+}
+
 const char *hs_memory_bound(void)
 {
-	if (hs_memory_most() >= hs_options.memory_bytes)
+	static char text[80];
+	uint64_t most = hs_memory_most();
+
+	if (most >= hs_options.memory_bytes)
 		return "HEAPSAMPLE_MEMORY";
-	if (hs_memory_most() >= wanted_bytes)
-		return "what the memory cgroup leaves of HEAPSAMPLE_MEMORY";
-	return hs_arena_limit() == RLIMIT_DATA ? "what RLIMIT_DATA leaves of HEAPSAMPLE_MEMORY"
-					       : "what RLIMIT_AS leaves of HEAPSAMPLE_MEMORY";
+	hs_format(text, sizeof text, "what %s leaves of HEAPSAMPLE_MEMORY (%u of %u MiB)",
+		  most >= wanted_bytes ? "the memory cgroup" : limit_name(), to_mib(most),
+		  to_mib(hs_options.memory_bytes));
+	return text;
+}
+
+const char *hs_memory_limits(void)
+{
+	static char text[80];
+	uint64_t limit = hs_sys_soft_limit(hs_arena_limit());
+	size_t length = hs_format(text, sizeof text, "HEAPSAMPLE_MEMORY is %u MiB",
+				  to_mib(hs_options.memory_bytes));
+
+	if (limit != UINT64_MAX)
+		hs_format(text + length, sizeof text - length, ", %s %llu MiB", limit_name(),
+			  (unsigned long long)limit >> 20);
+	return text;
 }
 
 static size_t used_without_profile(void)

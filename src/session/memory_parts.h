@@ -25,8 +25,11 @@ int hs_memory_init(void);
  */
 uint64_t hs_memory_most(void);
 
-/* What bounds it, for messages. */
+/* What bounds it, for messages.  The text is valid until the next call, here and below. */
 const char *hs_memory_bound(void);
+
+/* What may be the reason if hs_memory_init() fails, for messages. */
+const char *hs_memory_limits(void);
 
 /*
  * Sets the arena's budget and the room that it keeps anew: the memory may have become less

@@ -119,6 +119,13 @@ static int make_stages(void)
 	return session->worker != NULL ? 0 : -ENOMEM;
 }
 
+int hs_session_make(void)
+{
+	int error = hs_memory_init();
+
+	return error != 0 ? error : make_stages();
+}
+
 void hs_session_limit_changed(int resource)
 {
 	struct hs_undisturbed before;
@@ -174,12 +181,11 @@ static void start_profiling(char **environment)
 	int error;
 
 	report_settings(environment);
-	error = hs_memory_init();
-	if (error == 0)
-		error = make_stages();
+	error = hs_session_make();
 	if (error != 0) {
-		hs_log(HS_LOG_ERROR, "no memory for the profiler (error %d): %s is not profiled",
-		       -error, hs_session.program);
+		hs_log(HS_LOG_ERROR,
+		       "no memory for the profiler (error %d; %s): %s is not profiled", -error,
+		       hs_memory_limits(), hs_session.program);
 		pass_through();
 		return;
 	}

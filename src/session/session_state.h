@@ -139,6 +139,9 @@ void hs_session_mark_finished(void);
 
 /* --- start-up, on the main thread ---------------------------------------------------- */
 
+/* session.c: the profiler's memory, and all that is made in it.  0 or -errno. */
+int hs_session_make(void);
+
 /* process.c: finds out which process this is.  Whether it is to be profiled. */
 bool hs_process_decide(char **environment);
 

@@ -117,7 +117,7 @@ done
 kind limits
 victim=$directory/victim_hostile_limits
 refused='cannot write the profile|cannot be started|no memory for the profiler|libunwind is not used'
-refused="$refused|HEAPSAMPLE_MEMORY is used up"
+refused="$refused|HEAPSAMPLE_MEMORY.* is used up"
 # At interval 1, where the machine has much to do, the ring fills up.
 small='memory is near what RLIMIT_(AS|DATA) leaves'
 refused="$refused|$small"

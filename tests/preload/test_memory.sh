@@ -82,7 +82,7 @@ for limit in AS.v.100000 AS.v.200000 AS.v.400000 DATA.d.200000; do
 	expect_status 0
 	# Once by each program: by the shell too, if its own memory was short.
 	sort -u -o "$out.stderr" "$out.stderr"
-	expect_one_message "what RLIMIT_${limit%%.*} leaves of HEAPSAMPLE_MEMORY is used up"
+	expect_one_message "what RLIMIT_${limit%%.*} leaves of HEAPSAMPLE_MEMORY ([0-9]* of 256 MiB) is used up"
 	[ "$(find "$out" -name 'victim_live_set.*.heap.pb.gz' | wc -l)" -eq 1 ] ||
 		fail "under a limit $limit: no profile"
 done
