@@ -15,6 +15,7 @@
 #include "base/options.h"
 #include "base/sys.h"
 #include "output/dump_file.h"
+#include "session/memory_parts.h"
 #include "session/session_state.h"
 
 void hs_session_describe(enum hs_log_level level, const char *what, const char *name)
@@ -62,33 +63,80 @@ static const char *find_obstacle(char *path)
 	return obstacle;
 }
 
-static void append_obstacle(char *path, size_t capacity)
+/* Ends path with what is wrong with it.  error: of its expansion.  Returns its length. */
+static size_t judge(char *path, size_t capacity, int error)
 {
-	const char *obstacle = find_obstacle(path);
+	const char *obstacle = error == 0 ? find_obstacle(path) : NULL;
 	size_t length = strlen(path);
 
+	if (error != 0)
+		return hs_format(path, capacity, "%s", "a name that is too long");
 	if (obstacle != NULL)
-		hs_format(path + length, capacity - length, " (%s)", obstacle);
+		length += hs_format(path + length, capacity - length, " (%s)", obstacle);
+	return length;
+}
+
+/* Whether anything but a call of the program makes it write. */
+static bool writes_by_itself(void)
+{
+	return hs_options_streams(&hs_options) || hs_options.final_dump != HS_FINAL_NONE ||
+	       hs_options.signal_number != 0 || hs_options.time_interval_s != 0 ||
+	       hs_options.alloc_interval_bytes != 0 || hs_options.inuse_interval_bytes != 0 ||
+	       hs_options.oom_percent != 0;
+}
+
+/* Which files would be written, and what is wrong with them. */
+static const char *describe_files(void)
+{
+	static char text[3 * HS_PATH_BYTES];
+	const bool streams = hs_options_streams(&hs_options);
+	const char *pattern = streams ? hs_options.stream : hs_options.output;
+	struct hs_dump_name name = hs_dump_name_now(streams ? "stream" : "exit", 1);
+	int error = hs_dump_name_expand_free(pattern, &name, text, HS_PATH_BYTES);
+	size_t length = judge(text, sizeof text, error);
+
+	if (!writes_by_itself())
+		length += hs_format(text + length, sizeof text - length, "%s",
+				    " (only if the program asks for it: HEAPSAMPLE_FINAL=0)");
+	if (!streams && hs_options.stats[0] != '\0') {
+		length += hs_format(text + length, sizeof text - length, " and ");
+		error = hs_dump_name_expand(hs_options.stats, &name, text + length, HS_PATH_BYTES);
+		judge(text + length, sizeof text - length, error);
+	}
+	return text;
 }
 
 void hs_session_check(bool interposed)
 {
-	static char path[HS_PATH_BYTES];
-	const bool streams = hs_options_streams(&hs_options);
-	const char *pattern = streams ? hs_options.stream : hs_options.output;
-	struct hs_dump_name name = hs_dump_name_now(streams ? "stream" : "exit", 1);
+	int error;
 
 	if (!interposed) {
 		hs_session_describe(HS_LOG_ERROR, "check: malloc is not interposed in", NULL);
 		return;
 	}
-	if (hs_dump_name_expand_free(pattern, &name, path, sizeof path) != 0)
-		hs_format(path, sizeof path, "%s", "a name that is too long");
-	else
-		append_obstacle(path, sizeof path);
-	hs_session_describe(HS_LOG_ERROR, "check: would profile", path);
+	/* What it has made stays, unused. */
+	error = hs_session_make();
+	if (error != 0) {
+		hs_log(HS_LOG_ERROR,
+		       "libheapsample %s: check: would not profile %s: no memory (error %d; %s)",
+		       heapsample_version(), hs_session.program, -error, hs_memory_limits());
+		return;
+	}
+	hs_session_describe(HS_LOG_ERROR, "check: would profile", describe_files());
 	/* As a profiled program does, so that programs that it starts are taken for descendants. */
 	hs_process_mark_root();
+}
+
+static void explain_name(void)
+{
+	const char *given = hs_process_given(), *file = hs_process_file();
+	bool is_same = strcmp(given, file) == 0;
+
+	hs_log(HS_LOG_ERROR,
+	       "libheapsample %s: check: would not profile %s: HEAPSAMPLE_PROGRAMS=%s does not "
+	       "match %s%s%s (expected names or paths, with * and ?, separated by commas without "
+	       "blanks)", heapsample_version(), hs_session.program, hs_options.programs, given,
+	       is_same ? "" : " or ", is_same ? "" : file);
 }
 
 void hs_session_explain_pass(void)
@@ -97,10 +145,11 @@ void hs_session_explain_pass(void)
 		"a profiled program started it, see HEAPSAMPLE_CHILDREN";
 	bool by_children = hs_session.descendant && (hs_options.children & HS_CHILDREN_EXEC) == 0;
 
-	if (hs_options.mode == HS_MODE_CHECK)
+	if (hs_options.mode == HS_MODE_CHECK && by_children)
 		hs_log(HS_LOG_ERROR, "libheapsample %s: check: would not profile %s: %s",
-		       heapsample_version(), hs_session.program,
-		       by_children ? by_parent : "HEAPSAMPLE_PROGRAMS does not name it");
+		       heapsample_version(), hs_session.program, by_parent);
+	else if (hs_options.mode == HS_MODE_CHECK)
+		explain_name();
 	else if (hs_options.mode == HS_MODE_ON && by_children)
 		hs_log(HS_LOG_INFO, "%s is not profiled: %s", hs_session.program, by_parent);
 }

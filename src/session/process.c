@@ -52,18 +52,28 @@ static int64_t root_of(char **environment)
 	return end != NULL && *end == '\0' && pid <= INT32_MAX ? (int64_t)pid : 0;
 }
 
-/* By what was executed, perhaps a link (redis-server), or by its file (redis-check-rdb). */
-static bool program_is_wanted(const char *path)
+const char *hs_process_given(void)
 {
-	char target[1024];
-	ssize_t length = hs_sys_readlink("/proc/self/exe", target, sizeof target - 1);
+	const char *given = (const char *)getauxval(AT_EXECFN);
 
-	if (hs_glob_list_matches(hs_options.programs, path))
-		return true;
+	return given != NULL ? given : "unknown";
+}
+
+const char *hs_process_file(void)
+{
+	static char path[1024];
+	ssize_t length = hs_sys_readlink("/proc/self/exe", path, sizeof path - 1);
+
 	if (length <= 0)
-		return false;
-	target[length] = '\0';
-	return hs_glob_list_matches(hs_options.programs, target);
+		return hs_process_given();
+	path[length] = '\0';
+	return path;
+}
+
+static bool program_is_wanted(void)
+{
+	return hs_glob_list_matches(hs_options.programs, hs_process_given()) ||
+	       hs_glob_list_matches(hs_options.programs, hs_process_file());
 }
 
 /*
@@ -88,8 +98,6 @@ static void forget_settings(char **environment)
 
 bool hs_process_decide(char **environment)
 {
-	const char *given = (const char *)getauxval(AT_EXECFN);
-	const char *path = given != NULL ? given : "unknown";
 	bool is_privileged = getauxval(AT_SECURE) != 0;
 	int64_t root = root_of(environment);
 
@@ -98,10 +106,11 @@ bool hs_process_decide(char **environment)
 		/* A copy, if a library that was there before us has called setenv(). */
 		forget_settings(__environ);
 	}
-	hs_format(hs_session.program, sizeof hs_session.program, "%s", hs_path_last(path));
+	hs_format(hs_session.program, sizeof hs_session.program, "%s",
+		  hs_path_last(hs_process_given()));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
-	return !is_privileged && hs_options.mode != HS_MODE_OFF && program_is_wanted(path) &&
+	return !is_privileged && hs_options.mode != HS_MODE_OFF && program_is_wanted() &&
 	       (!hs_session.descendant || (hs_options.children & HS_CHILDREN_EXEC) != 0);
 }
 

@@ -145,6 +145,13 @@ int hs_session_make(void);
 /* process.c: finds out which process this is.  Whether it is to be profiled. */
 bool hs_process_decide(char **environment);
 
+/*
+ * What HEAPSAMPLE_PROGRAMS is compared with: what was executed, perhaps a link (redis-server), and
+ * its file (redis-check-rdb).
+ */
+const char *hs_process_given(void);
+const char *hs_process_file(void);
+
 /* Marks the environment: programs that this one starts find that it is profiled. */
 void hs_process_mark_root(void);
 

@@ -106,6 +106,29 @@ for place in "none/a (no such directory)" "pipe/a (a part of the path is not a d
 	try check_place HEAPSAMPLE=check "HEAPSAMPLE_OUTPUT=$directory/${place%% *}"
 	expect_one_message "would profile victim_process into $directory/$place; HEAPSAMPLE=check"
 done
+# Beside it, the statistics.
+for place in "none/b (no such directory)" b; do
+	try check_stats HEAPSAMPLE=check "HEAPSAMPLE_OUTPUT=$directory/a" \
+		"HEAPSAMPLE_STATS=$directory/${place%% *}"
+	expect_one_message "into $directory/a and $directory/$place; HEAPSAMPLE=check"
+done
+# Whether anything would write it.
+try check_final HEAPSAMPLE=check "HEAPSAMPLE_OUTPUT=$directory/a" HEAPSAMPLE_FINAL=0
+expect_one_message "into $directory/a (only if the program asks for it: HEAPSAMPLE_FINAL=0); "
+for setting in SIGNAL=USR2 TIME_INTERVAL=1h ALLOC_INTERVAL=1m INUSE_INTERVAL=1m OOM=90 STREAM=a; do
+	try check_trigger HEAPSAMPLE=check HEAPSAMPLE_FINAL=0 "HEAPSAMPLE_$setting"
+	expect_one_message "would profile"
+	! messages | grep 'only if' >&2 || fail "check: HEAPSAMPLE_$setting"
+done
+# Whether there is memory for it.
+for mode in 1 check; do
+	# shellcheck disable=SC2016 # the shell that limits itself is to read it
+	run_profiled "memory_$mode" HEAPSAMPLE=$mode HEAPSAMPLE_PROGRAMS=victim_process -- \
+		/bin/sh -c 'ulimit -v 20000 && exec "$@"' sh "$victims/victim_process" exit
+	expect_status 5
+	[ "$(messages | grep -c 'no memory.* (error 12; HEAPSAMPLE_MEMORY is 256 MiB, RLIMIT_AS 19 MiB)')" \
+		-eq 1 ] || fail "memory_$mode: $(messages)"
+done
 # The first number that is free.
 mkdir -p "$directory/taken/0001"
 : >"$directory/taken/0002"
@@ -115,7 +138,11 @@ try check_long HEAPSAMPLE=check HEAPSAMPLE_LOG=debug "HEAPSAMPLE_STATS=$long" "H
 messages | grep -q 'HEAPSAMPLE_PROGRAMS=$' || fail "check does not show all of long settings"
 
 try check_programs HEAPSAMPLE=check HEAPSAMPLE_PROGRAMS=other
-expect_one_message 'check: would not profile victim_process: HEAPSAMPLE_PROGRAMS does not name it$'
+expect_one_message "victim_process: HEAPSAMPLE_PROGRAMS=other does not match $victims/victim_process (e"
+ln -s "$victims/victim_process" "$directory/linked"
+run_profiled check_link HEAPSAMPLE=check 'HEAPSAMPLE_PROGRAMS=[a-z]inked' -- "$directory/linked" exit
+expect_status 5
+expect_one_message "=.a-z.inked does not match $directory/linked or .*/victim_process (expected names"
 # What a program starts that would be profiled.
 run_profiled check_child HEAPSAMPLE=check -- /bin/sh -c '"$0" exit; exit 7' "$victims/victim_process"
 expect_status 7
