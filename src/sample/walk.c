@@ -14,9 +14,14 @@
 /* After n failed walks in a row the next 2^n samples are copied; n is this at most. */
 #define WALK_MOST_FAILS 4
 
+/* The address may be odd, if it is a wrong one. */
 static uint64_t word_at(uint64_t address)
 {
-	return *(const uint64_t *)(uintptr_t)address;
+	const struct {
+		uint64_t word;
+	} __attribute__((packed, may_alias)) *at = (const void *)(uintptr_t)address;
+
+	return at->word;
 }
 
 /* Of a realigned frame: the caller's stack pointer is stored at base + the row's offset. */

@@ -504,7 +504,7 @@ static void test_large_realigned_frames(void)
 	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
 
 	*hs_arch_register(&regs, HS_ARCH_FP) = (uintptr_t)&stack[BASE];
-	for (unsigned words = 1; words < 2 * HS_TRAIL_FP_WORDS_MOST; words++) {
+	for (unsigned words = 1; words < HS_TRAIL_FP_WORDS_MOST + 9; words++) {
 		stack[BASE - 1] = (uintptr_t)&stack[BASE + words];
 		CHECK_INT(is_refused(&regs, row), words > HS_TRAIL_FP_WORDS_MOST);
 	}
