@@ -115,23 +115,38 @@ def redis_figures(text):
     return figures
 
 
-def drive_redis(directory, count):
-    """Loads a server.  Returns the result, when it was told to stop, and its clients' figures."""
-    path = os.path.join(directory, "socket")
-    load = [sys.executable, os.path.join(TESTS, "preload", "redis_load.py"), path]
+def fill_redis(path, keys):
+    """Waits for the server to start, and sets as many keys."""
     for _ in range(200):
         if os.path.exists(path):
             break
         time.sleep(0.05)
-    subprocess.run([*load, "fill", str(count)], check=True, timeout=300)
-    text = subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get", "-n", str(count),
-                           "-r", str(count), "-d", "1000"], check=True, timeout=600,
-                          stdout=subprocess.PIPE, text=True).stdout.replace("\r", "\n")
+    subprocess.run([sys.executable, os.path.join(TESTS, "preload", "redis_load.py"), path, "fill",
+                    str(keys)], check=True, timeout=300)
+
+
+def load_redis(path, requests, keys):
+    """Returns the figures of the clients."""
+    text = subprocess.run(["redis-benchmark", "-s", path, "-t", "set,get", "-n", str(requests),
+                           "-r", str(keys), "-d", "1000"], check=True, timeout=600,
+                          stdout=subprocess.PIPE, text=True).stdout
+    return redis_figures(text.replace("\r", "\n"))
+
+
+def stop_redis(path):
+    redis_cli(path, "shutdown", "nosave")
+
+
+def drive_redis(directory, count):
+    """Loads a server.  Returns the result, when it was told to stop, and its clients' figures."""
+    path = os.path.join(directory, "socket")
+    fill_redis(path, count)
+    figures = load_redis(path, count, count)
     calls = re.findall(r"cmdstat_([sg]et:calls=\d+)", redis_cli(path, "info", "commandstats"))
     work = " ".join(sorted(calls)) + " keys=" + redis_cli(path, "dbsize").strip()
     quit_ns = time.monotonic_ns()
-    redis_cli(path, "shutdown", "nosave")
-    return work, quit_ns, redis_figures(text)
+    stop_redis(path)
+    return work, quit_ns, figures
 
 
 def compiler():
