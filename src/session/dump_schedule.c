@@ -117,20 +117,22 @@ static bool write_or_retry(struct retry *retry, const char *reason, unsigned fla
 	return false;
 }
 
-/* Memory limits are checked each second, and each time so much was allocated. */
-#define OOM_LOOK_BYTES ((uint64_t)16 << 20)
+/* Memory limits are checked each second, and after as many allocated bytes as the watch says. */
 static uint64_t next_oom_look_ns, next_oom_look_allocated;
 
 static void check_memory(void)
 {
 	uint64_t now_ns = hs_sys_monotonic_ns(), allocated = hs_stats_get(allocated_bytes);
+	uint64_t look_bytes;
+	bool is_crossed;
 
 	if (hs_options.oom_percent == 0 ||
 	    (now_ns < next_oom_look_ns && allocated < next_oom_look_allocated))
 		return;
+	is_crossed = hs_oom_watch_is_crossed(&look_bytes);
 	next_oom_look_ns = now_ns + HS_SECOND_NS;
-	next_oom_look_allocated = allocated + OOM_LOOK_BYTES;
-	if (!hs_oom_watch_is_crossed())
+	next_oom_look_allocated = allocated + look_bytes;
+	if (!is_crossed)
 		return;
 	/* If memory was filled by few large allocations, the last ones matter most. */
 	hs_drain_recorded();

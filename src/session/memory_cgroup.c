@@ -162,43 +162,41 @@ uint64_t hs_memory_cgroup_limit(void)
 
 	if (controller == NULL)
 		return least;
-	do {
-		uint64_t limit = limit_of(length);
-
-		if (limit < least)
-			least = limit;
-	} while (go_up(&length));
+	do
+		least = hs_memory_least(least, limit_of(length));
+	while (go_up(&length));
 	return least;
 }
 
-static bool is_group_above(size_t length, unsigned percent, bool *is_limited)
+/* With more left, page cache that can be dropped is not looked at. */
+#define CACHE_MATTERS_BYTES ((uint64_t)32 << 20)
+
+static uint64_t left_in(size_t length, unsigned percent)
 {
 	static char stat[16384];
 	char text[64];
-	uint64_t limit = limit_of(length), used, cache;
+	uint64_t limit = limit_of(length), used, cache, left;
 
 	if (limit >= HS_MEMORY_UNLIMITED ||
-	    !read_group(length, controller->usage, text, sizeof text))
-		return false;
-	*is_limited = true;
-	if (hs_parse_digits(text, NULL, 10, &used) == NULL)
-		return false;
-	if (!hs_memory_is_above(used, limit, percent) ||
-	    !read_group(length, "memory.stat", stat, sizeof stat))
-		return hs_memory_is_above(used, limit, percent);
+	    !read_group(length, controller->usage, text, sizeof text) ||
+	    hs_parse_digits(text, NULL, 10, &used) == NULL)
+		return HS_MEMORY_UNLIMITED;
+	left = hs_memory_left(used, limit, percent);
+	if (left > CACHE_MATTERS_BYTES || !read_group(length, "memory.stat", stat, sizeof stat))
+		return left;
 	cache = hs_parse_value(stat, controller->cache);
-	return hs_memory_is_above(used > cache ? used - cache : 0, limit, percent);
+	return hs_memory_left(used > cache ? used - cache : 0, limit, percent);
 }
 
-bool hs_memory_cgroup_is_above(unsigned percent, bool *is_limited)
+uint64_t hs_memory_cgroup_left(unsigned percent)
 {
+	uint64_t least = HS_MEMORY_UNLIMITED;
 	size_t length = strlen(group);
 
 	if (controller == NULL)
-		return false;
-	do {
-		if (is_group_above(length, percent, is_limited))
-			return true;
-	} while (go_up(&length));
-	return false;
+		return least;
+	do
+		least = hs_memory_least(least, left_in(length, percent));
+	while (go_up(&length));
+	return least;
 }

@@ -7,7 +7,6 @@
 #ifndef HS_SESSION_MEMORY_CGROUP_H
 #define HS_SESSION_MEMORY_CGROUP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /* A limit of this many bytes, or more, is none. */
@@ -23,16 +22,27 @@ void hs_memory_cgroup_find(const char *root);
 uint64_t hs_memory_cgroup_limit(void);
 
 /*
- * Whether one of the limits is used up to that percentage; page cache that can be dropped at once
- * does not count as used.  *is_limited: set if there is a limit.
+ * How many more bytes can be used until that percentage of one of the limits is; page cache that
+ * can be dropped at once does not count as used, where it matters.  HS_MEMORY_UNLIMITED: there is
+ * no limit.
  */
-bool hs_memory_cgroup_is_above(unsigned percent, bool *is_limited);
+uint64_t hs_memory_cgroup_left(unsigned percent);
 
-/* Whether used is at least that percentage of the limit. */
-static inline bool hs_memory_is_above(uint64_t used, uint64_t limit, unsigned percent)
+/* The same for one limit. */
+static inline uint64_t hs_memory_left(uint64_t used, uint64_t limit, unsigned percent)
 {
 	/* Divides first: the product could overflow. */
-	return limit < HS_MEMORY_UNLIMITED && used >= limit / 100 * percent;
+	uint64_t most = limit / 100 * percent;
+
+	if (limit >= HS_MEMORY_UNLIMITED)
+		return HS_MEMORY_UNLIMITED;
+	return used < most ? most - used : 0;
+}
+
+/* The smaller of two. */
+static inline uint64_t hs_memory_least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 #endif

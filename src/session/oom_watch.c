@@ -14,6 +14,10 @@
 /* A limit is crossed again only after use fell this many points below. */
 #define REARM_POINTS 5u
 
+/* Looks are so many allocated bytes apart. */
+#define LOOK_LEAST_BYTES ((uint64_t)512 << 10)
+#define LOOK_MOST_BYTES ((uint64_t)16 << 20)
+
 static const char *root = "";
 static unsigned percent;
 static bool crossed;
@@ -37,40 +41,55 @@ static uint64_t machine_memory(void)
 }
 
 /* is_limited: by a cgroup. */
-static bool is_process_above(unsigned points, bool is_limited)
+static uint64_t process_left(unsigned points, bool is_limited)
 {
 	struct hs_process_memory memory;
-	uint64_t machine;
+	uint64_t least, machine;
 
 	if (!hs_process_memory_read(&memory, root))
-		return false;
-	if (hs_memory_is_above(memory.total, hs_sys_soft_limit(RLIMIT_AS), points) ||
-	    hs_memory_is_above(memory.data, hs_sys_soft_limit(RLIMIT_DATA), points))
-		return true;
+		return HS_MEMORY_UNLIMITED;
+	least = hs_memory_least(
+		hs_memory_left(memory.total, hs_sys_soft_limit(RLIMIT_AS), points),
+		hs_memory_left(memory.data, hs_sys_soft_limit(RLIMIT_DATA), points));
 	if (is_limited)
-		return false;
+		return least;
 	machine = machine_memory();
-	return machine != 0 && hs_memory_is_above(memory.resident, machine, points);
+	if (machine == 0)
+		return least;
+	return hs_memory_least(least, hs_memory_left(memory.resident, machine, points));
 }
 
-static bool is_any_above(unsigned points)
+/* How many more bytes can be used until any limit is used up to that. */
+static uint64_t bytes_left(unsigned points)
 {
-	bool is_limited = false;
+	uint64_t in_group;
 
 	/* The process may have been moved to another group. */
 	hs_memory_cgroup_find(root);
-	return hs_memory_cgroup_is_above(points, &is_limited) ||
-	       is_process_above(points, is_limited);
+	in_group = hs_memory_cgroup_left(points);
+	return hs_memory_least(in_group, process_left(points, in_group < HS_MEMORY_UNLIMITED));
 }
 
-bool hs_oom_watch_is_crossed(void)
+/* Half of what is left: a block takes more memory than was asked for. */
+static uint64_t bytes_to_look(uint64_t left)
+{
+	if (left / 2 < LOOK_LEAST_BYTES)
+		return LOOK_LEAST_BYTES;
+	return hs_memory_least(left / 2, LOOK_MOST_BYTES);
+}
+
+bool hs_oom_watch_is_crossed(uint64_t *look_bytes)
 {
 	bool before = crossed;
+	uint64_t left = HS_MEMORY_UNLIMITED;
 
-	if (!before)
-		crossed = is_any_above(percent);
-	else if (percent > REARM_POINTS)
-		crossed = is_any_above(percent - REARM_POINTS);
+	if (!before) {
+		left = bytes_left(percent);
+		crossed = left == 0;
+	} else if (percent > REARM_POINTS) {
+		crossed = bytes_left(percent - REARM_POINTS) == 0;
+	}
+	*look_bytes = before ? LOOK_MOST_BYTES : bytes_to_look(left);
 	return crossed && !before;
 }
 

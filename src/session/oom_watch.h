@@ -13,6 +13,7 @@
 #define HS_SESSION_OOM_WATCH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /*
  * percent: of any limit, 1..99.  root: the directory that /proc and /sys are in, "" except in
@@ -22,9 +23,10 @@ void hs_oom_watch_start(unsigned percent, const char *root);
 
 /*
  * Whether one of the limits is used up to that percentage now, and none was at the last call.  Use
- * then has to fall five points below it before this can be true again.
+ * then has to fall five points below it before this can be true again.  *look_bytes: set to how
+ * many bytes can be allocated before it is to be asked again.
  */
-bool hs_oom_watch_is_crossed(void);
+bool hs_oom_watch_is_crossed(uint64_t *look_bytes);
 
 /* It can be true again at the next call: nothing came of the last one. */
 void hs_oom_watch_rearm(void);

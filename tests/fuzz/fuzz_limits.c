@@ -100,6 +100,7 @@ static void write_files(const char *text, const char *end)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
 	struct hs_process_memory memory;
+	uint64_t look_bytes;
 
 	if (bytes == 0)
 		return 0;
@@ -110,13 +111,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 	hs_memory_cgroup_limit();
 	hs_oom_watch_start(1 + data[0] % 99, root);
 	/* The crossing is reported only once, whatever the files say. */
-	if (hs_oom_watch_is_crossed())
-		MUST(!hs_oom_watch_is_crossed());
+	if (hs_oom_watch_is_crossed(&look_bytes))
+		MUST(!hs_oom_watch_is_crossed(&look_bytes));
+	MUST(look_bytes >= 512 << 10 && look_bytes <= 16 << 20);
 	hs_process_memory_read(&memory, root);
 	/* For the next input no limit counts as crossed. */
 	write_files("", "");
-	while (hs_oom_watch_is_crossed()) {
+	while (hs_oom_watch_is_crossed(&look_bytes)) {
 	}
-	hs_oom_watch_is_crossed();
+	hs_oom_watch_is_crossed(&look_bytes);
 	return 0;
 }

@@ -225,8 +225,9 @@ bool hs_ask_is_waiting(void)
 	return false;
 }
 
-bool hs_oom_watch_is_crossed(void)
+bool hs_oom_watch_is_crossed(uint64_t *look_bytes)
 {
+	(void)look_bytes;
 	return false;
 }
 

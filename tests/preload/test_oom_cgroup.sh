@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # In a cgroup with a memory limit.  HEAPSAMPLE_OOM: a program that the kernel kills for its memory
-# has left a profile, whose top entry is what grew.  And the profiler's own memory is no reason to
-# kill a program that has room: its budget is a quarter of the limit.
+# has left a profile, whose top entry is what grew, also in a small group.  And the profiler's own
+# memory is no reason to kill a program that has room: its budget is a quarter of the limit.
 . "$(dirname "$0")/lib.sh"
 
 limit=268435456
@@ -26,8 +26,9 @@ make_group() {
 		group=$parent/heapsample-test.$$
 		if { [ -z "${4:-}" ] || grep -qsw memory "$parent/$4"; } &&
 		   mkdir "$group" 2>/dev/null; then
-			(echo "$limit" >"$group/$3" && echo 0 >"$group/cgroup.procs") 2>/dev/null &&
-				return
+			limit_file=$group/$3
+			(echo "$limit" >"$limit_file" && echo 0 >"$group/cgroup.procs") \
+				2>/dev/null && return
 			rmdir "$group"
 		fi
 		[ "${path:-/}" != / ] || break
@@ -44,9 +45,12 @@ make_group "$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)" \
 	"$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)" memory.limit_in_bytes
 [ -n "$group" ] || skip "no writable cgroup with the memory controller"
 # No swap beyond the limit: of version 2, and of version 1 where it counts swap.
-[ ! -f "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
-[ ! -f "$group/memory.memsw.limit_in_bytes" ] ||
-	echo "$limit" >"$group/memory.memsw.limit_in_bytes"
+limit_swap() {
+	[ ! -f "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
+	[ ! -f "$group/memory.memsw.limit_in_bytes" ] ||
+		echo "$limit" >"$group/memory.memsw.limit_in_bytes"
+}
+limit_swap
 
 out=$directory/killed
 (
@@ -79,4 +83,23 @@ messages | grep -q 'near what the memory cgroup leaves of HEAPSAMPLE_MEMORY' ||
 grep -q "\"profiler_memory_budget\": $((limit / 4))\>" "$directory/stats" ||
 	fail "bounded: its budget is not a quarter: $(grep budget "$directory/stats")"
 expect_profiles 1
+
+# The last tenth of a small group is used up between two looks at the clock: 250 ms.
+limit=67108864
+echo "$limit" >"$limit_file"
+limit_swap
+for i in 1 2 3; do
+	out=$directory/small$i
+	(
+		echo 0 >"$group/cgroup.procs"
+		run_profiled "small$i" "HEAPSAMPLE_OUTPUT=$out/%n.%r.heap.pb.gz" \
+			HEAPSAMPLE_OOM=90 -- "$victims/victim_leak" 1 1000 $((limit / 256)) - slowly
+		exit "$status"
+	)
+	status=$?
+	expect_status 137
+	[ -z "$(messages)" ] || fail "small$i: $(messages)"
+	expect_profiles 1
+	check check_profile.py top "$out/0001.oom.heap.pb.gz" site_leak $((limit / 2))
+done
 finish

@@ -2,9 +2,10 @@
 /*
  * Threads that keep blocks until malloc() fails, and then abort; they also free some at once.
  *
- * usage: victim_leak THREADS BLOCK-BYTES BYTES PROFILE go-on|pause
+ * usage: victim_leak THREADS BLOCK-BYTES BYTES PROFILE go-on|pause|slowly
  *
- * When BYTES are kept they wait for the file PROFILE, and then go on or pause for ever.
+ * When BYTES are kept they wait for the file PROFILE, and then go on or pause for ever.  slowly:
+ * they wait 10 ms for each BYTES that are kept, for no file, and free nothing.
  */
 #include <malloc.h>
 #include <stdatomic.h>
@@ -17,7 +18,7 @@ enum { TOUCHED_BYTES = 1 << 20, TRIES = 200000 };
 
 static size_t block_bytes, wait_bytes;
 static const char *profile;
-static int pauses;
+static int pauses, is_slow;
 static atomic_size_t kept_bytes;
 
 static SITE void *site_leak(void)
@@ -61,11 +62,17 @@ static void *leak(void *unused)
 	(void)unused;
 	for (;;) {
 		void *block;
-
 		/* Counted before the allocation, so that no thread gets ahead of one that waits. */
-		if (atomic_fetch_add(&kept_bytes, block_bytes) >= wait_bytes)
-			wait_for_profile();
-		site_churn();
+		size_t kept = atomic_fetch_add(&kept_bytes, block_bytes);
+
+		if (is_slow) {
+			if (kept % wait_bytes < block_bytes)
+				usleep(10000);
+		} else {
+			if (kept >= wait_bytes)
+				wait_for_profile();
+			site_churn();
+		}
 		block = site_leak();
 		if (block == NULL)
 			abort();
@@ -86,6 +93,7 @@ int main(int argc, char **argv)
 	wait_bytes = strtoul(argv[3], NULL, 10);
 	profile = argv[4];
 	pauses = strcmp(argv[5], "pause") == 0;
+	is_slow = strcmp(argv[5], "slowly") == 0;
 	/* Each further arena would reserve 64 MiB of address space. */
 	check(mallopt(M_ARENA_MAX, 1) == 1, "mallopt");
 	check(site_cache() != NULL, "cache");

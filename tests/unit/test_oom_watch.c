@@ -56,6 +56,14 @@ static void start(unsigned percent)
 	hs_oom_watch_start(percent, root);
 }
 
+/* What hs_oom_watch_is_crossed() said last. */
+static uint64_t look_bytes;
+
+static bool is_crossed(void)
+{
+	return hs_oom_watch_is_crossed(&look_bytes);
+}
+
 static void test_version_2(void)
 {
 	begin("0::/system.slice/app.service\n");
@@ -64,35 +72,67 @@ static void test_version_2(void)
 	put("/sys/fs/cgroup/system.slice/app.service/memory.stat", "anon 1\ninactive_file 0\n");
 	put("/sys/fs/cgroup/system.slice/memory.max", "max\n");
 	start(80);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "800000\n");
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 	/* Reported once, or if nothing came of it, until memory in use is well below. */
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	hs_oom_watch_rearm();
-	CHECK(hs_oom_watch_is_crossed());
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "760000\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "900000\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "740000\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	/* Cache that can be dropped does not count. */
 	put("/sys/fs/cgroup/system.slice/app.service/memory.stat",
 	    "anon 1\ninactive_file 200000\n");
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "990000\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.stat", "anon 1\ninactive_file 100\n");
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "1\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	/* A limit of a group above. */
 	put("/sys/fs/cgroup/system.slice/memory.max", "5000000\n");
 	put("/sys/fs/cgroup/system.slice/memory.current", "4500000\n");
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 	put("/sys/fs/cgroup/system.slice/memory.current", "1\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
+}
+
+/* The nearer the limit, the closer are the looks: a small group is not filled between two. */
+static void test_looks(void)
+{
+	begin("0::/small\n");
+	put("/sys/fs/cgroup/small/memory.max", "100000000\n");
+	put("/sys/fs/cgroup/small/memory.stat", "anon 1\ninactive_file 1000000\n");
+	put("/sys/fs/cgroup/small/memory.current", "1\n");
+	start(90);
+	CHECK(!is_crossed());
+	CHECK_INT(look_bytes, 16 << 20);
+	/* Where little is left, cache that can be dropped is left too. */
+	put("/sys/fs/cgroup/small/memory.current", "80000000\n");
+	CHECK(!is_crossed());
+	CHECK_INT(look_bytes, 5500000);
+	put("/sys/fs/cgroup/small/memory.current", "90999999\n");
+	CHECK(!is_crossed());
+	CHECK_INT(look_bytes, 512 << 10);
+	/* A group above, and the process's own limits, may be nearer. */
+	put("/sys/fs/cgroup/memory.max", "50000000\n");
+	put("/sys/fs/cgroup/memory.current", "41000000\n");
+	put("/sys/fs/cgroup/small/memory.current", "1\n");
+	CHECK(!is_crossed());
+	CHECK_INT(look_bytes, 2000000);
+	put("/sys/fs/cgroup/memory.current", "45000000\n");
+	CHECK(is_crossed());
+	/* Then use is only waited for to fall. */
+	CHECK(!is_crossed());
+	CHECK_INT(look_bytes, 16 << 20);
+	put("/sys/fs/cgroup/memory.current", "1\n");
+	CHECK(!is_crossed());
 }
 
 static void test_moved_to_another_group(void)
@@ -103,9 +143,9 @@ static void test_moved_to_another_group(void)
 	put("/sys/fs/cgroup/limited/memory.max", "1000000\n");
 	put("/sys/fs/cgroup/limited/memory.current", "900000\n");
 	start(80);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/proc/self/cgroup", "0::/limited\n");
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 }
 
 static void test_version_1(void)
@@ -116,11 +156,11 @@ static void test_version_1(void)
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "5000000\n");
 	put("/sys/fs/cgroup/memory/memory.stat", "cache 5\ntotal_inactive_file 0\n");
 	start(50);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9000000\n");
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "90000000\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 }
 
 /* The machine's memory counts only if no cgroup has a limit. */
@@ -130,14 +170,14 @@ static void test_machine(void)
 	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
 	put("/proc/meminfo", "MemTotal:       400000 kB\n");
 	start(80);
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 	put("/proc/self/statm", "90000 70000 10 5 0 80 0\n");
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
 	put("/sys/fs/cgroup/memory.max", "100000000000\n");
 	put("/sys/fs/cgroup/memory.current", "100\n");
 	start(80);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 }
 
 static void test_rlimits(void)
@@ -153,13 +193,13 @@ static void test_rlimits(void)
 		limit.rlim_cur = (rlim_t)1 << 40;
 		CHECK_INT(setrlimit(resources[i], &limit), 0);
 		start(50);
-		CHECK(!hs_oom_watch_is_crossed());
+		CHECK(!is_crossed());
 		/* 2^27 pages are half of it. */
 		put("/proc/self/statm",
 		    i == 0 ? "134300000 9 1 5 0 80 0\n" : "9 9 1 5 0 134300000 0\n");
-		CHECK(hs_oom_watch_is_crossed());
+		CHECK(is_crossed());
 		put("/proc/self/statm", "9 9 9 9 9 9 0\n");
-		CHECK(!hs_oom_watch_is_crossed());
+		CHECK(!is_crossed());
 		setrlimit(resources[i], &old);
 	}
 }
@@ -169,10 +209,10 @@ static void test_nothing(void)
 {
 	remove_tree();
 	start(1);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	begin("garbage\n::\n3:memory\n");
 	start(99);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 }
 
 /* The smallest limit counts, in whichever group it is. */
@@ -233,12 +273,12 @@ static void test_low_mark(void)
 	put("/sys/fs/cgroup/low/memory.max", "1000000\n");
 	put("/sys/fs/cgroup/low/memory.current", "1\n");
 	start(80);
-	CHECK(!hs_oom_watch_is_crossed());
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/low/memory.current", "900000\n");
 	start(3);
-	CHECK(hs_oom_watch_is_crossed());
+	CHECK(is_crossed());
 	for (int i = 0; i < 3; i++)
-		CHECK(!hs_oom_watch_is_crossed());
+		CHECK(!is_crossed());
 }
 
 int main(void)
@@ -246,6 +286,7 @@ int main(void)
 	if (mkdtemp(root) == NULL)
 		return 99;
 	RUN(test_version_2);
+	RUN(test_looks);
 	RUN(test_moved_to_another_group);
 	RUN(test_version_1);
 	RUN(test_machine);
