@@ -133,6 +133,38 @@ static void forgets_gaps_of_long_ago(void)
 	hs_commit_order_fini(&order);
 }
 
+/* Gives up the next number. */
+static void give_up_one(void)
+{
+	CHECK_INT(hs_commit_order_skip_to(&order, order.next + 1), 1);
+}
+
+/* As many gaps of one number as are known, whichever comes first. */
+static void tells_late_events_from_duplicates(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	for (unsigned i = 0; i < HS_COMMIT_GIVEN_UP; i++)
+		give_up_one();
+	for (uint64_t number = HS_COMMIT_GIVEN_UP; number > 0; number--)
+		CHECK_INT(put(number), HS_ARRIVAL_LATE);
+	for (uint64_t number = HS_COMMIT_GIVEN_UP; number > 0; number--)
+		CHECK_INT(put(number), HS_ARRIVAL_DUPLICATE);
+	hs_commit_order_fini(&order);
+}
+
+/* A gap that an event has divided is forgotten after a later one. */
+static void forgets_the_rest_of_a_gap(void)
+{
+	CHECK_INT(hs_commit_order_init(&order), 0);
+	CHECK_INT(hs_commit_order_skip_to(&order, 100), 99);
+	CHECK_INT(hs_commit_order_skip_to(&order, 200), 100);
+	CHECK_INT(put(50), HS_ARRIVAL_LATE);
+	for (unsigned i = 0; i < HS_COMMIT_GIVEN_UP; i++)
+		give_up_one();
+	CHECK_INT(put(150), HS_ARRIVAL_LATE);
+	hs_commit_order_fini(&order);
+}
+
 static void refuses_what_it_has_no_room_for(void)
 {
 	CHECK_INT(hs_commit_order_init(&order), 0);
@@ -158,6 +190,8 @@ int main(void)
 	RUN(gives_room_back_when_nothing_waits);
 	RUN(skips_gaps);
 	RUN(forgets_gaps_of_long_ago);
+	RUN(tells_late_events_from_duplicates);
+	RUN(forgets_the_rest_of_a_gap);
 	RUN(refuses_what_it_has_no_room_for);
 	CHECK_INT(hs_arena_used(), 0);
 	return CHECK_RESULT();
