@@ -35,9 +35,7 @@ uint32_t hs_waiting_frees_take(struct hs_waiting_frees *frees, uint64_t next)
 	uint64_t last_due = next / HS_WAITING_SPAN + 1;
 
 	/* Each list is looked through once at most. */
-	if (frees->count == 0)
-		frees->next_span = last_due + 1;
-	else if (last_due - frees->next_span >= HS_WAITING_LISTS && last_due > frees->next_span)
+	if (last_due - frees->next_span >= HS_WAITING_LISTS && last_due > frees->next_span)
 		frees->next_span = last_due + 1 - HS_WAITING_LISTS;
 	for (;;) {
 		while (frees->looked_at != HS_SLOT_NONE) {
@@ -73,7 +71,7 @@ static uint64_t lowest_of(uint64_t lowest, uint32_t slot)
 
 uint64_t hs_waiting_frees_first(const struct hs_waiting_frees *frees)
 {
-	uint64_t lowest = lowest_of(0, frees->looked_at);
+	uint64_t lowest = 0;
 
 	for (uint64_t i = 0; i < HS_WAITING_LISTS && frees->count > 0; i++) {
 		uint64_t span = frees->next_span + i;

@@ -35,7 +35,10 @@ static inline bool hs_waiting_frees_is_due(uint64_t number, uint64_t next)
 	return number / HS_WAITING_SPAN <= next / HS_WAITING_SPAN + 1;
 }
 
-/* Adds a slot that is not due.  Not before _take() has returned HS_SLOT_NONE for this `next`. */
+/*
+ * Adds a slot that is not due.  This and _first(): not before _take() has returned HS_SLOT_NONE for
+ * the present `next`.
+ */
 void hs_waiting_frees_add(struct hs_waiting_frees *frees, uint32_t slot);
 
 /* Takes a slot that is due, or HS_SLOT_NONE. */

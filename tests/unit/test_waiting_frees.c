@@ -92,10 +92,29 @@ static void near_and_far(void)
 	play(1000000, 1000000, 5);
 }
 
+/* One alone, in each of the lists. */
+static void wherever_it_waits_it_is_found(void)
+{
+	for (uint64_t span = 0; span < 2 * HS_WAITING_LISTS; span++) {
+		uint64_t number = HS_WAITING_DUE + span * HS_WAITING_SPAN;
+		uint32_t slot = make_free(number);
+
+		hs_waiting_frees_init(&frees);
+		CHECK_INT(hs_waiting_frees_take(&frees, 1), HS_SLOT_NONE);
+		hs_waiting_frees_add(&frees, slot);
+		CHECK_INT(hs_waiting_frees_first(&frees), number);
+		CHECK_INT(hs_waiting_frees_take(&frees, number - HS_WAITING_DUE), HS_SLOT_NONE);
+		CHECK_INT(hs_waiting_frees_take(&frees, number), slot);
+		CHECK(hs_live_set_recycle(slot, hs_live_set_generation(slot)));
+		hs_live_set_give_back();
+	}
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init((size_t)64 << 20), 0);
 	CHECK_INT(live_init(FREES, FREES), 0);
 	RUN(near_and_far);
+	RUN(wherever_it_waits_it_is_found);
 	return CHECK_RESULT();
 }
