@@ -198,6 +198,7 @@ static void a_record_that_comes_twice_counts_once(void)
 	take(producer, &record);
 	hs_producer_commit(producer);
 	check_sums(producer, 1, 10, 0, 0);
+	check_holders(producer);
 }
 
 static void abandoned_records_give_their_slots_back(void)

@@ -23,6 +23,9 @@ static void note(uint64_t number, const struct hs_heap_event *event)
 		seen[seen_count].number = number;
 		seen[seen_count++].event = *event;
 	}
+	/* A child that is forked here does not know that the slot has yet to be given back. */
+	CHECK(event->kind != HS_HEAP_EVENT_FREE ||
+	      hs_live_set_generation(event->slot) != event->generation);
 	/* Continues as a forked child would: from a state in the middle of what was taken. */
 	if (steps_until_fork != 0 && --steps_until_fork == 0) {
 		hs_producer_take_freed(producer);
