@@ -140,6 +140,66 @@ static void test_a_late_free_is_in_the_next_profile(void)
 	CHECK_INT(hs_live_set_used(), 0);
 }
 
+/* Without a profile it is found a lap later, and the number that it is found at has its turn. */
+static void test_a_late_free_is_found_a_lap_later(void)
+{
+	uint64_t number;
+
+	producer = new_producer(NULL, 0);
+	deliver(A);
+	number = atomic_fetch_add(&hs_sequence.next, 1);
+	deliver(A + 16);
+	CHECK(hs_producer_commit(producer));
+	hs_producer_skip_gap(producer, UINT64_MAX);
+	CHECK(hs_free_journal_put(number, hs_live_map_find(A) - 1, A));
+	CHECK(hs_live_map_remove(A, hs_live_map_find(A) - 1));
+	for (unsigned i = 0; i < JOURNAL; i++) {
+		deliver(A + 32);
+		hs_producer_commit(producer);
+		release(A + 32);
+		hs_producer_take_freed(producer);
+	}
+	check_sums(producer, 2 + JOURNAL, 20 + 10 * JOURNAL, 1, 10);
+	release(A + 16);
+	hs_producer_take_freed(producer);
+	CHECK(!hs_producer_commit(producer));
+	check_sums(producer, 2 + JOURNAL, 20 + 10 * JOURNAL, 0, 0);
+}
+
+/* What the journal has is no gap, whatever waits behind it. */
+static void test_frees_before_what_waits(void)
+{
+	uint64_t gaps = hs_stats_get(sequence_gaps);
+
+	producer = new_producer(NULL, 0);
+	deliver(A);
+	hs_producer_commit(producer);
+	atomic_fetch_add(&hs_sequence.next, 1);
+	release(A);
+	deliver(A + 16);
+	CHECK(hs_producer_commit(producer));
+	hs_producer_skip_gap(producer, UINT64_MAX);
+	CHECK_INT(hs_stats_get(sequence_gaps) - gaps, 1);
+	CHECK(!hs_producer_commit(producer));
+	check_sums(producer, 2, 20, 1, 10);
+	release(A + 16);
+	hs_producer_take_freed(producer);
+}
+
+/* A free that is not in the journal is counted too. */
+static void test_a_moved_block_counts_as_freed(void)
+{
+	uint64_t frees = hs_heap_total(frees);
+
+	producer = new_producer(NULL, 0);
+	deliver(A);
+	hs_producer_commit(producer);
+	hs_live_set_end_move(hs_live_set_begin_move((void *)(uintptr_t)A));
+	CHECK_INT(hs_producer_take_freed(producer), 1);
+	CHECK_INT(hs_heap_total(frees) - frees, 1);
+	check_sums(producer, 1, 10, 0, 0);
+}
+
 /* More than are committed at once: a caller that asks for all gets all. */
 static void test_many_frees(void)
 {
@@ -212,6 +272,9 @@ int main(void)
 	RUN(test_first);
 	RUN(test_frees_wait_for_a_number);
 	RUN(test_a_late_free_is_in_the_next_profile);
+	RUN(test_a_late_free_is_found_a_lap_later);
+	RUN(test_frees_before_what_waits);
+	RUN(test_a_moved_block_counts_as_freed);
 	RUN(test_many_frees);
 	RUN(test_entries_of_other_samples);
 	RUN(test_entry_of_another_heap);
