@@ -137,6 +137,12 @@ static void test_given_up_sample(void)
 	CHECK(!live_free(pointer(0x2000)));
 	CHECK_INT(hs_live_set_used(), 0);
 
+	/* Nor must one be left over that was not entered yet. */
+	CHECK(hs_live_set_take(&taken));
+	CHECK(hs_live_set_give_up(taken.slot, taken.generation));
+	hs_live_set_give_back();
+	CHECK_INT(hs_live_set_used(), 0);
+
 	/* A slot that the program has begun to free must not get onto two lists. */
 	taken = insert(0x2000);
 	CHECK(live_free(pointer(0x2000)));
@@ -335,12 +341,19 @@ static void crowd(uint64_t addresses[13], unsigned bit)
 	refuse(addresses[12]);
 }
 
+static struct hs_live_bucket *bucket_of(uint64_t address)
+{
+	return hs_live_table_home(atomic_load(&hs_live_index), hs_live_hash(address));
+}
+
 static void free_crowd(const uint64_t addresses[13])
 {
 	for (unsigned i = 12; i-- > 0;)
 		CHECK(live_free(pointer(addresses[i])));
 	for (unsigned i = 0; i < 13; i++)
 		CHECK(!hs_live_set_may_hold(pointer(addresses[i])));
+	/* Else its neighbour would be looked at for good. */
+	CHECK_INT(bucket_of(addresses[0])->tags, 0);
 }
 
 static void test_bucket_overflow(void)
@@ -350,6 +363,7 @@ static void test_bucket_overflow(void)
 
 	/* Only a table of absurd size would put these apart. */
 	crowd(addresses, 7);
+	CHECK_INT(bucket_of(addresses[0])->tags >> HS_LIVE_OVERFLOW_SHIFT, 6);
 	for (unsigned i = 0; i < 20; i++) {
 		CHECK_INT(hs_live_set_maintain(0), 0);
 		refuse(addresses[12]);
