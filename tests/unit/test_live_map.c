@@ -131,10 +131,18 @@ static void test_samples_are_found(void)
 	}
 }
 
-/* Other heaps' ids look like addresses, and are not in the map. */
+/* Other heaps' ids look like addresses, and are not in the map; nor are keys that do. */
 static void test_heaps_are_apart(void)
 {
+	uint64_t id = hs_live_key(HS_HEAP_MALLOC + 1, HEAP);
 	struct hs_taken_slot malloced, other;
+
+	CHECK_INT(hs_live_key(HS_HEAP_MALLOC + 1, id), HEAP);
+	CHECK(hs_live_set_take(&malloced) && hs_live_set_take(&other));
+	CHECK(live_insert(malloced, (void *)HEAP));
+	CHECK(hs_live_set_insert_id(&other, HS_HEAP_MALLOC + 1, id));
+	CHECK_INT(live_free((void *)HEAP), 1);
+	CHECK_INT(hs_live_set_free_id(HS_HEAP_MALLOC + 1, id), 1);
 
 	CHECK(hs_live_set_take(&malloced) && hs_live_set_take(&other));
 	CHECK(live_insert(malloced, (void *)HEAP));

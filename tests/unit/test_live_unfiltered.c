@@ -2,6 +2,7 @@
 /* The live set without a filter: only the look at a bucket is left. */
 #include "base/arena.h"
 #include "check.h"
+#include "sample/free_journal.h"
 #include "sample/live_index.h"
 #include "sample/live_set.h"
 #include "sample_testing.h"
@@ -57,6 +58,24 @@ static void test_samples_are_found(void)
 	CHECK_INT(doubtful(), 0);
 }
 
+/* A block of malloc's and one of another heap that have the same key, and then the same id. */
+static void test_heaps_are_apart_with_a_journal(void)
+{
+	const uint64_t ids[] = {hs_live_key(HS_HEAP_FIRST_REPORTED, address(0)), address(0)};
+	struct hs_taken_slot taken;
+
+	CHECK_INT(hs_free_journal_init(4096), 0);
+	for (int i = 0; i < 2; i++) {
+		enter(0);
+		CHECK(hs_live_set_take(&taken));
+		CHECK(hs_live_set_insert_id(&taken, HS_HEAP_FIRST_REPORTED, ids[i]));
+		CHECK_INT(hs_live_set_free_id(HS_HEAP_FIRST_REPORTED, ids[i]), 1);
+		CHECK_INT(hs_live_set_free_id(HS_HEAP_FIRST_REPORTED, ids[i]), 0);
+		CHECK_INT(live_free((void *)(uintptr_t)address(0)), 1);
+		CHECK_INT(live_free((void *)(uintptr_t)address(0)), 0);
+	}
+}
+
 int main(void)
 {
 	struct hs_live_setup setup = {.slots = MANY, .expected = 100};
@@ -65,5 +84,6 @@ int main(void)
 	CHECK_INT(hs_live_set_init(&setup), 0);
 	RUN(test_all_addresses_pass);
 	RUN(test_samples_are_found);
+	RUN(test_heaps_are_apart_with_a_journal);
 	return CHECK_RESULT();
 }
