@@ -153,6 +153,7 @@ static void test_descriptors_run_out(void)
 		count++;
 	CHECK_INT(count, ring.slot_count);
 	CHECK(hs_ring_is_full(&ring, 1));
+	CHECK_INT(hs_ring_unread(&ring), count);
 	for (unsigned i = 0; i < count; i++)
 		expect(1, 1);
 	count = 0;
