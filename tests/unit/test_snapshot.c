@@ -325,6 +325,13 @@ static void what_has_no_row_is_in_use(void)
 	for (int i = 0; i < HS_VIEW_VALUES; i++)
 		CHECK_INT(view.rows[view.row_count - 1].values[i], i % 2 == 0 ? lost : 5 * lost);
 	hs_snapshot_destroy(snapshot);
+	/* The last one is lost too. */
+	release(next_address);
+	CHECK_INT(hs_producer_take_freed(producer), 1);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.rows[view.row_count - 1].values[1], 5 * lost);
+	CHECK_INT(view.rows[view.row_count - 1].values[3], 5 * (lost - 1));
+	hs_snapshot_destroy(snapshot);
 	view = (struct hs_view){0};
 	snapshot = hs_snapshot_create(producer, &hs_options, HS_HEAP_MALLOC, NULL, &view);
 	CHECK_INT(view.rows[view.row_count - 1].values[3], 5 * lost);
