@@ -379,6 +379,48 @@ static void heaps_have_rows_of_their_own(void)
 	hs_snapshot_destroy(snapshot);
 }
 
+static void check_peak_of(uint32_t heap, size_t rows, int64_t bytes)
+{
+	view = (struct hs_view){0};
+	snapshot = hs_snapshot_create(producer, &hs_options, heap, NULL, &view);
+	CHECK_INT(view.row_count, rows);
+	CHECK(rows == 0 || view.rows[0].values[3] == bytes);
+	hs_snapshot_destroy(snapshot);
+}
+
+/* What a heap has lost is in use in that heap, and in the profile of its peak. */
+static void heaps_have_losses_of_their_own(void)
+{
+	enum { POOL = HS_HEAP_FIRST_REPORTED };
+	union test_record record;
+
+	strcpy(hs_heaps[POOL].name, "pool");
+	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.keeps_peak = true,
+	});
+	hs_producer_set_full(producer, true);
+	record = allocate_in(POOL, 77, 5, 1, 0);
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+	CHECK_INT(hs_producer_in_use_bytes(producer, POOL), 5);
+	CHECK_INT(hs_live_set_free_id(POOL, 77), 1);
+	CHECK_INT(hs_producer_take_freed(producer), 1);
+	CHECK_INT(hs_producer_in_use_bytes(producer, POOL), 0);
+	CHECK_INT(hs_producer_in_use_bytes(producer, HS_HEAP_MALLOC), 0);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 1);
+	CHECK_STR(view.rows[0].heap, "pool");
+	CHECK_INT(view.rows[0].values[1], 5);
+	CHECK_INT(view.rows[0].values[3], 0);
+	hs_snapshot_destroy(snapshot);
+	check_peak_of(POOL, 1, 5);
+	check_peak_of(HS_HEAP_MALLOC, 0, 0);
+	hs_heap_forget_lost(POOL);
+	check_holders(producer);
+}
+
 /* The same stack with other labels is another row; texts are as they were set. */
 static void labels_of_the_program_keep_rows_apart(void)
 {
@@ -598,6 +640,7 @@ int main(void)
 	RUN(more_bytes_than_a_value_holds);
 	RUN(what_has_no_row_is_in_use);
 	RUN(heaps_have_rows_of_their_own);
+	RUN(heaps_have_losses_of_their_own);
 	RUN(labels_of_the_program_keep_rows_apart);
 	RUN(rows_are_rounded_once);
 	RUN(objects_are_shown_by_their_code_segment);
