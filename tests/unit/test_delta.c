@@ -639,12 +639,37 @@ static void a_reset_gives_all_room_back(void)
 	CHECK_INT(used[1], used[0]);
 }
 
+/* What files have too much of dropped rows is taken from new rows, but none of them vanishes. */
+static void what_is_carried_over_leaves_something(void)
+{
+	struct hs_delta delta = {.kind = HS_DELTA_ALL};
+	struct hs_interner rows;
+
+	CHECK_INT(hs_interner_init(&rows, sizeof(uint64_t), sizeof(uint64_t)), 0);
+	for (uint64_t row = 0; row < 2; row++)
+		hs_interner_add(&rows, &row);
+	delta.carry[HS_HEAP_MALLOC][0] = -(int64_t)HS_WEIGHT_ONE;
+	CHECK(hs_delta_begin(&delta, &rows));
+	for (uint32_t row = 0; row < 2; row++) {
+		int64_t values[HS_VIEW_VALUES] = {1 + row, 8, 1 + row, 8};
+
+		CHECK(hs_delta_subtract(&delta, row, HS_HEAP_MALLOC, values));
+		CHECK_INT(values[0], 1);
+		CHECK_INT(values[1], 8);
+	}
+	CHECK_INT(delta.carry_pending[HS_HEAP_MALLOC][0], 0);
+	hs_delta_end(&delta);
+	hs_delta_fini(&delta);
+	hs_interner_fini(&rows);
+}
+
 int main(void)
 {
 	set_up();
 	code = (uint64_t)(uintptr_t)allocate_or_free;
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	RUN(what_is_carried_over_leaves_something);
 	RUN(files_add_up_to_the_books);
 	RUN(allocated_values_alone_are_differences);
 	RUN(the_peak_keeps_its_rows);
