@@ -16,10 +16,13 @@ static const uint8_t common[] = {0x0c, 7, 8, 0x90, 1}; /* rsp + 8, return addres
 static struct hs_unwind_row row;
 static uint64_t row_end;
 
+/* Of the CIE. */
+static uint64_t code_align = 1;
+
 /* Sets both for START + distance; false: no rules. */
 static bool run(const uint8_t *program, size_t bytes, uint64_t distance)
 {
-	struct hs_eh_cie cie = {.code_align = 1,
+	struct hs_eh_cie cie = {.code_align = code_align,
 				.data_align = -8,
 				.return_register = 16,
 				.is_known = true,
@@ -64,6 +67,16 @@ static void test_advances(void)
 	}
 }
 
+static void test_advances_in_units(void)
+{
+	code_align = 4;
+	for (unsigned at = 0; at < 24; at++) {
+		CHECK(RUN_PROGRAM(at, 0x43, 0x0e, 16, 0x02, 2, 0x0e, 24));
+		check_row(HS_ROW_REGISTER, HS_ARCH_SP, at < 12 ? 8 : at < 20 ? 16 : 24);
+	}
+	code_align = 1;
+}
+
 static void test_saved_registers(void)
 {
 	/* rbx by offset, rbp extended, r12 signed, r13 GNU negative; r14 saved and kept again. */
@@ -78,6 +91,8 @@ static void test_saved_registers(void)
 	CHECK_INT(row.saved[R14], 0);
 	CHECK_INT(row.saved[R15], 255);
 	CHECK_INT(row.deepest, 255);
+	CHECK(RUN_PROGRAM(0, 0x83, 9, 0x8f, 2));
+	CHECK_INT(row.deepest, 9);
 	CHECK(RUN_PROGRAM(0, 0x83, 0x80, 2));
 	CHECK_INT(row.kind, HS_ROW_NONE); /* a word too far */
 	CHECK(RUN_PROGRAM(0, 0x83, 0));
@@ -164,6 +179,10 @@ static void test_realigned_stack(void)
 	CHECK_INT(row.kind, HS_ROW_NONE);
 	CHECK(RUN_PROGRAM(0, 0x86, 2, 0x0f, 3, 0x76, 0x78, 0x06));
 	CHECK_INT(row.kind, HS_ROW_NONE);
+	CHECK(RUN_PROGRAM(0, 0x10, 6, 1, 0x76, 0x0f, 3, 0x76, 0x78, 0x06)); /* cut */
+	CHECK_INT(row.kind, HS_ROW_NONE);
+	CHECK(RUN_PROGRAM(0, 0x0f, 5, 0x76, 0x78, 0x06, 0x23, 8)); /* plus 8 */
+	CHECK_INT(row.kind, HS_ROW_NONE);
 }
 
 static void test_other_places(void)
@@ -232,6 +251,7 @@ static void test_application(void)
 int main(void)
 {
 	RUN(test_advances);
+	RUN(test_advances_in_units);
 	RUN(test_saved_registers);
 	RUN(test_registers_that_are_not_captured);
 	RUN(test_states);
