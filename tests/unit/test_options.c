@@ -93,7 +93,8 @@ static void test_interval(void)
 	BAD_VALUES("HEAPSAMPLE_INTERVAL",
 		   "bytes, 1 to 256g, such as 512k or 1m); using 512k", "12q", "", "0", "0k", "-1",
 		   "+1", " 1", "1 ", "1kb", "k", "1.5m", "0x10", "257g", "274877906945",
-		   "18446744073709551616", "18446744073709551617k", "17179869184g", "1s");
+		   "18446744073709551616", "18446744073709551617k", "17179869184g",
+		   "17179869185g", "1s");
 }
 
 static void test_output(void)

@@ -47,6 +47,7 @@ static void bad_values(void)
 	static const char *const values[] = {
 		"=4k",
 		"pool",
+		"pool,64k",
 		"pool=",
 		",",
 		"pool,",
