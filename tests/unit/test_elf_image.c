@@ -122,6 +122,15 @@ static void test_other_layouts(void)
 	CHECK_INT(span.end, (uintptr_t)memory + 0x5000);
 	CHECK_INT(span.offset, 0x1000);
 
+	/* The first segment begins behind the headers, which are mapped with its first page. */
+	begin_image();
+	add_header(PT_LOAD, PF_R | PF_X, 0x1540, 0x540, 0x1000);
+	CHECK_INT(read_image(), 0);
+	CHECK_INT(image.load_bias, (uintptr_t)memory - 0x1000);
+	CHECK(code_span(0, 0x2000, 0, &span));
+	CHECK_INT(span.start, (uintptr_t)memory);
+	CHECK_INT(span.end, (uintptr_t)memory + 0x2000);
+
 	/* A hole in the addresses and in the file. */
 	begin_image();
 	add_header(PT_LOAD, PF_R, 0, 0, 0x1780);
