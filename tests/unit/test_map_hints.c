@@ -26,10 +26,21 @@
 static struct hs_mapping_store store;
 static struct hs_map_hints *hints;
 static size_t used_before;
+static int free_before;
 static char directory[] = "/tmp/test_map_hints.XXXXXX";
+
+/* The lowest descriptor that is not open. */
+static int free_descriptor(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	close(fd);
+	return fd;
+}
 
 static void begin(const char *setting)
 {
+	free_before = free_descriptor();
 	used_before = hs_arena_used();
 	hs_mapping_store_init(&store);
 	hints = hs_map_hints_create(&store, setting, false);
@@ -42,6 +53,7 @@ static void end(void)
 	hs_map_hints_destroy(hints);
 	hs_mapping_store_fini(&store);
 	CHECK_INT(hs_arena_used(), used_before);
+	CHECK_INT(free_descriptor(), free_before);
 }
 
 static const struct hs_mapping *at(uint64_t address)
@@ -177,7 +189,7 @@ static void test_pid(void)
 		/* The parent writes the child's pid into the file first. */
 		CHECK_INT(read(tube[0], text, 1), 1);
 	} else {
-		snprintf(text, sizeof text, "a@%d,0x1000,1;b@1,0x1100,1;c,0x1200,1;d@%d,0x1300,1",
+		snprintf(text, sizeof text, "a@%d,0x1000,1;b@1,0x1100,1;d@%d,0x1300,1;c,0x1200,1",
 			 (int)getpid(), (int)child);
 		write_text("pids", text);
 	}
@@ -204,9 +216,9 @@ static void test_pid(void)
 	}
 	CHECK_INT(waitpid(child, &status, 0), child);
 	CHECK_INT(status, 0);
+	end();
 	close(tube[0]);
 	close(tube[1]);
-	end();
 }
 
 static void test_file(void)
