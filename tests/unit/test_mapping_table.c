@@ -15,6 +15,8 @@
 
 #include "base/arena.h"
 #include "base/elf_header.h"
+#include "base/file_version.h"
+#include "base/libraries.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "check.h"
@@ -221,13 +223,15 @@ static void test_rewritten_file_at_the_same_address(void)
 	char path[256];
 	int fd = make_object(path, sizeof path, "hs-test-rewritten", 'a');
 	unsigned char *code = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
-	uint32_t id;
+	uint32_t id, tag;
 
 	begin_table();
 	id = id_of(code);
+	tag = hs_mapping_table_page_tag(table, (uintptr_t)code);
 	close(make_object(path, sizeof path, "hs-test-rewritten", 'b'));
 	refresh();
 	CHECK(id_of(code) != id);
+	CHECK(hs_mapping_table_page_tag(table, (uintptr_t)code) != tag);
 	CHECK_STR(mapping_of(code)->build_id, "6262626262626262");
 	CHECK_INT(hs_mapping_table_generation(table), 2);
 	munmap(code, 3 * PAGE);
@@ -298,6 +302,81 @@ static void test_file_of_no_object_that_grows(void)
 	close(fd);
 	unlink(path);
 	end_table();
+}
+
+/* Scans a text that begins with no index; the mappings are those of the store. */
+static void scan_text(struct hs_mapping_store *store, struct hs_map_index *index, const char *text)
+{
+	static const struct hs_map_program program;
+	static const struct hs_map_index none;
+
+	hs_mapping_store_init(store);
+	memset(index, 0, sizeof *index);
+	CHECK_INT(hs_map_scan(index, text, strlen(text), &none, store, &program, 0), 0);
+}
+
+/* Each object has the version of its own file, unless another one is at its path by now. */
+static void test_versions_of_neighbours(void)
+{
+	static struct hs_mapping_store store;
+	static struct hs_map_index index;
+	char path[2][256], text[2048];
+	int fd[] = {make_object(path[0], sizeof path[0], "hs-test-neighbour", 'n'),
+		    make_object(path[1], sizeof path[1], "hs-test-no-id", '\0')};
+	unsigned char *base = map_at(NULL, fd[0], 3 * PAGE, PROT_READ | PROT_EXEC);
+	unsigned long long at = (uintptr_t)base, inode;
+	uint64_t skipped = hs_stats_get(map_lines_skipped);
+	struct stat file;
+
+	CHECK_INT(fstat(fd[1], &file), 0);
+	inode = file.st_ino;
+	snprintf(text, sizeof text,
+		 "1000-2000 r-xp 00000000 00:00 0 \n"
+		 "%llx-%llx r-xp 00000000 08:01 1 %s\n"
+		 "no line\n"
+		 "7fff00000000-7fff00001000 r-xp 00001000 08:01 %llu %s\n"
+		 "7fff00002000-7fff00003000 r-xp 00000000 08:01 %llu %s\n",
+		 at, at + 3 * PAGE, path[0], inode, path[1], inode + 1, path[1]);
+	scan_text(&store, &index, text);
+	CHECK_INT(hs_stats_get(map_lines_skipped), skipped + 1);
+	CHECK_STR(hs_mapping_store_get(&store, 0)->path, "//anon");
+	CHECK_STR(hs_mapping_store_get(&store, 1)->build_id, "6e6e6e6e6e6e6e6e");
+	CHECK_INT(hs_mapping_store_get(&store, 1)->version, 0);
+	CHECK_INT(hs_mapping_store_get(&store, 2)->version, hs_file_version(&file));
+	CHECK_INT(hs_mapping_store_get(&store, 3)->version, 0);
+	hs_map_index_fini(&index);
+	hs_mapping_store_fini(&store);
+	munmap(base, 3 * PAGE);
+	for (int i = 0; i < 2; i++) {
+		close(fd[i]);
+		unlink(path[i]);
+	}
+}
+
+/* To read a device's memory may have effects; a file of /dev/shm is one like others. */
+static void test_devices(void)
+{
+	static struct hs_mapping_store store;
+	static struct hs_map_index index;
+	char path[256], text[1024];
+	int fd = make_object(path, sizeof path, "hs-test-device", 'v');
+	unsigned char *base = map_at(NULL, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	unsigned long long at = (uintptr_t)base;
+
+	for (int is_device = 0; is_device < 2; is_device++) {
+		snprintf(text, sizeof text, "%llx-%llx r-xp 00000000 00:05 7 /dev/%s\n", at,
+			 at + 3 * PAGE, is_device ? "fb0" : "shm/code");
+		scan_text(&store, &index, text);
+		CHECK_STR(hs_mapping_store_get(&store, 0)->build_id,
+			  is_device ? "" : "7676767676767676");
+		CHECK_INT(hs_mapping_store_get(&store, 0)->flags, is_device ? 0 : HS_MAPPING_FILE);
+		CHECK_INT(index.readable.count, !is_device);
+		hs_map_index_fini(&index);
+		hs_mapping_store_fini(&store);
+	}
+	munmap(base, 3 * PAGE);
+	close(fd);
+	unlink(path);
 }
 
 /* The program's file cannot change: the kernel refuses to write to it. */
@@ -377,10 +456,10 @@ static void test_first_page_mapped_twice(void)
 static void test_program_headers_in_another_line(void)
 {
 	char path[256];
-	int fd = make_object(path, sizeof path, "hs-test-headers", 'h');
+	int fd = make_object(path, sizeof path, "hs-test-headers", 'h'), other;
 	unsigned char *base = map_at(NULL, -1, 6 * PAGE, PROT_NONE), *code = base + 4 * PAGE;
 	const ElfW(Phdr) headers[] = {
-		{.p_type = PT_LOAD, .p_flags = PF_R, .p_memsz = PAGE, .p_filesz = PAGE},
+		{.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_memsz = PAGE, .p_filesz = PAGE},
 		{.p_type = PT_LOAD,
 		 .p_flags = PF_R | PF_X,
 		 .p_offset = PAGE,
@@ -410,9 +489,19 @@ static void test_program_headers_in_another_line(void)
 	mprotect(base, PAGE, PROT_READ | PROT_EXEC);
 	refresh();
 	CHECK_INT(mapping_of(base)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
+	/* Nor what another file has there. */
+	other = make_object(path + 128, sizeof path - 128, "hs-test-other", 'o');
+	CHECK_INT(pwrite(other, headers, sizeof headers, 2 * PAGE), sizeof headers);
+	map_at(base + 3 * PAGE, -1, 3 * PAGE, PROT_NONE);
+	CHECK(mmap(base + 3 * PAGE, 2 * PAGE, PROT_READ, MAP_PRIVATE | MAP_FIXED, other, PAGE) !=
+	      MAP_FAILED);
+	refresh();
+	CHECK_INT(mapping_of(base)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
 	munmap(base, 6 * PAGE);
 	close(fd);
+	close(other);
 	unlink(path);
+	unlink(path + 128);
 	end_table();
 }
 
@@ -674,11 +763,51 @@ static void test_code_mapped_elsewhere_too(void)
 	CHECK_INT(mapping_of(copy)->start, (uintptr_t)copy);
 	CHECK_INT(mapping_of(copy)->load_bias, (uintptr_t)copy - 4 * PAGE);
 	CHECK_STR(mapping_of(copy)->build_id, "6565656565656565");
+	/* What the image does not have is no copy of it. */
+	CHECK_INT(ftruncate(fd, 8 * PAGE), 0);
+	CHECK(mmap(copy, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, 5 * PAGE) !=
+	      MAP_FAILED);
+	refresh();
+	CHECK_INT(mapping_of(copy)->load_bias, (uintptr_t)copy - 5 * PAGE);
+	CHECK_STR(mapping_of(copy)->build_id, "");
 	munmap(base, 8 * PAGE);
 	close(fd);
 	close(other);
 	unlink(path);
 	unlink(path + 128);
+	end_table();
+}
+
+/* Pieces of a file at the same address; and the image, which tells what a piece is a copy of. */
+static void test_pieces_of_a_file(void)
+{
+	char path[256];
+	int fd = make_object(path, sizeof path, "hs-test-pieces", '\0');
+	unsigned char *base = map_at(NULL, -1, 8 * PAGE, PROT_NONE), *piece = base + 6 * PAGE;
+	uint32_t id[3];
+
+	for (unsigned i = 0; i < 3; i++) {
+		size_t offset = i % 2 == 0 ? 2 * PAGE : PAGE;
+
+		CHECK(mmap(piece, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd,
+			   (off_t)offset) != MAP_FAILED);
+		if (i == 0)
+			begin_table();
+		else
+			refresh();
+		id[i] = id_of(piece);
+		CHECK_INT(mapping_of(piece)->load_bias, (uintptr_t)piece - offset);
+		CHECK_INT(mapping_of(piece)->flags, HS_MAPPING_FILE | HS_MAPPING_FLAT);
+	}
+	CHECK(id[0] != id[1] && id[0] == id[2]);
+	map_at(base, fd, 3 * PAGE, PROT_READ | PROT_EXEC);
+	refresh();
+	CHECK(id_of(piece) != id[2]);
+	CHECK_INT(mapping_of(piece)->load_bias, (uintptr_t)piece - 2 * PAGE);
+	CHECK_INT(mapping_of(piece)->flags, HS_MAPPING_FILE);
+	munmap(base, 8 * PAGE);
+	close(fd);
+	unlink(path);
 	end_table();
 }
 
@@ -873,6 +1002,34 @@ static void test_failures_keep_the_old_index(void)
 	end_table();
 }
 
+static long close_and_open(long number)
+{
+	if (number == SYS_pread64) {
+		hs_close_begins();
+		hs_close_ends(true);
+		atomic_fetch_add(&hs_library_opens, 1);
+	}
+	return 0;
+}
+
+/* What comes or goes while the maps are read is later than they are. */
+static void test_libraries_meanwhile(void)
+{
+	uint32_t closes;
+	uint64_t opens;
+
+	begin_table();
+	closes = hs_closes_over(hs_closes_now());
+	opens = atomic_load(&hs_library_opens);
+	atomic_store(&hs_sys_fault, close_and_open);
+	refresh();
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK(hs_closes_over(hs_closes_now()) > closes && atomic_load(&hs_library_opens) > opens);
+	CHECK_INT(hs_mapping_table_closes(table), closes);
+	CHECK_INT(hs_mapping_table_opens(table), opens);
+	end_table();
+}
+
 static int taken;
 
 static long take_descriptor(long number)
@@ -961,6 +1118,8 @@ int main(void)
 	RUN(test_rewritten_file_at_the_same_address);
 	RUN(test_rewritten_file_without_a_build_id);
 	RUN(test_file_of_no_object_that_grows);
+	RUN(test_versions_of_neighbours);
+	RUN(test_devices);
 	RUN(test_program_without_a_build_id);
 	RUN(test_deleted_file_and_split_text);
 	RUN(test_first_page_mapped_twice);
@@ -975,12 +1134,14 @@ int main(void)
 	RUN(test_file_mapped_below_its_library);
 	RUN(test_anonymous_code_behind_an_object);
 	RUN(test_code_mapped_elsewhere_too);
+	RUN(test_pieces_of_a_file);
 	RUN(test_anonymous_code);
 	RUN(test_former_code);
 	RUN(test_memfd_code);
 	RUN(test_readable);
 	RUN(test_many_lines);
 	RUN(test_failures_keep_the_old_index);
+	RUN(test_libraries_meanwhile);
 	RUN(test_descriptor_of_the_program);
 	RUN(test_memory_refused);
 	RUN(test_no_memory_for_a_mapping);
