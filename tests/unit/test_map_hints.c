@@ -311,7 +311,8 @@ static void test_object_of_segments(void)
 	struct stat status;
 	uint32_t before;
 
-	begin("object,0x100100,0x300,0x1100;object,0x200000,0x100,0x1200;object,0x300000,1,0x9000");
+	begin("object,0x100100,0x300,0x1100;object,0x200000,0x100,0x1200;object,0x300000,1,0x9000;"
+	      "object,0x400000,0x100,0x800");
 	write_object("object", 0x3000, 0x1600);
 	CHECK_INT(stat("object", &status), 0);
 	/* Run-time address 0x100100 is ELF address 0x3100; 0x100200 is 0x8200. */
@@ -327,6 +328,8 @@ static void test_object_of_segments(void)
 	/* Not of a segment: an offset, which is no address. */
 	CHECK_INT(at(0x300000)->load_bias, 0x300000 - 0x9000);
 	CHECK_INT(at(0x300000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
+	CHECK_INT(at(0x400000)->load_bias, 0x400000 - 0x800);
+	CHECK_INT(at(0x400000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
 
 	/* Rewritten in place: hints from now on are for another mapping. */
 	write_object("object", 0x4000, 0x1600);
@@ -368,6 +371,20 @@ static void test_replaced_object(void)
 	hs_mapping_table_destroy(table);
 }
 
+/* With a hint addresses of a table mean something else. */
+static void test_generation_of_a_table(void)
+{
+	struct hs_mapping_table *table = hs_mapping_table_create();
+	struct hs_map_hints *its = hs_mapping_table_add_hints(table, "");
+	uint64_t generation;
+
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	generation = hs_mapping_table_generation(table);
+	CHECK_INT(hs_map_hints_add(its, "/e", 0x1100, 0x200, 0), 0);
+	CHECK(hs_mapping_table_generation(table) != generation);
+	hs_mapping_table_destroy(table);
+}
+
 /* Until the hint has been given another mapping. */
 static void follow_until_changed(void)
 {
@@ -380,10 +397,25 @@ static void follow_until_changed(void)
 	CHECK(hs_map_hints_generation(hints) != generation);
 }
 
+static unsigned looks;
+
+static long count_looks(long number)
+{
+	looks += number == SYS_newfstatat;
+	return 0;
+}
+
 /* An object that comes after the first look-up names what is looked up later. */
 static void test_late_object(void)
 {
+	enum { LOOKS = 1000 };
+
 	begin("late,0x100000,0x200,0x1000;never,0x200000,1");
+	/* Of missing objects, too, only those of present hints are looked for. */
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK_INT(hs_map_hints_add(hints, "/gone", 0x300000, 1, 0), 0);
+		CHECK_INT(at(0x300000)->load_bias, 0x300000);
+	}
 	CHECK_INT(at(0x100000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT | HS_MAPPING_FLAT);
 	CHECK_INT(at(0x100000)->load_bias, 0x100000 - 0x1000);
 	CHECK_STR(at(0x200000)->path + strlen(directory), "/never");
@@ -392,6 +424,13 @@ static void test_late_object(void)
 	CHECK_INT(at(0x100000)->flags, HS_MAPPING_FILE | HS_MAPPING_HINT);
 	CHECK_INT(at(0x100000)->load_bias, 0x100000 - 0x3000);
 	CHECK_INT(at(0x200000)->load_bias, 0x200000);
+	/* The other is not looked for each time. */
+	looks = 0;
+	hs_sys_fault = count_looks;
+	for (unsigned i = 0; i < LOOKS; i++)
+		hs_map_hints_follow(hints);
+	hs_sys_fault = NULL;
+	CHECK(looks < LOOKS);
 	end();
 }
 
@@ -585,6 +624,7 @@ int main(void)
 	RUN(test_odd_files);
 	RUN(test_object_of_segments);
 	RUN(test_replaced_object);
+	RUN(test_generation_of_a_table);
 	RUN(test_late_object);
 	RUN(test_late_read);
 	RUN(test_build_id);
