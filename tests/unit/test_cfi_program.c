@@ -181,6 +181,8 @@ static void test_realigned_stack(void)
 	CHECK_INT(row.kind, HS_ROW_NONE);
 	CHECK(RUN_PROGRAM(0, 0x10, 6, 1, 0x76, 0x0f, 3, 0x76, 0x78, 0x06)); /* cut */
 	CHECK_INT(row.kind, HS_ROW_NONE);
+	CHECK(RUN_PROGRAM(0, 0x10, 3, 2, 0x76, 0x6c, 0x0f, 3, 0x76, 0x78, 0x06)); /* no word */
+	CHECK_INT(row.kind, HS_ROW_NONE);
 	CHECK(RUN_PROGRAM(0, 0x0f, 5, 0x76, 0x78, 0x06, 0x23, 8)); /* plus 8 */
 	CHECK_INT(row.kind, HS_ROW_NONE);
 }
