@@ -278,7 +278,7 @@ static int add_code(struct scan *scan, const struct hs_proc_maps_line *line)
 	uint32_t id;
 	int error;
 
-	if (line->inode != 0 && object->image_error == 0 && same_file(object, line))
+	if (line->inode != 0 && object->image_error == 0)
 		image = &object->image;
 	else if (strcmp(scan->index->name, "[vdso]") == 0 &&
 		 hs_elf_image_read(&vdso, line->start, line->end) == 0)
