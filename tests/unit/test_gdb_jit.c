@@ -2,6 +2,7 @@
 /* The list of the GDB JIT interface, which the test maintains as a compiler does. */
 #include "symbolize/gdb_jit.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -541,6 +542,23 @@ static void a_descriptor_is_found_by_its_name(void)
 	CHECK_INT(hs_arena_used(), 0);
 }
 
+/* Distributors strip libraries: no more symbols are left than the dynamic ones. */
+static void a_variable_of_a_library_is_found(void)
+{
+	static const char name[] = "obstack_alloc_failed_handler";
+	const char *variable = dlsym(RTLD_DEFAULT, name);
+	struct hs_mapping library = {.flags = HS_MAPPING_FILE};
+	uint64_t address = 0;
+	Dl_info info;
+
+	CHECK(variable != NULL && dladdr(variable, &info) != 0);
+	library.path = info.dli_fname;
+	CHECK_INT(hs_data_symbol_find(&library, name, sizeof(void *), &address), 0);
+	CHECK_INT(address, variable - (const char *)info.dli_fbase);
+	/* Too small. */
+	CHECK_INT(hs_data_symbol_find(&library, name, sizeof(void *) + 1, &address), -ENOENT);
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
@@ -560,5 +578,6 @@ int main(void)
 	RUN(a_list_is_gone_with_its_library);
 	RUN(works_on_after_an_allocation_failed);
 	RUN(a_descriptor_is_found_by_its_name);
+	RUN(a_variable_of_a_library_is_found);
 	return CHECK_RESULT();
 }
