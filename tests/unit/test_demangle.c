@@ -98,6 +98,43 @@ static void long_names_are_cut(void)
 	CHECK(strncmp(text, first, strlen(first)) != 0);
 }
 
+/* Around the longest text that fits, with and without a mark; and the scope of such a name. */
+static void texts_stay_in_their_room(void)
+{
+	/* S0_ is the x, which the text has five times. */
+	static const char *const ends[] = {"S0_S0_S0_S0_Evv", "S0_S0_S0_S0_Evv@plt"};
+	static struct {
+		char text[HS_DEMANGLED_BYTES], behind[16];
+	} room;
+
+	for (unsigned i = 0; i < 22; i++) {
+		unsigned bytes = HS_DEMANGLED_BYTES - 10 + i / 2;
+		const char *end = ends[i % 2];
+		unsigned times = (bytes - strlen("f<, , , , >")) / 5;
+		unsigned letters = bytes - 5 * times - strlen("<, , , , >");
+		char begin[64], *name, *scope;
+		size_t length;
+
+		snprintf(begin, sizeof begin, "_Z%u%.*sI%u", letters, (int)letters, "ffffff",
+			 times);
+		name = repeat(begin, "x", times, end);
+		length = hs_demangle(name, room.text);
+		CHECK(length > HS_DEMANGLED_BYTES - 20 && length < HS_DEMANGLED_BYTES);
+		end += strlen(ends[0]);
+		CHECK(strcmp(room.text + length - strlen(end), end) == 0);
+		free(name);
+		/* The part in front is y. */
+		snprintf(begin, sizeof begin, "_ZN1y%u", bytes);
+		scope = repeat(begin, "x", bytes, "E");
+		length = hs_demangle_scope(scope, room.text);
+		CHECK(length == 1 || length == strlen("y::") + bytes);
+		CHECK(length < HS_DEMANGLED_BYTES && length == strlen(room.text));
+		free(scope);
+	}
+	for (size_t i = 0; i < sizeof room.behind; i++)
+		CHECK_INT(room.behind[i], '\0');
+}
+
 /* What differs only behind the cut stays apart. */
 static void long_linkage_names_are_cut(void)
 {
@@ -110,6 +147,10 @@ static void long_linkage_names_are_cut(void)
 		size_t end = HS_DEMANGLED_BYTES - 1 - strlen("...01234567") - strlen(marks[i]);
 
 		CHECK(hs_cut_linkage_name(fits, text) == fits);
+		free(name);
+		name = repeat("", "x", HS_DEMANGLED_BYTES, "");
+		CHECK(hs_cut_linkage_name(name, text) == text);
+		CHECK_INT(strlen(text), HS_DEMANGLED_BYTES - 1);
 		free(name);
 		name = repeat("", "x", 10000, marks[i]);
 		CHECK(hs_cut_linkage_name(name, text) == text);
@@ -253,6 +294,7 @@ int main(void)
 	RUN(names_are_those_of_the_source);
 	RUN(others_are_no_mangled_names);
 	RUN(long_names_are_cut);
+	RUN(texts_stay_in_their_room);
 	RUN(long_linkage_names_are_cut);
 	RUN(characters_are_not_cut);
 	RUN(names_begin_with_a_scope);
