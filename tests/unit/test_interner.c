@@ -82,6 +82,29 @@ static void used_up_memory_is_reported(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
+/* With memory for more items, but not for more slots: some of these stay empty, to end searches. */
+static void slots_are_never_used_up(void)
+{
+	size_t before = hs_arena_used();
+	uint32_t key = 0, slots;
+
+	CHECK_INT(hs_interner_init(&table, sizeof key, sizeof key), 0);
+	while (table.count < HS_INTERNER_PART)
+		hs_interner_add(&table, &(uint32_t){key++});
+	slots = table.slot_count;
+	/* A part takes 17 KiB, the slots 64 KiB. */
+	hs_arena_set_budget(hs_arena_used() + 60 * 1024);
+	while (hs_interner_add(&table, &key) != HS_INTERNER_NONE)
+		key++;
+	CHECK_INT(table.slot_count, slots);
+	CHECK_INT(table.used, slots / 4 * 3);
+	CHECK_INT(hs_interner_find(&table, &key), HS_INTERNER_NONE);
+	hs_arena_set_budget(BUDGET);
+	CHECK_INT(hs_interner_add(&table, &key), slots / 4 * 3);
+	hs_interner_fini(&table);
+	CHECK_INT(hs_arena_used(), before);
+}
+
 /*
  * Random histories, compared with a model that has a place for each possible key.  Keys are few
  * enough to come back, and more than the table can hold at its first size.
@@ -280,6 +303,7 @@ int main(void)
 	RUN(both_names_count);
 	RUN(many_items_keep_their_numbers);
 	RUN(used_up_memory_is_reported);
+	RUN(slots_are_never_used_up);
 	RUN(removal_as_in_a_model);
 	RUN(trimmed_as_in_a_model);
 	RUN(not_trimmed_without_memory);
