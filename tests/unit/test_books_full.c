@@ -76,6 +76,23 @@ static void most_frames_in_common(void)
 	fill(false, 90);
 }
 
+/* Memory that is kept for a profile: known stacks count all the same. */
+static void told_to_be_full(void)
+{
+	uint64_t before = hs_heap_total(lost_memory);
+
+	sample(1, true);
+	hs_producer_set_full(producer, true);
+	sample(1, true);
+	CHECK_INT(hs_heap_total(lost_memory), before);
+	sample(2, true);
+	CHECK_INT(hs_heap_total(lost_memory), before + 1);
+	hs_producer_set_full(producer, false);
+	sample(2, true);
+	CHECK_INT(hs_heap_total(lost_memory), before + 1);
+	CHECK_INT(hs_producer_reset(producer), 0);
+}
+
 int main(void)
 {
 	CHECK_INT(hs_arena_init(32 * MIB), 0);
@@ -84,5 +101,6 @@ int main(void)
 	producer = new_producer(NULL, 0);
 	RUN(few_frames_in_common);
 	RUN(most_frames_in_common);
+	RUN(told_to_be_full);
 	return CHECK_RESULT();
 }

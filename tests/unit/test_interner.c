@@ -240,6 +240,28 @@ static void trimmed_as_in_a_model(void)
 }
 
 /* There may be memory for the smaller items but not for their slots: then nothing shrinks. */
+/* Parts whose numbers are in use stay. */
+static void trimmed_by_parts(void)
+{
+	enum { MOST = 10 * HS_INTERNER_PART, LEFT = 2 * HS_INTERNER_PART - 100 };
+	size_t before = hs_arena_used();
+
+	CHECK_INT(hs_interner_init(&table, sizeof(uint32_t), sizeof(uint32_t)), 0);
+	for (int round = 0; round < 2; round++) {
+		for (uint32_t i = 0; i < MOST; i++)
+			CHECK_INT(hs_interner_add(&table, &i), i);
+		for (uint32_t i = MOST; i-- > LEFT;)
+			hs_interner_remove(&table, i);
+		hs_interner_trim(&table); /* the numbers */
+		hs_interner_trim(&table);
+		CHECK_INT(table.capacity, 4 * HS_INTERNER_PART);
+		for (uint32_t i = 0; i < LEFT; i++)
+			CHECK_INT(hs_interner_find(&table, &i), i);
+	}
+	hs_interner_fini(&table);
+	CHECK_INT(hs_arena_used(), before);
+}
+
 static void not_trimmed_without_memory(void)
 {
 	enum { COUNT = 4096 };
@@ -306,6 +328,7 @@ int main(void)
 	RUN(slots_are_never_used_up);
 	RUN(removal_as_in_a_model);
 	RUN(trimmed_as_in_a_model);
+	RUN(trimmed_by_parts);
 	RUN(not_trimmed_without_memory);
 	RUN(passing_keys_leave_nothing);
 	return CHECK_RESULT();
