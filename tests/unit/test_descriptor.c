@@ -96,6 +96,10 @@ static void errors_leave_it_closed(void)
 	CHECK(!descriptor.is_open);
 	CHECK_INT(hs_descriptor_note(&descriptor, fd, NULL), -EBADF);
 	CHECK(!descriptor.is_open);
+	hs_sys_fault = refuse_fstat;
+	CHECK_INT(hs_descriptor_open(&descriptor, "/dev/null", O_RDONLY, 0, NULL), -ENOSYS);
+	hs_sys_fault = NULL;
+	CHECK(!descriptor.is_open);
 	CHECK_INT(next_fd(), fd);
 }
 

@@ -17,6 +17,37 @@
 #define FUNCTION(name, value, bytes) { name, value, bytes, STB_GLOBAL, STT_FUNC, ELF_TEXT }
 #define MUTATIONS 20000
 
+/* The contents of .gnu_debuglink, and the name that they have. */
+static void damaged_links_are_none(void)
+{
+	static const struct {
+		const char *name;
+		size_t bytes;
+		char contents[16];
+	} cases[] = {
+		{"abc", 8, "abc\0CRC!"},      {"abcd", 12, "abcd\0\0\0\0CRC!"},
+		{"", 7, "abc\0CRC"},           {"", 8, "abcdCRC!"},
+		{"", 12, "../a\0\0\0\0CRC!"}, {"", 0, ""},
+	};
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct hs_debug_key key = {.path = "/dir/object"};
+
+		hs_debug_key_set_link(&key, cases[i].contents, cases[i].bytes);
+		CHECK_STR(key.link, cases[i].name);
+		CHECK(key.checksum == 0 || memcmp(&key.checksum, "CRC!", 4) == 0);
+		CHECK_INT(key.checksum != 0, cases[i].name[0] != '\0');
+		CHECK_INT(hs_debug_file_path(&key, 1, path), cases[i].name[0] != '\0');
+		/* Beside a file of which only a part of the path is known there is none. */
+		key.path = "dir/object";
+		CHECK(!hs_debug_file_path(&key, 1, path));
+		/* Nor by the first byte of a build id. */
+		memcpy(key.build_id, "ab", sizeof "ab");
+		CHECK(!hs_debug_file_path(&key, 0, path));
+	}
+}
+
 static const unsigned char id[] = { 0xab, 0xcd, 0xef, 0x01 };
 static const struct elf_symbol plain[] = {
 	FUNCTION("first", 0x1000, 0x20),
@@ -557,6 +588,7 @@ int main(void)
 	if (hs_arena_init((size_t)64 << 20) < 0)
 		return 1;
 	hs_debug_file_root = "/nonexistent";
+	RUN(damaged_links_are_none);
 	RUN(leaves_descriptors_alone);
 	RUN(refuses_what_is_no_object_of_this_machine);
 	RUN(reads_relocatable_objects);

@@ -438,9 +438,16 @@ static void check_clock(clockid_t clock)
 
 static void test_clocks(void)
 {
+	uint64_t last_ns = hs_sys_monotonic_ns(), now_ns;
+
 	check_clock(CLOCK_MONOTONIC);
-	inject(SYS_clock_gettime, -EPERM, 1);
+	inject(SYS_clock_gettime, -EPERM, 101);
 	CHECK_INT(hs_sys_clock_ns(CLOCK_MONOTONIC), 0);
+	/* Every wait ends. */
+	for (int i = 0; i < 100; i++, last_ns = now_ns) {
+		now_ns = hs_sys_monotonic_ns();
+		CHECK(now_ns > last_ns);
+	}
 	hs_sys_clock_start();
 	inject(SYS_clock_gettime, -EPERM, 1000);
 	if (getauxval(AT_SYSINFO_EHDR) != 0) {
