@@ -406,6 +406,27 @@ static void test_nowhere_behind_a_guess(void)
 	end();
 }
 
+/* A frame record that leads to itself is not followed again. */
+static void test_frame_record_in_a_circle(void)
+{
+	begin();
+	call_from_c(call_with_frame_pointer);
+	unwind();
+	for (size_t at = 0; at + 16 <= capture.captured.stack_bytes; at += 8) {
+		uint64_t *record = (uint64_t *)(void *)(capture.bytes + at);
+
+		if (record[1] == frames[2].address + 1) {
+			record[0] = capture.captured.regs.sp + at;
+			record[1] = frames[1].address + 1;
+		}
+	}
+	unwind();
+	CHECK_INT(frame_count, 4);
+	CHECK(frames[2].address == frames[1].address);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	end();
+}
+
 /* The return address has unwind information, but the stack does not begin there. */
 static void test_information_after_the_call(void)
 {
@@ -616,6 +637,7 @@ int main(void)
 	RUN(test_slot_before_its_first_call);
 	RUN(test_pointer_that_has_changed);
 	RUN(test_nowhere_behind_a_guess);
+	RUN(test_frame_record_in_a_circle);
 	RUN(test_information_after_the_call);
 	RUN(test_first_frame_behind_a_function);
 	RUN(test_first_frame_without_information);
