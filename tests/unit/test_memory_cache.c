@@ -2,10 +2,14 @@
 #include "unwind/memory_cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/libraries.h"
+#include "base/sys.h"
 #include "check.h"
 #include "unwind/eh_frame_hdr.h"
 
@@ -119,6 +123,49 @@ static void test_changing_file_in_memory(void)
 	end();
 }
 
+static unsigned char *library; /* until it is closed */
+static int library_fd;
+
+/* While its page is read.  Another page of code comes in its place. */
+static long close_library(long number)
+{
+	void *other;
+
+	if (number == SYS_process_vm_readv && library != NULL) {
+		other = mmap(library, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED,
+			     library_fd, PAGE);
+		CHECK(other == library);
+		library = NULL;
+		hs_close_begins();
+		hs_close_ends(true);
+	}
+	return 0;
+}
+
+/* What was read may be of what has come in its place; and another page had the room before. */
+static void test_library_closed_meanwhile(void)
+{
+	uintptr_t address;
+	uint64_t word;
+
+	library_fd = open("/proc/self/exe", O_RDONLY);
+	library = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, library_fd, 0);
+	address = (uintptr_t)library;
+	begin();
+	CHECK(hs_mapping_table_is_readable(table, address, PAGE));
+	for (size_t i = 0; i < PAGES; i++)
+		check_read(i * PAGE);
+	hs_sys_fault = close_library;
+	CHECK_INT(hs_memory_cache_read(cache, address, &word, sizeof word), -EFAULT);
+	hs_sys_fault = NULL;
+	CHECK(library == NULL);
+	for (size_t i = PAGES; i-- > 0;)
+		check_read(i * PAGE);
+	munmap((void *)address, PAGE);
+	close(library_fd);
+	end();
+}
+
 static void test_eh_frame_hdr(void)
 {
 	static const unsigned char good[12] = { 1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 5, 0, 0, 0 };
@@ -151,6 +198,7 @@ int main(void)
 	RUN(test_refused);
 	RUN(test_changing_memory);
 	RUN(test_changing_file_in_memory);
+	RUN(test_library_closed_meanwhile);
 	RUN(test_eh_frame_hdr);
 	return CHECK_RESULT();
 }
