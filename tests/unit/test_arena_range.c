@@ -183,7 +183,7 @@ static void range_follows_a_limit(void)
 /* Parts that can grow are cut too; others are left whole. */
 static void parts_follow_a_limit(void)
 {
-	unsigned char *part, *small;
+	unsigned char *part, *small, *theirs;
 
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
 	part = hs_arena_reserve(100 * MIB);
@@ -200,6 +200,12 @@ static void parts_follow_a_limit(void)
 	CHECK_INT(hs_arena_commit(part + 50 * MIB, 4096), -ENOMEM);
 	CHECK_INT(hs_arena_commit(part + 2 * MIB, 10 * MIB), 0);
 	CHECK_INT(hs_arena_commit(part + 12 * MIB, 4096), -ENOMEM);
+	/* What the program has mapped behind a part is not made writable. */
+	theirs = mmap(part + 12 * MIB, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+		      0);
+	CHECK(theirs == part + 12 * MIB);
+	CHECK_INT(hs_arena_commit(part + 12 * MIB, 4096), -ENOMEM);
+	munmap(theirs, 4096);
 	memset(part, 1, 12 * MIB);
 	CHECK_INT(hs_arena_commit(small, 4 * MIB), 0);
 	memset(small, 1, 4 * MIB);

@@ -227,6 +227,25 @@ static void an_object_is_forgotten_as_a_whole(void)
 	end();
 }
 
+/* The same code, or other code at its place, stays when the object that it was of is forgotten. */
+static void code_is_of_the_object_that_came_last(void)
+{
+	begin();
+	CHECK_INT(add(0x1000, 0x1100, "a", 1), 0);
+	CHECK_INT(add(0x1000, 0x1100, "a", 2), 0);
+	CHECK_INT(add(0x2000, 0x2100, "b", 1), 0);
+	CHECK_INT(add(0x2100, 0x2200, "c", 1), 0);
+	CHECK_INT(add(0x2000, 0x2200, "d", 2), 0);
+	remove_object(1);
+	CHECK_STR(name_at(0x1000), "a");
+	CHECK_STR(name_at(0x2000), "d");
+	CHECK_STR(name_at(0x2180), "d");
+	/* Of another length. */
+	CHECK_INT(add(0x2000, 0x2300, "d", 2), 0);
+	CHECK_STR(name_at(0x2280), "d");
+	end();
+}
+
 static void absurd_ranges_are_refused(void)
 {
 	begin();
@@ -317,6 +336,7 @@ int main(void)
 	RUN(moved_code_is_there_twice_until_its_place_is_taken);
 	RUN(what_was_read_last_is_right);
 	RUN(an_object_is_forgotten_as_a_whole);
+	RUN(code_is_of_the_object_that_came_last);
 	RUN(absurd_ranges_are_refused);
 	RUN(memory_is_that_of_what_is_there);
 	RUN(code_without_room_is_unknown_rather_than_wrong);
