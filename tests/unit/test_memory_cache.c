@@ -12,6 +12,8 @@
 #include "base/sys.h"
 #include "check.h"
 #include "unwind/eh_frame_hdr.h"
+#include "unwind/pc_lookup.h"
+#include "unwind/unwinder.h"
 
 #define PAGE ((size_t)4096)
 /* More than the cache holds. */
@@ -166,6 +168,32 @@ static void test_library_closed_meanwhile(void)
 	end();
 }
 
+/* What was at an address before is forgotten when the maps have changed. */
+static void test_forgotten_with_the_maps(void)
+{
+	static struct hs_pc_lookup lookup;
+	struct hs_captured captured = {.closes = hs_closes_now(),
+				       .closes_unwaited = hs_closes_unwaited()};
+	int fd = open("/proc/self/exe", O_RDONLY);
+	void *code = mmap(NULL, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	unsigned char bytes[16];
+
+	begin();
+	CHECK_INT(hs_pc_lookup_init(&lookup, table, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		hs_pc_lookup_begin(&lookup, &captured);
+		CHECK_INT(hs_memory_cache_read(lookup.memory, (uintptr_t)code, bytes, 16), 0);
+		CHECK(memcmp(bytes, code, sizeof bytes) == 0);
+		CHECK(mmap(code, PAGE, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd, PAGE) ==
+		      code);
+		CHECK_INT(hs_mapping_table_refresh(table), 0);
+	}
+	hs_pc_lookup_fini(&lookup);
+	munmap(code, PAGE);
+	close(fd);
+	end();
+}
+
 static void test_eh_frame_hdr(void)
 {
 	static const unsigned char good[12] = { 1, 0x1b, 3, 0x3b, 0, 0, 0, 0, 5, 0, 0, 0 };
@@ -199,6 +227,7 @@ int main(void)
 	RUN(test_changing_memory);
 	RUN(test_changing_file_in_memory);
 	RUN(test_library_closed_meanwhile);
+	RUN(test_forgotten_with_the_maps);
 	RUN(test_eh_frame_hdr);
 	return CHECK_RESULT();
 }
