@@ -281,8 +281,11 @@ static void range_is_used_up(void)
 		last = block;
 	CHECK(count >= 30);
 	CHECK(hs_arena_reserve(2 * MIB) == NULL);
+	/* The last step is shorter than others. */
+	CHECK(hs_arena_reserve(20 * KIB) != NULL);
 	while (hs_arena_alloc(10 * KIB) != NULL)
 		;
+	CHECK_INT(atomic_load(&hs_arena.heap_end), hs_arena.reserved_start);
 	hs_arena_free(last);
 	block = hs_arena_alloc(600 * KIB);
 	CHECK(block == last);

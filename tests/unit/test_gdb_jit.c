@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/arena.h"
 #include "base/stats.h"
@@ -519,7 +520,8 @@ __asm__(".symver variable_of_version, versioned_descriptor@VERSION_1");
 
 static int find_by_name(const char *name, const char *build_id, uint64_t *address)
 {
-	struct hs_mapping program = {.path = "/proc/self/exe", .flags = HS_MAPPING_FILE};
+	struct hs_mapping program = {.path = "/proc/self/exe",
+				     .flags = HS_MAPPING_FILE | HS_MAPPING_MAIN};
 
 	strcpy(program.build_id, build_id);
 	return hs_data_symbol_find(&program, name, sizeof(struct hs_gdb_jit_descriptor), address);
@@ -528,6 +530,7 @@ static int find_by_name(const char *name, const char *build_id, uint64_t *addres
 static void a_descriptor_is_found_by_its_name(void)
 {
 	uint64_t address = 0, want = (uintptr_t)&test_jit_descriptor;
+	int lowest, again;
 
 	CHECK_INT(find_by_name("test_jit_descriptor", "", &address), 0);
 	if (__ehdr_start.e_type == ET_DYN)
@@ -542,7 +545,12 @@ static void a_descriptor_is_found_by_its_name(void)
 	CHECK_INT(find_by_name("larger_descriptor", "", &address), 0);
 	CHECK_INT(find_by_name("large_descriptor", "", &address), -ENOENT);
 	CHECK_INT(find_by_name("constant_descriptor", "", &address), -ENOENT);
+	lowest = dup(STDIN_FILENO);
+	close(lowest);
 	CHECK_INT(find_by_name("test_jit_descriptor", "00", &address), -ESTALE);
+	again = dup(STDIN_FILENO);
+	close(again);
+	CHECK_INT(again, lowest);
 	CHECK_INT(hs_arena_used(), 0);
 }
 
