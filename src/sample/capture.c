@@ -158,6 +158,20 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 		record->flags |= HS_RECORD_STACK_CUT;
 }
 
+void hs_capture_read_on(struct hs_thread_state *thread)
+{
+	/* Acquire: pairs with hs_capture_protect_ends(). */
+	uint32_t protects = atomic_load_explicit(&protects_over, memory_order_acquire);
+	uintptr_t low = thread->read_high, high = thread->stack_high;
+
+	if (high <= low)
+		return;
+	if (high - low > HS_READ_ON_BYTES)
+		high = low + HS_READ_ON_BYTES;
+	if (readable_bytes(low, high - low) == high - low)
+		note_read(thread, low, high, protects);
+}
+
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)
 {
 	struct rlimit limit = {0, 0};

@@ -41,6 +41,13 @@ HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp
 				    struct hs_record *record);
 
 /*
+ * A walk in place of the thread's own stack would have gone on beyond what samples have read of it:
+ * finds out whether the next HS_READ_ON_BYTES can be read too.  System calls: one for each page.
+ */
+void hs_capture_read_on(struct hs_thread_state *thread);
+#define HS_READ_ON_BYTES 65536u
+
+/*
  * Called around an mprotect() that makes memory unreadable, perhaps part of a stack: what samples
  * have read of stacks before is not taken for readable any more.  Any thread, signal handlers too.
  */

@@ -3,6 +3,7 @@
 #include "sample/walk.h"
 
 #include "base/likely.h"
+#include "sample/capture.h"
 #include "sample/recorder.h"
 #include "sample/reentry.h"
 #include "sample/trail.h"
@@ -92,11 +93,22 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 	return step;
 }
 
+/* The result of a walk that goes no further than `at`: cut, if a copy would not come there. */
+static uint32_t cut_before(const struct hs_regs *regs, const struct hs_walk_reach *reach,
+			   uint64_t at, uint32_t count)
+{
+	uint64_t bytes = at - regs->sp;
+
+	if (count == 0 || bytes <= reach->copied || bytes > reach->used)
+		return HS_WALK_UNKNOWN;
+	return count | HS_WALK_CUT;
+}
+
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 size_t stack_bytes, struct hs_frame *frames, uint32_t room)
+		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
 {
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
-	uint64_t end = sp + stack_bytes, cfa, fp_at;
+	uint64_t end = sp + reach->read, cfa, fp_at;
 	uint32_t count = 0, own = 0;
 
 	for (;;) {
@@ -107,7 +119,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(step.pc != pc)) {
 			step = find_step(pcs, trail, pc, sp, fp, end);
 			if (step.pc == 0)
-				return HS_WALK_UNKNOWN;
+				return cut_before(regs, reach, sp, count);
 		}
 		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
 			if (hs_unlikely(count == room))
@@ -125,8 +137,10 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 			__asm__("" : "+r"(cfa));
 		}
 		cfa += (uint64_t)(int64_t)step.cfa_offset;
-		if (hs_unlikely(cfa < sp + HS_ROW_WORD) || hs_unlikely(cfa > end))
+		if (hs_unlikely(cfa < sp + HS_ROW_WORD))
 			return HS_WALK_UNKNOWN;
+		if (hs_unlikely(cfa > end))
+			return cut_before(regs, reach, cfa, count);
 		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
 		if (hs_trail_step_fp_words(&step) > 0) {
 			fp_at = cfa - hs_trail_step_fp_words(&step) * HS_ROW_WORD;
@@ -178,12 +192,16 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 	const struct hs_known_pcs *pcs =
 		atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed);
 	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM, count;
-	size_t bytes = thread->sample.stack.bytes;
+	struct hs_walk_reach reach = {.copied = thread->sample.stack.bytes};
 	struct hs_record *record;
 	struct hs_trail *trail;
 
-	if (!may_walk(thread, pcs, regs->sp, bytes))
+	if (!may_walk(thread, pcs, regs->sp, reach.copied))
 		return NULL;
+	reach.used = thread->stack_high - regs->sp;
+	reach.read = thread->read_high - regs->sp;
+	if (reach.read > reach.used)
+		reach.read = reach.used;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;
 	record = hs_ring_reserve(hs_recorder.ring, hs_record_walked_bytes(room), HS_RING_ORDINARY,
@@ -194,13 +212,17 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		hs_ring_fetch(hs_recorder.ring, hs_record_walked_bytes(room));
 	trail = hs_trail_take(pcs->trails,
 			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
-	count = hs_walk(pcs, trail, regs, bytes, hs_record_frames(record), room);
+	count = hs_walk(pcs, trail, regs, &reach, hs_record_frames(record), room);
 	if (trail != NULL)
 		hs_trail_give_back(trail);
 	record->flags = HS_RECORD_WALKED;
 	if (count == HS_WALK_LONG && room == hs_recorder.depth_frames) {
 		record->flags |= HS_RECORD_DEPTH_CUT;
 		count = room;
+	} else if (count != HS_WALK_LONG && (count & HS_WALK_CUT) != 0) {
+		record->flags |= HS_RECORD_STACK_CUT;
+		count -= HS_WALK_CUT;
+		hs_capture_read_on(thread);
 	}
 	note_walk(thread, room, count);
 	if (count == HS_WALK_LONG || count == HS_WALK_UNKNOWN) {

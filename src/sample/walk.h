@@ -38,12 +38,23 @@ HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
 #define HS_WALK_LONG UINT32_MAX
 #define HS_WALK_UNKNOWN 0u
 
+/* Added to the number of frames: beyond a copy's end, the last one's caller is not known. */
+#define HS_WALK_CUT (UINT32_MAX / 2 + 1)
+
+/* Of a stack, from the stack pointer on, in bytes. */
+struct hs_walk_reach {
+	size_t copied; /* what a copy would have */
+	size_t read;   /* what may be read, not less */
+	size_t used;   /* all, not less */
+};
+
 /*
- * Walks from a call site.  stack_bytes: how much may be read from its stack pointer on.  Writes the
- * frames, the innermost first, `room` at most.  trail: taken by the caller, or NULL.
- * Returns the number of frames up to the outermost, or HS_WALK_LONG or HS_WALK_UNKNOWN.
+ * Walks from a call site.  Writes the frames, the innermost first, `room` at most.  trail: taken by
+ * the caller, or NULL.
+ * Returns the number of frames: up to the outermost, or with HS_WALK_CUT, and then not less than
+ * a copy would give; or HS_WALK_LONG or HS_WALK_UNKNOWN.
  */
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 size_t stack_bytes, struct hs_frame *frames, uint32_t room);
+		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room);
 
 #endif

@@ -49,12 +49,14 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 static void take_walked(struct hs_worker *worker, const struct hs_record *record)
 {
 	struct hs_unwound *result = &worker->result;
+	bool deep = (record->flags & HS_RECORD_DEPTH_CUT) != 0;
+	enum hs_stop stop = deep ? HS_STOP_DEPTH : HS_STOP_CUT;
 
 	memcpy(result->frames, hs_record_frames(record), record->stack_bytes);
 	result->frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
-	if ((record->flags & HS_RECORD_DEPTH_CUT) != 0)
+	if (deep || (record->flags & HS_RECORD_STACK_CUT) != 0)
 		result->frames[result->frame_count++] =
-			(struct hs_frame){hs_stop_count(HS_STOP_DEPTH, true), HS_MAPPING_NONE};
+			(struct hs_frame){hs_stop_count(stop, true), HS_MAPPING_NONE};
 	hs_stats_add_unshared(walked, 1);
 	worker->clock_ns = 0;
 }

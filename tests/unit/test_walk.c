@@ -18,6 +18,7 @@
 #include "unwind_fixture.h"
 
 static struct hs_frame walked[DEPTH];
+static const struct hs_walk_reach page = {HS_PAGE_BYTES, HS_PAGE_BYTES, HS_PAGE_BYTES};
 
 static const struct hs_known_pcs *known(void)
 {
@@ -36,8 +37,10 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 /* Walks from the place of the capture, whose frames must still be there. */
 static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
 {
+	struct hs_walk_reach reach = {stack_bytes, stack_bytes, stack_bytes};
+
 	memset(walked, 0xee, sizeof walked);
-	return hs_walk(known(), trail, &capture.captured.regs, stack_bytes, walked, room);
+	return hs_walk(known(), trail, &capture.captured.regs, &reach, walked, room);
 }
 
 static struct hs_trail *take_trail(void)
@@ -106,6 +109,74 @@ static void test_same_frames_as_the_unwinder(void)
 	begin();
 	descend(20, walk_before_and_after);
 	end();
+}
+
+/* Walks from the place of the capture; count: the frames that it must find, and find the same. */
+static void check_reach(struct hs_walk_reach reach, size_t count, bool is_cut)
+{
+	CHECK_INT(hs_walk(known(), NULL, &capture.captured.regs, &reach, walked, DEPTH),
+		  count > 0 ? count + (is_cut ? HS_WALK_CUT : 0) : HS_WALK_UNKNOWN);
+	CHECK(is_same(walked, frames, count));
+}
+
+/* Wherever a copy of the stack ends, a walk that may not read on has the frames of the copy. */
+static void walk_cut_stacks(void)
+{
+	struct hs_captured *captured = &capture.captured;
+	size_t all, bytes = captured->stack_bytes, cuts = 0;
+
+	unwind();
+	all = frame_count;
+	captured->stack_cut = true;
+	for (size_t copied = 0; copied < bytes; copied += 8) {
+		captured->stack_bytes = copied;
+		unwind();
+		if (is_complete())
+			break;
+		cuts++;
+		CHECK_INT(frames[frame_count - 1].address, HS_PSEUDO_TRUNCATED);
+		check_reach((struct hs_walk_reach){copied, copied, bytes}, frame_count - 1, true);
+		/* Where the stack is said to end before the caller, a row is wrong. */
+		check_reach((struct hs_walk_reach){copied, copied, copied}, 0, false);
+		/* What may be read beyond the copy has more frames, or the same. */
+		captured->stack_bytes = copied + 64;
+		unwind();
+		if (!is_complete())
+			check_reach((struct hs_walk_reach){copied, copied + 64, bytes},
+				    frame_count - 1, true);
+	}
+	CHECK(cuts > 20);
+	captured->stack_bytes = bytes;
+	captured->stack_cut = false;
+	unwind();
+	check_reach((struct hs_walk_reach){64, bytes, bytes}, all, false);
+}
+
+static void test_cut_stacks(void)
+{
+	begin();
+	descend(20, walk_cut_stacks);
+	end();
+}
+
+/* A pc that is not known: the stack is copied, unless a copy would not reach that frame. */
+static void test_unknown_pcs(void)
+{
+	static _Alignas(16) uint64_t stack[64];
+	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
+	struct hs_unwind_row row = {.kind = HS_ROW_REGISTER,
+				    .cfa_register = HS_ARCH_SP,
+				    .cfa_offset = 32 * HS_ROW_WORD};
+	struct hs_walk_reach reach = {.read = sizeof stack, .used = sizeof stack};
+	struct hs_known_pcs pcs;
+
+	stack[31] = 77;
+	CHECK_INT(hs_known_pcs_init(&pcs), 0);
+	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
+	for (reach.copied = 0; reach.copied <= sizeof stack; reach.copied += 8)
+		CHECK_INT(hs_walk(&pcs, NULL, &regs, &reach, walked, 9),
+			  reach.copied < 32 * HS_ROW_WORD ? 1 | HS_WALK_CUT : HS_WALK_UNKNOWN);
+	hs_known_pcs_destroy(&pcs);
 }
 
 static void unwind_and_walk(void)
@@ -288,6 +359,7 @@ static void test_steps_hold_what_they_must(void)
 				       .cfa_register = HS_ARCH_FP,
 				       .cfa_offset = 2 * HS_ROW_WORD}};
 	struct hs_regs regs = {.pc = callee.pc, .sp = (uintptr_t)stack};
+	const struct hs_walk_reach all = {sizeof stack, sizeof stack, sizeof stack};
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 
@@ -298,7 +370,7 @@ static void test_steps_hold_what_they_must(void)
 	stack[CALLER_WORDS - 1] = caller.pc;
 	stack[CALLER_WORDS - FP_WORDS] = (uintptr_t)&stack[CALLER_WORDS];
 	for (int walk = 0; walk < 3; walk++) {
-		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, sizeof stack, walked, 9),
+		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, &all, walked, 9),
 			  2);
 		CHECK(walked[0].address == callee.pc - 1 && walked[1].address == caller.pc - 1);
 		CHECK_INT(walked[0].mapping, HS_TRAIL_MAPPING_MOST);
@@ -308,7 +380,7 @@ static void test_steps_hold_what_they_must(void)
 	callee.mapping++;
 	hs_known_pcs_add(&pcs, &callee);
 	hs_known_pcs_add(&pcs, &caller);
-	CHECK_INT(hs_walk(&pcs, NULL, &regs, sizeof stack, walked, 9), HS_WALK_UNKNOWN);
+	CHECK_INT(hs_walk(&pcs, NULL, &regs, &all, walked, 9), HS_WALK_UNKNOWN);
 	hs_trail_give_back(trail);
 	hs_known_pcs_destroy(&pcs);
 }
@@ -330,6 +402,7 @@ static void test_recursion_of_realigned_frames(void)
 				   .cfa_offset = -HS_ROW_WORD,
 				   .saved = {1}}};
 	struct hs_regs regs = {.pc = pc.pc, .sp = (uintptr_t)stack};
+	const struct hs_walk_reach all = {sizeof stack, sizeof stack, sizeof stack};
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 	size_t at = 0;
@@ -349,7 +422,7 @@ static void test_recursion_of_realigned_frames(void)
 	hs_known_pcs_add(&pcs, &pc);
 	trail = hs_trail_take(pcs.trails, atomic_load(&pcs.oldest));
 	for (int walk = 0; walk < 3; walk++)
-		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, sizeof stack, walked, 9),
+		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, &all, walked, 9),
 			  FRAMES);
 	hs_trail_give_back(trail);
 	hs_known_pcs_destroy(&pcs);
@@ -363,7 +436,7 @@ static bool is_refused(const struct hs_regs *regs, struct hs_unwind_row row)
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs->pc, .is_call = true, .row = row});
-	refused = hs_walk(&pcs, NULL, regs, HS_PAGE_BYTES, walked, 9) == HS_WALK_UNKNOWN;
+	refused = hs_walk(&pcs, NULL, regs, &page, walked, 9) == HS_WALK_UNKNOWN;
 	hs_known_pcs_destroy(&pcs);
 	return refused;
 }
@@ -435,7 +508,7 @@ static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_ro
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 77, .is_call = true, .row = by_fp});
-	count = hs_walk(&pcs, NULL, &regs, HS_PAGE_BYTES, walked, 9);
+	count = hs_walk(&pcs, NULL, &regs, &page, walked, 9);
 	hs_known_pcs_destroy(&pcs);
 	return count;
 }
@@ -485,7 +558,7 @@ static void test_too_many_own_frames(void)
 					       .row = {.kind = HS_ROW_END}});
 	for (uint32_t frames_of_own = 1; frames_of_own < 100; frames_of_own++) {
 		stack[frames_of_own - 1] = 77;
-		CHECK_INT(hs_walk(&pcs, NULL, &regs, HS_PAGE_BYTES, walked, 9),
+		CHECK_INT(hs_walk(&pcs, NULL, &regs, &page, walked, 9),
 			  frames_of_own <= HS_MOST_OWN_FRAMES ? 1 : HS_WALK_UNKNOWN);
 		stack[frames_of_own - 1] = own.pc;
 	}
@@ -892,6 +965,71 @@ static void test_copied_where_samples_are_rare(void)
 	end();
 }
 
+/* The stack is larger than what is copied: what can be read of it is found out by and by. */
+static void record_beyond_the_limit(void)
+{
+	static char block[16];
+	unsigned copied = 0, cut = 0, whole = 0;
+
+	unwind();
+	capture.captured.closes = hs_closes_now();
+	hs_recorder.known_pcs = known();
+	hs_recorder.stack_limit_bytes = 8192;
+	hs_thread.read_low = hs_thread.read_high = 0;
+	hs_thread.walk_rest = 0;
+	for (int i = 0; i < 40; i++) {
+		const struct hs_record *record;
+		struct hs_ring_item item;
+		size_t count;
+
+		hs_thread.bytes_until_sample = hs_thread.interval_bytes = 1;
+		CHECK(hs_record_allocation(block, 100, &capture.captured.regs));
+		hs_record_free(block);
+		hs_ring_read(&ring, &item);
+		if (item.state == HS_RING_ABANDONED) {
+			ring_release(&ring);
+			hs_ring_read(&ring, &item);
+		}
+		record = item.data;
+		count = record->stack_bytes / sizeof frames[0];
+		if ((record->flags & HS_RECORD_WALKED) == 0) {
+			CHECK(cut == 0 && (record->flags & HS_RECORD_STACK_CUT) != 0);
+			copied++;
+		} else if ((record->flags & HS_RECORD_STACK_CUT) != 0) {
+			CHECK(whole == 0 && count > 5 && count < frame_count);
+			CHECK(is_same(hs_record_frames(record), frames, count));
+			cut++;
+		} else {
+			CHECK_INT(count, frame_count);
+			CHECK(is_same(hs_record_frames(record), frames, count));
+			whole++;
+		}
+		ring_release(&ring);
+	}
+	hs_recorder.stack_limit_bytes = CAPTURE_BYTES / 2;
+	CHECK(copied > 0 && copied < 10);
+	CHECK(cut >= (200 << 10) / HS_READ_ON_BYTES && cut < 10);
+	CHECK(whole > 20);
+}
+
+static FRAME void descend_very_far(void)
+{
+	volatile unsigned char room[200 << 10];
+
+	room[0] = 0;
+	descend(20, record_beyond_the_limit);
+	NO_TAIL_CALL();
+	(void)room[0];
+}
+
+static void test_beyond_the_limit(void)
+{
+	begin();
+	capture.captured.closes = hs_closes_now();
+	descend_very_far();
+	end();
+}
+
 static void record_hinted(void)
 {
 	struct hs_ring_item item;
@@ -927,6 +1065,8 @@ int main(void)
 	RUN(test_large_realigned_frames);
 	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
+	RUN(test_cut_stacks);
+	RUN(test_unknown_pcs);
 	RUN(test_own_frames_are_left_out);
 	RUN(test_not_through_a_signal_handler);
 	RUN(test_not_after_a_library_was_closed);
@@ -937,6 +1077,7 @@ int main(void)
 	RUN(test_recorded);
 	RUN(test_not_without_slots);
 	RUN(test_copied_where_samples_are_rare);
+	RUN(test_beyond_the_limit);
 	RUN(test_not_where_code_is_hinted);
 	free(capture.bytes);
 	return CHECK_RESULT();
