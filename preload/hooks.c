@@ -47,6 +47,15 @@ static bool has_sanitizer(void)
 }
 
 /*
+ * Valgrind's tools that replace malloc do so in whatever library defines it, and nothing reaches
+ * us.  They would report the profiler's threads.  The symbol is of the library that they preload.
+ */
+static bool has_valgrind(void)
+{
+	return dlsym(RTLD_DEFAULT, "_vgr10010ZU_VgSoSynsomalloc_malloc") != NULL;
+}
+
+/*
  * Whether calls of malloc reach us, directly or through another preloaded library.  They do not if
  * an allocator is preloaded before us, or the executable defines malloc, because it comes before
  * every library.
@@ -55,7 +64,7 @@ static bool is_interposed(void)
 {
 	void *first = dlsym(RTLD_DEFAULT, "malloc");
 
-	if (has_sanitizer())
+	if (has_sanitizer() || has_valgrind())
 		return false;
 	if (first == (void *)malloc)
 		return true;

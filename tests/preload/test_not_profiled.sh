@@ -93,6 +93,19 @@ for sanitizer in thread leak; do
 	fi
 done
 
+# Valgrind's tools that replace malloc report nothing of the profiler, which stays off.
+if valgrind --version >"$directory/valgrind" 2>&1; then
+	for tool in memcheck helgrind; do
+		run_profiled $tool HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PROGRAMS=victim_process -- \
+			valgrind -q --tool=$tool --error-exitcode=9 "$victims/victim_process" return
+		expect_status 0
+		expect_one_message interposed
+		no_profile
+	done
+else
+	echo "without valgrind" >&2
+fi
+
 # AddressSanitizer wants to be the first library, and ends the program by itself if it is
 # not, unless told that all is well.  Then its allocator serves the program: either that
 # is profiled, or a line says why not.
