@@ -94,7 +94,7 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 }
 
 /* The result of a walk that goes no further than `at`: cut, if a copy would not come there. */
-static uint32_t cut_before(const struct hs_regs *regs, const struct hs_walk_reach *reach,
+static HS_RARE uint32_t cut_before(const struct hs_regs *regs, const struct hs_walk_reach *reach,
 			   uint64_t at, uint32_t count)
 {
 	uint64_t bytes = at - regs->sp;
