@@ -76,12 +76,8 @@ static bool program_is_wanted(void)
 	       hs_glob_list_matches(hs_options.programs, hs_process_file());
 }
 
-/*
- * The user of a privileged program must not choose either, and must not hand settings on to what it
- * executes, which may have all its rights and not count as privileged: removes them, as the loader
- * removes its own.
- */
-static void forget_settings(char **environment)
+/* Removes the variables whose names, with what follows, begin like that. */
+static void forget_in(char **environment, const char *prefix)
 {
 	char **kept = environment;
 
@@ -91,26 +87,38 @@ static void forget_settings(char **environment)
 		char *text = *entry;
 
 		*entry = NULL;
-		if (strncmp(text, "HEAPSAMPLE", sizeof "HEAPSAMPLE" - 1) != 0)
+		if (strncmp(text, prefix, strlen(prefix)) != 0)
 			*kept++ = text;
 	}
+}
+
+static void forget(char **environment, const char *prefix)
+{
+	forget_in(environment, prefix);
+	/* A copy, if a library that was there before us has called setenv(). */
+	forget_in(__environ, prefix);
 }
 
 bool hs_process_decide(char **environment)
 {
 	bool is_privileged = getauxval(AT_SECURE) != 0;
 	int64_t root = root_of(environment);
+	bool is_wanted = program_is_wanted();
 
-	if (is_privileged) {
-		forget_settings(environment);
-		/* A copy, if a library that was there before us has called setenv(). */
-		forget_settings(__environ);
-	}
+	/*
+	 * The user of a privileged program must not choose either, and must not hand settings on to
+	 * what it executes, which may have all its rights and not count as privileged.
+	 */
+	if (is_privileged)
+		forget(environment, "HEAPSAMPLE");
+	/* The program that was profiled has given way to this one. */
+	else if (root == hs_sys_getpid() && !is_wanted)
+		forget(environment, ROOT_VARIABLE "=");
 	hs_format(hs_session.program, sizeof hs_session.program, "%s",
 		  hs_path_last(hs_process_given()));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
-	return !is_privileged && hs_options.mode != HS_MODE_OFF && program_is_wanted() &&
+	return !is_privileged && hs_options.mode != HS_MODE_OFF && is_wanted &&
 	       (!hs_session.descendant || (hs_options.children & HS_CHILDREN_EXEC) != 0);
 }
 

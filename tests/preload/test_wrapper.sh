@@ -38,6 +38,15 @@ messages | grep -q 'info: victim_process is not profiled: a profiled program sta
 run_profiled off HEAPSAMPLE=0 HEAPSAMPLE_LOG=info HEAPSAMPLE_ROOT=1 -- "$victim" return
 expect_silence
 
+# A script that is to be profiled, a program that is not, in its place, and what that starts.
+printf '#!/bin/sh\nexec timeout 250 %s return\n' "$victim" >"$directory/victim_script"
+chmod +x "$directory/victim_script"
+run_profiled in_place HEAPSAMPLE_INTERVAL=1 'HEAPSAMPLE_PROGRAMS=victim_*' -- \
+	"$directory/victim_script"
+expect_status 0
+expect_silence
+[ "$(find "$out" -name 'victim_process.*' | wc -l)" -eq 1 ] || fail "in place:" "$out"/*
+
 # quiet NAME SETTING... -- PROGRAM ARGUMENT...: nothing is to be said of what was started.
 quiet() {
 	export HEAPSAMPLE_LOG=info
