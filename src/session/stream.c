@@ -155,7 +155,7 @@ void hs_stream_flush(void)
 
 uint64_t hs_stream_due_ns(void)
 {
-	return !hs_options_streams(&hs_options) || failed ? 0 : flush_due_ns;
+	return !hs_options_streams(&hs_options) || failed || stream.used == 0 ? 0 : flush_due_ns;
 }
 
 int hs_stream_init(void)

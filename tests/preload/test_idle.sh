@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # While a program samples nothing, its profiler sleeps: no switch of context in two seconds,
-# with an interval of 4k, with profiles at distant times, and with profiles on a signal, whose
-# action is looked at less and less often.  So it does while exit() waits, after the last profile.
+# with an interval of 4k, with profiles at distant times, with a stream, and with profiles on a
+# signal, whose action is looked at less and less often.  So it does while exit() waits, after the
+# last profile.
 . "$(dirname "$0")/lib.sh"
 
 need "${CC:-cc}"
@@ -33,7 +34,8 @@ has_slept() {
 }
 
 for setting in HEAPSAMPLE_INTERVAL=4k "HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_INTERVAL=4k" \
-	"HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_INTERVAL=4k"; do
+	"HEAPSAMPLE_SIGNAL=USR2 HEAPSAMPLE_INTERVAL=4k" \
+	"HEAPSAMPLE_STREAM=$directory/%e.stream HEAPSAMPLE_INTERVAL=4k"; do
 	# shellcheck disable=SC2086 # a list of settings
 	start_profiled "idle.${#setting}" $setting PYTHONMALLOC=malloc -- \
 		"$python" "$directory/idle.py" "$directory/end"
@@ -45,7 +47,10 @@ for setting in HEAPSAMPLE_INTERVAL=4k "HEAPSAMPLE_TIME_INTERVAL=1h HEAPSAMPLE_IN
 	status=$?
 	background=
 	expect_status 0
-	expect_profiles 1
+	case $setting in
+	HEAPSAMPLE_STREAM*) [ -s "$(echo "$directory"/*.stream)" ] || fail "no stream" ;;
+	*) expect_profiles 1 ;;
+	esac
 done
 
 # Its standard output is a full pipe, which exit() waits for when it writes the last line.
