@@ -459,8 +459,8 @@ static void samples_before_a_reset(void)
 	CHECK_INT(hs_heap_total(stale), 10);
 }
 
-/* Within a second since the last look, as the clock has it. */
-static void memory_is_filled_fast(void)
+/* Most of it is in use.  The clock stands still: looks come by what is allocated. */
+static void limit_memory(void)
 {
 	struct hs_process_memory memory;
 	struct rlimit limit;
@@ -473,9 +473,50 @@ static void memory_is_filled_fast(void)
 	CHECK(hs_process_memory_read(&memory, ""));
 	limit.rlim_cur = memory.total / 20 * 21;
 	CHECK_INT(setrlimit(RLIMIT_AS, &limit), 0);
+}
+
+static void allocate_much(void)
+{
 	hs_stats_add(allocated_bytes, 32 << 20);
 	sample(1, true);
+}
+
+/* Within a second since the last look, as the clock has it. */
+static void memory_is_filled_fast(void)
+{
+	limit_memory();
+	allocate_much();
 	WAIT_UNTIL(hs_stats_get(dumps) == 2);
+	atomic_store(&frozen_at_ns, 0);
+}
+
+static long disk_is_full(long number)
+{
+	return number == SYS_write ? -ENOSPC : 0;
+}
+
+/* After ever longer times, and not sooner because much is allocated. */
+static void failed_profile_is_tried_again(void)
+{
+	limit_memory();
+	atomic_store(&hs_sys_fault, disk_is_full);
+	allocate_much();
+	for (unsigned tries = 1; tries <= 4; tries++) {
+		const uint64_t pause_ns = (uint64_t)HS_SECOND_NS << (tries - 1);
+
+		WAIT_UNTIL(hs_stats_get(dump_failures) == tries);
+		/* The producer answers when it has done with the profile. */
+		CHECK_INT(hs_session_switch_on(), -EALREADY);
+		allocate_much();
+		hs_lock_acquire(&hs_session.producer_batch);
+		hs_schedule_run_due();
+		CHECK_INT(hs_schedule_sleep_ns(), pause_ns);
+		hs_lock_release(&hs_session.producer_batch);
+		CHECK_INT(hs_stats_get(dump_failures), tries);
+		atomic_fetch_add(&frozen_at_ns, pause_ns);
+		hs_event_signal(&hs_session.producer_event);
+	}
+	atomic_store(&hs_sys_fault, NULL);
 	atomic_store(&frozen_at_ns, 0);
 }
 
@@ -592,6 +633,7 @@ static const struct held_case cases[] = {
 	{"request_in_a_request", request_in_a_request},
 	{"samples_before_a_reset", samples_before_a_reset},
 	{"memory_is_filled_fast", memory_is_filled_fast},
+	{"failed_profile_is_tried_again", failed_profile_is_tried_again},
 	{"kept_profile_is_replaced", kept_profile_is_replaced},
 	{"timed_profiles_keep_their_rate", timed_profiles_keep_their_rate},
 	{"slots_are_missing_for_a_moment", slots_are_missing_for_a_moment},
