@@ -520,6 +520,28 @@ static void failed_profile_is_tried_again(void)
 	atomic_store(&frozen_at_ns, 0);
 }
 
+/* The memory that it was to show is freed meanwhile: nothing is due any more. */
+static void failed_profile_is_not_wanted_any_more(void)
+{
+	start("HEAPSAMPLE_INUSE_INTERVAL=8");
+	atomic_store(&frozen_at_ns, hs_sys_monotonic_ns());
+	atomic_store(&hs_sys_fault, disk_is_full);
+	sample(1, true);
+	WAIT_UNTIL(hs_stats_get(dump_failures) == 1);
+	CHECK_INT(hs_session_switch_on(), -EALREADY);
+	CHECK_INT(hs_schedule_sleep_ns(), HS_SECOND_NS);
+	hs_record_free(&blocks[0]);
+	atomic_fetch_add(&frozen_at_ns, HS_SECOND_NS);
+	hs_lock_acquire(&hs_session.producer_batch);
+	hs_threads_process();
+	hs_schedule_run_due();
+	CHECK_INT(hs_schedule_sleep_ns(), -1);
+	hs_lock_release(&hs_session.producer_batch);
+	CHECK_INT(hs_stats_get(dump_failures), 1);
+	atomic_store(&hs_sys_fault, NULL);
+	atomic_store(&frozen_at_ns, 0);
+}
+
 static uint64_t next_dump_ns(void)
 {
 	uint64_t next_ns;
@@ -634,6 +656,7 @@ static const struct held_case cases[] = {
 	{"samples_before_a_reset", samples_before_a_reset},
 	{"memory_is_filled_fast", memory_is_filled_fast},
 	{"failed_profile_is_tried_again", failed_profile_is_tried_again},
+	{"failed_profile_is_not_wanted_any_more", failed_profile_is_not_wanted_any_more},
 	{"kept_profile_is_replaced", kept_profile_is_replaced},
 	{"timed_profiles_keep_their_rate", timed_profiles_keep_their_rate},
 	{"slots_are_missing_for_a_moment", slots_are_missing_for_a_moment},
