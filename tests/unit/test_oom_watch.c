@@ -91,6 +91,10 @@ static void test_version_2(void)
 	    "anon 1\ninactive_file 200000\n");
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "990000\n");
 	CHECK(!is_crossed());
+	/* It is read last, and may be more by then. */
+	put("/sys/fs/cgroup/system.slice/app.service/memory.stat",
+	    "anon 1\ninactive_file 990001\n");
+	CHECK(!is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.stat", "anon 1\ninactive_file 100\n");
 	CHECK(is_crossed());
 	put("/sys/fs/cgroup/system.slice/app.service/memory.current", "1\n");
@@ -174,8 +178,10 @@ static void test_machine(void)
 	put("/proc/self/statm", "90000 70000 10 5 0 80 0\n");
 	CHECK(!is_crossed());
 	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
-	put("/sys/fs/cgroup/memory.max", "100000000000\n");
+	put("/sys/fs/cgroup/memory.max", "max\n");
 	put("/sys/fs/cgroup/memory.current", "100\n");
+	CHECK(is_crossed());
+	put("/sys/fs/cgroup/memory.max", "100000000000\n");
 	start(80);
 	CHECK(!is_crossed());
 }
@@ -240,7 +246,16 @@ static void test_limit(void)
 	put("/sys/fs/cgroup/user.slice/memory.max", "7000000\n");
 	hs_memory_cgroup_find(root);
 	CHECK_INT(hs_memory_cgroup_limit(), 7000000);
-	begin("8:memory:/docker/abc\n");
+	/* A group of another's, where the path is one outside of the container. */
+	begin("0::/docker/abc\n");
+	put("/sys/fs/cgroup/docker/cgroup.events", "populated 1\nfrozen 0\n");
+	put("/sys/fs/cgroup/docker/memory.current", "1\n");
+	put("/sys/fs/cgroup/docker/memory.max", "1000000\n");
+	put("/sys/fs/cgroup/memory.current", "1\n");
+	put("/sys/fs/cgroup/memory.max", "8000000\n");
+	hs_memory_cgroup_find(root);
+	CHECK_INT(hs_memory_cgroup_limit(), 8000000);
+	begin("0::/\n8:memory:/docker/abc\n");
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "1\n");
 	put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
 	hs_memory_cgroup_find(root);
