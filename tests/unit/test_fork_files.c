@@ -15,6 +15,7 @@
 #include "base/libraries.h"
 #include "base/log.h"
 #include "sample/heap.h"
+#include "session/cpu_guard.h"
 
 #define DESCRIPTORS 1024
 
@@ -460,6 +461,28 @@ static void another_thread_tells_a_heap(void)
 	hs_session_finish();
 }
 
+/* HEAPSAMPLE_MAX_CPU is for each process. */
+static void parent_has_used_processor_time(void)
+{
+	int status = 0;
+	pid_t child;
+
+	start("HEAPSAMPLE_MAX_CPU=5s");
+	hs_stats_add(worker_cpu_ns, UINT64_C(4) * HS_SECOND_NS);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		hs_stats_add(worker_cpu_ns, UINT64_C(4) * HS_SECOND_NS);
+		hs_lock_acquire(&hs_session.producer_batch);
+		hs_cpu_guard_follow();
+		hs_lock_release(&hs_session.producer_batch);
+		CHECK(!hs_sampler_has_ended());
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+}
+
 /* It is not in the child's stream that they are missing. */
 static void parent_has_missed_events(void)
 {
@@ -510,6 +533,7 @@ static const struct held_case cases[] = {
 	{"parent_has_more_threads", parent_has_more_threads},
 	{"another_thread_closes", another_thread_closes},
 	{"another_thread_tells_a_heap", another_thread_tells_a_heap},
+	{"parent_has_used_processor_time", parent_has_used_processor_time},
 	{"parent_has_missed_events", parent_has_missed_events},
 	{"a_profile_is_requested", a_profile_is_requested},
 	{"no_profile_is_open", no_profile_is_open},
