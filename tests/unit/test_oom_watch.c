@@ -171,9 +171,11 @@ static void test_version_1(void)
 static void test_machine(void)
 {
 	begin("0::/\n");
-	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
+	put("/proc/self/statm", "90000 79999 10 5 0 80 0\n");
 	put("/proc/meminfo", "MemTotal:       400000 kB\n");
 	start(80);
+	CHECK(!is_crossed());
+	put("/proc/self/statm", "90000 80000 10 5 0 80 0\n");
 	CHECK(is_crossed());
 	put("/proc/self/statm", "90000 70000 10 5 0 80 0\n");
 	CHECK(!is_crossed());
