@@ -131,17 +131,33 @@ static void work(uint64_t ns)
 		;
 }
 
-/* Uses three times the share of ten seconds, but for a profile. */
+/* Uses three times the share of ten seconds for a profile, and three quarters of it otherwise. */
 static void writing_is_told_apart(void)
 {
 	start_session(1, 0);
+	hs_stats_add(worker_cpu_ns, 75 * MS);
 	hs_cpu_note_producer(true);
 	work(300 * MS);
 	hs_cpu_note_producer(false);
 	hs_cpu_guard_follow();
 	CHECK(hs_stats_get(producer_cpu_ns) >= 300 * MS);
 	CHECK_INT(hs_cpu_pressure.overs, 0);
-	CHECK(!hs_cpu_pressure.is_near);
+	CHECK(hs_cpu_pressure.is_near);
+}
+
+/* Their clocks begin at zero, as those of the threads before did. */
+static void new_threads(void)
+{
+	uint64_t past_ns = hs_sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+
+	start_session(0, 30);
+	hs_cpu_note_worker();
+	memset(&hs_stats, 0, sizeof hs_stats);
+	hs_cpu_guard_after_stop();
+	hs_cpu_note_worker();
+	hs_cpu_note_producer(false);
+	CHECK(hs_stats_get(worker_cpu_ns) >= past_ns);
+	CHECK(hs_stats_get(producer_cpu_ns) >= past_ns);
 }
 
 static long refuse_clock(long number)
@@ -201,6 +217,7 @@ int main(void)
 	RUN(writing_ends_it_in_the_long_run);
 	RUN(total);
 	RUN(writing_is_told_apart);
+	RUN(new_threads);
 	RUN(clock_that_cannot_be_read);
 	RUN(sampling_ends_for_good);
 	return CHECK_RESULT();
