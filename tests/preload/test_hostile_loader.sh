@@ -259,7 +259,8 @@ ${CC:-cc} -fno-builtin -shared -fPIC -o "$directory/sigmask.so" "$directory/sigm
 beside "$directory/sigmask.so" '' sigmask 1 -- "$directory/leaves"
 
 # Threads of C11 as tinycthread has them, for which success is 1.  The second library's threads do not
-# come by our pthread_create().  Each thread begins when thrd_create() has returned.
+# come by our pthread_create().  Each thread begins when thrd_create() has returned.  When the first
+# has ended the profiler still runs.
 cat >"$directory/c11.c" <<'END'
 #include <dlfcn.h>
 #include <pthread.h>
@@ -321,9 +322,12 @@ int main(void)
 {
 	int right = 0, result;
 	pthread_t thread;
-	for (int i = 0; i < 200; i++)
+	for (int i = 0; i < 200; i++) {
 		if (thrd_create(&thread, run, &i) == 1 && thrd_join(thread, &result) == 1)
 			right += result == i;
+		for (int j = 0; i == 0 && j < 300000; j++)
+			free(malloc(1000));
+	}
 	printf("%d threads\n", right);
 	return right != 200;
 }
@@ -335,6 +339,7 @@ for name in c11 c11_by_handle; do
 	${CC:-cc} -fno-builtin -pthread -o "$directory/$name" "$directory/c11_main.c" \
 		"-L$directory" -l$name "-Wl,-rpath,$directory" || exit 99
 	works $name 1 -- "$directory/$name"
+	check check_profile.py uncounted "$directory/$name.1"/*.heap.pb.gz lost_ring
 	works $name.off 0 HEAPSAMPLE=0 -- "$directory/$name"
 done
 
