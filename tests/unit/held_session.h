@@ -68,10 +68,11 @@ static inline void release(void)
 
 static inline void start_with(const struct hs_session_next *next, const char *setting)
 {
-	char output[128], *environment[] = {output, (char *)(uintptr_t) "HEAPSAMPLE_INTERVAL=1",
+	/* Of two settings of a variable the first counts. */
+	char output[128], *environment[] = {setting != NULL ? (char *)(uintptr_t)setting : output,
+					    output, (char *)(uintptr_t) "HEAPSAMPLE_INTERVAL=1",
 					    (char *)(uintptr_t) "HEAPSAMPLE_BLOCK=0",
-					    (char *)(uintptr_t) "HEAPSAMPLE_KEEP=1",
-					    (char *)(uintptr_t)setting, NULL};
+					    (char *)(uintptr_t) "HEAPSAMPLE_KEEP=1", NULL};
 
 	snprintf(output, sizeof output, "HEAPSAMPLE_OUTPUT=%s/%%p.%%n.%%r", scratch);
 	hs_session_start(environment, true, next);

@@ -15,6 +15,7 @@
 #include "sample/heap.h"
 #include "sample/live_set.h"
 #include "sample/record.h"
+#include "sample/report.h"
 #include "session/ask.h"
 #include "session/process_memory.h"
 #include "session/profiles.h"
@@ -227,6 +228,43 @@ static void heap_ends_after_sampling_has_ended(void)
 	CHECK_INT(hs_session_heap_unregister((uint32_t)heap), 0);
 	CHECK_INT(told_off, 1);
 	CHECK_INT(hs_session_heap_unregister((uint32_t)heap), -ENOSYS);
+}
+
+#define LARGE_BYTES (UINT64_C(1) << 30)
+
+/* Samples of it are in the ring, in the books and on their way out. */
+static void end_heap(const char *setting)
+{
+	struct hs_regs here;
+	int heap;
+
+	start(setting);
+	hs_arch_capture(&here);
+	heap = hs_session_heap_register("pool", NULL);
+	CHECK(heap > 0);
+	for (uint64_t id = 1; id <= 5; id++) {
+		CHECK(!hs_report_passes((uint32_t)heap, LARGE_BYTES));
+		CHECK(hs_report_allocation((uint32_t)heap, id, LARGE_BYTES, &here));
+		if (id == 2)
+			CHECK_INT(hs_session_dump(NULL, 0), 0);
+	}
+	hs_record_free_id((uint32_t)heap, 1);
+	CHECK_INT(hs_session_heap_unregister((uint32_t)heap), 0);
+	CHECK_INT(hs_heap_get((uint32_t)heap, samples), 5);
+	CHECK_INT(hs_heap_get((uint32_t)heap, frees), 5);
+	hs_lock_acquire(&hs_session.producer_batch);
+	CHECK_INT(hs_producer_in_use_bytes(hs_session.producer, (uint32_t)heap), 0);
+	hs_lock_release(&hs_session.producer_batch);
+}
+
+static void heap_ends_with_blocks_in_use(void)
+{
+	end_heap(NULL);
+}
+
+static void heap_that_is_rarely_sampled_ends(void)
+{
+	end_heap("HEAPSAMPLE_INTERVAL=1m");
 }
 
 /* More than the queue has room for. */
@@ -670,6 +708,8 @@ static const struct held_case cases[] = {
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
 	{"heap_ends_after_sampling_has_ended", heap_ends_after_sampling_has_ended},
+	{"heap_ends_with_blocks_in_use", heap_ends_with_blocks_in_use},
+	{"heap_that_is_rarely_sampled_ends", heap_that_is_rarely_sampled_ends},
 	{"disk_is_slow", disk_is_slow},
 	{"disk_is_slow_to_tell_names", disk_is_slow_to_tell_names},
 	{"disk_is_slow_to_give_symbols", disk_is_slow_to_give_symbols},
