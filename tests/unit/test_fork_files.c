@@ -461,6 +461,30 @@ static void another_thread_tells_a_heap(void)
 	hs_session_finish();
 }
 
+/* For longer than a fork waits.  The child is not profiled, and the parent goes on. */
+static void producer_keeps_its_lock(void)
+{
+	int status = 0;
+	pid_t child;
+
+	start(NULL);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	hs_lock_acquire(&hs_session.producer_batch);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		CHECK(!hs_session_is_active());
+		_exit(CHECK_RESULT());
+	}
+	hs_lock_release(&hs_session.producer_batch);
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_stats_get(unwound) + hs_stats_get(walked), 2);
+}
+
 /* HEAPSAMPLE_MAX_CPU is for each process. */
 static void parent_has_used_processor_time(void)
 {
@@ -533,6 +557,7 @@ static const struct held_case cases[] = {
 	{"parent_has_more_threads", parent_has_more_threads},
 	{"another_thread_closes", another_thread_closes},
 	{"another_thread_tells_a_heap", another_thread_tells_a_heap},
+	{"producer_keeps_its_lock", producer_keeps_its_lock},
 	{"parent_has_used_processor_time", parent_has_used_processor_time},
 	{"parent_has_missed_events", parent_has_missed_events},
 	{"a_profile_is_requested", a_profile_is_requested},

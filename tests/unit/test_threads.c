@@ -206,6 +206,32 @@ static void fork_fails(void)
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
 
+/* libc's flag: whether it takes the process for single-threaded. */
+static char flag;
+
+/* ThreadSanitizer has a thread of its own. */
+#ifdef __SANITIZE_THREAD__
+#define HAS_ONE_THREAD 0
+#else
+#define HAS_ONE_THREAD 1
+#endif
+
+/* Between the two its fork() takes no locks, and after them it does again. */
+static void libc_knows_no_threads_while_it_forks(void)
+{
+	start_with(&(const struct hs_session_next){pthread_create, true, {&flag, NULL}}, NULL);
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	hs_session_fork_begins();
+	CHECK_INT(flag, HAS_ONE_THREAD);
+	hs_session_fork_ends(-1);
+	CHECK_INT(flag, 0);
+	/* Once. */
+	flag = 1;
+	hs_fork_let_go();
+	CHECK_INT(flag, 1);
+}
+
 static unsigned told_off;
 
 static void note_off(void *unused)
@@ -490,8 +516,11 @@ static void samples_before_a_reset(void)
 	hs_ring_wake_reader(&hs_session.ring);
 	WAIT_UNTIL(is_held);
 	sample(10, false);
+	atomic_store(&stopped_ns, 1000 * (uint64_t)HS_SECOND_NS);
 	CHECK_INT(hs_session_reset(), 0);
 	release();
+	/* What is in the books from now on has begun now. */
+	CHECK(hs_sys_monotonic_ns() - hs_session.start_ns < 500 * (uint64_t)HS_SECOND_NS);
 	CHECK_INT(hs_session_dump(NULL, 0), 0);
 	CHECK_INT(hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC), 0);
 	CHECK_INT(hs_heap_total(stale), 10);
@@ -707,6 +736,7 @@ static const struct held_case cases[] = {
 	{"exec_while_they_start", exec_while_they_start},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
+	{"libc_knows_no_threads_while_it_forks", libc_knows_no_threads_while_it_forks},
 	{"heap_ends_after_sampling_has_ended", heap_ends_after_sampling_has_ended},
 	{"heap_ends_with_blocks_in_use", heap_ends_with_blocks_in_use},
 	{"heap_that_is_rarely_sampled_ends", heap_that_is_rarely_sampled_ends},
