@@ -150,6 +150,25 @@ static int create_late(pthread_t *thread, const pthread_attr_t *attributes,
 	return pthread_create(thread, attributes, function, argument);
 }
 
+static int create_one(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *),
+		      void *argument)
+{
+	static int created;
+
+	return created++ == 0 ? pthread_create(thread, attributes, begin, argument) : EAGAIN;
+}
+
+/* The first ends again: nothing is left of the profiler. */
+static void second_thread_cannot_be_created(void)
+{
+	start_with(&(const struct hs_session_next){create_one, true, {NULL}}, NULL);
+	sample(1, true);
+	CHECK(!hs_session_is_active());
+	CHECK_INT(hs_session.threads, HS_THREADS_FAILED);
+	CHECK_INT(hs_session.tids[WORKER], 0);
+	CHECK(hs_session.joined[WORKER]);
+}
+
 static void *sample_one(void *unused)
 {
 	hs_threads_ensure();
@@ -734,6 +753,7 @@ static const struct held_case cases[] = {
 	{"exec_before_they_start", exec_before_they_start},
 	{"exec_on_a_stack_of_its_own", exec_on_a_stack_of_its_own},
 	{"exec_while_they_start", exec_while_they_start},
+	{"second_thread_cannot_be_created", second_thread_cannot_be_created},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
 	{"libc_knows_no_threads_while_it_forks", libc_knows_no_threads_while_it_forks},
