@@ -206,29 +206,36 @@ static void *work(void *argument)
 	return NULL;
 }
 
-static void failures(void)
+/* Whose calls all fail: it has no sample. */
+static SITE void site_failing(void *present)
 {
 	/* Volatile, or the compiler would complain. */
 	volatile size_t most = SIZE_MAX, half = SIZE_MAX / 2;
-	struct block block = site_survivor(4321);
-	void *untouched = &block, *address;
+	void *untouched = &present;
 
 	errno = 0;
 	check(malloc(most) == NULL && errno == ENOMEM, "malloc(SIZE_MAX)");
 	errno = 0;
 	check(calloc(half, 4) == NULL && errno == ENOMEM, "calloc overflow");
 	errno = 0;
-	check(reallocarray(block.address, half, 4) == NULL && errno == ENOMEM,
-	      "reallocarray overflow");
+	check(reallocarray(present, half, 4) == NULL && errno == ENOMEM, "reallocarray overflow");
 	errno = 0;
-	check(realloc(block.address, most - 4096) == NULL && errno == ENOMEM, "realloc fails");
+	check(realloc(present, most - 4096) == NULL && errno == ENOMEM, "realloc fails");
 	errno = 77;
-	check(posix_memalign(&untouched, 3, 8) == EINVAL && untouched == &block && errno == 77,
+	check(posix_memalign(&untouched, 3, 8) == EINVAL && untouched == &present && errno == 77,
 	      "posix_memalign EINVAL");
-	check(posix_memalign(&untouched, 64, most - 4096) == ENOMEM && untouched == &block,
+	check(posix_memalign(&untouched, 64, most - 4096) == ENOMEM && untouched == &present,
 	      "posix_memalign ENOMEM");
 	errno = 0;
 	check(memalign(64, most - 4096) == NULL && errno == ENOMEM, "memalign fails");
+}
+
+static void failures(void)
+{
+	struct block block = site_survivor(4321);
+	void *address;
+
+	site_failing(block.address);
 	errno = 77;
 	address = malloc(10);
 	USE(address);
