@@ -150,6 +150,16 @@ static int create_late(pthread_t *thread, const pthread_attr_t *attributes,
 	return pthread_create(thread, attributes, function, argument);
 }
 
+/* The thread that starts them takes its next sample when it is due. */
+static void starting_thread_keeps_its_countdown(void)
+{
+	start(NULL);
+	hs_thread.bytes_until_sample = 12345;
+	CHECK(hs_threads_ensure());
+	CHECK_INT(hs_thread.bytes_until_sample, 12345);
+	CHECK(!hs_on_profiler_thread());
+}
+
 static int create_one(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *),
 		      void *argument)
 {
@@ -753,6 +763,7 @@ static const struct held_case cases[] = {
 	{"exec_before_they_start", exec_before_they_start},
 	{"exec_on_a_stack_of_its_own", exec_on_a_stack_of_its_own},
 	{"exec_while_they_start", exec_while_they_start},
+	{"starting_thread_keeps_its_countdown", starting_thread_keeps_its_countdown},
 	{"second_thread_cannot_be_created", second_thread_cannot_be_created},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
