@@ -30,6 +30,13 @@ for life in 1 2; do
 	expect_profiles $((2 * life))
 done
 
+# One that is looked for by its name, which is no path.
+run_profiled name HEAPSAMPLE_INTERVAL=1 -- env true
+expect_status 0
+expect_silence
+count=$(profile_count)
+[ "$count" -eq 2 ] || fail "name: $count profiles, not env's and true's:" "$out"/*
+
 # With a libc without execveat() the library's own makes the system call.
 if build hide_execveat.so hide_execveat.c -O2 -foptimize-sibling-calls -fPIC -shared -ldl; then
 	PRELOAD=$directory/hide_execveat.so
