@@ -168,6 +168,22 @@ static int create_one(pthread_t *thread, const pthread_attr_t *attributes, void 
 	return created++ == 0 ? pthread_create(thread, attributes, begin, argument) : EAGAIN;
 }
 
+static int create_none(pthread_t *thread, const pthread_attr_t *attributes, void *(*begin)(void *),
+		       void *argument)
+{
+	(void)thread, (void)attributes, (void)begin, (void)argument;
+	return EAGAIN;
+}
+
+/* Nobody waits for what nobody will write. */
+static void no_thread_can_be_created_in_exit(void)
+{
+	start_with(&(const struct hs_session_next){create_none, true, {NULL}}, NULL);
+	hs_session_finish();
+	CHECK_INT(hs_session.finished, 1);
+	CHECK(!hs_session_is_active());
+}
+
 /* The first ends again: nothing is left of the profiler. */
 static void second_thread_cannot_be_created(void)
 {
@@ -764,6 +780,7 @@ static const struct held_case cases[] = {
 	{"exec_on_a_stack_of_its_own", exec_on_a_stack_of_its_own},
 	{"exec_while_they_start", exec_while_they_start},
 	{"starting_thread_keeps_its_countdown", starting_thread_keeps_its_countdown},
+	{"no_thread_can_be_created_in_exit", no_thread_can_be_created_in_exit},
 	{"second_thread_cannot_be_created", second_thread_cannot_be_created},
 	{"exec_in_the_middle_of_fork", exec_in_the_middle_of_fork},
 	{"fork_fails", fork_fails},
