@@ -26,6 +26,7 @@ enum hs_record_flags {
 	HS_RECORD_WEIGHED = 4,    /* sampled by the program, which gave the weight */
 	HS_RECORD_WALKED = 8,     /* has frames in place of registers and stack */
 	HS_RECORD_DEPTH_CUT = 16, /* there are more frames than HEAPSAMPLE_DEPTH */
+	HS_RECORD_LAST_UNKNOWN = 32, /* of the last of the frames, the mapping is not known */
 };
 
 /*

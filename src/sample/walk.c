@@ -104,8 +104,19 @@ static HS_RARE uint32_t cut_before(const struct hs_regs *regs, const struct hs_w
 	return count | HS_WALK_CUT;
 }
 
+/* The same where pc, whose frame is `at`, is not known. */
+static HS_RARE uint32_t cut_at(const struct hs_regs *regs, struct hs_walk_reach *reach, uint64_t at,
+			       uint64_t pc, uint32_t count)
+{
+	uint32_t result = cut_before(regs, reach, at, count);
+
+	if (result != HS_WALK_UNKNOWN)
+		reach->unknown_pc = pc;
+	return result;
+}
+
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
+		 struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
 {
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
 	uint64_t end = sp + reach->read, cfa, fp_at;
@@ -119,7 +130,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(step.pc != pc)) {
 			step = find_step(pcs, trail, pc, sp, fp, end);
 			if (step.pc == 0)
-				return cut_before(regs, reach, sp, count);
+				return cut_at(regs, reach, sp, pc, count);
 		}
 		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
 			if (hs_unlikely(count == room))
@@ -187,6 +198,19 @@ static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t co
 	thread->walk_room = (uint16_t)(wanted < most ? wanted : most);
 }
 
+/* Returns the number of frames. */
+static HS_RARE uint32_t finish_cut(struct hs_record *record, uint32_t count, uint32_t room,
+				   uint64_t unknown_pc)
+{
+	record->flags |= HS_RECORD_STACK_CUT;
+	if (unknown_pc == 0 || count == room)
+		return count;
+	/* So that the next walk knows it. */
+	record->flags |= HS_RECORD_LAST_UNKNOWN;
+	hs_record_frames(record)[count] = (struct hs_frame){unknown_pc - 1, 0};
+	return count + 1;
+}
+
 struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
 	const struct hs_known_pcs *pcs =
@@ -220,8 +244,7 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		record->flags |= HS_RECORD_DEPTH_CUT;
 		count = room;
 	} else if (count != HS_WALK_LONG && (count & HS_WALK_CUT) != 0) {
-		record->flags |= HS_RECORD_STACK_CUT;
-		count -= HS_WALK_CUT;
+		count = finish_cut(record, count - HS_WALK_CUT, room, reach.unknown_pc);
 		hs_capture_read_on(thread);
 	}
 	note_walk(thread, room, count);

@@ -43,9 +43,10 @@ HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
 
 /* Of a stack, from the stack pointer on, in bytes. */
 struct hs_walk_reach {
-	size_t copied; /* what a copy would have */
-	size_t read;   /* what may be read, not less */
-	size_t used;   /* all, not less */
+	size_t copied;       /* what a copy would have */
+	size_t read;         /* what may be read, not less */
+	size_t used;         /* all, not less */
+	uint64_t unknown_pc; /* set if a walk is cut because it is not known; else unchanged */
 };
 
 /*
@@ -55,6 +56,6 @@ struct hs_walk_reach {
  * a copy would give; or HS_WALK_LONG or HS_WALK_UNKNOWN.
  */
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room);
+		 struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room);
 
 #endif

@@ -88,4 +88,11 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
 		 struct hs_frame *frames);
 
+/*
+ * Finds out about a return address, captured->regs.pc, of a stack without its contents; walks in
+ * place know it from then on.  False: it is none of the program's.
+ */
+bool hs_unwind_call(struct hs_unwinder *unwinder, const struct hs_captured *captured,
+		    struct hs_frame *frame);
+
 #endif

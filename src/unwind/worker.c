@@ -45,6 +45,23 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 	return worker;
 }
 
+/* A walk was cut at the last frame, because its pc was not known. */
+static void find_last(struct hs_worker *worker, const struct hs_record *record)
+{
+	struct hs_unwound *result = &worker->result;
+	struct hs_frame *last = &result->frames[result->frame_count - 1];
+	const struct hs_captured captured = {
+		.regs = {.pc = last->address + 1},
+		.closes = record->closes,
+		.closes_unwaited = record->closes_unwaited,
+		.number = result->sequence,
+	};
+
+	hs_map_hints_follow(worker->hints);
+	if (!hs_unwind_call(worker->unwinder, &captured, last))
+		result->frame_count--;
+}
+
 /* The program's thread has done it. */
 static void take_walked(struct hs_worker *worker, const struct hs_record *record)
 {
@@ -54,6 +71,8 @@ static void take_walked(struct hs_worker *worker, const struct hs_record *record
 
 	memcpy(result->frames, hs_record_frames(record), record->stack_bytes);
 	result->frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
+	if ((record->flags & HS_RECORD_LAST_UNKNOWN) != 0 && result->frame_count > 0)
+		find_last(worker, record);
 	if (deep || (record->flags & HS_RECORD_STACK_CUT) != 0)
 		result->frames[result->frame_count++] =
 			(struct hs_frame){hs_stop_count(stop, true), HS_MAPPING_NONE};

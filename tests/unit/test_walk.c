@@ -18,7 +18,17 @@
 #include "unwind_fixture.h"
 
 static struct hs_frame walked[DEPTH];
-static const struct hs_walk_reach page = {HS_PAGE_BYTES, HS_PAGE_BYTES, HS_PAGE_BYTES};
+
+static struct hs_walk_reach reach_of(size_t copied, size_t read, size_t used)
+{
+	return (struct hs_walk_reach){.copied = copied, .read = read, .used = used};
+}
+
+/* Nothing of the stack is beyond a copy. */
+static struct hs_walk_reach whole(size_t bytes)
+{
+	return reach_of(bytes, bytes, bytes);
+}
 
 static const struct hs_known_pcs *known(void)
 {
@@ -37,7 +47,7 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 /* Walks from the place of the capture, whose frames must still be there. */
 static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
 {
-	struct hs_walk_reach reach = {stack_bytes, stack_bytes, stack_bytes};
+	struct hs_walk_reach reach = whole(stack_bytes);
 
 	memset(walked, 0xee, sizeof walked);
 	return hs_walk(known(), trail, &capture.captured.regs, &reach, walked, room);
@@ -135,21 +145,21 @@ static void walk_cut_stacks(void)
 			break;
 		cuts++;
 		CHECK_INT(frames[frame_count - 1].address, HS_PSEUDO_TRUNCATED);
-		check_reach((struct hs_walk_reach){copied, copied, bytes}, frame_count - 1, true);
+		check_reach(reach_of(copied, copied, bytes), frame_count - 1, true);
 		/* Where the stack is said to end before the caller, a row is wrong. */
-		check_reach((struct hs_walk_reach){copied, copied, copied}, 0, false);
+		check_reach(reach_of(copied, copied, copied), 0, false);
 		/* What may be read beyond the copy has more frames, or the same. */
 		captured->stack_bytes = copied + 64;
 		unwind();
 		if (!is_complete())
-			check_reach((struct hs_walk_reach){copied, copied + 64, bytes},
+			check_reach(reach_of(copied, copied + 64, bytes),
 				    frame_count - 1, true);
 	}
 	CHECK(cuts > 20);
 	captured->stack_bytes = bytes;
 	captured->stack_cut = false;
 	unwind();
-	check_reach((struct hs_walk_reach){64, bytes, bytes}, all, false);
+	check_reach(reach_of(64, bytes, bytes), all, false);
 }
 
 static void test_cut_stacks(void)
@@ -173,10 +183,48 @@ static void test_unknown_pcs(void)
 	stack[31] = 77;
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
-	for (reach.copied = 0; reach.copied <= sizeof stack; reach.copied += 8)
+	for (reach.copied = 0; reach.copied <= sizeof stack; reach.copied += 8) {
+		bool is_cut = reach.copied < 32 * HS_ROW_WORD;
+
+		reach.unknown_pc = 0;
 		CHECK_INT(hs_walk(&pcs, NULL, &regs, &reach, walked, 9),
-			  reach.copied < 32 * HS_ROW_WORD ? 1 | HS_WALK_CUT : HS_WALK_UNKNOWN);
+			  is_cut ? 1 | HS_WALK_CUT : HS_WALK_UNKNOWN);
+		CHECK_INT(reach.unknown_pc, is_cut ? 77 : 0);
+	}
 	hs_known_pcs_destroy(&pcs);
+}
+
+/* Of pcs that no copy reaches each cut walk makes one known, until the stack is whole. */
+static void walk_until_whole(void)
+{
+	uint32_t count = 0, result = HS_WALK_CUT;
+	struct hs_captured outer;
+	size_t all;
+
+	unwind();
+	all = frame_count;
+	outer = capture.captured;
+	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
+	while (count < all && result == (count | HS_WALK_CUT)) {
+		struct hs_walk_reach reach = reach_of(0, outer.stack_bytes, outer.stack_bytes);
+
+		CHECK(hs_unwind_call(unwinder, &outer, &walked[count]));
+		CHECK(is_same(walked, frames, count + 1));
+		result = hs_walk(known(), NULL, &capture.captured.regs, &reach, walked, DEPTH);
+		CHECK((result & ~HS_WALK_CUT) > count);
+		count = result & ~HS_WALK_CUT;
+		outer.regs.pc = reach.unknown_pc;
+	}
+	CHECK_INT(result, all);
+	CHECK(is_same(walked, frames, all));
+}
+
+static void test_cut_walks_learn(void)
+{
+	begin();
+	descend(1, walk_until_whole);
+	descend(20, walk_until_whole);
+	end();
 }
 
 static void unwind_and_walk(void)
@@ -359,7 +407,7 @@ static void test_steps_hold_what_they_must(void)
 				       .cfa_register = HS_ARCH_FP,
 				       .cfa_offset = 2 * HS_ROW_WORD}};
 	struct hs_regs regs = {.pc = callee.pc, .sp = (uintptr_t)stack};
-	const struct hs_walk_reach all = {sizeof stack, sizeof stack, sizeof stack};
+	struct hs_walk_reach all = whole(sizeof stack);
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 
@@ -402,7 +450,7 @@ static void test_recursion_of_realigned_frames(void)
 				   .cfa_offset = -HS_ROW_WORD,
 				   .saved = {1}}};
 	struct hs_regs regs = {.pc = pc.pc, .sp = (uintptr_t)stack};
-	const struct hs_walk_reach all = {sizeof stack, sizeof stack, sizeof stack};
+	struct hs_walk_reach all = whole(sizeof stack);
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 	size_t at = 0;
@@ -431,6 +479,7 @@ static void test_recursion_of_realigned_frames(void)
 /* Walks from a pc with this row.  Whether that is given up. */
 static bool is_refused(const struct hs_regs *regs, struct hs_unwind_row row)
 {
+	struct hs_walk_reach page = whole(HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 	bool refused;
 
@@ -501,6 +550,7 @@ static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_ro
 	struct hs_unwind_row by_fp = {.kind = HS_ROW_REGISTER,
 				      .cfa_register = HS_ARCH_FP,
 				      .cfa_offset = 2 * HS_ROW_WORD};
+	struct hs_walk_reach page = whole(HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 	uint32_t count;
 
@@ -549,6 +599,7 @@ static void test_too_many_own_frames(void)
 			    .row = {.kind = HS_ROW_REGISTER,
 				    .cfa_register = HS_ARCH_SP,
 				    .cfa_offset = HS_ROW_WORD}};
+	struct hs_walk_reach page = whole(HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
@@ -1067,6 +1118,7 @@ int main(void)
 	RUN(test_same_frames_as_the_unwinder);
 	RUN(test_cut_stacks);
 	RUN(test_unknown_pcs);
+	RUN(test_cut_walks_learn);
 	RUN(test_own_frames_are_left_out);
 	RUN(test_not_through_a_signal_handler);
 	RUN(test_not_after_a_library_was_closed);
