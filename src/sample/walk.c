@@ -93,34 +93,26 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 	return step;
 }
 
-/* The result of a walk that goes no further than `at`: cut, if a copy would not come there. */
-static HS_RARE uint32_t cut_before(const struct hs_regs *regs, const struct hs_walk_reach *reach,
-			   uint64_t at, uint32_t count)
+/*
+ * The result of a walk that goes no further than `at`: cut, if a copy would not come there.
+ * end: of what may be read.
+ */
+static HS_RARE uint32_t cut_before(const struct hs_walk_reach *reach, uint64_t end, uint64_t at,
+				   uint32_t count)
 {
-	uint64_t bytes = at - regs->sp;
+	uint64_t bytes = at - (end - reach->read);
 
 	if (count == 0 || bytes <= reach->copied || bytes > reach->used)
 		return HS_WALK_UNKNOWN;
 	return count | HS_WALK_CUT;
 }
 
-/* The same where pc, whose frame is `at`, is not known. */
-static HS_RARE uint32_t cut_at(const struct hs_regs *regs, struct hs_walk_reach *reach, uint64_t at,
-			       uint64_t pc, uint32_t count)
-{
-	uint32_t result = cut_before(regs, reach, at, count);
-
-	if (result != HS_WALK_UNKNOWN)
-		reach->unknown_pc = pc;
-	return result;
-}
-
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
+		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
 {
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
 	uint64_t end = sp + reach->read, cfa, fp_at;
-	uint32_t count = 0, own = 0;
+	uint32_t count = 0, own = 0, result;
 
 	for (;;) {
 		struct hs_trail_step step = {0};
@@ -130,7 +122,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(step.pc != pc)) {
 			step = find_step(pcs, trail, pc, sp, fp, end);
 			if (step.pc == 0)
-				return cut_at(regs, reach, sp, pc, count);
+				goto unknown;
 		}
 		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
 			if (hs_unlikely(count == room))
@@ -151,7 +143,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(cfa < sp + HS_ROW_WORD))
 			return HS_WALK_UNKNOWN;
 		if (hs_unlikely(cfa > end))
-			return cut_before(regs, reach, cfa, count);
+			return cut_before(reach, end, cfa, count);
 		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
 		if (hs_trail_step_fp_words(&step) > 0) {
 			fp_at = cfa - hs_trail_step_fp_words(&step) * HS_ROW_WORD;
@@ -163,6 +155,12 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(pc == 0))
 			return count;
 	}
+unknown:
+	result = cut_before(reach, end, sp, count);
+	if (result == HS_WALK_UNKNOWN || count == room)
+		return result;
+	frames[count].address = pc - 1;
+	return (result + 1) | HS_WALK_LAST_UNKNOWN;
 }
 
 /* Not inlined, so that its frame is gone during the walk. */
@@ -198,19 +196,6 @@ static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t co
 	thread->walk_room = (uint16_t)(wanted < most ? wanted : most);
 }
 
-/* Returns the number of frames. */
-static HS_RARE uint32_t finish_cut(struct hs_record *record, uint32_t count, uint32_t room,
-				   uint64_t unknown_pc)
-{
-	record->flags |= HS_RECORD_STACK_CUT;
-	if (unknown_pc == 0 || count == room)
-		return count;
-	/* So that the next walk knows it. */
-	record->flags |= HS_RECORD_LAST_UNKNOWN;
-	hs_record_frames(record)[count] = (struct hs_frame){unknown_pc - 1, 0};
-	return count + 1;
-}
-
 struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
 	const struct hs_known_pcs *pcs =
@@ -244,7 +229,10 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		record->flags |= HS_RECORD_DEPTH_CUT;
 		count = room;
 	} else if (count != HS_WALK_LONG && (count & HS_WALK_CUT) != 0) {
-		count = finish_cut(record, count - HS_WALK_CUT, room, reach.unknown_pc);
+		record->flags |= HS_RECORD_STACK_CUT;
+		if ((count & HS_WALK_LAST_UNKNOWN) != 0)
+			record->flags |= HS_RECORD_LAST_UNKNOWN;
+		count &= ~(HS_WALK_CUT | HS_WALK_LAST_UNKNOWN);
 		hs_capture_read_on(thread);
 	}
 	note_walk(thread, room, count);

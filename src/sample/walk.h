@@ -38,15 +38,18 @@ HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
 #define HS_WALK_LONG UINT32_MAX
 #define HS_WALK_UNKNOWN 0u
 
-/* Added to the number of frames: beyond a copy's end, the last one's caller is not known. */
-#define HS_WALK_CUT (UINT32_MAX / 2 + 1)
+/*
+ * Added to the number of frames: beyond a copy's end, the last one's caller is not known; and the
+ * pc of the last one is not known, so its mapping is not set.
+ */
+#define HS_WALK_CUT 0x80000000u
+#define HS_WALK_LAST_UNKNOWN 0x40000000u
 
 /* Of a stack, from the stack pointer on, in bytes. */
 struct hs_walk_reach {
-	size_t copied;       /* what a copy would have */
-	size_t read;         /* what may be read, not less */
-	size_t used;         /* all, not less */
-	uint64_t unknown_pc; /* set if a walk is cut because it is not known; else unchanged */
+	size_t copied; /* what a copy would have */
+	size_t read;   /* what may be read, not less */
+	size_t used;   /* all, not less */
 };
 
 /*
@@ -56,6 +59,6 @@ struct hs_walk_reach {
  * a copy would give; or HS_WALK_LONG or HS_WALK_UNKNOWN.
  */
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room);
+		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room);
 
 #endif

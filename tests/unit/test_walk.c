@@ -17,6 +17,9 @@
 #include "sample_testing.h"
 #include "unwind_fixture.h"
 
+/* Cut at an unknown pc. */
+#define UNKNOWN_CUT (HS_WALK_CUT | HS_WALK_LAST_UNKNOWN)
+
 static struct hs_frame walked[DEPTH];
 
 static struct hs_walk_reach reach_of(size_t copied, size_t read, size_t used)
@@ -186,10 +189,14 @@ static void test_unknown_pcs(void)
 	for (reach.copied = 0; reach.copied <= sizeof stack; reach.copied += 8) {
 		bool is_cut = reach.copied < 32 * HS_ROW_WORD;
 
-		reach.unknown_pc = 0;
 		CHECK_INT(hs_walk(&pcs, NULL, &regs, &reach, walked, 9),
+			  is_cut ? 2 | UNKNOWN_CUT : HS_WALK_UNKNOWN);
+		CHECK(!is_cut || walked[1].address == 76);
+		/* It takes no room that is not there. */
+		walked[1].address = 1;
+		CHECK_INT(hs_walk(&pcs, NULL, &regs, &reach, walked, 1),
 			  is_cut ? 1 | HS_WALK_CUT : HS_WALK_UNKNOWN);
-		CHECK_INT(reach.unknown_pc, is_cut ? 77 : 0);
+		CHECK_INT(walked[1].address, 1);
 	}
 	hs_known_pcs_destroy(&pcs);
 }
@@ -197,7 +204,7 @@ static void test_unknown_pcs(void)
 /* Of pcs that no copy reaches each cut walk makes one known, until the stack is whole. */
 static void walk_until_whole(void)
 {
-	uint32_t count = 0, result = HS_WALK_CUT;
+	uint32_t count = 1, result = UNKNOWN_CUT | count;
 	struct hs_captured outer;
 	size_t all;
 
@@ -205,15 +212,15 @@ static void walk_until_whole(void)
 	all = frame_count;
 	outer = capture.captured;
 	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
-	while (count < all && result == (count | HS_WALK_CUT)) {
+	while (result == (count | UNKNOWN_CUT)) {
 		struct hs_walk_reach reach = reach_of(0, outer.stack_bytes, outer.stack_bytes);
 
-		CHECK(hs_unwind_call(unwinder, &outer, &walked[count]));
-		CHECK(is_same(walked, frames, count + 1));
+		CHECK(hs_unwind_call(unwinder, &outer, &walked[count - 1]));
+		CHECK(is_same(walked, frames, count));
 		result = hs_walk(known(), NULL, &capture.captured.regs, &reach, walked, DEPTH);
-		CHECK((result & ~HS_WALK_CUT) > count);
-		count = result & ~HS_WALK_CUT;
-		outer.regs.pc = reach.unknown_pc;
+		CHECK((result & ~UNKNOWN_CUT) > count || result == all);
+		count = result & ~UNKNOWN_CUT;
+		outer.regs.pc = walked[count - 1].address + 1;
 	}
 	CHECK_INT(result, all);
 	CHECK(is_same(walked, frames, all));
