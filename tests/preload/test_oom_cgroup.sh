@@ -52,19 +52,26 @@ limit_swap() {
 }
 limit_swap
 
-out=$directory/killed
-(
-	echo 0 >"$group/cgroup.procs"
-	run_profiled killed "HEAPSAMPLE_OUTPUT=$out/%n.%r.heap.pb.gz" HEAPSAMPLE_OOM=75 \
-		HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_MEMORY=32m -- "$victims/victim_leak" \
-		1 1000 $((limit / 100 * 75)) "$out/0001.oom.heap.pb.gz" go-on
-	exit "$status"
-)
-status=$?
-expect_status 137
-[ -z "$(messages)" ] || fail "killed: $(messages)"
-expect_profiles 1
-check check_profile.py top "$out/0001.oom.heap.pb.gz" site_leak $((limit / 4))
+# killed NAME BYTES SETTING... -- PROGRAM...: the kernel kills the program in the group, and its
+# only profile has at least so many bytes of what grew.
+killed() {
+	out=$directory/$1
+	name=$1 least=$2
+	shift 2
+	(
+		echo 0 >"$group/cgroup.procs"
+		run_profiled "$name" "HEAPSAMPLE_OUTPUT=$out/%n.%r.heap.pb.gz" "$@"
+		exit "$status"
+	)
+	status=$?
+	expect_status 137
+	[ -z "$(messages)" ] || fail "$name: $(messages)"
+	expect_profiles 1
+	check check_profile.py top "$out/0001.oom.heap.pb.gz" site_leak "$least"
+}
+killed killed $((limit / 4)) HEAPSAMPLE_OOM=75 HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_MEMORY=32m \
+	-- "$victims/victim_leak" 1 1000 $((limit / 100 * 75)) \
+	"$directory/killed/0001.oom.heap.pb.gz" go-on
 
 # Records of so many blocks would fill the default HEAPSAMPLE_MEMORY.
 out=$directory/bounded
@@ -89,17 +96,7 @@ limit=67108864
 echo "$limit" >"$limit_file"
 limit_swap
 for i in 1 2 3; do
-	out=$directory/small$i
-	(
-		echo 0 >"$group/cgroup.procs"
-		run_profiled "small$i" "HEAPSAMPLE_OUTPUT=$out/%n.%r.heap.pb.gz" \
-			HEAPSAMPLE_OOM=90 -- "$victims/victim_leak" 1 1000 $((limit / 256)) - slowly
-		exit "$status"
-	)
-	status=$?
-	expect_status 137
-	[ -z "$(messages)" ] || fail "small$i: $(messages)"
-	expect_profiles 1
-	check check_profile.py top "$out/0001.oom.heap.pb.gz" site_leak $((limit / 2))
+	killed "small$i" $((limit / 2)) HEAPSAMPLE_OOM=90 \
+		-- "$victims/victim_leak" 1 1000 $((limit / 256)) - slowly
 done
 finish

@@ -111,8 +111,8 @@ static void test_frees_wait_for_a_number(void)
 	check_sums(producer, 2, 20, 0, 0);
 }
 
-/* A thread with a number writes its entry only when the number has been given up. */
-static void test_a_late_free_is_in_the_next_profile(void)
+/* A thread has a number for freeing A, but the producer gives it up.  Returns the number. */
+static uint64_t give_up_a_free(void)
 {
 	uint64_t number;
 
@@ -122,6 +122,20 @@ static void test_a_late_free_is_in_the_next_profile(void)
 	deliver(A + 16);
 	CHECK(hs_producer_commit(producer));
 	hs_producer_skip_gap(producer, UINT64_MAX);
+	return number;
+}
+
+/* Then the thread goes on. */
+static void free_late(uint64_t number)
+{
+	CHECK(hs_free_journal_put(number, hs_live_map_find(A) - 1, A));
+	CHECK(hs_live_map_remove(A, hs_live_map_find(A) - 1));
+}
+
+static void test_a_late_free_is_in_the_next_profile(void)
+{
+	uint64_t number = give_up_a_free();
+
 	CHECK(!hs_producer_commit(producer));
 	check_sums(producer, 2, 20, 2, 20);
 	/* Much later. */
@@ -131,8 +145,7 @@ static void test_a_late_free_is_in_the_next_profile(void)
 		release(A + 32);
 		hs_producer_take_freed(producer);
 	}
-	CHECK(hs_free_journal_put(number, hs_live_map_find(A) - 1, A));
-	CHECK(hs_live_map_remove(A, hs_live_map_find(A) - 1));
+	free_late(number);
 	hs_producer_commit_before(producer, UINT64_MAX);
 	check_sums(producer, 2 + 2 * JOURNAL, 20 + 20 * JOURNAL, 1, 10);
 	release(A + 16);
@@ -144,16 +157,7 @@ static void test_a_late_free_is_in_the_next_profile(void)
 /* Without a profile it is found a lap later, and the number that it is found at has its turn. */
 static void test_a_late_free_is_found_a_lap_later(void)
 {
-	uint64_t number;
-
-	producer = new_producer(NULL, 0);
-	deliver(A);
-	number = atomic_fetch_add(&hs_sequence.next, 1);
-	deliver(A + 16);
-	CHECK(hs_producer_commit(producer));
-	hs_producer_skip_gap(producer, UINT64_MAX);
-	CHECK(hs_free_journal_put(number, hs_live_map_find(A) - 1, A));
-	CHECK(hs_live_map_remove(A, hs_live_map_find(A) - 1));
+	free_late(give_up_a_free());
 	for (unsigned i = 0; i < JOURNAL; i++) {
 		deliver(A + 32);
 		hs_producer_commit(producer);
