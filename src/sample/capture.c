@@ -30,7 +30,7 @@ void hs_capture_protect_begins(void)
 
 void hs_capture_protect_ends(void)
 {
-	/* Release: pairs with the acquire in hs_capture_copy(); what it protects is protected. */
+	/* Release: pairs with the acquire in look_at(); what it protects is protected. */
 	atomic_fetch_add_explicit(&protects_over, 1, memory_order_release);
 }
 
@@ -94,6 +94,35 @@ static __attribute__((noinline)) size_t readable_bytes(uintptr_t sp, size_t byte
 }
 
 /*
+ * protects: how many calls of mprotect() were over before the stack was read.  Nothing is noted if
+ * more have begun by now: what one of them protects may have been read before.
+ */
+static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high,
+		      uint32_t protects)
+{
+	bool touches = protects == thread->read_protects && low <= thread->read_high &&
+		       high >= thread->read_low;
+
+	if (protects != atomic_load_explicit(&hs_protects_begun, memory_order_relaxed))
+		return;
+	thread->read_low = touches && thread->read_low < low ? thread->read_low : low;
+	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
+	thread->read_protects = protects;
+}
+
+/* Finds out how much can be read, and notes it if it is all. */
+static size_t look_at(struct hs_thread_state *thread, uintptr_t sp, size_t bytes)
+{
+	/* Acquire: pairs with hs_capture_protect_ends(). */
+	uint32_t protects = atomic_load_explicit(&protects_over, memory_order_acquire);
+	size_t readable = readable_bytes(sp, bytes);
+
+	if (readable == bytes)
+		note_read(thread, sp, sp + bytes, protects);
+	return readable;
+}
+
+/*
  * How many bytes of a stack of unknown bounds the kernel has copied.  got: the result of the call,
  * less than asked for if a page cannot be read.  If a seccomp filter refuses it, the rest of the
  * page is copied here: the return address just below the stack pointer shows that it is mapped.
@@ -112,23 +141,6 @@ static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_
 	return bytes;
 }
 
-/*
- * protects: how many calls of mprotect() were over before the stack was read.  Nothing is noted if
- * more have begun by now: what one of them protects may have been read before.
- */
-static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t high,
-		      uint32_t protects)
-{
-	bool touches = protects == thread->read_protects && low <= thread->read_high &&
-		       high >= thread->read_low;
-
-	if (protects != atomic_load_explicit(&hs_protects_begun, memory_order_relaxed))
-		return;
-	thread->read_low = touches && thread->read_low < low ? thread->read_low : low;
-	thread->read_high = touches && thread->read_high > high ? thread->read_high : high;
-	thread->read_protects = protects;
-}
-
 void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 		     struct hs_record *record)
 {
@@ -136,15 +148,8 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 	size_t bytes = room;
 
 	if (hs_likely(plan->is_known)) {
-		if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes))) {
-			/* Acquire: pairs with hs_capture_protect_ends(). */
-			uint32_t protects =
-				atomic_load_explicit(&protects_over, memory_order_acquire);
-
-			bytes = readable_bytes(sp, bytes);
-			if (bytes == room)
-				note_read(thread, sp, sp + bytes, protects);
-		}
+		if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes)))
+			bytes = look_at(thread, sp, bytes);
 		hs_arch_copy(record->stack, (const void *)sp, bytes);
 	} else {
 		ssize_t got =
@@ -160,16 +165,11 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 
 void hs_capture_read_on(struct hs_thread_state *thread)
 {
-	/* Acquire: pairs with hs_capture_protect_ends(). */
-	uint32_t protects = atomic_load_explicit(&protects_over, memory_order_acquire);
 	uintptr_t low = thread->read_high, high = thread->stack_high;
 
 	if (high <= low)
 		return;
-	if (high - low > HS_READ_ON_BYTES)
-		high = low + HS_READ_ON_BYTES;
-	if (readable_bytes(low, high - low) == high - low)
-		note_read(thread, low, high, protects);
+	look_at(thread, low, high - low < HS_READ_ON_BYTES ? high - low : HS_READ_ON_BYTES);
 }
 
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)

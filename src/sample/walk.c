@@ -232,8 +232,9 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		record->flags |= HS_RECORD_STACK_CUT;
 		if ((count & HS_WALK_LAST_UNKNOWN) != 0)
 			record->flags |= HS_RECORD_LAST_UNKNOWN;
+		else
+			hs_capture_read_on(thread);
 		count &= ~(HS_WALK_CUT | HS_WALK_LAST_UNKNOWN);
-		hs_capture_read_on(thread);
 	}
 	note_walk(thread, room, count);
 	if (count == HS_WALK_LONG || count == HS_WALK_UNKNOWN) {
