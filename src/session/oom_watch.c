@@ -89,7 +89,7 @@ bool hs_oom_watch_is_crossed(uint64_t *look_bytes)
 	} else if (percent > REARM_POINTS) {
 		crossed = bytes_left(percent - REARM_POINTS) == 0;
 	}
-	*look_bytes = before ? LOOK_MOST_BYTES : bytes_to_look(left);
+	*look_bytes = bytes_to_look(left);
 	return crossed && !before;
 }
 
