@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 
-from measure import Bench, Refused, fill, recorded_by
+from measure import Bench, Refused, environment_of, recorded_by
 from workloads import fill_redis, load_redis, stop_redis
 
 KEYS = 200_000
@@ -46,11 +46,8 @@ class Servers:
     def start(self, subject):
         directory = self.directory(subject)
         os.mkdir(directory)
-        environment = {name: fill(value, directory=directory)
-                       for name, value in subject.environment.items()}
-        if subject.preload:
-            environment["LD_PRELOAD"] = subject.preload
-        return self.bench.launch(os.path.join(directory, "program"), directory, environment,
+        return self.bench.launch(os.path.join(directory, "program"), directory,
+                                 environment_of(subject, directory),
                                  self.bench.command(self.workload, KEYS, directory),
                                  subprocess.DEVNULL)
 

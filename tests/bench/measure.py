@@ -41,6 +41,14 @@ def fill(text, **values):
     return text
 
 
+def environment_of(subject, directory):
+    environment = {name: fill(value, directory=directory)
+                   for name, value in subject.environment.items()}
+    if subject.preload:
+        environment["LD_PRELOAD"] = subject.preload
+    return environment
+
+
 class Bench:
     def __init__(self, build, scratch):
         self.programs = os.path.join(build, "tests", "bench")
@@ -71,10 +79,6 @@ class Bench:
 
     def run_in(self, directory, workload, subject, count):
         profiles = os.path.join(directory, "profile")
-        environment = {name: fill(value, directory=profiles)
-                       for name, value in subject.environment.items()}
-        if subject.preload:
-            environment["LD_PRELOAD"] = subject.preload
         collector = None
         if subject.collector:
             os.mkfifo(os.path.join(profiles, "fifo"))
@@ -87,7 +91,7 @@ class Bench:
             with open(os.path.join(directory, "output"), "wb") as output:
                 processes.insert(0, self.launch(
                     os.path.join(directory, "program"), directory,
-                    {**workload.environment, **environment},
+                    {**workload.environment, **environment_of(subject, profiles)},
                     self.command(workload, count, directory), output))
             if workload.drive:
                 work, quit_ns, clients = workload.drive(directory, count)
