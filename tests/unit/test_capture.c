@@ -356,6 +356,9 @@ static void *thread_body(void *unused)
 	if (thread.stack_high == 0) /* the attributes leave no room to be sure of */
 		return unused;
 	CHECK(thread.stack_low >= (uintptr_t)start);
+#ifndef __SANITIZE_THREAD__ /* its thread-local variables may leave nothing of a small stack */
+	CHECK(thread.stack_low < thread.stack_high);
+#endif
 	CHECK(thread.stack_high <= (uintptr_t)start + bytes);
 	/* Thread-local variables are not part of the stack, except for those next to its frames. */
 	CHECK(thread.stack_high <= here + PAGE);

@@ -239,7 +239,6 @@ static void trimmed_as_in_a_model(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
-/* There may be memory for the smaller items but not for their slots: then nothing shrinks. */
 /* Parts whose numbers are in use stay. */
 static void trimmed_by_parts(void)
 {
@@ -262,6 +261,7 @@ static void trimmed_by_parts(void)
 	CHECK_INT(hs_arena_used(), before);
 }
 
+/* There may be memory for the smaller items but not for their slots: then nothing shrinks. */
 static void not_trimmed_without_memory(void)
 {
 	enum { COUNT = 4096 };

@@ -340,6 +340,19 @@ static void what_has_no_row_is_in_use(void)
 	check_holders(producer);
 }
 
+enum { POOL = HS_HEAP_FIRST_REPORTED };
+
+static void begin_with_pool(unsigned labels)
+{
+	strcpy(hs_heaps[POOL].name, "pool");
+	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = labels,
+		.keeps_peak = true,
+	});
+}
+
 /* The peak of one heap has nothing of the others. */
 static void check_peak_of(uint32_t heap, int64_t bytes)
 {
@@ -354,16 +367,9 @@ static void check_peak_of(uint32_t heap, int64_t bytes)
 
 static void heaps_have_rows_of_their_own(void)
 {
-	enum { POOL = HS_HEAP_FIRST_REPORTED };
 	union test_record record;
 
-	strcpy(hs_heaps[POOL].name, "pool");
-	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
-	producer = new_producer_with(&(struct hs_producer_setup){
-		.mappings = table,
-		.labels = HS_LABEL_SIZE,
-		.keeps_peak = true,
-	});
+	begin_with_pool(HS_LABEL_SIZE);
 	add(5, 1, 0, 0);
 	record = allocate(next_address += 16, 5, 1, 0);
 	record.head.heap = POOL;
@@ -388,15 +394,9 @@ static void heaps_have_rows_of_their_own(void)
 /* What a heap has lost is in use in that heap, and in the profile of its peak. */
 static void heaps_have_losses_of_their_own(void)
 {
-	enum { POOL = HS_HEAP_FIRST_REPORTED };
 	union test_record record;
 
-	strcpy(hs_heaps[POOL].name, "pool");
-	atomic_store(&hs_heaps[POOL].state, HS_HEAP_REGISTERED);
-	producer = new_producer_with(&(struct hs_producer_setup){
-		.mappings = table,
-		.keeps_peak = true,
-	});
+	begin_with_pool(0);
 	record = allocate(next_address += 16, 3, 1, 0);
 	take(producer, &record);
 	/* The same stack, but a row of its own. */
