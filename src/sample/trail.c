@@ -3,26 +3,36 @@
 #include "sample/trail.h"
 
 #include "base/alone.h"
-#include "base/hash.h"
+#include "base/likely.h"
 
 _Static_assert(sizeof(struct hs_trail_step) == 16, "four in a cache line");
+_Static_assert(sizeof((struct hs_trail *)0)->steps <= UINT16_MAX, "offsets have 16 bits");
+
+/* So many trails are tried. */
+#define TRIES 4u
 
 struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldest)
 {
-	uintptr_t self = hs_arch_thread_pointer(), walker = 0;
+	uintptr_t self = hs_arch_thread_pointer(), walker;
 	/* Hashed, because thread pointers are often at equal distances. */
 	uint64_t hash = (self >> 6) * HS_HASH_FACTOR;
-	struct hs_trail *trail = &trails[hash >> 32 & (HS_TRAILS - 1)];
+	struct hs_trail *trail;
+	unsigned tried = 0;
 
 	/*
 	 * Acquire: pairs with the release in hs_trail_give_back().  If the walker is this thread
 	 * already, a handler has jumped out of a walk.
 	 */
-	if (!hs_alone_compare_exchange(&trail->walker, &walker, self) && walker != self)
-		return NULL;
+	do {
+		if (hs_unlikely(tried == TRIES))
+			return NULL;
+		trail = &trails[((hash >> 32) + tried++) % HS_TRAILS];
+		walker = 0;
+	} while (!hs_alone_compare_exchange(&trail->walker, &walker, self) && walker != self);
 	if (trail->oldest != oldest) {
-		for (unsigned i = 0; i < HS_TRAIL_PLACES; i++)
-			trail->steps[i].pc = 0;
+		for (unsigned i = 0; i <= HS_TRAIL_STEPS; i++)
+			trail->steps[i].pc_and_next = 0;
+		trail->end = 0;
 		atomic_signal_fence(memory_order_seq_cst);
 		trail->oldest = oldest;
 	}

@@ -53,7 +53,7 @@ static struct hs_trail_step step_of(const struct hs_pc *known)
 	uint32_t fp_words = row->saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED];
 
 	return (struct hs_trail_step){
-		.pc = known->pc,
+		.pc_and_next = known->pc << HS_TRAIL_PC_SHIFT,
 		.cfa_offset = row->cfa_offset,
 		.how = (known->is_own ? HS_TRAIL_OWN : 0) |
 		       (row->kind == HS_ROW_END ? HS_TRAIL_LAST : 0) |
@@ -63,9 +63,9 @@ static struct hs_trail_step step_of(const struct hs_pc *known)
 }
 
 /*
- * The step of a frame from the cache of known pcs, which is put into the trail too.  Its pc is 0 if
- * there is none: signal frames, code without unwind information, and rows by other registers or
- * that do not say all are left to the worker.
+ * The step of a frame from elsewhere on the trail, or else from the cache of known pcs; then it is
+ * left on the trail too.  Its pc is 0 if there is none: signal frames, code without unwind
+ * information, and rows by other registers or that do not say all are left to the worker.
  */
 static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_known_pcs *pcs,
 							  struct hs_trail *trail, uint64_t pc,
@@ -76,6 +76,8 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 	struct hs_trail_step step;
 	struct hs_pc known;
 
+	if (hs_trail_find(trail, pc, sp, &step))
+		return step;
 	if (!hs_known_pcs_find(pcs, pc, true, &known))
 		return none;
 	row = &known.row;
@@ -86,44 +88,52 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 	if (row->kind == HS_ROW_REALIGNED) {
 		uint64_t base = row->cfa_register == HS_ARCH_FP ? fp : sp;
 
-		return find_realigned(row, base, sp, end, &step) ? step : none;
+		if (!find_realigned(row, base, sp, end, &step))
+			return none;
+		return hs_trail_pass(trail, step);
 	}
-	if (trail != NULL)
-		hs_trail_leave(trail, sp, step);
-	return step;
+	return hs_trail_leave(trail, pc, step);
 }
 
-/*
- * The result of a walk that goes no further than `at`: cut, if a copy would not come there.
- * end: of what may be read.
- */
-static HS_RARE uint32_t cut_before(const struct hs_walk_reach *reach, uint64_t end, uint64_t at,
-				   uint32_t count)
+/* The result of a walk that goes no further than `at`: cut, if a copy would not come there. */
+static HS_RARE uint32_t cut_before(const struct hs_walk_reach *reach, uint64_t at, uint32_t count)
 {
-	uint64_t bytes = at - (end - reach->read);
-
-	if (count == 0 || bytes <= reach->copied || bytes > reach->used)
+	if (count == 0 || at <= reach->copied || at > reach->used)
 		return HS_WALK_UNKNOWN;
 	return count | HS_WALK_CUT;
+}
+
+/* The result of a walk that has come to an unknown pc: cut there, if a copy would be cut before. */
+static HS_RARE uint32_t cut_at_unknown(const struct hs_walk_reach *reach, uint64_t sp, uint64_t pc,
+				       struct hs_frame *frames, uint32_t count, uint32_t room)
+{
+	uint32_t result = cut_before(reach, sp, count);
+
+	if (result == HS_WALK_UNKNOWN || count == room)
+		return result;
+	frames[count].address = pc - 1;
+	return (result + 1) | HS_WALK_LAST_UNKNOWN;
 }
 
 uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
 		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
 {
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
-	uint64_t end = sp + reach->read, cfa, fp_at;
-	uint32_t count = 0, own = 0, result;
+	uint64_t end = reach->read, cfa, fp_at;
+	uint32_t count = 0, own = 0;
+	struct hs_trail_step *at = hs_trail_guess(trail, pc, sp), *last = hs_trail_stray(trail);
 
 	for (;;) {
-		struct hs_trail_step step = {0};
+		struct hs_trail_step step = *at;
 
-		if (hs_likely(trail != NULL))
-			step = *hs_trail_place(trail, sp);
-		if (hs_unlikely(step.pc != pc)) {
+		if (hs_unlikely(hs_trail_step_pc(&step) != pc)) {
 			step = find_step(pcs, trail, pc, sp, fp, end);
-			if (step.pc == 0)
-				goto unknown;
+			if (step.pc_and_next == 0)
+				return cut_at_unknown(reach, sp, pc, frames, count, room);
+			at = hs_trail_lead(trail, last);
 		}
+		last = at;
+		at = hs_trail_at(trail->steps, step.pc_and_next);
 		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
 			if (hs_unlikely(count == room))
 				return HS_WALK_LONG;
@@ -143,7 +153,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(cfa < sp + HS_ROW_WORD))
 			return HS_WALK_UNKNOWN;
 		if (hs_unlikely(cfa > end))
-			return cut_before(reach, end, cfa, count);
+			return cut_before(reach, cfa, count);
 		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
 		if (hs_trail_step_fp_words(&step) > 0) {
 			fp_at = cfa - hs_trail_step_fp_words(&step) * HS_ROW_WORD;
@@ -155,12 +165,6 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		if (hs_unlikely(pc == 0))
 			return count;
 	}
-unknown:
-	result = cut_before(reach, end, sp, count);
-	if (result == HS_WALK_UNKNOWN || count == room)
-		return result;
-	frames[count].address = pc - 1;
-	return (result + 1) | HS_WALK_LAST_UNKNOWN;
 }
 
 /* Not inlined, so that its frame is gone during the walk. */
@@ -200,17 +204,16 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 {
 	const struct hs_known_pcs *pcs =
 		atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed);
-	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM, count;
-	struct hs_walk_reach reach = {.copied = thread->sample.stack.bytes};
+	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM;
+	uint32_t count = HS_WALK_UNKNOWN;
+	size_t bytes = thread->sample.stack.bytes;
+	struct hs_walk_reach reach = {.copied = regs->sp + bytes, .used = thread->stack_high};
 	struct hs_record *record;
 	struct hs_trail *trail;
 
-	if (!may_walk(thread, pcs, regs->sp, reach.copied))
+	if (!may_walk(thread, pcs, regs->sp, bytes))
 		return NULL;
-	reach.used = thread->stack_high - regs->sp;
-	reach.read = thread->read_high - regs->sp;
-	if (reach.read > reach.used)
-		reach.read = reach.used;
+	reach.read = thread->read_high < reach.used ? thread->read_high : reach.used;
 	if (room > hs_recorder.depth_frames)
 		room = hs_recorder.depth_frames;
 	record = hs_ring_reserve(hs_recorder.ring, hs_record_walked_bytes(room), HS_RING_ORDINARY,
@@ -221,9 +224,10 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		hs_ring_fetch(hs_recorder.ring, hs_record_walked_bytes(room));
 	trail = hs_trail_take(pcs->trails,
 			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
-	count = hs_walk(pcs, trail, regs, &reach, hs_record_frames(record), room);
-	if (trail != NULL)
+	if (hs_likely(trail != NULL)) {
+		count = hs_walk(pcs, trail, regs, &reach, hs_record_frames(record), room);
 		hs_trail_give_back(trail);
+	}
 	record->flags = HS_RECORD_WALKED;
 	if (count == HS_WALK_LONG && room == hs_recorder.depth_frames) {
 		record->flags |= HS_RECORD_DEPTH_CUT;

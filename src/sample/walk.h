@@ -45,16 +45,16 @@ HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
 #define HS_WALK_CUT 0x80000000u
 #define HS_WALK_LAST_UNKNOWN 0x40000000u
 
-/* Of a stack, from the stack pointer on, in bytes. */
+/* Where these end of a stack, upwards from the stack pointer. */
 struct hs_walk_reach {
-	size_t copied; /* what a copy would have */
-	size_t read;   /* what may be read, not less */
-	size_t used;   /* all, not less */
+	uint64_t copied; /* what a copy would have */
+	uint64_t read;   /* what may be read, not less */
+	uint64_t used;   /* all, not less */
 };
 
 /*
  * Walks from a call site.  Writes the frames, the innermost first, `room` at most.  trail: taken by
- * the caller, or NULL.
+ * the caller.
  * Returns the number of frames: up to the outermost, or with HS_WALK_CUT, and then not less than
  * a copy would give; or HS_WALK_LONG or HS_WALK_UNKNOWN.
  */

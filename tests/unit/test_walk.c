@@ -22,15 +22,28 @@
 
 static struct hs_frame walked[DEPTH];
 
-static struct hs_walk_reach reach_of(size_t copied, size_t read, size_t used)
+/* So many bytes from the stack pointer on. */
+static struct hs_walk_reach reach_of(const struct hs_regs *regs, size_t copied, size_t read,
+				     size_t used)
 {
-	return (struct hs_walk_reach){.copied = copied, .read = read, .used = used};
+	return (struct hs_walk_reach){
+		.copied = regs->sp + copied, .read = regs->sp + read, .used = regs->sp + used};
 }
 
 /* Nothing of the stack is beyond a copy. */
-static struct hs_walk_reach whole(size_t bytes)
+static struct hs_walk_reach whole(const struct hs_regs *regs, size_t bytes)
 {
-	return reach_of(bytes, bytes, bytes);
+	return reach_of(regs, bytes, bytes, bytes);
+}
+
+/* Walks on a trail on which nothing is. */
+static uint32_t walk_afresh(const struct hs_known_pcs *pcs, const struct hs_regs *regs,
+			    const struct hs_walk_reach *reach, uint32_t room)
+{
+	static struct hs_trail empty;
+
+	memset(&empty, 0, sizeof empty);
+	return hs_walk(pcs, &empty, regs, reach, walked, room);
 }
 
 static const struct hs_known_pcs *known(void)
@@ -50,10 +63,12 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 /* Walks from the place of the capture, whose frames must still be there. */
 static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
 {
-	struct hs_walk_reach reach = whole(stack_bytes);
+	const struct hs_regs *regs = &capture.captured.regs;
+	struct hs_walk_reach reach = whole(regs, stack_bytes);
 
 	memset(walked, 0xee, sizeof walked);
-	return hs_walk(known(), trail, &capture.captured.regs, &reach, walked, room);
+	return trail == NULL ? walk_afresh(known(), regs, &reach, room)
+			     : hs_walk(known(), trail, regs, &reach, walked, room);
 }
 
 static struct hs_trail *take_trail(void)
@@ -127,7 +142,7 @@ static void test_same_frames_as_the_unwinder(void)
 /* Walks from the place of the capture; count: the frames that it must find, and find the same. */
 static void check_reach(struct hs_walk_reach reach, size_t count, bool is_cut)
 {
-	CHECK_INT(hs_walk(known(), NULL, &capture.captured.regs, &reach, walked, DEPTH),
+	CHECK_INT(walk_afresh(known(), &capture.captured.regs, &reach, DEPTH),
 		  count > 0 ? count + (is_cut ? HS_WALK_CUT : 0) : HS_WALK_UNKNOWN);
 	CHECK(is_same(walked, frames, count));
 }
@@ -136,6 +151,7 @@ static void check_reach(struct hs_walk_reach reach, size_t count, bool is_cut)
 static void walk_cut_stacks(void)
 {
 	struct hs_captured *captured = &capture.captured;
+	const struct hs_regs *regs = &captured->regs;
 	size_t all, bytes = captured->stack_bytes, cuts = 0;
 
 	unwind();
@@ -148,21 +164,21 @@ static void walk_cut_stacks(void)
 			break;
 		cuts++;
 		CHECK_INT(frames[frame_count - 1].address, HS_PSEUDO_TRUNCATED);
-		check_reach(reach_of(copied, copied, bytes), frame_count - 1, true);
+		check_reach(reach_of(regs, copied, copied, bytes), frame_count - 1, true);
 		/* Where the stack is said to end before the caller, a row is wrong. */
-		check_reach(reach_of(copied, copied, copied), 0, false);
+		check_reach(reach_of(regs, copied, copied, copied), 0, false);
 		/* What may be read beyond the copy has more frames, or the same. */
 		captured->stack_bytes = copied + 64;
 		unwind();
 		if (!is_complete())
-			check_reach(reach_of(copied, copied + 64, bytes),
+			check_reach(reach_of(regs, copied, copied + 64, bytes),
 				    frame_count - 1, true);
 	}
 	CHECK(cuts > 20);
 	captured->stack_bytes = bytes;
 	captured->stack_cut = false;
 	unwind();
-	check_reach(reach_of(64, bytes, bytes), all, false);
+	check_reach(reach_of(regs, 64, bytes, bytes), all, false);
 }
 
 static void test_cut_stacks(void)
@@ -180,21 +196,22 @@ static void test_unknown_pcs(void)
 	struct hs_unwind_row row = {.kind = HS_ROW_REGISTER,
 				    .cfa_register = HS_ARCH_SP,
 				    .cfa_offset = 32 * HS_ROW_WORD};
-	struct hs_walk_reach reach = {.read = sizeof stack, .used = sizeof stack};
+	struct hs_walk_reach reach;
 	struct hs_known_pcs pcs;
 
 	stack[31] = 77;
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
-	for (reach.copied = 0; reach.copied <= sizeof stack; reach.copied += 8) {
-		bool is_cut = reach.copied < 32 * HS_ROW_WORD;
+	for (size_t copied = 0; copied <= sizeof stack; copied += 8) {
+		bool is_cut = copied < 32 * HS_ROW_WORD;
 
-		CHECK_INT(hs_walk(&pcs, NULL, &regs, &reach, walked, 9),
+		reach = reach_of(&regs, copied, sizeof stack, sizeof stack);
+		CHECK_INT(walk_afresh(&pcs, &regs, &reach, 9),
 			  is_cut ? 2 | UNKNOWN_CUT : HS_WALK_UNKNOWN);
 		CHECK(!is_cut || walked[1].address == 76);
 		/* It takes no room that is not there. */
 		walked[1].address = 1;
-		CHECK_INT(hs_walk(&pcs, NULL, &regs, &reach, walked, 1),
+		CHECK_INT(walk_afresh(&pcs, &regs, &reach, 1),
 			  is_cut ? 1 | HS_WALK_CUT : HS_WALK_UNKNOWN);
 		CHECK_INT(walked[1].address, 1);
 	}
@@ -213,11 +230,12 @@ static void walk_until_whole(void)
 	outer = capture.captured;
 	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
 	while (result == (count | UNKNOWN_CUT)) {
-		struct hs_walk_reach reach = reach_of(0, outer.stack_bytes, outer.stack_bytes);
+		struct hs_walk_reach reach = reach_of(&capture.captured.regs, 0,
+						      outer.stack_bytes, outer.stack_bytes);
 
 		CHECK(hs_unwind_call(unwinder, &outer, &walked[count - 1]));
 		CHECK(is_same(walked, frames, count));
-		result = hs_walk(known(), NULL, &capture.captured.regs, &reach, walked, DEPTH);
+		result = walk_afresh(known(), &capture.captured.regs, &reach, DEPTH);
 		CHECK((result & ~UNKNOWN_CUT) > count || result == all);
 		count = result & ~UNKNOWN_CUT;
 		outer.regs.pc = walked[count - 1].address + 1;
@@ -394,7 +412,8 @@ static void test_cache(void)
 
 /*
  * The largest values that a step must hold, from a hand-made stack of two frames: the highest pcs,
- * and the last mapping and frame pointer that fit.  With a trail, both by it and without its help.
+ * here and there one too high for a trail, and the last mapping and frame pointer that fit.  With a
+ * trail, both by it and without its help.
  */
 static void test_steps_hold_what_they_must(void)
 {
@@ -414,7 +433,7 @@ static void test_steps_hold_what_they_must(void)
 				       .cfa_register = HS_ARCH_FP,
 				       .cfa_offset = 2 * HS_ROW_WORD}};
 	struct hs_regs regs = {.pc = callee.pc, .sp = (uintptr_t)stack};
-	struct hs_walk_reach all = whole(sizeof stack);
+	struct hs_walk_reach all = whole(&regs, sizeof stack);
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 
@@ -425,8 +444,7 @@ static void test_steps_hold_what_they_must(void)
 	stack[CALLER_WORDS - 1] = caller.pc;
 	stack[CALLER_WORDS - FP_WORDS] = (uintptr_t)&stack[CALLER_WORDS];
 	for (int walk = 0; walk < 3; walk++) {
-		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, &all, walked, 9),
-			  2);
+		CHECK_INT(hs_walk(&pcs, trail, &regs, &all, walked, 9), 2);
 		CHECK(walked[0].address == callee.pc - 1 && walked[1].address == caller.pc - 1);
 		CHECK_INT(walked[0].mapping, HS_TRAIL_MAPPING_MOST);
 		CHECK_INT(walked[1].mapping, 0);
@@ -435,7 +453,7 @@ static void test_steps_hold_what_they_must(void)
 	callee.mapping++;
 	hs_known_pcs_add(&pcs, &callee);
 	hs_known_pcs_add(&pcs, &caller);
-	CHECK_INT(hs_walk(&pcs, NULL, &regs, &all, walked, 9), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_afresh(&pcs, &regs, &all, 9), HS_WALK_UNKNOWN);
 	hs_trail_give_back(trail);
 	hs_known_pcs_destroy(&pcs);
 }
@@ -457,7 +475,7 @@ static void test_recursion_of_realigned_frames(void)
 				   .cfa_offset = -HS_ROW_WORD,
 				   .saved = {1}}};
 	struct hs_regs regs = {.pc = pc.pc, .sp = (uintptr_t)stack};
-	struct hs_walk_reach all = whole(sizeof stack);
+	struct hs_walk_reach all = whole(&regs, sizeof stack);
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 	size_t at = 0;
@@ -477,8 +495,7 @@ static void test_recursion_of_realigned_frames(void)
 	hs_known_pcs_add(&pcs, &pc);
 	trail = hs_trail_take(pcs.trails, atomic_load(&pcs.oldest));
 	for (int walk = 0; walk < 3; walk++)
-		CHECK_INT(hs_walk(&pcs, walk == 0 ? NULL : trail, &regs, &all, walked, 9),
-			  FRAMES);
+		CHECK_INT(hs_walk(&pcs, trail, &regs, &all, walked, 9), FRAMES);
 	hs_trail_give_back(trail);
 	hs_known_pcs_destroy(&pcs);
 }
@@ -486,13 +503,13 @@ static void test_recursion_of_realigned_frames(void)
 /* Walks from a pc with this row.  Whether that is given up. */
 static bool is_refused(const struct hs_regs *regs, struct hs_unwind_row row)
 {
-	struct hs_walk_reach page = whole(HS_PAGE_BYTES);
+	struct hs_walk_reach page = whole(regs, HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 	bool refused;
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs->pc, .is_call = true, .row = row});
-	refused = hs_walk(&pcs, NULL, regs, &page, walked, 9) == HS_WALK_UNKNOWN;
+	refused = walk_afresh(&pcs, regs, &page, 9) == HS_WALK_UNKNOWN;
 	hs_known_pcs_destroy(&pcs);
 	return refused;
 }
@@ -557,7 +574,7 @@ static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_ro
 	struct hs_unwind_row by_fp = {.kind = HS_ROW_REGISTER,
 				      .cfa_register = HS_ARCH_FP,
 				      .cfa_offset = 2 * HS_ROW_WORD};
-	struct hs_walk_reach page = whole(HS_PAGE_BYTES);
+	struct hs_walk_reach page = whole(&regs, HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 	uint32_t count;
 
@@ -565,7 +582,7 @@ static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_ro
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 77, .is_call = true, .row = by_fp});
-	count = hs_walk(&pcs, NULL, &regs, &page, walked, 9);
+	count = walk_afresh(&pcs, &regs, &page, 9);
 	hs_known_pcs_destroy(&pcs);
 	return count;
 }
@@ -606,7 +623,7 @@ static void test_too_many_own_frames(void)
 			    .row = {.kind = HS_ROW_REGISTER,
 				    .cfa_register = HS_ARCH_SP,
 				    .cfa_offset = HS_ROW_WORD}};
-	struct hs_walk_reach page = whole(HS_PAGE_BYTES);
+	struct hs_walk_reach page = whole(&regs, HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
@@ -616,7 +633,7 @@ static void test_too_many_own_frames(void)
 					       .row = {.kind = HS_ROW_END}});
 	for (uint32_t frames_of_own = 1; frames_of_own < 100; frames_of_own++) {
 		stack[frames_of_own - 1] = 77;
-		CHECK_INT(hs_walk(&pcs, NULL, &regs, &page, walked, 9),
+		CHECK_INT(walk_afresh(&pcs, &regs, &page, 9),
 			  frames_of_own <= HS_MOST_OWN_FRAMES ? 1 : HS_WALK_UNKNOWN);
 		stack[frames_of_own - 1] = own.pc;
 	}
@@ -740,27 +757,28 @@ static void test_right_or_not_at_all_while_it_changes(void)
 	end();
 }
 
-static void *take_as_another(void *taken)
-{
-	*(struct hs_trail **)taken = take_trail();
-	return NULL;
-}
+/* The trails that another thread can get, one after the other. */
+static struct hs_trail *taken_by_another[HS_TRAILS];
 
-static struct hs_trail *taken_by_another(void)
+static void *take_all(void *unused)
 {
-	struct hs_trail *taken = NULL;
-	pthread_t thread;
+	unsigned count = 0;
+	struct hs_trail *trail = take_trail();
 
-	CHECK_INT(pthread_create(&thread, NULL, take_as_another, &taken), 0);
-	pthread_join(thread, NULL);
-	return taken;
+	memset(taken_by_another, 0, sizeof taken_by_another);
+	for (; trail != NULL; trail = take_trail()) {
+		taken_by_another[count++] = trail;
+		atomic_store(&trail->walker, 1);
+	}
+	return unused;
 }
 
 static void follow_trail(void)
 {
 	size_t bytes = capture.captured.stack_bytes;
-	struct hs_trail *trail = take_trail(), *taken;
+	struct hs_trail *trail = take_trail(), *other;
 	struct hs_known_pc *set;
+	pthread_t thread;
 
 	/* Walks by what is on the trail alone. */
 	unwind();
@@ -774,18 +792,23 @@ static void follow_trail(void)
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
 	CHECK(is_same(walked, frames, frame_count));
 
-	/* In use, nobody else gets it; its thread gets it again if a handler jumped out. */
+	/* In use, nobody else gets it, but another one, while there are some. */
+	CHECK_INT(pthread_create(&thread, NULL, take_all, NULL), 0);
+	pthread_join(thread, NULL);
+	CHECK(taken_by_another[1] != NULL);
+	for (unsigned i = 0; i < HS_TRAILS && taken_by_another[i] != NULL; i++) {
+		CHECK(taken_by_another[i] != trail);
+		hs_trail_give_back(taken_by_another[i]);
+	}
 	atomic_store(&trail->walker, 1);
-	CHECK(take_trail() == NULL);
+	other = take_trail();
+	CHECK(other != trail && other != NULL);
+	hs_trail_give_back(other);
+	/* Its thread gets it again if a handler jumped out. */
 	atomic_store(&trail->walker, 0);
 	CHECK(take_trail() == trail);
 	CHECK(take_trail() == trail);
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
-	taken = taken_by_another();
-	/* NULL if the other thread's pointer has the same hash. */
-	CHECK(taken != trail);
-	if (taken != NULL)
-		hs_trail_give_back(taken);
 
 	/* Entries that were dropped are not used from the trail either. */
 	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
@@ -808,15 +831,211 @@ static void test_dropped_trail(void)
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	trail = hs_trail_take(pcs.trails, 1);
-	for (uint64_t i = 0; i < HS_TRAIL_PLACES; i++)
-		trail->steps[i].pc = i + 1;
+	for (uint64_t pc = 1; pc <= HS_TRAIL_STEPS; pc++)
+		hs_trail_leave(trail, pc, (struct hs_trail_step){0});
 	CHECK(hs_trail_take(pcs.trails, 1) == trail);
-	for (uint64_t i = 0; i < HS_TRAIL_PLACES; i++)
-		CHECK_INT(trail->steps[i].pc, i + 1);
+	for (uint64_t i = 0; i < HS_TRAIL_STEPS; i++)
+		CHECK_INT(hs_trail_step_pc(&trail->steps[i]), i + 1);
+	hs_trail_lead(trail, hs_trail_stray(trail));
 	CHECK(hs_trail_take(pcs.trails, 2) == trail);
-	for (uint64_t i = 0; i < HS_TRAIL_PLACES; i++)
-		CHECK_INT(trail->steps[i].pc, 0);
+	for (uint64_t i = 0; i <= HS_TRAIL_STEPS; i++)
+		CHECK_INT(trail->steps[i].pc_and_next, 0);
+	CHECK_INT(trail->end, 0);
 	hs_known_pcs_destroy(&pcs);
+}
+
+/* The next step of a step, as the trail has it. */
+static struct hs_trail_step *next_of(struct hs_trail *trail, const struct hs_trail_step *step)
+{
+	return hs_trail_at(trail->steps, step->pc_and_next);
+}
+
+/* The highest pc that a step can have. */
+#define HIGHEST_PC (((uint64_t)1 << 48) - 1)
+
+static void test_trail_leads_on(void)
+{
+	static struct hs_trail trail;
+	struct hs_trail_step *steps = trail.steps, step = {.cfa_offset = -7, .how = UINT32_MAX};
+
+	for (uint64_t pc = HIGHEST_PC; pc > HIGHEST_PC - 3; pc--) {
+		CHECK(!hs_trail_find(&trail, pc, 16, &step));
+		step = (struct hs_trail_step){.cfa_offset = -7, .how = UINT32_MAX};
+		step = hs_trail_leave(&trail, pc, step);
+		CHECK(hs_trail_find(&trail, pc, 16, &step));
+		CHECK(step.cfa_offset == -7 && step.how == UINT32_MAX);
+		CHECK(hs_trail_guess(&trail, pc, 16) == &steps[HIGHEST_PC - pc]);
+	}
+	/* They lead on in the order in which they were left, until led elsewhere. */
+	CHECK(next_of(&trail, &steps[0]) == &steps[1] && next_of(&trail, &steps[1]) == &steps[2]);
+	CHECK(hs_trail_lead(&trail, &steps[0]) == &steps[2]);
+	CHECK(next_of(&trail, &steps[0]) == &steps[2] && next_of(&trail, &steps[1]) == &steps[2]);
+	CHECK_INT(hs_trail_step_pc(&steps[0]), HIGHEST_PC);
+
+	/* What is not on the trail, such as a higher pc, leads on where the last such step did. */
+	CHECK(!hs_trail_find(&trail, HIGHEST_PC + 1, 16, &step));
+	step = hs_trail_leave(&trail, HIGHEST_PC + 1, (struct hs_trail_step){.how = 5});
+	CHECK(step.how == 5 && !hs_trail_find(&trail, HIGHEST_PC + 1, 16, &step));
+	CHECK(hs_trail_lead(&trail, hs_trail_stray(&trail)) == hs_trail_guess(&trail, 0, 0));
+	hs_trail_find(&trail, HIGHEST_PC - 1, 16, &step);
+	CHECK(hs_trail_lead(&trail, hs_trail_stray(&trail)) == &steps[1]);
+	step = hs_trail_pass(&trail, (struct hs_trail_step){.pc_and_next = 4242 << 16});
+	CHECK(hs_trail_step_pc(&step) == 4242 && next_of(&trail, &step) == &steps[1]);
+	CHECK_INT(hs_trail_step_pc(hs_trail_stray(&trail)), 0);
+}
+
+/* The oldest steps make room. */
+static void test_trail_goes_round(void)
+{
+	static struct hs_trail trail;
+	struct hs_trail_step step = {0};
+	unsigned found = 0;
+
+	for (uint64_t pc = 1; pc <= HS_TRAIL_STEPS + 100; pc++) {
+		CHECK(!hs_trail_find(&trail, pc, 0, &step));
+		hs_trail_leave(&trail, pc, step);
+	}
+	for (uint64_t pc = 1; pc <= HS_TRAIL_STEPS + 100; pc++) {
+		bool is_there = hs_trail_find(&trail, pc, 0, &step);
+
+		CHECK(pc > 100 || !is_there);
+		found += is_there;
+	}
+	/* Some share their place with a later one. */
+	CHECK(found > HS_TRAIL_STEPS / 2);
+	CHECK(next_of(&trail, &trail.steps[HS_TRAIL_STEPS - 1]) == &trail.steps[0]);
+	CHECK_INT(hs_trail_stray(&trail)->pc_and_next, 0);
+}
+
+enum { MADE_FRAMES = 40, MADE_WORDS = 10, MADE_PCS = 60, MADE_REALIGNED = 5, MADE_HIGH = 7 };
+
+/* Made stacks: a frame has as many words as its pc says, from 2 to MADE_WORDS - 1. */
+static uint64_t made_pc(unsigned number)
+{
+	return 1 + number + (number == MADE_HIGH ? HIGHEST_PC : 0);
+}
+
+static unsigned made_words(uint64_t pc)
+{
+	return 2 + (unsigned)(pc % (MADE_WORDS - 2));
+}
+
+static void add_made_pcs(struct hs_known_pcs *pcs)
+{
+	for (unsigned i = 0; i < MADE_PCS; i++) {
+		uint64_t pc = made_pc(i);
+		struct hs_pc known = {.pc = pc,
+				      .mapping = i,
+				      .is_call = true,
+				      .is_own = i % 10 == 0,
+				      .row = {.kind = HS_ROW_REGISTER,
+					      .cfa_register = HS_ARCH_SP,
+					      .cfa_offset = HS_ROW_WORD * (int)made_words(pc)}};
+
+		/* The caller's stack pointer is at the lower end. */
+		if (i == MADE_REALIGNED)
+			known.row = (struct hs_unwind_row){.kind = HS_ROW_REALIGNED,
+							   .cfa_register = HS_ARCH_SP};
+		hs_known_pcs_add(pcs, &known);
+	}
+}
+
+/* Writes the frames of pcs so that they end where the stack does.  Returns the inner end. */
+static uint64_t *make_stack(uint64_t *end, const uint64_t pcs[MADE_FRAMES], unsigned count)
+{
+	uint64_t *sp = end;
+
+	for (unsigned i = 0; i < count; i++) {
+		uint64_t *cfa = sp;
+
+		sp -= made_words(pcs[i]);
+		sp[0] = (uintptr_t)cfa;
+		cfa[-1] = i == 0 ? 0 : pcs[i - 1];
+	}
+	return sp;
+}
+
+static unsigned made_random(unsigned below)
+{
+	static unsigned state = 1;
+
+	state = state * 1103515245 + 12345;
+	return (state >> 16) % below;
+}
+
+/* Leaves frames and calls others.  pcs: the outermost first.  Returns how many there are then. */
+static unsigned call_others(uint64_t pcs[MADE_FRAMES], unsigned count)
+{
+	unsigned kept = count * made_random(9) / 8, wanted = kept + 1 + made_random(6);
+
+	for (count = kept; count < wanted && count < MADE_FRAMES; count++)
+		pcs[count] = made_pc(made_random(MADE_PCS));
+	return count;
+}
+
+/* Whether each step leads to the next one. */
+static bool is_led(struct hs_trail *trail, const uint64_t pcs[MADE_FRAMES], unsigned count,
+		   uint64_t sp)
+{
+	const struct hs_trail_step *at = hs_trail_guess(trail, pcs[count - 1], sp);
+
+	while (count > 0 && hs_trail_step_pc(at) == pcs[count - 1]) {
+		at = next_of(trail, at);
+		count--;
+	}
+	return count == 0;
+}
+
+/*
+ * Many stacks, each with the outer frames of the one before, on one trail: each walk gives the same
+ * as without it, and then mostly by the trail alone.
+ */
+static void test_trail_of_many_stacks(void)
+{
+	static _Alignas(16) uint64_t stack[MADE_FRAMES * MADE_WORDS];
+	static struct hs_frame without[MADE_FRAMES];
+	uint64_t pcs[MADE_FRAMES], *end = stack + sizeof stack / sizeof *stack;
+	unsigned count = 0, on_trail = 0, followed = 0, led = 0;
+	struct hs_known_pcs known, nothing;
+	struct hs_trail *trail;
+
+	CHECK_INT(hs_known_pcs_init(&known), 0);
+	CHECK_INT(hs_known_pcs_init(&nothing), 0);
+	add_made_pcs(&known);
+	trail = hs_trail_take(known.trails, 1);
+	for (int walk = 0; walk < 20000; walk++) {
+		struct hs_walk_reach all;
+		struct hs_regs regs = {0};
+		bool is_on_trail = true;
+		uint32_t found;
+
+		count = call_others(pcs, count);
+		regs.sp = (uintptr_t)make_stack(end, pcs, count);
+		regs.pc = pcs[count - 1];
+		all = whole(&regs, (uintptr_t)end - regs.sp);
+		found = walk_afresh(&known, &regs, &all, MADE_FRAMES);
+		memcpy(without, walked, sizeof without);
+		CHECK(found <= count);
+		CHECK_INT(hs_walk(&known, trail, &regs, &all, walked, MADE_FRAMES), found);
+		CHECK(is_same(walked, without, found));
+		for (unsigned i = 0; i < count; i++)
+			is_on_trail = is_on_trail && pcs[i] != made_pc(MADE_HIGH) &&
+				      pcs[i] != made_pc(MADE_REALIGNED);
+		if (!is_on_trail)
+			continue;
+		on_trail++;
+		memset(walked, 0xee, sizeof walked);
+		if (hs_walk(&nothing, trail, &regs, &all, walked, MADE_FRAMES) != found)
+			continue;
+		CHECK(is_same(walked, without, found));
+		followed++;
+		led += is_led(trail, pcs, count, regs.sp);
+	}
+	/* In the others two frames have the same place. */
+	CHECK(on_trail > 1000 && followed * 10 > on_trail * 9 && led * 10 > followed * 9);
+	hs_trail_give_back(trail);
+	hs_known_pcs_destroy(&nothing);
+	hs_known_pcs_destroy(&known);
 }
 
 static struct hs_ring ring;
@@ -1133,6 +1352,9 @@ int main(void)
 	RUN(test_right_or_not_at_all_while_it_changes);
 	RUN(test_trail);
 	RUN(test_dropped_trail);
+	RUN(test_trail_leads_on);
+	RUN(test_trail_goes_round);
+	RUN(test_trail_of_many_stacks);
 	RUN(test_recorded);
 	RUN(test_not_without_slots);
 	RUN(test_copied_where_samples_are_rare);
