@@ -70,13 +70,12 @@ static struct hs_known_pc *entries(const struct hs_known_pcs *pcs, size_t *count
 	return (struct hs_known_pc *)(table & ~(uintptr_t)63);
 }
 
-/* Zeroed memory that begins with a cache line.  *block: to be freed; NULL: there is no memory. */
-static void *make_aligned(size_t bytes, void **block)
+/* Zeroed memory.  *block: to be freed; NULL: there is no memory. */
+static void *make_aligned(size_t alignment, size_t bytes, void **block)
 {
 	/* hs_arena_aligned_alloc() would have to zero it, and so touch all of its pages. */
-	*block = hs_arena_zalloc(bytes + HS_CACHE_LINE_BYTES);
-	return (void *)(((uintptr_t)*block + HS_CACHE_LINE_BYTES - 1) &
-			~(uintptr_t)(HS_CACHE_LINE_BYTES - 1));
+	*block = hs_arena_zalloc(bytes + alignment);
+	return (void *)(((uintptr_t)*block + alignment - 1) & ~(uintptr_t)(alignment - 1));
 }
 
 /* Makes the next table; 0: it would be too large, or there is no memory. */
@@ -94,7 +93,7 @@ static uintptr_t make_table(struct hs_known_pcs *pcs)
 	bytes = sizeof(struct hs_known_pc[HS_KNOWN_PCS_WAYS]) << lg;
 	if (bytes > hs_arena_budget() / BUDGET_SHARE)
 		return 0;
-	start = make_aligned(bytes, &pcs->blocks[number]);
+	start = make_aligned(HS_CACHE_LINE_BYTES, bytes, &pcs->blocks[number]);
 	if (pcs->blocks[number] == NULL)
 		return 0;
 	hs_sys_touch(start, bytes);
@@ -126,7 +125,8 @@ static bool grow(struct hs_known_pcs *pcs)
 int hs_known_pcs_init(struct hs_known_pcs *pcs)
 {
 	*pcs = (struct hs_known_pcs){.next_stamp = 1, .oldest = 1, .valid = UINT64_MAX};
-	pcs->trails = make_aligned(HS_TRAILS * sizeof(struct hs_trail), &pcs->trails_block);
+	pcs->trails = make_aligned(_Alignof(struct hs_trail), HS_TRAILS * sizeof(struct hs_trail),
+				   &pcs->trails_block);
 	if (pcs->trails_block != NULL && grow(pcs))
 		return 0;
 	hs_known_pcs_destroy(pcs);

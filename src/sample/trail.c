@@ -6,7 +6,10 @@
 #include "base/likely.h"
 
 _Static_assert(sizeof(struct hs_trail_step) == 16, "four in a cache line");
-_Static_assert(sizeof((struct hs_trail *)0)->steps <= UINT16_MAX, "offsets have 16 bits");
+_Static_assert(sizeof(struct hs_trail) == 2 * HS_PAGE_BYTES, "see FIRST_STEP");
+
+/* The first steps are left in the second page, where the places are. */
+#define FIRST_STEP HS_PAGE_BYTES
 
 /* So many trails are tried. */
 #define TRIES 4u
@@ -32,7 +35,7 @@ struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldes
 	if (trail->oldest != oldest) {
 		for (unsigned i = 0; i <= HS_TRAIL_STEPS; i++)
 			trail->steps[i].pc_and_next = 0;
-		trail->end = 0;
+		trail->end = FIRST_STEP;
 		atomic_signal_fence(memory_order_seq_cst);
 		trail->oldest = oldest;
 	}

@@ -23,10 +23,11 @@
 
 #include "arch/regs.h"
 #include "base/hash.h"
+#include "base/sys.h"
 
-/* The number of trails, of 9 KiB each, of which only used pages take memory. */
+/* The number of trails, of two pages each, which take memory if they are used. */
 #define HS_TRAILS 64u
-#define HS_TRAIL_STEPS 511u
+#define HS_TRAIL_STEPS 445u
 #define HS_TRAIL_PLACES_LG 9
 
 /* The parts of struct hs_trail_step.how, and their largest values. */
@@ -69,10 +70,10 @@ static inline uint32_t hs_trail_step_fp_words(const struct hs_trail_step *step)
 	return step->how >> HS_TRAIL_FP_SHIFT & HS_TRAIL_FP_WORDS_MOST;
 }
 
-/* Where steps are: offsets into `steps`, in bytes.  Also found where no step has its pc. */
+/* Where a step is: its offset in `steps`, in bytes. */
 struct hs_trail {
 	/* The last one stands for all steps that are not on the trail, and has no pc. */
-	_Alignas(64) struct hs_trail_step steps[HS_TRAIL_STEPS + 1];
+	_Alignas(HS_PAGE_BYTES) struct hs_trail_step steps[HS_TRAIL_STEPS + 1];
 	uint16_t places[1u << HS_TRAIL_PLACES_LG]; /* where steps are, by pc and stack pointer */
 	_Atomic uintptr_t walker; /* the owner's thread pointer; 0: no owner */
 	uint32_t oldest; /* hs_known_pcs.oldest when the steps were found */

@@ -834,13 +834,14 @@ static void test_dropped_trail(void)
 	for (uint64_t pc = 1; pc <= HS_TRAIL_STEPS; pc++)
 		hs_trail_leave(trail, pc, (struct hs_trail_step){0});
 	CHECK(hs_trail_take(pcs.trails, 1) == trail);
+	/* First in the second page, then in the first one. */
 	for (uint64_t i = 0; i < HS_TRAIL_STEPS; i++)
-		CHECK_INT(hs_trail_step_pc(&trail->steps[i]), i + 1);
+		CHECK_INT(hs_trail_step_pc(&trail->steps[(256 + i) % HS_TRAIL_STEPS]), i + 1);
 	hs_trail_lead(trail, hs_trail_stray(trail));
 	CHECK(hs_trail_take(pcs.trails, 2) == trail);
 	for (uint64_t i = 0; i <= HS_TRAIL_STEPS; i++)
 		CHECK_INT(trail->steps[i].pc_and_next, 0);
-	CHECK_INT(trail->end, 0);
+	CHECK_INT(trail->end, HS_PAGE_BYTES);
 	hs_known_pcs_destroy(&pcs);
 }
 
