@@ -167,18 +167,28 @@ struct held_case {
 	void (*run)(void);
 };
 
+/* A case sets it if the machine was too busy for what it tests: the profiler did not get to run. */
+static bool is_late;
+
+/* Then it runs again. */
+#define LATE 2
+#define TRIES 50
+
 static inline void run_case(const struct held_case *one)
 {
-	pid_t child = fork();
-	int status = 0;
+	int status = LATE << 8;
 
-	if (child == 0) {
-		check_failures = 0;
-		one->run();
-		fflush(stdout);
-		_exit(CHECK_RESULT());
+	for (int i = 0; i < TRIES && status == LATE << 8; i++) {
+		pid_t child = fork();
+
+		if (child == 0) {
+			check_failures = 0;
+			one->run();
+			fflush(stdout);
+			_exit(is_late ? LATE : CHECK_RESULT());
+		}
+		waitpid(child, &status, 0);
 	}
-	waitpid(child, &status, 0);
 	CHECK_INT(status, 0);
 	printf("%s %s\n", status == 0 ? "ok" : "NOT OK", one->name);
 	fflush(stdout);
