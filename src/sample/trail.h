@@ -70,7 +70,7 @@ static inline uint32_t hs_trail_step_fp_words(const struct hs_trail_step *step)
 	return step->how >> HS_TRAIL_FP_SHIFT & HS_TRAIL_FP_WORDS_MOST;
 }
 
-/* Where a step is: its offset in `steps`, in bytes. */
+/* Steps, and where they are: offsets in `steps`, in bytes. */
 struct hs_trail {
 	/* The last one stands for all steps that are not on the trail, and has no pc. */
 	_Alignas(HS_PAGE_BYTES) struct hs_trail_step steps[HS_TRAIL_STEPS + 1];

@@ -643,8 +643,9 @@ static void failed_profile_is_not_wanted_any_more(void)
 	CHECK_INT(hs_session_switch_on(), -EALREADY);
 	CHECK_INT(hs_schedule_sleep_ns(), HS_SECOND_NS);
 	hs_record_free(&blocks[0]);
-	atomic_fetch_add(&frozen_at_ns, HS_SECOND_NS);
+	/* With the lock, so that the producer does not see the time before it sees the free. */
 	hs_lock_acquire(&hs_session.producer_batch);
+	atomic_fetch_add(&frozen_at_ns, HS_SECOND_NS);
 	hs_threads_process();
 	hs_schedule_run_due();
 	CHECK_INT(hs_schedule_sleep_ns(), -1);
