@@ -96,15 +96,15 @@ static inline unsigned hs_trail_place(uint64_t pc, uint64_t sp)
 }
 
 /* offset: what is above its 16 bits does not matter. */
-static inline struct hs_trail_step *hs_trail_at(struct hs_trail_step *steps, uint64_t offset)
+static inline struct hs_trail_step *hs_trail_at(struct hs_trail *trail, uint64_t offset)
 {
-	return (struct hs_trail_step *)(void *)((unsigned char *)steps + (uint16_t)offset);
+	return (void *)((unsigned char *)trail->steps + (uint16_t)offset);
 }
 
 /* The step to try first at this pc and stack pointer.  It may be another pc's. */
 static inline struct hs_trail_step *hs_trail_guess(struct hs_trail *trail, uint64_t pc, uint64_t sp)
 {
-	return hs_trail_at(trail->steps, trail->places[hs_trail_place(pc, sp)]);
+	return hs_trail_at(trail, trail->places[hs_trail_place(pc, sp)]);
 }
 
 /* The step of this pc at this stack pointer.  False: it is not on the trail. */
@@ -113,7 +113,7 @@ static inline bool hs_trail_find(struct hs_trail *trail, uint64_t pc, uint64_t s
 {
 	trail->place = (uint16_t)hs_trail_place(pc, sp);
 	trail->found = trail->places[trail->place];
-	*step = *hs_trail_at(trail->steps, trail->found);
+	*step = *hs_trail_at(trail, trail->found);
 	return hs_trail_step_pc(step) == pc;
 }
 
@@ -135,7 +135,7 @@ static inline struct hs_trail_step hs_trail_pass(struct hs_trail *trail, struct 
 static inline struct hs_trail_step hs_trail_leave(struct hs_trail *trail, uint64_t pc,
 						  struct hs_trail_step step)
 {
-	struct hs_trail_step *to = hs_trail_at(trail->steps, trail->end);
+	struct hs_trail_step *to = hs_trail_at(trail, trail->end);
 	uint16_t next = (trail->end + sizeof step) % (HS_TRAIL_STEPS * sizeof step);
 
 	if (pc >> (64 - HS_TRAIL_PC_SHIFT) != 0)
@@ -158,7 +158,7 @@ static inline struct hs_trail_step *hs_trail_lead(struct hs_trail *trail,
 						  struct hs_trail_step *last)
 {
 	last->pc_and_next = (last->pc_and_next & ~(uint64_t)UINT16_MAX) | trail->found;
-	return hs_trail_at(trail->steps, trail->found);
+	return hs_trail_at(trail, trail->found);
 }
 
 #endif

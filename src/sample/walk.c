@@ -133,7 +133,7 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 			at = hs_trail_lead(trail, last);
 		}
 		last = at;
-		at = hs_trail_at(trail->steps, step.pc_and_next);
+		at = hs_trail_at(trail, step.pc_and_next);
 		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
 			if (hs_unlikely(count == room))
 				return HS_WALK_LONG;

@@ -77,8 +77,8 @@ static struct hs_trail *take_trail(void)
 }
 
 /*
- * Walks without a trail; then twice with one, which first has nothing or what other walks left, and
- * then what this walk left.  All must give the same.
+ * Walks on an empty trail; then twice on another, which first has nothing or what other walks left,
+ * and then what this walk left.  All must give the same.
  */
 static uint32_t walk_captured(size_t stack_bytes, uint32_t room)
 {
@@ -410,23 +410,25 @@ static void test_cache(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
+/* The highest pc that a step on a trail can have. */
+#define HIGHEST_PC (((uint64_t)1 << 48) - 1)
+
 /*
  * The largest values that a step must hold, from a hand-made stack of two frames: the highest pcs,
- * here and there one too high for a trail, and the last mapping and frame pointer that fit.  With a
- * trail, both by it and without its help.
+ * and the last mapping and frame pointer that fit.  On an empty trail, and on what a walk has left.
  */
-static void test_steps_hold_what_they_must(void)
+static void check_largest(uint64_t highest_pc)
 {
 	enum { CALLER_WORDS = 300, FP_WORDS = 255 };
 	static _Alignas(16) uint64_t stack[CALLER_WORDS + 2];
-	struct hs_pc callee = {.pc = UINT64_MAX,
+	struct hs_pc callee = {.pc = highest_pc,
 			       .mapping = HS_TRAIL_MAPPING_MOST,
 			       .is_call = true,
 			       .row = {.kind = HS_ROW_REGISTER,
 				       .cfa_register = HS_ARCH_SP,
 				       .cfa_offset = CALLER_WORDS * HS_ROW_WORD,
 				       .saved = {FP_WORDS}}};
-	struct hs_pc caller = {.pc = UINT64_MAX - 1,
+	struct hs_pc caller = {.pc = highest_pc - 1,
 			       .mapping = 0,
 			       .is_call = true,
 			       .row = {.kind = HS_ROW_REGISTER,
@@ -458,9 +460,16 @@ static void test_steps_hold_what_they_must(void)
 	hs_known_pcs_destroy(&pcs);
 }
 
+static void test_steps_hold_what_they_must(void)
+{
+	check_largest(HIGHEST_PC);
+	/* Not on the trail. */
+	check_largest(UINT64_MAX);
+}
+
 /*
  * A function with a realigned frame calls itself: the pc is always the same, but each frame has
- * another length, so none may be walked by what was found of another.  With a trail and without.
+ * another length, so none may be walked by what was found of another, nor by the walk before.
  */
 static void test_recursion_of_realigned_frames(void)
 {
@@ -848,11 +857,8 @@ static void test_dropped_trail(void)
 /* The next step of a step, as the trail has it. */
 static struct hs_trail_step *next_of(struct hs_trail *trail, const struct hs_trail_step *step)
 {
-	return hs_trail_at(trail->steps, step->pc_and_next);
+	return hs_trail_at(trail, step->pc_and_next);
 }
-
-/* The highest pc that a step can have. */
-#define HIGHEST_PC (((uint64_t)1 << 48) - 1)
 
 static void test_trail_leads_on(void)
 {
