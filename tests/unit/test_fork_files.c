@@ -85,13 +85,17 @@ static void *ask(void *unused)
 	return unused;
 }
 
+/* A fork waits so long for a thread of the profiler, at least (QUIESCE_LIMIT_NS). */
+#define FORK_WAITS_NS 50000000u
+
 /*
  * Has the producer write, and forks when the hook holds it.  It is late if the child is not
- * profiled, as if a profiler's thread had been held for longer than a fork waits.
+ * profiled because a thread of the profiler did not get to run while the fork waited for it.
  */
 static void fork_when_held(hs_sys_fault_fn hook)
 {
 	int before = count_descriptors(), status = 0;
+	uint64_t forked_ns;
 	pthread_t thread;
 	pid_t child;
 
@@ -99,11 +103,14 @@ static void fork_when_held(hs_sys_fault_fn hook)
 	sample(1, true);
 	thread = run(ask, NULL);
 	WAIT_UNTIL(is_held);
+	forked_ns = hs_sys_monotonic_ns();
 	child = fork();
 	if (child == 0) {
 		check_failures = 0;
-		if (!hs_session_is_active())
-			_exit(LATE);
+		if (!hs_session_is_active()) {
+			CHECK(hs_sys_monotonic_ns() - forked_ns >= FORK_WAITS_NS);
+			_exit(check_failures > 0 ? CHECK_RESULT() : LATE);
+		}
 		CHECK_INT(count_descriptors(), before);
 		/* And it writes a profile of its own. */
 		atomic_store(&hs_sys_fault, NULL);
