@@ -110,15 +110,16 @@ static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t h
 	thread->read_protects = protects;
 }
 
-/* Finds out how much can be read, and notes it if it is all. */
+/* Finds out how much can be read, and notes it. */
 static size_t look_at(struct hs_thread_state *thread, uintptr_t sp, size_t bytes)
 {
 	/* Acquire: pairs with hs_capture_protect_ends(). */
 	uint32_t protects = atomic_load_explicit(&protects_over, memory_order_acquire);
-	size_t readable = readable_bytes(sp, bytes);
+	size_t known = hs_thread_has_read(thread, sp, 1) ? thread->read_high - sp : 0;
+	size_t readable = known + readable_bytes(sp + known, bytes - known);
 
-	if (readable == bytes)
-		note_read(thread, sp, sp + bytes, protects);
+	if (readable > known)
+		note_read(thread, sp, sp + readable, protects);
 	return readable;
 }
 
@@ -141,6 +142,19 @@ static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_
 	return bytes;
 }
 
+size_t hs_capture_copy_known(struct hs_thread_state *thread, uintptr_t sp, size_t bytes, void *to)
+{
+	if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes)))
+		bytes = look_at(thread, sp, bytes);
+	hs_arch_copy(to, (const void *)sp, bytes);
+	return bytes;
+}
+
+void hs_capture_look(struct hs_thread_state *thread, uintptr_t sp, size_t bytes)
+{
+	(void)look_at(thread, sp, bytes);
+}
+
 void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 		     struct hs_record *record)
 {
@@ -148,9 +162,7 @@ void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 	size_t bytes = room;
 
 	if (hs_likely(plan->is_known)) {
-		if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes)))
-			bytes = look_at(thread, sp, bytes);
-		hs_arch_copy(record->stack, (const void *)sp, bytes);
+		bytes = hs_capture_copy_known(thread, sp, bytes, record->stack);
 	} else {
 		ssize_t got =
 			hs_sys_process_vm_read((pid_t)record->tid, sp, record->stack, bytes);
@@ -169,7 +181,7 @@ void hs_capture_read_on(struct hs_thread_state *thread)
 
 	if (high <= low)
 		return;
-	look_at(thread, low, high - low < HS_READ_ON_BYTES ? high - low : HS_READ_ON_BYTES);
+	hs_capture_look(thread, low, high - low < HS_READ_ON_BYTES ? high - low : HS_READ_ON_BYTES);
 }
 
 void hs_capture_init_main(struct hs_thread_state *thread, uintptr_t end)

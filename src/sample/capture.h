@@ -7,8 +7,8 @@
  * clone()) is copied by the kernel, which cannot fault.
  *
  * Called on: the program's threads, inside the slow path.  Allocates: never.
- * Blocks: never.  System calls: one, if the bounds are not known; one for each page, if part of
- * what is copied was never read before.
+ * Blocks: never.  System calls: one, if the bounds are not known; one for each page of what is
+ * copied that was never read before, up to the first that cannot be read.
  */
 #ifndef HS_SAMPLE_CAPTURE_H
 #define HS_SAMPLE_CAPTURE_H
@@ -40,12 +40,18 @@ HS_SAMPLE_CODE void hs_capture_plan(struct hs_thread_state *thread, uintptr_t sp
 HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,
 				    struct hs_record *record);
 
+/* Copies bytes of the thread's known stack.  Returns how many could be read. */
+size_t hs_capture_copy_known(struct hs_thread_state *thread, uintptr_t sp, size_t bytes, void *to);
+
+/* Finds out how much of bytes of the known stack can be read.  System calls: one for each page. */
+void hs_capture_look(struct hs_thread_state *thread, uintptr_t sp, size_t bytes);
+
 /*
- * A walk in place of the thread's own stack would have gone on beyond what samples have read of it:
- * finds out whether the next HS_READ_ON_BYTES can be read too.  System calls: one for each page.
+ * Finds out how much of the HS_READ_ON_BYTES beyond what samples have read of the thread's own
+ * stack can be read too, so that walks can go on there.  System calls: one for each page.
  */
 void hs_capture_read_on(struct hs_thread_state *thread);
-#define HS_READ_ON_BYTES 65536u
+#define HS_READ_ON_BYTES ((size_t)1 << 20)
 
 /*
  * Called around an mprotect() that makes memory unreadable, perhaps part of a stack: what samples

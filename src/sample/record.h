@@ -24,9 +24,8 @@ enum hs_record_flags {
 	HS_RECORD_STACK_CUT = 1,  /* the stack goes on past the copy */
 	HS_RECORD_STACKLESS = 2,  /* registers only: there was no room for the stack */
 	HS_RECORD_WEIGHED = 4,    /* sampled by the program, which gave the weight */
-	HS_RECORD_WALKED = 8,     /* has frames in place of registers and stack */
+	HS_RECORD_WALKED = 8,     /* all of it is frames: no registers and stack follow */
 	HS_RECORD_DEPTH_CUT = 16, /* there are more frames than HEAPSAMPLE_DEPTH */
-	HS_RECORD_LAST_UNKNOWN = 32, /* of the last of the frames, the mapping is not known */
 };
 
 /*
@@ -58,8 +57,13 @@ struct hs_record {
 	union {
 		uint64_t file_offset; /* of a map hint */
 		uint64_t time_ns;     /* of an allocation, hs_recorder.stream: see there */
+		uint64_t walked;      /* of others: so many frames were walked in place */
 	};
-	struct hs_regs regs;   /* of the call site; if HS_RECORD_WALKED the frames begin here */
+	/*
+	 * Of the call site.  If frames were walked they are here, and the registers, of the frame
+	 * that comes next, and its stack are behind them: hs_record_unwalked().
+	 */
+	struct hs_regs regs;
 	unsigned char stack[]; /* stack_bytes bytes, from regs.sp upwards */
 };
 
@@ -79,10 +83,16 @@ static inline uint32_t hs_record_cookie_generation(uint64_t cookie)
 	return (uint32_t)cookie;
 }
 
-/* The frames of an HS_RECORD_WALKED record; they take stack_bytes bytes. */
+/* The frames that were walked in place. */
 static inline struct hs_frame *hs_record_frames(const struct hs_record *record)
 {
 	return (struct hs_frame *)(uintptr_t)&record->regs;
+}
+
+/* The registers of what was not walked, unless HS_RECORD_WALKED; the stack is behind them. */
+static inline struct hs_regs *hs_record_unwalked(const struct hs_record *record)
+{
+	return (struct hs_regs *)(void *)(hs_record_frames(record) + record->walked);
 }
 
 /* The size of a record with room for so many frames; never less than one with registers only. */
@@ -93,6 +103,7 @@ static inline size_t hs_record_walked_bytes(size_t frames)
 	return bytes < sizeof(struct hs_record) ? sizeof(struct hs_record) : bytes;
 }
 
-_Static_assert(sizeof(struct hs_record) % 16 == 0, "the stack copy is 16-byte aligned");
+_Static_assert(sizeof(struct hs_record) % 16 == 0 && sizeof(struct hs_frame) % 16 == 0,
+	       "the stack copy is 16-byte aligned");
 
 #endif

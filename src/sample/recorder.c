@@ -108,8 +108,8 @@ static void fill_record(struct hs_record *record, struct hs_thread_state *thread
 	record->heap = sample->heap;
 	record->flags = (uint16_t)(is_walked ? flags | record->flags : flags);
 	record->closes_unwaited = hs_closes_unwaited();
-	record->time_ns = 0;
 	if (hs_likely(!is_walked)) {
+		record->walked = 0;
 		record->stack_bytes = 0;
 		record->regs = *regs;
 	}

@@ -14,6 +14,7 @@
 
 /* After n failed walks in a row the next 2^n samples are copied; n is this at most. */
 #define WALK_MOST_FAILS 4
+#define WALK_LONGEST_PAUSE (1u << WALK_MOST_FAILS)
 
 /* The address may be odd, if it is a wrong one. */
 static uint64_t word_at(uint64_t address)
@@ -95,31 +96,27 @@ static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_
 	return hs_trail_leave(trail, pc, step);
 }
 
-/* The result of a walk that goes no further than `at`: cut, if a copy would not come there. */
-static HS_RARE uint32_t cut_before(const struct hs_walk_reach *reach, uint64_t at, uint32_t count)
+static HS_RARE uint32_t stop_at(struct hs_walk *walk, uint64_t pc, uint64_t sp, uint64_t fp,
+				uint32_t result)
 {
-	if (count == 0 || at <= reach->copied || at > reach->used)
-		return HS_WALK_UNKNOWN;
-	return count | HS_WALK_CUT;
+	walk->pc = pc;
+	walk->sp = sp;
+	walk->fp = fp;
+	return result;
 }
 
-/* The result of a walk that has come to an unknown pc: cut there, if a copy would be cut before. */
-static HS_RARE uint32_t cut_at_unknown(const struct hs_walk_reach *reach, uint64_t sp, uint64_t pc,
-				       struct hs_frame *frames, uint32_t count, uint32_t room)
+/* The same, where a frame may have been noted. */
+static HS_RARE uint32_t stop_in(struct hs_walk *walk, uint64_t pc, uint64_t sp, uint64_t fp,
+				uint32_t count, uint32_t how)
 {
-	uint32_t result = cut_before(reach, sp, count);
-
-	if (result == HS_WALK_UNKNOWN || count == room)
-		return result;
-	frames[count].address = pc - 1;
-	return (result + 1) | HS_WALK_LAST_UNKNOWN;
+	return stop_at(walk, pc, sp, fp, (count - ((how & HS_TRAIL_OWN) == 0)) | HS_WALK_STOPPED);
 }
 
-uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const struct hs_regs *regs,
-		 const struct hs_walk_reach *reach, struct hs_frame *frames, uint32_t room)
+uint32_t hs_walk(struct hs_walk *walk, struct hs_trail *trail, const struct hs_regs *regs,
+		 struct hs_frame *frames)
 {
 	uint64_t pc = regs->pc, sp = regs->sp, fp = hs_arch_frame_pointer(regs);
-	uint64_t end = reach->read, cfa, fp_at;
+	uint64_t cfa, caller, fp_at;
 	uint32_t count = 0, own = 0;
 	struct hs_trail_step *at = hs_trail_guess(trail, pc, sp), *last = hs_trail_stray(trail);
 
@@ -127,19 +124,19 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 		struct hs_trail_step step = *at;
 
 		if (hs_unlikely(hs_trail_step_pc(&step) != pc)) {
-			step = find_step(pcs, trail, pc, sp, fp, end);
+			step = find_step(walk->pcs, trail, pc, sp, fp, walk->end);
 			if (step.pc_and_next == 0)
-				return cut_at_unknown(reach, sp, pc, frames, count, room);
+				return stop_at(walk, pc, sp, fp, count | HS_WALK_STOPPED);
 			at = hs_trail_lead(trail, last);
 		}
 		last = at;
 		at = hs_trail_at(trail, step.pc_and_next);
 		if (hs_likely((step.how & HS_TRAIL_OWN) == 0)) {
-			if (hs_unlikely(count == room))
-				return HS_WALK_LONG;
+			if (hs_unlikely(count == walk->room))
+				return stop_at(walk, pc, sp, fp, count | HS_WALK_LONG);
 			frames[count++] = (struct hs_frame){pc - 1, hs_trail_step_mapping(&step)};
 		} else if (own++ == HS_MOST_OWN_FRAMES) {
-			return HS_WALK_UNKNOWN;
+			return stop_at(walk, pc, sp, fp, count | HS_WALK_STOPPED);
 		}
 		if (hs_unlikely((step.how & HS_TRAIL_LAST) != 0))
 			return count;
@@ -150,44 +147,84 @@ uint32_t hs_walk(const struct hs_known_pcs *pcs, struct hs_trail *trail, const s
 			__asm__("" : "+r"(cfa));
 		}
 		cfa += (uint64_t)(int64_t)step.cfa_offset;
-		if (hs_unlikely(cfa < sp + HS_ROW_WORD))
-			return HS_WALK_UNKNOWN;
-		if (hs_unlikely(cfa > end))
-			return cut_before(reach, cfa, count);
-		pc = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
+		if (hs_unlikely(cfa < sp + HS_ROW_WORD) || hs_unlikely(cfa > walk->end))
+			return stop_in(walk, pc, sp, fp, count, step.how);
+		caller = word_at(cfa - HS_ARCH_RETURN_WORD * HS_ROW_WORD);
 		if (hs_trail_step_fp_words(&step) > 0) {
 			fp_at = cfa - hs_trail_step_fp_words(&step) * HS_ROW_WORD;
 			if (hs_unlikely(fp_at < sp))
-				return HS_WALK_UNKNOWN;
+				return stop_in(walk, pc, sp, fp, count, step.how);
 			fp = word_at(fp_at);
 		}
+		pc = caller;
 		sp = cfa;
 		if (hs_unlikely(pc == 0))
 			return count;
 	}
 }
 
+static bool is_long(uint32_t result)
+{
+	return (result & HS_WALK_LONG) != 0;
+}
+
+static bool is_whole(uint32_t result)
+{
+	return (result & (HS_WALK_LONG | HS_WALK_STOPPED)) == 0;
+}
+
+/* There are as many frames as are wanted, and more. */
+static bool is_deep(const struct hs_walk *walk, uint32_t result)
+{
+	return is_long(result) && walk->room == hs_recorder.depth_frames;
+}
+
+static uint32_t frames_of(uint32_t result)
+{
+	return result & ~(HS_WALK_LONG | HS_WALK_STOPPED);
+}
+
+/*
+ * Whether a copy would not be all of a stack.  By the limit, and not by the sample's plan, which a
+ * sample in a signal handler overwrites.
+ */
+static bool is_large(const struct hs_thread_state *thread, uintptr_t sp)
+{
+	return hs_unlikely(thread->stack_high - sp > hs_recorder.stack_limit_bytes);
+}
+
 /* Not inlined, so that its frame is gone during the walk. */
-static __attribute__((noinline)) bool
-may_walk(struct hs_thread_state *thread, const struct hs_known_pcs *pcs, uintptr_t sp, size_t bytes)
+static __attribute__((noinline)) bool may_walk(struct hs_thread_state *thread,
+					       const struct hs_known_pcs *pcs, uintptr_t sp)
 {
 	if (pcs == NULL)
 		return false;
 	if (thread->walk_rest > 0) {
 		thread->walk_rest--;
-		return false;
+		/* Of a large stack a copy would be cut.  But longer pauses have another reason. */
+		if (!is_large(thread, sp) || thread->walk_rest >= WALK_LONGEST_PAUSE)
+			return false;
 	}
-	return hs_thread_has_read(thread, sp, bytes) && hs_known_pcs_hold(pcs);
+	if (!hs_known_pcs_hold(pcs))
+		return false;
+	/* The rest may be unreadable: the walk goes no further than has been read. */
+	if (hs_likely(hs_thread_has_read(thread, sp, HS_ROW_WORD)))
+		return true;
+	if (!is_large(thread, sp))
+		return false;
+	hs_capture_look(thread, sp, thread->sample.stack.bytes);
+	return hs_thread_has_read(thread, sp, HS_ROW_WORD);
 }
 
 /* Decides, by the result of a walk, when the thread walks again and with how much room. */
-static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t count)
+static __attribute__((noinline)) void note_walk(struct hs_thread_state *thread, uint32_t room,
+						uint32_t result, bool in_vain)
 {
-	uint32_t most = hs_recorder.depth_frames, wanted = count + WALK_SPARE_ROOM;
+	uint32_t most = hs_recorder.depth_frames, wanted = frames_of(result) + WALK_SPARE_ROOM;
 
-	if (count == HS_WALK_LONG) {
+	if (is_long(result)) {
 		wanted = room * 2;
-	} else if (count == HS_WALK_UNKNOWN) {
+	} else if (in_vain) {
 		thread->walk_fails += thread->walk_fails < WALK_MOST_FAILS;
 		thread->walk_rest = (uint8_t)(1u << thread->walk_fails);
 		wanted = room;
@@ -200,51 +237,117 @@ static void note_walk(struct hs_thread_state *thread, uint32_t room, uint32_t co
 	thread->walk_room = (uint16_t)(wanted < most ? wanted : most);
 }
 
-struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs)
+/* Reserves a record, and walks into it.  NULL: the ring has no room. */
+static inline __attribute__((always_inline)) struct hs_record *
+walk_into_record(struct hs_thread_state *thread, struct hs_walk *walk, const struct hs_regs *regs,
+		 uint32_t *result)
 {
-	const struct hs_known_pcs *pcs =
-		atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed);
-	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM;
-	uint32_t count = HS_WALK_UNKNOWN;
-	size_t bytes = thread->sample.stack.bytes;
-	struct hs_walk_reach reach = {.copied = regs->sp + bytes, .used = thread->stack_high};
-	struct hs_record *record;
+	size_t bytes = hs_likely(walk->rest_bytes == 0)
+			       ? hs_record_walked_bytes(walk->room)
+			       : sizeof(struct hs_record) + walk->rest_bytes;
 	struct hs_trail *trail;
+	struct hs_record *record =
+		hs_ring_reserve(hs_recorder.ring, bytes, HS_RING_ORDINARY, hs_reentry_tid(thread),
+				0, &thread->reservation);
 
-	if (!may_walk(thread, pcs, regs->sp, bytes))
-		return NULL;
-	reach.read = thread->read_high < reach.used ? thread->read_high : reach.used;
-	if (room > hs_recorder.depth_frames)
-		room = hs_recorder.depth_frames;
-	record = hs_ring_reserve(hs_recorder.ring, hs_record_walked_bytes(room), HS_RING_ORDINARY,
-				 hs_reentry_tid(thread), 0, &thread->reservation);
 	if (record == NULL)
 		return NULL;
 	if (thread->sample.is_dense)
-		hs_ring_fetch(hs_recorder.ring, hs_record_walked_bytes(room));
-	trail = hs_trail_take(pcs->trails,
-			      atomic_load_explicit(&pcs->oldest, memory_order_relaxed));
+		hs_ring_fetch(hs_recorder.ring, bytes);
+	walk->end = thread->read_high < thread->stack_high ? thread->read_high : thread->stack_high;
+	trail = hs_trail_take(walk->pcs->trails,
+			      atomic_load_explicit(&walk->pcs->oldest, memory_order_relaxed));
 	if (hs_likely(trail != NULL)) {
-		count = hs_walk(pcs, trail, regs, &reach, hs_record_frames(record), room);
+		*result = hs_walk(walk, trail, regs, hs_record_frames(record));
 		hs_trail_give_back(trail);
+	} else {
+		*result = stop_at(walk, regs->pc, regs->sp, hs_arch_frame_pointer(regs),
+				  HS_WALK_STOPPED);
 	}
-	record->flags = HS_RECORD_WALKED;
-	if (count == HS_WALK_LONG && room == hs_recorder.depth_frames) {
-		record->flags |= HS_RECORD_DEPTH_CUT;
-		count = room;
-	} else if (count != HS_WALK_LONG && (count & HS_WALK_CUT) != 0) {
-		record->flags |= HS_RECORD_STACK_CUT;
-		if ((count & HS_WALK_LAST_UNKNOWN) != 0)
-			record->flags |= HS_RECORD_LAST_UNKNOWN;
-		else
-			hs_capture_read_on(thread);
-		count &= ~(HS_WALK_CUT | HS_WALK_LAST_UNKNOWN);
-	}
-	note_walk(thread, room, count);
-	if (count == HS_WALK_LONG || count == HS_WALK_UNKNOWN) {
-		hs_reentry_abandon(thread);
+	record->walked = frames_of(*result);
+	record->stack_bytes = 0;
+	record->flags = is_whole(*result) ? HS_RECORD_WALKED : 0;
+	return record;
+}
+
+/*
+ * A stack that is larger than a copy has been walked in part.  The record has no room for the rest,
+ * so it is walked again, into one that is as large as a copy: frames, at most half of it, and then
+ * what is left of the stack.
+ */
+static void plan_rest(const struct hs_thread_state *thread, struct hs_walk *walk, uint32_t result)
+{
+	size_t limit = hs_recorder.stack_limit_bytes, left = thread->stack_high - walk->sp;
+	uint32_t frames = frames_of(result);
+
+	walk->rest_bytes = (uint32_t)limit;
+	walk->room = (uint32_t)(limit / 2 / sizeof(struct hs_frame));
+	if (walk->room > hs_recorder.depth_frames)
+		walk->room = hs_recorder.depth_frames;
+	if (is_long(result) || frames > walk->room)
+		return;
+	walk->room = frames;
+	if (frames * sizeof(struct hs_frame) + left < limit)
+		walk->rest_bytes = (uint32_t)(frames * sizeof(struct hs_frame) + left);
+}
+
+/* Whether a walk that has not come to the end is to be done again.  Notes it, if not. */
+static HS_RARE bool may_walk_again(struct hs_thread_state *thread, struct hs_walk *walk,
+				   uintptr_t sp, uint32_t result)
+{
+	if (!is_large(thread, sp))
+		note_walk(thread, walk->room, result, true);
+	if (!is_large(thread, sp) || frames_of(result) == 0)
+		return false;
+	plan_rest(thread, walk, result);
+	return true;
+}
+
+/* Copies the stack from where the walk has stopped.  Returns how much. */
+static HS_RARE size_t copy_rest(struct hs_thread_state *thread, const struct hs_walk *walk,
+				const struct hs_record *record)
+{
+	size_t room = walk->rest_bytes - record->walked * sizeof(struct hs_frame);
+	size_t left = thread->stack_high - walk->sp;
+	struct hs_regs *regs = hs_record_unwalked(record);
+
+	*regs = (struct hs_regs){.pc = walk->pc, .sp = walk->sp};
+	*hs_arch_register(regs, HS_ARCH_FP) = walk->fp;
+	return hs_capture_copy_known(thread, walk->sp, left < room ? left : room, regs + 1);
+}
+
+struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs)
+{
+	struct hs_walk walk = {
+		.pcs = atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed),
+		.room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM,
+	};
+	struct hs_record *record;
+	uint32_t result;
+
+	if (!may_walk(thread, walk.pcs, regs->sp))
 		return NULL;
+	if (walk.room > hs_recorder.depth_frames)
+		walk.room = hs_recorder.depth_frames;
+	for (;;) {
+		record = walk_into_record(thread, &walk, regs, &result);
+		if (record == NULL)
+			return NULL;
+		if (hs_likely(is_whole(result)) || is_deep(&walk, result) || walk.rest_bytes > 0)
+			break;
+		hs_reentry_abandon(thread);
+		if (!may_walk_again(thread, &walk, regs->sp, result))
+			return NULL;
+		/* Perhaps it has stopped where it was not known that more can be read. */
+		hs_capture_read_on(thread);
 	}
-	record->stack_bytes = count * (uint32_t)sizeof(struct hs_frame);
+	note_walk(thread, walk.room, result, false);
+	if (is_deep(&walk, result)) {
+		record->flags = HS_RECORD_WALKED | HS_RECORD_DEPTH_CUT;
+	} else if (!is_whole(result)) {
+		record->stack_bytes = (uint32_t)copy_rest(thread, &walk, record);
+		if (walk.sp + record->stack_bytes < thread->stack_high)
+			record->flags |= HS_RECORD_STACK_CUT;
+	}
 	return record;
 }

@@ -247,6 +247,7 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 				.regs = captured->regs,
 			},
 		.frames = frames,
+		.count = captured->walked,
 		.depth = depth,
 		.is_call = true,
 		.wanted_pc = hs_stack_end_wanted(),
@@ -261,22 +262,4 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 	hs_pc_lookup_end(&unwinder->lookup);
 	count(&walk);
 	return walk.count;
-}
-
-bool hs_unwind_call(struct hs_unwinder *unwinder, const struct hs_captured *captured,
-		    struct hs_frame *frame)
-{
-	struct walk walk = {
-		.lookup = &unwinder->lookup,
-		.stepper = {.regs = captured->regs},
-		.frames = frame,
-		.depth = 1,
-		.is_call = true,
-	};
-	enum hs_stop stop;
-
-	hs_pc_lookup_begin(&unwinder->lookup, captured);
-	stop = note_frame(&walk);
-	hs_pc_lookup_end(&unwinder->lookup);
-	return stop == HS_STOP_NOT && walk.count == 1;
 }

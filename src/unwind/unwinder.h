@@ -32,6 +32,7 @@ struct hs_captured {
 	const void *stack;
 	size_t stack_bytes;
 	bool stack_cut;           /* the real stack goes on past stack_bytes */
+	size_t walked;            /* so many frames were walked before: they are given */
 	hs_closes closes;         /* hs_closes_now() when it was taken */
 	uint32_t closes_unwaited; /* and hs_closes_unwaited() */
 	uint64_t number;          /* of hs_sequence, taken after it; 0: none */
@@ -74,7 +75,7 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
 /*
  * Unwinds.  frames, with room for depth + 1, gets call sites, innermost first: frames of this
  * library left out, at most depth of the program's own, then possibly one pseudo frame that says
- * why the stack ends early.
+ * why the stack ends early.  The first captured->walked are there already, at most depth.
  * A stack that holds nothing but this library is one HS_PSEUDO_UNKNOWN.
  * The copy of an alternate signal stack ends with HS_PSEUDO_TRUNCATED above the
  * interrupted frame.
@@ -87,12 +88,5 @@ int hs_unwinder_load_engine(struct hs_unwinder *unwinder);
  */
 size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *captured, size_t depth,
 		 struct hs_frame *frames);
-
-/*
- * Finds out about a return address, captured->regs.pc, of a stack without its contents; walks in
- * place know it from then on.  False: it is none of the program's.
- */
-bool hs_unwind_call(struct hs_unwinder *unwinder, const struct hs_captured *captured,
-		    struct hs_frame *frame);
 
 #endif

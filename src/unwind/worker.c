@@ -45,37 +45,21 @@ struct hs_worker *hs_worker_create(struct hs_ring *ring, struct hs_ring *queue,
 	return worker;
 }
 
-/* A walk was cut at the last frame, because its pc was not known. */
-static void find_last(struct hs_worker *worker, const struct hs_record *record)
+static void take_frames(struct hs_unwound *result, const struct hs_record *record)
 {
-	struct hs_unwound *result = &worker->result;
-	struct hs_frame *last = &result->frames[result->frame_count - 1];
-	const struct hs_captured captured = {
-		.regs = {.pc = last->address + 1},
-		.closes = record->closes,
-		.closes_unwaited = record->closes_unwaited,
-		.number = result->sequence,
-	};
-
-	hs_map_hints_follow(worker->hints);
-	if (!hs_unwind_call(worker->unwinder, &captured, last))
-		result->frame_count--;
+	result->frame_count = (uint16_t)record->walked;
+	memcpy(result->frames, hs_record_frames(record), record->walked * sizeof(struct hs_frame));
 }
 
 /* The program's thread has done it. */
 static void take_walked(struct hs_worker *worker, const struct hs_record *record)
 {
 	struct hs_unwound *result = &worker->result;
-	bool deep = (record->flags & HS_RECORD_DEPTH_CUT) != 0;
-	enum hs_stop stop = deep ? HS_STOP_DEPTH : HS_STOP_CUT;
 
-	memcpy(result->frames, hs_record_frames(record), record->stack_bytes);
-	result->frame_count = (uint16_t)(record->stack_bytes / sizeof(struct hs_frame));
-	if ((record->flags & HS_RECORD_LAST_UNKNOWN) != 0 && result->frame_count > 0)
-		find_last(worker, record);
-	if (deep || (record->flags & HS_RECORD_STACK_CUT) != 0)
-		result->frames[result->frame_count++] =
-			(struct hs_frame){hs_stop_count(stop, true), HS_MAPPING_NONE};
+	take_frames(result, record);
+	if ((record->flags & HS_RECORD_DEPTH_CUT) != 0)
+		result->frames[result->frame_count++] = (struct hs_frame){
+			hs_stop_count(HS_STOP_DEPTH, true), HS_MAPPING_NONE};
 	hs_stats_add_unshared(walked, 1);
 	worker->clock_ns = 0;
 }
@@ -107,11 +91,13 @@ static bool take_stackless(struct hs_worker *worker, const struct hs_record *rec
 
 static void unwind_record(struct hs_worker *worker, const struct hs_record *record)
 {
+	const struct hs_regs *regs = hs_record_unwalked(record);
 	struct hs_captured captured = {
-		.regs = record->regs,
-		.stack = record->stack,
+		.regs = *regs,
+		.stack = regs + 1,
 		.stack_bytes = record->stack_bytes,
 		.stack_cut = (record->flags & HS_RECORD_STACK_CUT) != 0,
+		.walked = record->walked,
 		.closes = record->closes,
 		.closes_unwaited = record->closes_unwaited,
 		.number = worker->result.sequence,
@@ -121,6 +107,7 @@ static void unwind_record(struct hs_worker *worker, const struct hs_record *reco
 	size_t frames;
 
 	hs_map_hints_follow(worker->hints);
+	take_frames(result, record);
 	frames = hs_unwind(worker->unwinder, &captured, worker->depth, result->frames);
 	worker->clock_ns = hs_sys_monotonic_ns();
 	hs_stats_add_unwinding(worker->clock_ns - start_ns);
@@ -162,6 +149,15 @@ static bool is_sound_hint(const struct hs_record *record)
 	       (!is_added || memchr(record->stack, '\0', record->stack_bytes) != NULL);
 }
 
+static bool is_sound_stack(const struct hs_record *record, size_t bytes, uint32_t depth)
+{
+	bool is_whole = (record->flags & HS_RECORD_WALKED) != 0;
+	size_t room = bytes - (is_whole ? offsetof(struct hs_record, regs) : sizeof *record);
+
+	return record->walked <= depth && record->stack_bytes <= room &&
+	       record->walked * sizeof(struct hs_frame) <= room - record->stack_bytes;
+}
+
 /*
  * Whether a record's fields are plausible.  The program can overwrite the ring by mistake, and that
  * must not make the worker write out of bounds too.
@@ -173,9 +169,8 @@ static bool is_sound(const struct hs_worker *worker, const struct hs_ring_item *
 	if (item->bytes < sizeof *record || record->kind > HS_RECORD_MAP_UNHINT ||
 	    !hs_labels_has_number(record->labels))
 		return false;
-	if (record->kind < HS_RECORD_MAP_HINT && (record->flags & HS_RECORD_WALKED) != 0)
-		return record->stack_bytes <= item->bytes - offsetof(struct hs_record, regs) &&
-		       record->stack_bytes <= worker->depth * sizeof(struct hs_frame);
+	if (record->kind == HS_RECORD_ALLOCATION && worker->unwinder != NULL)
+		return is_sound_stack(record, item->bytes, worker->depth);
 	return record->stack_bytes <= item->bytes - sizeof *record &&
 	       (record->kind < HS_RECORD_MAP_HINT || is_sound_hint(record));
 }

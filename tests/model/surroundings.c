@@ -174,10 +174,3 @@ size_t hs_unwind(struct hs_unwinder *unwinder, const struct hs_captured *capture
 	(void)unwinder, (void)captured, (void)depth, (void)frames;
 	return 0;
 }
-
-bool hs_unwind_call(struct hs_unwinder *unwinder, const struct hs_captured *captured,
-		    struct hs_frame *frame)
-{
-	(void)unwinder, (void)captured, (void)frame;
-	return false;
-}

@@ -31,6 +31,11 @@ expect_silence
 "$python" "$source_directory/tests/pprof_read.py" dump "$out"/*.heap.pb.gz |
 	grep -q -w stack_truncated=2 || fail "large: not only two stacks are cut"
 
+# What cannot be walked of a stack that is larger than a copy is copied from there on.
+run_profiled part HEAPSAMPLE_INTERVAL=1 -- "$victims/victim_large_stacks"
+expect_status 0
+check check_large_stacks.py "$(ls "$out"/*.heap.pb.gz | tail -n 1)"
+
 run_profiled cut HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_DEPTH=4 -- "$victims/victim_stacks"
 expect_status 0
 expect_silence

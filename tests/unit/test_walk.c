@@ -17,33 +17,30 @@
 #include "sample_testing.h"
 #include "unwind_fixture.h"
 
-/* Cut at an unknown pc. */
-#define UNKNOWN_CUT (HS_WALK_CUT | HS_WALK_LAST_UNKNOWN)
-
 static struct hs_frame walked[DEPTH];
+static struct hs_walk stopped; /* the last one */
 
-/* So many bytes from the stack pointer on. */
-static struct hs_walk_reach reach_of(const struct hs_regs *regs, size_t copied, size_t read,
-				     size_t used)
+static bool is_stopped(uint32_t result)
 {
-	return (struct hs_walk_reach){
-		.copied = regs->sp + copied, .read = regs->sp + read, .used = regs->sp + used};
+	return (result & HS_WALK_STOPPED) != 0;
 }
 
-/* Nothing of the stack is beyond a copy. */
-static struct hs_walk_reach whole(const struct hs_regs *regs, size_t bytes)
+/* bytes: of the stack, which may be read. */
+static uint32_t walk_by(const struct hs_known_pcs *pcs, struct hs_trail *trail,
+			const struct hs_regs *regs, size_t bytes, uint32_t room)
 {
-	return reach_of(regs, bytes, bytes, bytes);
+	stopped = (struct hs_walk){.pcs = pcs, .end = regs->sp + bytes, .room = room};
+	return hs_walk(&stopped, trail, regs, walked);
 }
 
 /* Walks on a trail on which nothing is. */
 static uint32_t walk_afresh(const struct hs_known_pcs *pcs, const struct hs_regs *regs,
-			    const struct hs_walk_reach *reach, uint32_t room)
+			    size_t bytes, uint32_t room)
 {
 	static struct hs_trail empty;
 
 	memset(&empty, 0, sizeof empty);
-	return hs_walk(pcs, &empty, regs, reach, walked, room);
+	return walk_by(pcs, &empty, regs, bytes, room);
 }
 
 static const struct hs_known_pcs *known(void)
@@ -64,11 +61,10 @@ static bool is_same(const struct hs_frame *a, const struct hs_frame *b, size_t c
 static uint32_t walk_captured_by(struct hs_trail *trail, size_t stack_bytes, uint32_t room)
 {
 	const struct hs_regs *regs = &capture.captured.regs;
-	struct hs_walk_reach reach = whole(regs, stack_bytes);
 
 	memset(walked, 0xee, sizeof walked);
-	return trail == NULL ? walk_afresh(known(), regs, &reach, room)
-			     : hs_walk(known(), trail, regs, &reach, walked, room);
+	return trail == NULL ? walk_afresh(known(), regs, stack_bytes, room)
+			     : walk_by(known(), trail, regs, stack_bytes, room);
 }
 
 static struct hs_trail *take_trail(void)
@@ -118,18 +114,18 @@ static void walk_before_and_after(void)
 	size_t bytes = capture.captured.stack_bytes;
 	uint32_t count;
 
-	CHECK_INT(walk_captured(bytes, DEPTH), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_captured(bytes, DEPTH), HS_WALK_STOPPED);
 	unwind();
 	count = (uint32_t)frame_count;
 	CHECK(is_complete() && count > 20);
 	CHECK_INT(walk_captured(bytes, DEPTH), count);
 	CHECK(is_same(walked, frames, count));
 	CHECK_INT(walk_captured(bytes, count), count);
-	CHECK_INT(walk_captured(bytes, count - 1), HS_WALK_LONG);
+	CHECK_INT(walk_captured(bytes, count - 1), (count - 1) | HS_WALK_LONG);
 	CHECK_INT(walked[count - 1].address, 0xeeeeeeeeeeeeeeee);
 	/* With less of the stack the outermost frames are missing. */
 	for (size_t less = 0; less < bytes && less < 512; less += 8)
-		CHECK_INT(walk_captured(less, DEPTH), HS_WALK_UNKNOWN);
+		CHECK(is_stopped(walk_captured(less, DEPTH)));
 }
 
 static void test_same_frames_as_the_unwinder(void)
@@ -139,117 +135,116 @@ static void test_same_frames_as_the_unwinder(void)
 	end();
 }
 
-/* Walks from the place of the capture; count: the frames that it must find, and find the same. */
-static void check_reach(struct hs_walk_reach reach, size_t count, bool is_cut)
+/* Unwinds what a walk has left: with that all frames are there. */
+static void check_rest(uint32_t result, const struct hs_frame *all, size_t count)
 {
-	CHECK_INT(walk_afresh(known(), &capture.captured.regs, &reach, DEPTH),
-		  count > 0 ? count + (is_cut ? HS_WALK_CUT : 0) : HS_WALK_UNKNOWN);
-	CHECK(is_same(walked, frames, count));
+	struct hs_captured *captured = &capture.captured, before = *captured;
+	size_t below = stopped.sp - before.regs.sp;
+
+	captured->walked = result & ~HS_WALK_STOPPED;
+	captured->regs = (struct hs_regs){.pc = stopped.pc, .sp = stopped.sp};
+	*hs_arch_register(&captured->regs, HS_ARCH_FP) = stopped.fp;
+	captured->stack = (const char *)before.stack + below;
+	captured->stack_bytes -= below;
+	memcpy(frames, walked, sizeof walked);
+	unwind();
+	CHECK(captured->walked < count && frame_count == count && is_same(frames, all, count));
+	*captured = before;
 }
 
-/* Wherever a copy of the stack ends, a walk that may not read on has the frames of the copy. */
-static void walk_cut_stacks(void)
+/* Wherever what may be read ends, a walk stops before the frame whose caller is beyond it. */
+static void walk_short_stacks(void)
 {
 	struct hs_captured *captured = &capture.captured;
-	const struct hs_regs *regs = &captured->regs;
-	size_t all, bytes = captured->stack_bytes, cuts = 0;
+	static struct hs_frame all[DEPTH];
+	size_t count, bytes = captured->stack_bytes, stops = 0;
+	uint32_t result;
 
 	unwind();
-	all = frame_count;
-	captured->stack_cut = true;
-	for (size_t copied = 0; copied < bytes; copied += 8) {
-		captured->stack_bytes = copied;
+	count = frame_count;
+	memcpy(all, frames, sizeof all);
+	for (size_t less = 0; less < bytes; less += 8) {
+		captured->stack_bytes = less;
+		captured->stack_cut = true;
 		unwind();
+		captured->stack_bytes = bytes;
+		captured->stack_cut = false;
 		if (is_complete())
 			break;
-		cuts++;
+		stops++;
 		CHECK_INT(frames[frame_count - 1].address, HS_PSEUDO_TRUNCATED);
-		check_reach(reach_of(regs, copied, copied, bytes), frame_count - 1, true);
-		/* Where the stack is said to end before the caller, a row is wrong. */
-		check_reach(reach_of(regs, copied, copied, copied), 0, false);
-		/* What may be read beyond the copy has more frames, or the same. */
-		captured->stack_bytes = copied + 64;
-		unwind();
-		if (!is_complete())
-			check_reach(reach_of(regs, copied, copied + 64, bytes),
-				    frame_count - 1, true);
+		result = walk_afresh(known(), &captured->regs, less, DEPTH);
+		CHECK_INT(result, (frame_count - 2) | HS_WALK_STOPPED);
+		CHECK_INT(stopped.pc, frames[frame_count - 2].address + 1);
+		check_rest(result, all, count);
 	}
-	CHECK(cuts > 20);
-	captured->stack_bytes = bytes;
-	captured->stack_cut = false;
-	unwind();
-	check_reach(reach_of(regs, 64, bytes, bytes), all, false);
+	CHECK(stops > 20);
+	CHECK_INT(walk_afresh(known(), &captured->regs, bytes, DEPTH), count);
 }
 
-static void test_cut_stacks(void)
+static void test_short_stacks(void)
 {
 	begin();
-	descend(20, walk_cut_stacks);
+	descend(20, walk_short_stacks);
 	end();
 }
 
-/* A pc that is not known: the stack is copied, unless a copy would not reach that frame. */
+/* However many frames are known, what a walk leaves can be unwound from there. */
+static void walk_by_some(void)
+{
+	static struct hs_frame all[DEPTH];
+	size_t count;
+
+	unwind();
+	count = frame_count;
+	memcpy(all, frames, sizeof all);
+	for (size_t some = 0; some < count; some++) {
+		struct hs_known_pc *set =
+			hs_known_pcs_set(known(), all[some].address + 1, true);
+		uint32_t result;
+
+		for (uint32_t way = 0; way < HS_KNOWN_PCS_WAYS; way++)
+			atomic_store(&set[way].words[0], 0);
+		result = walk_afresh(known(), &capture.captured.regs,
+				     capture.captured.stack_bytes, DEPTH);
+		CHECK(is_stopped(result) && (result & ~HS_WALK_STOPPED) <= some);
+		check_rest(result, all, count);
+		CHECK_INT(walk_captured(capture.captured.stack_bytes, DEPTH), count);
+	}
+}
+
+static void test_what_a_walk_leaves(void)
+{
+	begin();
+	descend(1, walk_by_some);
+	descend(20, walk_by_some);
+	end();
+}
+
+/* A pc that is not known. */
 static void test_unknown_pcs(void)
 {
 	static _Alignas(16) uint64_t stack[64];
 	struct hs_regs regs = {.pc = 4242, .sp = (uintptr_t)stack};
 	struct hs_unwind_row row = {.kind = HS_ROW_REGISTER,
 				    .cfa_register = HS_ARCH_SP,
-				    .cfa_offset = 32 * HS_ROW_WORD};
-	struct hs_walk_reach reach;
+				    .cfa_offset = 32 * HS_ROW_WORD,
+				    .saved = {2}};
 	struct hs_known_pcs pcs;
 
+	stack[30] = 99;
 	stack[31] = 77;
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
-	for (size_t copied = 0; copied <= sizeof stack; copied += 8) {
-		bool is_cut = copied < 32 * HS_ROW_WORD;
-
-		reach = reach_of(&regs, copied, sizeof stack, sizeof stack);
-		CHECK_INT(walk_afresh(&pcs, &regs, &reach, 9),
-			  is_cut ? 2 | UNKNOWN_CUT : HS_WALK_UNKNOWN);
-		CHECK(!is_cut || walked[1].address == 76);
-		/* It takes no room that is not there. */
-		walked[1].address = 1;
-		CHECK_INT(walk_afresh(&pcs, &regs, &reach, 1),
-			  is_cut ? 1 | HS_WALK_CUT : HS_WALK_UNKNOWN);
-		CHECK_INT(walked[1].address, 1);
-	}
+	CHECK_INT(walk_afresh(&pcs, &regs, sizeof stack, 9), 1 | HS_WALK_STOPPED);
+	CHECK(walked[0].address == 4241 && stopped.pc == 77 && stopped.fp == 99);
+	CHECK_INT(stopped.sp, (uintptr_t)&stack[32]);
+	/* It takes no room that is not there. */
+	walked[0].address = 1;
+	CHECK_INT(walk_afresh(&pcs, &regs, sizeof stack, 0), HS_WALK_LONG);
+	CHECK_INT(walked[0].address, 1);
+	CHECK(stopped.pc == regs.pc && stopped.sp == regs.sp && stopped.fp == 0);
 	hs_known_pcs_destroy(&pcs);
-}
-
-/* Of pcs that no copy reaches each cut walk makes one known, until the stack is whole. */
-static void walk_until_whole(void)
-{
-	uint32_t count = 1, result = UNKNOWN_CUT | count;
-	struct hs_captured outer;
-	size_t all;
-
-	unwind();
-	all = frame_count;
-	outer = capture.captured;
-	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
-	while (result == (count | UNKNOWN_CUT)) {
-		struct hs_walk_reach reach = reach_of(&capture.captured.regs, 0,
-						      outer.stack_bytes, outer.stack_bytes);
-
-		CHECK(hs_unwind_call(unwinder, &outer, &walked[count - 1]));
-		CHECK(is_same(walked, frames, count));
-		result = walk_afresh(known(), &capture.captured.regs, &reach, DEPTH);
-		CHECK((result & ~UNKNOWN_CUT) > count || result == all);
-		count = result & ~UNKNOWN_CUT;
-		outer.regs.pc = walked[count - 1].address + 1;
-	}
-	CHECK_INT(result, all);
-	CHECK(is_same(walked, frames, all));
-}
-
-static void test_cut_walks_learn(void)
-{
-	begin();
-	descend(1, walk_until_whole);
-	descend(20, walk_until_whole);
-	end();
 }
 
 static void unwind_and_walk(void)
@@ -290,7 +285,7 @@ static void walk_in_handler(int number)
 	unwind();
 	CHECK(is_complete());
 	/* A walk does not go past a signal: that is left to the worker. */
-	CHECK_INT(walk_captured(capture.captured.stack_bytes, DEPTH), HS_WALK_UNKNOWN);
+	CHECK(is_stopped(walk_captured(capture.captured.stack_bytes, DEPTH)));
 }
 
 static void test_not_through_a_signal_handler(void)
@@ -435,7 +430,6 @@ static void check_largest(uint64_t highest_pc)
 				       .cfa_register = HS_ARCH_FP,
 				       .cfa_offset = 2 * HS_ROW_WORD}};
 	struct hs_regs regs = {.pc = callee.pc, .sp = (uintptr_t)stack};
-	struct hs_walk_reach all = whole(&regs, sizeof stack);
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 
@@ -446,7 +440,7 @@ static void check_largest(uint64_t highest_pc)
 	stack[CALLER_WORDS - 1] = caller.pc;
 	stack[CALLER_WORDS - FP_WORDS] = (uintptr_t)&stack[CALLER_WORDS];
 	for (int walk = 0; walk < 3; walk++) {
-		CHECK_INT(hs_walk(&pcs, trail, &regs, &all, walked, 9), 2);
+		CHECK_INT(walk_by(&pcs, trail, &regs, sizeof stack, 9), 2);
 		CHECK(walked[0].address == callee.pc - 1 && walked[1].address == caller.pc - 1);
 		CHECK_INT(walked[0].mapping, HS_TRAIL_MAPPING_MOST);
 		CHECK_INT(walked[1].mapping, 0);
@@ -455,7 +449,7 @@ static void check_largest(uint64_t highest_pc)
 	callee.mapping++;
 	hs_known_pcs_add(&pcs, &callee);
 	hs_known_pcs_add(&pcs, &caller);
-	CHECK_INT(walk_afresh(&pcs, &regs, &all, 9), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_afresh(&pcs, &regs, sizeof stack, 9), HS_WALK_STOPPED);
 	hs_trail_give_back(trail);
 	hs_known_pcs_destroy(&pcs);
 }
@@ -484,7 +478,6 @@ static void test_recursion_of_realigned_frames(void)
 				   .cfa_offset = -HS_ROW_WORD,
 				   .saved = {1}}};
 	struct hs_regs regs = {.pc = pc.pc, .sp = (uintptr_t)stack};
-	struct hs_walk_reach all = whole(&regs, sizeof stack);
 	struct hs_known_pcs pcs;
 	struct hs_trail *trail;
 	size_t at = 0;
@@ -504,7 +497,7 @@ static void test_recursion_of_realigned_frames(void)
 	hs_known_pcs_add(&pcs, &pc);
 	trail = hs_trail_take(pcs.trails, atomic_load(&pcs.oldest));
 	for (int walk = 0; walk < 3; walk++)
-		CHECK_INT(hs_walk(&pcs, trail, &regs, &all, walked, 9), FRAMES);
+		CHECK_INT(walk_by(&pcs, trail, &regs, sizeof stack, 9), FRAMES);
 	hs_trail_give_back(trail);
 	hs_known_pcs_destroy(&pcs);
 }
@@ -512,13 +505,12 @@ static void test_recursion_of_realigned_frames(void)
 /* Walks from a pc with this row.  Whether that is given up. */
 static bool is_refused(const struct hs_regs *regs, struct hs_unwind_row row)
 {
-	struct hs_walk_reach page = whole(regs, HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 	bool refused;
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs->pc, .is_call = true, .row = row});
-	refused = walk_afresh(&pcs, regs, &page, 9) == HS_WALK_UNKNOWN;
+	refused = is_stopped(walk_afresh(&pcs, regs, HS_PAGE_BYTES, 9));
 	hs_known_pcs_destroy(&pcs);
 	return refused;
 }
@@ -583,7 +575,6 @@ static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_ro
 	struct hs_unwind_row by_fp = {.kind = HS_ROW_REGISTER,
 				      .cfa_register = HS_ARCH_FP,
 				      .cfa_offset = 2 * HS_ROW_WORD};
-	struct hs_walk_reach page = whole(&regs, HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 	uint32_t count;
 
@@ -591,7 +582,7 @@ static uint32_t walk_to_caller(uint64_t *stack, uint64_t fp, struct hs_unwind_ro
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = regs.pc, .is_call = true, .row = row});
 	hs_known_pcs_add(&pcs, &(struct hs_pc){.pc = 77, .is_call = true, .row = by_fp});
-	count = walk_afresh(&pcs, &regs, &page, 9);
+	count = walk_afresh(&pcs, &regs, HS_PAGE_BYTES, 9);
 	hs_known_pcs_destroy(&pcs);
 	return count;
 }
@@ -615,7 +606,7 @@ static void test_frame_pointer_of_the_caller(void)
 	stack[3] = (uintptr_t)&stack[7]; /* where the realigned frame ends */
 	stack[5] = (uintptr_t)&stack[8];
 	stack[6] = 77;
-	CHECK_INT(walk_to_caller(stack, (uintptr_t)&stack[4], realigned), HS_WALK_UNKNOWN);
+	CHECK(is_stopped(walk_to_caller(stack, (uintptr_t)&stack[4], realigned)));
 	stack[4] = stack[5];
 	realigned.saved[HS_ARCH_FP - HS_ARCH_FIRST_SAVED] = 1;
 	CHECK_INT(walk_to_caller(stack, (uintptr_t)&stack[4], realigned), 2);
@@ -632,7 +623,6 @@ static void test_too_many_own_frames(void)
 			    .row = {.kind = HS_ROW_REGISTER,
 				    .cfa_register = HS_ARCH_SP,
 				    .cfa_offset = HS_ROW_WORD}};
-	struct hs_walk_reach page = whole(&regs, HS_PAGE_BYTES);
 	struct hs_known_pcs pcs;
 
 	CHECK_INT(hs_known_pcs_init(&pcs), 0);
@@ -642,8 +632,8 @@ static void test_too_many_own_frames(void)
 					       .row = {.kind = HS_ROW_END}});
 	for (uint32_t frames_of_own = 1; frames_of_own < 100; frames_of_own++) {
 		stack[frames_of_own - 1] = 77;
-		CHECK_INT(walk_afresh(&pcs, &regs, &page, 9),
-			  frames_of_own <= HS_MOST_OWN_FRAMES ? 1 : HS_WALK_UNKNOWN);
+		CHECK_INT(walk_afresh(&pcs, &regs, HS_PAGE_BYTES, 9),
+			  frames_of_own <= HS_MOST_OWN_FRAMES ? 1 : HS_WALK_STOPPED);
 		stack[frames_of_own - 1] = own.pc;
 	}
 	hs_known_pcs_destroy(&pcs);
@@ -750,9 +740,9 @@ static void walk_disturbed(void)
 	for (walks = 0; walks < 20000 || (walks < 2000000 && in_vain == walks); walks++) {
 		uint32_t count = walk_captured_by(NULL, capture.captured.stack_bytes, DEPTH);
 
-		in_vain += count == HS_WALK_UNKNOWN;
-		CHECK(count == HS_WALK_UNKNOWN ||
-		      (count == frame_count && is_same(walked, frames, count)));
+		in_vain += is_stopped(count);
+		CHECK(is_stopped(count) || count == frame_count);
+		CHECK(is_same(walked, frames, count & ~HS_WALK_STOPPED));
 	}
 	atomic_store(&is_done, true);
 	pthread_join(thread, NULL);
@@ -797,7 +787,7 @@ static void follow_trail(void)
 		for (uint32_t way = 0; way < HS_KNOWN_PCS_WAYS; way++)
 			atomic_store(&set[way].words[0], 0);
 	}
-	CHECK_INT(walk_captured_by(NULL, bytes, DEPTH), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_captured_by(NULL, bytes, DEPTH), HS_WALK_STOPPED);
 	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), frame_count);
 	CHECK(is_same(walked, frames, frame_count));
 
@@ -822,7 +812,7 @@ static void follow_trail(void)
 	/* Entries that were dropped are not used from the trail either. */
 	hs_known_pcs_drop((struct hs_known_pcs *)(uintptr_t)known());
 	CHECK(take_trail() == trail);
-	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), HS_WALK_UNKNOWN);
+	CHECK_INT(walk_captured_by(trail, bytes, DEPTH), HS_WALK_STOPPED);
 	hs_trail_give_back(trail);
 }
 
@@ -1011,7 +1001,7 @@ static void test_trail_of_many_stacks(void)
 	add_made_pcs(&known);
 	trail = hs_trail_take(known.trails, 1);
 	for (int walk = 0; walk < 20000; walk++) {
-		struct hs_walk_reach all;
+		size_t bytes;
 		struct hs_regs regs = {0};
 		bool is_on_trail = true;
 		uint32_t found;
@@ -1019,11 +1009,11 @@ static void test_trail_of_many_stacks(void)
 		count = call_others(pcs, count);
 		regs.sp = (uintptr_t)make_stack(end, pcs, count);
 		regs.pc = pcs[count - 1];
-		all = whole(&regs, (uintptr_t)end - regs.sp);
-		found = walk_afresh(&known, &regs, &all, MADE_FRAMES);
+		bytes = (uintptr_t)end - regs.sp;
+		found = walk_afresh(&known, &regs, bytes, MADE_FRAMES);
 		memcpy(without, walked, sizeof without);
-		CHECK(found <= count);
-		CHECK_INT(hs_walk(&known, trail, &regs, &all, walked, MADE_FRAMES), found);
+		CHECK((found & ~HS_WALK_STOPPED) <= count);
+		CHECK_INT(walk_by(&known, trail, &regs, bytes, MADE_FRAMES), found);
 		CHECK(is_same(walked, without, found));
 		for (unsigned i = 0; i < count; i++)
 			is_on_trail = is_on_trail && pcs[i] != made_pc(MADE_HIGH) &&
@@ -1032,7 +1022,7 @@ static void test_trail_of_many_stacks(void)
 			continue;
 		on_trail++;
 		memset(walked, 0xee, sizeof walked);
-		if (hs_walk(&nothing, trail, &regs, &all, walked, MADE_FRAMES) != found)
+		if (walk_by(&nothing, trail, &regs, bytes, MADE_FRAMES) != found)
 			continue;
 		CHECK(is_same(walked, without, found));
 		followed++;
@@ -1073,10 +1063,10 @@ static bool is_recorded_walked(void)
 		size_t count = is_cut ? hs_recorder.depth_frames : frame_count;
 
 		CHECK_INT((record->flags & HS_RECORD_DEPTH_CUT) != 0, is_cut);
-		CHECK_INT(record->stack_bytes, count * sizeof frames[0]);
+		CHECK(record->walked == count && record->stack_bytes == 0);
 		CHECK(is_same(hs_record_frames(record), frames, count));
 	} else {
-		CHECK_INT(record->stack_bytes, capture.captured.stack_bytes);
+		CHECK(record->walked == 0 && record->stack_bytes == capture.captured.stack_bytes);
 	}
 	ring_release(&ring);
 	for (uint32_t i = 0; i < HS_TRAILS; i++)
@@ -1249,51 +1239,80 @@ static void test_copied_where_samples_are_rare(void)
 	end();
 }
 
-/* The stack is larger than what is copied: what can be read of it is found out by and by. */
-static void record_beyond_the_limit(void)
+/* Records an allocation at the captured place.  Gives its stack as the worker would see it. */
+static const struct hs_record *record_and_unwind(void)
 {
+	struct hs_captured *captured = &capture.captured, before = *captured;
 	static char block[16];
-	unsigned copied = 0, cut = 0, whole = 0;
+	const struct hs_record *record;
+	const struct hs_regs *regs;
+	struct hs_ring_item item;
 
+	hs_thread.bytes_until_sample = hs_thread.interval_bytes = 1;
+	CHECK(hs_record_allocation(block, 100, &captured->regs));
+	hs_record_free(block);
+	hs_ring_read(&ring, &item);
+	if (item.state == HS_RING_ABANDONED) {
+		ring_release(&ring);
+		hs_ring_read(&ring, &item);
+	}
+	record = item.data;
+	regs = hs_record_unwalked(record);
+	frame_count = record->walked;
+	memcpy(frames, hs_record_frames(record), frame_count * sizeof frames[0]);
+	if ((record->flags & HS_RECORD_WALKED) == 0) {
+		CHECK(record->stack_bytes > 0);
+		CHECK(record->walked * sizeof frames[0] + record->stack_bytes <=
+		      hs_recorder.stack_limit_bytes);
+		captured->regs = *regs;
+		captured->stack = regs + 1;
+		captured->stack_bytes = record->stack_bytes;
+		captured->stack_cut = (record->flags & HS_RECORD_STACK_CUT) != 0;
+		captured->walked = record->walked;
+		unwind();
+		*captured = before;
+	}
+	ring_release(&ring);
+	return record;
+}
+
+static void begin_beyond_the_limit(void)
+{
 	unwind();
 	capture.captured.closes = hs_closes_now();
 	hs_recorder.known_pcs = known();
 	hs_recorder.stack_limit_bytes = 8192;
 	hs_thread.read_low = hs_thread.read_high = 0;
-	hs_thread.walk_rest = 0;
-	for (int i = 0; i < 40; i++) {
-		const struct hs_record *record;
-		struct hs_ring_item item;
-		size_t count;
+	hs_thread.walk_rest = hs_thread.walk_fails = 0;
+}
 
-		hs_thread.bytes_until_sample = hs_thread.interval_bytes = 1;
-		CHECK(hs_record_allocation(block, 100, &capture.captured.regs));
-		hs_record_free(block);
-		hs_ring_read(&ring, &item);
-		if (item.state == HS_RING_ABANDONED) {
-			ring_release(&ring);
-			hs_ring_read(&ring, &item);
-		}
-		record = item.data;
-		count = record->stack_bytes / sizeof frames[0];
+/* A frame is larger than a copy may be: what can be read of it is found out by and by. */
+static void record_large_frame(void)
+{
+	static struct hs_frame all[DEPTH];
+	unsigned cut = 0, whole = 0;
+	size_t count;
+
+	begin_beyond_the_limit();
+	count = frame_count;
+	memcpy(all, frames, sizeof all);
+	for (int i = 0; i < 40; i++) {
+		const struct hs_record *record = record_and_unwind();
+
 		if ((record->flags & HS_RECORD_WALKED) == 0) {
-			CHECK(cut == 0 && (record->flags & HS_RECORD_STACK_CUT) != 0);
-			copied++;
-		} else if ((record->flags & HS_RECORD_STACK_CUT) != 0) {
-			CHECK(whole == 0 && count > 5 && count < frame_count);
-			CHECK(is_same(hs_record_frames(record), frames, count));
+			CHECK(whole == 0 && (record->flags & HS_RECORD_STACK_CUT) != 0);
+			CHECK(record->walked > 5 && frame_count < count);
+			CHECK(is_same(frames, all, frame_count - 1));
+			CHECK_INT(frames[frame_count - 1].address, HS_PSEUDO_TRUNCATED);
 			cut++;
 		} else {
-			CHECK_INT(count, frame_count);
-			CHECK(is_same(hs_record_frames(record), frames, count));
+			CHECK(frame_count == count && is_same(frames, all, count));
 			whole++;
 		}
-		ring_release(&ring);
 	}
-	hs_recorder.stack_limit_bytes = CAPTURE_BYTES / 2;
-	CHECK(copied > 0 && copied < 10);
 	CHECK(cut >= (200 << 10) / HS_READ_ON_BYTES && cut < 10);
 	CHECK(whole > 20);
+	hs_recorder.stack_limit_bytes = CAPTURE_BYTES / 2;
 }
 
 static FRAME void descend_very_far(void)
@@ -1301,16 +1320,90 @@ static FRAME void descend_very_far(void)
 	volatile unsigned char room[200 << 10];
 
 	room[0] = 0;
-	descend(20, record_beyond_the_limit);
+	descend(20, record_large_frame);
 	NO_TAIL_CALL();
 	(void)room[0];
 }
 
-static void test_beyond_the_limit(void)
+static void test_frame_beyond_the_limit(void)
 {
 	begin();
 	capture.captured.closes = hs_closes_now();
 	descend_very_far();
+	end();
+}
+
+/* Many frames together are larger than a copy may be, and some of the outer pcs are not known. */
+static void record_large_stack(void)
+{
+	static struct hs_frame all[DEPTH];
+	const struct hs_record *record;
+	unsigned whole = 0;
+	size_t count;
+
+	begin_beyond_the_limit();
+	count = frame_count;
+	memcpy(all, frames, sizeof all);
+	/* Even the first one of a thread is walked, from where pcs are known. */
+	record = record_and_unwind();
+	CHECK(record->walked > 0);
+	for (int i = 0; i < 3; i++)
+		CHECK((record_and_unwind()->flags & HS_RECORD_WALKED) != 0);
+	CHECK(frame_count == count && is_same(frames, all, count));
+
+	for (size_t unknown = 8; unknown < count; unknown++) {
+		struct hs_known_pc *set =
+			hs_known_pcs_set(known(), all[unknown].address + 1, true);
+
+		for (uint32_t way = 0; way < HS_KNOWN_PCS_WAYS; way++)
+			atomic_store(&set[way].words[0], 0);
+		memset(known()->trails, 0, HS_TRAILS * sizeof(struct hs_trail));
+		record = record_and_unwind();
+		CHECK_INT(record->flags & HS_RECORD_WALKED, 0);
+		CHECK(record->walked > 0 && record->walked <= unknown);
+		CHECK_INT(hs_thread.walk_rest, 0);
+		if ((record->flags & HS_RECORD_STACK_CUT) != 0) {
+			CHECK(frame_count > record->walked && frame_count <= count);
+			CHECK(is_same(frames, all, frame_count - 1));
+			/* Learns the rest. */
+			capture.captured.walked = 0;
+			unwind();
+			continue;
+		}
+		CHECK(frame_count == count && is_same(frames, all, count));
+		whole++;
+		/* What was unwound is known from then on. */
+		CHECK((record_and_unwind()->flags & HS_RECORD_WALKED) != 0);
+		CHECK(frame_count == count && is_same(frames, all, count));
+	}
+	CHECK(whole > 10);
+	hs_recorder.stack_limit_bytes = CAPTURE_BYTES / 2;
+}
+
+/* With frames of more than 1 KiB. */
+static FRAME void descend_widely(unsigned levels)
+{
+	volatile unsigned char room[1024];
+
+	room[0] = 0;
+	if (levels > 1)
+		descend_widely(levels - 1);
+	else
+		capture_and(record_large_stack);
+	NO_TAIL_CALL();
+	(void)room[0];
+}
+
+static void descend_far_and_widely(void)
+{
+	descend_widely(16);
+}
+
+static void test_stack_beyond_the_limit(void)
+{
+	begin();
+	capture.captured.closes = hs_closes_now();
+	descend(20, descend_far_and_widely);
 	end();
 }
 
@@ -1349,9 +1442,9 @@ int main(void)
 	RUN(test_large_realigned_frames);
 	RUN(test_cache_grows);
 	RUN(test_same_frames_as_the_unwinder);
-	RUN(test_cut_stacks);
+	RUN(test_short_stacks);
+	RUN(test_what_a_walk_leaves);
 	RUN(test_unknown_pcs);
-	RUN(test_cut_walks_learn);
 	RUN(test_own_frames_are_left_out);
 	RUN(test_not_through_a_signal_handler);
 	RUN(test_not_after_a_library_was_closed);
@@ -1365,7 +1458,8 @@ int main(void)
 	RUN(test_recorded);
 	RUN(test_not_without_slots);
 	RUN(test_copied_where_samples_are_rare);
-	RUN(test_beyond_the_limit);
+	RUN(test_frame_beyond_the_limit);
+	RUN(test_stack_beyond_the_limit);
 	RUN(test_not_where_code_is_hinted);
 	free(capture.bytes);
 	return CHECK_RESULT();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the worker adds to stacks that it does not unwind.  Samples without room for their stack
- * still have the caller's frame, whether the worker must look it up or may use what threads walk
- * by.  Of walks that were cut at a pc that is not known, it finds out about that.
+ * What the worker adds to stacks that it does not unwind, or only in part.  Samples without room
+ * for their stack still have the caller's frame, whether the worker must look it up or may use what
+ * threads walk by.  What a walk has left is unwound.
  */
 #include "base/arena.h"
 #include "base/libraries.h"
@@ -96,21 +96,27 @@ static void test_frame(void)
 	CHECK_INT(take_sample(closes), 1);
 }
 
-/* Has the worker take a walk of two frames.  Returns what became of it. */
-static const struct hs_unwound *take_walk(uint64_t last_pc, unsigned flags)
+/* Has the worker take a record of walked frames and so many bytes of a stack behind them. */
+static const struct hs_unwound *take_walk(uint64_t walked, unsigned flags,
+					  const struct hs_regs *regs, uint32_t stack_bytes)
 {
+	size_t bytes = regs == NULL ? hs_record_walked_bytes(2)
+				    : sizeof(struct hs_record) + 2 * sizeof(struct hs_frame) + 16;
 	struct hs_record *record;
 	struct hs_ring_item item;
 	uint64_t open = 0;
 
-	record = hs_ring_reserve(&ring, hs_record_walked_bytes(2), HS_RING_KEPT, 1, 0, &open);
-	memset(record, 0, sizeof *record);
+	record = hs_ring_reserve(&ring, bytes, HS_RING_KEPT, 1, hs_record_cookie(7, 7), &open);
+	memset(record, 0, bytes);
 	record->kind = HS_RECORD_ALLOCATION;
-	record->flags = (uint16_t)(HS_RECORD_WALKED | flags);
+	record->flags = (uint16_t)flags;
 	record->closes = hs_closes_now();
-	record->stack_bytes = 2 * sizeof(struct hs_frame);
+	record->walked = walked;
+	record->stack_bytes = stack_bytes;
 	hs_record_frames(record)[0] = (struct hs_frame){4711, 42};
-	hs_record_frames(record)[1] = (struct hs_frame){last_pc - 1, 99};
+	hs_record_frames(record)[1] = (struct hs_frame){4712, 43};
+	if (regs != NULL)
+		*(struct hs_regs *)(void *)&hs_record_frames(record)[2] = *regs;
 	CHECK(hs_ring_commit(&ring, hs_ring_ticket(open)));
 	CHECK_INT(hs_worker_step(worker), HS_WORKER_DID_ONE);
 	hs_ring_read(&queue, &item);
@@ -119,9 +125,23 @@ static const struct hs_unwound *take_walk(uint64_t last_pc, unsigned flags)
 	return item.data;
 }
 
-static void test_cut_walk(void)
+static void test_walked(void)
 {
-	const unsigned cut = HS_RECORD_STACK_CUT, unknown = cut | HS_RECORD_LAST_UNKNOWN;
+	const struct hs_unwound *unwound;
+
+	start();
+	unwound = take_walk(2, HS_RECORD_WALKED, NULL, 0);
+	CHECK_INT(unwound->frame_count, 2);
+	CHECK(unwound->frames[0].address == 4711 && unwound->frames[0].mapping == 42);
+	CHECK(unwound->frames[1].address == 4712 && unwound->frames[1].mapping == 43);
+	unwound = take_walk(1, HS_RECORD_WALKED | HS_RECORD_DEPTH_CUT, NULL, 0);
+	CHECK_INT(unwound->frame_count, 2);
+	CHECK(unwound->frames[0].address == 4711);
+	CHECK_INT(unwound->frames[1].address, HS_PSEUDO_TRUNCATED);
+}
+
+static void test_walked_in_part(void)
+{
 	uint64_t before = hs_stats_get(stack_truncated);
 	const struct hs_unwound *unwound;
 	struct hs_regs regs;
@@ -129,30 +149,49 @@ static void test_cut_walk(void)
 
 	start();
 	hs_arch_capture(&regs);
-	CHECK(!hs_known_pcs_find(hs_unwinder_known_pcs(unwinder), regs.pc, true, &known));
-	unwound = take_walk(regs.pc, unknown);
+	unwound = take_walk(2, HS_RECORD_STACK_CUT, &regs, 16);
 	/* The next walk knows it. */
 	CHECK(hs_known_pcs_find(hs_unwinder_known_pcs(unwinder), regs.pc, true, &known));
-	CHECK_INT(unwound->frame_count, 3);
-	CHECK(unwound->frames[0].address == 4711 && unwound->frames[0].mapping == 42);
-	CHECK_INT(unwound->frames[1].address, regs.pc - 1);
-	CHECK_INT(unwound->frames[1].mapping, known.mapping);
-	CHECK(known.mapping != 99 && known.mapping != HS_MAPPING_NONE);
-	CHECK_INT(unwound->frames[2].address, HS_PSEUDO_TRUNCATED);
-	/* Where no code is, the stack ends before. */
-	unwound = take_walk(4242, unknown);
-	CHECK_INT(unwound->frame_count, 2);
-	CHECK_INT(unwound->frames[0].address, 4711);
-	CHECK_INT(unwound->frames[1].address, HS_PSEUDO_TRUNCATED);
-	/* All frames of other walks are known. */
-	CHECK_INT(take_walk(4242, cut)->frame_count, 3);
-	CHECK_INT(take_walk(4242, 0)->frame_count, 2);
-	CHECK_INT(hs_stats_get(stack_truncated) - before, 3);
+	CHECK_INT(unwound->frame_count, 4);
+	CHECK(unwound->frames[0].address == 4711 && unwound->frames[1].mapping == 43);
+	CHECK_INT(unwound->frames[2].address, regs.pc - 1);
+	CHECK_INT(unwound->frames[2].mapping, known.mapping);
+	CHECK_INT(unwound->frames[3].address, HS_PSEUDO_TRUNCATED);
+	CHECK_INT(hs_stats_get(stack_truncated) - before, 1);
+
+	regs.pc = 4243;
+	unwound = take_walk(2, 0, &regs, 16);
+	CHECK_INT(unwound->frame_count, 4);
+	CHECK(unwound->frames[1].address == 4712 && unwound->frames[2].address == 4242);
+	CHECK_INT(unwound->frames[2].mapping, HS_MAPPING_UNKNOWN);
+	CHECK_INT(unwound->frames[3].address, HS_PSEUDO_UNWIND_ERROR);
+}
+
+/* Frames that cannot be there. */
+static void test_damaged(void)
+{
+	static const struct hs_regs regs;
+	size_t least = sizeof(struct hs_record) - offsetof(struct hs_record, regs);
+	uint64_t before = hs_stats_get(records_damaged);
+
+	start();
+	(void)take_walk(least / sizeof(struct hs_frame), HS_RECORD_WALKED, NULL, 0);
+	CHECK_INT(hs_stats_get(records_damaged), before);
+	(void)take_walk(least / sizeof(struct hs_frame) + 1, HS_RECORD_WALKED, NULL, 0);
+	(void)take_walk(DEPTH + 1, HS_RECORD_WALKED, NULL, 0);
+	(void)take_walk(UINT64_MAX, HS_RECORD_WALKED, NULL, 0);
+	(void)take_walk((uint64_t)1 << 60, HS_RECORD_WALKED, NULL, 0);
+	(void)take_walk(2, HS_RECORD_WALKED, NULL, 4096);
+	(void)take_walk(4, 0, &regs, 0);
+	(void)take_walk(2, 0, &regs, 17);
+	CHECK_INT(hs_stats_get(records_damaged) - before, 7);
 }
 
 int main(void)
 {
 	RUN(test_frame);
-	RUN(test_cut_walk);
+	RUN(test_walked);
+	RUN(test_walked_in_part);
+	RUN(test_damaged);
 	return CHECK_RESULT();
 }
