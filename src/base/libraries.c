@@ -6,7 +6,7 @@
 
 HS_SAMPLE_WORDS _Atomic hs_closes hs_library_closes;
 HS_SAMPLE_WORDS _Atomic uint32_t hs_library_closes_unwaited;
-_Atomic uint64_t hs_library_opens;
+HS_SAMPLE_WORDS _Atomic uint64_t hs_library_opens;
 
 /* Changes both halves in one step: no record sees one of them only.  The lower half wraps. */
 static void change(int under_way, uint32_t over)
@@ -35,8 +35,10 @@ void hs_close_goes_on(void)
 void hs_closes_after_fork(uint32_t this_thread)
 {
 	hs_closes now = atomic_load_explicit(&hs_library_closes, memory_order_relaxed);
+	/* Those of other threads never end here, and may have unloaded something. */
+	bool others = now >> 32 != this_thread;
 
 	atomic_store_explicit(&hs_library_closes,
-			      (hs_closes)this_thread << 32 | hs_closes_over(now),
+			      (hs_closes)this_thread << 32 | (uint32_t)(now + others),
 			      memory_order_relaxed);
 }

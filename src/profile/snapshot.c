@@ -114,27 +114,31 @@ static void add_mapping(struct hs_snapshot *snapshot, const struct hs_mapping *m
 	snapshot->mapping_count++;
 }
 
-/* Adds the main binary if no location is of it, unless it is hidden. */
+/*
+ * Adds the main binary if no location is of it, unless it is hidden.  It is if one of its mappings
+ * is, and if nothing is known of it: the maps were not read, or could not be.
+ */
 static void add_unused_main(struct hs_snapshot *snapshot)
 {
 	const struct hs_mapping_table *table = snapshot->producer->mappings;
-	uint32_t count = hs_mapping_table_count(table);
-	const struct hs_mapping *mapping = NULL;
+	bool is_filtered = hs_frame_filter_is_on(&snapshot->producer->filter), hides = false;
+	const struct hs_mapping *mapping = NULL, *main = NULL;
 
 	if (snapshot->location_count > 0)
 		mapping = hs_mapping_table_get(table, location_at(snapshot, 0)->mapping);
 	if (mapping != NULL && (mapping->flags & HS_MAPPING_MAIN) != 0)
 		return;
-	for (uint32_t id = 0; id < count; id++) {
+	for (uint32_t id = 0; id < hs_mapping_table_count(table); id++) {
 		mapping = hs_mapping_table_get(table, id);
 		if ((mapping->flags & HS_MAPPING_MAIN) == 0)
 			continue;
-		snapshot->hides_main = hs_frame_filter_is_on(&snapshot->producer->filter) &&
-				       hs_frame_filter_hides_mapping(snapshot->producer, id);
-		if (!snapshot->hides_main)
-			add_mapping(snapshot, mapping, mapping->path);
-		return;
+		main = main != NULL ? main : mapping;
+		hides = hides || (is_filtered &&
+				  hs_frame_filter_hides_mapping(snapshot->producer, id));
 	}
+	snapshot->hides_main = hides || (is_filtered && main == NULL);
+	if (main != NULL && !hides)
+		add_mapping(snapshot, main, main->path);
 }
 
 /* Lays out the locations of [from, end), which are of the mapping added last. */

@@ -160,11 +160,13 @@ void hs_known_pcs_drop(struct hs_known_pcs *pcs)
 	atomic_store_explicit(&pcs->oldest, pcs->next_stamp, memory_order_relaxed);
 }
 
-void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over)
+void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over, uint64_t opens)
 {
 	/* Threads that walk read this cache line for each sample: written only if it changes. */
 	if (atomic_load_explicit(&pcs->valid, memory_order_relaxed) != closes_over)
 		atomic_store_explicit(&pcs->valid, closes_over, memory_order_release);
+	if (atomic_load_explicit(&pcs->opens, memory_order_relaxed) != opens)
+		atomic_store_explicit(&pcs->opens, opens, memory_order_release);
 }
 
 /* Whether sets are full because there are too many pcs, and not by chance. */

@@ -51,7 +51,8 @@ struct hs_known_pcs {
 	struct hs_trail *trails; /* of threads that walk with this cache */
 	uint32_t next_stamp;     /* the worker's */
 	_Atomic uint32_t oldest; /* entries with lower stamps have been dropped */
-	_Atomic hs_closes valid; /* the entries hold while this is hs_closes_now() */
+	_Atomic hs_closes valid; /* the entries hold while this is hs_closes_now(), */
+	_Atomic uint64_t opens;  /* and this hs_library_opens */
 };
 
 /* Returns 0 or -ENOMEM. */
@@ -62,16 +63,27 @@ void hs_known_pcs_destroy(struct hs_known_pcs *pcs);
 void hs_known_pcs_drop(struct hs_known_pcs *pcs);
 
 /*
- * From now on the entries hold for stacks, as long as the count of closes is closes_over and none
- * is under way.  Release: pairs with the acquire in hs_known_pcs_hold(), for what was dropped and
- * added before.  The worker.
+ * From now on the entries hold for stacks, as long as the counts of closes and opens are these, and
+ * no close is under way.  Release: pairs with the acquire in hs_known_pcs_hold(), for what was
+ * dropped and added before.  The worker.
  */
-void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over);
+void hs_known_pcs_vouch(struct hs_known_pcs *pcs, uint32_t closes_over, uint64_t opens);
+
+/*
+ * No library has been opened since the maps were read, perhaps where one was that went without a
+ * dlclose() that is counted.  Any thread.
+ */
+static inline bool hs_known_pcs_are_of_now(const struct hs_known_pcs *pcs)
+{
+	return atomic_load_explicit(&hs_library_opens, memory_order_relaxed) ==
+	       atomic_load_explicit(&pcs->opens, memory_order_acquire);
+}
 
 /* Whether the entries hold for this thread's stack now.  Any thread. */
 static inline bool hs_known_pcs_hold(const struct hs_known_pcs *pcs)
 {
-	return hs_closes_now() == atomic_load_explicit(&pcs->valid, memory_order_acquire);
+	return hs_closes_now() == atomic_load_explicit(&pcs->valid, memory_order_acquire) &&
+	       hs_known_pcs_are_of_now(pcs);
 }
 
 /* The set of the current table that a pc belongs to.  Acquire: what is in the table. */

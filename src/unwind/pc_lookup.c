@@ -61,7 +61,8 @@ void hs_pc_lookup_end(struct hs_pc_lookup *lookup)
 	/* Not if the maps were read again meanwhile: older entries may be wrong then. */
 	drop_stale_caches(lookup);
 	if (!hs_mapping_table_is_made_up(lookup->table))
-		hs_known_pcs_vouch(&lookup->pcs, hs_mapping_table_closes(lookup->table));
+		hs_known_pcs_vouch(&lookup->pcs, hs_mapping_table_closes(lookup->table),
+				   hs_mapping_table_opens(lookup->table));
 }
 
 /* The mapping of an address, re-reading the maps if need be. */

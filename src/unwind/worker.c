@@ -79,6 +79,7 @@ static bool take_stackless(struct hs_worker *worker, const struct hs_record *rec
 
 	if (pcs == NULL ||
 	    record->closes != atomic_load_explicit(&pcs->valid, memory_order_relaxed) ||
+	    !hs_known_pcs_are_of_now(pcs) ||
 	    !hs_known_pcs_find(pcs, pc, true, &known) || known.is_own ||
 	    known.row.kind == HS_ROW_SIGNAL || known.row.kind == HS_ROW_END)
 		return false;

@@ -67,7 +67,7 @@ static void drop_and_add(void)
 {
 	hs_known_pcs_drop(&pcs);
 	add(PC, 2);
-	hs_known_pcs_vouch(&pcs, hs_closes_over(hs_closes_now()));
+	hs_known_pcs_vouch(&pcs, hs_closes_over(hs_closes_now()), 0);
 }
 
 static void find_twice(void)

@@ -21,6 +21,7 @@
 static size_t arena_used;
 
 _Atomic hs_closes hs_library_closes;
+_Atomic uint64_t hs_library_opens;
 _Atomic uint32_t hs_library_closes_unwaited;
 struct hs_options hs_options;
 

@@ -82,6 +82,53 @@ program=
 	check check_hidden.py "$profile" 163840 10 FILTERED public_function main
 }
 
+# nameless NAME TEXT: neither the profile nor the statistics of a run have the text.
+nameless() {
+	[ -s "$directory/$1.json" ] || fail "$1: there are no statistics"
+	for file in "$out"/*.heap.pb.gz "$directory/$1.json"; do
+		gzip -cdf "$file" | grep -q -a "$2" && fail "$1: $2 is in $file"
+	done
+}
+
+# A program that is hidden, if there is not even a sample from which that could be known.
+printf 'int main(void) { return 0; }\n' >"$directory/empty.c"
+cc_unspeakable() {
+	${CC:-cc} -O1 -o "$directory/work/unspeakable" "$@" || fail "unspeakable is not built"
+}
+cc_unspeakable "$directory/empty.c"
+run_profiled empty HEAPSAMPLE_SKIP_SYMBOL_PREFIX="$directory/work" \
+	"HEAPSAMPLE_OUTPUT=$directory/empty/%n.heap.pb.gz" \
+	HEAPSAMPLE_STATS="$directory/empty.json" -- "$directory/work/unspeakable"
+expect_status 0
+nameless empty unspeakable
+
+# One that is hidden for a function in its second mapping, whichever of the two is looked at.
+cat >"$directory/two.c" <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+void *volatile block;
+static __attribute__((noinline, section(".far"))) void vault_allocate(void) { block = malloc(1000); }
+static __attribute__((section(".far"))) void *vault_run(void *unused)
+{
+	for (int i = 0; i < 1000; i++)
+		vault_allocate();
+	return unused;
+}
+int main(void)
+{
+	pthread_t thread;
+	return pthread_create(&thread, NULL, vault_run, NULL) || pthread_join(thread, NULL);
+}
+END
+cc_unspeakable "$directory/two.c" -no-pie -Wl,--section-start=.far=0x10000000 -lpthread
+run_profiled two HEAPSAMPLE_SKIP_SYMBOL_PREFIX=vault_ HEAPSAMPLE_INTERVAL=64k HEAPSAMPLE_SEED=1 \
+	"HEAPSAMPLE_OUTPUT=$directory/two/%n.heap.pb.gz" \
+	HEAPSAMPLE_STATS="$directory/two.json" -- "$directory/work/unspeakable"
+expect_status 0
+expect_profiles 1
+nameless two vault_
+nameless two unspeakable
+
 # Generated code; in the fourth step the name comes after the samples.
 mkfifo "$directory/steps"
 exec 3<>"$directory/steps"

@@ -39,6 +39,18 @@ expect_silence
 expect_profiles 1
 check check_rewritten.py "$out"/*.heap.pb.gz same.so
 
+# The same of a library that goes by a dlclose() which is not seen: the next dlopen() is.
+build same_a.so victim_unload_library.c -shared -fPIC -DN=a -DSIZE=40 &&
+	build same_b.so victim_unload_library.c -shared -fPIC -DN=b -DSIZE=40 ||
+	fail "same_a.so or same_b.so is not built: $(cat "$directory"/same_?.so.build)"
+build uncounted victim_uncounted.c -rdynamic -ldl ||
+	fail "uncounted is not built: $(cat "$directory/uncounted.build")"
+run_profiled unseen HEAPSAMPLE_INTERVAL=1 -- \
+	"$directory/uncounted" "$directory/same_a.so" "$directory/same_b.so"
+expect_status 0
+expect_silence
+check check_uncounted.py "$out"/*.heap.pb.gz
+
 # The RUNPATH of the library that calls dlopen(), not ours, finds the library.
 mkdir "$directory/inner"
 cat >"$directory/inner.c" <<'END'
