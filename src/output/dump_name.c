@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -193,6 +194,19 @@ static void put_working_directory(struct text *text)
 		put(text, "/", 1);
 }
 
+/* The end of a name that is as long as file systems allow, for which the temporary one has room. */
+static const char *fitting_end(const char *name)
+{
+	size_t length = strlen(name), most = NAME_MAX - sizeof temporary_suffix;
+
+	if (length > most)
+		name += length - most;
+	/* Whole characters: some file systems want UTF-8. */
+	while (length > most && ((unsigned char)*name & 0xc0) == 0x80)
+		name++;
+	return name;
+}
+
 int hs_dump_name_complete(const char *path, char *absolute, char *temporary_path)
 {
 	struct text full = {.bytes = absolute, .capacity = HS_PATH_BYTES};
@@ -207,8 +221,11 @@ int hs_dump_name_complete(const char *path, char *absolute, char *temporary_path
 	last = hs_path_last(absolute);
 	if (*last == '\0')
 		return -EISDIR;
+	if (strlen(last) > NAME_MAX)
+		return -ENAMETOOLONG;
 	put(&temporary, absolute, (size_t)(last - absolute));
 	put(&temporary, ".", 1);
+	last = fitting_end(last);
 	put(&temporary, last, strlen(last));
 	put(&temporary, temporary_suffix, sizeof temporary_suffix - 1);
 	return temporary.full ? -ENAMETOOLONG : 0;

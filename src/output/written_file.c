@@ -20,12 +20,17 @@ int hs_written_file_note(struct hs_written_file *file, const char *path)
 	return error;
 }
 
+bool hs_written_file_is_same(const struct hs_written_file *one, const struct hs_written_file *other)
+{
+	return one->inode != 0 && one->inode == other->inode && one->device == other->device &&
+	       one->bytes == other->bytes && one->modified.tv_sec == other->modified.tv_sec &&
+	       one->modified.tv_nsec == other->modified.tv_nsec;
+}
+
 bool hs_written_file_is_at(const struct hs_written_file *file, const char *path)
 {
 	struct hs_written_file now;
 
 	return file->inode != 0 && hs_written_file_note(&now, path) == 0 &&
-	       now.device == file->device && now.inode == file->inode &&
-	       now.bytes == file->bytes && now.modified.tv_sec == file->modified.tv_sec &&
-	       now.modified.tv_nsec == file->modified.tv_nsec;
+	       hs_written_file_is_same(file, &now);
 }

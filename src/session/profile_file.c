@@ -27,6 +27,9 @@ static struct hs_gzip_writer *writer;
 static char path[HS_PATH_BYTES];
 static bool is_new;
 
+/* The file that was written last, unless it is a peak's. */
+static struct hs_written_file last;
+
 /* Of each heap, the file of its peak, which the next one replaces. */
 static struct {
 	struct hs_written_file file;
@@ -141,13 +144,31 @@ int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, uint3
 {
 	int error = write_somewhere(view, name, peak_heap, hides_program);
 
-	if (error == 0 && peak_heap != HS_HEAP_NONE) {
-		hs_unlocked_file_begins();
-		hs_written_file_note(&peaks[peak_heap].file, dump_file.path);
-		hs_unlocked_file_ends();
+	bool is_peak = peak_heap != HS_HEAP_NONE;
+
+	if (error != 0)
+		return error;
+	hs_unlocked_file_begins();
+	(void)hs_written_file_note(is_peak ? &peaks[peak_heap].file : &last, dump_file.path);
+	hs_unlocked_file_ends();
+	if (is_peak)
 		peaks[peak_heap].copy = name->copy;
-	}
-	return error;
+	return 0;
+}
+
+bool hs_profile_file_is_at(const char *other)
+{
+	struct hs_written_file there;
+	bool is_ours;
+	int error;
+
+	hs_unlocked_file_begins();
+	error = hs_written_file_note(&there, other);
+	hs_unlocked_file_ends();
+	is_ours = hs_written_file_is_same(&there, &last);
+	for (uint32_t heap = 0; heap < HS_HEAP_LIMIT; heap++)
+		is_ours = is_ours || hs_written_file_is_same(&there, &peaks[heap].file);
+	return error == 0 && is_ours;
 }
 
 const char *hs_profile_file_path(void)

@@ -123,6 +123,9 @@ int hs_profile_file_name(struct hs_dump_name *name, uint32_t peak_heap);
 int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, uint32_t peak_heap,
 			  bool hides_program);
 
+/* Whether the profile that was written last, or a peak, has this name, however it is spelt. */
+bool hs_profile_file_is_at(const char *path);
+
 /* The name last made, and a text for an error; the absolute path of the file last written. */
 const char *hs_profile_file_path(void);
 const char *hs_profile_file_error_text(int error);

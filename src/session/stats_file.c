@@ -119,7 +119,7 @@ void hs_stats_file_write(const struct hs_dump_name *name, const struct hs_view *
 		return;
 	fill(&report, view);
 	error = hs_dump_name_expand(hs_options.stats, name, path, sizeof path);
-	if (error == 0 && strcmp(path, hs_profile_file_last()) == 0) {
+	if (error == 0 && hs_profile_file_is_at(path)) {
 		error = -EEXIST;
 	} else {
 		if (error == 0)

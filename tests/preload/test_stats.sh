@@ -88,6 +88,19 @@ expect_status 0
 expect_one_message "HEAPSAMPLE_STATS=$directory/same/%n" "it is the profile's name"
 expect_profiles 1
 
+# However that is spelt; and it does not replace the profile of the peak either.
+run_profiled spelt HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_STATS=$directory/./spelt//%e.heap.pb.gz" \
+	"HEAPSAMPLE_OUTPUT=$directory/spelt/%e.heap.pb.gz" -- "$victims/victim_exact"
+expect_status 0
+expect_one_message HEAPSAMPLE_STATS= "it is the profile's name"
+expect_profiles 1
+run_profiled peak HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_PEAK=1 \
+	"HEAPSAMPLE_STATS=$directory/peak/a.%r.heap.pb.gz" \
+	"HEAPSAMPLE_OUTPUT=$directory/peak/a.%n.heap.pb.gz" -- "$victims/victim_exact"
+expect_status 0
+expect_one_message HEAPSAMPLE_STATS= "it is the profile's name"
+gzip -t "$out/a.peak.heap.pb.gz" || fail "peak: a.peak.heap.pb.gz is no profile"
+
 # It does not name a profile that cannot be written.
 run_profiled no_profile HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_FINAL=0 \
 	"HEAPSAMPLE_STATS=$stats/no_profile.json" \

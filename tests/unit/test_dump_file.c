@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/options.h"
+#include "base/path.h"
 #include "base/sys.h"
 #include "check.h"
 #include "whole_file.h"
@@ -208,6 +210,35 @@ static void file_appears_when_complete(void)
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a.pb.gz"), "new");
 	unlink("a.pb.gz");
+}
+
+/* A name as long as the file system allows, for which that of the temporary file is shortened. */
+static void longest_name_is_written(void)
+{
+	static const char temporary_end[] = "a\xc3\xb6.tmp";
+	struct hs_dump_file file;
+	char path[NAME_MAX + 2];
+	size_t end;
+
+	memset(path, 'a', sizeof path);
+	path[NAME_MAX] = '\0';
+	/* The character that would be cut is left out, and the last one is not. */
+	memcpy(path + 4, "\xc3\xb6", 2);
+	memcpy(path + NAME_MAX - 2, "\xc3\xb6", 2);
+	CHECK_INT(hs_dump_file_open(&file, path, false), 0);
+	end = strlen(hs_path_last(file.temporary));
+	CHECK_INT(end, NAME_MAX - 1);
+	CHECK(memcmp(hs_path_last(file.temporary), ".aaa", 4) == 0);
+	CHECK_STR(file.temporary + strlen(file.temporary) - strlen(temporary_end), temporary_end);
+	CHECK_INT(hs_sys_write_all(file.own.fd, "whole", 5), 0);
+	CHECK_INT(commit_file(&file), 0);
+	CHECK_STR(content(path), "whole");
+	CHECK_INT(entries(), 1);
+	unlink(path);
+	path[NAME_MAX] = 'a';
+	path[NAME_MAX + 1] = '\0';
+	CHECK_INT(hs_dump_file_open(&file, path, false), -ENAMETOOLONG);
+	CHECK_INT(entries(), 0);
 }
 
 static void discarded_file_leaves_nothing(void)
@@ -557,6 +588,7 @@ int main(void)
 	RUN(long_names_are_refused);
 	RUN(number_is_one_that_no_file_has);
 	RUN(file_appears_when_complete);
+	RUN(longest_name_is_written);
 	RUN(discarded_file_leaves_nothing);
 	RUN(leftover_is_replaced);
 	RUN(writers_of_one_name_do_not_mix);
