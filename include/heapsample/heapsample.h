@@ -179,7 +179,7 @@ static __inline__ int heapsample_unmap_hint(const void *start, size_t length)
  * is called, unless one of them called it.
  *
  * Returns the heap's number, above 0; else -EINVAL or -ENAMETOOLONG (the name), -EEXIST (there is
- * one of that name), -ENOSPC (there are 254), -EAGAIN (other threads are registering heaps),
+ * one of that name), -ENOSPC (there were 254 names), -EAGAIN (other threads are registering heaps),
  * -ENOSYS (not profiled).  The functions below do nothing if `heap` is the number of no heap, so
  * the result need not be checked.
  *

@@ -20,11 +20,12 @@ int hs_written_file_note(struct hs_written_file *file, const char *path)
 	return error;
 }
 
-bool hs_written_file_is_same(const struct hs_written_file *one, const struct hs_written_file *other)
+bool hs_written_file_is_same(const struct hs_written_file *file,
+			     const struct hs_written_file *other)
 {
-	return one->inode != 0 && one->inode == other->inode && one->device == other->device &&
-	       one->bytes == other->bytes && one->modified.tv_sec == other->modified.tv_sec &&
-	       one->modified.tv_nsec == other->modified.tv_nsec;
+	return file->inode != 0 && file->inode == other->inode && file->device == other->device &&
+	       file->bytes == other->bytes && file->modified.tv_sec == other->modified.tv_sec &&
+	       file->modified.tv_nsec == other->modified.tv_nsec;
 }
 
 bool hs_written_file_is_at(const struct hs_written_file *file, const char *path)

@@ -25,6 +25,7 @@ int hs_written_file_note(struct hs_written_file *file, const char *path);
 
 bool hs_written_file_is_at(const struct hs_written_file *file, const char *path);
 
-bool hs_written_file_is_same(const struct hs_written_file *one, const struct hs_written_file *other);
+bool hs_written_file_is_same(const struct hs_written_file *file,
+			     const struct hs_written_file *other);
 
 #endif

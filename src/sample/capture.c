@@ -48,8 +48,8 @@ void hs_capture_after_fork(void)
 #define MAIN_STACK_GAP ((uintptr_t)128 << 20)
 
 /*
- * Stacks are walked in place where samples are dense: the rows are still in the processor's caches.
- * Otherwise each frame is a cache miss and a copy is faster, except of larger stacks than this,
+ * Stacks are walked in place where samples are dense: steps and frames are still in the processor's
+ * caches.  Otherwise a walk waits for them and a copy is faster, except of larger stacks than this,
  * whose copies also sweep the caches and fill the ring.
  */
 #define WALK_LARGE_STACK_BYTES 8192u

@@ -33,7 +33,8 @@ struct hs_trail *hs_trail_take(struct hs_trail trails[HS_TRAILS], uint32_t oldes
 		walker = 0;
 	} while (!hs_alone_compare_exchange(&trail->walker, &walker, self) && walker != self);
 	if (trail->oldest != oldest) {
-		for (unsigned i = 0; i <= HS_TRAIL_STEPS; i++)
+		/* If it is new there are none, and not all its pages are touched. */
+		for (unsigned i = 0; trail->oldest != 0 && i <= HS_TRAIL_STEPS; i++)
 			trail->steps[i].pc_and_next = 0;
 		trail->end = FIRST_STEP;
 		atomic_signal_fence(memory_order_seq_cst);

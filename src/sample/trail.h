@@ -35,7 +35,7 @@ enum {
 	HS_TRAIL_OWN = 1 << 0,   /* the frame is this library's */
 	HS_TRAIL_LAST = 1 << 1,  /* there is no caller */
 	HS_TRAIL_BY_FP = 1 << 2, /* the offset is from the frame pointer, not the stack pointer */
-	HS_TRAIL_FP_SHIFT = 3, /* words from the caller's stack pointer down to its frame pointer */
+	HS_TRAIL_FP_SHIFT = 3, /* words from the caller's stack pointer down to its saved fp */
 	HS_TRAIL_FP_WORDS_MOST = 0xff,
 	HS_TRAIL_MAPPING_SHIFT = 11, /* number in the mapping table */
 	HS_TRAIL_MAPPING_MOST = (1 << 21) - 1,

@@ -65,8 +65,9 @@ static struct hs_trail_step step_of(const struct hs_pc *known)
 
 /*
  * The step of a frame from elsewhere on the trail, or else from the cache of known pcs; then it is
- * left on the trail too.  Its pc is 0 if there is none: signal frames, code without unwind
- * information, and rows by other registers or that do not say all are left to the worker.
+ * left on the trail too, unless the frame is realigned.  pc_and_next is 0 if there is none: signal
+ * frames, code without unwind information, and rows by other registers or that do not say all are
+ * left to the worker.
  */
 static __attribute__((noinline)) struct hs_trail_step find_step(const struct hs_known_pcs *pcs,
 							  struct hs_trail *trail, uint64_t pc,

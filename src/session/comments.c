@@ -85,7 +85,7 @@ void hs_comments_write(struct hs_view *view, const struct hs_dump_name *name, bo
 
 	hs_process_memory_read(&memory, "");
 	hs_format(comments.session, sizeof comments.session,
-		  "libheapsample %s interval=%llu unwinder=libunwind%s", heapsample_version(),
+		  "libheapsample %s interval=%llu%s", heapsample_version(),
 		  (unsigned long long)view->period_bytes, delta_words[view->delta]);
 	hs_format(comments.process, sizeof comments.process,
 		  "# exe=%s pid=%d reason=%s number=%u",

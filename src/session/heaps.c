@@ -151,7 +151,7 @@ int hs_session_heap_register(const char *name, const struct heapsample_heap_call
 	if (heap > 0)
 		notify((uint32_t)heap);
 	else
-		tell_problem(name, heap == -EEXIST ? "there is one" : "there are too many");
+		tell_problem(name, heap == -EEXIST ? "there is one" : "there have been too many");
 	errno = saved_errno;
 	return heap;
 }

@@ -139,7 +139,7 @@ expect_silence
 run_profiled errors "HEAPSAMPLE_HEAPS=pond=4k" -- "$heaps" errors
 expect_status 0
 for words in "the name '': it is empty" "'a=b': it has" "longer than 63" "'malloc': there is one" \
-	"xxx': there is one" "'heap 254': there are too many" "registered no heap 'pond'"; do
+	"xxx': there is one" "'heap 254': there have been too many" "registered no heap 'pond'"; do
 	[ "$(messages | grep -c -e "$words")" -ge 1 ] || fail "errors: no line with: $words"
 done
 [ "$(messages | wc -l)" -eq 21 ] || fail "errors: $(messages)"
