@@ -198,15 +198,15 @@ static bool is_large(const struct hs_thread_state *thread, uintptr_t sp)
 static __attribute__((noinline)) bool may_walk(struct hs_thread_state *thread,
 					       const struct hs_known_pcs *pcs, uintptr_t sp)
 {
-	if (pcs == NULL)
+	if (hs_unlikely(pcs == NULL))
 		return false;
-	if (thread->walk_rest > 0) {
+	if (hs_unlikely(thread->walk_rest > 0)) {
 		thread->walk_rest--;
 		/* Of a large stack a copy would be cut.  But longer pauses have another reason. */
 		if (!is_large(thread, sp) || thread->walk_rest >= WALK_LONGEST_PAUSE)
 			return false;
 	}
-	if (!hs_known_pcs_hold(pcs))
+	if (hs_unlikely(!hs_known_pcs_hold(pcs)))
 		return false;
 	/* The rest may be unreadable: the walk goes no further than has been read. */
 	if (hs_likely(hs_thread_has_read(thread, sp, HS_ROW_WORD)))
@@ -223,9 +223,9 @@ static __attribute__((noinline)) void note_walk(struct hs_thread_state *thread, 
 {
 	uint32_t most = hs_recorder.depth_frames, wanted = frames_of(result) + WALK_SPARE_ROOM;
 
-	if (is_long(result)) {
+	if (hs_unlikely(is_long(result))) {
 		wanted = room * 2;
-	} else if (in_vain) {
+	} else if (hs_unlikely(in_vain)) {
 		thread->walk_fails += thread->walk_fails < WALK_MOST_FAILS;
 		thread->walk_rest = (uint8_t)(1u << thread->walk_fails);
 		wanted = room;
