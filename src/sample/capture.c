@@ -115,9 +115,11 @@ static size_t look_at(struct hs_thread_state *thread, uintptr_t sp, size_t bytes
 {
 	/* Acquire: pairs with hs_capture_protect_ends(). */
 	uint32_t protects = atomic_load_explicit(&protects_over, memory_order_acquire);
-	size_t known = hs_thread_has_read(thread, sp, 1) ? thread->read_high - sp : 0;
-	size_t readable = known + readable_bytes(sp + known, bytes - known);
+	size_t known = hs_thread_has_read(thread, sp, 1) ? thread->read_high - sp : 0, readable;
 
+	if (known > bytes)
+		known = bytes;
+	readable = known + readable_bytes(sp + known, bytes - known);
 	if (readable > known)
 		note_read(thread, sp, sp + readable, protects);
 	return readable;

@@ -7,8 +7,8 @@
  * clone()) is copied by the kernel, which cannot fault.
  *
  * Called on: the program's threads, inside the slow path.  Allocates: never.
- * Blocks: never.  System calls: one, if the bounds are not known; one for each page of what is
- * copied that was never read before, up to the first that cannot be read.
+ * Blocks: never.  System calls: one, if the bounds are not known; one for each page that is looked
+ * at, up to the first that cannot be read: those of a copy that were never read before.
  */
 #ifndef HS_SAMPLE_CAPTURE_H
 #define HS_SAMPLE_CAPTURE_H

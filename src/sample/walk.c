@@ -217,25 +217,42 @@ static __attribute__((noinline)) bool may_walk(struct hs_thread_state *thread,
 	return hs_thread_has_read(thread, sp, HS_ROW_WORD);
 }
 
-/* Decides, by the result of a walk, when the thread walks again and with how much room. */
-static __attribute__((noinline)) void note_walk(struct hs_thread_state *thread, uint32_t room,
-						uint32_t result, bool in_vain)
+/* Frames that the first walk of a sample gets room for. */
+static uint32_t room_of(const struct hs_thread_state *thread)
 {
-	uint32_t most = hs_recorder.depth_frames, wanted = frames_of(result) + WALK_SPARE_ROOM;
+	uint32_t room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM;
 
-	if (hs_unlikely(is_long(result))) {
-		wanted = room * 2;
-	} else if (hs_unlikely(in_vain)) {
+	return room < hs_recorder.depth_frames ? room : hs_recorder.depth_frames;
+}
+
+static void set_room(struct hs_thread_state *thread, uint32_t wanted)
+{
+	uint32_t most = hs_recorder.depth_frames;
+
+	thread->walk_room = (uint16_t)(wanted < most ? wanted : most);
+}
+
+/* A walk of a small stack was in vain: it is copied, and so are those of the next samples. */
+static HS_RARE void note_failure(struct hs_thread_state *thread, uint32_t result)
+{
+	if (is_long(result)) {
+		set_room(thread, room_of(thread) * 2);
+	} else {
 		thread->walk_fails += thread->walk_fails < WALK_MOST_FAILS;
 		thread->walk_rest = (uint8_t)(1u << thread->walk_fails);
-		wanted = room;
-	} else {
-		thread->walk_fails = 0;
-		/* Shrinks slowly: stacks of different depths alternate. */
-		if (wanted < room)
-			wanted = room - (room - wanted + 7) / 8;
 	}
-	thread->walk_room = (uint16_t)(wanted < most ? wanted : most);
+}
+
+/* Decides, by the frames of a walk, with how much room the thread walks next. */
+static __attribute__((noinline)) void note_walk(struct hs_thread_state *thread, uint32_t frames)
+{
+	uint32_t room = room_of(thread), wanted = frames + WALK_SPARE_ROOM;
+
+	thread->walk_fails = 0;
+	/* Shrinks slowly: stacks of different depths alternate. */
+	if (wanted < room)
+		wanted = room - (room - wanted + 7) / 8;
+	set_room(thread, wanted);
 }
 
 /* Reserves a record, and walks into it.  NULL: the ring has no room. */
@@ -273,63 +290,48 @@ walk_into_record(struct hs_thread_state *thread, struct hs_walk *walk, const str
 
 /*
  * A stack that is larger than a copy has been walked in part.  The record has no room for the rest,
- * so it is walked again, into one that is as large as a copy: frames, at most half of it, and then
- * what is left of the stack.
+ * so it is walked again, into one that has: for the same frames, or, if that walk may come further,
+ * for all that are wanted, and for as much of the stack as a copy would have.
+ * False: another thread has protected some of the stack meanwhile.
  */
-static void plan_rest(const struct hs_thread_state *thread, struct hs_walk *walk, uint32_t result)
+static HS_RARE bool plan_rest(const struct hs_thread_state *thread, struct hs_walk *walk,
+			      uintptr_t sp, uint32_t result)
 {
-	size_t limit = hs_recorder.stack_limit_bytes, left = thread->stack_high - walk->sp;
-	uint32_t frames = frames_of(result);
+	size_t left = thread->stack_high - walk->sp, limit = hs_recorder.stack_limit_bytes;
+	bool may_go_on = is_long(result) || thread->read_high > walk->end;
 
-	walk->rest_bytes = (uint32_t)limit;
-	walk->room = (uint32_t)(limit / 2 / sizeof(struct hs_frame));
-	if (walk->room > hs_recorder.depth_frames)
-		walk->room = hs_recorder.depth_frames;
-	if (is_long(result) || frames > walk->room)
-		return;
-	walk->room = frames;
-	if (frames * sizeof(struct hs_frame) + left < limit)
-		walk->rest_bytes = (uint32_t)(frames * sizeof(struct hs_frame) + left);
+	walk->room = may_go_on ? hs_recorder.depth_frames : frames_of(result);
+	walk->rest_bytes = walk->room * (uint32_t)sizeof(struct hs_frame) +
+			   (uint32_t)(left < limit ? left : limit);
+	return hs_thread_has_read(thread, sp, HS_ROW_WORD);
 }
 
-/* Whether a walk that has not come to the end is to be done again.  Notes it, if not. */
-static HS_RARE bool may_walk_again(struct hs_thread_state *thread, struct hs_walk *walk,
-				   uintptr_t sp, uint32_t result)
-{
-	if (!is_large(thread, sp))
-		note_walk(thread, walk->room, result, true);
-	if (!is_large(thread, sp) || frames_of(result) == 0)
-		return false;
-	plan_rest(thread, walk, result);
-	return true;
-}
-
-/* Copies the stack from where the walk has stopped.  Returns how much. */
+/* Copies the stack from where the walk has stopped, as far as there is room.  Returns how much. */
 static HS_RARE size_t copy_rest(struct hs_thread_state *thread, const struct hs_walk *walk,
-				const struct hs_record *record)
+				const struct hs_regs *first, const struct hs_record *record)
 {
-	size_t room = walk->rest_bytes - record->walked * sizeof(struct hs_frame);
-	size_t left = thread->stack_high - walk->sp;
+	size_t bytes = walk->rest_bytes - record->walked * sizeof(struct hs_frame);
+	size_t left = thread->stack_high - walk->sp, limit = hs_recorder.stack_limit_bytes;
 	struct hs_regs *regs = hs_record_unwalked(record);
 
-	*regs = (struct hs_regs){.pc = walk->pc, .sp = walk->sp};
+	bytes = bytes < left ? bytes : left;
+	bytes = bytes < limit ? bytes : limit;
+	*regs = record->walked == 0 ? *first : (struct hs_regs){.pc = walk->pc, .sp = walk->sp};
 	*hs_arch_register(regs, HS_ARCH_FP) = walk->fp;
-	return hs_capture_copy_known(thread, walk->sp, left < room ? left : room, regs + 1);
+	return hs_capture_copy_known(thread, walk->sp, bytes, regs + 1);
 }
 
 struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs)
 {
 	struct hs_walk walk = {
 		.pcs = atomic_load_explicit(&hs_recorder.known_pcs, memory_order_relaxed),
-		.room = thread->walk_room != 0 ? thread->walk_room : WALK_FIRST_ROOM,
+		.room = room_of(thread),
 	};
 	struct hs_record *record;
 	uint32_t result;
 
 	if (!may_walk(thread, walk.pcs, regs->sp))
 		return NULL;
-	if (walk.room > hs_recorder.depth_frames)
-		walk.room = hs_recorder.depth_frames;
 	for (;;) {
 		record = walk_into_record(thread, &walk, regs, &result);
 		if (record == NULL)
@@ -337,16 +339,20 @@ struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs
 		if (hs_likely(is_whole(result)) || is_deep(&walk, result) || walk.rest_bytes > 0)
 			break;
 		hs_reentry_abandon(thread);
-		if (!may_walk_again(thread, &walk, regs->sp, result))
+		if (!is_large(thread, regs->sp)) {
+			note_failure(thread, result);
 			return NULL;
+		}
 		/* Perhaps it has stopped where it was not known that more can be read. */
 		hs_capture_read_on(thread);
+		if (!plan_rest(thread, &walk, regs->sp, result))
+			return NULL;
 	}
-	note_walk(thread, walk.room, result, false);
+	note_walk(thread, frames_of(result));
 	if (is_deep(&walk, result)) {
 		record->flags = HS_RECORD_WALKED | HS_RECORD_DEPTH_CUT;
 	} else if (!is_whole(result)) {
-		record->stack_bytes = (uint32_t)copy_rest(thread, &walk, record);
+		record->stack_bytes = (uint32_t)copy_rest(thread, &walk, regs, record);
 		if (walk.sp + record->stack_bytes < thread->stack_high)
 			record->flags |= HS_RECORD_STACK_CUT;
 	}

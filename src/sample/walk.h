@@ -47,7 +47,7 @@ struct hs_walk {
 	const struct hs_known_pcs *pcs;
 	uint64_t end;        /* of what may be read of the stack */
 	uint32_t room;       /* frames */
-	uint32_t rest_bytes; /* room behind them and the registers; hs_walk() does not use it */
+	uint32_t rest_bytes; /* of them, and of a stack behind them; 0: there is no room for one */
 	/* The frame that was not noted any more: its registers, as far as walks follow them. */
 	uint64_t pc, sp, fp;
 };

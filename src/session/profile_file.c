@@ -143,7 +143,6 @@ int hs_profile_file_write(struct hs_view *view, struct hs_dump_name *name, uint3
 			  bool hides_program)
 {
 	int error = write_somewhere(view, name, peak_heap, hides_program);
-
 	bool is_peak = peak_heap != HS_HEAP_NONE;
 
 	if (error != 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/likely.h"
 #include "base/stats.h"
 #include "base/sys.h"
 #include "maps/map_hint_text.h"
@@ -57,6 +58,12 @@ static void take_walked(struct hs_worker *worker, const struct hs_record *record
 	struct hs_unwound *result = &worker->result;
 
 	take_frames(result, record);
+	if (hs_unlikely(result->frame_count == 0)) {
+		/* All frames were this library's. */
+		hs_stats_add(empty_stacks, 1);
+		result->frames[result->frame_count++] =
+			(struct hs_frame){HS_PSEUDO_UNKNOWN, HS_MAPPING_NONE};
+	}
 	if ((record->flags & HS_RECORD_DEPTH_CUT) != 0)
 		result->frames[result->frame_count++] = (struct hs_frame){
 			hs_stop_count(HS_STOP_DEPTH, true), HS_MAPPING_NONE};

@@ -85,6 +85,7 @@ program=
 # nameless NAME TEXT: neither the profile nor the statistics of a run have the text.
 nameless() {
 	[ -s "$directory/$1.json" ] || fail "$1: there are no statistics"
+	[ -s "$out/0001.heap.pb.gz" ] || fail "$1: there is no profile"
 	for file in "$out"/*.heap.pb.gz "$directory/$1.json"; do
 		gzip -cdf "$file" | grep -q -a "$2" && fail "$1: $2 is in $file"
 	done

@@ -47,9 +47,13 @@ build uncounted victim_uncounted.c -rdynamic -ldl ||
 	fail "uncounted is not built: $(cat "$directory/uncounted.build")"
 run_profiled unseen HEAPSAMPLE_INTERVAL=1 -- \
 	"$directory/uncounted" "$directory/same_a.so" "$directory/same_b.so"
-expect_status 0
-expect_silence
-check check_uncounted.py "$out"/*.heap.pb.gz
+if [ "$status" -eq 77 ]; then
+	echo "without an uncounted close: the second library is elsewhere" >&2
+else
+	expect_status 0
+	expect_silence
+	check check_uncounted.py "$out"/*.heap.pb.gz
+fi
 
 # The RUNPATH of the library that calls dlopen(), not ours, finds the library.
 mkdir "$directory/inner"

@@ -134,6 +134,10 @@ static void test_walked(void)
 	CHECK_INT(unwound->frame_count, 2);
 	CHECK(unwound->frames[0].address == 4711 && unwound->frames[0].mapping == 42);
 	CHECK(unwound->frames[1].address == 4712 && unwound->frames[1].mapping == 43);
+	/* Of this library's frames only. */
+	unwound = take_walk(0, HS_RECORD_WALKED, NULL, 0);
+	CHECK_INT(unwound->frame_count, 1);
+	CHECK_INT(unwound->frames[0].address, HS_PSEUDO_UNKNOWN);
 	unwound = take_walk(1, HS_RECORD_WALKED | HS_RECORD_DEPTH_CUT, NULL, 0);
 	CHECK_INT(unwound->frame_count, 2);
 	CHECK(unwound->frames[0].address == 4711);
