@@ -30,7 +30,7 @@ void hs_capture_protect_begins(void)
 
 void hs_capture_protect_ends(void)
 {
-	/* Release: pairs with the acquire in look_at(); what it protects is protected. */
+	/* Release: pairs with the acquire in hs_capture_look(); what it protects is protected. */
 	atomic_fetch_add_explicit(&protects_over, 1, memory_order_release);
 }
 
@@ -110,8 +110,7 @@ static void note_read(struct hs_thread_state *thread, uintptr_t low, uintptr_t h
 	thread->read_protects = protects;
 }
 
-/* Finds out how much can be read, and notes it. */
-static size_t look_at(struct hs_thread_state *thread, uintptr_t sp, size_t bytes)
+size_t hs_capture_look(struct hs_thread_state *thread, uintptr_t sp, size_t bytes)
 {
 	/* Acquire: pairs with hs_capture_protect_ends(). */
 	uint32_t protects = atomic_load_explicit(&protects_over, memory_order_acquire);
@@ -147,14 +146,9 @@ static HS_RARE size_t copied(ssize_t got, unsigned char *to, uintptr_t sp, size_
 size_t hs_capture_copy_known(struct hs_thread_state *thread, uintptr_t sp, size_t bytes, void *to)
 {
 	if (hs_unlikely(!hs_thread_has_read(thread, sp, bytes)))
-		bytes = look_at(thread, sp, bytes);
+		bytes = hs_capture_look(thread, sp, bytes);
 	hs_arch_copy(to, (const void *)sp, bytes);
 	return bytes;
-}
-
-void hs_capture_look(struct hs_thread_state *thread, uintptr_t sp, size_t bytes)
-{
-	(void)look_at(thread, sp, bytes);
 }
 
 void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp, size_t room,

@@ -43,8 +43,11 @@ HS_SAMPLE_CODE void hs_capture_copy(struct hs_thread_state *thread, uintptr_t sp
 /* Copies bytes of the thread's known stack.  Returns how many could be read. */
 size_t hs_capture_copy_known(struct hs_thread_state *thread, uintptr_t sp, size_t bytes, void *to);
 
-/* Finds out how much of bytes of the known stack can be read.  System calls: one for each page. */
-void hs_capture_look(struct hs_thread_state *thread, uintptr_t sp, size_t bytes);
+/*
+ * Finds out how much of bytes of the known stack can be read, notes it, and returns it.  System
+ * calls: one for each page.
+ */
+size_t hs_capture_look(struct hs_thread_state *thread, uintptr_t sp, size_t bytes);
 
 /*
  * Finds out how much of the HS_READ_ON_BYTES beyond what samples have read of the thread's own

@@ -9,7 +9,7 @@ import sys
 
 from profile_facts import counters, finish, read_profile
 
-BLOCK_BYTES, LEVELS, FUNCTIONS = 1000, 100, 10
+LEVELS, FUNCTIONS = 100, 10
 
 
 def differences(path):

@@ -1309,6 +1309,16 @@ static const struct hs_record *record_and_unwind(void)
 	return record;
 }
 
+/* All pcs of the captured stack are known except one, and nothing is on the trails. */
+static void learn_all_but(const struct hs_frame *frame)
+{
+	uint64_t pc = frame->address + 1;
+
+	learn_anew();
+	forget(pc);
+	memset(known()->trails, 0, HS_TRAILS * sizeof(struct hs_trail));
+}
+
 static void begin_beyond_the_limit(void)
 {
 	unwind();
@@ -1380,9 +1390,7 @@ static void record_large_stack(void)
 	CHECK(frame_count == count && is_same(frames, all, count));
 
 	for (size_t unknown = 8; unknown < count; unknown++) {
-		learn_anew();
-		forget(all[unknown].address + 1);
-		memset(known()->trails, 0, HS_TRAILS * sizeof(struct hs_trail));
+		learn_all_but(&all[unknown]);
 		record = record_and_unwind();
 		CHECK_INT(record->flags & HS_RECORD_WALKED, 0);
 		CHECK(record->walked > 0 && record->walked <= unknown);
@@ -1440,9 +1448,7 @@ static void record_few_of_many_frames(void)
 		(void)record_and_unwind();
 	CHECK_INT(hs_thread.walk_room, count + 8);
 	for (int i = 0; i < 3; i++) {
-		learn_anew();
-		forget(frames[3].address + 1);
-		memset(known()->trails, 0, HS_TRAILS * sizeof(struct hs_trail));
+		learn_all_but(&frames[3]);
 		CHECK((record_and_unwind()->flags & HS_RECORD_WALKED) == 0);
 	}
 	CHECK(hs_thread.walk_room > count / 2);
