@@ -101,7 +101,7 @@ family fork-at-profile HEAPSAMPLE_LABELS=size HEAPSAMPLE_SIGNAL=USR2 \
 expect_status 0
 expect_silence
 expect_profiles 10
-check check_profile.py steady 2000000 "$out"/*.0002.heap.pb.gz
+check check_profile.py steady 1000000 "$out"/*.0002.heap.pb.gz
 
 family spawn
 expect_status 0

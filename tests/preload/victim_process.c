@@ -206,7 +206,7 @@ static bool wait_for_profile(void)
 /* Each child is forked while its parent's profile is being written, and forks in turn. */
 static void mode_fork_at_profile(void)
 {
-	enum { STACKS_LG = 10 };
+	enum { STACKS_LG = 8 };
 	pid_t child = 0;
 	int times = 0;
 
