@@ -138,6 +138,7 @@ static void the_file_begins_with_clocks(void)
 {
 	unsigned char bytes[256];
 	uint64_t before = hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE);
+	uint64_t booted = hs_sys_clock_ns(CLOCK_BOOTTIME), wall = hs_sys_clock_ns(CLOCK_REALTIME);
 	Perfetto__Protos__ClockSnapshot *clocks;
 	Perfetto__Protos__Trace *trace;
 	ssize_t got;
@@ -157,9 +158,11 @@ static void the_file_begins_with_clocks(void)
 	CHECK(clocks->clocks[0]->timestamp >= before);
 	CHECK(clocks->clocks[0]->timestamp <= hs_sys_clock_ns(CLOCK_MONOTONIC_COARSE));
 	CHECK_INT(clocks->clocks[1]->clock_id, 6);
+	CHECK(clocks->clocks[1]->timestamp >= booted);
 	CHECK(clocks->clocks[1]->timestamp <= hs_sys_clock_ns(CLOCK_BOOTTIME));
 	CHECK_INT(clocks->clocks[2]->clock_id, 1);
-	CHECK(clocks->clocks[2]->timestamp <= hs_sys_clock_ns(CLOCK_REALTIME));
+	/* Unless it is set back meanwhile. */
+	CHECK(clocks->clocks[2]->timestamp > wall / 2);
 	perfetto__protos__trace__free_unpacked(trace, NULL);
 	hs_alloc_stream_forget(&stream);
 	unlink("clocks");
@@ -209,13 +212,15 @@ static void another_file_is_not_written_to(void)
 
 static void what_has_the_name_is_replaced_or_refused(void)
 {
-	struct stat null;
+	struct stat null, status;
 	int fd = open("old", O_WRONLY | O_CREAT, 0644);
 
 	CHECK_INT(link("old", "same"), 0);
 	CHECK_INT(write(fd, "content", 7), 7);
 	close(fd);
 	CHECK_INT(hs_alloc_stream_open(&stream, "old", false), 0);
+	CHECK_INT(fstat(stream.file.own.fd, &status), 0);
+	CHECK_INT(status.st_mode & 07777, 0600);
 	hs_alloc_stream_forget(&stream);
 	CHECK_INT(file_bytes("same"), 7);
 	CHECK(file_bytes("old") > 7);
@@ -244,11 +249,18 @@ static void the_descriptor_is_out_of_the_way(void)
 	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
 	hs_dump_file_close_other(&stream.file);
 	CHECK(all.rlim_cur < 256 || stream.file.own.fd >= 200);
+	/* Nor so high that the kernel's table of descriptors is large. */
+	CHECK(stream.file.own.fd < 1024);
 	CHECK_INT(fcntl(stream.file.own.fd, F_GETFD), FD_CLOEXEC);
 	CHECK_INT(open("/dev/null", O_RDONLY), next);
 	close(next);
 	hs_alloc_stream_forget(&stream);
 	few = all;
+	few.rlim_cur = all.rlim_cur < 256 ? all.rlim_cur : 256;
+	setrlimit(RLIMIT_NOFILE, &few);
+	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
+	CHECK(few.rlim_cur < 256 || stream.file.own.fd >= 200);
+	hs_alloc_stream_forget(&stream);
 	few.rlim_cur = (rlim_t)next + 1;
 	setrlimit(RLIMIT_NOFILE, &few);
 	CHECK_INT(hs_alloc_stream_open(&stream, "high", false), 0);
@@ -256,6 +268,16 @@ static void the_descriptor_is_out_of_the_way(void)
 	hs_alloc_stream_forget(&stream);
 	setrlimit(RLIMIT_NOFILE, &all);
 	unlink("high");
+}
+
+static void no_memory_is_told(void)
+{
+	struct hs_alloc_stream other;
+	size_t budget = hs_arena_budget();
+
+	hs_arena_set_budget(hs_arena_used());
+	CHECK_INT(hs_alloc_stream_init(&other), -ENOMEM);
+	hs_arena_set_budget(budget);
 }
 
 int main(void)
@@ -276,6 +298,7 @@ int main(void)
 	RUN(another_file_is_not_written_to);
 	RUN(what_has_the_name_is_replaced_or_refused);
 	RUN(the_descriptor_is_out_of_the_way);
+	RUN(no_memory_is_told);
 	CHECK_INT(rmdir(scratch), 0);
 	return CHECK_RESULT();
 }
