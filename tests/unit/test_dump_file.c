@@ -262,9 +262,12 @@ static void discarded_file_leaves_nothing(void)
 static void leftover_is_replaced(void)
 {
 	struct hs_dump_file file;
+	struct stat status;
 
 	write_text(".a.tmp", "of a killed process");
 	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
+	CHECK_INT(fstat(file.own.fd, &status), 0);
+	CHECK_INT(status.st_mode & 07777, 0600);
 	CHECK_INT(hs_sys_write_all(file.own.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&file), 0);
 	CHECK_STR(content("a"), "x");
@@ -281,6 +284,7 @@ static void writers_of_one_name_do_not_mix(void)
 	CHECK_INT(hs_dump_file_open(&second, "a", false), 0);
 	CHECK_INT(hs_sys_write_all(first.own.fd, "x", 1), 0);
 	CHECK_INT(commit_file(&first), -ESTALE);
+	CHECK(hs_dump_file_is_taken(&first, -ESTALE));
 	CHECK(strstr(hs_dump_error_text(-ESTALE), "another one of this name") != NULL);
 	CHECK_INT(hs_sys_write_all(second.own.fd, "y", 1), 0);
 	CHECK_INT(commit_file(&second), 0);
@@ -329,6 +333,44 @@ static void another_directory_is_not_touched(void)
 		unlink("moved/.a.tmp");
 		unlink("shared");
 		CHECK_INT(rmdir("other"), 0);
+		CHECK_INT(rmdir("moved"), 0);
+	}
+}
+
+static long swapped_at; /* the call before which another directory gets the path */
+
+static long swap_directories(long number)
+{
+	if (number != swapped_at)
+		return 0;
+	CHECK_INT(rename("shared", "moved"), 0);
+	CHECK_INT(rename("other", "shared"), 0);
+	swapped_at = -1;
+	return 0;
+}
+
+/* The same at the last moment, when the directory is open. */
+static void the_open_directory_is_changed(void)
+{
+	static const long calls[] = {SYS_unlinkat, SYS_renameat2};
+	struct hs_dump_file file;
+
+	for (int is_complete = 0; is_complete < 2; is_complete++) {
+		CHECK_INT(mkdir("shared", 0700), 0);
+		CHECK_INT(mkdir("other", 0700), 0);
+		write_text("other/.a.tmp", "precious");
+		CHECK_INT(hs_dump_file_open(&file, "shared/a", false), 0);
+		swapped_at = calls[is_complete];
+		atomic_store(&hs_sys_fault, swap_directories);
+		CHECK_INT(end_file(&file, is_complete - 1), is_complete - 1);
+		atomic_store(&hs_sys_fault, NULL);
+		CHECK_STR(content("shared/.a.tmp"), "precious");
+		CHECK(access("shared/a", F_OK) != 0);
+		CHECK(access("moved/.a.tmp", F_OK) != 0);
+		CHECK_INT(access("moved/a", F_OK), is_complete - 1);
+		unlink("shared/.a.tmp");
+		unlink("moved/a");
+		CHECK_INT(rmdir("shared"), 0);
 		CHECK_INT(rmdir("moved"), 0);
 	}
 }
@@ -473,10 +515,11 @@ static void read_only_directory_is_refused(void)
 }
 
 static long faulty_call;
+static int fault = -EIO;
 
 static long fail_call(long number)
 {
-	return number == faulty_call ? -EIO : 0;
+	return number == faulty_call ? fault : 0;
 }
 
 static int commit_with_fault(struct hs_dump_file *file, long number)
@@ -523,15 +566,32 @@ static void file_that_cannot_be_told_apart_is_not_left(void)
 	int (*const open_file[])(struct hs_dump_file *, const char *, bool) = {hs_dump_file_open,
 									       hs_dump_file_create};
 	struct hs_dump_file file;
+	int fd = dup(0);
 
+	close(fd);
 	faulty_call = SYS_newfstatat;
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 4; i++) {
+		bool is_closed = i < 2; /* by the program, which may have its own there at once */
+
+		fault = is_closed ? -EBADF : -EIO;
 		atomic_store(&hs_sys_fault, fail_call);
-		CHECK_INT(open_file[i](&file, "a", false), -EIO);
+		CHECK_INT(open_file[i % 2](&file, "a", false), fault);
 		atomic_store(&hs_sys_fault, NULL);
 		CHECK(!file.own.is_open);
 		CHECK_INT(entries(), 0);
+		CHECK_INT(fcntl(fd, F_GETFD), is_closed ? FD_CLOEXEC : -1);
+		close(fd);
 	}
+}
+
+static void closed_file_is_given_up(void)
+{
+	struct hs_dump_file file;
+
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
+	CHECK_INT(close(file.own.fd), 0);
+	CHECK_INT(commit_file(&file), -EBADF);
+	CHECK_INT(entries(), 0);
 }
 
 static void change_of_directory_does_no_harm(void)
@@ -594,6 +654,7 @@ int main(void)
 	RUN(writers_of_one_name_do_not_mix);
 	RUN(links_are_not_followed);
 	RUN(another_directory_is_not_touched);
+	RUN(the_open_directory_is_changed);
 	RUN(no_descriptor_is_free_at_the_end);
 	RUN(only_files_are_replaced);
 	RUN(links_into_proc_are_not_replaced);
@@ -601,6 +662,7 @@ int main(void)
 	RUN(read_only_directory_is_refused);
 	RUN(failed_commit_leaves_the_old_file);
 	RUN(file_that_cannot_be_told_apart_is_not_left);
+	RUN(closed_file_is_given_up);
 	RUN(change_of_directory_does_no_harm);
 	RUN(errors_have_words);
 	CHECK_INT(rmdir(scratch), 0);
