@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -104,6 +105,18 @@ static void inflates_to_the_input(void)
 	}
 }
 
+/* Among them such whose end does not fit into what is left of the output's buffer. */
+static void any_length_is_ended(void)
+{
+	for (size_t count = 380000; count < 400000; count += 1009) {
+		int fd = scratch_file();
+
+		CHECK_INT(compress_into(fd, input, count, count), 0);
+		check_inflates(fd, input, count);
+		close(fd);
+	}
+}
+
 static void empty_input_is_a_stream(void)
 {
 	int fd = scratch_file();
@@ -139,7 +152,7 @@ static void equal_input_gives_equal_bytes(void)
 	CHECK(memcmp(outputs[0], outputs[1], lengths[0]) == 0);
 }
 
-static int writes_before_fault;
+static int writes_before_fault, faults_left = INT_MAX;
 static long fault_value;
 static int writes_seen;
 
@@ -152,7 +165,7 @@ static long fail_write(long number)
 		writes_before_fault--;
 		return 0;
 	}
-	return fault_value;
+	return faults_left-- > 0 ? fault_value : 0;
 }
 
 static void full_disk_is_reported(void)
@@ -186,16 +199,15 @@ static void failure_lasts(void)
 	CHECK_INT(hs_gzip_writer_open(file_of(fd), &writer), 0);
 	fault_value = -ENOSPC;
 	writes_before_fault = 0;
-	atomic_store(&hs_sys_fault, fail_write);
-	CHECK_INT(hs_gzip_writer_write(writer, input, INPUT_BYTES), -ENOSPC);
-	atomic_store(&hs_sys_fault, NULL);
+	faults_left = 1;
 	seen = writes_seen;
 	atomic_store(&hs_sys_fault, fail_write);
-	writes_before_fault = 1000;
+	CHECK_INT(hs_gzip_writer_write(writer, input, INPUT_BYTES), -ENOSPC);
 	CHECK_INT(hs_gzip_writer_write(writer, input, INPUT_BYTES), -ENOSPC);
 	CHECK_INT(hs_gzip_writer_finish(writer), -ENOSPC);
 	atomic_store(&hs_sys_fault, NULL);
-	CHECK_INT(writes_seen, seen);
+	CHECK_INT(writes_seen, seen + 1);
+	faults_left = INT_MAX;
 	hs_gzip_writer_close(writer);
 	close(fd);
 }
@@ -293,6 +305,7 @@ int main(void)
 	CHECK_INT(hs_arena_init(BUDGET), 0);
 	fill_input();
 	RUN(inflates_to_the_input);
+	RUN(any_length_is_ended);
 	RUN(empty_input_is_a_stream);
 	RUN(header_has_no_time_or_name);
 	RUN(equal_input_gives_equal_bytes);
