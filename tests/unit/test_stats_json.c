@@ -76,11 +76,40 @@ static bool has(const char *part)
 
 static void texts_are_escaped(void)
 {
-	CHECK_INT(describe("a\"b\\c\n\x7f\xc3\xa9\xff\xe2\x82", NULL, 0), 0);
-	CHECK(has("\"program\": \"a\\\"b\\\\c\\u000a\x7f\xc3\xa9%FF%E2%82\","));
+	CHECK_INT(describe("a\"b\\c\n\x1f \x7f\xc3\xa9\xff\xe2\x82", NULL, 0), 0);
+	CHECK(has("\"program\": \"a\\\"b\\\\c\\u000a\\u001f \x7f\xc3\xa9%FF%E2%82\","));
 	CHECK(has("\"profile\": null,"));
-	CHECK(has("[262144, "));
 	CHECK(has("\"heaps\": [\n ]\n}\n"));
+}
+
+static void members_are_the_reports(void)
+{
+	const struct hs_stats_report report = {
+		.version = "1",
+		.program = "a",
+		.reason = "exit",
+		.profile = "a.gz",
+		.ended_early = "why",
+		.pid = 2,
+		.number = 3,
+		.time_ns = 4,
+		.duration_ns = 5,
+		.ring_bytes = 6,
+		.ring_high_water_bytes = 7,
+		.memory_used = 8,
+		.memory_budget = 9,
+		.resident_bytes = 10,
+	};
+
+	used = writes = 0;
+	CHECK_INT(hs_stats_json(&report, collect), 0);
+	CHECK(has("{\n \"version\": \"1\",\n \"program\": \"a\",\n \"pid\": 2,\n "
+		  "\"reason\": \"exit\",\n \"number\": 3,\n \"profile\": \"a.gz\",\n "
+		  "\"ended_early\": \"why\",\n \"time_ns\": 4,\n \"duration_ns\": 5,\n "
+		  "\"counters\": {\n"));
+	CHECK(has(" \"ring_bytes\": 6,\n \"ring_high_water_bytes\": 7,\n "
+		  "\"profiler_memory\": 8,\n \"profiler_memory_budget\": 9,\n "
+		  "\"resident\": 10,\n \"heaps\": ["));
 }
 
 static void heaps_are_listed(void)
@@ -141,7 +170,8 @@ static void nothing_is_cut_off(void)
 	CHECK_INT(describe("server", path, HEAPS), 0);
 	CHECK(writes > 1);
 	CHECK_INT(used, strlen(text));
-	CHECK(has("[null, 18446744073709551615]]"));
+	CHECK(has("_us\": [[1, 18446744073709551615], [2, "));
+	CHECK(has("[262144, 18446744073709551615], [null, 18446744073709551615]]"));
 	CHECK_INT(count("\\u0001"), sizeof path - 1 + HEAPS * (sizeof name - 1));
 	CHECK_INT(count("\"lost_bytes\": 18446744073709551615,\n"), HEAPS);
 	CHECK_STR(text + used - strlen("}\n ]\n}\n"), "}\n ]\n}\n");
@@ -179,6 +209,7 @@ int main(void)
 {
 	RUN(times_are_counted_below_powers_of_two);
 	RUN(texts_are_escaped);
+	RUN(members_are_the_reports);
 	RUN(heaps_are_listed);
 	RUN(nothing_is_cut_off);
 	RUN(nothing_is_left_of_the_parents);
