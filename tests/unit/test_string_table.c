@@ -151,7 +151,7 @@ static void many_texts_keep_their_numbers(void)
 
 static void used_up_memory_is_reported(void)
 {
-	static char texts[4000][16];
+	static char texts[4000][16], text[2000];
 	size_t before = hs_arena_used();
 	uint32_t added = 0;
 	uint32_t number;
@@ -167,9 +167,17 @@ static void used_up_memory_is_reported(void)
 	CHECK_INT(error, -ENOMEM);
 	CHECK_INT(table.interner.count, added + 1);
 	hs_arena_set_budget(BUDGET);
+	number_of("room for more");
+	/* There is none for the copy of a text. */
+	memset(text, '\xff', sizeof text - 1);
+	hs_arena_set_budget(hs_arena_used());
+	CHECK_INT(hs_string_table_intern(&table, text, &number), -ENOMEM);
+	CHECK_INT(table.interner.count, added + 2);
+	hs_arena_set_budget(BUDGET);
 	/* All texts from before are still there, and new ones can be added. */
-	for (uint32_t i = 0; i <= added; i++)
+	for (uint32_t i = 0; i < added; i++)
 		CHECK_INT(number_of(texts[i]), i + 1);
+	CHECK_INT(number_of(texts[added]), added + 2);
 	hs_string_table_fini(&table);
 
 	hs_arena_set_budget(hs_arena_used());
