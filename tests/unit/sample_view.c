@@ -46,6 +46,8 @@ static void fill_locations(struct sample *sample)
 		snprintf(sample->system_names[i], sizeof sample->names[i], "_Z6work_%uv", i / 2);
 		location->name = sample->names[i];
 		location->system_name = i < LIBRARY_LOCATION ? sample->system_names[i] : NULL;
+		location->filename = i < LIBRARY_LOCATION ? NULL : "pool.c";
+		location->start_line = i < LIBRARY_LOCATION ? 0 : 10 + i / 2;
 	}
 	sample->locations[0].name = sample->locations[1].name = "malloc";
 	sample->locations[0].system_name = sample->locations[1].system_name = NULL;
@@ -111,6 +113,8 @@ static int sink_write(const void *bytes, size_t count)
 		return -ENOSPC;
 	if (hs_arena_used() > sink->arena_peak)
 		sink->arena_peak = hs_arena_used();
+	if (count > sink->largest)
+		sink->largest = count;
 	if (sink->length + count > sink->capacity) {
 		sink->capacity = (sink->length + count) * 2;
 		sink->bytes = realloc(sink->bytes, sink->capacity);

@@ -39,6 +39,7 @@ struct memory_sink {
 	size_t capacity;
 	size_t fail_after; /* the number of the call, from 1, that fails with -ENOSPC; 0: none */
 	size_t calls;
+	size_t largest; /* bytes of a call */
 	size_t arena_peak;
 };
 

@@ -114,7 +114,8 @@ static void check_location(const Perftools__Profiles__Profile *profile,
 	CHECK_STR(text(profile, function->name), want->name);
 	CHECK_STR(text(profile, function->system_name),
 		  want->system_name != NULL ? want->system_name : want->name);
-	CHECK_INT(function->filename, 0);
+	CHECK_STR(text(profile, function->filename), want->filename != NULL ? want->filename : "");
+	CHECK_INT(function->start_line, want->start_line);
 }
 
 static void places_are_as_the_view_says(void)
@@ -290,6 +291,43 @@ static void extreme_values_survive(void)
 	drop(profile);
 }
 
+static void check_text_label(const Perftools__Profiles__Profile *profile,
+			     const Perftools__Profiles__Label *label, const char *key,
+			     const char *value)
+{
+	CHECK_STR(text(profile, label->key), key);
+	CHECK_STR(text(profile, label->str), value);
+}
+
+/* The size, thread id, thread and heap, and eight of the program's. */
+static void the_most_labels_fit(void)
+{
+	Perftools__Profiles__Profile *profile;
+	struct sample sample;
+
+	sample_fill(&sample);
+	for (size_t i = 3; i < ROWS; i += 4) {
+		sample.rows[i].has_size = sample.rows[i].has_tid = true;
+		sample.rows[i].thread = "worker";
+		sample.rows[i].heap = "gpu";
+	}
+	profile = decode(&sample.view);
+	for (size_t i = 3; i < ROWS; i += 4) {
+		Perftools__Profiles__Label **labels = profile->sample[i]->label;
+
+		CHECK_INT(profile->sample[i]->n_label, 4 + HS_VIEW_LABELS);
+		if (profile->sample[i]->n_label != 4 + HS_VIEW_LABELS)
+			break;
+		CHECK_INT(labels[0]->num, sample.rows[i].size);
+		CHECK_INT(labels[1]->num, sample.rows[i].tid);
+		check_text_label(profile, labels[2], "thread", "worker");
+		check_text_label(profile, labels[3], "heap", "gpu");
+		check_text_label(profile, labels[4], "a", "1");
+		check_text_label(profile, labels[3 + HS_VIEW_LABELS], "h", "8");
+	}
+	drop(profile);
+}
+
 static size_t used_before; /* of the arena, the encoding */
 static struct sample inherited;
 
@@ -297,6 +335,7 @@ static struct sample inherited;
 static int fork_and_write(const void *bytes, size_t count)
 {
 	struct memory_sink memory = { 0 };
+	void *others[2];
 	int status = 0;
 	pid_t child = fork();
 
@@ -306,6 +345,11 @@ static int fork_and_write(const void *bytes, size_t count)
 		hs_pprof_encode_end();
 		CHECK_INT(hs_arena_used(), used_before);
 		CHECK_INT(sample_encode(&inherited.view, &memory), 0);
+		/* As in a child of its own: what was freed may be another's. */
+		others[0] = hs_arena_alloc(16 << 10);
+		hs_pprof_encode_end();
+		others[1] = hs_arena_alloc(16 << 10);
+		CHECK(others[0] != others[1]);
 		_exit(CHECK_RESULT());
 	}
 	CHECK(waitpid(child, &status, 0) == child);
@@ -405,6 +449,7 @@ int main(int argc, char **argv)
 	RUN(empty_view_is_a_profile);
 	RUN(long_names_survive);
 	RUN(extreme_values_survive);
+	RUN(the_most_labels_fit);
 	RUN(a_forked_child_gives_back_what_it_inherits);
 	RUN(independent_reader_accepts_it);
 	return CHECK_RESULT();

@@ -35,14 +35,37 @@ static void equal_views_give_equal_bytes(void)
 	free(second);
 }
 
-/* With any budget the result is success or -ENOMEM, and nothing stays in the arena. */
+/*
+ * With any budget the result is -ENOMEM, or success and the whole profile, and nothing stays in the
+ * arena.  Returns how many budgets were not enough.
+ */
+static int encode_with_any_budget(const struct hs_view *view, size_t step)
+{
+	size_t before = hs_arena_used();
+	struct memory_sink whole = {0};
+	int failures = 0, error = -ENOMEM;
+
+	CHECK_INT(sample_encode(view, &whole), 0);
+	for (size_t budget = 0; budget < 4 << 20 && error != 0; budget += step) {
+		struct memory_sink memory = {0};
+
+		hs_arena_set_budget(before + budget);
+		error = sample_encode(view, &memory);
+		CHECK(error == -ENOMEM || (error == 0 && memory.length == whole.length));
+		CHECK_INT(hs_arena_used(), before);
+		failures += error != 0;
+		free(memory.bytes);
+	}
+	hs_arena_set_budget(BUDGET);
+	CHECK_INT(error, 0);
+	free(whole.bytes);
+	return failures;
+}
+
 static void used_up_memory_is_reported(void)
 {
 	static char names[LOCATIONS][4000];
-	size_t before = hs_arena_used();
 	struct sample sample;
-	int failures = 0;
-	int error = -ENOMEM;
 
 	sample_fill(&sample);
 	for (size_t i = 0; i < LOCATIONS; i++) {
@@ -51,19 +74,26 @@ static void used_up_memory_is_reported(void)
 		names[i][0] = '\xff';
 		sample.locations[i].name = names[i];
 	}
-	for (size_t budget = 0; budget < 1 << 20 && error != 0; budget += 64) {
-		struct memory_sink memory = {0};
+	CHECK(encode_with_any_budget(&sample.view, 64) > 500);
+}
 
-		hs_arena_set_budget(before + budget);
-		error = sample_encode(&sample.view, &memory);
-		CHECK(error == 0 || error == -ENOMEM);
-		CHECK_INT(hs_arena_used(), before);
-		failures += error != 0;
-		free(memory.bytes);
+/* Whichever text there is no memory for, though there is for all that come later. */
+static void no_text_is_left_out(void)
+{
+	static char text[4000]; /* not UTF-8, so it is copied; as labels, one key */
+	struct sample sample;
+	const char **const places[] = {
+		&sample.rows[ROWS - 1].thread, &sample.rows[ROWS - 1].labels,
+		&sample.mappings[MAPPINGS - 1].filename, &sample.locations[2].name,
+		&sample.locations[2].filename,
+	};
+
+	memset(text, '\xff', sizeof text - 3);
+	for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+		sample_fill(&sample);
+		*places[i] = text;
+		CHECK(encode_with_any_budget(&sample.view, 512) > 10);
 	}
-	hs_arena_set_budget(BUDGET);
-	CHECK_INT(error, 0);
-	CHECK(failures > 500);
 }
 
 enum { MANY_ROWS = 200000, MANY_LOCATIONS = 4000, MANY_DEPTH = 40 };
@@ -131,6 +161,31 @@ static void failure_of_the_sink_ends_it(void)
 	}
 }
 
+/* When a table of texts or functions cannot grow, whichever comes first. */
+static void used_up_memory_leaves_nothing_out(void)
+{
+	fill_static(10);
+	CHECK(encode_with_any_budget(&many.view, 4096) > 20);
+}
+
+/* Wherever a message or a text comes that does not fit. */
+static void pieces_do_not_exceed_the_buffer(void)
+{
+	char padding[32];
+
+	for (size_t i = 0; i < sizeof padding; i++) {
+		struct memory_sink memory = {0};
+
+		memset(padding, 'x', sizeof padding);
+		padding[i] = '\0';
+		fill_static(1000);
+		many.view.drop_frames = padding;
+		CHECK_INT(sample_encode(&many.view, &memory), 0);
+		CHECK(memory.largest > 16300 && memory.largest <= 16384);
+		free(memory.bytes);
+	}
+}
+
 static void large_view_has_no_second_copy(void)
 {
 	size_t before = hs_arena_used();
@@ -158,6 +213,9 @@ int main(void)
 	RUN(equal_views_give_equal_bytes);
 	RUN(failure_of_the_sink_ends_it);
 	RUN(used_up_memory_is_reported);
+	RUN(no_text_is_left_out);
+	RUN(used_up_memory_leaves_nothing_out);
+	RUN(pieces_do_not_exceed_the_buffer);
 	RUN(large_view_has_no_second_copy);
 	return CHECK_RESULT();
 }
