@@ -11,7 +11,6 @@
 
 enum {
 	OUTPUT_BYTES = 64 * 1024,
-	INPUT_BYTES = 1 << 30, /* handed to zlib at a time at most: it counts in unsigned int */
 	LEVEL = 3,             /* half of the time of the default level, for 5 % more bytes */
 	WINDOW_BITS = 15 + 16, /* a window of 32 KiB; + 16: with gzip's header and trailer */
 	MEMORY_LEVEL = 8,      /* zlib's default */
@@ -72,21 +71,14 @@ static int flush(struct hs_gzip_writer *writer)
 int hs_gzip_writer_write(struct hs_gzip_writer *writer, const void *bytes, size_t count)
 {
 	z_stream *stream = &writer->stream;
-	const unsigned char *next = bytes;
 
-	while (count > 0 && writer->error == 0) {
-		uInt part = count < INPUT_BYTES ? (uInt)count : INPUT_BYTES;
-
-		stream->next_in = (z_const Bytef *)(uintptr_t)next;
-		stream->avail_in = part;
-		while (stream->avail_in > 0 && writer->error == 0) {
-			if (deflate(stream, Z_NO_FLUSH) != Z_OK)
-				writer->error = -EIO;
-			else if (stream->avail_out == 0)
-				flush(writer);
-		}
-		next += part;
-		count -= part;
+	stream->next_in = (z_const Bytef *)(uintptr_t)bytes;
+	stream->avail_in = (uInt)count;
+	while (stream->avail_in > 0 && writer->error == 0) {
+		if (deflate(stream, Z_NO_FLUSH) != Z_OK)
+			writer->error = -EIO;
+		else if (stream->avail_out == 0)
+			flush(writer);
 	}
 	return writer->error;
 }

@@ -16,7 +16,10 @@ struct hs_gzip_writer;
 /* file stays the caller's.  Returns 0 and *out, or -ENOMEM. */
 int hs_gzip_writer_open(const struct hs_dump_file *file, struct hs_gzip_writer **out);
 
-/* 0 or -errno; after a failure all further calls return the same error and write nothing. */
+/*
+ * count: below 4 GiB.  0 or -errno; after a failure all further calls return the same error and
+ * write nothing.
+ */
 int hs_gzip_writer_write(struct hs_gzip_writer *writer, const void *bytes, size_t count);
 
 /* Writes what is left, and the trailer.  0 or -errno. */
