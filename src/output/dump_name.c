@@ -73,9 +73,9 @@ static void put_pid(struct text *text, pid_t pid)
 static void put_reason(struct text *text, const struct hs_dump_name *name)
 {
 	put_name(text, name->reason);
-	if (name->number == 0 && name->copy > 1) {
+	if (name->copy > 0) {
 		put(text, ".", 1);
-		put_number(text, name->copy, false);
+		put_number(text, (uint64_t)name->copy + 1, false);
 	}
 }
 
@@ -110,15 +110,12 @@ static void put_letter(struct text *text, char letter, const struct hs_dump_name
 	}
 }
 
+/* pattern: one that hs_pattern_is_valid() allows. */
 static bool has_letter(const char *pattern, char letter)
 {
 	for (; *pattern != '\0'; pattern++) {
-		if (pattern[0] != '%')
-			continue;
-		if (pattern[1] == letter)
+		if (*pattern == '%' && *++pattern == letter)
 			return true;
-		if (pattern[1] != '\0')
-			pattern++;
 	}
 	return false;
 }
@@ -167,7 +164,7 @@ bool hs_dump_name_advance(const char *pattern, struct hs_dump_name *name)
 	if (!hs_dump_name_is_new(pattern, name))
 		return false;
 	if (name->number == 0)
-		name->copy = name->copy > 1 ? name->copy + 1 : 2;
+		name->copy++;
 	else
 		name->number++;
 	return true;
@@ -181,8 +178,8 @@ int hs_dump_name_expand_free(const char *pattern, struct hs_dump_name *name, cha
 
 	do
 		error = hs_dump_name_expand(pattern, name, path, capacity);
-	while (error == 0 && hs_dump_name_is_new(pattern, name) &&
-	       hs_sys_lstat(AT_FDCWD, path, &file) == 0 && hs_dump_name_advance(pattern, name));
+	while (error == 0 && hs_sys_lstat(AT_FDCWD, path, &file) == 0 &&
+	       hs_dump_name_advance(pattern, name));
 	return error;
 }
 

@@ -26,7 +26,7 @@ struct hs_dump_name {
 	const char *reason;
 	pid_t pid;
 	uint32_t number; /* 1 for the first profile of a process; 0 for the profile of a peak */
-	uint32_t copy;   /* of a peak: from 2 on ".COPY" is behind its reason */
+	uint32_t copy;   /* of a peak: names that were taken; after one ".2" is behind its reason */
 	uint64_t time_s;
 	/*
 	 * The pattern came from a parent process.  If it has no %p, ".PID" is inserted before the
@@ -43,7 +43,10 @@ struct hs_dump_name {
 int hs_dump_name_expand(const char *pattern, const struct hs_dump_name *name, char *path,
 			size_t capacity);
 
-/* Whether a file of this name replaces none: the pattern has %n, or it is the profile of a peak. */
+/*
+ * Whether a file of this name replaces none: the pattern, a valid one, has %n, or it is the profile
+ * of a peak.
+ */
 bool hs_dump_name_is_new(const char *pattern, const struct hs_dump_name *name);
 
 /*

@@ -318,7 +318,7 @@ static void the_next_name_of_a_peak(void)
 	write_text(path, "earlier", false);
 	CHECK_INT(hs_dump_name_expand_free("%e.%p.%n.gz", &name, path, sizeof path), 0);
 	CHECK_STR(path, "app.1.peak-gpu_0.3.gz");
-	CHECK_INT(name.copy, 3);
+	CHECK_INT(name.copy, 2);
 	CHECK_INT(hs_dump_name_expand("%r.gz", &name, path, sizeof path), 0);
 	CHECK_STR(path, "peak-gpu_0.3.gz");
 	CHECK_INT(hs_dump_name_expand("all.gz", &name, path, sizeof path), 0);
