@@ -61,15 +61,10 @@ static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 /* Moves the file to a descriptor that a program is not likely to choose, if possible. */
 static void move_up(struct hs_dump_file *file)
 {
-	struct rlimit most;
-	long moved;
+	uint64_t limit = hs_sys_soft_limit(RLIMIT_NOFILE);
+	long least = (limit < KEPT_FD_MAX ? (long)limit : KEPT_FD_MAX) - KEPT_BELOW_LIMIT, moved;
 
-	if (hs_syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&most, 0, 0) != 0 ||
-	    most.rlim_cur <= KEPT_BELOW_LIMIT)
-		return;
-	moved = most.rlim_cur < KEPT_FD_MAX ? (long)most.rlim_cur : KEPT_FD_MAX;
-	moved = hs_syscall(SYS_fcntl, file->own.fd, F_DUPFD_CLOEXEC, moved - KEPT_BELOW_LIMIT, 0, 0,
-			   0);
+	moved = hs_syscall(SYS_fcntl, file->own.fd, F_DUPFD_CLOEXEC, least, 0, 0, 0);
 	if (moved < 0)
 		return;
 	file->other = file->own;
@@ -194,8 +189,7 @@ void hs_dump_file_open_directory(struct hs_dump_file *file)
 
 	file->own.is_open = false;
 	*last = '\0';
-	(void)hs_descriptor_open(&file->other, file->path[0] != '\0' ? file->path : ".",
-				 O_PATH | O_DIRECTORY, 0, NULL);
+	(void)hs_descriptor_open(&file->other, file->path, O_PATH | O_DIRECTORY, 0, NULL);
 	*last = first;
 }
 

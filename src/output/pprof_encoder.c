@@ -203,8 +203,6 @@ static int write_rows(struct encoder *encoder)
 	const struct hs_view *view = encoder->view;
 	int error = 0;
 
-	if (view->row_count == 0)
-		return 0;
 	encoder->stack = hs_arena_alloc(view->deepest_stack * sizeof *encoder->stack);
 	if (encoder->stack == NULL)
 		return -ENOMEM;

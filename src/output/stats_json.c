@@ -16,7 +16,7 @@ struct json {
 
 static void flush(struct json *json)
 {
-	if (json->error == 0 && json->used > 0)
+	if (json->error == 0)
 		json->error = json->sink(json->text, json->used);
 	json->used = 0;
 }

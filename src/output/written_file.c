@@ -32,6 +32,5 @@ bool hs_written_file_is_at(const struct hs_written_file *file, const char *path)
 {
 	struct hs_written_file now;
 
-	return file->inode != 0 && hs_written_file_note(&now, path) == 0 &&
-	       hs_written_file_is_same(file, &now);
+	return hs_written_file_note(&now, path) == 0 && hs_written_file_is_same(file, &now);
 }
