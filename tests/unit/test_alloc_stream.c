@@ -200,10 +200,12 @@ static void another_file_is_not_written_to(void)
 	CHECK_INT(file_bytes("other"), 0);
 	CHECK_INT(close(stream.file.own.fd), 0);
 	CHECK_INT(hs_alloc_stream_flush(&stream), -EBADF);
-	/* When the file is forgotten, a descriptor that is not ours stays open. */
+	/* A file is forgotten: a descriptor that is not ours stays open, and no event is left. */
 	CHECK_INT(dup2(other, stream.file.own.fd), stream.file.own.fd);
 	other = stream.file.own.fd;
+	CHECK(hs_alloc_stream_add(&stream, &allocation));
 	hs_alloc_stream_forget(&stream);
+	CHECK_INT(stream.used, 0);
 	CHECK(!stream.file.own.is_open);
 	CHECK_INT(close(other), 0);
 	unlink("ours");
