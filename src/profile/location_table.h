@@ -34,6 +34,7 @@ struct hs_location {
 	const char *system_name; /* linkage name; NULL: as name, or not known by a symbol */
 	struct hs_shared_name *held_name; /* what has both names; NULL: something that lasts */
 	uint32_t later_code; /* code that became known only later: not part of the key */
+	uint32_t edition;    /* of its object (profile/names.h), when no symbol contained it */
 };
 
 struct hs_location_table {

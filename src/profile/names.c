@@ -44,6 +44,7 @@ static void load(struct hs_names *names, const struct hs_mapping *mapping, uint3
 		result = hs_symbols_load(mapping, wanted, pauses, out);
 	known = &names->objects[id]; /* a pause may have moved it */
 	known->hopeless = result == -ENOTRECOVERABLE;
+	known->edition += known->is_partial;
 	known->is_partial = result == 0 ? hs_symbols_is_partial(*out)
 					: hs_elf_file_is_shortage(result);
 }
@@ -110,6 +111,7 @@ static void note_object(struct hs_names_object *object, const struct hs_symbols 
 	if (object->debug_key == NULL)
 		return;
 	*object->debug_key = *key;
+	object->edition += object->debug_version != hs_symbols_debug_version(symbols);
 	object->debug_version = hs_symbols_debug_version(symbols);
 }
 
@@ -263,27 +265,23 @@ void hs_names_end_round(struct hs_names *names)
 	names->round = names->uses;
 }
 
-/* Whether a location has no name, or (later) one that a symbol may still replace. */
-static bool any_to_name(const struct hs_location_run *run, bool later)
-{
-	for (uint32_t i = 0; i < run->count; i++) {
-		const struct hs_location *location = hs_location_run_get(run, i);
-
-		if (location->name == NULL || (later && location->system_name == NULL))
-			return true;
-	}
-	return false;
-}
-
+/* Whether a location has no name, or one that a symbol may replace by now. */
 static bool is_worth_reading(const struct hs_names_object *object,
 			     const struct hs_location_run *run, const struct hs_mapping *mapping)
 {
-	if (any_to_name(run, false))
-		return true;
-	if (!any_to_name(run, true))
-		return false;
-	return object->is_partial || (object->debug_key != NULL && debug_version(object, mapping) !=
-									   object->debug_version);
+	bool any = false;
+
+	for (uint32_t i = 0; i < run->count; i++) {
+		const struct hs_location *location = hs_location_run_get(run, i);
+		bool is_by_symbol = location->system_name != NULL;
+
+		if (location->name == NULL ||
+		    (!is_by_symbol && location->edition != object->edition))
+			return true;
+		any = any || !is_by_symbol;
+	}
+	return any && (object->is_partial ||
+		       debug_version(object, mapping) != object->debug_version);
 }
 
 void hs_names_after_fork(struct hs_names *names, bool is_whole)
@@ -319,6 +317,7 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ru
 {
 	struct hs_names_object *object = get_object(names, id);
 	const struct hs_symbols *symbols;
+	uint32_t edition;
 
 	if (object == NULL) {
 		hs_stats_add(names_missing, run->count);
@@ -338,6 +337,7 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ru
 		note_object(&names->objects[id], symbols, mapping);
 	else
 		note_missing(&names->objects[id], mapping);
+	edition = names->objects[id].edition;
 	for (uint32_t i = 0; i < run->count; i++) {
 		/* A pause may move the table: looked up each time. */
 		struct hs_location *location = hs_location_run_get(run, i);
@@ -345,6 +345,8 @@ static void fill_from_object(struct hs_names *names, const struct hs_location_ru
 
 		if (!named && symbols != NULL)
 			named = name_by_symbol(symbols, mapping, location, &names->last);
+		if (!named)
+			location->edition = edition;
 		if (!named && location->name == NULL)
 			name_by_address(symbols, mapping, location);
 		if (is_new && location->system_name == NULL)

@@ -26,6 +26,7 @@ struct hs_names_object {
 	struct hs_symbols *kept;        /* for hs_names_find(); NULL: none are kept */
 	uint64_t used;                  /* hs_names.uses when they were last used */
 	struct hs_read_ahead_files files;
+	uint32_t edition; /* goes up when a reading may have found more names than those before */
 	bool has_dwarf;
 	bool hopeless;   /* it cannot be read, and is not tried again */
 	bool missing;    /* hs_names_find() could not read it */

@@ -384,6 +384,55 @@ static void single_names_come_with_descriptors(void)
 	}
 }
 
+static void fill_one(unsigned number)
+{
+	const struct hs_location_run one = {&locations, &ids[number], 1};
+
+	hs_names_fill(&names, &one, hs_mapping_table_get(table, mapping), mapping, &pauses);
+}
+
+/* Makes names by offsets alone, of two places in hidden(). */
+static void name_by_offsets(hs_sys_fault_fn fault)
+{
+	forget_names();
+	hs_sys_fault = fault;
+	fill_in();
+	hs_sys_fault = NULL;
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(strncmp(location(i)->name, "object+0x", 9) == 0);
+}
+
+/* Not every profile has all of them, and others may have read the object since. */
+static void names_come_late_to_each_location(void)
+{
+	uint32_t shown = ids[1], single = add(hidden_function + 1);
+
+	ids[1] = add(hidden_function + 3);
+	name_by_offsets(no_descriptors);
+	for (unsigned i = 0; i < 2; i++) {
+		fill_one(i);
+		CHECK_STR(location(i)->name, "hidden");
+	}
+	CHECK(run("rm names.debug"));
+	name_by_offsets(NULL);
+	CHECK(run("cp away names.debug"));
+	for (unsigned i = 0; i < 2; i++) {
+		fill_one(i);
+		CHECK_STR(location(i)->name, "hidden");
+	}
+	CHECK(run("rm names.debug"));
+	name_by_offsets(NULL);
+	CHECK_INT(fill(), 0);
+	CHECK(run("cp away names.debug"));
+	CHECK(find(single));
+	CHECK(fill() > 0);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_STR(location(i)->name, "hidden");
+	forget_names();
+	hs_location_set_name(hs_location_table_get(&locations, single), NULL);
+	ids[1] = shown;
+}
+
 /* An object whose symbols had to make room for another's is read for each location since then. */
 static void large_objects_are_not_kept_twice(void)
 {
@@ -463,6 +512,7 @@ int main(void)
 	RUN(a_failed_read_is_made_up_for);
 	RUN(names_come_with_another_descriptor);
 	RUN(single_names_come_with_descriptors);
+	RUN(names_come_late_to_each_location);
 	RUN(large_objects_are_not_kept_twice);
 	RUN(names_of_a_deleted_object_come_with_a_debug_file);
 	hs_names_fini(&names);
