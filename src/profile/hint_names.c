@@ -14,7 +14,6 @@ struct hs_hint_names {
 	struct hs_map_hints *hints;
 	struct hs_names names;
 	uint64_t generation; /* of the hints, for the last profile */
-	bool is_changed;     /* the hints have changed from one profile to the next */
 };
 
 struct hs_hint_names *hs_hint_names_create(const char *setting)
@@ -31,7 +30,7 @@ struct hs_hint_names *hs_hint_names_create(const char *setting)
 	}
 	/* Not yet from a file, which may be written later. */
 	if (setting[0] != '@')
-		hs_hint_names_follow(hint_names);
+		hs_map_hints_follow(hint_names->hints);
 	return hint_names;
 }
 
@@ -45,25 +44,31 @@ void hs_hint_names_destroy(struct hs_hint_names *hint_names)
 	hs_arena_free(hint_names);
 }
 
-void hs_hint_names_follow(struct hs_hint_names *hint_names)
+/* Of all locations: not each profile has all of them. */
+static void forget_offsets(const struct hs_hint_names *hint_names,
+			   const struct hs_location_table *locations)
+{
+	for (uint32_t i = 0; i < locations->interner.count; i++) {
+		struct hs_location *location = hs_location_table_get(locations, i);
+
+		if (hs_interner_is_used(&locations->interner, i) &&
+		    location->mapping != HS_MAPPING_NONE && location->system_name == NULL &&
+		    hs_map_hints_find(hint_names->hints, location->address) != HS_MAPPING_NONE)
+			hs_location_set_name(location, NULL);
+	}
+}
+
+void hs_hint_names_follow(struct hs_hint_names *hint_names,
+			  const struct hs_location_table *locations)
 {
 	uint64_t generation;
 
 	hs_map_hints_follow(hint_names->hints);
 	generation = hs_map_hints_generation(hint_names->hints);
-	hint_names->is_changed = generation != hint_names->generation;
+	/* The hint that a name was made by may be another now. */
+	if (generation != hint_names->generation)
+		forget_offsets(hint_names, locations);
 	hint_names->generation = generation;
-}
-
-/* Removes names that are only an offset: the hint that they were made by may be another now. */
-static void forget_offsets(const struct hs_location_run *run)
-{
-	for (uint32_t i = 0; i < run->count; i++) {
-		struct hs_location *location = hs_location_run_get(run, i);
-
-		if (location->system_name == NULL)
-			hs_location_set_name(location, NULL);
-	}
 }
 
 /* The mapping of the hint for the i-th location, or HS_MAPPING_NONE. */
@@ -88,8 +93,6 @@ void hs_hint_names_fill(struct hs_hint_names *hint_names, const struct hs_locati
 		if (id == HS_MAPPING_NONE)
 			continue;
 		hinted = (struct hs_location_run){run->table, run->ids + from, end - from};
-		if (hint_names->is_changed)
-			forget_offsets(&hinted);
 		hs_names_fill(&hint_names->names, &hinted,
 			      hs_mapping_store_get(&hint_names->store, id), id, pauses);
 	}

@@ -25,8 +25,12 @@ struct hs_hint_names;
 struct hs_hint_names *hs_hint_names_create(const char *setting);
 void hs_hint_names_destroy(struct hs_hint_names *hint_names);
 
-/* A profile begins: reads the file if it has changed. */
-void hs_hint_names_follow(struct hs_hint_names *hint_names);
+/*
+ * A profile begins: reads the file if it has changed.  Then removes names of locations that are
+ * only an offset, where there is a hint.
+ */
+void hs_hint_names_follow(struct hs_hint_names *hint_names,
+			  const struct hs_location_table *locations);
 
 /*
  * Names those locations of a run, of an anonymous mapping, that have a hint and no name of a

@@ -323,7 +323,7 @@ struct hs_snapshot *hs_snapshot_create(struct hs_producer *producer,
 	snapshot->peak_heap = peak_heap;
 	snapshot->pauses = (struct hs_pauses){.pause = pause, .at_file = producer->at_file};
 	if (producer->hint_names != NULL)
-		hs_hint_names_follow(producer->hint_names);
+		hs_hint_names_follow(producer->hint_names, &producer->locations);
 	if (producer->jit_frames != NULL)
 		hs_jit_frames_begin_profile(producer->jit_frames);
 	if (!build(snapshot, options->symbolize)) {

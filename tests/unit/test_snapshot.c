@@ -556,6 +556,40 @@ static void anonymous_code_is_one_mapping(void)
 	munmap(code, 4 * REGION);
 }
 
+static void end_written(void)
+{
+	hs_snapshot_written(snapshot);
+	hs_snapshot_destroy(snapshot);
+}
+
+/* The row is not in the profile with which the hint comes. */
+static void a_hint_names_what_comes_again_later(void)
+{
+	static char setting[] = "@/tmp/test_snapshot.XXXXXX";
+	int fd = mkstemp(setting + 1);
+
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.delta = HS_DELTA_ALL,
+		.hints = setting,
+	});
+	add(1, 1, low_code + 1, low_code + 2);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK(strncmp(frame(0, 0)->name, "//anon+0x", 9) == 0);
+	end_written();
+	CHECK(dprintf(fd, "/absent.so,0x%llx,4096\n", (unsigned long long)low_code) > 0);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 0);
+	end_written();
+	add(1, 1, low_code + 1, low_code + 2);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_STR(frame(0, 0)->name, "absent.so+0x1");
+	CHECK_STR(frame(0, 1)->name, "absent.so+0x2");
+	end_written();
+	close(fd);
+	unlink(setting + 1);
+}
+
 static void threads_are_labelled(void)
 {
 	char name[16] = "main of test";
@@ -646,6 +680,7 @@ int main(void)
 	RUN(rows_are_rounded_once);
 	RUN(objects_are_shown_by_their_code_segment);
 	RUN(anonymous_code_is_one_mapping);
+	RUN(a_hint_names_what_comes_again_later);
 	RUN(threads_are_labelled);
 	RUN(a_profile_gives_room_back);
 	RUN(without_memory_there_is_no_snapshot);
