@@ -15,7 +15,7 @@
 #include "profile_testing.h"
 #include "sample/labels.h"
 
-enum { PAGE = 4096 };
+enum { PAGE = 4096, NOWHERE = 0x1000 /* an address in no mapping */ };
 
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
@@ -75,16 +75,28 @@ static void begin(const char *prefixes)
 	});
 }
 
+static struct hs_frame at(uint64_t address)
+{
+	return (struct hs_frame){address, hs_mapping_table_find(table, address)};
+}
+
+static void sample_in(uint32_t heap, uint64_t size, uint32_t tid, struct hs_frame leaf,
+		      struct hs_frame root)
+{
+	union test_record record = allocate_in(heap, next_address += 16, size, 1, 0);
+
+	record.head.labels = labels;
+	record.head.tid = tid;
+	record.head.frames[0] = leaf;
+	record.head.frames[1] = root;
+	take(producer, &record);
+	CHECK(!hs_producer_commit(producer));
+}
+
 /* An allocation whose stack is leaf and root. */
 static void sample(uint64_t size, uint64_t leaf, uint64_t root)
 {
-	union test_record record = allocate(next_address += 16, size, 1, 0);
-
-	record.head.labels = labels;
-	record.head.frames[0] = (struct hs_frame){leaf, hs_mapping_table_find(table, leaf)};
-	record.head.frames[1] = (struct hs_frame){root, hs_mapping_table_find(table, root)};
-	take(producer, &record);
-	CHECK(!hs_producer_commit(producer));
+	sample_in(HS_HEAP_MALLOC, size, 0, at(leaf), at(root));
 }
 
 static void freeze(enum hs_symbolize symbolize)
@@ -225,6 +237,13 @@ static void paths_hide_whole_mappings(void)
 	CHECK(!has_mapping(in_libc()) && has_mapping(in(open_door)));
 	CHECK(!hs_snapshot_hides_main(snapshot));
 	end();
+	/* The program is there even if only hidden code has been sampled. */
+	begin(libc->path);
+	sample(1, in_libc(), in_libc());
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK(!has_mapping(in_libc()) && has_mapping(in(open_door)));
+	CHECK(!hs_snapshot_hides_main(snapshot));
+	end();
 }
 
 static void everything_may_be_hidden_with_a_warning(void)
@@ -232,10 +251,12 @@ static void everything_may_be_hidden_with_a_warning(void)
 	char text[512] = "";
 	int fd = open(messages, O_RDONLY);
 
+	lseek(fd, 0, SEEK_END);
 	begin("/,[");
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.mapping_count, 0);
 	CHECK(hs_snapshot_hides_main(snapshot));
+	CHECK_INT(read(fd, text, sizeof text - 1), 0); /* nothing has been hidden yet */
 	sample(1, in_libc(), in(open_door));
 	sample(1, in(open_door), in_libc());
 	freeze(HS_SYMBOLIZE_NAMES);
@@ -251,6 +272,24 @@ static void everything_may_be_hidden_with_a_warning(void)
 	CHECK(read(fd, text, sizeof text - 1) > 0);
 	CHECK(strstr(text, "HEAPSAMPLE_SKIP_SYMBOL_PREFIX=/,[ hides every frame") != NULL);
 	CHECK(strchr(text, '\n') != NULL && strchr(text, '\n')[1] == '\0');
+	close(fd);
+	end();
+}
+
+/* What stands for no function is no secret, and was not hidden by a list that makes no sense. */
+static void pseudo_frames_are_shown(void)
+{
+	char text[512] = "";
+	int fd = open(messages, O_RDONLY);
+
+	lseek(fd, 0, SEEK_END);
+	begin(",");
+	sample(1, 0, in(open_door));
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_STR(frame(0, 0)->name, "[unknown]");
+	check_hidden(frame(0, 1));
+	/* Such a list is reported at start-up. */
+	CHECK_INT(read(fd, text, sizeof text - 1), 0);
 	close(fd);
 	end();
 }
@@ -284,6 +323,14 @@ static void generated_code_is_hidden(void)
 	CHECK_INT(view.rows[0].values[0], 3);
 	check_hidden(frame(0, 0));
 	CHECK_STR(frame(1, 0)->name, "shown");
+	end();
+	/* In no mapping, by the path that is made up for it. */
+	begin("[jit");
+	say(NOWHERE, 16, "shown");
+	sample_in(HS_HEAP_MALLOC, 1, 0, (struct hs_frame){NOWHERE, HS_MAPPING_UNKNOWN},
+		  at(in(open_door)));
+	freeze(HS_SYMBOLIZE_NAMES);
+	check_hidden(frame(0, 0));
 	end();
 }
 
@@ -328,6 +375,7 @@ static void names_that_come_late_hide_too(void)
 		CHECK_INT(view.rows[0].values[0], 3);
 		CHECK_INT(view.rows[0].values[1], 600);
 		CHECK_INT(view.rows[0].values[2], 3);
+		CHECK_INT(view.rows[0].values[3], 600);
 		check_hidden(frame(0, 0));
 		check_hidden(frame(1, 0));
 		CHECK_INT(view.rows[1].size, 7);
@@ -418,6 +466,79 @@ static void without_memory_the_whole_stack_is_hidden(void)
 	end();
 }
 
+/* So is a function whose name there is no memory for. */
+static void without_memory_for_its_name_a_frame_is_hidden(void)
+{
+	begin("vault_");
+	sample(1, in(open_door), in(open_door));
+	hs_arena_set_budget(hs_arena_used());
+	sample(1, in(shut_door), in(open_door));
+	hs_arena_set_budget(256 * MIB);
+	freeze(HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.row_count, 2);
+	check_hidden(frame(1, 0));
+	CHECK_INT(frame(1, 1)->address, in(open_door));
+	end();
+}
+
+/* Rows that cannot be filtered are not written. */
+static void without_memory_for_rows_there_is_no_profile(void)
+{
+	const struct hs_options options = {.symbolize = HS_SYMBOLIZE_NAMES};
+	size_t used, extra = 0;
+
+	begin("late_");
+	sample(200, code, in(open_door));
+	sample(200, code + 16, in(open_door));
+	say(code, 32, "late_one");
+	freeze(HS_SYMBOLIZE_NAMES);
+	hs_snapshot_destroy(snapshot);
+	used = hs_arena_used();
+	do {
+		hs_arena_set_budget(used + extra);
+		snapshot = hs_snapshot_create(producer, &options, HS_HEAP_NONE, NULL, &view);
+		if (snapshot == NULL) {
+			CHECK_INT(hs_arena_used(), used);
+			check_holders(producer);
+		}
+		extra += 16;
+	} while (snapshot == NULL && extra < MIB);
+	hs_arena_set_budget(256 * MIB);
+	CHECK(extra > 16 && extra < MIB);
+	CHECK_INT(view.row_count, 1);
+	check_hidden(frame(0, 0));
+	end();
+}
+
+static void rows_of_other_heaps_and_threads_stay_apart(void)
+{
+	const uint32_t tid = (uint32_t)hs_sys_gettid();
+
+	atomic_store(&hs_heaps[HS_HEAP_FIRST_REPORTED].state, HS_HEAP_REGISTERED);
+	for (unsigned kind = 0; kind < 3; kind++) {
+		producer = new_producer_with(&(struct hs_producer_setup){
+			.mappings = table,
+			.labels = kind == 1 ? HS_LABEL_TID : kind == 2 ? HS_LABEL_THREAD : 0,
+			.hidden = "late_",
+			.jit_sources = HS_JIT_SOURCE_PERF_MAP,
+			.jit_bytes = MIB,
+		});
+		for (uint64_t i = 0; i < 3; i++) {
+			bool other = i == 2;
+
+			sample_in(other && kind == 0 ? HS_HEAP_FIRST_REPORTED : HS_HEAP_MALLOC, 1,
+				  other && kind != 0 ? INT32_MAX : tid, at(code + i % 2 * 16),
+				  at(in(open_door)));
+		}
+		say(code, 32, "late_one");
+		freeze(HS_SYMBOLIZE_NAMES);
+		CHECK_INT(view.row_count, 2);
+		CHECK_INT(view.rows[0].values[0], 2);
+		CHECK_INT(view.rows[1].values[0], 1);
+		end();
+	}
+}
+
 /* Rows with different labels are not merged. */
 static void rows_of_other_labels_stay_apart(void)
 {
@@ -465,7 +586,7 @@ static long count_opens(long number)
 	return 0;
 }
 
-/* Symbols of an object stay in memory, with a limit, while its addresses keep coming. */
+/* Symbols of an object stay in memory, with a limit, while new addresses of it keep coming. */
 static void objects_are_read_once(void)
 {
 	size_t limits[] = {64 * MIB, 0};
@@ -489,9 +610,11 @@ static void objects_are_read_once(void)
 		/* With room for one object only, the other is read again when it is needed. */
 		CHECK(limits[i] != 0 ? opened == first : opened > first);
 		CHECK(producer->names.kept_bytes > 0);
-		hs_names_end_round(&producer->names);
+		for (int n = 0; n < 4096; n++)
+			sample(1, in_libc(), in(open_door));
 		CHECK(producer->names.kept_bytes > 0);
-		hs_names_end_round(&producer->names);
+		for (int n = 0; n < 4096; n++)
+			sample(1, in_libc(), in(open_door));
 		CHECK_INT(producer->names.kept_bytes, 0);
 	}
 }
@@ -513,12 +636,16 @@ int main(void)
 	RUN(long_names_count_as_in_the_source);
 	RUN(paths_hide_whole_mappings);
 	RUN(everything_may_be_hidden_with_a_warning);
+	RUN(pseudo_frames_are_shown);
 	RUN(a_program_of_hidden_frames_only_is_hidden);
 	RUN(generated_code_is_hidden);
 	RUN(linkage_names_of_generated_code_are_hidden);
 	RUN(names_that_come_late_hide_too);
 	RUN(a_known_stack_may_come_to_be_hidden);
 	RUN(without_memory_the_whole_stack_is_hidden);
+	RUN(without_memory_for_its_name_a_frame_is_hidden);
+	RUN(without_memory_for_rows_there_is_no_profile);
+	RUN(rows_of_other_heaps_and_threads_stay_apart);
 	RUN(rows_of_other_labels_stay_apart);
 	RUN(merged_values_do_not_overflow);
 	RUN(objects_are_read_once);
