@@ -68,7 +68,7 @@ static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location
 	const struct hs_mapping *mapping =
 		hs_mapping_table_get(producer->mappings, location->mapping);
 
-	if (mapping == NULL || location->code != 0 ||
+	if (mapping == NULL ||
 	    !hs_symbol_filter_has_names(producer->filter.prefixes) ||
 	    !hs_names_find(&producer->names, location, mapping, location->mapping))
 		return false;
@@ -139,8 +139,7 @@ bool hs_frame_filter_review(struct hs_producer *producer, const uint32_t *ids, u
 		}
 		hs_pauses_count(pauses);
 	}
-	if (!found)
-		warn_of_nothing(filter);
+	warn_of_nothing(filter);
 	return found;
 }
 
@@ -242,8 +241,7 @@ bool hs_frame_filter_rows(struct hs_producer *producer, struct hs_view_row *rows
 		return true;
 	if (hs_interner_init(&filter->keys, sizeof(struct row_key), sizeof(struct row_key)) != 0)
 		return false;
-	filter->stack =
-		hs_arena_alloc((deepest(producer, rows, *count) + 1) * sizeof *filter->stack);
+	filter->stack = hs_arena_alloc(deepest(producer, rows, *count) * sizeof *filter->stack);
 	done = filter->stack != NULL;
 	for (uint32_t i = 0; i < *count; i++) {
 		struct hs_view_row row = rows[i];

@@ -4,21 +4,12 @@
 
 #include "profile/books.h"
 
-uint32_t hs_location_mapping(const struct hs_producer *producer,
-			     const struct hs_location *location)
-{
-	if (hs_jit_frames_path(location->mapping) != NULL ||
-	    hs_mapping_table_get(producer->mappings, location->mapping) != NULL)
-		return location->mapping;
-	return HS_MAPPING_NONE;
-}
-
 void hs_location_names_fill(struct hs_producer *producer, const uint32_t *ids, uint32_t count,
 			    struct hs_pauses *pauses)
 {
 	const struct hs_mapping_table *table = producer->mappings;
 	const struct hs_location_run run = {&producer->locations, ids, count};
-	uint32_t id = hs_location_mapping(producer, hs_location_run_get(&run, 0));
+	uint32_t id = hs_location_run_get(&run, 0)->mapping;
 	const struct hs_mapping *mapping = hs_mapping_table_get(table, id);
 
 	if (producer->hint_names != NULL && hs_mapping_table_is_anonymous(table, id))

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What locations are called in a profile: the mapping that they are written under, and their names
- * from all sources: map hints that came late, what compilers have told of generated code, symbol
- * tables.
+ * Names of locations from all sources: map hints that came late, what compilers have told of
+ * generated code, symbol tables.
  *
  * Called on: the producer, while it makes a snapshot.  Allocates: from the arena.  Blocks: reads
  * files.
@@ -13,13 +12,6 @@
 #include "base/pauses.h"
 #include "profile/location_table.h"
 #include "profile/producer.h"
-
-/*
- * The mapping that a location is written under: its own, which may be made up for generated code;
- * or HS_MAPPING_NONE, for pseudo frames and if the table does not have it.
- */
-uint32_t hs_location_mapping(const struct hs_producer *producer,
-			     const struct hs_location *location);
 
 /*
  * Names them.  ids: of locations of one mapping, in ascending order of their addresses.  count: at

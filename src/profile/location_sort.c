@@ -6,16 +6,15 @@
 #include <string.h>
 
 #include "profile/books.h"
-#include "profile/location_names.h"
 
 /* Main binaries come before all others; HS_MAPPING_NONE, the highest id, comes last. */
 static uint64_t rank(const struct hs_producer *producer, const struct hs_location *location)
 {
-	uint32_t id = hs_location_mapping(producer, location);
-	const struct hs_mapping *mapping = hs_mapping_table_get(producer->mappings, id);
+	const struct hs_mapping *mapping =
+		hs_mapping_table_get(producer->mappings, location->mapping);
 	bool is_main = mapping != NULL && (mapping->flags & HS_MAPPING_MAIN) != 0;
 
-	return (uint64_t)!is_main << 32 | id;
+	return (uint64_t)!is_main << 32 | location->mapping;
 }
 
 static bool is_after(const struct hs_producer *producer, uint32_t a, uint32_t b)
@@ -24,11 +23,8 @@ static bool is_after(const struct hs_producer *producer, uint32_t a, uint32_t b)
 	const struct hs_location *second = hs_location_table_get(&producer->locations, b);
 	uint64_t first_rank = rank(producer, first), second_rank = rank(producer, second);
 
-	if (first_rank != second_rank)
-		return first_rank > second_rank;
-	if (first->address != second->address)
-		return first->address > second->address;
-	return a > b;
+	return first_rank != second_rank ? first_rank > second_rank
+					 : first->address > second->address;
 }
 
 /* Merges from[0, middle) and from[middle, end) into to. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Sorts locations into the order that a profile has: by mapping (the main binary first, then by id,
- * pseudo frames last), and within one by address.
+ * pseudo frames last), and within one by address; equal ones stay as they are.
  *
  * Called on: the producer.  Allocates: never.
  */

@@ -32,17 +32,17 @@ static bool is_anonymous(const struct hs_mapping *mapping)
 static void load(struct hs_names *names, const struct hs_mapping *mapping, uint32_t id,
 		 const struct hs_wanted *wanted, struct hs_pauses *pauses, struct hs_symbols **out)
 {
-	struct hs_names_object *known = &names->objects[id];
+	struct hs_names_object *known;
 	int result;
 
-	if (known->hopeless)
+	if (names->objects[id].hopeless)
 		return;
 	if (is_vdso(mapping))
 		result = hs_symbols_load_memory(mapping->start, mapping->end - mapping->start,
 						wanted, out);
 	else
 		result = hs_symbols_load(mapping, wanted, pauses, out);
-	known = &names->objects[id]; /* a pause may have moved it */
+	known = &names->objects[id]; /* not before: a pause may move it */
 	known->hopeless = result == -ENOTRECOVERABLE;
 	known->edition += known->is_partial;
 	known->is_partial = result == 0 ? hs_symbols_is_partial(*out)
@@ -245,7 +245,7 @@ bool hs_names_find(struct hs_names *names, struct hs_location *location,
 
 	if (object == NULL)
 		return false;
-	if (object->is_large && object->kept == NULL && !object->missing)
+	if (object->is_large && !object->missing)
 		return find_once(names, object, location, mapping, id);
 	return keep(names, object, mapping, id) &&
 	       name_by_symbol(object->kept, mapping, location, &names->last);

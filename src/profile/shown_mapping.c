@@ -24,5 +24,5 @@ struct hs_view_mapping hs_shown_mapping(const struct hs_mapping *mapping)
 
 bool hs_shown_mapping_is_all_memory(const struct hs_view_mapping *shown)
 {
-	return shown->start == 0 && shown->limit == ADDRESS_LIMIT;
+	return shown->limit == ADDRESS_LIMIT;
 }

@@ -86,10 +86,9 @@ static const struct hs_location *location_at(const struct hs_snapshot *snapshot,
 /* The end of the run of locations from place on that are of one mapping. */
 static uint32_t end_of_run(const struct hs_snapshot *snapshot, uint32_t place)
 {
-	uint32_t id = hs_location_mapping(snapshot->producer, location_at(snapshot, place));
+	uint32_t id = location_at(snapshot, place)->mapping;
 
-	while (place < snapshot->location_count &&
-	       hs_location_mapping(snapshot->producer, location_at(snapshot, place)) == id)
+	while (place < snapshot->location_count && location_at(snapshot, place)->mapping == id)
 		place++;
 	return place;
 }
@@ -185,7 +184,7 @@ static void add_run(struct hs_snapshot *snapshot, uint32_t from, uint32_t end,
 		    enum hs_symbolize symbolize)
 {
 	struct hs_names *names = &snapshot->producer->names;
-	uint32_t id = hs_location_mapping(snapshot->producer, location_at(snapshot, from));
+	uint32_t id = location_at(snapshot, from)->mapping;
 	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->producer->mappings, id);
 	const char *jit_path = hs_jit_frames_path(id);
 
