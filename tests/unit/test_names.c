@@ -2,6 +2,7 @@
 /* Names that come later, with a debug file; objects are not read without need. */
 #include "profile/names.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <sys/mman.h>
@@ -179,9 +180,33 @@ static void no_memory_is_no_name(void)
 	fill();
 	CHECK(location(0)->name == NULL);
 	CHECK_INT(hs_stats_get(names_missing), missing + 1);
+	/* Not even for what would be known of another object. */
+	hs_names_fill(&names, &both, hs_mapping_table_get(table, mapping), 1 << 20, &pauses);
+	CHECK_INT(hs_stats_get(names_missing), missing + 3);
 	hs_arena_set_budget(budget);
 	fill();
 	CHECK_STR(location(0)->name, "shown");
+}
+
+/* There is memory for names, but not for what is to be read. */
+static void names_come_with_memory(void)
+{
+	enum { MANY = 50000 };
+	static uint32_t many[MANY];
+	const struct hs_location_run run = {&locations, many, MANY};
+	const struct hs_mapping *object = hs_mapping_table_get(table, mapping);
+	size_t budget = hs_arena_budget();
+
+	forget_names();
+	for (uint32_t i = 0; i < MANY; i++)
+		many[i] = ids[1];
+	hs_arena_set_budget(hs_arena_used() + MANY);
+	hs_names_fill(&names, &run, object, mapping, &pauses);
+	CHECK(strncmp(location(1)->name, "object+0x", 9) == 0);
+	hs_arena_set_budget(budget);
+	hs_names_fill(&names, &run, object, mapping, &pauses);
+	CHECK_STR(location(1)->name, "shown");
+	fill();
 }
 
 /* Of the calls that ask for or of a file, how many until something happens; 0: it has. */
@@ -428,6 +453,12 @@ static void names_come_late_to_each_location(void)
 	CHECK(fill() > 0);
 	for (unsigned i = 0; i < 2; i++)
 		CHECK_STR(location(i)->name, "hidden");
+	CHECK(run("rm names.debug"));
+	name_by_offsets(NULL);
+	CHECK(!find(single));
+	CHECK(run("cp away names.debug"));
+	fill();
+	CHECK(find(single));
 	forget_names();
 	hs_location_set_name(hs_location_table_get(&locations, single), NULL);
 	ids[1] = shown;
@@ -452,6 +483,59 @@ static void large_objects_are_not_kept_twice(void)
 	CHECK_STR(location(0)->name, "hidden");
 	CHECK(names.objects[mapping].kept == NULL);
 	CHECK(names.objects[mapping + 1].kept != NULL);
+	/* If that fails the next profile is awaited as well. */
+	hs_sys_fault = no_descriptors_and_no_image;
+	CHECK(!find(ids[0]));
+	hs_sys_fault = NULL;
+	CHECK(!find(ids[0]));
+	fill();
+	CHECK(find(ids[0]));
+	CHECK(names.objects[mapping].kept == NULL);
+}
+
+/* The same file stands for several objects. */
+static void objects_used_last_are_kept(void)
+{
+	struct hs_location *one = hs_location_table_get(&locations, ids[0]);
+	const struct hs_mapping *object = hs_mapping_table_get(table, mapping);
+	static const uint32_t used[] = {0, 1, 0, 2};
+	struct hs_names own = {0};
+
+	hs_names_set_kept(&own, SIZE_MAX);
+	for (size_t i = 0; i < sizeof used / sizeof used[0]; i++) {
+		CHECK(hs_names_find(&own, one, object, used[i]));
+		if (used[i] == 1)
+			hs_names_set_kept(&own, own.kept_bytes);
+	}
+	CHECK(own.objects[0].kept != NULL && own.objects[2].kept != NULL);
+	CHECK(own.objects[1].kept == NULL);
+	hs_names_fini(&own);
+}
+
+static long fail_an_assertion(long number)
+{
+	if (number == SYS_openat)
+		__assert_fail("a == b", "library.c", 42, "f");
+	return 0;
+}
+
+static void an_object_that_ends_in_an_assertion_is_left(void)
+{
+	const struct hs_mapping *object = hs_mapping_table_get(table, mapping);
+	static const hs_sys_fault_fn faults[] = {fail_an_assertion, count_opens};
+	struct hs_names own = {0};
+
+	for (unsigned i = 0; i < 2; i++) {
+		forget_names();
+		opened = 0;
+		hs_sys_fault = faults[i];
+		hs_names_fill(&own, &both, object, mapping, &pauses);
+		hs_sys_fault = NULL;
+		CHECK(strncmp(location(1)->name, "object+0x", 9) == 0);
+		CHECK_INT(opened, 0);
+	}
+	forget_names();
+	hs_names_fini(&own);
 }
 
 static long no_image(long number)
@@ -502,10 +586,12 @@ int main(void)
 		SKIP("no compiler or no binutils");
 	RUN(generated_code_is_named_by_its_address);
 	RUN(code_of_the_kernel_has_names);
+	RUN(an_object_that_ends_in_an_assertion_is_left);
 	used = hs_arena_used();
 	RUN(names_come_with_a_debug_file);
 	RUN(names_come_with_a_debug_file_meanwhile);
 	RUN(no_memory_is_no_name);
+	RUN(names_come_with_memory);
 	RUN(names_come_with_descriptors);
 	RUN(paths_that_fail_are_left);
 	RUN(files_are_read_ahead_once);
@@ -514,6 +600,7 @@ int main(void)
 	RUN(single_names_come_with_descriptors);
 	RUN(names_come_late_to_each_location);
 	RUN(large_objects_are_not_kept_twice);
+	RUN(objects_used_last_are_kept);
 	RUN(names_of_a_deleted_object_come_with_a_debug_file);
 	hs_names_fini(&names);
 	/* Only the names stay: nine, of at most 64 bytes each. */
