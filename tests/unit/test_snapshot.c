@@ -3,6 +3,7 @@
 #include "profile/snapshot.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -18,7 +19,8 @@ static struct hs_snapshot *snapshot;
 static struct hs_view view;
 static uint64_t next_address = 0x100000;
 static unsigned pauses;
-static uint64_t low_code; /* executable memory below the program, so with a lower id */
+static uint64_t low_code; /* executable memory below the program, so with a lower id; */
+static uint64_t low_file; /* a library that is mapped there as well */
 
 /* To be found in symbol tables.  Exported, because .dynsym has no other names. */
 int snapshot_function_one(int value);
@@ -155,8 +157,9 @@ static void main_is_first_whatever_its_id(void)
 	uint64_t one = address_of(snapshot_function_one);
 
 	CHECK(hs_mapping_table_find(table, low_code) < hs_mapping_table_find(table, one));
+	CHECK(hs_mapping_table_find(table, low_file) < hs_mapping_table_find(table, one));
 	producer = new_producer(table, 0);
-	add(10, 1, low_code, 0);
+	add(10, 1, low_file, 0);
 	freeze(HS_SYMBOLIZE_NAMES);
 	CHECK_INT(view.mapping_count, 3);
 	CHECK(view.mappings[0].start <= one && one < view.mappings[0].limit);
@@ -197,6 +200,38 @@ static void symbolize_decides_on_names(void)
 	freeze(HS_SYMBOLIZE_LINES);
 	CHECK(view.mappings[frame(1, 0)->mapping].has_functions ==
 	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, libc)));
+	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+}
+
+/* Whether a function of this program is left to the reader, of whom nothing is hidden. */
+static bool is_left_to_the_reader(const char *prefixes)
+{
+	uint64_t one = address_of(snapshot_function_one);
+	bool is_left;
+
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.hidden = prefixes,
+	});
+	add(10, 1, one, one);
+	freeze(HS_SYMBOLIZE_LINES);
+	CHECK_STR(view.locations[0].name, "snapshot_function_one");
+	is_left = !view.mappings[0].has_functions;
+	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+	return is_left;
+}
+
+/* Also where names have been read before, or are read of nothing. */
+static void lines_are_left_to_readers(void)
+{
+	CHECK(is_left_to_the_reader("nothing") == is_left_to_the_reader(NULL));
+	producer = new_producer(table, 0);
+	add(10, 1, 0, 0);
+	freeze(HS_SYMBOLIZE_LINES);
+	CHECK_STR(frame(0, 0)->name, "[unknown]");
+	CHECK(view.mappings[frame(0, 0)->mapping].has_functions);
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
 }
@@ -539,6 +574,7 @@ static void anonymous_code_is_one_mapping(void)
 	CHECK(mapping_of(0)->has_functions);
 	before = *mapping_of(0);
 	CHECK_INT(before.start, 0);
+	CHECK(before.limit > second);
 	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)first);
 	CHECK_STR(frame(0, 0)->name, want);
 	snprintf(want, sizeof want, "//anon+0x%llx", (unsigned long long)second);
@@ -657,17 +693,32 @@ static void without_memory_there_is_no_snapshot(void)
 	check_holders(producer);
 }
 
+static void *map_libc(void *where)
+{
+	Dl_info info = {.dli_fname = NULL};
+	int fd;
+	void *mapped;
+
+	dladdr((void *)(uintptr_t)memfd_create, &info);
+	fd = open(info.dli_fname, O_RDONLY);
+	mapped = mmap(where, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	close(fd);
+	return mapped;
+}
+
 int main(void)
 {
 	set_up();
 	low_code = (uint64_t)(uintptr_t)mmap((void *)0x100000, 4096, PROT_READ | PROT_EXEC,
 					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	low_file = (uint64_t)(uintptr_t)map_libc((void *)0x200000);
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	RUN(names_functions_and_puts_main_first);
 	RUN(cxx_and_rust_names_are_those_of_the_source);
 	RUN(main_is_first_whatever_its_id);
 	RUN(symbolize_decides_on_names);
+	RUN(lines_are_left_to_readers);
 	RUN(equal_books_give_equal_views);
 	RUN(an_empty_profile_has_the_main_mapping);
 	RUN(what_was_lost_is_a_row);
