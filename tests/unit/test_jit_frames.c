@@ -3,6 +3,7 @@
  * Frames in generated code, from records to the view of a profile: the code is a page of
  * this process, and the perf map is its own.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -12,18 +13,27 @@
 
 #include "base/sys.h"
 #include "elf_writer.h"
+#include "object_directory.h"
 #include "profile/snapshot.h"
 #include "profile_testing.h"
 
 enum { PAGE = 4096 };
 
-/* The descriptor of GDB's JIT interface, in this program's mapping. */
-struct {
+/* Of GDB's JIT interface. */
+struct descriptor {
 	uint32_t version;
 	uint32_t action;
 	void *relevant;
 	void *first;
-} __jit_debug_descriptor = {.version = 1};
+};
+
+/* In this program's mapping. */
+struct descriptor __jit_debug_descriptor = {.version = 1};
+
+/* A library with a descriptor of its own. */
+static const char source[] =
+	"struct { int version, action; void *relevant, *first; } __jit_debug_descriptor = {1}; "
+	"int NAME(void) { return 1; }\n";
 
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
@@ -124,6 +134,19 @@ static void code_has_its_function_s_name(void)
 		CHECK_STR(view.mappings[leaf(i, 1)->mapping].filename, "//anon");
 	}
 	CHECK_INT(hs_stats_get(jit_unknown_frames), unknown);
+	end();
+}
+
+/* Of which only a part is read at a time. */
+static void a_profile_reads_all_of_a_perf_map(void)
+{
+	begin();
+	sample(code + 0x10, in);
+	for (int i = 0; i < 20000; i++)
+		say(code + 0x800, 0x100, "another");
+	say(code, 0x100, "last");
+	freeze();
+	CHECK_STR(leaf(0, 1)->name, "last");
 	end();
 }
 
@@ -286,19 +309,32 @@ static void files_keep_their_own_names(void)
 	end();
 }
 
-/* A list of one object, with the function query::next() at the code. */
-static void tell_debuggers(void)
-{
-	static struct elf_image image;
-	static struct {
+/* A list of one object. */
+struct list {
+	struct {
 		void *next, *previous, *object;
 		uint64_t bytes;
-	} entry = {NULL, NULL, image.data, 0};
-	const struct elf_symbol symbol = {"_ZN5query4nextEv", code, 0x100, STB_GLOBAL, STT_FUNC, 1};
+	} entry;
+	struct elf_image image;
+};
 
-	elf_write(&image, &(struct elf_spec){.symbols = &symbol, .count = 1});
-	entry.bytes = image.bytes;
-	__jit_debug_descriptor.first = &entry;
+/* The object has this function, of 0x100 bytes. */
+static void tell(struct descriptor *descriptor, struct list *list, const char *function,
+		 uint64_t address)
+{
+	const struct elf_symbol symbol = {function, address, 0x100, STB_GLOBAL, STT_FUNC, 1};
+
+	elf_write(&list->image, &(struct elf_spec){.symbols = &symbol, .count = 1});
+	list->entry.object = list->image.data;
+	list->entry.bytes = list->image.bytes;
+	descriptor->first = &list->entry;
+}
+
+static void tell_debuggers(void)
+{
+	static struct list list;
+
+	tell(&__jit_debug_descriptor, &list, "_ZN5query4nextEv", code);
 }
 
 static long no_reads(long number)
@@ -341,6 +377,66 @@ static void code_for_debuggers_has_its_name(void)
 	CHECK_STR(location->name, "query::next");
 	CHECK_STR(view.mappings[location->mapping].filename, "//anon");
 	end();
+}
+
+static long no_descriptors(long number)
+{
+	return number == SYS_openat ? -EMFILE : 0;
+}
+
+/* The same without waiting for a profile. */
+static void code_for_debuggers_has_its_name_when_files_can_be_opened(void)
+{
+	begin();
+	tell_debuggers();
+	hs_sys_fault = no_descriptors;
+	sample(code + 0x20, in);
+	hs_sys_fault = NULL;
+	sample(code + 0x20, in);
+	__jit_debug_descriptor.first = NULL;
+	freeze();
+	CHECK_STR(leaf(0, 2)->name, "query::next");
+	end();
+}
+
+static struct descriptor *descriptor_in(void *library)
+{
+	return library != NULL ? dlsym(library, "__jit_debug_descriptor") : NULL;
+}
+
+/* Two libraries, one of them loaded twice. */
+static void each_library_has_its_list(void)
+{
+	static const char *const names[] = {"one", "two", "three"};
+	struct descriptor *descriptors[3];
+	static struct list lists[3];
+
+	if (mkdtemp(directory) == NULL ||
+	    !run("echo '%s' >source.c && for i in 1 2; do "
+		 "${CC:-cc} -shared -fPIC -nostdlib -DNAME=f$i -o $i source.c || exit; done",
+		 source)) {
+		printf("no compiler\n");
+		return;
+	}
+	descriptors[0] = descriptor_in(dlopen(path_of("1"), RTLD_NOW | RTLD_LOCAL));
+	descriptors[1] = descriptor_in(dlopen(path_of("2"), RTLD_NOW | RTLD_LOCAL));
+	descriptors[2] = descriptor_in(dlmopen(LM_ID_NEWLM, path_of("1"), RTLD_NOW));
+	begin();
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK(descriptors[i] != NULL);
+		if (descriptors[i] == NULL)
+			exit(99);
+		tell(descriptors[i], &lists[i], names[i], code + 0x100 * i);
+	}
+	for (unsigned i = 0; i < 3; i++)
+		sample(code + 0x100 * i, in);
+	freeze();
+	for (unsigned i = 0; i < 3; i++) {
+		CHECK_STR(leaf(i, 1)->name, names[i]);
+		descriptors[i]->first = NULL;
+	}
+	end();
+	run("rm -rf $PWD");
 }
 
 static uint64_t no_object; /* counted as another one each time that it has changed */
@@ -401,8 +497,12 @@ static long count_calls(long number)
 static void without_generated_code_nothing_is_looked_at(void)
 {
 	uint64_t function = (uint64_t)(uintptr_t)memfd_create;
+	struct hs_frame frames[3];
 
 	begin();
+	frames[0] = (struct hs_frame){function, hs_mapping_table_find(table, function)};
+	frames[1] = frames[0];
+	frames[2] = (struct hs_frame){code, in};
 	hs_sys_fault = count_calls;
 	calls = 0;
 	sample(function, hs_mapping_table_find(table, function));
@@ -410,6 +510,8 @@ static void without_generated_code_nothing_is_looked_at(void)
 	sample(code, in);
 	CHECK(calls > 0);
 	hs_sys_fault = NULL;
+	CHECK(!hs_jit_frames_may_be_in(producer->jit_frames, frames, 2));
+	CHECK(hs_jit_frames_may_be_in(producer->jit_frames, frames, 3));
 	end();
 }
 
@@ -419,6 +521,7 @@ int main(void)
 	snprintf(path, sizeof path, "/tmp/perf-%d.map", (int)getpid());
 	table = hs_mapping_table_create();
 	RUN(code_has_its_function_s_name);
+	RUN(a_profile_reads_all_of_a_perf_map);
 	RUN(a_perf_map_of_an_earlier_process_names_nothing);
 	RUN(code_beside_functions_has_none_of_their_names);
 	RUN(an_address_used_again_is_another_frame);
@@ -429,6 +532,8 @@ int main(void)
 	RUN(files_keep_their_own_names);
 	RUN(code_for_debuggers_has_its_name);
 	RUN(code_for_debuggers_has_its_name_when_files_can_be_read);
+	RUN(code_for_debuggers_has_its_name_when_files_can_be_opened);
+	RUN(each_library_has_its_list);
 	RUN(a_profile_reads_the_list_once);
 	RUN(without_generated_code_nothing_is_looked_at);
 	return CHECK_RESULT();

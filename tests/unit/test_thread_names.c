@@ -78,6 +78,7 @@ static void end(void)
 static void a_thread_that_has_ended_keeps_its_name_for_now(void)
 {
 	begin();
+	CHECK_STR(name_of(NO_TID), "");
 	start_thread();
 	CHECK_STR(name_of(thread.tid), "io");
 	end_thread();
@@ -96,12 +97,37 @@ static void a_name_is_read_once_in_a_batch(void)
 	CHECK_STR(name_of(own), "before");
 	hs_thread_names_begin_batch(&names);
 	CHECK_STR(name_of(own), "after");
+	pthread_setname_np(pthread_self(), "later");
+	CHECK_STR(name_of(own), "after");
 	pthread_setname_np(pthread_self(), "");
 	hs_thread_names_begin_batch(&names);
 	CHECK_STR(name_of(own), "after");
 	pthread_setname_np(pthread_self(), "again");
 	hs_thread_names_begin_batch(&names);
 	CHECK_STR(name_of(own), "again");
+	end();
+}
+
+static void without_memory_there_is_no_name(void)
+{
+	uint32_t own = (uint32_t)hs_sys_gettid();
+	size_t used;
+
+	begin();
+	used = hs_arena_used();
+	pthread_setname_np(pthread_self(), "known");
+	names.names.is_full = true;
+	CHECK_STR(name_of(own), "");
+	CHECK_INT(hs_arena_used(), used);
+	names.names.is_full = false;
+	CHECK_STR(name_of(own), "known");
+	/* One that has a name keeps it. */
+	pthread_setname_np(pthread_self(), "new");
+	names.names.is_full = true;
+	hs_thread_names_begin_batch(&names);
+	CHECK_STR(name_of(own), "");
+	names.names.is_full = false;
+	CHECK_STR(name_of(own), "known");
 	end();
 }
 
@@ -129,6 +155,23 @@ static void a_thread_that_ended_long_ago_has_no_name(void)
 	end();
 }
 
+static void threads_that_have_ended_are_forgotten_on_demand(void)
+{
+	struct hs_pauses no_pauses = {.pause = NULL};
+
+	begin();
+	start_thread();
+	CHECK_STR(name_of(thread.tid), "io");
+	end_thread();
+	/* Not yet those that were read not long ago. */
+	hs_thread_names_forget_gone(&names, &no_pauses);
+	CHECK_INT(names.tids.used, 1);
+	hs_thread_names_forget_gone(&names, &no_pauses);
+	CHECK_INT(names.tids.used, 0);
+	CHECK_INT(names.names.used, 1);
+	end();
+}
+
 static void a_thread_that_was_there_until_now_has_its_name(void)
 {
 	begin();
@@ -145,8 +188,10 @@ int main(void)
 	CHECK_INT(hs_arena_init(64 * MIB), 0);
 	RUN(a_thread_that_has_ended_keeps_its_name_for_now);
 	RUN(a_name_is_read_once_in_a_batch);
+	RUN(without_memory_there_is_no_name);
 	RUN(threads_that_have_ended_take_no_more_memory);
 	RUN(a_thread_that_ended_long_ago_has_no_name);
+	RUN(threads_that_have_ended_are_forgotten_on_demand);
 	RUN(a_thread_that_was_there_until_now_has_its_name);
 	return CHECK_RESULT();
 }
