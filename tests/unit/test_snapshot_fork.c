@@ -93,7 +93,7 @@ static void names_are_being_read(void)
 {
 	begin(NULL);
 	/* Search, sorting, names, layout. */
-	check_forks(ROWS, 2 + 12 + 3 + 2);
+	check_forks(ROWS, 9 + 1 + 12 + 9 + 1 + 9);
 }
 
 /* Rows are merged, two at a time, while they are copied. */
@@ -107,9 +107,12 @@ static void rows_are_being_filtered(void)
 		if (0 < offset && offset <= HIDDEN)
 			hs_location_set_lasting_name(location, "late_name");
 	}
-	/* All rows, and once more those that are left; after that it is known what is hidden. */
-	check_forks(ROWS - HIDDEN + 2, 2 + 12 + 2 + 2 + 11 + 2);
-	check_forks(ROWS - HIDDEN + 2, 2 + 11 + 2);
+	/*
+	 * Search, sorting, review; and then for those that are left, which have to be merged first,
+	 * and are laid out.  After that it is known what is hidden.
+	 */
+	check_forks(ROWS - HIDDEN + 2, 9 + 1 + 12 + 9 + 10 + 5 + 1 + 11 + 5 + 5);
+	check_forks(ROWS - HIDDEN + 2, 9 + 5 + 1 + 11 + 5 + 5);
 }
 
 int main(void)
