@@ -321,6 +321,13 @@ static void a_child_shows_all_of_its_books(void)
 	CHECK(memcmp(shown, model, sizeof model) == 0);
 }
 
+static void end_written(struct hs_snapshot *snapshot)
+{
+	hs_snapshot_written(snapshot);
+	hs_snapshot_destroy(snapshot);
+	hs_producer_drop_spent(producer, NULL);
+}
+
 static void losses_are_differences_too(void)
 {
 	struct hs_snapshot *snapshot;
@@ -341,6 +348,15 @@ static void losses_are_differences_too(void)
 	}
 	hs_snapshot_destroy(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
 	CHECK_INT(view.row_count, 0);
+	/* Those of a child begin anew. */
+	CHECK_INT(hs_producer_reset(producer), 0);
+	end_written(freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE));
+	CHECK_INT(view.row_count, 0);
+	hs_heap_lose(HS_HEAP_MALLOC, 500, HS_WEIGHT_ONE);
+	snapshot = freeze(HS_HEAP_NONE, HS_SYMBOLIZE_NONE);
+	CHECK_INT(view.rows[0].values[0], 1);
+	CHECK_INT(view.rows[0].values[1], 500);
+	end_written(snapshot);
 }
 
 /* What is in use of them is not, if allocated values alone are differences. */
@@ -422,13 +438,6 @@ static void rounding_is_carried_over(void)
 	}
 }
 
-static void end_written(struct hs_snapshot *snapshot)
-{
-	hs_snapshot_written(snapshot);
-	hs_snapshot_destroy(snapshot);
-	hs_producer_drop_spent(producer, NULL);
-}
-
 /* A program may report blocks of any size: of dropped rows, and of those that are there. */
 static void sums_do_not_overflow(void)
 {
@@ -486,6 +495,8 @@ static void cycle(uint64_t number, uint32_t stacks, enum hs_symbolize symbolize)
 	CHECK(!hs_producer_commit(producer));
 	snapshot = freeze(HS_HEAP_NONE, symbolize);
 	CHECK_INT(view.row_count, stacks);
+	for (size_t row = 0; row < view.row_count; row++)
+		CHECK_INT(view.rows[row].values[1], 10);
 	hs_snapshot_written(snapshot);
 	hs_snapshot_destroy(snapshot);
 	hs_producer_drop_spent(producer, NULL);
@@ -504,7 +515,6 @@ static void ever_new_stacks_take_no_more_memory(void)
 {
 	enum { STACKS = 100000, CYCLES = 20 };
 	size_t used = 0;
-	void *junk;
 
 	begin(false);
 	for (uint64_t number = 1; number <= CYCLES; number++) {
@@ -525,10 +535,14 @@ static void ever_new_stacks_take_no_more_memory(void)
 	CHECK_INT(producer->delta.base_capacity, 64);
 	printf("%zu KiB after that\n", hs_arena_used() >> 10);
 	/* They get it again, from memory that is not zero. */
-	junk = hs_arena_alloc(32 * MIB);
-	memset(junk, 0x5a, 32 * MIB);
-	hs_arena_free(junk);
-	cycle(CYCLES + 3, STACKS, HS_SYMBOLIZE_NONE);
+	for (size_t bytes = 1024; bytes <= 32 * MIB; bytes *= 2) {
+		void *junk = hs_arena_alloc(bytes);
+
+		memset(junk, 0x5a, bytes);
+		hs_arena_free(junk);
+	}
+	cycle(CYCLES + 3, 1000, HS_SYMBOLIZE_NONE);
+	cycle(CYCLES + 4, STACKS, HS_SYMBOLIZE_NONE);
 	check_empty();
 	CHECK_INT(hs_arena_used(), used);
 }
@@ -639,25 +653,35 @@ static void a_reset_gives_all_room_back(void)
 	CHECK_INT(used[1], used[0]);
 }
 
-/* What files have too much of dropped rows is taken from new rows, but none of them vanishes. */
+/*
+ * What files have too much of dropped rows is taken from new rows, but none of them vanishes; what
+ * they lack is given to new rows, but to no 0.  The first row is not new.
+ */
 static void what_is_carried_over_leaves_something(void)
 {
+	enum { ROWS = 4 };
+	static const int64_t before[ROWS][HS_VIEW_VALUES] = {{8, 8}, {1, 0, 1}, {2, 8}, {2, 8}};
+	static const int64_t after[ROWS][2] = {{3, 8}, {1, 0}, {1, 9}, {2, 8}};
 	struct hs_delta delta = {.kind = HS_DELTA_ALL};
 	struct hs_interner rows;
 
 	CHECK_INT(hs_interner_init(&rows, sizeof(uint64_t), sizeof(uint64_t)), 0);
-	for (uint64_t row = 0; row < 2; row++)
+	for (uint64_t row = 0; row < ROWS; row++)
 		hs_interner_add(&rows, &row);
 	delta.carry[HS_HEAP_MALLOC][0] = -(int64_t)HS_WEIGHT_ONE;
+	delta.carry[HS_HEAP_MALLOC][1] = HS_WEIGHT_ONE;
 	CHECK(hs_delta_begin(&delta, &rows));
-	for (uint32_t row = 0; row < 2; row++) {
-		int64_t values[HS_VIEW_VALUES] = {1 + row, 8, 1 + row, 8};
+	delta.base[0].values[0] = 5;
+	for (uint32_t row = 0; row < ROWS; row++) {
+		int64_t values[HS_VIEW_VALUES];
 
+		memcpy(values, before[row], sizeof values);
 		CHECK(hs_delta_subtract(&delta, row, HS_HEAP_MALLOC, values));
-		CHECK_INT(values[0], 1);
-		CHECK_INT(values[1], 8);
+		CHECK_INT(values[0], after[row][0]);
+		CHECK_INT(values[1], after[row][1]);
 	}
 	CHECK_INT(delta.carry_pending[HS_HEAP_MALLOC][0], 0);
+	CHECK_INT(delta.carry_pending[HS_HEAP_MALLOC][1], 0);
 	hs_delta_end(&delta);
 	hs_delta_fini(&delta);
 	hs_interner_fini(&rows);
