@@ -292,7 +292,6 @@ static bool find_shown_locations(struct hs_snapshot *snapshot, bool with_names)
 		hs_arena_free(snapshot->ids);
 		snapshot->ids = NULL;
 		snapshot->location_count = 0;
-		snapshot->deepest_stack = 0;
 	}
 }
 

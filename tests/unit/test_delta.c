@@ -151,8 +151,10 @@ static void check_peak(void)
 	int64_t found[SITES][HS_VIEW_VALUES] = {{0}}, begun[SITES][HS_VIEW_VALUES];
 
 	memcpy(begun, peak, sizeof begun);
+	producer->delta.is_partial = true; /* of the last profile of differences */
 	snapshot = freeze(HS_HEAP_MALLOC, HS_SYMBOLIZE_NONE);
 	CHECK_INT(view.delta, HS_DELTA_NONE);
+	CHECK(!view.is_partial);
 	meanwhile();
 	add_rows(found);
 	for (unsigned site = 0; site < SITES; site++) {

@@ -309,6 +309,23 @@ static void a_program_of_hidden_frames_only_is_hidden(void)
 	end();
 }
 
+static void a_program_of_which_nothing_is_known_is_hidden(void)
+{
+	struct hs_mapping_table *known = table;
+
+	table = hs_mapping_table_create();
+	begin("vault");
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.mapping_count, 0);
+	CHECK(hs_snapshot_hides_main(snapshot));
+	end();
+	begin(NULL);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK(!hs_snapshot_hides_main(snapshot));
+	end();
+	table = known;
+}
+
 static void generated_code_is_hidden(void)
 {
 	begin("hidden,JS:*linked,/srv/vault");
@@ -398,6 +415,13 @@ static void names_that_come_late_hide_too(void)
 	CHECK_INT(view.rows[0].values[0], 5);
 	/* What is shown are open_door() and "other". */
 	CHECK_INT(producer->filter.shown, 2);
+	end();
+	/* Also where no names are written. */
+	begin("late_");
+	sample(200, code, in(open_door));
+	say(code, 16, "late_one");
+	freeze(HS_SYMBOLIZE_NONE);
+	check_hidden(frame(0, 0));
 	end();
 }
 
@@ -638,6 +662,7 @@ int main(void)
 	RUN(everything_may_be_hidden_with_a_warning);
 	RUN(pseudo_frames_are_shown);
 	RUN(a_program_of_hidden_frames_only_is_hidden);
+	RUN(a_program_of_which_nothing_is_known_is_hidden);
 	RUN(generated_code_is_hidden);
 	RUN(linkage_names_of_generated_code_are_hidden);
 	RUN(names_that_come_late_hide_too);

@@ -592,6 +592,31 @@ static void anonymous_code_is_one_mapping(void)
 	munmap(code, 4 * REGION);
 }
 
+static void code_in_memory_of_other_names_is_apart(void)
+{
+	enum { PAGE = 4096 };
+	int fd = memfd_create("generated", 0);
+	unsigned char *code = mmap(NULL, 3 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t first = (uint64_t)(uintptr_t)code, second = first + 2 * PAGE;
+
+	CHECK_INT(ftruncate(fd, PAGE), 0);
+	CHECK_INT(mprotect(code, PAGE, PROT_READ | PROT_EXEC), 0);
+	CHECK(mmap(code + 2 * PAGE, PAGE, PROT_READ | PROT_EXEC, MAP_SHARED | MAP_FIXED, fd, 0) ==
+	      code + 2 * PAGE);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	producer = new_producer(table, 0);
+	add(1, 1, first, first);
+	add(1, 2, second, second);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(mapping_of(0)->start, 0);
+	CHECK_INT(mapping_of(1)->start, 0);
+	CHECK_STR(mapping_of(0)->filename, "//anon");
+	CHECK_STR(mapping_of(1)->filename, "/memfd:generated");
+	hs_snapshot_destroy(snapshot);
+	munmap(code, 3 * PAGE);
+	close(fd);
+}
+
 static void end_written(void)
 {
 	hs_snapshot_written(snapshot);
@@ -731,6 +756,7 @@ int main(void)
 	RUN(rows_are_rounded_once);
 	RUN(objects_are_shown_by_their_code_segment);
 	RUN(anonymous_code_is_one_mapping);
+	RUN(code_in_memory_of_other_names_is_apart);
 	RUN(a_hint_names_what_comes_again_later);
 	RUN(threads_are_labelled);
 	RUN(a_profile_gives_room_back);
