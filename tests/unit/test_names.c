@@ -420,6 +420,7 @@ static void fill_one(unsigned number)
 static void name_by_offsets(hs_sys_fault_fn fault)
 {
 	forget_names();
+	opened = 0;
 	hs_sys_fault = fault;
 	fill_in();
 	hs_sys_fault = NULL;
@@ -430,13 +431,15 @@ static void name_by_offsets(hs_sys_fault_fn fault)
 /* Not every profile has all of them, and others may have read the object since. */
 static void names_come_late_to_each_location(void)
 {
+	static const hs_sys_fault_fn faults[] = {no_descriptors, one_descriptor};
 	uint32_t shown = ids[1], single = add(hidden_function + 1);
 
 	ids[1] = add(hidden_function + 3);
-	name_by_offsets(no_descriptors);
-	for (unsigned i = 0; i < 2; i++) {
-		fill_one(i);
-		CHECK_STR(location(i)->name, "hidden");
+	for (unsigned i = 0; i < 4; i++) {
+		if (i % 2 == 0)
+			name_by_offsets(faults[i / 2]);
+		fill_one(i % 2);
+		CHECK_STR(location(i % 2)->name, "hidden");
 	}
 	CHECK(run("rm names.debug"));
 	name_by_offsets(NULL);

@@ -651,6 +651,46 @@ static void a_hint_names_what_comes_again_later(void)
 	unlink(setting + 1);
 }
 
+/* The hint's segment is the page of a function of this program; then another hint comes. */
+static void a_hint_replaces_no_symbol(void)
+{
+	static char setting[] = "@/tmp/test_snapshot.XXXXXX";
+	uint64_t one = address_of(snapshot_function_one), page = one & -UINT64_C(4096);
+	const struct hs_mapping *program =
+		hs_mapping_table_get(table, hs_mapping_table_find(table, one));
+	int fd = mkstemp(setting + 1);
+
+	CHECK(dprintf(fd, "%s,0x%llx,4096,0x%llx\n", program->path, (unsigned long long)low_code,
+		      (unsigned long long)(page - program->start + program->offset)) > 0);
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.hints = setting,
+	});
+	add(1, 1, low_code + (one - page), 0);
+	for (int i = 0; i < 2; i++) {
+		freeze(HS_SYMBOLIZE_NAMES);
+		CHECK_STR(frame(0, 0)->name, "snapshot_function_one");
+		CHECK_STR(frame(0, 1)->name, "[unknown]");
+		hs_snapshot_destroy(snapshot);
+		CHECK(dprintf(fd, "/absent.so,0,0x%llx\n", (unsigned long long)low_code + 4096) >
+		      0);
+	}
+	close(fd);
+	unlink(setting + 1);
+}
+
+/* Not only with the first profile. */
+static void a_bad_hint_is_counted_at_once(void)
+{
+	uint64_t malformed = hs_stats_get(map_hints_malformed);
+
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.hints = "absent.so,12q,4",
+	});
+	CHECK_INT(hs_stats_get(map_hints_malformed), malformed + 1);
+}
+
 static void threads_are_labelled(void)
 {
 	char name[16] = "main of test";
@@ -758,6 +798,8 @@ int main(void)
 	RUN(anonymous_code_is_one_mapping);
 	RUN(code_in_memory_of_other_names_is_apart);
 	RUN(a_hint_names_what_comes_again_later);
+	RUN(a_hint_replaces_no_symbol);
+	RUN(a_bad_hint_is_counted_at_once);
 	RUN(threads_are_labelled);
 	RUN(a_profile_gives_room_back);
 	RUN(without_memory_there_is_no_snapshot);
