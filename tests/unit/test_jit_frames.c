@@ -30,10 +30,12 @@ struct descriptor {
 /* In this program's mapping. */
 struct descriptor __jit_debug_descriptor = {.version = 1};
 
-/* A library with a descriptor of its own. */
+/* A library, with a descriptor of its own if NUMBER is not 0. */
 static const char source[] =
-	"struct { int version, action; void *relevant, *first; } __jit_debug_descriptor = {1}; "
-	"int NAME(void) { return 1; }\n";
+	"int function(void) { return NUMBER; }\n"
+	"#if NUMBER\n"
+	"struct { int version, action; void *relevant, *first; } __jit_debug_descriptor = {1};\n"
+	"#endif\n";
 
 static struct hs_mapping_table *table;
 static struct hs_producer *producer;
@@ -404,23 +406,27 @@ static struct descriptor *descriptor_in(void *library)
 	return library != NULL ? dlsym(library, "__jit_debug_descriptor") : NULL;
 }
 
-/* Two libraries, one of them loaded twice. */
+/* Two libraries, one of them loaded twice; one without a list is below all others. */
 static void each_library_has_its_list(void)
 {
 	static const char *const names[] = {"one", "two", "three"};
+	struct hs_mapping_table *all = table;
 	struct descriptor *descriptors[3];
 	static struct list lists[3];
 
 	if (mkdtemp(directory) == NULL ||
-	    !run("echo '%s' >source.c && for i in 1 2; do "
-		 "${CC:-cc} -shared -fPIC -nostdlib -DNAME=f$i -o $i source.c || exit; done",
+	    !run("echo '%s' >source.c && for i in 0 1 2; do "
+		 "${CC:-cc} -shared -fPIC -nostdlib -Wl,-Ttext-segment=0x1${i}00000 "
+		 "-DNUMBER=$i -o $i source.c || exit; done",
 		 source)) {
 		printf("no compiler\n");
 		return;
 	}
+	CHECK(dlopen(path_of("0"), RTLD_NOW | RTLD_LOCAL) != NULL);
 	descriptors[0] = descriptor_in(dlopen(path_of("1"), RTLD_NOW | RTLD_LOCAL));
 	descriptors[1] = descriptor_in(dlopen(path_of("2"), RTLD_NOW | RTLD_LOCAL));
 	descriptors[2] = descriptor_in(dlmopen(LM_ID_NEWLM, path_of("1"), RTLD_NOW));
+	table = hs_mapping_table_create();
 	begin();
 	for (unsigned i = 0; i < 3; i++) {
 		CHECK(descriptors[i] != NULL);
@@ -436,6 +442,7 @@ static void each_library_has_its_list(void)
 		descriptors[i]->first = NULL;
 	}
 	end();
+	table = all;
 	run("rm -rf $PWD");
 }
 
