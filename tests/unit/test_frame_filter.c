@@ -425,6 +425,30 @@ static void names_that_come_late_hide_too(void)
 	end();
 }
 
+/* The hint comes after the samples.  Files keep their own paths. */
+static void code_of_hidden_objects_is_hidden(void)
+{
+	static char setting[] = "@/tmp/test_frame_filter.XXXXXX";
+	int fd = mkstemp(setting + 1);
+
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.hidden = "/secret/",
+		.hints = setting,
+	});
+	sample(1, code, in(open_door));
+	sample(2, in(shut_door), in(open_door));
+	CHECK(dprintf(fd, "/secret/object.so,0x%llx,4096\n/secret/object.so,0x%llx,16\n",
+		      (unsigned long long)code, (unsigned long long)in(shut_door) - 1) > 0);
+	freeze(HS_SYMBOLIZE_NAMES);
+	CHECK_INT(view.row_count, 2);
+	check_hidden(frame(0, 0));
+	CHECK_STR(frame(1, 0)->name, "shut_door");
+	close(fd);
+	unlink(setting + 1);
+	end();
+}
+
 /* As if a perf map named it. */
 static void hide_late(uint64_t address)
 {
@@ -666,6 +690,7 @@ int main(void)
 	RUN(generated_code_is_hidden);
 	RUN(linkage_names_of_generated_code_are_hidden);
 	RUN(names_that_come_late_hide_too);
+	RUN(code_of_hidden_objects_is_hidden);
 	RUN(a_known_stack_may_come_to_be_hidden);
 	RUN(without_memory_the_whole_stack_is_hidden);
 	RUN(without_memory_for_its_name_a_frame_is_hidden);
