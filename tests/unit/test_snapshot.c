@@ -651,6 +651,40 @@ static void a_hint_names_what_comes_again_later(void)
 	unlink(setting + 1);
 }
 
+/* Places in one mapping, of which two hints say something, and of the last a perf map. */
+static void hints_name_what_they_are_of(void)
+{
+	char setting[128], perf_map[64], anonymous[64];
+	const char *const names[] = {"one.so+0x1", "one.so+0x2", "two.so+0x1", "two.so+0x2",
+				     anonymous,    "compiled"};
+	static const uint64_t places[] = {0x1, 0x2, 0x101, 0x102, 0x300, 0x400};
+	FILE *file;
+
+	snprintf(setting, sizeof setting, "/one.so,0x%llx,0x100;/two.so,0x%llx,0x100",
+		 (unsigned long long)low_code, (unsigned long long)low_code + 0x100);
+	snprintf(anonymous, sizeof anonymous, "//anon+0x%llx",
+		 (unsigned long long)low_code + 0x300);
+	snprintf(perf_map, sizeof perf_map, "/tmp/perf-%d.map", (int)getpid());
+	producer = new_producer_with(&(struct hs_producer_setup){
+		.mappings = table,
+		.labels = HS_LABEL_SIZE,
+		.hints = setting,
+		.jit_sources = HS_JIT_SOURCE_PERF_MAP,
+		.jit_bytes = MIB,
+	});
+	file = fopen(perf_map, "we");
+	fprintf(file, "%llx 10 compiled\n", (unsigned long long)low_code + 0x400);
+	fclose(file);
+	for (size_t i = 0; i < COUNT(places); i++)
+		add(1 + i, 1, low_code + places[i], 0);
+	freeze(HS_SYMBOLIZE_NAMES);
+	for (size_t i = 0; i < COUNT(places); i++)
+		CHECK_STR(frame(i, 0)->name, names[i]);
+	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+	unlink(perf_map);
+}
+
 /* The hint's segment is the page of a function of this program; then another hint comes. */
 static void a_hint_replaces_no_symbol(void)
 {
@@ -798,6 +832,7 @@ int main(void)
 	RUN(anonymous_code_is_one_mapping);
 	RUN(code_in_memory_of_other_names_is_apart);
 	RUN(a_hint_names_what_comes_again_later);
+	RUN(hints_name_what_they_are_of);
 	RUN(a_hint_replaces_no_symbol);
 	RUN(a_bad_hint_is_counted_at_once);
 	RUN(threads_are_labelled);
