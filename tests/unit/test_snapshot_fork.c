@@ -3,6 +3,7 @@
  * Forks at each pause of a snapshot.  A child that has dropped what it inherited of the snapshot
  * must have the same books, and use as much memory, as its parent after the snapshot.
  */
+#include <limits.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -26,24 +27,30 @@ __asm__(".pushsection .text\n"
 	".popsection\n");
 extern const char wide[];
 
-static void begin(const char *prefixes)
+/* function: wide(), or where it is said to be. */
+static void begin(const char *prefixes, const char *hints, uint64_t function)
 {
 	producer = new_producer_with(&(struct hs_producer_setup){
 		.mappings = table,
 		.labels = HS_LABEL_SIZE,
 		.delta = HS_DELTA_ALL,
 		.hidden = prefixes,
+		.hints = hints,
 	});
 	for (uint64_t i = 0; i < ROWS; i++) {
 		union test_record record = allocate(0x100000 + 16 * i, 8 + i % 2, 1, 0);
-		uint64_t leaf = (uint64_t)(uintptr_t)wide + i;
-		uint32_t mapping = hs_mapping_table_find(table, leaf);
+		uint32_t mapping = hs_mapping_table_find(table, function + i);
 
-		record.head.frames[0] = (struct hs_frame){leaf, mapping};
-		record.head.frames[1] = (struct hs_frame){(uint64_t)(uintptr_t)wide, mapping};
+		record.head.frames[0] = (struct hs_frame){function + i, mapping};
+		record.head.frames[1] = (struct hs_frame){function, mapping};
 		take(producer, &record);
 	}
 	CHECK(!hs_producer_commit(producer));
+}
+
+static uint64_t in_program(void)
+{
+	return (uint64_t)(uintptr_t)wide;
 }
 
 /* Makes a snapshot and destroys it.  Returns how many rows it had. */
@@ -91,15 +98,34 @@ static void check_forks(size_t rows, unsigned pauses)
 
 static void names_are_being_read(void)
 {
-	begin(NULL);
+	begin(NULL, NULL, in_program());
 	/* Search, sorting, names, layout. */
 	check_forks(ROWS, 9 + 1 + 12 + 9 + 1 + 9);
+}
+
+/* The same of a copy of the code, which a hint tells of. */
+static void names_of_a_hint_are_being_read(void)
+{
+	uint64_t page = in_program() & -UINT64_C(4096), copy;
+	const struct hs_mapping *program =
+		hs_mapping_table_get(table, hs_mapping_table_find(table, page));
+	char hints[PATH_MAX + 64];
+
+	copy = (uint64_t)(uintptr_t)mmap(NULL, 8192, PROT_READ | PROT_EXEC,
+					 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	snprintf(hints, sizeof hints, "%s,0x%llx,8192,0x%llx", program->path,
+		 (unsigned long long)copy,
+		 (unsigned long long)(page - program->start + program->offset));
+	begin(NULL, hints, copy + (in_program() - page));
+	check_forks(ROWS, 9 + 1 + 12 + 9 + 1 + 9);
+	CHECK_STR(hs_location_table_get(&producer->locations, 2)->name, "wide");
 }
 
 /* Rows are merged, two at a time, while they are copied. */
 static void rows_are_being_filtered(void)
 {
-	begin("late_");
+	begin("late_", NULL, in_program());
 	for (uint32_t i = 0; i < producer->locations.interner.count; i++) {
 		struct hs_location *location = hs_location_table_get(&producer->locations, i);
 		uint64_t offset = location->address - (uint64_t)(uintptr_t)wide;
@@ -122,6 +148,7 @@ int main(void)
 	table = hs_mapping_table_create();
 	CHECK_INT(hs_mapping_table_refresh(table), 0);
 	RUN(names_are_being_read);
+	RUN(names_of_a_hint_are_being_read);
 	RUN(rows_are_being_filtered);
 	return CHECK_RESULT();
 }
