@@ -78,17 +78,22 @@ static void end(void)
 	unlink(path);
 }
 
-/* An allocation from the code at address, called by this program. */
-static void sample(uint64_t address, uint32_t mapping)
+/* An allocation from the code at address, called by this program, in the same batch. */
+static void sample_more(uint64_t address, uint32_t mapping)
 {
 	union test_record record = allocate(next_address += 16, 1, 1, 0);
 	uint64_t caller = (uint64_t)(uintptr_t)say;
 
 	record.head.frames[0] = (struct hs_frame){address, mapping};
 	record.head.frames[1] = (struct hs_frame){caller, hs_mapping_table_find(table, caller)};
-	hs_producer_begin_batch(producer);
 	take(producer, &record);
 	CHECK(!hs_producer_commit(producer));
+}
+
+static void sample(uint64_t address, uint32_t mapping)
+{
+	hs_producer_begin_batch(producer);
+	sample_more(address, mapping);
 }
 
 static void freeze(void)
@@ -139,16 +144,38 @@ static void code_has_its_function_s_name(void)
 	end();
 }
 
-/* Of which only a part is read at a time. */
+/* More of a perf map than is read at a time. */
+static void say_much(void)
+{
+	for (int i = 0; i < 20000; i++)
+		say(code + 0x800, 0x100, "another");
+}
+
 static void a_profile_reads_all_of_a_perf_map(void)
 {
 	begin();
 	sample(code + 0x10, in);
-	for (int i = 0; i < 20000; i++)
-		say(code + 0x800, 0x100, "another");
+	say_much();
 	say(code, 0x100, "last");
 	freeze();
 	CHECK_STR(leaf(0, 1)->name, "last");
+	end();
+}
+
+static void samples_go_on_with_a_perf_map(void)
+{
+	begin();
+	say_much();
+	say(code, 0x100, "first");
+	sample(code + 0x10, in);
+	for (int i = 0; i < 3; i++)
+		sample_more(code + 0x10, in);
+	say(code, 0x100, "second");
+	sample(code + 0x10, in);
+	freeze();
+	CHECK_INT(view.row_count, 2);
+	CHECK_STR(leaf(0, 4)->name, "first");
+	CHECK_STR(leaf(1, 1)->name, "second");
 	end();
 }
 
@@ -529,6 +556,7 @@ int main(void)
 	table = hs_mapping_table_create();
 	RUN(code_has_its_function_s_name);
 	RUN(a_profile_reads_all_of_a_perf_map);
+	RUN(samples_go_on_with_a_perf_map);
 	RUN(a_perf_map_of_an_earlier_process_names_nothing);
 	RUN(code_beside_functions_has_none_of_their_names);
 	RUN(an_address_used_again_is_another_frame);
