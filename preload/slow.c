@@ -126,7 +126,7 @@ static void *record_moved(uint32_t token, void *moved, size_t size, bool frees_a
 	return moved;
 }
 
-HS_SAMPLE_CODE void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs);
+void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs);
 void *hs_slow_realloc(void *block, size_t size, void *c, const struct hs_regs *regs)
 {
 	uint32_t token;
@@ -277,7 +277,7 @@ static __attribute__((noinline)) void free_special(void *block)
 	}
 }
 
-HS_SAMPLE_CODE void hs_slow_free(void *block)
+void hs_slow_free(void *block)
 {
 	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)block)) ||
 	    hs_arena_owns(block))

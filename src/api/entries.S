@@ -4,6 +4,8 @@
  */
 #include "arch/entry.h"
 
+#define HS_ENTRY_SECTION .text
+
 HS_ENTRY(hs_entry_report_allocation, hs_slow_report_allocation)
 HS_ENTRY_4(hs_entry_report_sample, hs_slow_report_sample)
 

@@ -28,7 +28,8 @@
  * Other data of samples, and the code that they run.  A page missing in the TLB costs more than a
  * line missing in the cache (tests/bench/FINDINGS).  So the data is in one page with the sections
  * above; the heaps come last, and the first two of them are in it too (preload/layout.S).  The code
- * is put beside malloc and free, where linkers gather hot functions: three pages.
+ * of a sample of malloc or calloc whose stack is copied is in two pages, the first of all, with
+ * malloc and free: where linkers gather hot functions.  There is no room in them for any other.
  */
 #define HS_SAMPLE_DATA __attribute__((section("hs_sample_data")))
 #define HS_SAMPLE_HEAPS __attribute__((section("hs_sample_heaps")))

@@ -126,8 +126,8 @@ HS_RARE void hs_record_lose(struct hs_thread_state *thread, bool is_ring_full);
 HS_RARE bool hs_record_refuse(struct hs_thread_state *thread);
 
 /* The program is about to free address, or a heap's id.  Must come before the real free. */
-HS_SAMPLE_CODE void hs_record_free(const void *address);
-HS_SAMPLE_CODE void hs_record_free_id(uint32_t heap, uint64_t id);
+void hs_record_free(const void *address);
+void hs_record_free_id(uint32_t heap, uint64_t id);
 
 /*
  * realloc: before the call and after it.  The token says which slot moves.

@@ -32,7 +32,7 @@
  * back.
  * Returns the record; NULL: the stack has to be copied.
  */
-HS_SAMPLE_CODE struct hs_record *hs_walk_record(struct hs_thread_state *thread,
+struct hs_record *hs_walk_record(struct hs_thread_state *thread,
 						const struct hs_regs *regs);
 
 /*

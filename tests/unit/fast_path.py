@@ -11,8 +11,8 @@ instruction is in one cache line, but for the place of the thread's own.  The fi
 named are in two lines.
 
 The first two sections of base/hot.h are a cache line each, the third is two; with the rest of what
-samples use, but for the third heap and those behind it, they are one page.  The code of a sample is
-in three.
+samples use, but for the third heap and those behind it, they are one page.  The code of a sample
+whose stack is copied is in two.
 """
 import re
 import subprocess
@@ -23,14 +23,14 @@ ADDRESSES = re.compile(r"\s\.got\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f
 CACHE_LINE_BYTES = 64
 PAGE_BYTES = 4096
 HEAPS = 256  # HS_HEAP_LIMIT
-CODE_PAGES = 3
+CODE_PAGES = 2
 WORD_LINES = 2
 SAMPLE_CODE = """
 malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_allocation
 hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan hs_live_set_fetch
-hs_ring_fetch supersede hs_walk_record try_record hs_live_set_take hs_ring_reserve
-hs_capture_copy hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_commit
-hs_ring_is_filling hs_ring_tell_reader hs_session_recorded
+hs_ring_fetch supersede hs_record_sample try_record hs_live_set_take hs_ring_reserve hs_capture_copy
+hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_commit hs_ring_is_filling
+hs_ring_tell_reader hs_session_recorded
 """.split()
 
 

@@ -2,6 +2,7 @@
 /*
  * HS_ENTRY(name, target), HS_ENTRY_4(name, target): the entry of a sampled call of at
  * most three, or of four, arguments, for assembly files.
+ * HS_ENTRY_SECTION: the code section that entries are put into from here on; defined by the file.
  *
  * The compiled fast path jumps here with the stack pointer, the argument
  * registers and the callee-saved registers as the program's call left them.  The
@@ -18,7 +19,7 @@
 #define HS_ENTRY_4(name, target) HS_ENTRY_(name, target, %r8)
 
 #define HS_ENTRY_(name, target, regs_argument)                                                     \
-	.section .text.hot, "ax", @progbits;                                                       \
+	.section HS_ENTRY_SECTION, "ax", @progbits;                                                 \
 	.p2align 4;                                                                                \
 	.globl name;                                                                               \
 	.hidden name;                                                                              \
