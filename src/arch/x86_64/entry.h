@@ -19,7 +19,7 @@
 #define HS_ENTRY_4(name, target) HS_ENTRY_(name, target, %r8)
 
 #define HS_ENTRY_(name, target, regs_argument)                                                     \
-	.section HS_ENTRY_SECTION, "ax", @progbits;                                                 \
+	.section HS_ENTRY_SECTION, "ax", @progbits;                                                \
 	.p2align 4;                                                                                \
 	.globl name;                                                                               \
 	.hidden name;                                                                              \
