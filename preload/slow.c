@@ -277,7 +277,7 @@ static __attribute__((noinline)) void free_special(void *block)
 	}
 }
 
-void hs_slow_free(void *block)
+HS_SAMPLE_CODE void hs_slow_free(void *block)
 {
 	if (hs_live_index_may_hold(hs_live_key(HS_HEAP_MALLOC, (uintptr_t)block)) ||
 	    hs_arena_owns(block))

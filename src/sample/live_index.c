@@ -133,6 +133,14 @@ bool hs_live_index_remove(uint64_t key, uint32_t slot, bool is_locked)
 	return true;
 }
 
+bool hs_live_index_may_hold_mapped(uint64_t key)
+{
+	struct hs_live_search search;
+
+	hs_live_search_start(&search, key);
+	return search.mapped != 0 || search.lanes != 0 || search.is_neighbour_left;
+}
+
 uint32_t hs_live_search_next(struct hs_live_search *search)
 {
 	uint32_t mapped = search->mapped;

@@ -90,6 +90,9 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 	search->is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
 }
 
+/* hs_live_index_may_hold() if there is a map. */
+bool hs_live_index_may_hold_mapped(uint64_t key);
+
 /*
  * Whether there may be an entry of a key, for a free whose filter byte is not 0: looks at the byte
  * again, and then at the key's bucket.  If the address is not sampled, this almost always says so,
@@ -98,13 +101,16 @@ static inline void hs_live_search_start(struct hs_live_search *search, uint64_t 
 static inline bool hs_live_index_may_hold(uint64_t key)
 {
 	const uint8_t *byte = hs_live_filter_byte(hs_arch_load_shift(&hs_live_filter), key);
-	struct hs_live_search search;
+	uint64_t hash = hs_live_hash(key), tags;
 
-	if (hs_likely(!hs_live_map_is_used()) &&
-	    hs_live_filter_denies(__atomic_load_n(byte, __ATOMIC_RELAXED), hs_live_hash(key)))
+	if (hs_unlikely(hs_live_map_is_used()))
+		return hs_live_index_may_hold_mapped(key);
+	if (hs_live_filter_denies(__atomic_load_n(byte, __ATOMIC_RELAXED), hash))
 		return false;
-	hs_live_search_start(&search, key);
-	return search.mapped != 0 || search.lanes != 0 || search.is_neighbour_left;
+	tags = atomic_load_explicit(
+		&hs_live_table_home(atomic_load(&hs_live_index), hash)->tags, memory_order_relaxed);
+	return hs_live_table_lanes(tags, hs_live_table_tag_in_each(hash)) != 0 ||
+	       tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
 }
 
 /* The next slot, or HS_SLOT_NONE. */

@@ -189,17 +189,20 @@ static uint32_t record_free(uint32_t heap, uint64_t id)
 	return count;
 }
 
-/* An id that is allocated again is free, even if nobody has said so. */
-static HS_SAMPLE_CODE __attribute__((noinline)) void supersede(const struct hs_sample *sample)
+/* The filter does not deny that the heap has a sample under this one's id. */
+static HS_RARE void supersede_any(const struct hs_sample *sample)
 {
-	uint64_t key = hs_live_key(sample->heap, sample->id);
-	uint32_t count;
+	uint32_t count = record_free(sample->heap, sample->id);
 
-	if (hs_likely(!hs_live_set_may_hold_key(key)) || !hs_live_index_may_hold(key))
-		return;
-	count = record_free(sample->heap, sample->id);
 	if (count > 0)
 		hs_stats_add(superseded, count);
+}
+
+/* An id that is allocated again is free, even if nobody has said so. */
+static inline __attribute__((always_inline)) void supersede(const struct hs_sample *sample)
+{
+	if (hs_unlikely(hs_live_set_may_hold_key(hs_live_key(sample->heap, sample->id))))
+		supersede_any(sample);
 }
 
 /*

@@ -65,8 +65,7 @@ enum hs_recorded {
  * A sample that the heap still has under the same id counts as freed first.  Called inside the slow
  * path: between hs_reentry_enter() and hs_reentry_leave().
  */
-HS_SAMPLE_CODE enum hs_recorded hs_record_sample(struct hs_thread_state *thread,
-						 const struct hs_regs *regs);
+enum hs_recorded hs_record_sample(struct hs_thread_state *thread, const struct hs_regs *regs);
 
 /*
  * An allocation is about to be made that may be a sample: prefetches cache lines that another
@@ -127,7 +126,7 @@ HS_RARE bool hs_record_refuse(struct hs_thread_state *thread);
 
 /* The program is about to free address, or a heap's id.  Must come before the real free. */
 void hs_record_free(const void *address);
-void hs_record_free_id(uint32_t heap, uint64_t id);
+HS_SAMPLE_CODE void hs_record_free_id(uint32_t heap, uint64_t id);
 
 /*
  * realloc: before the call and after it.  The token says which slot moves.

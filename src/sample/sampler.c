@@ -168,7 +168,7 @@ static uint64_t negative_log2(uint64_t u)
 	return ((uint64_t)(zeros + 1) << 32) - (uint64_t)((logarithm + 32) >> 6);
 }
 
-static uint64_t draw_bytewise(uint64_t *random, uint64_t interval)
+static HS_RARE uint64_t draw_bytewise(uint64_t *random, uint64_t interval)
 {
 	uint64_t chance = UINT64_MAX / interval;
 	uint64_t bytes = 1;

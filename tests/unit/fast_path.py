@@ -12,7 +12,7 @@ named are in two lines.
 
 The first two sections of base/hot.h are a cache line each, the third is two; with the rest of what
 samples use, but for the third heap and those behind it, they are one page.  The code of a sample
-whose stack is copied is in two.
+of malloc or calloc whose stack is copied is in two.
 """
 import re
 import subprocess
@@ -26,11 +26,11 @@ HEAPS = 256  # HS_HEAP_LIMIT
 CODE_PAGES = 2
 WORD_LINES = 2
 SAMPLE_CODE = """
-malloc hs_entry_malloc hs_slow_malloc can_pass hs_session_record hs_record_allocation
-hs_reentry_enter prepare_sample draw hs_sampler_draw hs_capture_plan hs_live_set_fetch
-hs_ring_fetch supersede hs_record_sample try_record hs_live_set_take hs_ring_reserve hs_capture_copy
-hs_live_set_insert_id hs_live_index_insert hs_live_table_insert hs_ring_commit hs_ring_is_filling
-hs_ring_tell_reader hs_session_recorded
+malloc free calloc hs_entry_malloc hs_entry_calloc hs_slow_malloc hs_slow_calloc hs_slow_free
+can_pass hs_session_record hs_record_allocation hs_reentry_enter prepare_sample draw
+hs_sampler_draw hs_capture_plan hs_live_set_fetch hs_ring_fetch try_record hs_live_set_take
+hs_ring_reserve hs_capture_copy hs_live_set_insert_id hs_live_index_insert hs_live_table_insert
+hs_ring_commit hs_ring_is_filling hs_ring_tell_reader hs_session_recorded
 """.split()
 
 
