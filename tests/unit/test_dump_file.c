@@ -309,16 +309,22 @@ static void links_are_not_followed(void)
 	unlink("precious");
 }
 
+/* Opens shared/a; in other is a file of its temporary name. */
+static void open_beside_another(struct hs_dump_file *file)
+{
+	CHECK_INT(mkdir("shared", 0700), 0);
+	CHECK_INT(mkdir("other", 0700), 0);
+	write_text("other/.a.tmp", "precious");
+	CHECK_INT(hs_dump_file_open(file, "shared/a", false), 0);
+}
+
 /* The directory is replaced by a link while the profile is written. */
 static void another_directory_is_not_touched(void)
 {
 	struct hs_dump_file file;
 
 	for (int is_complete = 0; is_complete < 2; is_complete++) {
-		CHECK_INT(mkdir("shared", 0700), 0);
-		CHECK_INT(mkdir("other", 0700), 0);
-		write_text("other/.a.tmp", "precious");
-		CHECK_INT(hs_dump_file_open(&file, "shared/a", false), 0);
+		open_beside_another(&file);
 		CHECK_INT(rename("shared", "moved"), 0);
 		CHECK_INT(symlink("other", "shared"), 0);
 		if (is_complete)
@@ -356,10 +362,7 @@ static void the_open_directory_is_changed(void)
 	struct hs_dump_file file;
 
 	for (int is_complete = 0; is_complete < 2; is_complete++) {
-		CHECK_INT(mkdir("shared", 0700), 0);
-		CHECK_INT(mkdir("other", 0700), 0);
-		write_text("other/.a.tmp", "precious");
-		CHECK_INT(hs_dump_file_open(&file, "shared/a", false), 0);
+		open_beside_another(&file);
 		swapped_at = calls[is_complete];
 		atomic_store(&hs_sys_fault, swap_directories);
 		CHECK_INT(end_file(&file, is_complete - 1), is_complete - 1);
