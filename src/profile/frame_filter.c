@@ -68,8 +68,7 @@ static bool is_hidden_by_symbol(struct hs_producer *producer, struct hs_location
 	const struct hs_mapping *mapping =
 		hs_mapping_table_get(producer->mappings, location->mapping);
 
-	if (mapping == NULL ||
-	    !hs_symbol_filter_has_names(producer->filter.prefixes) ||
+	if (mapping == NULL || !hs_symbol_filter_has_names(producer->filter.prefixes) ||
 	    !hs_names_find(&producer->names, location, mapping, location->mapping))
 		return false;
 	return location->system_name == NULL || is_hidden(producer, location);

@@ -70,24 +70,29 @@ struct hs_live_search {
 	bool is_neighbour_left;
 };
 
+/* Its part in the table, of a key with this hash. */
+static inline void hs_live_search_start_in_table(struct hs_live_search *search, uint64_t hash)
+{
+	uint64_t tags;
+
+	search->bucket = hs_live_table_home(atomic_load(&hs_live_index), hash);
+	tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
+	search->tag_in_each = hs_live_table_tag_in_each(hash);
+	search->lanes = hs_live_table_lanes(tags, search->tag_in_each);
+	search->is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
+}
+
 static inline void hs_live_search_start(struct hs_live_search *search, uint64_t key)
 {
-	uint64_t hash = hs_live_hash(key), tag_in_each = hs_live_table_tag_in_each(hash), tags;
-
 	search->mapped = 0;
 	search->lanes = 0;
 	search->is_neighbour_left = false;
-	/* Short without a map: frees that the filter lets pass by mistake come here. */
 	if (hs_unlikely(hs_live_map_is_used())) {
 		search->mapped = hs_live_map_find(key);
 		if (!hs_live_index_is_table_used())
 			return;
 	}
-	search->bucket = hs_live_table_home(atomic_load(&hs_live_index), hash);
-	tags = atomic_load_explicit(&search->bucket->tags, memory_order_relaxed);
-	search->tag_in_each = tag_in_each;
-	search->lanes = hs_live_table_lanes(tags, tag_in_each);
-	search->is_neighbour_left = tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
+	hs_live_search_start_in_table(search, hs_live_hash(key));
 }
 
 /* hs_live_index_may_hold() if there is a map. */
@@ -96,21 +101,21 @@ bool hs_live_index_may_hold_mapped(uint64_t key);
 /*
  * Whether there may be an entry of a key, for a free whose filter byte is not 0: looks at the byte
  * again, and then at the key's bucket.  If the address is not sampled, this almost always says so,
- * mostly by the byte.  Any thread.
+ * mostly by the byte; short without a map, for frees that the filter lets pass by mistake.  Any
+ * thread.
  */
 static inline bool hs_live_index_may_hold(uint64_t key)
 {
 	const uint8_t *byte = hs_live_filter_byte(hs_arch_load_shift(&hs_live_filter), key);
-	uint64_t hash = hs_live_hash(key), tags;
+	uint64_t hash = hs_live_hash(key);
+	struct hs_live_search search;
 
 	if (hs_unlikely(hs_live_map_is_used()))
 		return hs_live_index_may_hold_mapped(key);
 	if (hs_live_filter_denies(__atomic_load_n(byte, __ATOMIC_RELAXED), hash))
 		return false;
-	tags = atomic_load_explicit(
-		&hs_live_table_home(atomic_load(&hs_live_index), hash)->tags, memory_order_relaxed);
-	return hs_live_table_lanes(tags, hs_live_table_tag_in_each(hash)) != 0 ||
-	       tags >> HS_LIVE_OVERFLOW_SHIFT != 0;
+	hs_live_search_start_in_table(&search, hash);
+	return search.lanes != 0 || search.is_neighbour_left;
 }
 
 /* The next slot, or HS_SLOT_NONE. */

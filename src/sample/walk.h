@@ -15,7 +15,6 @@
 #include <stdint.h>
 
 #include "arch/regs.h"
-#include "base/hot.h"
 #include "sample/known_pcs.h"
 #include "sample/record.h"
 #include "sample/thread_state.h"
@@ -32,8 +31,7 @@
  * back.
  * Returns the record; NULL: the stack has to be copied.
  */
-struct hs_record *hs_walk_record(struct hs_thread_state *thread,
-						const struct hs_regs *regs);
+struct hs_record *hs_walk_record(struct hs_thread_state *thread, const struct hs_regs *regs);
 
 /*
  * Added to the number of frames if a walk does not come to the outermost: there is no room for
