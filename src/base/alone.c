@@ -6,7 +6,11 @@
 
 #include "base/hot.h"
 
-static const uint8_t not_alone;
+/*
+ * Never written; not const, so that it is in the page of HS_SAMPLE_WORDS, for samples of programs
+ * with threads read it.
+ */
+static HS_SAMPLE_WORDS uint8_t not_alone;
 
 HS_SAMPLE_WORDS const uint8_t *_Atomic hs_alone_flag = &not_alone;
 

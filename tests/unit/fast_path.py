@@ -92,6 +92,13 @@ def section(library, name):
     return range(start, start + size)
 
 
+def symbols(library):
+    """Addresses of functions and variables, by name."""
+    found = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [dtDT] (\w+)$", output("nm", "-S", library), re.M)
+    return {name: range(int(start, 16), int(start, 16) + int(size, 16))
+            for start, size, name in found}
+
+
 def units(addresses, unit_bytes):
     return {address // unit_bytes for address in addresses}
 
@@ -107,16 +114,16 @@ def look_at_data(library):
     used = [*hot, *each, *words, *data, *heaps[:2 * len(heaps) // HEAPS]]
     if not data or not heaps or len(units(used, PAGE_BYTES)) > 1:
         yield "what samples use is not in one page"
+    if symbols(library).get("not_alone", range(1))[0] not in words:
+        yield "what hs_alone_flag points to is not in hs_sample_words"
 
 
 def look_at_code(library):
     """Functions that the compiler has put into others are where these are."""
-    symbols = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [tT] (\w+)$", output("nm", "-S", library), re.M)
     pages = {}
-    for start, size, name in symbols:
+    for name, addresses in symbols(library).items():
         if name in SAMPLE_CODE:
-            start, size = int(start, 16), int(size, 16)
-            pages.setdefault(name, set()).update(units(range(start, start + size), PAGE_BYTES))
+            pages[name] = units(addresses, PAGE_BYTES)
     found = set().union(*pages.values())
     print("a sample's code: %d functions in %d pages" % (len(pages), len(found)))
     if not 1 <= len(found) <= CODE_PAGES:
