@@ -3,7 +3,6 @@
  * Finding out where each form of operator new allocates.  See enum hs_new_mode.
  */
 #include <dlfcn.h>
-#include <link.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +12,6 @@
 
 /* The alignment and the size of the blocks that are tried. */
 #define TRIED_BYTES 64
-
-/* A loaded object. */
-struct object {
-	uintptr_t base;
-	uintptr_t bytes;
-	const char *file; /* the loader's */
-};
 
 /* Whether a file is a C++ runtime: libstdc++, or LLVM's. */
 static bool is_cxx_runtime(const char *file)
@@ -32,36 +24,6 @@ static bool is_cxx_runtime(const char *file)
 			return true;
 	}
 	return false;
-}
-
-/* The length of a loaded object, whose ELF header is at base. */
-static uintptr_t mapped_bytes(const void *base)
-{
-	const ElfW(Ehdr) *header = base;
-	const ElfW(Phdr) *segment = (const void *)((const char *)base + header->e_phoff);
-	uintptr_t bytes = 0;
-
-	for (int i = 0; i < header->e_phnum; i++, segment++) {
-		if (segment->p_type == PT_LOAD)
-			bytes = segment->p_vaddr + segment->p_memsz;
-	}
-	return bytes;
-}
-
-/* Once per object, because dladdr() goes through all of its symbols. */
-static struct object find_object(const void *address)
-{
-	Dl_info found;
-
-	if (dladdr(address, &found) == 0)
-		return (struct object){.file = ""};
-	return (struct object){(uintptr_t)found.dli_fbase, mapped_bytes(found.dli_fbase),
-			       found.dli_fname};
-}
-
-static bool contains(const struct object *object, uintptr_t address)
-{
-	return address - object->base < object->bytes;
 }
 
 /*
@@ -86,15 +48,15 @@ static bool is_none_before_ours(void)
 /* Whether plain operator new and delete are one C++ runtime's, whose malloc and free are ours. */
 static bool is_new_standard(void)
 {
-	struct object runtime;
+	struct hs_next_object runtime;
 
 	if (!is_none_before_ours())
 		return false;
-	runtime = find_object(*(void **)(void *)&hs_next._Znwm);
+	runtime = hs_next_object_of(*(void **)(void *)&hs_next._Znwm);
 	if (!is_cxx_runtime(runtime.file))
 		return false;
 #define CHECK_NAMED(name, arguments, names)                                                        \
-	if (!contains(&runtime, (uintptr_t)hs_next.name))                                          \
+	if (!hs_next_object_has(&runtime, (uintptr_t)hs_next.name))                                \
 		return false;
 	HS_NEXT_PLAIN_NEW(CHECK_NAMED)
 	HS_NEXT_PLAIN_DELETE(CHECK_NAMED)
@@ -102,10 +64,10 @@ static bool is_new_standard(void)
 	return true;
 }
 
-static bool has_new(const struct object *allocator)
+static bool has_new(const struct hs_next_object *allocator)
 {
 #define CHECK_NAMED(name, arguments, names)                                                        \
-	if (contains(allocator, (uintptr_t)hs_next.name))                                          \
+	if (hs_next_object_has(allocator, (uintptr_t)hs_next.name))                                \
 		return true;
 	HS_NEXT_NEW(CHECK_NAMED)
 	HS_NEXT_DELETE(CHECK_NAMED)
@@ -113,7 +75,7 @@ static bool has_new(const struct object *allocator)
 	return false;
 }
 
-static enum hs_new_mode new_mode(const struct object *allocator)
+static enum hs_new_mode new_mode(const struct hs_next_object *allocator)
 {
 	if (hs_next._Znwm == NULL)
 		return HS_NEW_FALLBACK;
@@ -139,16 +101,17 @@ static void complete_new(void)
 }
 
 /* is_standard: what malloc serves in HS_NEW_STANDARD. */
-static enum hs_new_mode form_mode(const struct object *allocator, uintptr_t form, bool is_standard)
+static enum hs_new_mode form_mode(const struct hs_next_object *allocator, uintptr_t form,
+				  bool is_standard)
 {
 	if (form == 0)
 		return HS_NEW_FALLBACK;
-	if (contains(allocator, form))
+	if (hs_next_object_has(allocator, form))
 		return HS_NEW_SAMPLED;
 	return is_standard ? HS_NEW_STANDARD : HS_NEW_PASSES;
 }
 
-static void set_modes(const struct object *allocator, bool is_standard)
+static void set_modes(const struct hs_next_object *allocator, bool is_standard)
 {
 #define SET(name, standard)                                                                        \
 	hs_next.modes.name = form_mode(allocator, (uintptr_t)hs_next.name, standard);
@@ -174,12 +137,12 @@ static bool is_any_known(void)
 
 void hs_next_find_new_modes(void)
 {
-	struct object allocator = {.file = ""};
+	struct hs_next_object allocator = {.file = ""};
 	enum hs_new_mode mode;
 
 	/* In a C program there is nothing to find. */
 	if (is_any_known())
-		allocator = find_object(*(void **)(void *)&hs_allocator.malloc);
+		allocator = hs_next_object_of(*(void **)(void *)&hs_allocator.malloc);
 	mode = new_mode(&allocator);
 
 	complete_new();

@@ -74,12 +74,55 @@ void hs_next_resolve(void)
 	resolving = false;
 }
 
+/* What is looked for, and what has been found. */
+struct search {
+	const void *address;
+	struct hs_next_object found;
+};
+
+/* Segments are in the order of their addresses. */
+static int look_into(struct dl_phdr_info *info, size_t bytes, void *of_search)
+{
+	struct hs_next_object object = {.file = info->dlpi_name};
+	struct search *search = of_search;
+
+	(void)bytes;
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+		uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+
+		if (segment->p_type != PT_LOAD)
+			continue;
+		if (object.bytes == 0)
+			object.base = start;
+		object.bytes = start + segment->p_memsz - object.base;
+	}
+	if (!hs_next_object_has(&object, (uintptr_t)search->address))
+		return 0;
+	search->found = object;
+	return 1;
+}
+
+/* By libc's function: a program may have its own, which may not be ready in a constructor. */
+struct hs_next_object hs_next_object_of(const void *address)
+{
+	int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+	struct search search = {.address = address, .found.file = ""};
+
+	*(void **)(void *)&iterate = hs_next_symbol("dl_iterate_phdr");
+	if (iterate != NULL)
+		iterate(look_into, &search);
+	return search.found;
+}
+
 bool hs_next_same_object(const void *one, const void *other)
 {
-	Dl_info first, second;
+	struct hs_next_object object;
 
-	return one != NULL && other != NULL && dladdr(one, &first) != 0 &&
-	       dladdr(other, &second) != 0 && first.dli_fbase == second.dli_fbase;
+	if (one == NULL || other == NULL)
+		return false;
+	object = hs_next_object_of(one);
+	return hs_next_object_has(&object, (uintptr_t)other);
 }
 
 bool hs_next_is_defined_at(const void *address)
