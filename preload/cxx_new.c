@@ -35,14 +35,13 @@ static void *find_library_new(const char *symbol, uintptr_t pc)
 {
 	/* It may have been opened with RTLD_GLOBAL since the start. */
 	void *found = hs_next_symbol(symbol);
-	Dl_info caller;
 
-	if (found == NULL && dladdr((void *)pc, &caller) != 0) {
+	if (found == NULL) {
 		/*
 		 * Never closed: the caller keeps it loaded anyway, and operator new may throw past
 		 * a dlclose().
 		 */
-		void *object = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+		void *object = dlopen(hs_next_object_of((void *)pc).file, RTLD_LAZY | RTLD_NOLOAD);
 
 		if (object != NULL)
 			found = dlsym(object, symbol);

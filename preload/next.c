@@ -103,7 +103,7 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *of_search)
 	return 1;
 }
 
-/* By libc's function: a program may have its own, which may not be ready in a constructor. */
+/* By the next definition: a program may have its own, which may not be ready in a constructor. */
 struct hs_next_object hs_next_object_of(const void *address)
 {
 	int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);

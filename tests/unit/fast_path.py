@@ -93,17 +93,17 @@ def section(library, name):
 
 
 def symbols(library):
-    """Addresses of functions and variables, by name."""
+    """Of each function and variable: name and addresses.  Several may have one name."""
     found = re.findall(r"^([0-9a-f]+) ([0-9a-f]+) [dtDT] (\w+)$", output("nm", "-S", library), re.M)
-    return {name: range(int(start, 16), int(start, 16) + int(size, 16))
-            for start, size, name in found}
+    return [(name, range(int(start, 16), int(start, 16) + int(size, 16)))
+            for start, size, name in found]
 
 
 def units(addresses, unit_bytes):
     return {address // unit_bytes for address in addresses}
 
 
-def look_at_data(library):
+def look_at_data(library, names):
     hot, each, words, data, heaps = (section(library, name) for name in (
         "hs_hot", "hs_each_sample", "hs_sample_words", "hs_sample_data", "hs_sample_heaps"))
     for name, line in ("hs_hot", hot), ("hs_each_sample", each):
@@ -114,16 +114,16 @@ def look_at_data(library):
     used = [*hot, *each, *words, *data, *heaps[:2 * len(heaps) // HEAPS]]
     if not data or not heaps or len(units(used, PAGE_BYTES)) > 1:
         yield "what samples use is not in one page"
-    if symbols(library).get("not_alone", range(1))[0] not in words:
+    if not any(name == "not_alone" and addresses[0] in words for name, addresses in names):
         yield "what hs_alone_flag points to is not in hs_sample_words"
 
 
-def look_at_code(library):
+def look_at_code(names):
     """Functions that the compiler has put into others are where these are."""
     pages = {}
-    for name, addresses in symbols(library).items():
+    for name, addresses in names:
         if name in SAMPLE_CODE:
-            pages[name] = units(addresses, PAGE_BYTES)
+            pages.setdefault(name, set()).update(units(addresses, PAGE_BYTES))
     found = set().union(*pages.values())
     print("a sample's code: %d functions in %d pages" % (len(pages), len(found)))
     if not 1 <= len(found) <= CODE_PAGES:
@@ -132,7 +132,8 @@ def look_at_code(library):
 
 def main():
     library, code, data = sys.argv[1], [], set()
-    found = [*look_at_data(library), *look_at_code(library)]
+    names = symbols(library)
+    found = [*look_at_data(library, names), *look_at_code(names)]
     for each in sys.argv[2:]:
         function, _, most = each.partition("=")
         code.append(set())
