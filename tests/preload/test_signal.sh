@@ -3,6 +3,12 @@
 #
 # HEAPSAMPLE_SIGNAL: a profile on demand, and what happens when the program wants the
 # signal for itself.
+#
+# A shell cannot set the default action of signals that were ignored when it started, as nohup and a
+# shell's & have it.
+if [ -z "${HS_DEFAULT_ACTIONS-}" ]; then
+	HS_DEFAULT_ACTIONS=1 exec env --default-signal=INT,HUP,TERM,USR2 sh "$0"
+fi
 . "$(dirname "$0")/lib.sh"
 need "${CC:-cc}"
 
