@@ -5,8 +5,8 @@
 # signal for itself.
 #
 # A shell cannot set the default action of signals that were ignored when it started, as nohup and a
-# shell's & have it.
-if [ -z "${HS_DEFAULT_ACTIONS-}" ]; then
+# shell's & have it.  coreutils before 8.31 cannot either.
+if [ -z "${HS_DEFAULT_ACTIONS-}" ] && env --default-signal true 2>/dev/null; then
 	HS_DEFAULT_ACTIONS=1 exec env --default-signal=INT,HUP,TERM,USR2 sh "$0"
 fi
 . "$(dirname "$0")/lib.sh"
