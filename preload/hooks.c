@@ -225,26 +225,23 @@ static int read_unloads(struct dl_phdr_info *info, size_t bytes, void *unloads)
 	return 1;
 }
 
-static unsigned long long count_unloads(void)
+static bool count_unloads(unsigned long long *unloads)
 {
-	unsigned long long unloads = 0;
-
-	dl_iterate_phdr(read_unloads, &unloads);
-	return unloads;
+	return hs_next_iterate_objects(read_unloads, unloads) != 0;
 }
 
 int dlclose(void *handle)
 {
-	unsigned long long unloads;
-	bool counted;
+	unsigned long long before = 0, after = 0;
+	bool tells, is_counted;
 	int result;
 
 	HS_NEXT_ENSURE(dlclose);
-	counted = hs_session_close_begins();
-	unloads = counted ? count_unloads() : 0;
+	tells = hs_session_close_begins();
+	is_counted = tells && count_unloads(&before);
 	result = hs_next.dlclose(handle);
-	if (counted)
-		hs_session_close_ends(count_unloads() != unloads);
+	if (tells)
+		hs_session_close_ends(!is_counted || !count_unloads(&after) || after != before);
 	return result;
 }
 

@@ -103,15 +103,19 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *of_search)
 	return 1;
 }
 
-/* By the next definition: a program may have its own, which may not be ready in a constructor. */
-struct hs_next_object hs_next_object_of(const void *address)
+int hs_next_iterate_objects(int (*call)(struct dl_phdr_info *, size_t, void *), void *argument)
 {
 	int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
-	struct search search = {.address = address, .found.file = ""};
 
 	*(void **)(void *)&iterate = hs_next_symbol("dl_iterate_phdr");
-	if (iterate != NULL)
-		iterate(look_into, &search);
+	return iterate != NULL ? iterate(call, argument) : 0;
+}
+
+struct hs_next_object hs_next_object_of(const void *address)
+{
+	struct search search = {.address = address, .found.file = ""};
+
+	hs_next_iterate_objects(look_into, &search);
 	return search.found;
 }
 

@@ -11,6 +11,7 @@
 #define HS_PRELOAD_NEXT_H
 
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -241,6 +242,12 @@ struct hs_next_object {
  * which also goes through all symbols of the object: 25 us for libc's.  Takes the loader's lock.
  */
 struct hs_next_object hs_next_object_of(const void *address);
+
+/*
+ * dl_iterate_phdr(), by the next definition: a program may have its own, which may not be ready in
+ * a constructor, or tell of a list that it has kept.  0: there is none.
+ */
+int hs_next_iterate_objects(int (*call)(struct dl_phdr_info *, size_t, void *), void *argument);
 
 static inline bool hs_next_object_has(const struct hs_next_object *object, uintptr_t address)
 {

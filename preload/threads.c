@@ -167,6 +167,19 @@ static void forget_start(struct thread_start *memory)
 	hs_allocator.free(memory);
 }
 
+/* Tells handlers that interrupt it of that.  Also inside thrd_create(). */
+static int create_next(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
+		       void *argument)
+{
+	bool was_creating = hs_thread.is_creating;
+	int error;
+
+	hs_thread.is_creating = true;
+	error = hs_next.pthread_create(thread, attributes, start, argument);
+	hs_thread.is_creating = was_creating;
+	return error;
+}
+
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
 		   void *argument)
 {
@@ -178,9 +191,9 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 		hs_session_thread_create_failed();
 	memory = prepare_start(attributes, argument);
 	if (memory == NULL)
-		return hs_next.pthread_create(thread, attributes, start, argument);
+		return create_next(thread, attributes, start, argument);
 	memory->start = start;
-	error = hs_next.pthread_create(thread, attributes, run_thread, memory);
+	error = create_next(thread, attributes, run_thread, memory);
 	if (error != 0)
 		forget_start(memory);
 	if (hs_thread.c11_create != HS_C11_NONE)
@@ -209,7 +222,9 @@ int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 		return hs_next.thrd_create(thread, start, argument);
 	memory->start_c11 = start;
 	hs_thread.c11_create = HS_C11_BEGUN;
+	hs_thread.is_creating = true;
 	error = hs_next.thrd_create(thread, run_thread_c11, memory);
+	hs_thread.is_creating = false;
 	if (hs_thread.c11_create == HS_C11_BEGUN && error != thrd_success)
 		end_c11_create(memory, error);
 	else if (hs_thread.c11_create == HS_C11_FAILED)

@@ -237,6 +237,7 @@ void hs_log_after_fork(void)
 {
 	(void)hs_descriptor_close(&noted);
 	atomic_flag_clear_explicit(&noted_is_taken, memory_order_relaxed);
+	atomic_flag_clear_explicit(&spare_line_is_taken, memory_order_relaxed);
 	hs_lock_reset(&changing);
 }
 

@@ -22,13 +22,21 @@
  */
 #define LEFT_AFTER_S 62
 
-/* Whether our file is in a directory under a name. */
-static bool is_in(const struct hs_dump_file *file, int directory, const char *name)
+/* -ESTALE is said of names here, as by look_for(), and not of a server that lost a file. */
+static int not_stale(int error)
+{
+	return error == -ESTALE ? -EIO : error;
+}
+
+/* 0: our file is in a directory under a name; -ESTALE: it is not; or why nobody can tell. */
+static int look_for(const struct hs_dump_file *file, int directory, const char *name)
 {
 	struct stat now;
+	int error = hs_sys_lstat(directory, name, &now);
 
-	return hs_sys_lstat(directory, name, &now) == 0 && now.st_dev == file->own.device &&
-	       now.st_ino == file->own.inode;
+	if (error != 0)
+		return error == -ENOENT || error == -ENOTDIR ? -ESTALE : not_stale(error);
+	return now.st_dev == file->own.device && now.st_ino == file->own.inode ? 0 : -ESTALE;
 }
 
 /*
@@ -103,7 +111,7 @@ int hs_dump_file_create(struct hs_dump_file *file, const char *path, bool is_new
 
 	if (error == 0)
 		error = create_at(file, file->path,
-				  !is_new && hs_dump_file_look(file->path) == 0);
+				  !is_new && hs_dump_file_look(file->path) != -EEXIST);
 	if (error == 0)
 		move_up(file);
 	return error;
@@ -131,7 +139,7 @@ static int open_new(struct hs_dump_file *file)
 		return error;
 	(void)hs_dump_file_close(file, 0);
 	file->own.is_open = false;
-	if (is_in(file, AT_FDCWD, file->temporary))
+	if (look_for(file, AT_FDCWD, file->temporary) == 0)
 		hs_sys_unlink(AT_FDCWD, file->temporary);
 	return -EEXIST;
 }
@@ -154,15 +162,14 @@ bool hs_dump_file_is_taken(const struct hs_dump_file *file, int error)
 	return error == -EEXIST || error == -ESTALE || (error != 0 && error == file->in_the_way);
 }
 
-/* A program may close all descriptors, and open its own under the same number. */
-static bool is_ours(const struct hs_dump_file *file)
-{
-	return hs_descriptor_check(&file->own) == 0;
-}
-
+/* A network file system's fstat() may be what reports that an earlier write failed. */
 int hs_dump_file_write(const struct hs_dump_file *file, const void *bytes, size_t count)
 {
-	return is_ours(file) ? hs_sys_write_all(file->own.fd, bytes, count) : -EBADF;
+	int error = hs_descriptor_check(&file->own);
+
+	if (error == 0)
+		error = hs_sys_write_all(file->own.fd, bytes, count);
+	return not_stale(error);
 }
 
 void hs_dump_file_close_other(struct hs_dump_file *file)
@@ -178,9 +185,12 @@ void hs_dump_file_forget(struct hs_dump_file *file)
 
 int hs_dump_file_close(struct hs_dump_file *file, int error)
 {
-	int closed = is_ours(file) ? hs_sys_close(file->own.fd) : -EBADF;
+	int checked = hs_descriptor_check(&file->own);
+	int closed = checked == -EBADF ? checked : hs_sys_close(file->own.fd);
 
-	return error != 0 ? error : closed;
+	if (error == 0)
+		error = not_stale(checked != 0 ? checked : closed);
+	return error;
 }
 
 void hs_dump_file_open_directory(struct hs_dump_file *file)
@@ -227,9 +237,10 @@ static int end_name(const struct hs_dump_file *file, bool is_complete)
 	int directory = by_path ? AT_FDCWD : file->other.fd;
 	const char *temporary = by_path ? file->temporary : hs_path_last(file->temporary);
 	const char *path = by_path ? file->path : hs_path_last(file->path);
+	int error = look_for(file, directory, temporary);
 
-	if (!is_in(file, directory, temporary))
-		return -ESTALE;
+	if (error != 0)
+		return error;
 	if (!is_complete)
 		return hs_sys_unlink(directory, temporary);
 	return file->is_new ? rename_new(directory, temporary, path)

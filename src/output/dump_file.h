@@ -64,9 +64,9 @@ int hs_dump_file_open(struct hs_dump_file *file, const char *path, bool is_new);
 
 /*
  * Creates a file under its own name, to be kept open: its descriptor is moved out of the way of
- * programs that choose theirs.  Replaces a regular file of that name, unless it is to be new.  0 or
- * -errno; -EEXIST: as hs_dump_file_open().  hs_dump_file_close_other() must follow;
- * hs_dump_file_forget() closes it.
+ * programs that choose theirs.  Replaces a regular file of that name, or a link that leads nowhere,
+ * unless it is to be new.  0 or -errno; -EEXIST: as hs_dump_file_open().
+ * hs_dump_file_close_other() must follow; hs_dump_file_forget() closes it.
  */
 int hs_dump_file_create(struct hs_dump_file *file, const char *path, bool is_new);
 

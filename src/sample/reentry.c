@@ -58,8 +58,7 @@ static bool has_lost_mark(const struct hs_thread_state *thread, uintptr_t guard)
 	return mark != hs_guard_mark(guard);
 }
 
-/* Whether the caller may be in a handler that does not run on the stack that it interrupted. */
-static bool may_be_on_alternate_stack(void)
+bool hs_reentry_may_be_on_alternate_stack(void)
 {
 	stack_t now = {.ss_flags = 0};
 
@@ -72,7 +71,7 @@ static bool may_be_on_alternate_stack(void)
 
 bool hs_reentry_may_be_handler(const struct hs_thread_state *thread, uintptr_t sp)
 {
-	return !hs_thread_on_known_stack(thread, sp) && may_be_on_alternate_stack();
+	return !hs_thread_on_known_stack(thread, sp) && hs_reentry_may_be_on_alternate_stack();
 }
 
 static bool is_same_stack(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t sp)
@@ -95,7 +94,8 @@ static HS_RARE bool is_gone(const struct hs_thread_state *thread, uintptr_t guar
 	if (guard >= caller_sp)
 		return false;
 	return guard >= hs_arch_stack_pointer() ||
-	       (is_same_stack(thread, guard, caller_sp) && !may_be_on_alternate_stack()) ||
+	       (is_same_stack(thread, guard, caller_sp) &&
+		!hs_reentry_may_be_on_alternate_stack()) ||
 	       has_lost_mark(thread, guard);
 }
 

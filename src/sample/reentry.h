@@ -36,6 +36,9 @@ static inline uint64_t hs_guard_mark(uintptr_t guard)
  */
 extern HS_HIDDEN _Atomic bool hs_reentry_stacks_disarm;
 
+/* Whether the caller may be in a handler that does not run on the stack that it interrupted. */
+bool hs_reentry_may_be_on_alternate_stack(void);
+
 /*
  * Whether the caller, whose stack pointer is sp, may be in a handler on a stack of its own: it is
  * on no known stack, and the kernel does not say that it is on no alternate one, as it does on a

@@ -98,6 +98,7 @@ struct hs_thread_state {
 	uint32_t tid;
 	uint8_t kind;   /* enum hs_thread_kind */
 	uint8_t c11_create; /* enum hs_c11_create */
+	bool is_creating;   /* inside the program's pthread_create() or thrd_create() */
 	bool met_full_ring; /* its last sample found no room */
 	_Atomic uint32_t labels; /* its set of labels, 0: none.  Handlers may change it */
 	uint16_t walk_room; /* frames that a walk in place gets room for; 0: the usual number */

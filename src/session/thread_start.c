@@ -37,7 +37,10 @@
  */
 static _Alignas(16) char start_stack[64 << 10];
 
-/* With so much left of its own stack the caller does without. */
+/*
+ * With so much left of its own stack the caller does without; not in a handler, whose stack may be
+ * a small one within the thread's.
+ */
 #define START_BYTES (32 << 10)
 
 /* The tid of the thread that starts the profiler threads, or did. */
@@ -103,7 +106,8 @@ static bool has_room(uintptr_t sp)
  */
 static int start_both(void)
 {
-	bool in_place = has_room(hs_arch_stack_pointer());
+	bool in_place = has_room(hs_arch_stack_pointer()) &&
+			!hs_reentry_may_be_on_alternate_stack();
 	struct hs_thread_state saved = hs_thread;
 	bool is_hidden_after;
 	int error = 0;
@@ -147,7 +151,9 @@ bool hs_threads_ensure(void)
 
 	if (phase != HS_THREADS_NONE && phase != HS_THREADS_STOPPING)
 		return phase == HS_THREADS_RUNNING;
-	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_threads_is_deserted())
+	/* Not in a handler that has interrupted pthread_create(): it may hold libc's lock. */
+	if (!hs_session_is_active() || !hs_fork_is_own_process() || hs_threads_is_deserted() ||
+	    hs_thread.is_creating)
 		return false;
 	hs_threads_begin_undisturbed(&before);
 	hs_threads_finish_stop();

@@ -94,12 +94,13 @@ size_t hs_demangle(const char *linkage_name, char text[HS_DEMANGLED_BYTES])
 /* A part of a nested name.  Whether there was room for it. */
 static bool add_part(char text[HS_DEMANGLED_BYTES], size_t *used, const char *part, size_t bytes)
 {
-	if (bytes > HS_DEMANGLED_BYTES - *used - sizeof "::")
+	size_t room = HS_DEMANGLED_BYTES - 1 - *used;
+	size_t between = *used > 0 ? strlen("::") : 0;
+
+	if (room < between || room - between < bytes)
 		return false;
-	if (*used > 0) {
-		memcpy(text + *used, "::", 2);
-		*used += 2;
-	}
+	memcpy(text + *used, "::", between);
+	*used += between;
 	memcpy(text + *used, part, bytes);
 	*used += bytes;
 	return true;

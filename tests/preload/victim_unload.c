@@ -7,6 +7,7 @@
  * usage: victim_unload TURNS A B C
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +24,14 @@ static pthread_rwlock_t open_lock = PTHREAD_RWLOCK_INITIALIZER;
 static void (*open_call)(void);
 static int open_size;
 static _Atomic int stop;
+
+/* As of a program that keeps a list of its objects: nothing that the library may ask. */
+int dl_iterate_phdr(int (*call)(struct dl_phdr_info *, size_t, void *), void *argument)
+{
+	(void)call;
+	(void)argument;
+	return 0;
+}
 
 static void *open_library(const char *path, void (**call)(void))
 {

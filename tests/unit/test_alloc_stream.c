@@ -235,6 +235,12 @@ static void what_has_the_name_is_replaced_or_refused(void)
 	CHECK_INT(hs_alloc_stream_open(&stream, "null", false), -EEXIST);
 	CHECK(lstat("null", &null) == 0 && S_ISLNK(null.st_mode));
 	unlink("null");
+	/* A profile would replace it too. */
+	CHECK_INT(symlink("missing", "dangling"), 0);
+	CHECK_INT(hs_alloc_stream_open(&stream, "dangling", false), 0);
+	hs_alloc_stream_forget(&stream);
+	CHECK(lstat("dangling", &null) == 0 && S_ISREG(null.st_mode));
+	unlink("dangling");
 	CHECK_INT(hs_alloc_stream_open(&stream, scratch, false), -EEXIST);
 	CHECK_INT(hs_alloc_stream_open(&stream, "no/such", false), -ENOENT);
 	CHECK(!stream.file.own.is_open);

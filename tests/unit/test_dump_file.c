@@ -587,6 +587,55 @@ static void file_that_cannot_be_told_apart_is_not_left(void)
 	}
 }
 
+/* What a server says of an earlier write; and that it has lost the file is not said of the name. */
+static void failure_of_fstat_is_the_files(void)
+{
+	static const struct {
+		int fault, error;
+	} cases[] = {{-ENOSPC, -ENOSPC}, {-EIO, -EIO}, {-ESTALE, -EIO}, {-EBADF, -EBADF}};
+	struct hs_dump_file file;
+
+	faulty_call = SYS_newfstatat;
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		bool is_ours = cases[i].fault != -EBADF;
+		int fd;
+
+		CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
+		fd = file.own.fd;
+		fault = cases[i].fault;
+		atomic_store(&hs_sys_fault, fail_call);
+		CHECK_INT(hs_dump_file_write(&file, "x", 1), cases[i].error);
+		CHECK_INT(hs_dump_file_close(&file, 0), cases[i].error);
+		atomic_store(&hs_sys_fault, NULL);
+		CHECK(!hs_dump_file_is_taken(&file, cases[i].error));
+		CHECK_INT(fcntl(fd, F_GETFD), is_ours ? -1 : FD_CLOEXEC);
+		if (!is_ours)
+			close(fd);
+		hs_dump_file_open_directory(&file);
+		CHECK_INT(hs_dump_file_finish(&file, cases[i].error), cases[i].error);
+		hs_dump_file_close_other(&file);
+		CHECK_INT(entries(), 0);
+	}
+}
+
+/* Whether the complete file still has its name cannot be told: nobody else has taken that. */
+static void name_that_cannot_be_looked_for_is_not_taken(void)
+{
+	struct hs_dump_file file;
+
+	faulty_call = SYS_newfstatat;
+	fault = -EIO;
+	CHECK_INT(hs_dump_file_open(&file, "a", false), 0);
+	CHECK_INT(hs_dump_file_close(&file, 0), 0);
+	hs_dump_file_open_directory(&file);
+	atomic_store(&hs_sys_fault, fail_call);
+	CHECK_INT(hs_dump_file_finish(&file, 0), -EIO);
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK(!hs_dump_file_is_taken(&file, -EIO));
+	hs_dump_file_close_other(&file);
+	unlink(".a.tmp");
+}
+
 static void closed_file_is_given_up(void)
 {
 	struct hs_dump_file file;
@@ -665,6 +714,8 @@ int main(void)
 	RUN(read_only_directory_is_refused);
 	RUN(failed_commit_leaves_the_old_file);
 	RUN(file_that_cannot_be_told_apart_is_not_left);
+	RUN(failure_of_fstat_is_the_files);
+	RUN(name_that_cannot_be_looked_for_is_not_taken);
 	RUN(closed_file_is_given_up);
 	RUN(change_of_directory_does_no_harm);
 	RUN(errors_have_words);
