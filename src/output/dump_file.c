@@ -206,16 +206,19 @@ void hs_dump_file_open_directory(struct hs_dump_file *file)
 /*
  * Renames a file if nothing has the new name.  Where the kernel or the file system cannot do that
  * by renaming (NFS), it gets the name beside its own first; and where it cannot have two (FAT), it
- * is renamed if nothing has the name at that moment.
+ * is renamed if nothing has the name at that moment.  If a server's answer is lost and it is asked
+ * again, it says that the name is taken: by our file, if that has two names.
  */
 static int rename_new(int directory, const char *from, const char *to)
 {
 	int error = hs_sys_rename(directory, from, to, RENAME_NOREPLACE);
-	struct stat taken;
+	struct stat file, taken;
 
 	if (error != -EINVAL && error != -ENOSYS)
 		return error;
 	error = (int)hs_syscall(SYS_linkat, directory, (long)from, directory, (long)to, 0, 0);
+	if (error == -EEXIST && hs_sys_lstat(directory, from, &file) == 0 && file.st_nlink > 1)
+		error = 0;
 	if (error == 0)
 		hs_sys_unlink(directory, from);
 	if (error == 0 || error == -EEXIST)

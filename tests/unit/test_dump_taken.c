@@ -115,6 +115,20 @@ static int commit_refused(struct hs_dump_file *file, bool link_too)
 	return error;
 }
 
+/* A server that is asked twice, because its answer was lost, finds the name there. */
+static void own_name_is_not_anothers(void)
+{
+	struct hs_dump_file file;
+	struct stat status;
+
+	open_new(&file, "a");
+	CHECK_INT(link(".a.tmp", "a"), 0);
+	CHECK_INT(commit_refused(&file, false), 0);
+	CHECK(access(".a.tmp", F_OK) != 0);
+	CHECK(stat("a", &status) == 0 && status.st_nlink == 1);
+	CHECK_INT(unlink("a"), 0);
+}
+
 static void nothing_is_replaced(void)
 {
 	struct hs_dump_file file;
@@ -369,6 +383,7 @@ int main(void)
 		SKIP("no scratch directory");
 	RUN(a_new_file_gets_its_name);
 	RUN(the_first_of_two_has_the_name);
+	RUN(own_name_is_not_anothers);
 	RUN(nothing_is_replaced);
 	RUN(what_another_has_left_is_replaced_when_it_is_old);
 	RUN(what_nobody_can_have_left_stays);
