@@ -28,13 +28,18 @@ have() {
 # Packages to install: need*() adds to it, install_packages() installs them.
 missing_packages=()
 
+# is_installed PACKAGE: for this machine's architecture, whatever others it is there for too.
+is_installed() {
+	dpkg-query -W -f='${Architecture} ${db:Status-Status}\n' "$1" 2>/dev/null |
+		grep -qxE "($(dpkg --print-architecture)|all) installed"
+}
+
 # need_package PACKAGE...
 need_package() {
-	local package status
+	local package
 
 	for package; do
-		status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=
-		[ "$status" = installed ] || missing_packages+=("$package")
+		is_installed "$package" || missing_packages+=("$package")
 	done
 }
 
@@ -98,10 +103,27 @@ apt_get() {
 		apt-get -q -y -o DPkg::Lock::Timeout=300 "$@" </dev/null
 }
 
+# install_optional PACKAGE...: installs those that are available, or goes without, and says so.
+install_optional() {
+	local package available=()
+
+	for package; do
+		if apt-cache show "$package" >/dev/null 2>&1; then
+			available+=("$package")
+		else
+			say "no package $package for this release; going without"
+		fi
+	done
+	[ "${#available[@]}" -eq 0 ] && return 0
+	say "apt-get install ${available[*]}"
+	apt_get install --no-install-recommends "${available[@]}" ||
+		warn "apt-get could not install what is optional; going without: ${available[*]}"
+}
+
 # install_packages [OPTIONAL...]: installs $missing_packages, and the optional ones that are missing
-# and available.  If that fails it prints a line and returns 1.
+# and available.  If one of $missing_packages cannot be installed it prints a line and returns 1.
 install_packages() {
-	local package status optional=() wanted=()
+	local package optional=() wanted=()
 
 	mapfile -t wanted < <(printf '%s\n' "${missing_packages[@]}" | sort -u | sed '/^$/d')
 	if ! have apt-get || ! have dpkg-query; then
@@ -111,8 +133,7 @@ install_packages() {
 		return 1
 	fi
 	for package; do
-		status=$(dpkg-query -W -f='${db:Status-Status}' "$package" 2>/dev/null) || status=
-		[ "$status" = installed ] || optional+=("$package")
+		is_installed "$package" || optional+=("$package")
 	done
 	if [ "${#wanted[@]}" -eq 0 ] && [ "${#optional[@]}" -eq 0 ]; then
 		say "all packages needed are installed"
@@ -130,19 +151,14 @@ install_packages() {
 
 	say "apt-get update"
 	apt_get update || warn "apt-get update failed; trying with the package lists that are here"
-	for package in "${optional[@]}"; do
-		if apt-cache show "$package" >/dev/null 2>&1; then
-			wanted+=("$package")
-		else
-			say "no package $package for this release; going without"
+	if [ "${#wanted[@]}" -gt 0 ]; then
+		say "apt-get install ${wanted[*]}"
+		if ! apt_get install --no-install-recommends "${wanted[@]}"; then
+			warn "error: apt-get could not install: ${wanted[*]}"
+			return 1
 		fi
-	done
-	[ "${#wanted[@]}" -eq 0 ] && return 0
-	say "apt-get install ${wanted[*]}"
-	if ! apt_get install --no-install-recommends "${wanted[@]}"; then
-		warn "error: apt-get could not install: ${wanted[*]}"
-		return 1
 	fi
+	install_optional "${optional[@]}"
 }
 
 # provide_redis DIRECTORY: makes `redis-server` a command, if necessary by a link in DIRECTORY.

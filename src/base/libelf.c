@@ -12,6 +12,11 @@
  * - The system calls that read files: the program may have replaced libc's, and tests inject
  *   failures into ours (base/sys.h).
  */
+
+/* With these, which compilers may be given, headers call pread() and the like pread64(). */
+#undef _FILE_OFFSET_BITS
+#undef _TIME_BITS
+
 #include "base/libelf.h"
 
 #include <errno.h>
