@@ -276,7 +276,8 @@ bool hs_gdb_jit_read(struct hs_gdb_jit *gdb, struct hs_jit_map *map, bool at_onc
 		end_reading(gdb, map);
 	end_ns = hs_sys_monotonic_ns();
 	reading->ns += end_ns - start_ns;
-	if (!reading->is_under_way && reading->bytes > SHORT_BYTES)
+	/* One that made no sense may do so for long, and each time its objects are read anew. */
+	if (!reading->is_under_way && (reading->bytes > SHORT_BYTES || reading->is_damaged))
 		gdb->again_ns = end_ns + reading->ns * REST;
 	return reading->is_under_way || (at_once && reading->is_outdated);
 }

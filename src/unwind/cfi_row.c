@@ -71,7 +71,7 @@ static bool find_slot(const struct hs_unwind_row *row, const struct hs_cfi_rule 
 	rest = (struct hs_dwarf_cursor){rule->expression, rule->expression + rule->expression_bytes,
 					false};
 	if (!parse_register_offset(&rest, &number, offset) || rest.next != rest.end ||
-	    number != base || *offset > 0)
+	    number != base || *offset > 0 || *offset < -(int64_t)UINT8_MAX * HS_ROW_WORD)
 		return false;
 	*offset -= HS_ROW_WORD;
 	return true;

@@ -5,7 +5,6 @@
 #include "unwind/dwarf_cursor.h"
 
 #define HDR_VERSION 1
-#define ENTRY_BYTES 8
 #define NO_TABLE 0xff
 
 bool hs_eh_frame_hdr_parse(const uint8_t *header, size_t bytes, uint64_t section_bytes,
@@ -13,19 +12,25 @@ bool hs_eh_frame_hdr_parse(const uint8_t *header, size_t bytes, uint64_t section
 {
 	struct hs_dwarf_cursor cursor;
 	uint64_t count, entries;
+	size_t entry_bytes;
+	bool is_wide;
 
 	/* The count is a plain number: no base to add. */
-	if (bytes < 4 || header[0] != HDR_VERSION || (header[2] & ~HS_DWARF_FORM) != 0 ||
-	    header[3] != (HS_DWARF_TABLE_RELATIVE | HS_DWARF_SDATA4))
+	if (bytes < 4 || header[0] != HDR_VERSION || (header[2] & ~HS_DWARF_FORM) != 0)
 		return false;
+	is_wide = header[3] == (HS_DWARF_TABLE_RELATIVE | HS_DWARF_SDATA8);
+	if (!is_wide && header[3] != (HS_DWARF_TABLE_RELATIVE | HS_DWARF_SDATA4))
+		return false;
+	entry_bytes = is_wide ? sizeof(struct hs_eh_frame_wide_entry)
+			      : sizeof(struct hs_eh_frame_entry);
 	cursor = (struct hs_dwarf_cursor){header + 4, header + bytes, false};
 	hs_dwarf_take_encoded(&cursor, header[1]); /* where .eh_frame is */
 	count = hs_dwarf_take_encoded(&cursor, header[2]);
 	entries = (uint64_t)(cursor.next - header);
 	if (cursor.is_damaged || entries > section_bytes || count == 0 ||
-	    count > (section_bytes - entries) / ENTRY_BYTES)
+	    count > (section_bytes - entries) / entry_bytes)
 		return false;
-	*table = (struct hs_search_table){.entries = entries, .count = count};
+	*table = (struct hs_search_table){.entries = entries, .count = count, .is_wide = is_wide};
 	return true;
 }
 

@@ -22,8 +22,8 @@
 /*
  * Parses the first bytes of a section that is at address 0.  bytes: how many of them are in header;
  * section_bytes: how long the section is.
- * Returns false if there is no search table of the usual form (sorted pairs of 32-bit numbers
- * relative to the section).
+ * Returns false if there is no search table of the usual forms (sorted pairs of 32-bit or 64-bit
+ * numbers relative to the section).
  */
 bool hs_eh_frame_hdr_parse(const uint8_t *header, size_t bytes, uint64_t section_bytes,
 			   struct hs_search_table *table);

@@ -11,6 +11,7 @@
 #ifndef HS_UNWIND_EH_FRAME_TABLE_H
 #define HS_UNWIND_EH_FRAME_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,12 +27,19 @@ struct hs_eh_frame_entry {
 	int32_t fde;   /* what describes it */
 };
 
+/* The same in an object whose parts are more than 2 GiB apart. */
+struct hs_eh_frame_wide_entry {
+	int64_t start;
+	int64_t fde;
+};
+
 /* Where the search table of some code is. */
 struct hs_search_table {
 	uint64_t shift;   /* from the code's addresses to those that it is about; modulo 2^64 */
 	uint64_t base;    /* what the entries are relative to */
 	uint64_t entries; /* their address */
 	uint64_t count;   /* at least 1 */
+	bool is_wide;     /* struct hs_eh_frame_wide_entry each */
 };
 
 /*

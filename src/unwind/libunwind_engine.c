@@ -157,7 +157,10 @@ static int get_proc_name(unw_addr_space_t space, unw_word_t address, char *buffe
 	return -UNW_ENOINFO;
 }
 
-/* Searches the mapping's table, in the space of hint_frames.h if a hint made the mapping. */
+/*
+ * Searches the mapping's table, in the space of hint_frames.h if a hint made the mapping.
+ * libunwind knows no wide ones.
+ */
 static bool find(struct hs_libunwind_engine *engine, const struct hs_mapping *mapping,
 		 unw_word_t ip, unw_proc_info_t *info, int need_unwind_info)
 {
@@ -168,7 +171,8 @@ static bool find(struct hs_libunwind_engine *engine, const struct hs_mapping *ma
 	if (ip < mapping->start || ip >= mapping->end ||
 	    !((mapping->flags & HS_MAPPING_HINT) != 0
 		      ? hs_hint_frames_find(engine->hinted, mapping, &table)
-		      : hs_eh_frame_hdr_read(engine->memory, mapping, &table)))
+		      : hs_eh_frame_hdr_read(engine->memory, mapping, &table)) ||
+	    table.is_wide)
 		return false;
 	dyn_info.start_ip = mapping->start + table.shift;
 	dyn_info.end_ip = mapping->end + table.shift;

@@ -55,23 +55,36 @@ static bool read_at(const struct hs_unwind_rows *rows, uint64_t address, void *t
 /* Whether an entry covers a pc. */
 enum finding { FOUND, NOTHING, UNREADABLE };
 
+static bool read_table_entry(const struct hs_unwind_rows *rows, const struct hs_search_table *table,
+			     uint64_t number, struct hs_eh_frame_wide_entry *entry)
+{
+	struct hs_eh_frame_entry narrow;
+
+	if (table->is_wide)
+		return read_at(rows, table->entries + number * sizeof *entry, entry, sizeof *entry);
+	if (!read_at(rows, table->entries + number * sizeof narrow, &narrow, sizeof narrow))
+		return false;
+	*entry = (struct hs_eh_frame_wide_entry){narrow.start, narrow.fde};
+	return true;
+}
+
 /* Binary search for the last entry that starts at or before pc.  *fde: its FDE's address. */
 static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_search_table *table,
 			     uint64_t pc, uint64_t *fde)
 {
-	struct hs_eh_frame_entry entry;
+	struct hs_eh_frame_wide_entry entry;
 	uint64_t low = 0, high = table->count;
 
 	while (low < high) {
 		uint64_t middle = low + (high - low) / 2;
 
-		if (!read_at(rows, table->entries + middle * sizeof entry, &entry, sizeof entry))
+		if (!read_table_entry(rows, table, middle, &entry))
 			return UNREADABLE;
-		if ((int64_t)entry.start > (int64_t)(pc - table->base)) {
+		if (entry.start > (int64_t)(pc - table->base)) {
 			high = middle;
 		} else {
 			low = middle + 1;
-			*fde = table->base + (uint64_t)(int64_t)entry.fde;
+			*fde = table->base + (uint64_t)entry.fde;
 		}
 	}
 	return low > 0 ? FOUND : NOTHING;
@@ -119,6 +132,16 @@ static bool read_fde(struct hs_unwind_rows *rows, uint64_t *address)
 	       hs_eh_fde_read(&fde, place + 4, &rows->cie, &rows->fde);
 }
 
+/* The address behind an entry, however long that is; at the section's end it stays. */
+static uint64_t pass_entry(const struct hs_unwind_rows *rows, uint64_t address)
+{
+	uint32_t length;
+
+	if (!read_at(rows, address, &length, sizeof length) || length < 4 || length > INT32_MAX)
+		return address;
+	return address + sizeof length + length;
+}
+
 /* Without a search table: looks at one entry after the other. */
 static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
 				   uint64_t pc)
@@ -130,9 +153,11 @@ static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_
 		return UNREADABLE;
 	while (address != last && address - start < SEARCHED_BYTES) {
 		last = address;
-		/* False of a CIE, too, and at the end, whose address stays. */
+		/* False of a CIE, too, of a long entry, and at the end, whose address stays. */
 		if (read_fde(rows, &address) && pc - rows->fde.start < rows->fde.bytes)
 			return FOUND;
+		if (address == last)
+			address = pass_entry(rows, address);
 	}
 	return address == last ? NOTHING : UNREADABLE;
 }

@@ -286,8 +286,10 @@ static void a_list_without_sense_changes_nothing(void)
 	look();
 	entries[0].next = &entries[1]; /* a loop */
 	test_jit_descriptor.action = 7;
+	CHECK_INT(gdb.again_ns, 0);
 	look();
 	CHECK_INT(map.ranges.count, 2);
+	CHECK(gdb.again_ns > 0); /* it is not read again at once */
 	entries[0].next = (struct entry *)0x10; /* nothing is there */
 	look();
 	entries[0].next = NULL;

@@ -330,15 +330,31 @@ static const uint8_t with_table[] = {
 	8, 1, 0, 0, 60, 0, 0, 0, 24, 1, 0, 0, 120, 0, 0, 0, 40, 1, 0, 0, 140, 0, 0, 0,
 	EH_FRAME};
 
+/* Without a table, and with an entry in front that is longer than those that are read. */
+#define LONG_ENTRY 100000u
+static const uint8_t with_long_entry[] = {
+	1, 0x1b, 0xff, 0xff, 32, 0, 0, 0,
+	[36] = (LONG_ENTRY - 4) % 256, (LONG_ENTRY - 4) / 256 % 256, (LONG_ENTRY - 4) / 65536,
+	[36 + LONG_ENTRY] = EH_FRAME};
+
+/* A wider table: all behind it is 24 bytes further on. */
+#define WIDE(number) (number) % 256, (number) / 256, 0, 0, 0, 0, 0, 0
+static const uint8_t with_wide_table[] = {
+	1, 0x1b, 3, 0x3c, 56, 0, 0, 0, 3, 0, 0, 0,
+	WIDE(288), WIDE(84), WIDE(304), WIDE(144), WIDE(320), WIDE(164),
+	EH_FRAME};
+
 #define WITHOUT_TABLE(version, encoding, table)                                                    \
 	{version, encoding, 0xff, table, 32, 0, 0, 0,                                              \
 	 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,       \
 	 EH_FRAME}
 /* clang-format on */
 
-/* between: the row of the empty function. */
-static void check_functions(const uint8_t *header, uint64_t bytes, enum hs_row_kind between)
+/* between: the row of the empty function; shift: how far the functions are behind their places. */
+static void check_functions(const uint8_t *header, uint64_t bytes, enum hs_row_kind between,
+			    uint64_t shift)
 {
+	uint64_t base = (uintptr_t)header + shift;
 	const struct hs_mapping mapping = {
 		.eh_frame_hdr = (uintptr_t)header,
 		.eh_frame_hdr_bytes = bytes,
@@ -347,7 +363,7 @@ static void check_functions(const uint8_t *header, uint64_t bytes, enum hs_row_k
 	uint64_t row_end;
 
 	for (uint64_t at = 260; at < 316; at++) {
-		hs_unwind_rows_make(rows, &mapping, mapping.eh_frame_hdr + at, &row, &row_end);
+		hs_unwind_rows_make(rows, &mapping, base + at, &row, &row_end);
 		if (at < 264 || at >= 312) {
 			CHECK_INT(row.kind, HS_ROW_NO_INFO);
 		} else if (at >= 280 && at < 296) {
@@ -355,14 +371,30 @@ static void check_functions(const uint8_t *header, uint64_t bytes, enum hs_row_k
 		} else {
 			CHECK_INT(row.kind, HS_ROW_REGISTER);
 			CHECK_INT(row.cfa_offset, at < 280 ? 16 : 24);
-			CHECK_INT(row_end - mapping.eh_frame_hdr, at < 280 ? 280 : 312);
+			CHECK_INT(row_end - base, at < 280 ? 280 : 312);
 		}
 	}
 }
 
 static void test_function_behind_an_empty_one(void)
 {
-	check_functions(with_table, 36, HS_ROW_NONE);
+	check_functions(with_table, 36, HS_ROW_NONE, 0);
+}
+
+/* As lld makes them for objects of more than 2 GiB. */
+static void test_wide_table(void)
+{
+	struct hs_mapping mapping = {.eh_frame_hdr = (uintptr_t)with_wide_table};
+	struct hs_search_table search;
+
+	check_functions(with_wide_table, 60, HS_ROW_NONE, 24);
+	mapping.eh_frame_hdr_bytes = 59;
+	CHECK(!hs_eh_frame_hdr_read(memory, &mapping, &search));
+}
+
+static void test_long_entry(void)
+{
+	check_functions(with_long_entry, 8, HS_ROW_NO_INFO, LONG_ENTRY);
 }
 
 static void test_no_search_table(void)
@@ -378,7 +410,7 @@ static void test_no_search_table(void)
 	struct hs_unwind_row row;
 	uint64_t row_end;
 
-	check_functions(good, 8, HS_ROW_NO_INFO);
+	check_functions(good, 8, HS_ROW_NO_INFO, 0);
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		mapping.eh_frame_hdr = (uintptr_t)bad[i];
 		hs_unwind_rows_make(rows, &mapping, mapping.eh_frame_hdr + 264, &row, &row_end);
@@ -453,7 +485,9 @@ int main(void)
 	RUN(test_hinted_objects);
 	RUN(test_files);
 	RUN(test_function_behind_an_empty_one);
+	RUN(test_wide_table);
 	RUN(test_no_search_table);
+	RUN(test_long_entry);
 	RUN(test_other_entries_at_one_place);
 	RUN(test_signal_handler);
 	end();
