@@ -61,11 +61,6 @@ static void process_before(uint32_t fence)
 			"%u samples were not processed in time and are not in the profile", left);
 }
 
-void hs_drain_recorded(void)
-{
-	process_before(hs_ring_head_ticket(&hs_session.ring));
-}
-
 struct hs_fence hs_drain_fence(void)
 {
 	struct hs_fence fence;
@@ -77,6 +72,35 @@ struct hs_fence hs_drain_fence(void)
 	fence.number = atomic_load_explicit(&hs_sequence.next, memory_order_acquire);
 	fence.ticket = hs_ring_head_ticket(&hs_session.ring);
 	return fence;
+}
+
+/*
+ * Takes the numbers before one, as far as they are there: frees may all be in the journal, of which
+ * some are taken at a time.
+ */
+static void take_numbers_before(uint64_t end, uint64_t end_ns)
+{
+	const struct hs_producer *producer = hs_session.producer;
+	uint64_t before, next = hs_producer_next_number(producer);
+
+	do {
+		before = next;
+		if (before >= end || hs_sys_monotonic_ns() >= end_ns)
+			return;
+		hs_threads_process();
+		hs_unlocked_begins();
+		hs_unlocked_ends();
+		next = hs_producer_next_number(producer);
+	} while (next != before);
+}
+
+void hs_drain_recorded(void)
+{
+	const struct hs_fence fence = hs_drain_fence();
+	uint64_t end_ns = hs_sys_monotonic_ns() + HS_DRAIN_LIMIT_NS;
+
+	process_before(fence.ticket);
+	take_numbers_before(fence.number, end_ns);
 }
 
 void hs_drain_before(const struct hs_fence *fence)

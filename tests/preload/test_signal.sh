@@ -51,6 +51,15 @@ expect_silence
 expect_profiles 2
 check check_profile.py site "$out/0001.heap.pb.gz" burst 5000 120000 5000 120000
 
+# So are all frees, which wake nobody.
+out=$directory/freed
+run_profiled freed "HEAPSAMPLE_OUTPUT=$out/%n.heap.pb.gz" HEAPSAMPLE_INTERVAL=1 \
+	HEAPSAMPLE_SIGNAL=USR2 -- "$victims/victim_burst" 100000 "$out/0001.heap.pb.gz" free
+expect_status 0
+expect_silence
+expect_profiles 2
+check check_profile.py site "$out/0001.heap.pb.gz" burst 100000 2400000 0 0
+
 run_profiled unknown HEAPSAMPLE_SIGNAL=USR9 HEAPSAMPLE_INTERVAL=1 -- \
 	"$victims/victim_process" exit
 expect_status 5
