@@ -7,6 +7,7 @@
 #include "base/sys.h"
 #include "sample/heap.h"
 #include "sample/live_set.h"
+#include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "session/cpu_guard.h"
 #include "session/memory_parts.h"
@@ -175,6 +176,23 @@ void hs_budget_tell_stackless(void)
 				(unsigned long long)samples);
 }
 
+/*
+ * Samples that found no room.  If all that may wait for it have found some, one that may not, as in
+ * a signal handler, is no reason to sample less: the others would not be exact any more.
+ */
+static uint64_t count_refusals(void)
+{
+	bool waits = hs_recorder.block_ns != 0 && hs_stats_get(block_expired) == 0;
+	uint64_t refusals = hs_heap_total(lost_ring);
+
+	for (uint32_t heap = HS_HEAP_MALLOC; heap < HS_HEAP_LIMIT && hs_heaps[heap].name[0] != '\0';
+	     heap++) {
+		if (!waits || !hs_heaps[heap].waits)
+			refusals += hs_heap_get(heap, stackless);
+	}
+	return refusals;
+}
+
 void hs_budget_follow(bool is_live_set_short)
 {
 	static struct hs_budget_state state;
@@ -186,7 +204,7 @@ void hs_budget_follow(bool is_live_set_short)
 		.used_bytes = hs_memory_used_by_books(),
 		.slots_used = hs_live_set_used(),
 		.slots_most = hs_live_set_limit(),
-		.refusals = hs_heap_total(stackless) + hs_heap_total(lost_ring),
+		.refusals = count_refusals(),
 		.cpu_overs = hs_cpu_pressure.overs,
 		.is_cpu_near = hs_cpu_pressure.is_near,
 		.losses = hs_heap_total(lost_memory),

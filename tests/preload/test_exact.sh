@@ -63,6 +63,16 @@ done
 # A coroutine waits as well; the buffer holds a hundredth of its samples.
 setting=HEAPSAMPLE_RING=64k
 exact victim_same_address free.coroutine site_same_address
+# A handler whose samples cannot wait does not make those of others less exact.
+if build exact_handler victim_exact_handler.c; then
+	run_profiled handler HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_RING=64k -- "$directory/exact_handler" 1000
+	expect_status 0
+	expect_silence
+	times=$(cat "$out.stdout")
+	check check_profile.py site "$out"/*.heap.pb.gz main "$times" $((16 * times)) 0 0
+else
+	fail "exact_handler: $(cat "$directory/exact_handler.build")"
+fi
 # The program says that it has left nothing in use: check that it says so.
 for truth in "$directory"/*.free*.stdout; do
 	if grep -qv -e ', 0, 0\]' -e '^}' "$truth"; then
