@@ -83,7 +83,7 @@ void hs_dump_after_fork(bool is_whole)
 	hs_snapshot_after_fork(hs_session.producer, is_whole);
 	hs_profile_file_after_fork();
 	hs_stats_file_after_fork();
-	hs_memory_end_writing();
+	hs_memory_after_fork();
 }
 
 void hs_dump_drop_inherited(void)
@@ -216,7 +216,7 @@ static bool write_one(const char *reason, uint32_t peak_heap, bool *more)
 
 	/* For the report, if there is no memory to begin; hs_profile_file_write() looks again. */
 	hs_profile_file_name(&name, peak_heap);
-	hs_memory_turn_to_writing(true);
+	hs_memory_begin_writing();
 	hs_cpu_note_producer(true);
 	bookkeeping_ns = hs_stats_get(bookkeeping_ns);
 	start_ns = hs_sys_monotonic_ns();

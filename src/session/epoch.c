@@ -86,7 +86,7 @@ int hs_epoch_reset(void)
 	int error;
 
 	/* Full books need room for the empty ones. */
-	hs_memory_turn_to_writing(true);
+	hs_memory_begin_writing();
 	error = hs_producer_reset(hs_session.producer);
 	hs_memory_end_writing();
 	if (error != 0)

@@ -23,7 +23,9 @@
 /* HEAPSAMPLE_MEMORY, or its part of the memory cgroup's limit.  Set at start-up. */
 static uint64_t wanted_bytes;
 
-static bool is_writing;
+static bool is_under_way; /* a profile */
+static unsigned books_turns; /* meanwhile: the producer's and, in its place, the worker's */
+static bool is_writing; /* the turn is the profile's */
 
 /* What the profile under way has taken, at its last pause; 0: there is none. */
 static size_t profile_bytes;
@@ -158,23 +160,48 @@ void hs_memory_follow(void)
 	note_full_books();
 }
 
-bool hs_memory_turn_to_writing(bool writing)
+static void follow_turns(void)
 {
-	bool before = is_writing;
+	bool was_writing = is_writing;
 	size_t used = hs_arena_used();
 
-	if (writing && !before)
+	is_writing = is_under_way && books_turns == 0;
+	if (is_writing && !was_writing)
 		books_bytes = used_without_profile();
-	else if (!writing && before)
+	else if (!is_writing && was_writing)
 		profile_bytes = used > books_bytes ? used - books_bytes : 0;
-	is_writing = writing;
 	hs_memory_follow();
-	return before;
+}
+
+void hs_memory_begin_writing(void)
+{
+	is_under_way = true;
+	follow_turns();
+}
+
+bool hs_memory_begin_books_turn(void)
+{
+	books_turns++;
+	follow_turns();
+	return is_under_way;
+}
+
+void hs_memory_end_books_turn(void)
+{
+	books_turns--;
+	follow_turns();
 }
 
 void hs_memory_end_writing(void)
 {
+	is_under_way = false;
 	is_writing = false;
 	profile_bytes = 0;
 	hs_memory_follow();
+}
+
+void hs_memory_after_fork(void)
+{
+	books_turns = 0;
+	hs_memory_end_writing();
 }

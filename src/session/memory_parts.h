@@ -37,11 +37,22 @@ const char *hs_memory_limits(void);
  */
 void hs_memory_follow(void);
 
-/* Begins or goes on with writing, or pauses in it.  Returns whether it was writing before. */
-bool hs_memory_turn_to_writing(bool writing);
+/* A profile is going to be written. */
+void hs_memory_begin_writing(void);
+
+/*
+ * Around what is done for the books, perhaps while a profile is being written: then begin returns
+ * true.  The worker's turn may overlap one of the producer's, which lets go of its lock at
+ * messages, and the beginning and the end of a profile.
+ */
+bool hs_memory_begin_books_turn(void);
+void hs_memory_end_books_turn(void);
 
 /* The profile is written, or given up, and has freed what it had taken. */
 void hs_memory_end_writing(void);
+
+/* In a forked child, where nobody is writing. */
+void hs_memory_after_fork(void);
 
 /*
  * The books' part, and what they have of it; to which belongs what their profile would need of it,

@@ -246,10 +246,11 @@ static void make_room_in_queue(void)
 	/* The producer may go on at a message, for which the lock is released. */
 	while (atomic_load(&session->is_at_file) && atomic_load(&session->is_queue_full) &&
 	       !hs_lock_is_wanted(&session->producer_batch)) {
-		bool was_writing = hs_memory_turn_to_writing(false);
-		bool has_worked = process();
+		bool has_worked;
 
-		hs_memory_turn_to_writing(was_writing);
+		(void)hs_memory_begin_books_turn();
+		has_worked = process();
+		hs_memory_end_books_turn();
 		if (!has_worked)
 			break;
 	}
@@ -327,15 +328,15 @@ void *hs_threads_run_worker(void *unused)
 
 void hs_threads_pause(void)
 {
-	bool was_writing;
+	bool is_writing;
 
 	hs_unlocked_begins();
 	hs_unlocked_ends();
 	hs_cpu_note_producer(false);
-	was_writing = hs_memory_turn_to_writing(false);
+	is_writing = hs_memory_begin_books_turn();
 	hs_threads_process();
-	hs_memory_turn_to_writing(was_writing);
-	hs_cpu_note_producer(was_writing);
+	hs_memory_end_books_turn();
+	hs_cpu_note_producer(is_writing);
 }
 
 /*

@@ -55,9 +55,13 @@ int hs_arena_commit(void *start, size_t bytes)
 	return 0;
 }
 
-bool hs_memory_turn_to_writing(bool writing)
+bool hs_memory_begin_books_turn(void)
 {
-	return writing;
+	return false;
+}
+
+void hs_memory_end_books_turn(void)
+{
 }
 
 void *hs_arena_zalloc(size_t bytes)

@@ -60,9 +60,9 @@ static void profile_is_not_of_the_books(void)
 	hs_lock_acquire(&hs_session.producer_batch);
 	take(20);
 	before = hs_arena_used();
-	CHECK(!hs_memory_turn_to_writing(true));
+	hs_memory_begin_writing();
 	profile = take(14);
-	CHECK(hs_memory_turn_to_writing(false));
+	CHECK(hs_memory_begin_books_turn());
 	CHECK_INT(hs_memory_used_by_books(), before);
 	hs_budget_follow(false);
 	CHECK_INT(interval(), 1);
@@ -73,11 +73,11 @@ static void profile_is_not_of_the_books(void)
 	CHECK_INT(interval(), 2);
 	before = hs_memory_used_by_books();
 	/* It goes on, and takes no more; what it still has counts in the next pause as well. */
-	CHECK(!hs_memory_turn_to_writing(true));
+	hs_memory_end_books_turn();
 	CHECK_INT(hs_arena_budget(), hs_memory_most());
-	hs_memory_turn_to_writing(false);
+	CHECK(hs_memory_begin_books_turn());
 	CHECK_INT(hs_memory_used_by_books(), before);
-	hs_memory_turn_to_writing(true);
+	hs_memory_end_books_turn();
 	hs_arena_free(profile);
 	hs_memory_end_writing();
 	CHECK_INT(hs_memory_used_by_books(), before);
@@ -91,11 +91,40 @@ static void profile_may_take_all(void)
 {
 	start(NULL);
 	hs_lock_acquire(&hs_session.producer_batch);
-	hs_memory_turn_to_writing(true);
+	hs_memory_begin_writing();
 	take(28);
-	hs_memory_turn_to_writing(false);
+	hs_memory_begin_books_turn();
 	CHECK_INT(hs_arena_budget(), hs_memory_most());
 	hs_memory_end_writing();
+	hs_memory_end_books_turn();
+	hs_lock_release(&hs_session.producer_batch);
+}
+
+/* The worker's turn overlaps the beginning of a profile, another turn, and the profile's end. */
+static void turns_overlap(void)
+{
+	size_t parts[2];
+
+	start(NULL);
+	hs_lock_acquire(&hs_session.producer_batch);
+	parts[false] = hs_arena_budget();
+	parts[true] = hs_memory_most();
+	CHECK(parts[false] < parts[true]);
+	CHECK(!hs_memory_begin_books_turn());
+	hs_memory_begin_writing();
+	CHECK_INT(hs_arena_budget(), parts[false]);
+	hs_memory_end_books_turn();
+	CHECK_INT(hs_arena_budget(), parts[true]);
+	CHECK(hs_memory_begin_books_turn());
+	CHECK(hs_memory_begin_books_turn());
+	hs_memory_end_books_turn();
+	CHECK_INT(hs_arena_budget(), parts[false]);
+	hs_memory_end_books_turn();
+	CHECK_INT(hs_arena_budget(), parts[true]);
+	CHECK(hs_memory_begin_books_turn());
+	hs_memory_end_writing();
+	hs_memory_end_books_turn();
+	CHECK_INT(hs_arena_budget(), parts[false]);
 	hs_lock_release(&hs_session.producer_batch);
 }
 
@@ -118,7 +147,7 @@ static void first_samples_after_a_profile_was_inherited(void)
 
 	start(NULL);
 	hs_lock_acquire(&hs_session.producer_batch);
-	hs_memory_turn_to_writing(true);
+	hs_memory_begin_writing();
 	profile = take_all();
 	hs_dump_after_fork(true);
 	for (; profile != NULL; profile = next) {
@@ -141,7 +170,7 @@ static void profile_finds_no_memory(void)
 	sample(1, true);
 	CHECK_INT(hs_session_dump(NULL, 0), 0);
 	hs_lock_acquire(&hs_session.producer_batch);
-	hs_memory_turn_to_writing(true);
+	hs_memory_begin_writing();
 	take_all();
 	while (hs_arena_alloc(16) != NULL)
 		continue;
@@ -158,6 +187,7 @@ static const struct held_case cases[] = {
 	 first_samples_after_a_profile_was_inherited},
 	{"profile_is_not_of_the_books", profile_is_not_of_the_books},
 	{"profile_may_take_all", profile_may_take_all},
+	{"turns_overlap", turns_overlap},
 	{"budget_after_differences", budget_after_differences},
 	{"profile_finds_no_memory", profile_finds_no_memory},
 };
