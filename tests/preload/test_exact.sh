@@ -70,6 +70,7 @@ if build exact_handler victim_exact_handler.c; then
 	expect_silence
 	times=$(cat "$out.stdout")
 	check check_profile.py site "$out"/*.heap.pb.gz main "$times" $((16 * times)) 0 0
+	check check_profile.py uncounted "$out"/*.heap.pb.gz interval_raises
 else
 	fail "exact_handler: $(cat "$directory/exact_handler.build")"
 fi
