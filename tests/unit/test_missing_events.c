@@ -61,6 +61,16 @@ static void sample_that_is_begun_at_a_fork(void)
 	CHECK_INT(status, 0);
 }
 
+static bool is_in_books(uint64_t bytes)
+{
+	bool is;
+
+	hs_lock_acquire(&hs_session.producer_batch);
+	is = hs_producer_in_use_bytes(hs_session.producer, HS_HEAP_MALLOC) == bytes;
+	hs_lock_release(&hs_session.producer_batch);
+	return is;
+}
+
 /* They are waited for together. */
 static void numbers_missing_since_one_moment(void)
 {
@@ -69,8 +79,12 @@ static void numbers_missing_since_one_moment(void)
 
 	hs_arch_capture(&here);
 	start(NULL);
-	hold(PRODUCER, SYS_futex);
 	sample(1, true);
+	WAIT_UNTIL(is_in_books(8));
+	/* Where it sleeps: before, it may wait for a lock, or wake the worker with one held. */
+	WAIT_UNTIL(atomic_load(&hs_session.producer_event.state) == HS_EVENT_SLEPT_ON);
+	hold(PRODUCER, SYS_futex);
+	hs_event_signal(&hs_session.producer_event);
 	WAIT_UNTIL(is_held);
 	for (int i = 1; i <= GAPS; i++) {
 		hs_sequence_take();
