@@ -167,7 +167,7 @@ static void forget_start(struct thread_start *memory)
 	hs_allocator.free(memory);
 }
 
-/* Tells handlers that interrupt it of that.  Also inside thrd_create(). */
+/* Tells handlers that interrupt it of that.  It may be a handler's, or inside thrd_create(). */
 static int create_next(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),
 		       void *argument)
 {
@@ -176,6 +176,17 @@ static int create_next(pthread_t *thread, const pthread_attr_t *attributes, void
 
 	hs_thread.is_creating = true;
 	error = hs_next.pthread_create(thread, attributes, start, argument);
+	hs_thread.is_creating = was_creating;
+	return error;
+}
+
+static int create_next_c11(thrd_t *thread, thrd_start_t start, void *argument)
+{
+	bool was_creating = hs_thread.is_creating;
+	int error;
+
+	hs_thread.is_creating = true;
+	error = hs_next.thrd_create(thread, start, argument);
 	hs_thread.is_creating = was_creating;
 	return error;
 }
@@ -219,12 +230,10 @@ int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 	HS_NEXT_ENSURE(thrd_create);
 	memory = prepare_start(NULL, argument);
 	if (memory == NULL)
-		return hs_next.thrd_create(thread, start, argument);
+		return create_next_c11(thread, start, argument);
 	memory->start_c11 = start;
 	hs_thread.c11_create = HS_C11_BEGUN;
-	hs_thread.is_creating = true;
-	error = hs_next.thrd_create(thread, run_thread_c11, memory);
-	hs_thread.is_creating = false;
+	error = create_next_c11(thread, run_thread_c11, memory);
 	if (hs_thread.c11_create == HS_C11_BEGUN && error != thrd_success)
 		end_c11_create(memory, error);
 	else if (hs_thread.c11_create == HS_C11_FAILED)

@@ -35,7 +35,7 @@ void hs_threads_pause(void);
 
 /* --- starting: thread_start.c, on the program's threads ------------------------- */
 
-/* Starts them if they do not run.  Whether they run. */
+/* Starts them if they do not run; not inside the program's pthread_create().  Whether they run. */
 bool hs_threads_ensure(void);
 
 /*
