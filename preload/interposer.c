@@ -94,6 +94,7 @@ void *aligned_alloc(size_t alignment, size_t size)
 {
 	if (!hs_sampler_passes(hs_requested_size(alignment, size)))
 		return hs_entry_aligned_alloc(alignment, size);
+	hs_thread.requested_size = 0;
 	return hs_next.aligned_alloc(alignment, size);
 }
 
@@ -101,6 +102,7 @@ void *memalign(size_t alignment, size_t size)
 {
 	if (!hs_sampler_passes(hs_requested_size(alignment, size)))
 		return hs_entry_memalign(alignment, size);
+	hs_thread.requested_size = 0;
 	return hs_next.memalign(alignment, size);
 }
 
@@ -223,7 +225,8 @@ HS_NEXT_PLAIN_NEW(DEFINE_NEW)
 
 /*
  * The next one calls our aligned_alloc with the size rounded up; what the program asked for is
- * noted for it: see hs_requested_size().  Not if that throws before, for the note would stay.
+ * noted for it: see hs_requested_size(), which takes the note.  Not if that throws before, for the
+ * note would stay.
  */
 #define DEFINE_ALIGNED_NEW(name, arguments, names)                                                 \
 	void *name arguments                                                                       \

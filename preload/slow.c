@@ -234,14 +234,16 @@ int hs_slow_posix_memalign(void **out, size_t alignment, size_t size, const stru
 	void *hs_slow_##name(size_t alignment, size_t size, void *c, const struct hs_regs *regs);  \
 	void *hs_slow_##name(size_t alignment, size_t size, void *c, const struct hs_regs *regs)   \
 	{                                                                                          \
+		size_t requested = hs_requested_size(alignment, size);                             \
 		void *block;                                                                       \
 												   \
 		(void)c;                                                                           \
+		hs_thread.requested_size = 0;                                                      \
 		if (!can_pass())                                                                   \
 			return or_errno(hs_arena_aligned_alloc(alignment, size));                  \
 		HS_NEXT_ENSURE(name);                                                              \
 		block = hs_next.name(alignment, size);                                             \
-		hs_session_record(block, hs_requested_size(alignment, size), regs);                \
+		hs_session_record(block, requested, regs);                                         \
 		return block;                                                                      \
 	}
 SLOW_ALIGNED(aligned_alloc)

@@ -36,7 +36,8 @@ HS_NEXT_NEW(HS_ENTRY_PROTOTYPE)
 /*
  * The size that the program asked for.  An operator new of the C++ library rounds it up to the
  * alignment before it calls aligned_alloc(); what our operator new has noted before (plus 1, in
- * hs_thread.requested_size) is taken if rounding it may have given `size`.
+ * hs_thread.requested_size) is taken if rounding it may have given `size`.  Whoever asks takes the
+ * note away: operator new does not come back to it if it throws.
  */
 static inline size_t hs_requested_size(size_t alignment, size_t size)
 {

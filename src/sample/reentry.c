@@ -74,11 +74,22 @@ bool hs_reentry_may_be_handler(const struct hs_thread_state *thread, uintptr_t s
 	return !hs_thread_on_known_stack(thread, sp) && hs_reentry_may_be_on_alternate_stack();
 }
 
+/*
+ * Also in the page below what is known, where the guard is after an overflow: the lowest bytes are
+ * not known, see hs_capture_init_thread().
+ */
+static bool is_on_thread_stack(const struct hs_thread_state *thread, uintptr_t sp)
+{
+	uintptr_t low = thread->stack_low - HS_PAGE_BYTES;
+
+	return thread->stack_high != 0 && sp - low < thread->stack_high - low;
+}
+
 static bool is_same_stack(const struct hs_thread_state *thread, uintptr_t guard, uintptr_t sp)
 {
-	bool guard_known = hs_thread_on_known_stack(thread, guard);
+	bool guard_known = is_on_thread_stack(thread, guard);
 
-	return guard_known == hs_thread_on_known_stack(thread, sp) &&
+	return guard_known == is_on_thread_stack(thread, sp) &&
 	       (guard_known || sp - guard < NEAR_BYTES);
 }
 

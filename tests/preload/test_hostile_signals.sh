@@ -38,4 +38,8 @@ for mode in forking forking-in-fork; do
 	hostile $mode some -m "$busy" -- "$directory/hostile_handlers" $mode
 done
 hostile overflowing 1 -- "$directory/hostile_handlers" overflowing
+# The main thread overflows once, three others forty times each, and each time 1,000 blocks follow.
+# They count twice, because this allocator's malloc() calls memalign().
+check check_profile.py site "$directory"/overflowing.1/*.heap.pb.gz \
+	after_overflow $((2 * 121 * 1000)) $((2 * 121 * 1000 * 48)) 0 0
 finish_cases

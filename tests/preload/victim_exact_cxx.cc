@@ -51,7 +51,7 @@ extern "C" SITE void site_vector(size_t size)
 	died(&block);
 }
 
-/* By C's function, after an operator new that has thrown before it called this function. */
+/* By C's function, after an operator new that has thrown: before it called this one, or after. */
 extern "C" SITE void site_after_failure()
 {
 	const size_t size = 4096;
@@ -153,6 +153,15 @@ static void failures()
 		thrown = true;
 	}
 	check(thrown, "an alignment of 3 is refused");
+	site_after_failure();
+	thrown = false;
+	try {
+		void *address = ::operator new(4090, std::align_val_t{SIZE_MAX / 4 + 1});
+		USE(address);
+	} catch (const std::bad_alloc &) {
+		thrown = true;
+	}
+	check(thrown, "an alignment of 2^62 cannot be had");
 	site_after_failure();
 	/* After one that has not failed C's function has its own size as well. */
 	block = site_aligned(4000);

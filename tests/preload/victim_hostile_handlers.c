@@ -139,6 +139,18 @@ static unsigned descend(unsigned depth)
 	return (block != NULL ? descend(depth + 1) : depth) + (unsigned)room[0];
 }
 
+/* Of threads that go on after overflows: all must be recorded. */
+__attribute__((noinline)) void site_after_overflow(void)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		void *block = malloc(48);
+
+		check(block != NULL);
+		__asm__ volatile("" : : "r"(block) : "memory");
+		free(block);
+	}
+}
+
 /* Recurses until the stack is used up, which mostly happens in an allocation. */
 static void *overflow(void *times)
 {
@@ -156,6 +168,7 @@ static void *overflow(void *times)
 		else
 			add(i);
 		work(100 + i);
+		site_after_overflow();
 	}
 	return NULL;
 }
