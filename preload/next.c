@@ -105,9 +105,11 @@ static int look_into(struct dl_phdr_info *info, size_t bytes, void *of_search)
 
 int hs_next_iterate_objects(int (*call)(struct dl_phdr_info *, size_t, void *), void *argument)
 {
-	int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
+	/* Looked up once, in the constructor: a later dlsym() would end the program's dlerror(). */
+	static int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *);
 
-	*(void **)(void *)&iterate = hs_next_symbol("dl_iterate_phdr");
+	if (iterate == NULL)
+		*(void **)(void *)&iterate = hs_next_symbol("dl_iterate_phdr");
 	return iterate != NULL ? iterate(call, argument) : 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "base/sys.h"
 
@@ -21,10 +22,27 @@ int hs_descriptor_note(struct hs_descriptor *descriptor, int fd, struct stat *fi
 	return 0;
 }
 
+int hs_open_to_write(const char *path, int flags, mode_t mode)
+{
+	int held[STDERR_FILENO + 1], count = 0, fd;
+
+	/* With O_PATH there is nothing to read or write: an error as if they were closed. */
+	do
+		fd = held[count++] = hs_sys_open("/", O_PATH, 0);
+	while (fd >= 0 && fd < STDERR_FILENO);
+	fd = hs_sys_open(path, flags, mode);
+	while (count-- > 0)
+		if (held[count] >= 0)
+			hs_sys_close(held[count]);
+	return fd;
+}
+
 int hs_descriptor_open(struct hs_descriptor *descriptor, const char *path, int flags, mode_t mode,
 		       struct stat *file)
 {
-	int fd = hs_sys_open(path, flags, mode), error;
+	bool writes = (flags & O_ACCMODE) != O_RDONLY;
+	int fd = writes ? hs_open_to_write(path, flags, mode) : hs_sys_open(path, flags, mode);
+	int error;
 
 	*descriptor = (struct hs_descriptor){.fd = -1};
 	if (fd < 0)

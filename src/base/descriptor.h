@@ -26,7 +26,13 @@ struct hs_descriptor {
  */
 int hs_descriptor_note(struct hs_descriptor *descriptor, int fd, struct stat *file);
 
-/* open(), with O_CLOEXEC.  0 or an error, and *descriptor is closed. */
+/*
+ * open() for writing, with O_CLOEXEC.  Never 0, 1 or 2, not for a moment: a program that has closed
+ * these may go on writing to them.  The descriptor, or an error.
+ */
+int hs_open_to_write(const char *path, int flags, mode_t mode);
+
+/* open(), or hs_open_to_write(), with O_CLOEXEC.  0 or an error, and *descriptor is closed. */
 int hs_descriptor_open(struct hs_descriptor *descriptor, const char *path, int flags, mode_t mode,
 		       struct stat *file);
 

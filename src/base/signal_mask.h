@@ -17,14 +17,15 @@
 
 /*
  * All but the two that libc sends to threads: for cancellation, and for setuid(), which waits until
- * all have handled it.
+ * all have handled it; and but the one of a seccomp filter, which ends the process where it is
+ * blocked, while the program's handler may answer the call.
  */
-#define HS_SIGNALS_ALL (~(HS_SIGNAL(32) | HS_SIGNAL(33)))
+#define HS_SIGNALS_ALL (~(HS_SIGNAL(32) | HS_SIGNAL(33) | HS_SIGNAL(SIGSYS)))
 
 /* Without those that an instruction raises, which end the process if they are blocked. */
 #define HS_SIGNALS_ASYNCHRONOUS                                                                    \
 	(HS_SIGNALS_ALL & ~(HS_SIGNAL(SIGSEGV) | HS_SIGNAL(SIGBUS) | HS_SIGNAL(SIGFPE) |           \
-			    HS_SIGNAL(SIGILL) | HS_SIGNAL(SIGTRAP) | HS_SIGNAL(SIGSYS)))
+			    HS_SIGNAL(SIGILL) | HS_SIGNAL(SIGTRAP)))
 
 /* Blocks them too.  *before: the mask until then.  False: the kernel refused. */
 bool hs_signal_mask_block(uint64_t signals, uint64_t *before);

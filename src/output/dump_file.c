@@ -46,11 +46,11 @@ static int look_for(const struct hs_dump_file *file, int directory, const char *
 static int create_at(struct hs_dump_file *file, const char *path, bool replaces)
 {
 	int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW;
-	int fd = hs_sys_open(path, flags, 0600), error;
+	int fd = hs_open_to_write(path, flags, 0600), error;
 
 	if (fd == -EEXIST && replaces) {
 		file->in_the_way = hs_sys_unlink(AT_FDCWD, path);
-		fd = file->in_the_way != 0 ? file->in_the_way : hs_sys_open(path, flags, 0600);
+		fd = file->in_the_way != 0 ? file->in_the_way : hs_open_to_write(path, flags, 0600);
 	}
 	if (fd == -EEXIST)
 		file->in_the_way = fd;

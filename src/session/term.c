@@ -7,7 +7,6 @@
  * have without the library: python handles SIGINT, and ruby all three, only where they have.  When
  * it sets the default action, as who restores it does, the handlers are set again.
  */
-#include <errno.h>
 #include <signal.h>
 #include <sys/syscall.h>
 
@@ -23,20 +22,24 @@ void hs_term_die(int number)
 {
 	static const uint64_t by_default[4]; /* the kernel's struct sigaction, with SIG_DFL */
 	uint64_t set = HS_SIGNAL(number);
+	long error = hs_syscall(SYS_rt_sigaction, number, (long)by_default, 0, sizeof set, 0, 0);
 
-	hs_syscall(SYS_rt_sigaction, number, (long)by_default, 0, sizeof set, 0, 0);
 	hs_syscall(SYS_tgkill, hs_sys_getpid(), hs_sys_gettid(), number, 0, 0, 0);
-	hs_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set, 0, 0);
+	/* Where a seccomp filter has refused that, the handler would run again. */
+	if (error == 0)
+		hs_syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, (long)&set, 0, sizeof set, 0, 0);
 }
 
 /* On any of the program's threads.  In a vfork child hs_session_finish() does nothing. */
 static void on_term(int number)
 {
-	int saved_errno = errno;
-
+	/* In a forked child that is the first of its pid namespace: see hs_term_install(). */
+	if (hs_sys_getpid() == 1)
+		return;
 	hs_session_finish();
 	hs_term_die(number);
-	errno = saved_errno;
+	/* A seccomp filter has refused it: with the status that shells show for the signal. */
+	hs_syscall(SYS_exit_group, 128 + number, 0, 0, 0, 0, 0);
 }
 
 bool hs_session_is_term_handler(void (*handler)(int))

@@ -134,8 +134,15 @@ static bool start_once(bool may_start, bool *failed)
 
 	if (!atomic_compare_exchange_strong(&session->threads, &none, HS_THREADS_STARTING))
 		return none == HS_THREADS_RUNNING;
+	/* The last thread may have ended since: either this sees it, or that one the phase. */
+	if (hs_threads_is_deserted()) {
+		atomic_store(&session->threads, HS_THREADS_NONE);
+		return false;
+	}
 	atomic_store_explicit(&starter, hs_sys_gettid(), memory_order_relaxed);
 	*failed = !may_start || start_both() != 0;
+	/* Whoever starts them next is not this thread until it says so. */
+	atomic_store_explicit(&starter, 0, memory_order_relaxed);
 	atomic_store_explicit(&session->threads, *failed ? HS_THREADS_FAILED : HS_THREADS_RUNNING,
 			      memory_order_release);
 	return !*failed;
@@ -191,7 +198,8 @@ bool hs_threads_await(void)
 		if (hs_threads_ensure())
 			return true;
 		/* Or has just begun to, or finished. */
-		if ((!is_changing(phase) && atomic_load(&session->threads) == phase) ||
+		if ((phase != HS_THREADS_RUNNING && !is_changing(phase) &&
+		     atomic_load(&session->threads) == phase) ||
 		    hs_sys_monotonic_ns() >= end_ns)
 			return false;
 		hs_sys_futex_wait(&session->threads, phase, HS_THREADS_LOOK_NS);

@@ -187,8 +187,9 @@ static bool begin_stop(uint64_t end_ns, struct hs_undisturbed *before)
 	struct hs_session *session = &hs_session;
 	uint32_t phase;
 
+	/* STARTING: by another thread, for which this one waits. */
 	while ((phase = atomic_load(&session->threads)) == HS_THREADS_RUNNING ||
-	       phase == HS_THREADS_STOPPING) {
+	       phase == HS_THREADS_STARTING || phase == HS_THREADS_STOPPING) {
 		hs_threads_begin_undisturbed(before);
 		if (try_joining()) {
 			if (ask_to_stop())

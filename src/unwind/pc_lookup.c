@@ -81,8 +81,12 @@ static uint32_t find_mapping(struct hs_pc_lookup *lookup, uint64_t address)
 static bool is_first_return(const struct hs_pc_lookup *lookup, const struct hs_mapping *mapping,
 			    uint64_t pc)
 {
-	return hs_unwind_rows_has_start(lookup->rows, mapping, pc) &&
-	       hs_code_before(lookup->memory, pc) != HS_CODE_CALL;
+	enum hs_code_before before;
+
+	if (!hs_unwind_rows_has_start(lookup->rows, mapping, pc))
+		return false;
+	before = hs_code_before(lookup->memory, pc);
+	return before == HS_CODE_END || before == HS_CODE_OTHER;
 }
 
 /*

@@ -12,10 +12,10 @@
 #define CIE_BYTES 1024
 #define FDE_BYTES 65536
 
-/* Of sections without a search table: each new pc takes a millisecond at most. */
+/* Of sections that are searched entry by entry: each new pc takes a millisecond at most. */
 #define SEARCHED_BYTES ((uint64_t)1 << 20)
 
-/* Entries of empty functions passed over at one address. */
+/* Entries of empty functions passed over at one address of a search table. */
 #define MAX_EMPTY 16
 
 struct hs_unwind_rows {
@@ -68,9 +68,9 @@ static bool read_table_entry(const struct hs_unwind_rows *rows, const struct hs_
 	return true;
 }
 
-/* Binary search for the last entry that starts at or before pc.  *fde: its FDE's address. */
-static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_search_table *table,
-			     uint64_t pc, uint64_t *fde)
+/* Binary search for the last entry that starts at or before pc. */
+static enum finding find_number(const struct hs_unwind_rows *rows,
+				const struct hs_search_table *table, uint64_t pc, uint64_t *number)
 {
 	struct hs_eh_frame_wide_entry entry;
 	uint64_t low = 0, high = table->count;
@@ -80,13 +80,12 @@ static enum finding find_fde(const struct hs_unwind_rows *rows, const struct hs_
 
 		if (!read_table_entry(rows, table, middle, &entry))
 			return UNREADABLE;
-		if (entry.start > (int64_t)(pc - table->base)) {
+		if (entry.start > (int64_t)(pc - table->base))
 			high = middle;
-		} else {
+		else
 			low = middle + 1;
-			*fde = table->base + (uint64_t)entry.fde;
-		}
 	}
+	*number = low - 1;
 	return low > 0 ? FOUND : NOTHING;
 }
 
@@ -142,15 +141,11 @@ static uint64_t pass_entry(const struct hs_unwind_rows *rows, uint64_t address)
 	return address + sizeof length + length;
 }
 
-/* Without a search table: looks at one entry after the other. */
-static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
-				   uint64_t pc)
+/* Looks at one entry after the other, from an address on. */
+static enum finding search_from(struct hs_unwind_rows *rows, uint64_t start, uint64_t pc)
 {
-	uint64_t start = hs_eh_frame_hdr_without_table(rows->memory, mapping);
 	uint64_t address = start, last = start - 1;
 
-	if (start == 0)
-		return UNREADABLE;
 	while (address != last && address - start < SEARCHED_BYTES) {
 		last = address;
 		/* False of a CIE, too, of a long entry, and at the end, whose address stays. */
@@ -162,23 +157,41 @@ static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_
 	return address == last ? NOTHING : UNREADABLE;
 }
 
+static enum finding search_section(struct hs_unwind_rows *rows, const struct hs_mapping *mapping,
+				   uint64_t pc)
+{
+	uint64_t start = hs_eh_frame_hdr_without_table(rows->memory, mapping);
+
+	return start != 0 ? search_from(rows, start, pc) : UNREADABLE;
+}
+
+/*
+ * An empty function has the address of the next one.  Of their entries mold's table has all, in any
+ * order, and lld's only the section's first; the others are behind that, not always next to it.
+ */
 static enum finding find_entries(struct hs_unwind_rows *rows, const struct hs_search_table *table,
 				 uint64_t pc)
 {
-	uint64_t address = 0, start;
-	enum finding finding = find_fde(rows, table, pc, &address);
+	struct hs_eh_frame_wide_entry entry;
+	uint64_t number, address, fde = 0;
+	int64_t start = 0;
+	enum finding finding = find_number(rows, table, pc, &number);
 
 	if (finding != FOUND)
 		return finding;
-	if (!read_fde(rows, &address))
-		return UNREADABLE;
-	/* Of the entries of one address lld's table has the first, the others follow it. */
-	start = rows->fde.start;
-	for (int i = 0; rows->fde.bytes == 0; i++) {
-		if (i == MAX_EMPTY || !read_fde(rows, &address) || rows->fde.start != start)
+	for (unsigned i = 0; i <= number && i < MAX_EMPTY; i++) {
+		if (!read_table_entry(rows, table, number - i, &entry))
 			return UNREADABLE;
+		if (i > 0 && entry.start != start)
+			break;
+		start = entry.start;
+		address = fde = table->base + (uint64_t)entry.fde;
+		if (!read_fde(rows, &address))
+			return UNREADABLE;
+		if (rows->fde.bytes > 0)
+			return pc - rows->fde.start < rows->fde.bytes ? FOUND : NOTHING;
 	}
-	return pc - start < rows->fde.bytes ? FOUND : NOTHING;
+	return search_from(rows, fde, pc);
 }
 
 /* *shift: see hs_search_table. */

@@ -124,7 +124,7 @@ static bool is_first_frame(const struct walk *walk)
 		return false;
 	before = hs_code_before(lookup->memory, pc);
 	return before == HS_CODE_END ||
-	       (before != HS_CODE_CALL &&
+	       (before == HS_CODE_OTHER &&
 		hs_pc_lookup_has_info(lookup, &walk->stepper.window, pc));
 }
 
