@@ -55,7 +55,8 @@ else
 	check check_uncounted.py "$out"/*.heap.pb.gz
 fi
 
-# The RUNPATH of the library that calls dlopen(), not ours, finds the library.
+# The RUNPATH of the library that calls dlopen(), not ours, finds the library.  What fails leaves its
+# message to dlerror().
 mkdir "$directory/inner"
 cat >"$directory/inner.c" <<'END'
 int inner(void);
@@ -68,6 +69,7 @@ int outer(void);
 int outer(void)
 {
 	void *base = dlopen("libinner.so", RTLD_NOW), *other;
+	void *libc = dlopen("libc.so.6", RTLD_NOW);
 	int (*inner)(void);
 
 	if (base == NULL)
@@ -78,7 +80,12 @@ int outer(void)
 	other = dlmopen(LM_ID_NEWLM, "libinner.so", RTLD_NOW);
 	if (other == NULL)
 		return 3;
-	return dlopen("libnowhere.so", RTLD_NOW) == NULL && dlerror() != NULL ? 0 : 4;
+	if (dlopen("libnowhere.so", RTLD_NOW) != NULL || dlerror() == NULL)
+		return 4;
+	/* The program is linked with it, so it stays and is not closed again. */
+	if (libc == NULL || dlclose(libc) != 0 || dlclose(libc) == 0)
+		return 5;
+	return dlerror() != NULL ? 0 : 6;
 }
 END
 cat >"$directory/runpath.c" <<'END'
