@@ -44,6 +44,22 @@ filtered setuid later errno all
 # Without ptrace, as in many containers, the profile is complete.
 hostile no-ptrace 1 HEAPSAMPLE_BLOCK=0 -- "$victim" start errno ptrace process_vm_readv
 
+# The program's handler answers the calls of our threads too.  It is not called for those that libc
+# makes with all signals blocked, such as clone3.
+kind seccomp-trap
+for call in openat munmap newfstatat renameat2; do
+	filtered $call start trap
+	filtered $call later trap all
+done
+
+# A program that we cannot end by the signal ends with its status.  -e: the shell only tells that of
+# a signal.
+kind seccomp-term
+for call in rt_sigaction tgkill; do
+	hostile "term.$call" 1 -e HEAPSAMPLE_FINAL=term -- "$victim" term errno $call
+	ended_with 143
+done
+
 # Only calls that no thread of the program makes: it would be killed.  They make process_vm_readv
 # only on stacks of unknown bounds.
 kind seccomp-kill

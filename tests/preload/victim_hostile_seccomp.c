@@ -4,15 +4,18 @@
  *
  * usage: victim_hostile_seccomp WHEN ACTION [all] CALL...
  *
- * WHEN: "start" (of main), or "later" (after samples).  ACTION: "errno" (EPERM), "nosys" (ENOSYS),
- * "kill" (the calling thread), "end" (the process).  all: for all threads that exist.
+ * WHEN: "start" (of main), "later" (after samples), or "term" (as "later", and ends by SIGTERM).
+ * ACTION: "errno" (EPERM), "nosys" (ENOSYS), "trap" (a handler answers EPERM), "kill" (the calling
+ * thread), "end" (the process).  all: for all threads that exist.
  */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 
 #include "victim_hostile.h"
 
@@ -104,7 +107,19 @@ static uint32_t action_of(const char *name)
 		return SECCOMP_RET_KILL_THREAD;
 	if (strcmp(name, "end") == 0)
 		return SECCOMP_RET_KILL_PROCESS;
+	if (strcmp(name, "trap") == 0)
+		return SECCOMP_RET_TRAP;
 	return SECCOMP_RET_ERRNO | (strcmp(name, "nosys") == 0 ? ENOSYS : EPERM);
+}
+
+/* On the thread that made the call. */
+static void answer_call(int number, siginfo_t *info, void *interrupted)
+{
+	ucontext_t *context = interrupted;
+
+	(void)number;
+	(void)info;
+	context->uc_mcontext.gregs[REG_RAX] = -EPERM;
 }
 
 static void forbid(const char *name, uint32_t action)
@@ -123,6 +138,7 @@ static void forbid(const char *name, uint32_t action)
 /* calls: maybe "all", names, NULL. */
 static void install(char **calls, uint32_t action)
 {
+	const struct sigaction answering = {.sa_sigaction = answer_call, .sa_flags = SA_SIGINFO};
 	unsigned flags = 0;
 	struct sock_fprog program = {.filter = filter};
 
@@ -136,6 +152,8 @@ static void install(char **calls, uint32_t action)
 		forbid(*calls, action);
 	add((struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 	program.len = used;
+	if (action == SECCOMP_RET_TRAP)
+		check(sigaction(SIGSYS, &answering, NULL) == 0, "sigaction");
 	check(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "PR_SET_NO_NEW_PRIVS");
 	check(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program) == 0, "seccomp");
 }
@@ -158,7 +176,7 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		return 9;
-	if (strcmp(argv[1], "later") == 0) {
+	if (strcmp(argv[1], "start") != 0) {
 		sum = churn(500);
 		usleep(30000);
 	}
@@ -170,5 +188,7 @@ int main(int argc, char **argv)
 		sum += churn_deeper(i);
 	printf("%lu\n", sum);
 	fflush(stdout);
+	if (strcmp(argv[1], "term") == 0)
+		kill(getpid(), SIGTERM);
 	return 5;
 }
