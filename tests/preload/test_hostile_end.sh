@@ -51,6 +51,16 @@ hostile KILL 0 -- "$victim" signal 9
 hostile TERM 0 -- "$victim" signal 15
 for number in 15 2 1; do
 	hostile "final.$number" 1 HEAPSAMPLE_FINAL=term -- "$victim" signal $number
+	# What the child does later is in its profile.
+	if unshare -p true 2>/dev/null; then
+		hostile "first.$number" 2 -m 'cannot be started' HEAPSAMPLE_FINAL=term -- \
+			"$victim" signal-first $number
+		ended_with 5
+		check check_profile.py least "$directory/first.$number.1"/*.1.0001.heap.pb.gz \
+			site_later 10000000
+	else
+		skip_case "first.$number" "cannot unshare"
+	fi
 done
 if build libforkterm.so victim_hostile_fork_term.c -DLIBRARY -shared -fPIC -lpthread &&
 	build fork_term victim_hostile_fork_term.c "-L$directory" -lforkterm \

@@ -226,6 +226,36 @@ static void mode_signal(void)
 		churn(100);
 }
 
+static SITE void site_later(void)
+{
+	for (int i = 0; i < 100; i++) {
+		void *block = malloc(100000);
+
+		check(block != NULL, "memory");
+		USE(block);
+	}
+}
+
+/* The same in a child that is the first process of a pid namespace, which it does not end. */
+static void mode_signal_first(void)
+{
+	int status;
+	pid_t child;
+
+	say("main");
+	check(unshare(CLONE_NEWPID) == 0, "unshare");
+	child = fork();
+	check(child >= 0, "fork");
+	if (child == 0) {
+		kill(getpid(), atoi(argument));
+		site_later();
+		say("goes on");
+		exit(7);
+	}
+	check(waitpid(child, &status, 0) == child, "waitpid");
+	printf("child: %#x\n", (unsigned)status);
+}
+
 static void mode_fault(void)
 {
 	void *volatile where = (void *)(uintptr_t)8;
@@ -395,6 +425,7 @@ static const struct mode modes[] = {
 	{"_Exit", mode_Exit},
 	{"quick", mode_quick},
 	{"signal", mode_signal},
+	{"signal-first", mode_signal_first},
 	{"fault", mode_fault},
 	{"abort", mode_abort},
 	{"storm", mode_storm},
