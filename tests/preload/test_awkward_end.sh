@@ -62,6 +62,18 @@ while [ $run -lt 20 ]; do
 	run=$((run + 1))
 done
 
+# The same, and the thread that exits is the last one: the profiler's threads must not outlive it.
+run=0
+while [ $run -lt 30 ]; do
+	awkward "last.$run" last $((run * 20))
+	expect_status 0
+	expect_silence
+	[ "$(cat "$out.stdout")" = "main
+at exit" ] || fail "last.$run: stdout: $(cat "$out.stdout")"
+	[ "$(profile_count)" -eq 1 ] || fail "last.$run: no profile"
+	run=$((run + 1))
+done
+
 # In the lowest scheduling class, without the right to leave it.  With this interval what is
 # allocated before main does not usually start the profiler's threads.
 mkdir "$directory/idle"

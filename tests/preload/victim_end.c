@@ -176,6 +176,43 @@ static void mode_starting(void)
 	exit(5);
 }
 
+static pthread_key_t key;
+
+/* The library has counted the thread as ended by now: main is the last one. */
+static void allocate_at_the_end(void *unused)
+{
+	(void)unused;
+	go = 1;
+	free(site_block(200 << 20));
+}
+
+static void *end_with_destructor(void *unused)
+{
+	check(pthread_setspecific(key, &key) == 0, "pthread_setspecific");
+	return unused;
+}
+
+static void say_at_exit(void)
+{
+	puts("at exit");
+}
+
+/* As mode_starting(), but both threads end, and the process with them. */
+static void mode_last(void)
+{
+	pthread_t thread;
+
+	check(atexit(say_at_exit) == 0, "atexit");
+	puts("main");
+	check(pthread_key_create(&key, allocate_at_the_end) == 0, "pthread_key_create");
+	check(pthread_create(&thread, NULL, end_with_destructor, NULL) == 0, "thread");
+	check(pthread_detach(thread) == 0, "pthread_detach");
+	while (!go)
+		;
+	spin(number);
+	pthread_exit(NULL);
+}
+
 /* A program that may not leave SCHED_IDLE.  number: the user to become. */
 static void mode_idle(void)
 {
@@ -198,7 +235,7 @@ static const struct {
 	void (*run)(void);
 } modes[] = {
 	{"forks-at-once", mode_forks_at_once}, {"handler", mode_handler}, {"second", mode_second},
-	{"starting", mode_starting},           {"idle", mode_idle},
+	{"starting", mode_starting},           {"last", mode_last},       {"idle", mode_idle},
 };
 
 int main(int argc, char **argv)
