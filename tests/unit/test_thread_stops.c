@@ -353,6 +353,66 @@ static void last_thread_waits_for_a_profile(void)
 	pthread_join(threads[0], NULL);
 }
 
+static int create_late(pthread_t *thread, const pthread_attr_t *attributes,
+		       void *(*function)(void *), void *argument)
+{
+	atomic_store(&is_held, true);
+	WAIT_UNTIL(is_released);
+	return pthread_create(thread, attributes, function, argument);
+}
+
+static void *start_them(void *unused)
+{
+	hs_threads_ensure();
+	return unused;
+}
+
+/* Releases a thread when the main thread waits for it. */
+static long release_when_waiting(long number)
+{
+	if (number == SYS_futex && hs_sys_gettid() == hs_sys_getpid())
+		release();
+	return 0;
+}
+
+/* The other thread, which has been counted as ended, takes a sample in a destructor. */
+static void last_thread_waits_for_their_start(void)
+{
+	pthread_t thread;
+
+	start_with(&(const struct hs_session_next){create_late, true, {NULL}}, NULL);
+	thread = run(start_them, NULL);
+	WAIT_UNTIL(is_held);
+	atomic_store(&hs_sys_fault, release_when_waiting);
+	hs_session_thread_ends();
+	CHECK(is_released);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+	release();
+	pthread_join(thread, NULL);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+}
+
+static bool has_ended;
+
+/* Signals are blocked when it has been seen that there is a thread, and before the start. */
+static long end_before_the_start(long number)
+{
+	if (number == SYS_rt_sigprocmask && !has_ended) {
+		has_ended = true;
+		hs_session_thread_ends();
+	}
+	return 0;
+}
+
+static void last_thread_ends_just_before_they_start(void)
+{
+	start(NULL);
+	atomic_store(&hs_sys_fault, end_before_the_start);
+	CHECK(!hs_threads_ensure());
+	CHECK(has_ended);
+	CHECK_INT(hs_session.threads, HS_THREADS_NONE);
+}
+
 static const struct held_case cases[] = {
 	{"timed_profiles_after_a_stop_in_vain", timed_profiles_after_a_stop_in_vain},
 	{"fork_while_they_end", fork_while_they_end},
@@ -367,6 +427,8 @@ static const struct held_case cases[] = {
 	{"stop_waits_for_a_profile", stop_waits_for_a_profile},
 	{"restart_waits_for_the_worker", restart_waits_for_the_worker},
 	{"last_thread_waits_for_a_profile", last_thread_waits_for_a_profile},
+	{"last_thread_waits_for_their_start", last_thread_waits_for_their_start},
+	{"last_thread_ends_just_before_they_start", last_thread_ends_just_before_they_start},
 };
 
 int main(int argc, char **argv)
