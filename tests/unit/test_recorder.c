@@ -536,6 +536,54 @@ static void test_where_no_sample_waits(void)
 	drain();
 }
 
+static bool has_died(void)
+{
+	return true;
+}
+
+/* It was killed, and has not said that it does not read any more: nobody makes room. */
+static void test_wait_ends_with_the_worker(void)
+{
+	start(1);
+	hs_recorder.reader_runs = true;
+	hs_thread.block_after_ns = 0;
+	hs_recorder.died = has_died;
+	CHECK_INT(wait_in_vain(3), 0);
+	CHECK_INT(hs_stats_get(block_expired), 0);
+	hs_recorder.died = NULL;
+	wait_in_vain(3);
+	CHECK_INT(hs_stats_get(block_expired), 1);
+	hs_recorder.block_ns = 0;
+	hs_recorder.reader_runs = false;
+	drain();
+}
+
+static long refuse_futex(long number)
+{
+	return number == SYS_futex ? -EPERM : 0;
+}
+
+/* A worker that sleeps could not be woken. */
+static void test_no_sample_waits_where_no_wake_is_allowed(void)
+{
+	_Atomic uint32_t word = 0;
+
+	start(1);
+	hs_recorder.reader_runs = true;
+	hs_thread.block_after_ns = 0;
+	hs_sys_fault = refuse_futex;
+	hs_sys_futex_wake(&word, 1);
+	hs_sys_fault = NULL;
+	CHECK_INT(wait_in_vain(3), 0);
+	CHECK_INT(hs_stats_get(blocked), 0);
+	hs_sys_futex_wake(&word, 1);
+	wait_in_vain(3);
+	CHECK_INT(hs_stats_get(blocked), 1);
+	hs_recorder.block_ns = 0;
+	hs_recorder.reader_runs = false;
+	drain();
+}
+
 /* The threads that give slots back sleep while nothing is recorded: they must be woken. */
 static void test_full_live_set_wakes_the_reader(void)
 {
@@ -1086,6 +1134,8 @@ int main(void)
 	RUN(test_recycled_records_begin_anew);
 	RUN(test_wait_ends_after_its_limit);
 	RUN(test_where_no_sample_waits);
+	RUN(test_wait_ends_with_the_worker);
+	RUN(test_no_sample_waits_where_no_wake_is_allowed);
 	RUN(test_full_live_set_wakes_the_reader);
 	RUN(test_interval_0_is_off);
 	RUN(test_handler_is_passed_through);
