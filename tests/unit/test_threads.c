@@ -19,6 +19,7 @@
 #include "session/ask.h"
 #include "session/process_memory.h"
 #include "session/profiles.h"
+#include "single_step.h"
 #include "unwind/unwound.h"
 
 /* Longer than a number is waited for. */
@@ -216,6 +217,95 @@ static void exec_while_they_start(void)
 	pthread_join(threads[1], NULL);
 	CHECK_INT(hs_stats_get(dumps), 1);
 }
+
+static __thread bool starts_slowly;
+
+/* Holds a thread that has begun to start them, until the main thread waits for that. */
+static long hold_starter(long number)
+{
+	if (number == SYS_gettid && starts_slowly && !atomic_load(&is_held) &&
+	    atomic_load(&hs_session.threads) == HS_THREADS_STARTING) {
+		atomic_store(&is_held, true);
+		WAIT_UNTIL(is_released);
+	}
+	if (number == SYS_futex && atomic_load(&is_held) && hs_sys_gettid() == hs_sys_getpid())
+		release();
+	return 0;
+}
+
+static void *start_slowly(void *unused)
+{
+	starts_slowly = true;
+	CHECK(hs_threads_ensure());
+	return unused;
+}
+
+/* The main thread, which has started them before, is not the one that does it now. */
+static void await_another_start(void)
+{
+	pthread_t thread;
+
+	start(NULL);
+	CHECK(hs_threads_ensure());
+	CHECK(hs_threads_stop(HS_WRITE_LIMIT_NS));
+	atomic_store(&hs_sys_fault, hold_starter);
+	thread = run(start_slowly, NULL);
+	WAIT_UNTIL(is_held);
+	CHECK(hs_threads_await());
+	CHECK(is_released);
+	release();
+	pthread_join(thread, NULL);
+}
+
+static atomic_bool stops_in_vain;
+
+static void end_a_stop_in_vain(void)
+{
+	atomic_store(&hs_session.threads, HS_THREADS_RUNNING);
+	atomic_store(&hs_session.is_joining, false);
+}
+
+void __wrap_hs_threads_end_undisturbed(const struct hs_undisturbed *before);
+void __real_hs_threads_end_undisturbed(const struct hs_undisturbed *before);
+
+/* After a thread has found them stopping, and has not started them. */
+void __wrap_hs_threads_end_undisturbed(const struct hs_undisturbed *before)
+{
+	__real_hs_threads_end_undisturbed(before);
+	if (atomic_load(&stops_in_vain) && is_stopping())
+		end_a_stop_in_vain();
+}
+
+#if MAY_STEP
+static bool is_awaited;
+
+static void begin_a_stop(void)
+{
+	atomic_store(&hs_session.is_joining, true);
+	atomic_store(&hs_session.threads, HS_THREADS_STOPPING);
+}
+
+static void await(void)
+{
+	is_awaited = hs_threads_await();
+}
+
+/* Another thread stops them in vain, at whatever instruction: they run before and after that. */
+static void await_beside_a_stop_in_vain(void)
+{
+	long step = 1;
+
+	start(NULL);
+	CHECK(hs_threads_ensure());
+	atomic_store(&stops_in_vain, true);
+	while (call_interrupted(await, step, begin_a_stop)) {
+		CHECK(is_awaited);
+		end_a_stop_in_vain();
+		step++;
+	}
+	CHECK(step > 10);
+}
+#endif
 
 static void execute_here(void)
 {
@@ -550,6 +640,19 @@ static void request_in_a_request(void)
 	CHECK_INT(nested, -EBUSY);
 }
 
+/* By a handler that has interrupted malloc(): its sample is one that the profile waits for. */
+static void request_in_the_slow_path(void)
+{
+	char guard;
+
+	start(NULL);
+	sample(1, true);
+	hs_thread.guard_sp = (uintptr_t)&guard;
+	CHECK_INT(hs_session_dump(NULL, 0), -EBUSY);
+	hs_thread.guard_sp = 0;
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+}
+
 /* They are on their way: the books that are emptied do not have them yet. */
 static void samples_before_a_reset(void)
 {
@@ -766,6 +869,7 @@ static const struct held_case cases[] = {
 	{"stopped_in_a_request", stopped_in_a_request},
 	{"request_while_another_is_served", request_while_another_is_served},
 	{"request_in_a_request", request_in_a_request},
+	{"request_in_the_slow_path", request_in_the_slow_path},
 	{"samples_before_a_reset", samples_before_a_reset},
 	{"memory_is_filled_fast", memory_is_filled_fast},
 	{"failed_profile_is_tried_again", failed_profile_is_tried_again},
@@ -780,6 +884,10 @@ static const struct held_case cases[] = {
 	{"exec_before_they_start", exec_before_they_start},
 	{"exec_on_a_stack_of_its_own", exec_on_a_stack_of_its_own},
 	{"exec_while_they_start", exec_while_they_start},
+	{"await_another_start", await_another_start},
+#if MAY_STEP
+	{"await_beside_a_stop_in_vain", await_beside_a_stop_in_vain},
+#endif
 	{"starting_thread_keeps_its_countdown", starting_thread_keeps_its_countdown},
 	{"no_thread_can_be_created_in_exit", no_thread_can_be_created_in_exit},
 	{"second_thread_cannot_be_created", second_thread_cannot_be_created},
