@@ -452,6 +452,89 @@ static void another_thread_tells_a_heap(void)
 	hs_session_finish();
 }
 
+static atomic_bool registers_slowly;
+
+void __wrap_hs_heap_register(uint32_t heap);
+void __real_hs_heap_register(uint32_t heap);
+
+void __wrap_hs_heap_register(uint32_t heap)
+{
+	__real_hs_heap_register(heap);
+	if (atomic_load(&registers_slowly)) {
+		atomic_store(&is_held, true);
+		WAIT_UNTIL(is_released);
+	}
+}
+
+static void *register_slowly(void *unused)
+{
+	CHECK(hs_session_heap_register("pool", NULL) > 0);
+	return unused;
+}
+
+/* Its lock is free in the child, which has not got the thread. */
+static void another_thread_registers_a_heap(void)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t child;
+
+	start(NULL);
+	atomic_store(&registers_slowly, true);
+	thread = run(register_slowly, NULL);
+	WAIT_UNTIL(is_held);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		atomic_store(&registers_slowly, false);
+		CHECK(hs_session_heap_register("another", NULL) > 0);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
+static void *record_slowly(void *unused)
+{
+	const uint32_t tid = (uint32_t)hs_sys_gettid();
+	uint64_t open;
+
+	CHECK(hs_ring_reserve(&hs_session.ring, 64, HS_RING_ORDINARY, tid, 0, &open) != NULL);
+	atomic_store(&is_held, true);
+	WAIT_UNTIL(is_released);
+	hs_ring_abandon(&hs_session.ring, hs_ring_ticket(open), tid);
+	return unused;
+}
+
+/* Its sample is not in the child's books, but not one that the child has lost. */
+static void another_thread_takes_a_sample(void)
+{
+	pthread_t thread;
+	int status = 0;
+	pid_t child;
+
+	start(NULL);
+	thread = run(record_slowly, NULL);
+	WAIT_UNTIL(is_held);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		sample(1, true);
+		CHECK_INT(hs_session_dump(NULL, 0), 0);
+		CHECK_INT(hs_ring_unread(&hs_session.ring), 0);
+		CHECK_INT(hs_stats_get(abandoned), 0);
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
 /* For longer than a fork waits.  The child is not profiled, and the parent goes on. */
 static void producer_keeps_its_lock(void)
 {
@@ -498,35 +581,62 @@ static void parent_has_used_processor_time(void)
 	CHECK_INT(status, 0);
 }
 
-/* It is not in the child's stream that they are missing. */
-static void parent_has_missed_events(void)
-{
-	char setting[128], path[128], text[1024] = "";
-	int status = 0, fd, before = dup(STDERR_FILENO);
-	pid_t child;
+static int messages, stderr_before;
 
-	snprintf(setting, sizeof setting, "HEAPSAMPLE_STREAM=%s/%%p.stream", scratch);
+/* As start(), with messages to a file. */
+static void start_with_messages(const char *setting)
+{
+	char path[128];
+
 	snprintf(path, sizeof path, "%s/messages", scratch);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-	dup2(fd, STDERR_FILENO);
+	messages = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	stderr_before = dup(STDERR_FILENO);
+	dup2(messages, STDERR_FILENO);
 	start(setting);
-	hs_heap_add(HS_HEAP_MALLOC, lost_ring, 1);
-	/* Of a free, which a thread of the parent has begun. */
-	atomic_fetch_add(&hs_sequence.next, 1);
-	child = fork();
+}
+
+/* Forks a child that takes a sample, counts more, and ends.  There must be no message. */
+static void fork_silently(uint64_t more)
+{
+	char text[1024] = "";
+	int status = 0;
+	pid_t child = fork();
+
 	if (child == 0) {
 		check_failures = 0;
 		sample(1, true);
+		hs_heap_add(HS_HEAP_MALLOC, samples, more);
 		hs_session_finish();
 		CHECK(atomic_load(&hs_session.finished) != 0);
 		_exit(CHECK_RESULT());
 	}
 	waitpid(child, &status, 0);
-	dup2(before, STDERR_FILENO);
+	dup2(stderr_before, STDERR_FILENO);
 	CHECK_INT(status, 0);
-	CHECK(pread(fd, text, sizeof text - 1, 0) >= 0);
+	CHECK(pread(messages, text, sizeof text - 1, 0) >= 0);
 	CHECK_STR(text, "");
-	close(fd);
+}
+
+/* It is not in the child's stream that they are missing. */
+static void parent_has_missed_events(void)
+{
+	char setting[128];
+
+	snprintf(setting, sizeof setting, "HEAPSAMPLE_STREAM=%s/%%p.stream", scratch);
+	start_with_messages(setting);
+	hs_heap_add(HS_HEAP_MALLOC, lost_ring, 1);
+	/* Of a free, which a thread of the parent has begun. */
+	atomic_fetch_add(&hs_sequence.next, 1);
+	fork_silently(0);
+}
+
+/* The child's have them. */
+static void parent_has_samples_without_stacks(void)
+{
+	start_with_messages(NULL);
+	hs_heap_add(HS_HEAP_MALLOC, samples, 1000);
+	hs_heap_add(HS_HEAP_MALLOC, stackless, 1000);
+	fork_silently(1000);
 }
 
 /* Which the parent will write. */
@@ -548,9 +658,12 @@ static const struct held_case cases[] = {
 	{"parent_has_more_threads", parent_has_more_threads},
 	{"another_thread_closes", another_thread_closes},
 	{"another_thread_tells_a_heap", another_thread_tells_a_heap},
+	{"another_thread_registers_a_heap", another_thread_registers_a_heap},
+	{"another_thread_takes_a_sample", another_thread_takes_a_sample},
 	{"producer_keeps_its_lock", producer_keeps_its_lock},
 	{"parent_has_used_processor_time", parent_has_used_processor_time},
 	{"parent_has_missed_events", parent_has_missed_events},
+	{"parent_has_samples_without_stacks", parent_has_samples_without_stacks},
 	{"a_profile_is_requested", a_profile_is_requested},
 	{"no_profile_is_open", no_profile_is_open},
 	{"no_stream_is_open", no_stream_is_open},
