@@ -33,17 +33,20 @@ static char signal_name[16];
 static uintptr_t installed_handler;
 
 /*
- * The program's action for the signal is looked at a second after the last look if anything was
- * sampled or freed since, else after twice as long as before: an idle program stays idle.
+ * Another action of the program's for the signal, and frees for a stream, wake nobody.  They are
+ * looked for a second after the last look if anything was sampled or freed since, else after as
+ * long again as nothing was: an idle program stays idle.
  */
-static uint64_t signal_look_ns, signal_pause_ns = HS_SECOND_NS, signal_look_number;
+static uint64_t look_ns, look_number; /* the last look, and the next event's number then */
+static uint64_t active_ns;            /* the last look at which that had changed */
 
-static uint64_t next_signal_look_ns(void)
+static uint64_t next_look_ns(void)
 {
 	/* Relaxed: a number that is seen later is in time for the next look. */
 	uint64_t number = atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
+	uint64_t idle_ns = number != look_number ? 0 : look_ns - active_ns;
 
-	return signal_look_ns + (number != signal_look_number ? HS_SECOND_NS : signal_pause_ns);
+	return look_ns + (idle_ns > HS_SECOND_NS ? idle_ns : HS_SECOND_NS);
 }
 
 /* On any of the program's threads.  Async-signal-safe: an atomic and a futex. */
@@ -74,12 +77,8 @@ static void install_signal(int number)
 /* Warns, once, if the program has replaced our handler. */
 static void check_signal(void)
 {
-	uint64_t number = atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
 	uintptr_t handler;
 
-	signal_pause_ns = number != signal_look_number ? HS_SECOND_NS : 2 * signal_pause_ns;
-	signal_look_number = number;
-	signal_look_ns = hs_sys_monotonic_ns();
 	if (!signal_is_ours ||
 	    hs_sys_signal_handler(hs_options.signal_number, &handler) != 0 ||
 	    handler == installed_handler)
@@ -171,9 +170,26 @@ static uint64_t earlier(uint64_t a_ns, uint64_t b_ns)
 	return a_ns == 0 || (b_ns != 0 && b_ns < a_ns) ? b_ns : a_ns;
 }
 
+static bool is_look_needed(void)
+{
+	return signal_is_ours || (!is_finished() && hs_stream_awaits_frees());
+}
+
+/* Frees have been taken before: the producer does so whenever it wakes. */
+static void look(void)
+{
+	uint64_t number = atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
+
+	look_ns = hs_sys_monotonic_ns();
+	if (number != look_number)
+		active_ns = look_ns;
+	look_number = number;
+	check_signal();
+}
+
 int64_t hs_schedule_sleep_ns(void)
 {
-	uint64_t due_ns = signal_is_ours ? next_signal_look_ns() : 0, now_ns;
+	uint64_t due_ns = is_look_needed() ? next_look_ns() : 0, now_ns;
 
 	if (atomic_load_explicit(&hs_session.requests, memory_order_acquire) != 0 ||
 	    hs_ask_is_waiting())
@@ -251,8 +267,8 @@ void hs_schedule_run_due(void)
 	/* Acquire: sees the fence of a request for the final profile. */
 	uint32_t requests = atomic_exchange_explicit(&session->requests, 0, memory_order_acquire);
 
-	if (signal_is_ours && (hs_sys_monotonic_ns() >= next_signal_look_ns() || requests != 0))
-		check_signal();
+	if (is_look_needed() && (hs_sys_monotonic_ns() >= next_look_ns() || requests != 0))
+		look();
 	/* While sampling is off a signal switches it on; otherwise it writes a profile. */
 	if ((requests & HS_REQUEST_SIGNAL) != 0 &&
 	    (atomic_load_explicit(&hs_epoch, memory_order_relaxed) != 0 ||

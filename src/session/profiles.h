@@ -180,6 +180,9 @@ void hs_stream_flush(void);
 void hs_stream_run_due(void);
 uint64_t hs_stream_due_ns(void);
 
+/* Whether a free may come that is to be written: it wakes nobody. */
+bool hs_stream_awaits_frees(void);
+
 void hs_stream_after_fork(void);
 
 #endif

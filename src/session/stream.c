@@ -17,6 +17,7 @@
 #include "profile/commit_order.h"
 #include "sample/free_times.h"
 #include "sample/heap.h"
+#include "sample/live_set.h"
 #include "sample/recorder.h"
 #include "sample/sampler.h"
 #include "session/profiles.h"
@@ -156,6 +157,11 @@ void hs_stream_flush(void)
 uint64_t hs_stream_due_ns(void)
 {
 	return !hs_options_streams(&hs_options) || failed || stream.used == 0 ? 0 : flush_due_ns;
+}
+
+bool hs_stream_awaits_frees(void)
+{
+	return hs_options_streams(&hs_options) && !failed && hs_live_set_used() > 0;
 }
 
 int hs_stream_init(void)

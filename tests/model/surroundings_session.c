@@ -244,6 +244,11 @@ void hs_stream_run_due(void)
 {
 }
 
+bool hs_stream_awaits_frees(void)
+{
+	return false;
+}
+
 void hs_started_tell(void)
 {
 }

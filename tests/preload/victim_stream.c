@@ -2,12 +2,14 @@
 /*
  * A program for tests of HEAPSAMPLE_STREAM: what can happen to the file.
  *
- * usage: victim_stream idle STREAM           allocates, frees, and waits for a signal
+ * usage: victim_stream idle STREAM           allocates; on SIGUSR1 frees block after block, each
+ *                                            when the one before is in the file, and kills itself
  *        victim_stream fork STREAM           frees its parent's blocks in a forked child
  *        victim_stream replace STREAM OWN    makes the stream's descriptor its file OWN
  *        victim_stream churn                 allocates and frees until it is killed
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -42,18 +44,25 @@ static void wait_for_file(const char *path)
 	}
 }
 
+static off_t file_bytes(const char *path)
+{
+	struct stat file;
+
+	check(stat(path, &file) == 0, path);
+	return file.st_size;
+}
+
 /* Waits until the file has not grown for 5 s; samples are written within one second. */
 static void wait_for_the_rest(const char *path)
 {
-	struct stat file;
-	off_t bytes = 0;
+	off_t bytes = 0, before;
 
 	for (int same = 0; same < 50; same++) {
 		usleep(100000);
-		check(stat(path, &file) == 0, path);
-		if (file.st_size != bytes)
+		before = bytes;
+		bytes = file_bytes(path);
+		if (bytes != before)
 			same = 0;
-		bytes = file.st_size;
 	}
 }
 
@@ -72,15 +81,27 @@ static int find_descriptor(const char *path)
 	return -1;
 }
 
+/* Calls nothing that allocates after the blocks: a sample would wake the profiler. */
 static void mode_idle(char **arguments)
 {
+	sigset_t signals;
+	int number;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
 	site_blocks(1001);
-	wait_for_file(arguments[0]);
-	/* These are the last events. */
-	free_half();
-	puts("freed");
-	fflush(stdout);
-	pause();
+	sigwait(&signals, &number);
+	for (int i = 0; i < BLOCKS; i++) {
+		off_t bytes = file_bytes(arguments[0]);
+
+		free(blocks[i]);
+		for (int tries = 0; file_bytes(arguments[0]) == bytes; tries++) {
+			check(tries < 400, "a free is not written");
+			usleep(50000);
+		}
+	}
+	kill(getpid(), SIGKILL);
 }
 
 static void mode_fork(char **arguments)

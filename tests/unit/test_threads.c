@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "sample/heap.h"
@@ -758,6 +759,83 @@ static void failed_profile_is_not_wanted_any_more(void)
 	atomic_store(&frozen_at_ns, 0);
 }
 
+/* Has the producer's work done after a time.  Returns how long it would sleep then. */
+static int64_t sleep_ns_after(int64_t ns)
+{
+	atomic_fetch_add(&frozen_at_ns, (uint64_t)ns);
+	hs_threads_process();
+	hs_schedule_run_due();
+	return hs_schedule_sleep_ns();
+}
+
+static off_t file_bytes(const char *path)
+{
+	struct stat file;
+
+	return stat(path, &file) == 0 ? file.st_size : 0;
+}
+
+static uint64_t next_number(void)
+{
+	uint64_t number;
+
+	hs_lock_acquire(&hs_session.producer_batch);
+	number = hs_producer_next_number(hs_session.producer);
+	hs_lock_release(&hs_session.producer_batch);
+	return number;
+}
+
+/* Frees wake nobody.  They are looked for ever more rarely, until none can come any more. */
+static void frees_for_a_stream_are_looked_for(void)
+{
+	static const int64_t pauses_s[] = {1, 1, 2, 4, 8};
+	char setting[128] = "HEAPSAMPLE_STREAM=", *path = strchr(setting, '=') + 1;
+	int64_t sleep_ns;
+	off_t bytes;
+
+	snprintf(path, 100, "%s/frees.stream", scratch);
+	start(setting);
+	atomic_store(&frozen_at_ns, hs_sys_monotonic_ns());
+	sample(2, true);
+	WAIT_UNTIL(next_number() == 3);
+	/* The producer answers when it has done with the file. */
+	CHECK_INT(hs_session_switch_on(), -EALREADY);
+	hs_lock_acquire(&hs_session.producer_batch);
+	sleep_ns_after(HS_SECOND_NS);
+	bytes = file_bytes(path);
+	CHECK(bytes > 0);
+	hs_record_free(&blocks[0]);
+	sleep_ns = sleep_ns_after(HS_SECOND_NS);
+	CHECK(file_bytes(path) > bytes);
+	for (size_t i = 0; i < sizeof pauses_s / sizeof pauses_s[0]; i++) {
+		CHECK_INT(sleep_ns, pauses_s[i] * HS_SECOND_NS);
+		sleep_ns = sleep_ns_after(pauses_s[i] * HS_SECOND_NS);
+	}
+	bytes = file_bytes(path);
+	hs_record_free(&blocks[1]);
+	CHECK_INT(sleep_ns_after(sleep_ns), -1);
+	CHECK(file_bytes(path) > bytes);
+	hs_lock_release(&hs_session.producer_batch);
+	atomic_store(&frozen_at_ns, 0);
+}
+
+/* Many profiles of an idle program do not change when the signal's action is looked at. */
+static void signals_do_not_make_it_restless(void)
+{
+	start("HEAPSAMPLE_SIGNAL=USR2");
+	atomic_store(&frozen_at_ns, hs_sys_monotonic_ns());
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	hs_lock_acquire(&hs_session.producer_batch);
+	for (int i = 0; i < 64; i++) {
+		atomic_fetch_or(&hs_session.requests, HS_REQUEST_SIGNAL);
+		CHECK_INT(sleep_ns_after(0), HS_SECOND_NS);
+	}
+	hs_lock_release(&hs_session.producer_batch);
+	CHECK_INT(hs_stats_get(dumps), 65);
+	atomic_store(&frozen_at_ns, 0);
+}
+
 static uint64_t next_dump_ns(void)
 {
 	uint64_t next_ns;
@@ -874,6 +952,8 @@ static const struct held_case cases[] = {
 	{"memory_is_filled_fast", memory_is_filled_fast},
 	{"failed_profile_is_tried_again", failed_profile_is_tried_again},
 	{"failed_profile_is_not_wanted_any_more", failed_profile_is_not_wanted_any_more},
+	{"frees_for_a_stream_are_looked_for", frees_for_a_stream_are_looked_for},
+	{"signals_do_not_make_it_restless", signals_do_not_make_it_restless},
 	{"kept_profile_is_replaced", kept_profile_is_replaced},
 	{"timed_profiles_keep_their_rate", timed_profiles_keep_their_rate},
 	{"slots_are_missing_for_a_moment", slots_are_missing_for_a_moment},
