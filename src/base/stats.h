@@ -80,8 +80,7 @@
 	X(bookkeeping_ns) /* in the books, with names read for them */ \
 	X(dump_ns) /* writing profiles, without the bookkeeping meanwhile */ \
 	X(dumps) /* profiles written */ \
-	X(dump_failures) /* profiles that could not be written */ \
-	X(stream_failures) /* streams that ended because of an error */
+	X(dump_failures) /* profiles that could not be written */
 
 #define HS_STATS(X) HS_STATS_OF_THREADS(X) HS_STATS_OF_PROFILER(X)
 

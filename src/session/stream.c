@@ -92,7 +92,6 @@ static void flush(void)
 	if (error == 0)
 		return;
 	failed = true;
-	hs_stats_add(stream_failures, 1);
 	hs_alloc_stream_forget(&stream);
 	hs_format(problem, sizeof problem,
 		  "cannot write the stream %s of HEAPSAMPLE_STREAM=%s: %s (%d)", path,

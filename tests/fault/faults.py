@@ -108,7 +108,7 @@ LOSSES = {
     "stackless", "lost_ring", "lost_live_set", "lost_memory", "abandoned", "block_expired",
     "labels_refused", "sequence_gaps", "stack_truncated", "unwind_no_mapping", "unwind_no_info",
     "unwind_bad_frame", "unwind_late", "empty_stacks", "map_read_failures", "mappings_skipped",
-    "maps_made_up", "names_missing", "dump_failures", "stream_failures",
+    "maps_made_up", "names_missing", "dump_failures",
 }
 
 
