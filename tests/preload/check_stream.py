@@ -270,8 +270,11 @@ def check_lossy(path, size, count, lost):
     found = sizes.count(int(size))
     if not 0 <= found + int(lost) - int(count) <= 5:
         yield "of %s allocations %d are there, and %s are lost" % (count, found, lost)
-    if not any("lost" in packet for packet in packets(read(path))[0]):
+    tells = ["lost" in packet for packet in packets(read(path))[0]]
+    if True not in tells:
         yield "nothing is said to be missing"
+    elif all(tells[tells.index(True):]):
+        yield "something is said to be missing before each packet since the first loss"
 
 
 def check_inherited(path, parent):
