@@ -23,7 +23,7 @@ struct hs_view_mapping {
 	bool has_functions;
 };
 
-/* Written in the order of the view, with ids 1..n: sorted by (mapping, address). */
+/* Written in the order of the view, with ids 1..n. */
 struct hs_view_location {
 	uint32_t mapping;        /* index into mappings */
 	uint64_t address;        /* call site */

@@ -2,8 +2,6 @@
 /* Copies the books and lays them out for the encoder.  See snapshot.h. */
 #include "profile/snapshot.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "profile/books.h"
 #include "profile/location_names.h"
@@ -94,23 +92,23 @@ static uint32_t end_of_run(const struct hs_snapshot *snapshot, uint32_t place)
 }
 
 /*
- * Adds a mapping to the view, unless the last one is shown alike; add_locations() sets
- * has_functions.  mapping: NULL: a made-up one, of this path.
+ * Adds a mapping to the view, unless there is one of the same memory.  Returns its place there;
+ * add_locations() sets has_functions.  mapping: NULL: a made-up one, of this path.
  */
-static void add_mapping(struct hs_snapshot *snapshot, const struct hs_mapping *mapping,
-			const char *path)
+static uint32_t add_mapping(struct hs_snapshot *snapshot, const struct hs_mapping *mapping,
+			    const char *path)
 {
-	struct hs_view_mapping *out = &snapshot->mappings[snapshot->mapping_count];
 	struct hs_view_mapping shown = {.filename = path, .build_id = ""};
+	uint32_t place = 0;
 
 	if (mapping != NULL)
 		shown = hs_shown_mapping(mapping);
-	if (snapshot->mapping_count > 0 && hs_shown_mapping_is_all_memory(&shown) &&
-	    hs_shown_mapping_is_all_memory(&out[-1]) &&
-	    strcmp(out[-1].filename, shown.filename) == 0)
-		return;
-	*out = shown;
-	snapshot->mapping_count++;
+	while (place < snapshot->mapping_count &&
+	       !hs_shown_mapping_is_same_memory(&snapshot->mappings[place], &shown))
+		place++;
+	if (place == snapshot->mapping_count)
+		snapshot->mappings[snapshot->mapping_count++] = shown;
+	return place;
 }
 
 /*
@@ -140,10 +138,11 @@ static void add_unused_main(struct hs_snapshot *snapshot)
 		add_mapping(snapshot, main, main->path);
 }
 
-/* Lays out the locations of [from, end), which are of the mapping added last. */
-static void add_locations(struct hs_snapshot *snapshot, uint32_t from, uint32_t end, bool named)
+/* Lays out the locations of [from, end), which are of the mapping at a place. */
+static void add_locations(struct hs_snapshot *snapshot, uint32_t place, uint32_t from, uint32_t end,
+			  bool named)
 {
-	struct hs_view_mapping *mapping = &snapshot->mappings[snapshot->mapping_count - 1];
+	struct hs_view_mapping *mapping = &snapshot->mappings[place];
 	const struct hs_jit_frames *jit = snapshot->producer->jit_frames;
 	struct hs_jit_name code;
 
@@ -152,7 +151,7 @@ static void add_locations(struct hs_snapshot *snapshot, uint32_t from, uint32_t 
 		const char *name = named ? location->name : NULL;
 
 		snapshot->locations[i] = (struct hs_view_location){
-			.mapping = snapshot->mapping_count - 1,
+			.mapping = place,
 			.address = location->address,
 			.name = name,
 			.system_name = location->system_name,
@@ -187,11 +186,12 @@ static void add_run(struct hs_snapshot *snapshot, uint32_t from, uint32_t end,
 	uint32_t id = location_at(snapshot, from)->mapping;
 	const struct hs_mapping *mapping = hs_mapping_table_get(snapshot->producer->mappings, id);
 	const char *jit_path = hs_jit_frames_path(id);
+	uint32_t place = add_mapping(snapshot, mapping, jit_path != NULL ? jit_path : PSEUDO_PATH);
 
-	add_mapping(snapshot, mapping, jit_path != NULL ? jit_path : PSEUDO_PATH);
-	add_locations(snapshot, from, end, mapping == NULL || symbolize != HS_SYMBOLIZE_NONE);
+	add_locations(snapshot, place, from, end,
+		      mapping == NULL || symbolize != HS_SYMBOLIZE_NONE);
 	if (symbolize == HS_SYMBOLIZE_LINES && hs_names_has_dwarf(names, id))
-		snapshot->mappings[snapshot->mapping_count - 1].has_functions = false;
+		snapshot->mappings[place].has_functions = false;
 }
 
 static bool lay_out(struct hs_snapshot *snapshot, enum hs_symbolize symbolize)

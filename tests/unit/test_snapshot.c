@@ -553,13 +553,14 @@ static void objects_are_shown_by_their_code_segment(void)
 /*
  * Executable memory without a file is shown as all addresses, whatever there is of it: so pprof
  * finds the same locations in two profiles between which it has grown, and tells two places in two
- * such regions apart.
+ * such regions apart.  Also if a file's id lies between theirs.
  */
 static void anonymous_code_is_one_mapping(void)
 {
 	enum { REGION = 8192 };
 	unsigned char *code = mmap(NULL, 4 * REGION, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t first = (uint64_t)(uintptr_t)code + 0x1f, second = first + 3 * REGION;
+	uint64_t main_code = address_of(snapshot_function_one);
 	struct hs_view_mapping before;
 	char want[64];
 
@@ -569,8 +570,12 @@ static void anonymous_code_is_one_mapping(void)
 	producer = new_producer(table, 0);
 	add(1, 1, first, first);
 	add(1, 2, second, second);
+	add(2, 1, low_code, low_file);
 	freeze(HS_SYMBOLIZE_NAMES);
-	CHECK(mapping_of(0) == mapping_of(1));
+	CHECK_INT(view.mapping_count, 3);
+	CHECK(view.mappings[0].start <= main_code && main_code < view.mappings[0].limit);
+	CHECK_INT(frame(2, 1)->mapping, 2);
+	CHECK(mapping_of(0) == mapping_of(1) && mapping_of(0) == mapping_of(2));
 	CHECK(mapping_of(0)->has_functions);
 	before = *mapping_of(0);
 	CHECK_INT(before.start, 0);
