@@ -52,6 +52,13 @@ void by_one(function *f);
 void end_with_call(function *f);
 
 /*
+ * The same, and the call is the end of a page: of code with unwind information and no frame
+ * pointer, and the other way round.
+ */
+void end_page_with_rows(function *f);
+void end_page_with_frame_pointer(function *f);
+
+/*
  * Its frame is larger than a page.  No row has its canonical frame address, DW_OP_breg7 4112,
  * DW_OP_nop.
  */
@@ -193,6 +200,31 @@ __asm__(".text\n"
 	"end_with_call:\n"
 	"	push %rbp\n"
 	"	mov $1, %ebp\n"
+	"	call *%rdi\n"
+	"	.cfi_startproc\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+
+	"	.balign 4096\n"
+	"	.skip 4096 - 8, 0xcc\n"
+	"end_page_with_rows: .cfi_startproc\n"
+	"	push %rbp\n"
+	"	.cfi_def_cfa 7, 16\n"
+	"	.cfi_offset 6, -16\n"
+	"	mov $1, %ebp\n"
+	"	call *%rdi\n"
+	"	.cfi_endproc\n"
+	"	.cfi_startproc\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	"	.cfi_endproc\n"
+
+	"	.balign 4096\n"
+	"	.skip 4096 - 6, 0xcc\n"
+	"end_page_with_frame_pointer:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
 	"	call *%rdi\n"
 	"	.cfi_startproc\n"
 	"	pop %rbp\n"
@@ -433,6 +465,31 @@ static void test_information_after_the_call(void)
 	check_no_information(end_with_call, end_with_call);
 }
 
+/* Code that cannot be read may be a call: where it returns to the stack does not begin either. */
+static void check_end_of_page(void (*last)(function *), int protection)
+{
+	uintptr_t next_page = ((uintptr_t)last | 4095) + 1;
+
+	CHECK_INT(mprotect((void *)(next_page - 4096), 4096, protection), 0);
+	begin();
+	CHECK_INT(hs_mapping_table_is_readable(table, next_page - 4096, 4096),
+		  (protection & PROT_READ) != 0);
+	call_from_c(last);
+	unwind();
+	CHECK_INT(frames[1].address + 1, next_page);
+	CHECK_INT(frames[3].address + 1, return_of_caller);
+	CHECK(is_complete());
+	end();
+}
+
+static void test_information_after_unreadable_code(void)
+{
+	check_end_of_page(end_page_with_rows, PROT_EXEC);
+	check_end_of_page(end_page_with_rows, PROT_READ | PROT_EXEC);
+	check_end_of_page(end_page_with_frame_pointer, PROT_EXEC);
+	check_end_of_page(end_page_with_frame_pointer, PROT_READ | PROT_EXEC);
+}
+
 /* What the first function returns to is not in the function before that. */
 static void test_first_frame_behind_a_function(void)
 {
@@ -639,6 +696,7 @@ int main(void)
 	RUN(test_nowhere_behind_a_guess);
 	RUN(test_frame_record_in_a_circle);
 	RUN(test_information_after_the_call);
+	RUN(test_information_after_unreadable_code);
 	RUN(test_first_frame_behind_a_function);
 	RUN(test_first_frame_without_information);
 	RUN(test_first_frame_in_generated_code);
