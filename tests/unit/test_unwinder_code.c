@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "base/arena.h"
+#include "base/libraries.h"
 #include "base/stats.h"
 #include "check.h"
 #include "unwind/frame_guess.h"
@@ -247,6 +248,34 @@ static void test_replaced_code(void)
 	end();
 }
 
+/* The stack is from before a close that did not wait for it: the code may not be the stack's. */
+static void test_code_replaced_by_a_close(void)
+{
+	int fd = memfd_create("other code", MFD_CLOEXEC);
+	uint64_t late = hs_stats_get(unwind_late);
+
+	CHECK_INT(ftruncate(fd, 4096), 0);
+	begin();
+	map_code(NULL, -1);
+	call_machine_code();
+	unwind();
+	CHECK(is_complete());
+	hs_close_goes_on();
+	map_code(code, fd);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	unwind();
+	CHECK_INT(frame_count, 3);
+	CHECK_INT(frames[1].address, (uintptr_t)code + INNER_RETURN - 1);
+	CHECK_INT(frames[1].mapping, HS_MAPPING_UNKNOWN);
+	CHECK(ends_with(HS_PSEUDO_UNWIND_ERROR));
+	CHECK_INT(hs_stats_get(unwind_late), late + 1);
+	atomic_store(&hs_library_closes, 0);
+	atomic_store(&hs_library_closes_unwaited, 0);
+	munmap(code, 4096);
+	close(fd);
+	end();
+}
+
 /* The frame of this function is found by its frame pointer. */
 static FRAME uint64_t frame_pointer_frame(size_t bytes)
 {
@@ -396,6 +425,7 @@ int main(void)
 	RUN(test_return_to_a_pushed_entry);
 	RUN(test_code_that_is_gone);
 	RUN(test_replaced_code);
+	RUN(test_code_replaced_by_a_close);
 	RUN(test_loop);
 	RUN(test_return_address_past_the_function);
 	RUN(test_closed_library);
