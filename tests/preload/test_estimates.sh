@@ -34,4 +34,21 @@ for run in one two none nothing; do
 done
 cmp "$directory/seed.one.sites" "$directory/seed.two.sites" || fail "the seed makes no difference"
 ! cmp -s "$directory/seed.none.sites" "$directory/seed.nothing.sites" || fail "the same without a seed"
+
+# Nor is a row that several processes have rounded alike in all of them: those of one object each.
+for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	run_profiled rounded HEAPSAMPLE_INTERVAL=1024 HEAPSAMPLE_SEED=$seed \
+		HEAPSAMPLE_LABELS=size -- "$victims/victim_estimate" single
+done
+"$python" - "$tests" "$out"/*.heap.pb.gz <<'END' || fail "rounded: all alike, or wrong"
+import collections, sys
+sys.path.insert(0, sys.argv[1])
+from profile_facts import read_profile
+counts = collections.defaultdict(set)
+for path in sys.argv[2:]:
+    for row in read_profile(path).rows():
+        counts[row["labels"]["bytes"]].add(row["values"][0])
+print(dict(counts))
+sys.exit({max(found) - min(found) for found in counts.values()} not in ({1}, {0, 1}))
+END
 finish

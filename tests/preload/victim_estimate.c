@@ -4,7 +4,9 @@
  * each eighth.  Before each of them comes a call of the same size that fails, and every other one
  * that is freed is by realloc(block, 0).  One thread.
  *
- * usage: victim_estimate [print]     print: "SIZE KEPT" of each block, too
+ * usage: victim_estimate [print|single]     print: "SIZE KEPT" of each block, too
+ *
+ * single: allocates one block each of some sizes, which are in a profile's rows as they are.
  */
 #include <string.h>
 
@@ -58,10 +60,20 @@ static size_t mixed_size(uint64_t *random)
 	return 20000 + next_size(random, 40000);
 }
 
+static void allocate_single(void)
+{
+	for (size_t size = 512; size < 2048; size += size < 1024 ? 128 : 256)
+		free(site_estimate(size));
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t random = 1;
 
+	if (argc > 1 && strcmp(argv[1], "single") == 0) {
+		allocate_single();
+		return 0;
+	}
 	for (size_t i = 0; i < BLOCKS; i++)
 		sizes[i] = mixed_size(&random);
 	for (size_t i = 0; i < BLOCKS; i++) {
