@@ -60,12 +60,12 @@ expect_silence
 check check_profile.py comment "$out"/*.heap.pb.gz 'sampling was not switched on'
 
 # After a start or a reset not all that was allocated could have been sampled.
-for active in 0 1; do
-	run_profiled "request$active" HEAPSAMPLE_ACTIVE=$active HEAPSAMPLE_INTERVAL=256g \
-		HEAPSAMPLE_FINAL=0 -- "$heaps" request
+for case in 0.request 1.request 1.reset 1.switch; do
+	run_profiled "$case" HEAPSAMPLE_ACTIVE="${case%.*}" HEAPSAMPLE_INTERVAL=256g \
+		HEAPSAMPLE_FINAL=0 -- "$heaps" "${case#*.}"
 	expect_status 0
 	expect_silence
-	check check_profile.py comment "$(dumped request)" \
+	check check_profile.py comment "$(dumped "${case#*.}")" \
 		'nothing was sampled since sampling was switched on or the totals were reset'
 done
 

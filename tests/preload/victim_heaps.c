@@ -3,8 +3,8 @@
  * A program with heaps of its own, that switches sampling on and off.  Its checks are of what
  * the calls return; the profiles are checked by check_heaps.py.
  *
- *     victim_heaps exact|estimate|control|request|errors|threads|storm|off|counts|many|
- *         overload|stream
+ *     victim_heaps exact|estimate|control|request|reset|switch|errors|threads|storm|off|counts|
+ *         many|overload|stream
  */
 #include <heapsample/heapsample.h>
 #include <pthread.h>
@@ -184,6 +184,20 @@ static void request(void)
 	free(site_malloc(10));
 	EXPECT(heapsample_stop() == 0);
 	dump("request");
+}
+
+/* Parts of a request, one at a time. */
+static void reset(void)
+{
+	EXPECT(heapsample_reset() == 0);
+	dump("reset");
+}
+
+static void off_and_on(void)
+{
+	EXPECT(heapsample_stop() == 0);
+	EXPECT(heapsample_start() == 0);
+	dump("switch");
 }
 
 static void errors(void)
@@ -441,9 +455,10 @@ int main(int count, char **arguments)
 		void (*run)(void);
 	} modes[] = {
 		{"exact", exact},     {"estimate", estimate}, {"control", control},
-		{"request", request}, {"errors", errors},     {"threads", threads},
-		{"off", off},         {"many", many},         {"overload", overload},
-		{"storm", storm},     {"stream", stream},     {"counts", counts},
+		{"request", request}, {"reset", reset},       {"switch", off_and_on},
+		{"errors", errors},   {"threads", threads},   {"off", off},
+		{"many", many},       {"overload", overload}, {"storm", storm},
+		{"stream", stream},   {"counts", counts},
 	};
 
 	for (size_t i = 0; count == 2 && i < sizeof modes / sizeof *modes; i++) {

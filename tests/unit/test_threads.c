@@ -675,6 +675,22 @@ static void samples_before_a_reset(void)
 	CHECK_INT(hs_heap_total(stale), 10);
 }
 
+/* A thread that saw sampling on records its sample when it is off. */
+static void sample_after_a_stop(void)
+{
+	uint32_t epoch;
+
+	start(NULL);
+	epoch = atomic_load(&hs_epoch);
+	sample(1, true);
+	CHECK_INT(hs_session_switch_off(), 0);
+	atomic_store(&hs_epoch, epoch);
+	sample(2, false);
+	atomic_store(&hs_epoch, 0);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_heap_total(stale), 2);
+}
+
 /* Most of it is in use.  The clock stands still: looks come by what is allocated. */
 static void limit_memory(void)
 {
@@ -949,6 +965,7 @@ static const struct held_case cases[] = {
 	{"request_in_a_request", request_in_a_request},
 	{"request_in_the_slow_path", request_in_the_slow_path},
 	{"samples_before_a_reset", samples_before_a_reset},
+	{"sample_after_a_stop", sample_after_a_stop},
 	{"memory_is_filled_fast", memory_is_filled_fast},
 	{"failed_profile_is_tried_again", failed_profile_is_tried_again},
 	{"failed_profile_is_not_wanted_any_more", failed_profile_is_not_wanted_any_more},
