@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/sys.h"
+#include "elf_writer.h"
 #include "profile_testing.h"
 #include "sample/labels.h"
 
@@ -79,6 +80,11 @@ static const struct hs_view_location *frame(size_t row, size_t number)
 	CHECK(number < count && count <= view.deepest_stack);
 	CHECK(stack[number] - 1 < view.location_count);
 	return &view.locations[stack[number] - 1];
+}
+
+static const struct hs_view_mapping *mapping_of(uint32_t row)
+{
+	return &view.mappings[frame(row, 0)->mapping];
 }
 
 static void names_functions_and_puts_main_first(void)
@@ -178,7 +184,7 @@ static void main_is_first_whatever_its_id(void)
 
 static void symbolize_decides_on_names(void)
 {
-	uint64_t one = address_of(snapshot_function_one), libc;
+	uint64_t one = address_of(snapshot_function_one);
 
 	producer = new_producer(table, 0);
 	add(10, 1, one, one);
@@ -190,18 +196,33 @@ static void symbolize_decides_on_names(void)
 	CHECK_STR(view.locations[0].name, "snapshot_function_one");
 	CHECK(view.mappings[0].has_functions);
 	hs_snapshot_destroy(snapshot);
+	check_holders(producer);
+}
+
+/* Whether code of a file with a section of this name is left to the reader.  NULL: of none. */
+static bool is_file_left_to_the_reader(const char *section)
+{
+	static struct elf_image image;
+	char path[] = "/tmp/test_snapshot.XXXXXX";
+	int fd = mkstemp(path);
+	void *code;
+	bool is_left;
+
+	elf_write(&image, &(struct elf_spec){.debug_name = section});
+	CHECK_INT(write(fd, image.data, image.bytes), (int64_t)image.bytes);
+	code = mmap(NULL, image.bytes, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	CHECK_INT(hs_mapping_table_refresh(table), 0);
+	producer = new_producer(table, 0);
+	add(10, 1, (uint64_t)(uintptr_t)code, 0);
 	freeze(HS_SYMBOLIZE_LINES);
-	CHECK(view.mappings[0].has_functions ==
-	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, one)));
-	hs_snapshot_destroy(snapshot);
-	/* A stripped object is not left to the reader. */
-	libc = (uintptr_t)dlsym(RTLD_DEFAULT, "qsort");
-	add(10, 1, libc, one);
-	freeze(HS_SYMBOLIZE_LINES);
-	CHECK(view.mappings[frame(1, 0)->mapping].has_functions ==
-	      !hs_names_has_dwarf(&producer->names, hs_mapping_table_find(table, libc)));
+	CHECK_STR(mapping_of(0)->filename, path);
+	is_left = !mapping_of(0)->has_functions;
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
+	munmap(code, image.bytes);
+	close(fd);
+	unlink(path);
+	return is_left;
 }
 
 /* Whether a function of this program is left to the reader, of whom nothing is hidden. */
@@ -223,9 +244,14 @@ static bool is_left_to_the_reader(const char *prefixes)
 	return is_left;
 }
 
-/* Also where names have been read before, or are read of nothing. */
+/*
+ * If there is something to find them by; also where names have been read before, or are read of
+ * nothing.
+ */
 static void lines_are_left_to_readers(void)
 {
+	CHECK(is_file_left_to_the_reader(".debug_info"));
+	CHECK(!is_file_left_to_the_reader(NULL));
 	CHECK(is_left_to_the_reader("nothing") == is_left_to_the_reader(NULL));
 	producer = new_producer(table, 0);
 	add(10, 1, 0, 0);
@@ -511,11 +537,6 @@ static void rows_are_rounded_once(void)
 	CHECK(view.rows[0].values[0] > 0);
 	hs_snapshot_destroy(snapshot);
 	check_holders(producer);
-}
-
-static const struct hs_view_mapping *mapping_of(uint32_t row)
-{
-	return &view.mappings[frame(row, 0)->mapping];
 }
 
 /* The code of the program, which is the first object, as readers expect it to be shown. */
