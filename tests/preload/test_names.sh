@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
 # Functions have their names whatever became of the file: stripped, with a debug file,
-# deleted, replaced, loaded from memory.  C++ and Rust names are those of the source.
+# deleted, replaced, loaded from memory.  C++ and Rust names are those of the source.  With lines
+# readers may look for more.
 . "$(dirname "$0")/lib.sh"
 need "${CC:-cc}" "${CXX:-c++}" objcopy strip
 
@@ -48,6 +49,26 @@ named memfd names memfd ./library.so -- 196608=library_function "$cxx"
 
 strip -o "$directory/stripped" "$directory/names"
 named no_symbols stripped -- 163840=names+ 229376=names+ 327680=names+
+
+# With lines what has DWARF is left to the reader, and nothing else: lines PROGRAM HAS-FUNCTIONS
+lines() {
+	run_profiled "lines.$1" HEAPSAMPLE_INTERVAL=1 HEAPSAMPLE_SYMBOLIZE=lines -- "$directory/$1"
+	expect_status 0
+	expect_profiles 1
+	"$python" "$source_directory/tests/pprof_read.py" dump "$out"/*.heap.pb.gz |
+		"$python" -c 'import json, sys
+for mapping in json.load(sys.stdin)["mappings"]:
+    if mapping["filename"].startswith("/"):
+        print(int(mapping["has_functions"]), mapping["filename"])' >"$out.mappings"
+	grep -q "^$2 $directory/$1\$" "$out.mappings" && grep -q '/libc\.' "$out.mappings" ||
+		fail "lines: $(cat "$out.mappings")"
+	while read -r has_functions file; do
+		readelf -SW "$file" | grep -q ' \.z\?debug_\(info\|line\) '
+		[ $? -eq "$has_functions" ] || fail "lines: $file: has_functions $has_functions"
+	done <"$out.mappings"
+}
+lines names 0
+lines stripped 1
 
 # Its debug file, by .gnu_debuglink.
 mkdir -p "$directory/work/.debug"
