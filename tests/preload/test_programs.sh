@@ -100,5 +100,7 @@ if build victim_mallocx victim_mallocx.c -ljemalloc; then
 	check check_profile.py site "$out"/*.heap.pb.gz mallocx 2000 1300000 0 0
 	check check_profile.py site "$out"/*.heap.pb.gz rallocx 1000 5000000 0 0
 	check check_profile.py site "$out"/*.heap.pb.gz xallocx 1000 5100000 1000 5100000
+else
+	echo "without jemalloc's own functions" >&2
 fi
 finish
