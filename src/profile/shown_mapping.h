@@ -22,8 +22,6 @@
 /* Points to the mapping's names. */
 struct hs_view_mapping hs_shown_mapping(const struct hs_mapping *mapping);
 
-/* Whether both are all addresses, of memory of one name. */
-bool hs_shown_mapping_is_same_memory(const struct hs_view_mapping *one,
-				     const struct hs_view_mapping *other);
+bool hs_shown_mapping_is_all_memory(const struct hs_view_mapping *shown);
 
 #endif
