@@ -22,6 +22,8 @@
 /* Points to the mapping's names. */
 struct hs_view_mapping hs_shown_mapping(const struct hs_mapping *mapping);
 
-bool hs_shown_mapping_is_all_memory(const struct hs_view_mapping *shown);
+/* The place among those added before of the one of the same memory; `count` if there is none. */
+uint32_t hs_shown_mapping_find(const struct hs_view_mapping *added, uint32_t count,
+			       const struct hs_view_mapping *shown);
 
 #endif

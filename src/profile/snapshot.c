@@ -2,8 +2,6 @@
 /* Copies the books and lays them out for the encoder.  See snapshot.h. */
 #include "profile/snapshot.h"
 
-#include <string.h>
-
 #include "base/arena.h"
 #include "profile/books.h"
 #include "profile/location_names.h"
@@ -93,20 +91,6 @@ static uint32_t end_of_run(const struct hs_snapshot *snapshot, uint32_t place)
 	return place;
 }
 
-/* The place in the view of a mapping that is shown alike, or behind the last one. */
-static uint32_t find_shown(const struct hs_snapshot *snapshot, const struct hs_view_mapping *shown)
-{
-	uint32_t place = 0, count = snapshot->mapping_count;
-
-	if (!hs_shown_mapping_is_all_memory(shown))
-		return count;
-	while (place < count &&
-	       (!hs_shown_mapping_is_all_memory(&snapshot->mappings[place]) ||
-		strcmp(snapshot->mappings[place].filename, shown->filename) != 0))
-		place++;
-	return place;
-}
-
 /*
  * Adds a mapping to the view, unless one of all memory is there already.  Returns its place;
  * add_locations() sets has_functions.  mapping: NULL: a made-up one, of this path.
@@ -119,7 +103,7 @@ static uint32_t add_mapping(struct hs_snapshot *snapshot, const struct hs_mappin
 
 	if (mapping != NULL)
 		shown = hs_shown_mapping(mapping);
-	place = find_shown(snapshot, &shown);
+	place = hs_shown_mapping_find(snapshot->mappings, snapshot->mapping_count, &shown);
 	if (place == snapshot->mapping_count)
 		snapshot->mappings[snapshot->mapping_count++] = shown;
 	return place;
