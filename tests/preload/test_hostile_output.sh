@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Programs that are stopped while profiles are written, and places where none can be written: the
-# program does not notice, messages are only about this, and no part of a profile is left.
+# Programs that are stopped, or write to closed descriptors, while profiles are written, and places
+# where none can be written: the program does not notice, messages are only about this, and no part
+# of a profile is left.
 . "$(dirname "$0")/lib.sh"
 . "$tests/hostile.sh"
 
@@ -15,6 +16,17 @@ hostile stopped-signal some HEAPSAMPLE_SIGNAL=SIGUSR2 -- "$victim" stopped
 hostile stopped-at-exit 1 -- "$victim" stopped-at-exit
 # The time limit for the last samples passes while the process is stopped.
 hostile stopped-for-long 1 -m 'were not processed in time' -- "$victim" stopped-for-long
+
+# What the program goes on writing to a descriptor that it has closed is in none of our files.
+kind closed
+for descriptor in 1 2; do
+	log=$directory/closed.$descriptor.log
+	hostile "closed.$descriptor" 22 "HEAPSAMPLE_LOGFILE=$log" HEAPSAMPLE_LOG=info -- \
+		"$victim" closed $descriptor
+	ended_with 5
+	[ "$(grep -c ': wrote ' "$log")" -eq 44 ] || fail "closed.$descriptor: not all is in $log"
+	! grep -v '^heapsample\[[0-9]*\]: ' "$log" >&2 || fail "closed.$descriptor: not ours in $log"
+done
 
 kind output
 cannot='cannot write the profile|no such directory|HEAPSAMPLE_LOGFILE=.* cannot be opened'

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A program whose profiles are written while it is stopped and continued, or while their directory
- * is full, not writable or missing.
+ * is full, not writable or missing, or that writes to a descriptor which it has closed.
  *
- * usage: victim_hostile_output MODE [DIRECTORY], see modes[]
+ * usage: victim_hostile_output MODE [ARGUMENT], see modes[]
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -83,6 +83,40 @@ static void mode_stopped_for_long(void)
 	exit(5);
 }
 
+/* --- closed descriptors ---------------------------------------------------------------------- */
+
+static int closed;
+static _Atomic long taken;
+
+/* Finds moments in which the descriptor is open. */
+static void *write_for_ever(void *unused)
+{
+	for (;;) {
+		if (write(closed, "of the program\n", 15) >= 0 || errno != EBADF)
+			taken++;
+	}
+	return unused;
+}
+
+/* argument: the descriptor.  What the profiler opens once is open before. */
+static void mode_closed(void)
+{
+	int out = dup(STDOUT_FILENO);
+	pthread_t thread;
+
+	churn(2000);
+	ask_for_profile();
+	closed = atoi(argument);
+	check(out >= 0 && close(closed) == 0, "close");
+	check(pthread_create(&thread, NULL, write_for_ever, NULL) == 0, "thread");
+	for (int i = 0; i < 20; i++) {
+		churn(50);
+		ask_for_profile();
+	}
+	dprintf(out, "%ld writes did not fail\n", taken);
+	exit(5);
+}
+
 /* --- the directory of the profiles ----------------------------------------------------------- */
 
 static void fill(const char *path)
@@ -157,6 +191,7 @@ static const struct mode modes[] = {
 	{"stopped", mode_stopped},
 	{"stopped-at-exit", mode_stopped_at_exit},
 	{"stopped-for-long", mode_stopped_for_long},
+	{"closed", mode_closed},
 	{"full", mode_full},
 	{"coming-and-going", mode_coming_and_going},
 	{"ask", mode_ask},

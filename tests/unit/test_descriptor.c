@@ -103,6 +103,61 @@ static void errors_leave_it_closed(void)
 	CHECK_INT(next_fd(), fd);
 }
 
+/* 1 << fd: a standard descriptor that the program has closed and goes on writing to. */
+static unsigned closed;
+
+static long write_to_closed(long number)
+{
+	(void)number;
+	for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+		if ((closed & 1u << fd) != 0)
+			CHECK(write(fd, "x", 1) < 0 && errno == EBADF);
+	}
+	return 0;
+}
+
+/* As if closed were, before each of its system calls and behind it. */
+static int open_with_closed(const char *path)
+{
+	int saved[STDERR_FILENO + 1], fd;
+
+	for (int i = 0; i <= STDERR_FILENO; i++) {
+		saved[i] = fcntl(i, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		if ((closed & 1u << i) != 0)
+			close(i);
+	}
+	atomic_store(&hs_sys_fault, write_to_closed);
+	fd = hs_open_to_write(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	atomic_store(&hs_sys_fault, NULL);
+	write_to_closed(0);
+	for (int i = 0; i <= STDERR_FILENO; i++) {
+		if ((closed & 1u << i) != 0)
+			CHECK(fcntl(i, F_GETFD) < 0 && errno == EBADF);
+		dup2(saved[i], i);
+		close(saved[i]);
+	}
+	return fd;
+}
+
+static void standard_ones_are_never_ours(void)
+{
+	static const char path[] = "test_descriptor.closed";
+	struct stat file;
+	int lowest = next_fd(), fd;
+
+	for (closed = 0; closed < 1u << (STDERR_FILENO + 1); closed++) {
+		fd = open_with_closed(path);
+		CHECK(fd > STDERR_FILENO);
+		CHECK_INT(fcntl(fd, F_GETFD), FD_CLOEXEC);
+		CHECK_INT(write(fd, "ours", 4), 4);
+		CHECK(fstat(fd, &file) == 0 && file.st_size == 4);
+		CHECK_INT(open_with_closed(path), -EEXIST);
+		CHECK_INT(unlink(path), 0);
+		CHECK_INT(close(fd), 0);
+		CHECK_INT(next_fd(), lowest);
+	}
+}
+
 int main(void)
 {
 	RUN(one_that_is_ours_is_closed_once);
@@ -110,5 +165,6 @@ int main(void)
 	RUN(another_s_is_left_open);
 	RUN(one_that_cannot_be_told_apart_is_closed);
 	RUN(errors_leave_it_closed);
+	RUN(standard_ones_are_never_ours);
 	return CHECK_RESULT();
 }
