@@ -91,6 +91,10 @@ debug_file() {
 add 0 'addresses have lines'
 expect $frames
 [ "$(stat -c %a "$out/app.lines.heap.pb.gz")" = 600 ] || fail "more public than the profile"
+chmod 640 "$profile"
+(umask 077 && "$python" "$source_directory/scripts/heapsample-lines" -o "$directory/group.gz" \
+	"$profile" 2>/dev/null)
+[ "$(stat -c %a "$directory/group.gz")" = 640 ] || fail "another mode than the profile's"
 
 # Several profiles at once, each with an output of its own; outputs of before are left out.
 several=$directory/several
@@ -205,6 +209,26 @@ case $said in
 *"$directory/store/usual: the file that ran is needed too"*) ;;
 *) fail "another size: $said" ;;
 esac
+
+# Of the bytes in paths those that are not UTF-8 are escaped, whatever the locale is.
+mixed=$(printf 'caf\351\303\251')
+mkdir "$directory/$mixed"
+cp "$tests/victim_lines.cc" "$directory/$mixed"
+(tests=$directory/$mixed && build "$mixed/program" victim_lines.cc -Wl,--build-id) ||
+	fail "program in $mixed is not built: $(cat "$directory/$mixed/program.build")"
+run_profiled run.mixed HEAPSAMPLE_INTERVAL=1 -- "$directory/$mixed/program"
+expect_status 0
+expect_profiles 1
+mv "$out"/*.heap.pb.gz "$profile"
+out=$directory/work
+for setting in A= PYTHONUTF8=0; do
+	add 0 'addresses have lines' PYTHONCOERCECLOCALE=0 "$setting"
+	expect $frames
+	"$python" "$source_directory/tests/pprof_read.py" dump "$out/app.lines.heap.pb.gz" \
+		>"$directory/dump"
+	grep -q '/caf%E9\\u00e9/victim_lines.cc"' "$directory/dump" ||
+		fail "$setting: no escaped name of the source"
+done
 }
 
 # Only files are replaced.
