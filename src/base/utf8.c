@@ -43,6 +43,22 @@ size_t hs_utf8_character_bytes(const char *string)
 	return bytes;
 }
 
+size_t hs_utf8_fitting_bytes(const char *text, size_t most)
+{
+	size_t length = 0;
+
+	while (text[length] != '\0') {
+		size_t bytes = hs_utf8_character_bytes(text + length);
+
+		if (bytes == 0)
+			bytes = 1;
+		if (bytes > most - length)
+			break;
+		length += bytes;
+	}
+	return length;
+}
+
 void hs_utf8_escape_byte(char *out, unsigned char byte)
 {
 	static const char digits[] = "0123456789ABCDEF";

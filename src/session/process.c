@@ -19,6 +19,7 @@
 #include "base/options.h"
 #include "base/path.h"
 #include "base/sys.h"
+#include "base/utf8.h"
 #include "session/session_state.h"
 
 #define ROOT_VARIABLE "HEAPSAMPLE_ROOT"
@@ -99,6 +100,13 @@ static void forget(char **environment, const char *prefix)
 	forget_in(__environ, prefix);
 }
 
+static void take_name(const char *name)
+{
+	size_t length = hs_utf8_fitting_bytes(name, sizeof hs_session.program - 1);
+
+	hs_format(hs_session.program, length + 1, "%s", name);
+}
+
 bool hs_process_decide(char **environment)
 {
 	bool is_privileged = getauxval(AT_SECURE) != 0;
@@ -114,8 +122,7 @@ bool hs_process_decide(char **environment)
 	/* The program that was profiled has given way to this one. */
 	else if (root == hs_sys_getpid() && !is_wanted)
 		forget(environment, ROOT_VARIABLE "=");
-	hs_format(hs_session.program, sizeof hs_session.program, "%s",
-		  hs_path_last(hs_process_given()));
+	take_name(hs_path_last(hs_process_given()));
 	atomic_store_explicit(&hs_session.process_id, hs_sys_getpid(), memory_order_relaxed);
 	hs_session.descendant = root != 0 && root != hs_sys_getpid();
 	return !is_privileged && hs_options.mode != HS_MODE_OFF && is_wanted &&

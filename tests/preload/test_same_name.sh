@@ -71,6 +71,28 @@ for file in "$out"/*.stream; do
 	check check_stream.py complete "$file"
 done
 
+# The names of programs are cut to 63 bytes, but no character: cut_name TAIL KEPT, each behind 60
+# digits.
+digits=$(printf %060d 0)
+cut_name() {
+	program=$directory/$digits$(printf %b "$1")
+	cp "$directory/same" "$program"
+	rm -rf "$directory/cut"
+	run_profiled cut HEAPSAMPLE_INTERVAL=1 "HEAPSAMPLE_OUTPUT=$directory/cut/%e.heap.pb.gz" -- \
+		"$program" </dev/null
+	expect_status 0
+	expect_silence
+	expect_profiles 1
+	[ -f "$out/$digits$(printf %b "$2").heap.pb.gz" ] || fail "cut $1:" "$out"/*
+}
+cut_name 1234567 123
+cut_name 1\\0303\\0251 1\\0303\\0251
+cut_name 1\\0303\\0251x 1\\0303\\0251
+cut_name 12\\0303\\0251 12
+cut_name 1\\0342\\0202\\0254 1
+cut_name \\0360\\0237\\0230\\0200 ''
+cut_name 12\\0351x 12\\0351
+
 # In a directory such as /tmp, where another user has left what cannot be removed: files and links.
 if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
 	echo "without another user" >&2
