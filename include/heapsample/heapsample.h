@@ -126,9 +126,9 @@ static __inline__ const char *heapsample_version(void)
  * program that the process executes.  objfile is copied; a relative name refers to the directory
  * in which the program started; the file is read when it is needed.
  *
- * Returns 0; -EINVAL (no objfile; length is 0 or above 4 GiB; the end wraps around);
- * -ENAMETOOLONG; -EAGAIN (too much is waiting for the profiler's thread; the hint is not
- * accepted); -ENOSYS (the process is not profiled).
+ * Returns 0; -EINVAL (no objfile; length is 0 or above 4 GiB; the end wraps around; offset +
+ * length is 2^63 or more); -ENAMETOOLONG; -EAGAIN (too much is waiting for the profiler's thread;
+ * the hint is not accepted); -ENOSYS (the process is not profiled).
  *
  * Any thread may call this; in signal handlers too, once it has been called outside of one.  It
  * does not wait or change errno.  If the library is not preloaded, the first call is a dlsym()
