@@ -53,7 +53,7 @@ for number in 15 2 1; do
 	hostile "final.$number" 1 HEAPSAMPLE_FINAL=term -- "$victim" signal $number
 	# What the child does later is in its profile.
 	if unshare -p true 2>/dev/null; then
-		hostile "first.$number" 2 -m 'cannot be started' HEAPSAMPLE_FINAL=term -- \
+		hostile "first.$number" 3 -m 'cannot be started' HEAPSAMPLE_FINAL=term -- \
 			"$victim" signal-first $number
 		ended_with 5
 		check check_profile.py least "$directory/first.$number.1"/*.1.0001.heap.pb.gz \

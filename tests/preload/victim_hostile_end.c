@@ -243,6 +243,8 @@ static void mode_signal_first(void)
 	pid_t child;
 
 	say("main");
+	/* Then the profiler rests, so the fork does not meet it at work. */
+	ask_for_profile();
 	check(unshare(CLONE_NEWPID) == 0, "unshare");
 	child = fork();
 	check(child >= 0, "fork");
