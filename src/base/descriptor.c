@@ -30,6 +30,9 @@ int hs_open_to_write(const char *path, int flags, mode_t mode)
 	do
 		fd = held[count++] = hs_sys_open("/", O_PATH, 0);
 	while (fd >= 0 && fd < STDERR_FILENO);
+	/* What is none of them is the file's. */
+	if (fd > STDERR_FILENO)
+		hs_sys_close(held[--count]);
 	fd = hs_sys_open(path, flags, mode);
 	while (count-- > 0)
 		if (held[count] >= 0)
