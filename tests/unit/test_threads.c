@@ -835,6 +835,32 @@ static void frees_for_a_stream_are_looked_for(void)
 	atomic_store(&frozen_at_ns, 0);
 }
 
+/* A full disk; and what is written after that, which is the message, waits for exit(). */
+static long disk_is_full_and_message_waits(long number)
+{
+	if (number != SYS_write)
+		return 0;
+	if (!atomic_exchange(&is_held, true))
+		return -ENOSPC;
+	while (atomic_load(&hs_session.finishing) == 0)
+		usleep(1000);
+	release();
+	return 0;
+}
+
+static void failed_stream_is_told_before_exit(void)
+{
+	char setting[128] = "HEAPSAMPLE_STREAM=";
+
+	snprintf(strchr(setting, 0), 100, "%s/failed.stream", scratch);
+	start(setting);
+	atomic_store(&hs_sys_fault, disk_is_full_and_message_waits);
+	sample(1, true);
+	WAIT_UNTIL(hs_sampler_has_ended());
+	hs_session_finish();
+	CHECK(atomic_load(&is_released));
+}
+
 /* Many profiles of an idle program do not change when the signal's action is looked at. */
 static void signals_do_not_make_it_restless(void)
 {
@@ -970,6 +996,7 @@ static const struct held_case cases[] = {
 	{"failed_profile_is_tried_again", failed_profile_is_tried_again},
 	{"failed_profile_is_not_wanted_any_more", failed_profile_is_not_wanted_any_more},
 	{"frees_for_a_stream_are_looked_for", frees_for_a_stream_are_looked_for},
+	{"failed_stream_is_told_before_exit", failed_stream_is_told_before_exit},
 	{"signals_do_not_make_it_restless", signals_do_not_make_it_restless},
 	{"kept_profile_is_replaced", kept_profile_is_replaced},
 	{"timed_profiles_keep_their_rate", timed_profiles_keep_their_rate},
