@@ -34,8 +34,8 @@ static uintptr_t installed_handler;
 
 /*
  * Another action of the program's for the signal, and frees for a stream, wake nobody.  They are
- * looked for a second after the last look if anything was sampled or freed since, else after as
- * long again as nothing was: an idle program stays idle.
+ * looked for a second after the last look, and later by as long as nothing had been sampled or
+ * freed then: an idle program stays idle.
  */
 static uint64_t look_ns, look_number; /* the last look, and the next event's number then */
 static uint64_t active_ns;            /* the last look at which that had changed */
@@ -46,7 +46,7 @@ static uint64_t next_look_ns(void)
 	uint64_t number = atomic_load_explicit(&hs_sequence.next, memory_order_relaxed);
 	uint64_t idle_ns = number != look_number ? 0 : look_ns - active_ns;
 
-	return look_ns + (idle_ns > HS_SECOND_NS ? idle_ns : HS_SECOND_NS);
+	return look_ns + HS_SECOND_NS + idle_ns;
 }
 
 /* On any of the program's threads.  Async-signal-safe: an atomic and a futex. */

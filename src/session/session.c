@@ -261,12 +261,14 @@ void hs_session_root_stays(void)
 
 void hs_session_disable(const char *reason)
 {
+	uint32_t active = HS_SESSION_ACTIVE;
+
 	if (!hs_session_is_active())
 		return;
 	hs_sampler_end();
 	/* First: a process that ends does not wait for a session that is off. */
 	hs_log(HS_LOG_ERROR, "%s: profiling is off, %s runs on", reason, hs_session.program);
-	atomic_store(&hs_session.phase, HS_SESSION_OFF);
+	atomic_compare_exchange_strong(&hs_session.phase, &active, HS_SESSION_OFF);
 }
 
 void hs_session_recorded(const struct hs_regs *regs)

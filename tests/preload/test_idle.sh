@@ -26,9 +26,10 @@ switches() {
 		END { if (threads == 2) print sum }'
 }
 
-# Two seconds without one, within ten: a loaded machine may have kept them from going to sleep.
+# Two seconds without one, within sixteen: a loaded machine may have kept them from going to sleep,
+# and the producer looks for frees and the signal's action 1, 3, 7 and 15 seconds after the last.
 has_slept() {
-	for _ in 1 2 3 4 5; do
+	for _ in 1 2 3 4 5 6 7 8; do
 		before=$(switches)
 		sleep 2
 		[ -n "$before" ] && [ "$before" = "$(switches)" ] && return

@@ -804,8 +804,8 @@ static uint64_t next_number(void)
 /* Frees wake nobody.  They are looked for ever more rarely, until none can come any more. */
 static void frees_for_a_stream_are_looked_for(void)
 {
-	static const int64_t pauses_s[] = {1, 1, 2, 4, 8};
-	char setting[128] = "HEAPSAMPLE_STREAM=", *path = strchr(setting, '=') + 1;
+	static const int64_t pauses_s[] = {1, 2, 4, 8, 16};
+	char setting[128] = "HEAPSAMPLE_STREAM=", *path = strchr(setting, 0);
 	int64_t sleep_ns;
 	off_t bytes;
 
