@@ -2,8 +2,8 @@
 /*
  * The loops of the two profiler threads.
  *
- * They run with the signals of HS_SIGNALS_ALL blocked (base/signal_mask.h); under SCHED_OTHER; and on
- * the processors that the process could use when it began.
+ * They run with the signals of HS_SIGNALS_ALL blocked (base/signal_mask.h); under SCHED_OTHER; and
+ * on the processors that the process could use when it began.
  */
 #include <string.h>
 #include <sys/prctl.h>
