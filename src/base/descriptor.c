@@ -24,19 +24,22 @@ int hs_descriptor_note(struct hs_descriptor *descriptor, int fd, struct stat *fi
 
 int hs_open_to_write(const char *path, int flags, mode_t mode)
 {
-	int held[STDERR_FILENO + 1], count = 0, fd;
+	struct hs_descriptor held[STDERR_FILENO + 1];
+	int count = 0, fd;
 
 	/* With O_PATH there is nothing to read or write: an error as if they were closed. */
-	do
-		fd = held[count++] = hs_sys_open("/", O_PATH, 0);
-	while (fd >= 0 && fd < STDERR_FILENO);
-	/* What is none of them is the file's. */
-	if (fd > STDERR_FILENO)
-		hs_sys_close(held[--count]);
+	while (count <= STDERR_FILENO &&
+	       hs_descriptor_open(&held[count], "/", O_PATH, 0, NULL) == 0) {
+		if (held[count].fd > STDERR_FILENO) {
+			(void)hs_descriptor_close(&held[count]);
+			break;
+		}
+		count++;
+	}
 	fd = hs_sys_open(path, flags, mode);
-	while (count-- > 0)
-		if (held[count] >= 0)
-			hs_sys_close(held[count]);
+	/* Unless the program has put a file of its own there. */
+	while (count > 0)
+		(void)hs_descriptor_close(&held[--count]);
 	return fd;
 }
 

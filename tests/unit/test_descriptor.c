@@ -139,6 +139,31 @@ static int open_with_closed(const char *path)
 	return fd;
 }
 
+static int opens;
+
+/* Another thread of the program's gives 1 a file, while it is held. */
+static long take_standard_output(long number)
+{
+	if (number == SYS_openat && ++opens == 2)
+		CHECK_INT(dup2(STDERR_FILENO, STDOUT_FILENO), STDOUT_FILENO);
+	return 0;
+}
+
+static void file_of_the_program_is_not_closed(void)
+{
+	static const char path[] = "test_descriptor.taken";
+	int saved = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), fd;
+
+	close(STDOUT_FILENO);
+	atomic_store(&hs_sys_fault, take_standard_output);
+	fd = hs_open_to_write(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+	atomic_store(&hs_sys_fault, NULL);
+	CHECK(fcntl(STDOUT_FILENO, F_GETFD) >= 0);
+	CHECK(fd > STDERR_FILENO && unlink(path) == 0 && close(fd) == 0);
+	dup2(saved, STDOUT_FILENO);
+	close(saved);
+}
+
 static void standard_ones_are_never_ours(void)
 {
 	static const char path[] = "test_descriptor.closed";
@@ -166,5 +191,6 @@ int main(void)
 	RUN(one_that_cannot_be_told_apart_is_closed);
 	RUN(errors_leave_it_closed);
 	RUN(standard_ones_are_never_ours);
+	RUN(file_of_the_program_is_not_closed);
 	return CHECK_RESULT();
 }
