@@ -405,6 +405,27 @@ static void another_thread_closes(void)
 	hs_session_finish();
 }
 
+/* Forks while another thread is held in a function.  The child's checks must hold. */
+static void fork_beside(void *(*function)(void *), void (*in_child)(void))
+{
+	pthread_t thread = run(function, NULL);
+	int status = 0;
+	pid_t child;
+
+	WAIT_UNTIL(is_held);
+	child = fork();
+	if (child == 0) {
+		check_failures = 0;
+		in_child();
+		_exit(CHECK_RESULT());
+	}
+	waitpid(child, &status, 0);
+	CHECK_INT(status, 0);
+	release();
+	pthread_join(thread, NULL);
+	hs_session_finish();
+}
+
 static int told_off;
 
 static void enabled(void *context, uint64_t interval_bytes)
@@ -428,28 +449,17 @@ static void *register_for_long(void *unused)
 	return unused;
 }
 
+static void switch_heap_off(void)
+{
+	CHECK_INT(hs_session_switch_off(), 0);
+	CHECK_INT(told_off, 1);
+}
+
 /* Nobody in the child is in the heap's function: it is told what changes there. */
 static void another_thread_tells_a_heap(void)
 {
-	pthread_t thread;
-	int status = 0;
-	pid_t child;
-
 	start(NULL);
-	thread = run(register_for_long, NULL);
-	WAIT_UNTIL(is_held);
-	child = fork();
-	if (child == 0) {
-		check_failures = 0;
-		CHECK_INT(hs_session_switch_off(), 0);
-		CHECK_INT(told_off, 1);
-		_exit(CHECK_RESULT());
-	}
-	waitpid(child, &status, 0);
-	CHECK_INT(status, 0);
-	release();
-	pthread_join(thread, NULL);
-	hs_session_finish();
+	fork_beside(register_for_long, switch_heap_off);
 }
 
 static atomic_bool registers_slowly;
@@ -472,29 +482,18 @@ static void *register_slowly(void *unused)
 	return unused;
 }
 
+static void register_another(void)
+{
+	atomic_store(&registers_slowly, false);
+	CHECK(hs_session_heap_register("another", NULL) > 0);
+}
+
 /* Its lock is free in the child, which has not got the thread. */
 static void another_thread_registers_a_heap(void)
 {
-	pthread_t thread;
-	int status = 0;
-	pid_t child;
-
 	start(NULL);
 	atomic_store(&registers_slowly, true);
-	thread = run(register_slowly, NULL);
-	WAIT_UNTIL(is_held);
-	child = fork();
-	if (child == 0) {
-		check_failures = 0;
-		atomic_store(&registers_slowly, false);
-		CHECK(hs_session_heap_register("another", NULL) > 0);
-		_exit(CHECK_RESULT());
-	}
-	waitpid(child, &status, 0);
-	CHECK_INT(status, 0);
-	release();
-	pthread_join(thread, NULL);
-	hs_session_finish();
+	fork_beside(register_slowly, register_another);
 }
 
 static void *record_slowly(void *unused)
@@ -509,30 +508,19 @@ static void *record_slowly(void *unused)
 	return unused;
 }
 
+static void write_without_the_record(void)
+{
+	sample(1, true);
+	CHECK_INT(hs_session_dump(NULL, 0), 0);
+	CHECK_INT(hs_ring_unread(&hs_session.ring), 0);
+	CHECK_INT(hs_stats_get(abandoned), 0);
+}
+
 /* Its sample is not in the child's books, but not one that the child has lost. */
 static void another_thread_takes_a_sample(void)
 {
-	pthread_t thread;
-	int status = 0;
-	pid_t child;
-
 	start(NULL);
-	thread = run(record_slowly, NULL);
-	WAIT_UNTIL(is_held);
-	child = fork();
-	if (child == 0) {
-		check_failures = 0;
-		sample(1, true);
-		CHECK_INT(hs_session_dump(NULL, 0), 0);
-		CHECK_INT(hs_ring_unread(&hs_session.ring), 0);
-		CHECK_INT(hs_stats_get(abandoned), 0);
-		_exit(CHECK_RESULT());
-	}
-	waitpid(child, &status, 0);
-	CHECK_INT(status, 0);
-	release();
-	pthread_join(thread, NULL);
-	hs_session_finish();
+	fork_beside(record_slowly, write_without_the_record);
 }
 
 /* For longer than a fork waits.  The child is not profiled, and the parent goes on. */
